@@ -1,0 +1,152 @@
+#include "client/cli/arguments.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/text.h"
+
+#define MOST INT64_MAX  /* what JSON integers hold */
+#define MOST_MICROS 1e9 /* with which products of all counts stay finite */
+
+/* Reads decimal digits. Returns how many there were, or -1 if the number is over `most`. */
+static int digits(const char *text, uint64_t most, uint64_t *number)
+{
+    uint64_t value = 0;
+    int n = 0;
+
+    for (; text[n] >= '0' && text[n] <= '9'; n++) {
+        uint64_t digit = (uint64_t)(text[n] - '0');
+        if (digit > most || value > (most - digit) / 10)
+            return -1;
+        value = value * 10 + digit;
+    }
+    *number = value;
+    return n;
+}
+
+static bool unit_known(const char *unit)
+{
+    char one[16];
+    uint64_t bytes;
+
+    return snprintf(one, sizeof one, "1%s", unit) < (int)sizeof one &&
+           text_parse_bytes(one, &bytes) == 0;
+}
+
+int parse_size(const char *text, uint64_t *bytes, struct error *e)
+{
+    size_t first = strspn(text, "0123456789");
+
+    if (text[0] == '-')
+        return error_set(e, ERROR_USAGE, "a size cannot be negative: '%.40s'", text);
+    if (first == 0)
+        return error_set(e, ERROR_USAGE,
+                         "'%.40s' is no size: a whole number is needed, such as 4096, 64KiB or 1MB",
+                         text);
+    if (text_parse_bytes(text, bytes) == 0 && *bytes <= MOST)
+        return 0;
+    /* Either its unit is unknown, or it is one and the number is too large. */
+    if (!unit_known(text + first))
+        return error_set(e, ERROR_USAGE,
+                         "'%.40s' is no size: after a whole number may come B, K or KiB (1024), M "
+                         "or MiB, G or GiB, or KB (1000), MB, GB",
+                         text);
+    return error_set(e, ERROR_USAGE, "'%.40s' is too large: at most %lld bytes", text,
+                     (long long)MOST);
+}
+
+int parse_seconds(const char *text, uint64_t *milliseconds, struct error *e)
+{
+    uint64_t whole = 0, fraction = 0;
+    int n = digits(text, UINT32_MAX, &whole), decimals = 0;
+
+    if (n > 0 && text[n] == '.') {
+        decimals = digits(text + n + 1, 999, &fraction);
+        n += 1 + decimals;
+        if (decimals == 1)
+            fraction *= 100;
+        else if (decimals == 2)
+            fraction *= 10;
+        else if (decimals != 3)
+            n = 0;
+    }
+    if (n <= 0 || text[n] != '\0')
+        return error_set(e, ERROR_USAGE,
+                         "'%.40s' is no time: seconds are needed, such as 30 or 0.5, at most %u",
+                         text, UINT32_MAX);
+    if (whole == 0 && fraction == 0)
+        return error_set(e, ERROR_USAGE, "a time of 0 seconds is no time: give more, or none");
+    *milliseconds = whole * 1000 + fraction;
+    return 0;
+}
+
+int parse_micros(const char *text, double *micros, struct error *e)
+{
+    char *end = NULL;
+
+    /* strtod() also reads blanks, signs, hexadecimal, infinity and nan. */
+    if (strspn(text, "0123456789.eE+-") == strlen(text) && strchr("+-", text[0]) == NULL)
+        *micros = strtod(text, &end);
+    if (end == NULL || end == text || *end != '\0' || *micros > MOST_MICROS)
+        return error_set(e, ERROR_USAGE,
+                         "'%.40s' is no time: microseconds are needed, such as 75 or 0.011, at "
+                         "most %g",
+                         text, MOST_MICROS);
+    return 0;
+}
+
+int parse_number(const char *text, uint32_t most, uint32_t *number, struct error *e)
+{
+    uint64_t value = 0;
+    int n = digits(text, most, &value);
+
+    if (n <= 0 || text[n] != '\0')
+        return error_set(e, ERROR_USAGE, "'%.40s' is no number from 0 to %u", text, most);
+    *number = (uint32_t)value;
+    return 0;
+}
+
+/* This working directory with a slash, as a folder to be read by the daemon: there %% is a per cent
+ * sign, and %r the rank. To be freed; NULL with *e set. */
+static char *working_directory(struct error *e)
+{
+    char *here = getcwd(NULL, 0), *escaped, *p;
+
+    if (here == NULL) {
+        error_set(e, ERROR_IO, "no working directory: %s; give an absolute path", strerror(errno));
+        return NULL;
+    }
+    escaped = p = malloc(2 * strlen(here) + 2);
+    if (escaped == NULL)
+        error_set(e, ERROR_MEMORY, "out of memory");
+    for (const char *q = here; escaped != NULL && *q != '\0'; q++) {
+        if (*q == '%')
+            *p++ = '%';
+        *p++ = *q;
+    }
+    if (escaped != NULL)
+        strcpy(p, strcmp(here, "/") == 0 ? "" : "/");
+    free(here);
+    return escaped;
+}
+
+int parse_folder(const char *text, char **path, struct error *e)
+{
+    char *here = NULL;
+    int n;
+
+    if (text[0] == '\0')
+        return error_set(e, ERROR_USAGE, "a folder without a name");
+    if (text[0] != '/') {
+        here = working_directory(e);
+        if (here == NULL)
+            return -1;
+    }
+    n = asprintf(path, "%s%s", here != NULL ? here : "", text);
+    free(here);
+    return n >= 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory");
+}

@@ -1,0 +1,28 @@
+/* Values of options: what people write for sizes, times and numbers. */
+#ifndef TORUSD_CLI_ARGUMENTS_H
+#define TORUSD_CLI_ARGUMENTS_H
+
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+
+/* All return 0, or -1 with *e (ERROR_USAGE) quoting the text and saying what is possible. */
+
+/* Bytes: "65536", "64KiB", "64K", "1MB"; K, M and G are powers of 1024, KB, MB and GB of 1000;
+ * upper or lower case. */
+int parse_size(const char *text, uint64_t *bytes, struct error *e);
+
+/* Seconds above 0, with up to three decimals: "30", "0.5". */
+int parse_seconds(const char *text, uint64_t *milliseconds, struct error *e);
+
+/* Microseconds, 0 or more, with as many decimals as there are: "75", "0.011", "1e-3". */
+int parse_micros(const char *text, double *micros, struct error *e);
+
+/* A whole number up to `most`. */
+int parse_number(const char *text, uint32_t most, uint32_t *number, struct error *e);
+
+/* The folder as seen from this working directory, absolute. Returns 0 with *path to be freed by
+ * the caller. */
+int parse_folder(const char *text, char **path, struct error *e);
+
+#endif

@@ -1,0 +1,35 @@
+/* torusctl barrier: waits until it has been called at every node. */
+#include <stddef.h>
+
+#include "client/cli/exchange_run.h"
+
+static const struct option options[] = {
+    {"--name", "NAME", offsetof(struct exchange_arguments, name),
+     "which barrier, if there are several at a time"},
+    {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),
+     "give up after so long, at all nodes; else wait for days"},
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    return exchange_run(cli, TORUS_BARRIER, arguments);
+}
+
+extern const struct command command_barrier;
+const struct command command_barrier = {
+    .name = "barrier",
+    .summary = "Wait until every node has come here",
+    .usage = "[--name NAME] [--timeout SECONDS] [--json]",
+    .details = "Call it at every node: it ends at all of them when it has been called at the last "
+               "one. It\n"
+               "fails at all of them when one gives up or cannot be reached.\n"
+               "\n"
+               "examples:\n"
+               "  torusctl barrier\n"
+               "  torusctl barrier --name before-measuring --timeout 60\n",
+    .options = options,
+    .arguments_size = sizeof(struct exchange_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

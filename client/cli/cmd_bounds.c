@@ -1,0 +1,211 @@
+/* torusctl bounds: distances in a network that is a product of rings, arrays and complete graphs,
+ * and what they and its cuts say that a complete exchange takes at least. */
+#include <stddef.h>
+
+#include "client/cli/arguments.h"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "daemon/schedule/product.h"
+
+struct bounds_arguments {
+    const char *network;
+    const char *dims;
+    const char *node;
+};
+
+static const struct option options[] = {
+    {"--network", "NETWORK", offsetof(struct bounds_arguments, network),
+     "dimensions such as 'ring:8 x array:4 x complete:3'"},
+    {"--dims", "DIMS", offsetof(struct bounds_arguments, dims),
+     "instead a torus: 8x8, 6, 3x4x5; 4x8m where the 8 does not wrap"},
+    {"--node", "RANK", offsetof(struct bounds_arguments, node),
+     "also this node's status and average distance"},
+    {0},
+};
+
+static const struct field network_fields[] = {
+    {"network", "network", FORMAT_PLAIN},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"diameter", "diameter", FORMAT_PLAIN},
+    {"average distance", "average_distance", FORMAT_PLAIN},
+    {0},
+};
+static const struct field status_fields[] = {
+    {"least status", "least", FORMAT_PLAIN},
+    {"average status", "average", FORMAT_PLAIN},
+    {"most status", "most", FORMAT_PLAIN},
+    {0},
+};
+static const struct field node_fields[] = {
+    {"node", "rank", FORMAT_PLAIN},
+    {"its status", "status", FORMAT_PLAIN},
+    {"its average distance", "average_distance", FORMAT_PLAIN},
+    {0},
+};
+static const struct field bound_fields[] = {
+    {"bound, all-port", "all_port", FORMAT_PLAIN},
+    {"bound, one-port", "one_port", FORMAT_PLAIN},
+    {"bound, one-port, single hops", "one_port_single_hops", FORMAT_PLAIN},
+    {0},
+};
+static const struct field exchange_fields[] = {
+    {"a2, startups", "startups", FORMAT_PLAIN},
+    {"a2, transmission", "transmission", FORMAT_PLAIN},
+    {0},
+};
+static const struct field dimension_fields[] = {
+    {"dimension", "dimension", FORMAT_PLAIN},
+    {"graph", "graph", FORMAT_PLAIN},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"diameter", "diameter", FORMAT_PLAIN},
+    {"average status", "average_status", FORMAT_PLAIN},
+    {"cut", "cut", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = network_fields},
+    {.layout = LAYOUT_RECORD, .key = "status", .fields = status_fields},
+    {.layout = LAYOUT_RECORD, .key = "node", .fields = node_fields},
+    {.layout = LAYOUT_RECORD, .key = "bounds", .fields = bound_fields},
+    {.layout = LAYOUT_RECORD, .key = "a2", .fields = exchange_fields},
+    {.layout = LAYOUT_TABLE, .key = "dimensions", .fields = dimension_fields},
+};
+
+static json_t *network_value(const struct product *p)
+{
+    char text[PRODUCT_TEXT_SIZE];
+    return json_pack("{s:s, s:i, s:i, s:o}", "network", product_format(p, text), "nodes",
+                     (int)p->nodes, "diameter", (int)product_diameter(p), "average_distance",
+                     json_number(product_average_distance(p)));
+}
+
+static json_t *status_value(const struct product *p)
+{
+    return json_pack("{s:o, s:o, s:o}", "least", json_count(product_least_status(p)), "average",
+                     json_number(product_average_status(p)), "most",
+                     json_count(product_most_status(p)));
+}
+
+static json_t *node_value(const struct product *p, uint32_t rank)
+{
+    uint64_t status = product_status(p, rank);
+    double distance = p->nodes > 1 ? (double)status / (p->nodes - 1) : 0;
+    return json_pack("{s:i, s:o, s:o}", "rank", (int)rank, "status", json_count(status),
+                     "average_distance", json_number(distance));
+}
+
+static json_t *bounds_value(const struct product *p)
+{
+    return json_pack("{s:o, s:o, s:o}", "all_port", json_number(product_bound_all_port(p)),
+                     "one_port", json_number(product_bound_one_port(p)), "one_port_single_hops",
+                     json_number(product_bound_single_hops(p)));
+}
+
+static json_t *exchange_value(const struct product *p)
+{
+    return json_pack("{s:i, s:o}", "startups", (int)product_steps(p), "transmission",
+                     json_count(product_blocks(p)));
+}
+
+static json_t *dimensions_value(const struct product *p)
+{
+    json_t *list = json_array();
+    int r = 0;
+    for (unsigned i = 0; i < p->dims; i++) {
+        const struct factor *f = &p->factor[i];
+        json_t *o = json_pack(
+            "{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph", graph_name(f->graph),
+            "nodes", (int)f->nodes, "diameter", (int)factor_diameter(f), "average_status",
+            json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
+        r |= json_array_append_new(list, o);
+    }
+    if (r == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *value_of(const struct product *p, const uint32_t *rank)
+{
+    json_t *o = network_value(p);
+    int r = json_object_set_new(o, "status", status_value(p));
+
+    if (rank != NULL)
+        r |= json_object_set_new(o, "node", node_value(p, *rank));
+    r |= json_object_set_new(o, "bounds", bounds_value(p));
+    r |= json_object_set_new(o, "a2", exchange_value(p));
+    r |= json_object_set_new(o, "dimensions", dimensions_value(p));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int resolve(const struct cli *cli, const struct bounds_arguments *a, struct product *p)
+{
+    struct torus t;
+    struct error e;
+
+    if ((a->network == NULL) == (a->dims == NULL))
+        return cli_fail_usage(cli, "give a network, such as --network 'ring:8 x complete:3', or a "
+                                   "torus, such as --dims 8x8");
+    if (a->network != NULL && product_parse(p, a->network, &e) != 0)
+        return cli_fail_usage(cli, "--network: %s", e.text);
+    if (a->dims != NULL) {
+        if (torus_parse(&t, a->dims, &e) != 0)
+            return cli_fail_usage(cli, "--dims: %s", e.text);
+        *p = product_of_torus(&t);
+    }
+    return EXIT_DONE;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct bounds_arguments *a = arguments;
+    struct product p;
+    struct error e;
+    uint32_t rank = 0;
+    int code = resolve(cli, a, &p);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (a->node != NULL && parse_number(a->node, p.nodes - 1, &rank, &e) != 0)
+        return cli_fail_usage(cli, "--node: %s", e.text);
+    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL),
+                     &(struct view){sections, sizeof sections / sizeof sections[0]});
+}
+
+extern const struct command command_bounds;
+const struct command command_bounds = {
+    .name = "bounds",
+    .summary = "Show distances and lower bounds of a torus, mesh, hypercube or other product",
+    .usage = "--network NETWORK | --dims DIMS [--node RANK] [--json]",
+    .details =
+        "A network is a product of dimensions: ring:N, array:N (a ring without its last link) and\n"
+        "complete:N (everybody linked with everybody), with x between them, and ^K behind one "
+        "that\n"
+        "comes K times. A torus is a product of rings, a mesh one of arrays, a hypercube\n"
+        "complete:2^K, a generalized hypercube one of complete graphs.\n"
+        "\n"
+        "  status            a node's distances to all others, summed up; over N - 1 it is its\n"
+        "                    average distance\n"
+        "  bound, all-port   blocks: the most that a cut of one dimension in two halves asks of "
+        "its\n"
+        "                    links\n"
+        "  bound, one-port   with one send and one receive at a time: that, and the N - 1 blocks\n"
+        "                    that a node has to take\n"
+        "  ... single hops   where nobody relays for nothing: the average status, if more\n"
+        "  a2                the exchange that goes through one dimension after the other under\n"
+        "                    that rule; rings and complete graphs meet the bound\n"
+        "  cut               a dimension's own: |A| * |B| / links between the halves A and B\n"
+        "\n"
+        "All bounds are for a complete exchange, in block times.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl bounds --dims 8x8\n"
+        "  torusctl bounds --network 'complete:2^10'\n"
+        "  torusctl bounds --network 'ring:8 x array:4 x complete:3' --node 5 --json\n",
+    .options = options,
+    .arguments_size = sizeof(struct bounds_arguments),
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* torusctl exchange: runs a complete exchange and reports what it took. */
+#include <stddef.h>
+
+#include "client/cli/exchange_run.h"
+
+static const struct option options[] = {
+    {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
+     "see 'torusctl algorithms'; else one that takes the torus"},
+    {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
+     "exchange a generated pattern, so much to each node"},
+    {"--from", "FOLDER", offsetof(struct exchange_arguments, from),
+     "exchange files: FOLDER/5 goes to node 5"},
+    {"--to", "FOLDER", offsetof(struct exchange_arguments, to),
+     "what has come from node 5 is FOLDER/5 afterwards"},
+    EXCHANGE_OPTIONS,
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    return exchange_run(cli, TORUS_EXCHANGE, arguments);
+}
+
+extern const struct command command_exchange;
+const struct command command_exchange = {
+    .name = "exchange",
+    .summary = "Run a complete exchange on the whole torus",
+    .usage = "--block-size SIZE | --from FOLDER --to FOLDER [options]",
+    .details =
+        "Every node sends a block of its own to every other node. The command ends when all nodes\n"
+        "have everything and have committed it, or when it has failed everywhere. Ctrl-C cancels.\n"
+        "\n"
+        "SIZE is in bytes, or with K or KiB (1024), M, MiB, G, GiB, or KB (1000), MB, GB; 0 is\n"
+        "possible. Every destination verifies the generated pattern.\n"
+        "\n"
+        "FOLDERs are folders of each node's own disk, below its data roots; %r in them stands for\n"
+        "the node's rank, %% for a per cent sign. A relative one is taken from this working\n"
+        "directory, on every node. The folder to write must not exist, or be empty, and appears\n"
+        "when all is done.\n"
+        "\n"
+        "The efficiency compares the time with what the links' nominal rate allows at best.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl exchange --block-size 64KiB\n"
+        "  torusctl exchange --algorithm at2 --block-size 1M --json\n"
+        "  torusctl exchange --from /data/out --to /data/in --timeout 60\n",
+    .options = options,
+    .arguments_size = sizeof(struct exchange_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

@@ -1,0 +1,91 @@
+/* torusctl links: every port, who is at its other end, and how the connection does. */
+#include <stddef.h>
+
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+
+struct links_arguments {
+    char none; /* no options of its own */
+};
+
+static const struct option options[] = {{0}};
+
+static const struct field fields[] = {
+    {"port", "port", FORMAT_PLAIN},         {"node", "neighbour", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},       {"for", "up_seconds", FORMAT_SECONDS},
+    {"sent", "tx_bytes", FORMAT_BYTES},     {"received", "rx_bytes", FORMAT_BYTES},
+    {"rtt", "rtt_us", FORMAT_MICROS},       {"rate", "rate_bps", FORMAT_RATE},
+    {"connects", "connects", FORMAT_PLAIN}, {"address", "address", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},     {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_TABLE, .key = "links", .fields = fields},
+};
+
+static json_t *value_of(const struct torus_client_links *links)
+{
+    json_t *o = json_object(), *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < links->count; i++) {
+        const struct torus_client_link *l = &links->link[i];
+        json_t *link = json_object();
+        r |= json_object_set_new(link, "port", json_string(l->name));
+        r |= json_object_set_new(link, "neighbour",
+                                 l->neighbour != TORUS_CLIENT_NO_NODE ? json_integer(l->neighbour)
+                                                                      : json_null());
+        r |= json_object_set_new(link, "up", json_boolean(l->up));
+        r |= json_object_set_new(link, "state", json_string(l->state));
+        r |= json_object_set_new(link, "reason", json_string(l->reason));
+        r |= json_object_set_new(link, "address", json_string(l->address));
+        r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
+        r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
+        r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
+        r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
+        r |= json_object_set_new(link, "up_seconds",
+                                 l->up ? json_real((double)l->up_ms / 1000) : json_null());
+        r |= json_object_set_new(link, "connects", json_integer(l->connects));
+        r |= json_array_append_new(list, link);
+    }
+    r |= json_object_set_new(o, "links", list);
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    struct torus_client_links *links;
+    struct torus_client_error e;
+    int code = cli_connect(cli);
+
+    (void)arguments;
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_links(cli->client, &links, &e) != 0)
+        return cli_fail_client(cli, &e);
+    code = cli_print(cli, value_of(links),
+                     &(struct view){sections, sizeof sections / sizeof sections[0]});
+    torus_client_links_free(links);
+    return code;
+}
+
+extern const struct command command_links;
+const struct command command_links = {
+    .name = "links",
+    .summary = "Show this node's links: neighbours, state, traffic",
+    .usage = "[--socket PATH] [--json]",
+    .details =
+        "A link is up, dialling, waiting (for the neighbour to dial) or in its hello; the reason\n"
+        "says why it is not up. Bytes count from when the connection came up; round-trip time\n"
+        "and rate are what TCP has measured.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl links\n"
+        "  torusctl links --json | jq '.links[] | select(.up | not)'\n",
+    .options = options,
+    .arguments_size = sizeof(struct links_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

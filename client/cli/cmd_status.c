@@ -1,0 +1,144 @@
+/* torusctl status: the daemon, its place in the torus, and the exchanges that it knows. */
+#include <stddef.h>
+
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+
+struct status_arguments {
+    char none; /* no options of its own */
+};
+
+static const struct option options[] = {{0}};
+
+static const struct field node_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"node", "rank", FORMAT_PLAIN},
+    {"coordinates", "coordinates", FORMAT_PLAIN},
+    {"whole", "whole", FORMAT_PLAIN},
+    {"faults", "faults", FORMAT_LINES},
+    {"links", "link_mbit", FORMAT_MBIT},
+    {"data roots", "data_roots", FORMAT_LINES},
+    {"torusd", "version", FORMAT_PLAIN},
+    {"process", "pid", FORMAT_PLAIN},
+    {"up for", "uptime_seconds", FORMAT_SECONDS},
+    {0},
+};
+static const struct field memory_fields[] = {
+    {"memory for blocks", "budget_bytes", FORMAT_BYTES},
+    {"promised of it", "reserved_bytes", FORMAT_BYTES},
+    {"in use", "used_bytes", FORMAT_BYTES},
+    {0},
+};
+static const struct field exchange_fields[] = {
+    {"exchange", "id", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"age", "age_seconds", FORMAT_SECONDS},
+    {"asked by node", "root", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = node_fields},
+    {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
+    {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
+};
+
+static json_t *texts(const char *const *text, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(list, json_string(text[i]));
+    return list;
+}
+
+static json_t *exchanges(const struct torus_client_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->exchange_count; i++) {
+        const struct torus_client_activity *x = &s->exchanges[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "algorithm", json_string(x->algorithm));
+        (void)json_object_set_new(o, "state", json_string(x->state));
+        (void)json_object_set_new(o, "reason", json_string(x->reason));
+        (void)json_object_set_new(o, "root", json_integer(x->root));
+        (void)json_object_set_new(o, "age_seconds", json_real((double)x->age_ms / 1000));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *value_of(const struct torus_client_status *s, const struct torus *t)
+{
+    json_t *o = json_object(), *coordinates = json_array(), *memory = json_object();
+    int r = 0;
+
+    for (size_t i = 0; i < s->coordinate_count; i++)
+        r |= json_array_append_new(coordinates, json_integer(s->coordinates[i]));
+    r |= json_object_set_new(memory, "budget_bytes", json_count(s->memory_budget));
+    r |= json_object_set_new(memory, "reserved_bytes", json_count(s->memory_reserved));
+    r |= json_object_set_new(memory, "used_bytes", json_count(s->memory_used));
+
+    r |= json_object_set_new(o, "version", json_string(s->version));
+    r |= json_object_set_new(o, "pid", json_count(s->pid));
+    r |= json_set_torus(o, t);
+    r |= json_object_set_new(o, "rank", json_integer(s->rank));
+    r |= json_object_set_new(o, "coordinates", coordinates);
+    r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
+    r |= json_object_set_new(o, "whole", json_boolean(s->whole));
+    r |= json_object_set_new(o, "faults", texts(s->faults, s->fault_count));
+    r |= json_object_set_new(o, "link_mbit",
+                             s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
+    r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
+    r |= json_object_set_new(o, "memory", memory);
+    r |= json_object_set_new(o, "exchanges", exchanges(s));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    struct torus_client_status *status;
+    struct torus_client_error e;
+    struct torus torus;
+    struct error wrong;
+    int code = cli_connect(cli);
+
+    (void)arguments;
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_status(cli->client, &status, &e) != 0)
+        return cli_fail_client(cli, &e);
+    if (torus_parse(&torus, status->dims, &wrong) != 0) {
+        wrong.code = ERROR_PROTOCOL;
+        error_wrap(&wrong, "the daemon's dimensions make no sense");
+        code = cli_fail(cli, &wrong);
+    } else {
+        code = cli_print(cli, value_of(status, &torus),
+                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+    }
+    torus_client_status_free(status);
+    return code;
+}
+
+extern const struct command command_status;
+const struct command command_status = {
+    .name = "status",
+    .summary = "Show the daemon, the torus and its exchanges",
+    .usage = "[--socket PATH] [--json]",
+    .details =
+        "The torus is whole when every link of every node is up, as far as this node has heard;\n"
+        "otherwise the faults say what is not.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl status\n"
+        "  torusctl --json status | jq .whole\n",
+    .options = options,
+    .arguments_size = sizeof(struct status_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

@@ -1,0 +1,37 @@
+/* A command of torusctl: one file cmd_NAME.c with one of these, and a line in commands.c. */
+#ifndef TORUSD_CLI_COMMAND_H
+#define TORUSD_CLI_COMMAND_H
+
+#include "client/cli/cli.h"
+#include "client/cli/options.h"
+
+struct command {
+    const char *name;
+    const char *summary;          /* one line for the list of commands */
+    const char *usage;            /* what follows the name: "--dims D [--json]" */
+    const char *details;          /* paragraphs and examples for `help NAME` */
+    const struct option *options; /* its own, ended by a row without a name */
+    size_t arguments_size;        /* of the struct that the options fill */
+    bool needs_daemon;
+
+    /* Runs with the filled struct. Returns the exit code, having printed everything. */
+    int (*run)(struct cli *cli, const void *arguments);
+};
+
+/* All commands, in the order of the list in `help`; NULL at its end. */
+extern const struct command *const commands[];
+
+/* The command with this name, or NULL. */
+const struct command *command_find(const char *name);
+
+/* The name of a command that may have been meant, or NULL. */
+const char *command_suggest(const char *name);
+
+/* The options that every command takes, before or after its name. */
+struct global_arguments {
+    const char *socket;
+    bool json, help, version;
+};
+extern const struct option global_options[];
+
+#endif

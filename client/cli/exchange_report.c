@@ -1,0 +1,139 @@
+#include "client/cli/exchange_report.h"
+
+#include "client/cli/json.h"
+
+static const struct field summary_fields[] = {
+    {"exchange", "id", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"mode", "mode", FORMAT_PLAIN},
+    {"block", "block_bytes", FORMAT_BYTES},
+    {"time", "seconds", FORMAT_SECONDS},
+    {"lower bound", "bound_seconds", FORMAT_SECONDS},
+    {"efficiency", "efficiency", FORMAT_PERCENT},
+    {"whole call", "call_seconds", FORMAT_SECONDS},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"rounds", "rounds", FORMAT_PLAIN},
+    {"delivered blocks", "blocks_delivered", FORMAT_PLAIN},
+    {"delivered bytes", "bytes_delivered", FORMAT_BYTES},
+    {"verified", "verified", FORMAT_PLAIN},
+    {0},
+};
+static const struct field port_fields[] = {
+    {"node", "rank", FORMAT_PLAIN},
+    {"time", "seconds", FORMAT_SECONDS},
+    {"port", "name", FORMAT_PLAIN},
+    {"sent", "tx_bytes", FORMAT_BYTES},
+    {"received", "rx_bytes", FORMAT_BYTES},
+    {"blocks sent", "tx_blocks", FORMAT_PLAIN},
+    {"messages", "combined_messages", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = summary_fields},
+    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", .fields = port_fields},
+};
+
+struct view exchange_report_view(bool per_node)
+{
+    return (struct view){sections, per_node ? 2 : 1};
+}
+
+static double seconds(uint64_t nanoseconds)
+{
+    return (double)nanoseconds / 1e9;
+}
+
+static int set_ports(json_t *object, const struct torus_exchange_node *n)
+{
+    json_t *ports = json_object();
+    int r = 0;
+
+    for (size_t i = 0; i < n->port_count; i++) {
+        const struct torus_exchange_port *p = &n->port[i];
+        json_t *o = json_object();
+        r |= json_object_set_new(o, "tx_bytes", json_count(p->tx_bytes));
+        r |= json_object_set_new(o, "rx_bytes", json_count(p->rx_bytes));
+        r |= json_object_set_new(o, "tx_blocks", json_count(p->tx_blocks));
+        r |= json_object_set_new(o, "combined_messages", json_count(p->combined_messages));
+        r |= json_object_set_new(ports, p->name, o);
+    }
+    return r | json_object_set_new(object, "ports", ports);
+}
+
+static int set_nodes(json_t *object, const struct torus_exchange_result *x)
+{
+    json_t *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < x->node_count; i++) {
+        json_t *o = json_object();
+        r |= json_object_set_new(o, "rank", json_integer(x->node[i].rank));
+        r |= json_object_set_new(o, "seconds", json_real(seconds(x->node[i].nanoseconds)));
+        r |= json_object_set_new(o, "most_starts", json_integer(x->node[i].most_starts));
+        r |= json_object_set_new(o, "most_ends", json_integer(x->node[i].most_ends));
+        r |= set_ports(o, &x->node[i]);
+        r |= json_array_append_new(list, o);
+    }
+    return r | json_object_set_new(object, "per_node", list);
+}
+
+/* How long the busiest channel takes for what it must carry, and what part of the time that is. */
+static int set_bound(json_t *o, const struct torus_exchange_result *x)
+{
+    json_t *bound = json_null(), *efficiency = json_null();
+
+    if (x->link_mbit > 0) {
+        double s = x->bound * (double)x->block_bytes * 8 / (x->link_mbit * 1e6);
+        bound = json_real(s);
+        if (x->nanoseconds > 0)
+            efficiency = json_real(s / seconds(x->nanoseconds));
+    }
+    return json_object_set_new(o, "bound_seconds", bound) |
+           json_object_set_new(o, "efficiency", efficiency);
+}
+
+json_t *exchange_report(const struct torus_exchange_result *x, double call_seconds, struct error *e)
+{
+    struct torus torus;
+    json_t *o;
+    int r = 0;
+
+    if (torus_parse(&torus, x->dims, e) != 0) {
+        error_wrap(e, "the daemon's dimensions make no sense");
+        e->code = ERROR_PROTOCOL;
+        return NULL;
+    }
+    if (torus.nodes != x->nodes) {
+        error_set(e, ERROR_PROTOCOL,
+                  "the daemon's result makes no sense: a torus of %s with %u nodes", x->dims,
+                  x->nodes);
+        return NULL;
+    }
+    o = json_object();
+    r |= json_object_set_new(o, "id", json_string(x->id));
+    r |= json_object_set_new(o, "operation", json_string(x->operation));
+    r |= json_set_torus(o, &torus);
+    r |= json_object_set_new(o, "algorithm", json_string(x->algorithm));
+    r |= json_object_set_new(o, "mode", json_string(x->mode));
+    r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
+    r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
+    r |= json_object_set_new(o, "seconds", json_real(seconds(x->nanoseconds)));
+    r |= set_bound(o, x);
+    r |= json_object_set_new(o, "startups", json_integer(x->startups));
+    r |= json_object_set_new(o, "transmission", json_count(x->transmission));
+    r |= json_object_set_new(o, "rounds", json_count(x->rounds));
+    r |= json_object_set_new(o, "call_seconds", json_real(call_seconds));
+    r |= json_object_set_new(o, "blocks_delivered", json_count(x->blocks_delivered));
+    r |= json_object_set_new(o, "bytes_delivered", json_count(x->bytes_delivered));
+    r |= json_object_set_new(o, "verified", json_boolean(x->verified));
+    r |= set_nodes(o, x);
+    if (r == 0)
+        return o;
+    json_decref(o);
+    error_set(e, ERROR_MEMORY, "out of memory for the result");
+    return NULL;
+}

@@ -1,0 +1,19 @@
+/* The result of an exchange as torusctl prints it. */
+#ifndef TORUSD_CLI_EXCHANGE_REPORT_H
+#define TORUSD_CLI_EXCHANGE_REPORT_H
+
+#include <torus/torus.h>
+
+#include "client/cli/writer.h"
+#include "daemon/base/error.h"
+
+/* The value: times in seconds, the lower bound in seconds and the efficiency against it (null where
+ * the links' rate is unknown). Returns NULL with *e set if the daemon's dimensions make no sense,
+ * or for want of memory. */
+json_t *exchange_report(const struct torus_exchange_result *r, double call_seconds,
+                        struct error *e);
+
+/* Its view; `per_node` adds a table with a line for each port of each node. */
+struct view exchange_report_view(bool per_node);
+
+#endif

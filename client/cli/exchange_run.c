@@ -1,0 +1,161 @@
+#include "client/cli/exchange_run.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "client/cli/arguments.h"
+#include "client/cli/default_algorithm.h"
+#include "client/cli/exchange_report.h"
+#include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
+
+/* The library's operations are those that the schedules know. */
+_Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
+_Static_assert((int)TORUS_ALLGATHER == OPERATION_ALLGATHER, "");
+_Static_assert((int)TORUS_BROADCAST == OPERATION_BROADCAST, "");
+_Static_assert((int)TORUS_BARRIER == OPERATION_BARRIER, "");
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Checks that the options go together. Returns 0, or the exit code after having said why not. */
+static int check(const struct cli *cli, enum torus_operation operation,
+                 const struct exchange_arguments *a)
+{
+    if (operation == TORUS_BARRIER)
+        return EXIT_DONE;
+    if (operation == TORUS_BROADCAST && a->root == NULL)
+        return cli_fail_usage(cli, "--root is missing: give the rank of the node to send from");
+    if (a->block_size == NULL && a->from == NULL && a->to == NULL)
+        return cli_fail_usage(cli,
+                              "say what to %s: --block-size SIZE for a generated pattern, or "
+                              "--from %s --to FOLDER for files",
+                              cli->command->name, operation == TORUS_EXCHANGE ? "FOLDER" : "FILE");
+    if ((a->from == NULL) != (a->to == NULL))
+        return cli_fail_usage(cli, "--from and --to go together: %s is missing",
+                              a->from == NULL ? "--from" : "--to");
+    if (a->block_size != NULL && a->from != NULL)
+        return cli_fail_usage(cli, "--block-size is for generated patterns: files have their own "
+                                   "sizes, leave it out with --from and --to");
+    if (a->missing_ok && a->from == NULL)
+        return cli_fail_usage(cli, "--missing-ok is for files: it needs --from and --to");
+    return EXIT_DONE;
+}
+
+/* Fills what the request says; *from and *to are to be freed. */
+static int fill(struct torus_exchange_request *request, const struct exchange_arguments *a,
+                char **from, char **to, struct error *e)
+{
+    const struct algorithm *algorithm;
+
+    if (a->algorithm != NULL) {
+        algorithm = named_algorithm(a->algorithm, e);
+        if (algorithm == NULL)
+            return -1;
+        request->algorithm = algorithm->name;
+    }
+    if (a->block_size != NULL && parse_size(a->block_size, &request->block_bytes, e) != 0)
+        return error_wrap(e, "--block-size");
+    if (a->from != NULL && parse_folder(a->from, from, e) != 0)
+        return error_wrap(e, "--from");
+    if (a->to != NULL && parse_folder(a->to, to, e) != 0)
+        return error_wrap(e, "--to");
+    if (a->root != NULL && parse_number(a->root, TORUS_MAX_NODES - 1, &request->root, e) != 0)
+        return error_wrap(e, "--root");
+    if (a->timeout != NULL && parse_seconds(a->timeout, &request->timeout_ms, e) != 0)
+        return error_wrap(e, "--timeout");
+    request->from = *from;
+    request->to = *to;
+    request->missing_ok = a->missing_ok;
+    request->barrier = a->name;
+    return 0;
+}
+
+/* Chooses the algorithm by the torus that the daemon is a node of. Returns 0 or the exit code. */
+static int choose_algorithm(const struct cli *cli, struct torus_exchange_request *request)
+{
+    struct torus_client_status *status;
+    struct torus_client_error failed;
+    const struct algorithm *algorithm = NULL;
+    struct torus torus;
+    struct error e;
+
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    if (torus_parse(&torus, status->dims, &e) == 0)
+        algorithm = default_algorithm(&torus, (enum operation)request->operation, &e);
+    else
+        e.code = ERROR_PROTOCOL;
+    torus_client_status_free(status);
+    if (algorithm == NULL)
+        return cli_fail(cli, &e);
+    request->algorithm = algorithm->name;
+    return EXIT_DONE;
+}
+
+static int print_result(const struct cli *cli, const struct torus_exchange_result *result,
+                        double call_seconds, bool per_node)
+{
+    struct view view = exchange_report_view(per_node);
+    struct error e;
+    json_t *value = exchange_report(result, call_seconds, &e);
+    int code;
+
+    if (value == NULL)
+        return cli_fail(cli, &e);
+    code = cli_print(cli, value, &view);
+    if (code == EXIT_DONE && !result->verified) {
+        (void)fprintf(stderr, "torusctl: exchange %s: delivered, but not verified\n", result->id);
+        code = EXIT_FAILED;
+    }
+    return code;
+}
+
+static int exchange(const struct cli *cli, const struct torus_exchange_request *request,
+                    bool per_node)
+{
+    struct torus_exchange_result *result;
+    struct torus_client_error e;
+    struct progress progress;
+    double began = now(), took;
+    int code, r;
+
+    progress_begin(&progress, true);
+    interrupt_arm(cli->client);
+    r = torus_exchange_run(cli->client, request, progress_update, &progress, &result, &e);
+    took = now() - began;
+    interrupt_disarm();
+    progress_end(&progress);
+    if (r != 0)
+        return cli_fail_client(cli, &e);
+    code = print_result(cli, result, took, per_node);
+    torus_exchange_result_free(result);
+    return code;
+}
+
+int exchange_run(struct cli *cli, enum torus_operation operation,
+                 const struct exchange_arguments *a)
+{
+    struct torus_exchange_request request = {.operation = operation};
+    char *from = NULL, *to = NULL;
+    struct error e;
+    int code = check(cli, operation, a);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (fill(&request, a, &from, &to, &e) != 0)
+        code = cli_fail(cli, &e);
+    if (code == EXIT_DONE)
+        code = cli_connect(cli);
+    if (code == EXIT_DONE && request.algorithm == NULL)
+        code = choose_algorithm(cli, &request);
+    if (code == EXIT_DONE)
+        code = exchange(cli, &request, a->per_node);
+    free(from);
+    free(to);
+    return code;
+}

@@ -1,0 +1,21 @@
+/* The figures of a schedule as JSON. All return 0, or -1 if there is no memory. */
+#ifndef TORUSD_CLI_PLAN_REPORT_H
+#define TORUSD_CLI_PLAN_REPORT_H
+
+#include <jansson.h>
+
+#include "daemon/schedule/plan.h"
+#include "daemon/schedule/verify.h"
+
+/* startups, transmission, critical_path, bound, contended_steps, minimal */
+int plan_set_report(json_t *object, const struct schedule_report *r);
+
+/* efficiency: the bound as a part of the transmission; null where nothing is sent */
+int plan_set_efficiency(json_t *object, const struct schedule_report *r);
+
+/* messages: what the node sends, relays and takes, an object for each combined message, by step;
+ * with the port that it leaves or comes in by, and the node that a sent one's leg ends at, or that
+ * another one's began at */
+int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p);
+
+#endif

@@ -1,0 +1,34 @@
+/* A progress bar on stderr, where that is a terminal and the exchange takes more than a second. */
+#ifndef TORUSD_CLI_PROGRESS_H
+#define TORUSD_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct torus_exchange_progress;
+
+struct progress {
+    bool shown; /* whether to show anything at all */
+    int64_t began_ms;
+    int64_t drawn_ms;   /* when it was drawn last; 0 = not on the screen */
+    size_t drawn_width; /* columns that it then took up */
+};
+
+/* Milliseconds on a clock that only goes forward. */
+int64_t progress_clock(void);
+
+/* Begins to count the time. */
+void progress_begin(struct progress *p, bool wanted);
+
+/* Draws what there is to say, if it is time to. `progress` is the callback of libtorus. */
+int progress_update(void *p, const struct torus_exchange_progress *progress);
+
+/* Takes it off the screen. */
+void progress_end(struct progress *p);
+
+/* Writes the line for a terminal of `columns`, as much of it as fits. Returns its width. */
+size_t progress_line(char *out, size_t size, size_t columns,
+                     const struct torus_exchange_progress *progress, int64_t elapsed_ms);
+
+#endif

@@ -1,0 +1,14 @@
+/* "Did you mean ...?" */
+#ifndef TORUSD_CLI_SUGGEST_H
+#define TORUSD_CLI_SUGGEST_H
+
+struct suggestion {
+    const char *word; /* what was given; set by the caller */
+    const char *best; /* the known word that is near enough, or NULL */
+    unsigned distance;
+};
+
+/* Considers one known word. */
+void suggest(struct suggestion *s, const char *known);
+
+#endif

@@ -1,0 +1,64 @@
+#include "daemon/base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *error_name(enum error_code code)
+{
+    switch (code) {
+    case ERROR_NONE:
+        return "none";
+    case ERROR_USAGE:
+        return "usage";
+    case ERROR_REFUSED:
+        return "refused";
+    case ERROR_LINK:
+        return "link";
+    case ERROR_PROTOCOL:
+        return "protocol";
+    case ERROR_IO:
+        return "io";
+    case ERROR_MEMORY:
+        return "memory";
+    case ERROR_TIMEOUT:
+        return "timeout";
+    case ERROR_CANCELLED:
+        return "cancelled";
+    case ERROR_DAMAGED:
+        return "damaged";
+    case ERROR_IN_DOUBT:
+        return "in doubt";
+    }
+    return "unknown";
+}
+
+int error_set(struct error *e, enum error_code code, const char *format, ...)
+{
+    if (e != NULL) {
+        va_list ap;
+        va_start(ap, format);
+        e->code = code;
+        (void)vsnprintf(e->text, sizeof e->text, format, ap);
+        va_end(ap);
+    }
+    return -1;
+}
+
+int error_wrap(struct error *e, const char *format, ...)
+{
+    if (e != NULL) {
+        char context[sizeof e->text], inner[sizeof e->text];
+        va_list ap;
+        va_start(ap, format);
+        (void)vsnprintf(context, sizeof context, format, ap);
+        va_end(ap);
+        (void)strcpy(inner, e->text);
+        size_t n = strlen(context);
+        (void)strcpy(e->text, context);
+        (void)strncat(e->text, ": ", sizeof e->text - 1 - n);
+        n = strlen(e->text);
+        (void)strncat(e->text, inner, sizeof e->text - 1 - n);
+    }
+    return -1;
+}

@@ -1,0 +1,36 @@
+/* One error value for the whole project: a code that decides what to do (and the exit code of the
+ * client), and a sentence for the person who has to do something about it. */
+#ifndef TORUSD_BASE_ERROR_H
+#define TORUSD_BASE_ERROR_H
+
+enum error_code {
+    ERROR_NONE = 0,
+    ERROR_USAGE,     /* the caller asked for something that makes no sense here */
+    ERROR_REFUSED,   /* it makes sense, but not on this node, torus or folder */
+    ERROR_LINK,      /* a link or a node is down */
+    ERROR_PROTOCOL,  /* a peer or client sent what it must not send */
+    ERROR_IO,        /* the operating system said no */
+    ERROR_MEMORY,    /* no room within the configured budget */
+    ERROR_TIMEOUT,   /* a deadline has passed */
+    ERROR_CANCELLED, /* the client went away or asked to stop */
+    ERROR_DAMAGED,   /* data arrived that is not what was sent */
+    ERROR_IN_DOUBT,  /* whether it was committed is not known here */
+};
+
+struct error {
+    enum error_code code;
+    char text[320];
+};
+
+/* A short name for a code ("refused", "link", ...); never NULL. */
+const char *error_name(enum error_code code);
+
+/* Fills *e (which may be NULL) and returns -1, so that `return error_set(...)` reads well.
+ * Text that does not fit is cut. */
+int error_set(struct error *e, enum error_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " before the text that *e already has; the code stays. Returns -1. */
+int error_wrap(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,87 @@
+/* Pooled, counted buffers. Bytes are read from a socket or file into a slab and stay there until
+ * the last write that takes them on has finished: whoever needs them holds a reference.
+ *
+ * Not thread-safe: a pool belongs to one loop. */
+#ifndef TORUSD_BASE_SLAB_H
+#define TORUSD_BASE_SLAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLAB_SIZE (128u * 1024u)
+
+struct slab {
+    struct slab_pool *pool;
+    struct slab *next; /* in the pool's free list */
+    uint32_t references;
+    uint8_t data[SLAB_SIZE];
+};
+
+struct slab_pool {
+    struct slab *free;
+    size_t free_count;
+    size_t free_most; /* more than that go back to the system */
+    size_t in_use;    /* slabs with a reference */
+};
+
+/* Keeps up to `keep_bytes` of free slabs for reuse. */
+void slab_pool_init(struct slab_pool *pool, size_t keep_bytes);
+
+/* Frees the free slabs. Returns how many are still referenced (a leak, unless 0). */
+size_t slab_pool_close(struct slab_pool *pool);
+
+/* A slab with one reference, or NULL if there is no memory. */
+struct slab *slab_get(struct slab_pool *pool);
+void slab_unref(struct slab *slab);
+
+static inline struct slab *slab_ref(struct slab *slab)
+{
+    slab->references++;
+    return slab;
+}
+
+/* A run of bytes inside a slab; holds a reference. */
+struct extent {
+    struct slab *slab;
+    const uint8_t *data;
+    uint32_t length;
+};
+
+/* A sequence of extents. Zero-initialise. */
+struct extents {
+    struct extent *item;
+    uint32_t count, capacity;
+};
+
+/* Appends bytes of a slab with a reference of its own; what follows the last extent directly is
+ * merged into it. Returns 0, or -1 if there is no memory. */
+int extents_add(struct extents *x, struct slab *slab, const uint8_t *data, uint32_t length);
+
+/* Drops the references, keeps the room. */
+void extents_clear(struct extents *x);
+void extents_free(struct extents *x);
+
+/* A place inside a sequence of extents. Zero-initialise for its start. */
+struct extent_cursor {
+    uint32_t index, offset;
+};
+
+/* The longest single run of at most `most` bytes at the cursor, which moves behind it. The piece
+ * borrows the sequence's reference. Returns its length, 0 at the end. */
+uint32_t extents_take(const struct extents *x, struct extent_cursor *cursor, uint64_t most,
+                      struct extent *piece);
+
+/* A slab that is filled from the front, piece by piece. Zero-initialise; slab_writer_close(). */
+struct slab_writer {
+    struct slab *slab;
+    uint32_t used;
+};
+
+/* `length` (at most SLAB_SIZE) fresh bytes to write to; the extent holds a reference of its own.
+ * Returns where to write, or NULL if there is no memory. */
+uint8_t *slab_writer_take(struct slab_writer *w, struct slab_pool *pool, uint32_t length,
+                          struct extent *out);
+void slab_writer_close(struct slab_writer *w);
+
+#endif

@@ -1,0 +1,19 @@
+/* Text that somebody else supplied. */
+#ifndef TORUSD_BASE_TEXT_H
+#define TORUSD_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Replaces each control character, and each byte that is no part of valid UTF-8, by '?', in place.
+ * Memory is written only where something is replaced. */
+void text_clean(char *text);
+
+/* The same for a copy of at most size - 1 bytes. Returns `out`. */
+char *text_printable(char *out, size_t size, const char *text);
+
+/* Parses "64KiB", "10M", "1GB", "512" (suffixes of 1024: K, KiB, M, MiB, G, GiB; of 1000: KB, MB,
+ * GB; B). Returns 0, or -1 if it is no such number or does not fit. */
+int text_parse_bytes(const char *text, uint64_t *bytes);
+
+#endif

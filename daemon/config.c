@@ -1,0 +1,242 @@
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "daemon/net/tcp.h"
+
+#define DEFAULT_CONTROL "/run/torusd/control.sock"
+#define DEFAULT_MEMORY (64u * 1024u * 1024u)
+#define LEAST_MEMORY (1024u * 1024u)
+
+void config_init(struct config *c)
+{
+    *c = (struct config){.memory = DEFAULT_MEMORY, .log_level = LOG_LEVEL_INFO};
+    (void)strcpy(c->control, DEFAULT_CONTROL);
+    (void)strcpy(c->congestion, "reno");
+}
+
+void config_free(struct config *c)
+{
+    roots_free(&c->roots);
+}
+
+static int copy(char *out, size_t size, const char *name, const char *value, struct error *e)
+{
+    if (strlen(value) >= size)
+        return error_set(e, ERROR_USAGE, "%s: too long", name);
+    (void)strcpy(out, value);
+    return 0;
+}
+
+static int set_dims(struct config *c, const char *value, struct error *e)
+{
+    c->have_dims = true;
+    return torus_parse(&c->torus, value, e);
+}
+
+static int set_rank(struct config *c, const char *value, struct error *e)
+{
+    char *end;
+    unsigned long rank;
+
+    errno = 0;
+    rank = strtoul(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || rank >= TORUS_MAX_NODES)
+        return error_set(e, ERROR_USAGE, "rank \"%.40s\" is no rank", value);
+    c->rank = (uint32_t)rank;
+    c->have_rank = true;
+    return 0;
+}
+
+static int set_coordinates(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->coordinates, sizeof c->coordinates, "coordinates", value, e);
+}
+
+static int set_control(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->control, sizeof c->control, "control", value, e);
+}
+
+static int set_state(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->state_folder, sizeof c->state_folder, "state_dir", value, e);
+}
+
+static int set_roots(struct config *c, const char *value, struct error *e)
+{
+    char *list = strdup(value), *rest = list, *one;
+    int result = 0;
+
+    while (result == 0 && rest != NULL && (one = strsep(&rest, ":")) != NULL)
+        if (*one != '\0')
+            result = roots_add(&c->roots, one, e);
+    free(list);
+    return result;
+}
+
+static int set_link_mbit(struct config *c, const char *value, struct error *e)
+{
+    char *end;
+
+    c->link_mbit = strtod(value, &end);
+    if (end == value || *end != '\0' || !isfinite(c->link_mbit) || c->link_mbit < 0)
+        return error_set(e, ERROR_USAGE, "link_mbit \"%.40s\" is no rate in Mbit/s", value);
+    return 0;
+}
+
+static int set_memory(struct config *c, const char *value, struct error *e)
+{
+    if (text_parse_bytes(value, &c->memory) != 0)
+        return error_set(e, ERROR_USAGE, "memory \"%.40s\" is no size such as 64MiB", value);
+    if (c->memory < LEAST_MEMORY)
+        return error_set(e, ERROR_USAGE, "memory %s: at least 1MiB is needed", value);
+    return 0;
+}
+
+static int set_congestion(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->congestion, sizeof c->congestion, "congestion", value, e);
+}
+
+static int set_log_level(struct config *c, const char *value, struct error *e)
+{
+    c->log_level = log_level_parse(value);
+    if (c->log_level < 0)
+        return error_set(e, ERROR_USAGE, "log_level \"%.40s\": error, warning, info or debug",
+                         value);
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    int (*set)(struct config *c, const char *value, struct error *e);
+} settings[] = {
+    {"dims", set_dims},           {"rank", set_rank},       {"coordinates", set_coordinates},
+    {"control", set_control},     {"state_dir", set_state}, {"data_roots", set_roots},
+    {"link_mbit", set_link_mbit}, {"memory", set_memory},   {"congestion", set_congestion},
+    {"log_level", set_log_level},
+};
+
+int config_set(struct config *c, const char *name, const char *value, struct error *e)
+{
+    if (name[0] == '+' || name[0] == '-') {
+        const struct torus largest = {.dims = TORUS_MAX_DIMS};
+        int port = torus_port_parse(&largest, name);
+        if (port < 0)
+            return error_set(e, ERROR_USAGE, "\"%.20s\" is no port such as +0 or -1", name);
+        return copy(c->port_text[port], sizeof c->port_text[port], name, value, e);
+    }
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
+        if (strcmp(settings[i].name, name) == 0)
+            return settings[i].set(c, value, e);
+    return error_set(e, ERROR_USAGE, "unknown setting \"%.40s\"", name);
+}
+
+struct reading {
+    struct config *config;
+    struct error *e;
+};
+
+static int on_value(void *context, const char *section, const char *name, const char *value)
+{
+    struct reading *r = context;
+    bool is_port = name[0] == '+' || name[0] == '-';
+
+    if (strcmp(section, is_port ? "ports" : "node") != 0) {
+        (void)error_set(r->e, ERROR_USAGE, "\"%.40s\" in section [%.40s]; it belongs in [%s]", name,
+                        section, is_port ? "ports" : "node");
+        return 0;
+    }
+    return config_set(r->config, name, value, r->e) == 0;
+}
+
+int config_read(struct config *c, const char *path, struct error *e)
+{
+    struct reading r = {c, e};
+    int line;
+
+    (void)error_set(e, ERROR_USAGE, "no \"name = value\" and no \"[section]\"");
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return error_set(e, ERROR_USAGE, "%s: %s", path, strerror(errno));
+    line = ini_parse_file(file, on_value, &r);
+    if (ferror(file)) /* a folder, for example */
+        line = -1;
+    (void)fclose(file);
+    if (line < 0)
+        return error_set(e, ERROR_IO, "%s: cannot be read", path);
+    if (line > 0)
+        return error_wrap(e, "%s:%d", path, line);
+    return 0;
+}
+
+static int rank_of_coordinates(struct config *c, struct error *e)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+    const char *text = c->coordinates;
+
+    for (unsigned i = 0; i < c->torus.dims; i++) {
+        char *end;
+        unsigned long v = strtoul(text, &end, 10);
+        char expected = i + 1 < c->torus.dims ? ',' : '\0';
+        if (end == text || *text < '0' || *text > '9' || *end != expected || v >= c->torus.size[i])
+            return error_set(e, ERROR_USAGE,
+                             "coordinates \"%s\": %u numbers with commas, each below its dimension",
+                             c->coordinates, c->torus.dims);
+        at[i] = (uint32_t)v;
+        text = end + 1;
+    }
+    uint32_t rank = torus_rank(&c->torus, at);
+    if (c->have_rank && c->rank != rank)
+        return error_set(e, ERROR_USAGE, "coordinates %s are rank %u, not %u", c->coordinates, rank,
+                         c->rank);
+    c->rank = rank;
+    c->have_rank = true;
+    return 0;
+}
+
+int config_finish(struct config *c, struct error *e)
+{
+    char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
+
+    if (!c->have_dims)
+        return error_set(e, ERROR_USAGE, "dims is missing (such as --dims 4x4)");
+    if (c->coordinates[0] != '\0' && rank_of_coordinates(c, e) != 0)
+        return -1;
+    if (!c->have_rank)
+        return error_set(e, ERROR_USAGE, "rank or coordinates is missing");
+    if (c->rank >= c->torus.nodes)
+        return error_set(e, ERROR_USAGE, "rank %u: %s has ranks 0 to %u", c->rank,
+                         torus_format(&c->torus, dims), c->torus.nodes - 1);
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        bool linked = port < torus_ports(&c->torus) &&
+                      torus_neighbour(&c->torus, c->rank, port) != TORUS_NO_NODE;
+        (void)torus_port_name(port, name);
+        if (!linked && c->port_text[port][0] != '\0')
+            return error_set(e, ERROR_USAGE,
+                             "port %s has an address, but node %u of %s has no link there", name,
+                             c->rank, torus_format(&c->torus, dims));
+        if (!linked)
+            continue;
+        if (c->port_text[port][0] == '\0')
+            return error_set(e, ERROR_USAGE, "port %s needs an address: the one to %s", name,
+                             torus_port_direction(port) > 0 ? "dial (the neighbour's)"
+                                                            : "listen on (this node's)");
+        if (tcp_parse_address(c->port_text[port], &c->address[port], e) != 0)
+            return error_wrap(e, "port %s", name);
+    }
+    if (c->state_folder[0] == '\0') {
+        int n = snprintf(c->state_folder, sizeof c->state_folder, "%s.state", c->control);
+        if (n < 0 || (size_t)n >= sizeof c->state_folder)
+            return error_set(e, ERROR_USAGE, "control: path too long");
+    }
+    return 0;
+}

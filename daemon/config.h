@@ -1,0 +1,42 @@
+/* What a daemon is told: by an INI file, by flags, or both (flags win). */
+#ifndef TORUSD_CONFIG_H
+#define TORUSD_CONFIG_H
+
+#include <limits.h>
+#include <sys/socket.h>
+
+#include "daemon/files/roots.h"
+#include "daemon/schedule/torus.h"
+
+struct config {
+    struct torus torus;
+    bool have_dims;
+    uint32_t rank;
+    bool have_rank;
+    char coordinates[96]; /* "1,2", checked when the dimensions are known */
+    char control[PATH_MAX];
+    char state_folder[PATH_MAX];
+    struct roots roots;
+    double link_mbit; /* 0: unknown */
+    uint64_t memory;
+    char congestion[16];
+    int log_level;
+    char port_text[TORUS_MAX_PORTS][300]; /* "" : not given */
+    struct sockaddr_storage address[TORUS_MAX_PORTS];
+};
+
+void config_init(struct config *c);
+void config_free(struct config *c);
+
+/* Sets one value by its name in the INI file ("dims", "data_roots", ...; "+0" for a port). Returns
+ * 0, or -1 with *e. */
+int config_set(struct config *c, const char *name, const char *value, struct error *e);
+
+/* Reads a file. Returns 0, or -1 with *e naming the file and line. */
+int config_read(struct config *c, const char *path, struct error *e);
+
+/* Checks that all is there and fits together, and fills in what follows from the rest. Returns 0,
+ * or -1 with *e. */
+int config_finish(struct config *c, struct error *e);
+
+#endif

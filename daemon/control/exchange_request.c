@@ -1,0 +1,146 @@
+/* The request for an exchange: accepted, progress now and then, then the result or an error. */
+#include <stdlib.h>
+
+#include "daemon/control/internal.h"
+
+static void on_progress(uv_timer_t *timer)
+{
+    struct control_client *client = timer->data;
+    struct exchange_progress now;
+    Control__Progress progress = CONTROL__PROGRESS__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    exchange_progress(client->exchange, &now);
+    progress.round = now.round;
+    progress.rounds = now.rounds;
+    progress.done_bytes = now.done_bytes;
+    progress.total_bytes = now.total_bytes;
+    progress.state = (char *)(uintptr_t)exchange_state_name(now.state);
+    reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
+    reply.progress = &progress;
+    control_reply(client, &reply);
+}
+
+static void send_result(struct control_client *client, const struct exchange_result *result)
+{
+    const struct control_setup *set = &client->server->set;
+    const struct torus *t = router_torus(set->router);
+    unsigned ports = torus_ports(t);
+    Control__ExchangeResult__Node *node = calloc(t->nodes, sizeof *node);
+    Control__ExchangeResult__Node **nodes = calloc(t->nodes, sizeof(void *));
+    Control__ExchangeResult__Port *port = calloc((size_t)t->nodes * ports, sizeof *port);
+    Control__ExchangeResult__Port **port_list = calloc((size_t)t->nodes * ports, sizeof(void *));
+    char name[TORUS_MAX_PORTS][TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
+    Control__ExchangeResult message = CONTROL__EXCHANGE_RESULT__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    if (node == NULL || nodes == NULL || port == NULL || port_list == NULL) {
+        const struct error e = {ERROR_MEMORY, "done, but there is no memory for the report"};
+        control_reply_error(client, &e, result->id);
+        goto out;
+    }
+    message.id = (char *)(uintptr_t)result->id;
+    message.dims = torus_format(t, dims);
+    message.algorithm = (char *)(uintptr_t)result->algorithm;
+    message.operation = (char *)(uintptr_t)operation_name(result->operation);
+    message.mode = (char *)(uintptr_t) "stepped";
+    message.nodes = t->nodes;
+    message.block_bytes = result->block_bytes;
+    message.nanoseconds = result->nanoseconds;
+    message.bound = result->bound;
+    message.link_mbit = set->link_mbit;
+    message.startups = result->startups;
+    message.transmission = result->transmission;
+    message.rounds = result->rounds;
+    message.blocks_delivered = result->blocks_delivered;
+    message.bytes_delivered = result->bytes_delivered;
+    message.verified = true; /* or it would have failed */
+    message.n_node = result->node != NULL ? t->nodes : 0;
+    message.node = nodes;
+    for (unsigned p = 0; p < ports; p++)
+        torus_port_name(p, name[p]);
+    for (uint32_t i = 0; i < message.n_node; i++) {
+        const struct exchange_node_report *from = &result->node[i];
+        nodes[i] = &node[i];
+        control__exchange_result__node__init(&node[i]);
+        node[i].rank = from->rank;
+        node[i].nanoseconds = from->nanoseconds;
+        node[i].most_starts = from->most_starts;
+        node[i].most_ends = from->most_ends;
+        node[i].port = &port_list[(size_t)i * ports];
+        for (unsigned p = 0; p < ports; p++) {
+            Control__ExchangeResult__Port *to = &port[(size_t)i * ports + p];
+            if (torus_neighbour(t, i, p) == TORUS_NO_NODE)
+                continue;
+            control__exchange_result__port__init(to);
+            to->name = name[p];
+            to->tx_bytes = from->port[p].tx_bytes;
+            to->rx_bytes = from->port[p].rx_bytes;
+            to->tx_blocks = from->port[p].tx_blocks;
+            to->combined_messages = from->port[p].combined_messages;
+            node[i].port[node[i].n_port++] = to;
+        }
+    }
+    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
+    reply.exchange = &message;
+    control_reply(client, &reply);
+out:
+    free(node);
+    free(nodes);
+    free(port);
+    free(port_list);
+}
+
+static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
+{
+    struct control_client *client = context;
+    const char *id = exchange_id(client->exchange);
+
+    (void)uv_timer_stop(&client->progress);
+    if (result != NULL)
+        send_result(client, result);
+    else
+        control_reply_error(client, e, id);
+    client->exchange = NULL;
+}
+
+void control_exchange(struct control_client *client, const Control__Request *request)
+{
+    const Control__ExchangeRequest *wanted = request->exchange;
+    const struct exchange_spec spec = {
+        .algorithm = wanted->algorithm,
+        .operation = wanted->operation,
+        .sender = wanted->sender,
+        .barrier = wanted->barrier,
+        .block_bytes = wanted->block_bytes,
+        .from = wanted->from,
+        .to = wanted->to,
+        .missing_ok = wanted->missing_ok,
+        .timeout_ns = wanted->timeout_ms > UINT64_MAX / 4 / MILLISECONDS
+                          ? UINT64_MAX / 4
+                          : wanted->timeout_ms * MILLISECONDS,
+    };
+    const struct exchange_client me = {client, on_ended};
+    Control__Accepted accepted = CONTROL__ACCEPTED__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    struct error e;
+
+    client->exchange = exchange_start(client->server->set.exchanges, &spec, &me, &e);
+    if (client->exchange == NULL) {
+        control_reply_error(client, &e, NULL);
+        return;
+    }
+    accepted.id = (char *)(uintptr_t)exchange_id(client->exchange);
+    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
+    reply.accepted = &accepted;
+    control_reply(client, &reply);
+    if (client->exchange != NULL)
+        (void)uv_timer_start(&client->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
+}
+
+void control_exchange_abandon(struct control_client *client)
+{
+    if (client->exchange != NULL)
+        exchange_cancel(client->exchange);
+    client->exchange = NULL;
+}

@@ -1,0 +1,41 @@
+/* Shared by the files of this folder only. */
+#ifndef TORUSD_CONTROL_INTERNAL_H
+#define TORUSD_CONTROL_INTERNAL_H
+
+#include "daemon/control/server.h"
+#include "proto/control.pb-c.h"
+#include "proto/frame.h"
+
+#define PROGRESS_MS 200
+
+struct control_client {
+    uv_pipe_t pipe;
+    uv_timer_t progress;
+    unsigned handles; /* open */
+    struct control_server *server;
+    struct control_client *next;
+    struct frame_stream in;
+    struct exchange *exchange; /* under way for this client */
+    bool leaving;              /* it sends no more, and is closed after the answer */
+};
+
+struct control_server {
+    struct control_setup set;
+    uv_pipe_t listener;
+    struct control_client *clients;
+    bool listener_closed, closing;
+    uint64_t started;
+};
+
+/* server.c: packs and sends; nothing happens if the client has gone. */
+void control_reply(struct control_client *client, const Control__Reply *reply);
+void control_reply_error(struct control_client *client, const struct error *e, const char *id);
+
+/* requests.c: one function a kind of request, in a table. */
+void control_request(struct control_client *client, const Control__Request *request);
+
+/* exchange_request.c */
+void control_exchange(struct control_client *client, const Control__Request *request);
+void control_exchange_abandon(struct control_client *client);
+
+#endif

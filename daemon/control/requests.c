@@ -1,0 +1,124 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/control/internal.h"
+#include "daemon/net/tcp.h"
+
+#define EXCHANGES_SHOWN 16u
+#define FAULTS_SHOWN 16u
+
+static void on_status(struct control_client *client, const Control__Request *request)
+{
+    const struct control_setup *set = &client->server->set;
+    const struct torus *t = router_torus(set->router);
+    const struct topology *topology = router_topology(set->router);
+    struct exchange_info info[EXCHANGES_SHOWN];
+    Control__Status__Exchange exchange[EXCHANGES_SHOWN], *exchanges[EXCHANGES_SHOWN];
+    char dims[TORUS_TEXT_SIZE], fault[FAULTS_SHOWN][160], *faults[FAULTS_SHOWN];
+    uint32_t coordinates[TORUS_MAX_DIMS];
+    Control__Status status = CONTROL__STATUS__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    (void)request;
+    torus_coordinates(t, router_rank(set->router), coordinates);
+    status.version = (char *)(uintptr_t)TORUSD_VERSION;
+    status.dims = torus_format(t, dims);
+    status.rank = router_rank(set->router);
+    status.n_coordinates = t->dims;
+    status.coordinates = coordinates;
+    status.uptime_ms = (uv_hrtime() - client->server->started) / MILLISECONDS;
+    status.whole = topology_whole(topology);
+    for (unsigned i = 0; i < FAULTS_SHOWN && !status.whole; i++) {
+        if (!topology_fault(topology, i, fault[i], sizeof fault[i]))
+            break;
+        faults[status.n_fault++] = fault[i];
+    }
+    status.fault = faults;
+    status.n_exchange = exchanges_list(set->exchanges, info, EXCHANGES_SHOWN);
+    for (size_t i = 0; i < status.n_exchange; i++) {
+        exchanges[i] = &exchange[i];
+        control__status__exchange__init(&exchange[i]);
+        exchange[i].id = info[i].id;
+        exchange[i].algorithm = info[i].algorithm;
+        exchange[i].state = (char *)(uintptr_t)exchange_state_name(info[i].state);
+        exchange[i].reason = info[i].reason;
+        exchange[i].root = info[i].root;
+        exchange[i].age_ms = info[i].age_ns / MILLISECONDS;
+    }
+    status.exchange = exchanges;
+    status.n_data_root = set->roots->count;
+    status.data_root = set->roots->path;
+    status.link_mbit = set->link_mbit;
+    status.memory_budget = set->memory_budget;
+    status.memory_reserved = exchanges_reserved(set->exchanges);
+    status.memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
+    status.pid = (uint64_t)getpid();
+    reply.kind_case = CONTROL__REPLY__KIND_STATUS;
+    reply.status = &status;
+    control_reply(client, &reply);
+}
+
+static void on_links(struct control_client *client, const Control__Request *request)
+{
+    const struct control_setup *set = &client->server->set;
+    struct port_info info[TORUS_MAX_PORTS];
+    char name[TORUS_MAX_PORTS][TORUS_PORT_NAME_SIZE], address[TORUS_MAX_PORTS][80];
+    Control__Links__Link link[TORUS_MAX_PORTS], *list[TORUS_MAX_PORTS];
+    Control__Links links = CONTROL__LINKS__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    (void)request;
+    for (unsigned port = 0; port < torus_ports(router_torus(set->router)); port++) {
+        Control__Links__Link *l = &link[port];
+        router_port_info(set->router, port, &info[port]);
+        if (info[port].state == PORT_UNUSED)
+            continue;
+        list[links.n_link++] = l;
+        control__links__link__init(l);
+        tcp_format_address((const struct sockaddr *)&set->address[port], address[port],
+                           sizeof address[port]);
+        l->port = port;
+        l->name = torus_port_name(port, name[port]);
+        l->neighbour = info[port].neighbour;
+        l->address = address[port];
+        l->up = info[port].state == PORT_UP;
+        l->state = (char *)(uintptr_t)port_state_name(info[port].state);
+        l->reason = info[port].reason;
+        l->tx_bytes = info[port].tx_bytes;
+        l->rx_bytes = info[port].rx_bytes;
+        l->rtt_us = info[port].stat.rtt_us;
+        l->rate_bps = info[port].stat.rate_bps;
+        l->up_ms = info[port].up_ns / MILLISECONDS;
+        l->connects = info[port].connects;
+    }
+    links.link = list;
+    reply.kind_case = CONTROL__REPLY__KIND_LINKS;
+    reply.links = &links;
+    control_reply(client, &reply);
+}
+
+static const struct {
+    Control__Request__KindCase kind;
+    void (*answer)(struct control_client *client, const Control__Request *request);
+} requests[] = {
+    {CONTROL__REQUEST__KIND_STATUS, on_status},
+    {CONTROL__REQUEST__KIND_LINKS, on_links},
+    {CONTROL__REQUEST__KIND_EXCHANGE, control_exchange},
+};
+
+void control_request(struct control_client *client, const Control__Request *request)
+{
+    const struct error busy = {ERROR_PROTOCOL, "one request at a time: an exchange is under way on "
+                                               "this connection"};
+
+    if (client->exchange != NULL) {
+        control_reply_error(client, &busy, NULL);
+        return;
+    }
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        if (requests[i].kind == request->kind_case) {
+            requests[i].answer(client, request);
+            return;
+        }
+}

@@ -1,0 +1,174 @@
+/* Shared by the files of this folder only. */
+#ifndef TORUSD_EXCHANGE_INTERNAL_H
+#define TORUSD_EXCHANGE_INTERNAL_H
+
+#include <uthash.h>
+
+#include "daemon/exchange/exchange.h"
+#include "daemon/schedule/tree.h"
+
+#define OWN_PART (1u << 31) /* in exchange.waiting: this node's own part of the wave */
+
+/* What has been reported from this node and below; the root's is everybody's. */
+struct report {
+    struct exchange_node_report *node;
+    uint32_t nodes;
+    uint32_t *step_blocks, *step_messages;
+    uint32_t steps;
+    uint64_t sent_digest, delivered_digest;
+};
+
+/* What is known of an algorithm on this torus, from when it is first needed. */
+struct planned {
+    struct plan plan;
+    uint32_t peak_transit; /* of the node that has the largest; the root's own may be far smaller */
+    bool built, peak_known;
+};
+
+struct exchange {
+    UT_hash_handle hh; /* by handle, in exchanges.active or .ended */
+    struct exchanges *all;
+    uint32_t handle;
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t root;
+    struct tree_node tree;
+    const struct algorithm *algorithm; /* NULL: known only by a word of its failure */
+    enum operation operation;
+    uint32_t sender; /* broadcast: whose block */
+    char barrier[BARRIER_NAME_SIZE];
+    bool entered;       /* a barrier that a client has entered here, and that is not prepared yet */
+    struct planned own; /* broadcast: the plan for that block alone */
+    uint64_t block_bytes;
+    char from[EXCHANGE_PATH_SIZE], to[EXCHANGE_PATH_SIZE];
+    bool missing_ok;
+    uint64_t segment_bytes;
+    uint64_t timeout_ns;
+
+    enum exchange_state state;
+    struct error failure; /* when FAILING or FAILED */
+    uint64_t began, deadline;
+    uint64_t fault_at; /* a link has gone down meanwhile; ROUTER_NEVER: none */
+    struct error fault;
+    uint32_t lost; /* ports whose links have been down meanwhile: nothing is sent or taken there */
+    uint64_t root_boot;               /* of its root, as known when it began */
+    bool word_passed, verdict_passed; /* Aborts flooded already: not final, final */
+
+    uint32_t waiting; /* child ports (bits) and OWN_PART that this wave still owes */
+    uint64_t largest_block;
+    uint64_t rounds, round;
+    uint64_t went; /* when `go` came */
+
+    uint64_t reserved;
+    struct source *source;
+    struct sink *sink;
+    struct stepped *engine;
+    struct report report;
+
+    bool has_client, client_told;
+    bool unconfirmed; /* committed, but not all have said so */
+    struct exchange_client client;
+};
+
+struct doubt {
+    struct doubt *next;
+    char id[EXCHANGE_ID_SIZE];
+};
+
+struct exchanges {
+    struct exchanges_setup set;
+    struct exchange *active; /* by handle */
+    struct exchange *ended;  /* by handle, the youngest last, until they are forgotten */
+    unsigned untold;         /* ended ones whose clients are to be told in the next tick */
+    uint64_t reserved;
+    uint32_t counter;
+    struct planned *planned;                 /* by algorithm index */
+    uint32_t next_handle[TORUS_MAX_PORTS];   /* whose turn it is at a port */
+    uint64_t unheard_since[TORUS_MAX_PORTS]; /* see failure_heard() */
+    uint32_t unheard_of[TORUS_MAX_PORTS];
+    struct doubt *doubts;
+    uint64_t ask_at; /* about doubts; ROUTER_NEVER: none */
+};
+
+static inline bool exchange_over(const struct exchange *x)
+{
+    return x->state >= EXCHANGE_COMMITTED;
+}
+
+static inline bool exchange_is_root(const struct exchange *x)
+{
+    return x->tree.parent < 0;
+}
+
+/* Whether a node has blocks to send, */
+static inline bool exchange_sends(const struct exchange *x, uint32_t rank)
+{
+    return x->operation != OPERATION_BARRIER &&
+           (x->operation != OPERATION_BROADCAST || rank == x->sender);
+}
+
+/* and how many blocks of others it takes in. */
+static inline uint64_t exchange_takes(const struct exchange *x, uint32_t rank)
+{
+    if (x->operation == OPERATION_BARRIER)
+        return 0;
+    if (x->operation == OPERATION_BROADCAST)
+        return rank != x->sender;
+    return router_torus(x->all->set.router)->nodes - 1;
+}
+
+/* exchange.c */
+struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
+struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
+                              uint32_t root);
+void exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
+void exchange_end(struct exchange *x, enum exchange_state state);
+/* Gives back everything but the memory of it; and that, too. */
+void exchange_release(struct exchange *x, bool keep_output);
+void exchange_forget(struct exchange *x);
+
+/* prepare.c */
+int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
+                  struct error *e);
+
+/* waves.c */
+void wave_begin(struct exchange *x);
+/* A word of the running wave from a peer. */
+int wave_word(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+void wave_to_children(struct exchange *x, const Peer__Head *head);
+void exchange_send(struct exchange *x, unsigned port, const Peer__Head *head);
+/* Goes on as far as what has been heard and done allows. */
+void exchange_advance(struct exchange *x);
+
+/* barrier.c */
+#define BARRIER_ROOT 0u
+struct exchange *barrier_preparing(struct exchanges *all, const char *name);
+int barrier_enter(struct exchange *x, uint64_t timeout_ns, const struct exchange_client *client,
+                  struct error *e);
+struct exchange *barrier_prepared(struct exchanges *all, const Peer__Prepare *prepare,
+                                  const char *id);
+
+/* failure.c */
+void failure_here(struct exchange *x, const struct error *e);
+int failure_heard(struct exchanges *all, unsigned port, const Peer__Abort *abort, struct error *e);
+void failure_topology(struct exchange *x);
+bool failure_own_link_down(const struct exchange *x, struct error *e);
+void failure_tick(struct exchange *x, uint64_t now);
+uint64_t failure_deadline(const struct exchange *x);
+
+/* doubt.c */
+void doubt_add(struct exchanges *all, const char *id);
+void doubts_load(struct exchanges *all);
+void doubts_free(struct exchanges *all);
+void doubts_tick(struct exchanges *all, uint64_t now);
+int doubt_query_heard(struct exchanges *all, const Peer__OutcomeQuery *query, struct error *e);
+int doubt_outcome_heard(struct exchanges *all, const Peer__Outcome *outcome, struct error *e);
+
+/* report.c */
+int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e);
+int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e);
+int report_send(struct exchange *x, unsigned port);
+int report_check(struct exchange *x, struct error *e);
+void report_result(const struct exchange *x, struct exchange_result *result);
+void report_free(struct report *r);
+
+#endif

@@ -1,0 +1,220 @@
+/* What the nodes counted, gathered up the tree with the `done` wave. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+
+static struct exchange_node_report *add_node(struct report *r, uint32_t most)
+{
+    if (r->node == NULL)
+        r->node = calloc(most, sizeof *r->node);
+    if (r->node == NULL || r->nodes == most)
+        return NULL;
+    return &r->node[r->nodes++];
+}
+
+static int room_for_steps(struct report *r, uint32_t steps)
+{
+    if (r->step_blocks == NULL) {
+        r->step_blocks = calloc((size_t)steps + 1, sizeof *r->step_blocks);
+        r->step_messages = calloc((size_t)steps + 1, sizeof *r->step_messages);
+        r->steps = steps;
+    }
+    return r->step_blocks != NULL && r->step_messages != NULL ? 0 : -1;
+}
+
+static void raise_to(uint32_t *most, const uint32_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i] > most[i])
+            most[i] = values[i];
+}
+
+int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
+{
+    const struct stepped_counts *counts = stepped_counts(x->engine);
+    struct report *r = &x->report;
+    struct exchange_node_report *mine = add_node(r, router_torus(x->all->set.router)->nodes);
+
+    if (mine == NULL || room_for_steps(r, counts->steps) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory for a report");
+    mine->rank = router_rank(x->all->set.router);
+    mine->nanoseconds = nanoseconds;
+    mine->blocks_delivered = counts->blocks_delivered;
+    mine->bytes_delivered = counts->bytes_delivered;
+    mine->most_starts = counts->most_starts;
+    mine->most_ends = counts->most_ends;
+    memcpy(mine->port, counts->port, sizeof mine->port);
+    raise_to(r->step_blocks, counts->step_blocks, counts->steps);
+    raise_to(r->step_messages, counts->step_messages, counts->steps);
+    r->delivered_digest += x->sink->ops->digest(x->sink);
+    return x->source->ops->check(x->source, &r->sent_digest, e);
+}
+
+int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e)
+{
+    const struct torus *t = router_torus(x->all->set.router);
+    struct report *r = &x->report;
+    uint32_t steps = stepped_counts(x->engine)->steps;
+
+    if (room_for_steps(r, steps) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory for a report");
+    if (done->n_step_blocks != steps || done->n_step_messages != steps)
+        return error_set(e, ERROR_PROTOCOL, "a report of %zu steps, the schedule has %u",
+                         done->n_step_blocks, steps);
+    for (size_t i = 0; i < done->n_node; i++) {
+        const Peer__NodeReport *in = done->node[i];
+        struct exchange_node_report *out;
+        if (in->rank >= t->nodes || in->n_port != torus_ports(t))
+            return error_set(e, ERROR_PROTOCOL, "a report of node %u with %zu ports", in->rank,
+                             in->n_port);
+        out = add_node(r, t->nodes);
+        if (out == NULL)
+            return error_set(e, ERROR_PROTOCOL, "reports of more nodes than there are");
+        out->rank = in->rank;
+        out->nanoseconds = in->nanoseconds;
+        out->blocks_delivered = in->blocks_delivered;
+        out->bytes_delivered = in->bytes_delivered;
+        out->most_starts = in->most_starts;
+        out->most_ends = in->most_ends;
+        for (size_t p = 0; p < in->n_port; p++)
+            out->port[p] = (struct stepped_port_counts){
+                .tx_bytes = in->port[p]->tx_bytes,
+                .rx_bytes = in->port[p]->rx_bytes,
+                .tx_blocks = in->port[p]->tx_blocks,
+                .combined_messages = in->port[p]->combined_messages,
+            };
+    }
+    raise_to(r->step_blocks, done->step_blocks, steps);
+    raise_to(r->step_messages, done->step_messages, steps);
+    r->sent_digest += done->sent_digest;
+    r->delivered_digest += done->delivered_digest;
+    return 0;
+}
+
+int report_send(struct exchange *x, unsigned port)
+{
+    const struct report *r = &x->report;
+    unsigned ports = torus_ports(router_torus(x->all->set.router));
+    Peer__NodeReport *node = calloc(r->nodes, sizeof *node);
+    Peer__NodeReport **nodes = calloc(r->nodes, sizeof(Peer__NodeReport *));
+    Peer__PortReport *port_report = calloc((size_t)r->nodes * ports, sizeof *port_report);
+    Peer__PortReport **port_reports = calloc((size_t)r->nodes * ports, sizeof(Peer__PortReport *));
+    Peer__Done done = PEER__DONE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    int result = -1;
+
+    if (node == NULL || nodes == NULL || port_report == NULL || port_reports == NULL)
+        goto out;
+    for (uint32_t i = 0; i < r->nodes; i++) {
+        const struct exchange_node_report *from = &r->node[i];
+        peer__node_report__init(&node[i]);
+        nodes[i] = &node[i];
+        node[i].rank = from->rank;
+        node[i].nanoseconds = from->nanoseconds;
+        node[i].blocks_delivered = from->blocks_delivered;
+        node[i].bytes_delivered = from->bytes_delivered;
+        node[i].most_starts = from->most_starts;
+        node[i].most_ends = from->most_ends;
+        node[i].n_port = ports;
+        node[i].port = &port_reports[i * ports];
+        for (unsigned p = 0; p < ports; p++) {
+            Peer__PortReport *to = &port_report[i * ports + p];
+            peer__port_report__init(to);
+            to->tx_bytes = from->port[p].tx_bytes;
+            to->rx_bytes = from->port[p].rx_bytes;
+            to->tx_blocks = from->port[p].tx_blocks;
+            to->combined_messages = from->port[p].combined_messages;
+            node[i].port[p] = to;
+        }
+    }
+    done.exchange = x->handle;
+    done.n_node = r->nodes;
+    done.node = nodes;
+    done.n_step_blocks = done.n_step_messages = r->steps;
+    done.step_blocks = r->step_blocks;
+    done.step_messages = r->step_messages;
+    done.sent_digest = r->sent_digest;
+    done.delivered_digest = r->delivered_digest;
+    head.kind_case = PEER__HEAD__KIND_DONE;
+    head.done = &done;
+    exchange_send(x, port, &head);
+    result = 0;
+out:
+    free(node);
+    free(nodes);
+    free(port_report);
+    free(port_reports);
+    return result;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct exchange_node_report *l = a, *r = b;
+    return (l->rank > r->rank) - (l->rank < r->rank);
+}
+
+int report_check(struct exchange *x, struct error *e)
+{
+    struct report *r = &x->report;
+    uint32_t nodes = router_torus(x->all->set.router)->nodes;
+
+    qsort(r->node, r->nodes, sizeof *r->node, by_rank);
+    for (uint32_t i = 0; i < nodes; i++) {
+        if (i >= r->nodes || r->node[i].rank != i)
+            return error_set(e, ERROR_PROTOCOL, "no report of node %u", i);
+        if (r->node[i].blocks_delivered != exchange_takes(x, i))
+            return error_set(e, ERROR_DAMAGED, "node %u took in %llu blocks of %llu", i,
+                             (unsigned long long)r->node[i].blocks_delivered,
+                             (unsigned long long)exchange_takes(x, i));
+    }
+    if (r->sent_digest != r->delivered_digest)
+        return error_set(e, ERROR_DAMAGED,
+                         "what was delivered is not what was sent: "
+                         "the digests over all nodes differ");
+    return 0;
+}
+
+/* Blocks that the busiest channel must carry. */
+static double bound(const struct exchange *x, const struct torus *t)
+{
+    if (x->operation == OPERATION_BARRIER)
+        return 0;
+    if (x->operation == OPERATION_BROADCAST)
+        return t->nodes > 1;
+    return algorithm_bound(x->algorithm, t);
+}
+
+void report_result(const struct exchange *x, struct exchange_result *result)
+{
+    const struct report *r = &x->report;
+    const struct torus *t = router_torus(x->all->set.router);
+
+    *result = (struct exchange_result){
+        .id = x->id,
+        .algorithm = x->algorithm->name,
+        .operation = x->operation,
+        .block_bytes = x->largest_block,
+        .rounds = x->rounds,
+        .node = exchange_is_root(x) ? r->node : NULL,
+        .bound = bound(x, t),
+    };
+    for (uint32_t i = 0; i < r->nodes; i++) {
+        if (r->node[i].nanoseconds > result->nanoseconds)
+            result->nanoseconds = r->node[i].nanoseconds;
+        result->blocks_delivered += r->node[i].blocks_delivered;
+        result->bytes_delivered += r->node[i].bytes_delivered;
+    }
+    for (uint32_t step = 0; step < r->steps; step++) {
+        result->startups += r->step_messages[step] > 0;
+        result->transmission += r->step_blocks[step];
+    }
+}
+
+void report_free(struct report *r)
+{
+    free(r->node);
+    free(r->step_blocks);
+    free(r->step_messages);
+    *r = (struct report){0};
+}

@@ -1,0 +1,308 @@
+/* The waves of an exchange over its tree: in each a node hears from its children, and from itself,
+ * before it tells its parent; what the root then decides goes down to all. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+#include "daemon/exchange/internal.h"
+
+static uint32_t children_mask(const struct exchange *x)
+{
+    uint32_t mask = 0;
+
+    for (unsigned i = 0; i < x->tree.children; i++)
+        mask |= 1u << x->tree.child[i];
+    return mask;
+}
+
+void wave_begin(struct exchange *x)
+{
+    x->waiting = children_mask(x) | OWN_PART;
+}
+
+/* A link that has been down may lead to a node that has forgotten the exchange. */
+void exchange_send(struct exchange *x, unsigned port, const Peer__Head *head)
+{
+    if ((x->lost & 1u << port) == 0)
+        router_send(x->all->set.router, port, head);
+}
+
+void wave_to_children(struct exchange *x, const Peer__Head *head)
+{
+    for (unsigned i = 0; i < x->tree.children; i++)
+        exchange_send(x, x->tree.child[i], head);
+}
+
+/* A child's part of the current wave has come. */
+static int child_part(struct exchange *x, unsigned port, struct error *e)
+{
+    if ((x->waiting & 1u << port) == 0)
+        return error_set(e, ERROR_PROTOCOL, "exchange %s: a word that is not owed here", x->id);
+    x->waiting &= ~(1u << port);
+    return 0;
+}
+
+static void start_round(struct exchange *x, uint64_t round)
+{
+    x->round = round;
+    wave_begin(x);
+    stepped_start(x->engine, round);
+}
+
+static void go(struct exchange *x, uint64_t rounds)
+{
+    x->state = EXCHANGE_RUNNING;
+    x->rounds = rounds;
+    x->went = router_now(x->all->set.router);
+    start_round(x, 0);
+}
+
+static void send_go(struct exchange *x, uint64_t rounds)
+{
+    Peer__Go message = PEER__GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = x->handle;
+    message.rounds = rounds;
+    head.kind_case = PEER__HEAD__KIND_GO;
+    head.go = &message;
+    wave_to_children(x, &head);
+}
+
+static void send_round_go(struct exchange *x, uint64_t round)
+{
+    Peer__RoundGo message = PEER__ROUND_GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = x->handle;
+    message.round = round;
+    head.kind_case = PEER__HEAD__KIND_ROUND_GO;
+    head.round_go = &message;
+    wave_to_children(x, &head);
+}
+
+/* From here on the output is on its way to its final name. */
+static void commit_here(struct exchange *x)
+{
+    Peer__Commit message = PEER__COMMIT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct error e;
+
+    x->state = EXCHANGE_COMMITTING;
+    message.exchange = x->handle;
+    head.kind_case = PEER__HEAD__KIND_COMMIT;
+    head.commit = &message;
+    wave_to_children(x, &head);
+    wave_begin(x);
+    if (x->sink->ops->commit(x->sink, &e) != 0) {
+        (void)error_wrap(&e, "node %u could not put its output in place",
+                         router_rank(x->all->set.router));
+        log_error("exchange %s: %s", x->id, e.text);
+        x->failure = e;
+    }
+    x->waiting &= ~OWN_PART;
+}
+
+/* --- what completes a wave --- */
+
+static void all_ready(struct exchange *x)
+{
+    if (exchange_is_root(x)) {
+        uint64_t rounds = (x->largest_block + x->segment_bytes - 1) / x->segment_bytes;
+        rounds = rounds > 0 ? rounds : 1;
+        send_go(x, rounds);
+        go(x, rounds);
+        return;
+    }
+    Peer__Ready message = PEER__READY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    message.exchange = x->handle;
+    message.largest_block = x->largest_block;
+    head.kind_case = PEER__HEAD__KIND_READY;
+    head.ready = &message;
+    x->state = EXCHANGE_READY;
+    exchange_send(x, (unsigned)x->tree.parent, &head);
+}
+
+static void all_finished_round(struct exchange *x)
+{
+    if (exchange_is_root(x)) {
+        send_round_go(x, x->round + 1);
+        start_round(x, x->round + 1);
+        return;
+    }
+    Peer__RoundDone message = PEER__ROUND_DONE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    message.exchange = x->handle;
+    message.round = x->round;
+    head.kind_case = PEER__HEAD__KIND_ROUND_DONE;
+    head.round_done = &message;
+    x->waiting = 1u << x->tree.parent; /* until it says that the next round may start */
+    exchange_send(x, (unsigned)x->tree.parent, &head);
+}
+
+static void all_done(struct exchange *x)
+{
+    struct error e;
+
+    x->state = EXCHANGE_DONE;
+    if (!exchange_is_root(x)) {
+        if (report_send(x, (unsigned)x->tree.parent) != 0) {
+            (void)error_set(&e, ERROR_MEMORY, "no memory for a report");
+            failure_here(x, &e);
+        } else if (x->to[0] == '\0') {
+            exchange_end(x, EXCHANGE_COMMITTED); /* nothing to commit */
+        }
+        return;
+    }
+    if (report_check(x, &e) != 0) {
+        failure_here(x, &e);
+    } else if (x->to[0] == '\0') {
+        exchange_end(x, EXCHANGE_COMMITTED);
+    } else if (x->all->set.storage->record_commit(x->all->set.storage->context, x->id, &e) != 0) {
+        failure_here(x, &e);
+    } else {
+        commit_here(x);
+    }
+}
+
+static void all_committed(struct exchange *x)
+{
+    if (!exchange_is_root(x)) {
+        Peer__Committed message = PEER__COMMITTED__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        message.exchange = x->handle;
+        message.failure = x->failure.text;
+        head.kind_case = PEER__HEAD__KIND_COMMITTED;
+        head.committed = &message;
+        exchange_send(x, (unsigned)x->tree.parent, &head);
+    } else if (x->failure.code == ERROR_NONE) {
+        x->all->set.storage->forget_commit(x->all->set.storage->context, x->id);
+    }
+    exchange_end(x, EXCHANGE_COMMITTED);
+}
+
+/* This node's own part of the running round, if it is done. */
+static int own_part(struct exchange *x, struct error *e)
+{
+    if (!stepped_round_finished(x->engine))
+        return 0;
+    if (x->round + 1 == x->rounds) {
+        if (!x->sink->ops->finish(x->sink))
+            return 0;
+        if (report_add_own(x, stepped_counts(x->engine)->delivered_at - x->went, e) != 0)
+            return -1;
+    }
+    x->waiting &= ~OWN_PART;
+    return 0;
+}
+
+void exchange_advance(struct exchange *x)
+{
+    struct error e;
+
+    for (;;) {
+        enum exchange_state state = x->state;
+        uint64_t round = x->round;
+
+        if (state != EXCHANGE_PREPARING && state != EXCHANGE_RUNNING &&
+            state != EXCHANGE_COMMITTING)
+            return;
+        if (x->engine != NULL && stepped_failed(x->engine) != NULL) {
+            e = *stepped_failed(x->engine);
+            (void)error_wrap(&e, "node %u", router_rank(x->all->set.router));
+            failure_here(x, &e);
+            return;
+        }
+        if (state == EXCHANGE_RUNNING && (x->waiting & OWN_PART) != 0 && own_part(x, &e) != 0) {
+            (void)error_wrap(&e, "node %u", router_rank(x->all->set.router));
+            failure_here(x, &e);
+            return;
+        }
+        if (x->waiting != 0)
+            return;
+        if (state == EXCHANGE_PREPARING)
+            all_ready(x);
+        else if (state == EXCHANGE_COMMITTING)
+            all_committed(x);
+        else if (x->round + 1 < x->rounds)
+            all_finished_round(x);
+        else
+            all_done(x);
+        if (x->state == state && x->round == round)
+            return;
+    }
+}
+
+/* --- words from peers --- */
+
+int wave_word(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    bool from_parent = x->tree.parent == (int)port;
+    const char *what = "";
+
+    switch (head->kind_case) {
+    case PEER__HEAD__KIND_READY:
+        if (x->state != EXCHANGE_PREPARING)
+            break;
+        if (child_part(x, port, e) != 0)
+            return -1;
+        if (head->ready->largest_block > x->largest_block)
+            x->largest_block = head->ready->largest_block;
+        exchange_advance(x);
+        return 0;
+    case PEER__HEAD__KIND_GO:
+        if (x->state != EXCHANGE_READY || !from_parent || head->go->rounds == 0)
+            break;
+        send_go(x, head->go->rounds);
+        go(x, head->go->rounds);
+        exchange_advance(x);
+        return 0;
+    case PEER__HEAD__KIND_ROUND_DONE:
+        if (x->state != EXCHANGE_RUNNING || head->round_done->round != x->round ||
+            x->round + 1 >= x->rounds)
+            break;
+        if (from_parent || child_part(x, port, e) != 0)
+            break;
+        exchange_advance(x);
+        return 0;
+    case PEER__HEAD__KIND_ROUND_GO:
+        if (x->state != EXCHANGE_RUNNING || !from_parent || x->waiting != 1u << port ||
+            head->round_go->round != x->round + 1 || x->round + 1 >= x->rounds)
+            break;
+        send_round_go(x, x->round + 1);
+        start_round(x, x->round + 1);
+        exchange_advance(x);
+        return 0;
+    case PEER__HEAD__KIND_DONE:
+        if (x->state != EXCHANGE_RUNNING || x->round + 1 != x->rounds || from_parent)
+            break;
+        if (child_part(x, port, e) != 0 || report_add_child(x, head->done, e) != 0)
+            return -1;
+        exchange_advance(x);
+        return 0;
+    case PEER__HEAD__KIND_COMMIT:
+        if (x->state != EXCHANGE_DONE || !from_parent || x->to[0] == '\0')
+            break;
+        commit_here(x);
+        exchange_advance(x);
+        return 0;
+    case PEER__HEAD__KIND_COMMITTED:
+        if (x->state != EXCHANGE_COMMITTING)
+            break;
+        if (child_part(x, port, e) != 0)
+            return -1;
+        if (head->committed->failure[0] != '\0' && x->failure.code == ERROR_NONE) {
+            x->failure.code = ERROR_IO;
+            text_printable(x->failure.text, sizeof x->failure.text, head->committed->failure);
+        }
+        exchange_advance(x);
+        return 0;
+    default:
+        what = "of an unknown kind, ";
+        break;
+    }
+    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: a word %sthat has no place there",
+                     x->id, exchange_state_name(x->state), what);
+}

@@ -1,0 +1,42 @@
+/* The links' TCP connections on a libuv loop: implements router/io.h. One connection a port: `+`
+ * ports dial, `-` ports listen. What is to be sent is asked of the router just before the loop
+ * goes to sleep, and leaves in one multi-buffer write a port and wake-up. */
+#ifndef TORUSD_NET_TCP_H
+#define TORUSD_NET_TCP_H
+
+#include <uv.h>
+
+#include "daemon/router/router.h"
+
+struct tcp;
+
+struct tcp_setup {
+    uv_loop_t *loop;
+    const struct torus *torus;
+    const struct sockaddr_storage *address; /* by port: dialled (+) or listened on (-) */
+    const char *congestion;                 /* TCP congestion control; "" = the system's */
+};
+
+/* Binds and listens on the `-` ports that have a neighbour. Returns NULL with *e if one cannot be
+ * had. The functions of *io are filled in, for router_new(). */
+struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
+                    struct error *e);
+
+/* Connections go to this router from now on. */
+void tcp_attach(struct tcp *tcp, struct router *router);
+
+/* Sends what there is to send; call it before the loop sleeps. Returns true if there is more than
+ * was sent in one go: the loop must not sleep. */
+bool tcp_flush(struct tcp *tcp);
+
+/* Closes everything; connections that still carry a last word linger for a second at most. Freed
+ * when the loop has closed the last handle. */
+void tcp_close(struct tcp *tcp);
+
+/* Parses "10.0.0.1:7411", "[fd00::1]:7411" or a host name with a port. Returns 0, or -1 with *e. */
+int tcp_parse_address(const char *text, struct sockaddr_storage *address, struct error *e);
+
+/* "10.0.0.1:7411". */
+void tcp_format_address(const struct sockaddr *address, char *text, size_t size);
+
+#endif

@@ -1,0 +1,18 @@
+#include "daemon/net/tcp_stat.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+void tcp_stat(int fd, struct connection_stat *stat)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+
+    memset(&info, 0, sizeof info); /* an older kernel fills less of it */
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return;
+    stat->rtt_us = info.tcpi_rtt;
+    stat->rate_bps = info.tcpi_delivery_rate * 8;
+}

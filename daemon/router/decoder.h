@@ -1,0 +1,35 @@
+/* Takes frames out of the bytes of a connection without copying their bodies: bodies stay in the
+ * slabs they were read into. Only a head that straddles two slabs is put together in a buffer. */
+#ifndef TORUSD_ROUTER_DECODER_H
+#define TORUSD_ROUTER_DECODER_H
+
+#include "daemon/base/slab.h"
+#include "proto/frame.h"
+#include "proto/peer.pb-c.h"
+
+struct decoder {
+    struct frame_prefix prefix;
+    uint8_t prefix_bytes[FRAME_PREFIX_SIZE];
+    uint32_t prefix_have;
+    uint8_t *head; /* malloc'ed, only while a head arrives in pieces */
+    uint32_t head_have;
+    Peer__Head *message; /* while the body arrives */
+    struct extents body;
+    uint32_t body_have;
+    uint32_t max_head, max_body;
+};
+
+/* Called for every whole frame; message and body are borrowed. Returns 0 to go on, or -1 with *e:
+ * the connection must be closed and the decoder not fed again. */
+typedef int (*decoder_frame_fn)(void *context, const Peer__Head *message,
+                                const struct extents *body, uint32_t body_length, struct error *e);
+
+void decoder_init(struct decoder *d, uint32_t max_head, uint32_t max_body);
+void decoder_free(struct decoder *d);
+
+/* Feeds bytes that lie in a slab; the decoder takes references where it needs them. Returns 0, or
+ * -1 with *e if the bytes are no frames or frame() said so. frame() may change d->max_*. */
+int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
+                 decoder_frame_fn frame, void *context, struct error *e);
+
+#endif

@@ -1,0 +1,72 @@
+/* Shared by the files of this folder only. */
+#ifndef TORUSD_ROUTER_INTERNAL_H
+#define TORUSD_ROUTER_INTERNAL_H
+
+#include "daemon/router/decoder.h"
+#include "daemon/router/router.h"
+
+#define PORT_CANDIDATES 16u /* connections that have not said hello */
+
+/* One connection. */
+struct link {
+    struct link *next; /* in port.candidates */
+    struct router *router;
+    void *connection;
+    unsigned port;
+    bool dialled, up;
+    bool feeding;      /* inside decoder_feed(): closing has to wait */
+    bool doomed;       /* to be closed when it returns, */
+    struct error doom; /* for this reason */
+    char address[64];
+    struct decoder decoder;
+    struct slab *slab; /* bytes are read into this */
+    uint32_t slab_used;
+    struct outgoing_queue own; /* hello: goes out before the link is up */
+    uint64_t opened, last_received, last_sent;
+    uint64_t tx_bytes, rx_bytes;
+};
+
+struct port {
+    uint32_t neighbour; /* TORUS_NO_NODE: no link here */
+    struct link *link;  /* the one that is up */
+    struct link *candidates;
+    bool dialling;
+    uint64_t dial_at; /* ROUTER_NEVER: not waiting to dial */
+    uint64_t backoff;
+    uint64_t up_since;
+    uint32_t connects;
+    char reason[160];
+    struct outgoing_queue control, relay;
+    uint8_t *dirty; /* bit per rank: link state to be sent here */
+    bool any_dirty;
+};
+
+struct router {
+    const struct torus *torus;
+    uint32_t rank;
+    uint64_t boot;
+    struct router_io io;
+    struct router_handler handler;
+    struct slab_pool *pool;
+    struct outgoing_pool outgoing;
+    struct topology topology;
+    struct port port[TORUS_MAX_PORTS];
+    bool stopping, any_doomed;
+    uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
+};
+
+/* link.c */
+void link_close(struct link *link, const struct error *why, bool tell_peer);
+void link_free(struct link *link);
+
+/* router.c */
+void router_link_up(struct link *link);
+void router_link_gone(struct link *link, const char *reason);
+
+/* flood.c */
+void flood_self_changed(struct router *r);
+void flood_everything(struct router *r, unsigned port);
+void flood_flush(struct router *r);
+int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
+
+#endif

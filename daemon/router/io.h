@@ -1,0 +1,37 @@
+/* Everything that the core asks of the outside: time, randomness, connections. Under libuv this is
+ * daemon/net, in the simulator tests/sim. No function may call back into the router. */
+#ifndef TORUSD_ROUTER_IO_H
+#define TORUSD_ROUTER_IO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct outgoing;
+
+struct connection_stat {
+    uint32_t rtt_us;   /* 0 = unknown */
+    uint64_t rate_bps; /* delivery rate in bits a second; 0 = unknown */
+};
+
+struct router_io {
+    void *context;
+
+    /* Monotonic nanoseconds. */
+    uint64_t (*now)(void *context);
+    void (*random)(void *context, void *buffer, size_t size);
+
+    /* Start to connect a `+` port to its neighbour: later router_connected() or
+     * router_dial_failed(), never from inside the call. */
+    void (*dial)(void *context, unsigned port);
+
+    /* link_next() has something to send on this connection. Cheap, may be called often. */
+    void (*wake)(void *context, void *connection);
+
+    /* Close the connection; its link is gone. `last` (may be NULL) still goes out first, if the
+     * peer takes it; it is then freed with outgoing_free(). */
+    void (*close)(void *context, void *connection, struct outgoing *last);
+
+    void (*stat)(void *context, void *connection, struct connection_stat *stat);
+};
+
+#endif

@@ -1,0 +1,103 @@
+#include "daemon/router/outgoing.h"
+
+#include <stdlib.h>
+
+#define POOL_MOST 256u
+
+struct outgoing *outgoing_new(struct outgoing_pool *pool)
+{
+    struct outgoing *frame = pool->free;
+
+    if (frame != NULL) {
+        pool->free = frame->next;
+        pool->count--;
+    } else {
+        frame = calloc(1, sizeof *frame);
+        if (frame == NULL)
+            return NULL;
+    }
+    frame->next = NULL;
+    frame->body_length = 0;
+    frame->head_length = 0;
+    frame->head = frame->inline_head;
+    return frame;
+}
+
+static void destroy(struct outgoing *frame)
+{
+    extents_free(&frame->body);
+    free(frame);
+}
+
+void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame)
+{
+    extents_clear(&frame->body);
+    if (frame->head != frame->inline_head)
+        free(frame->head);
+    frame->head = frame->inline_head;
+    if (pool->count >= POOL_MOST) {
+        destroy(frame);
+        return;
+    }
+    frame->next = pool->free;
+    pool->free = frame;
+    pool->count++;
+}
+
+void outgoing_pool_close(struct outgoing_pool *pool)
+{
+    while (pool->free != NULL) {
+        struct outgoing *frame = pool->free;
+        pool->free = frame->next;
+        destroy(frame);
+    }
+    pool->count = 0;
+}
+
+int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
+{
+    size_t length = peer__head__get_packed_size(head);
+
+    if (FRAME_PREFIX_SIZE + length > OUTGOING_INLINE_HEAD) {
+        frame->head = malloc(FRAME_PREFIX_SIZE + length);
+        if (frame->head == NULL) {
+            frame->head = frame->inline_head;
+            return -1;
+        }
+    }
+    frame_prefix_write(frame->head, (uint32_t)length, frame->body_length);
+    (void)peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
+    frame->head_length = FRAME_PREFIX_SIZE + (uint32_t)length;
+    return 0;
+}
+
+void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame)
+{
+    frame->next = NULL;
+    if (queue->last != NULL)
+        queue->last->next = frame;
+    else
+        queue->first = frame;
+    queue->last = frame;
+}
+
+struct outgoing *outgoing_pop(struct outgoing_queue *queue)
+{
+    struct outgoing *frame = queue->first;
+
+    if (frame != NULL) {
+        queue->first = frame->next;
+        if (queue->first == NULL)
+            queue->last = NULL;
+        frame->next = NULL;
+    }
+    return frame;
+}
+
+void outgoing_clear(struct outgoing_pool *pool, struct outgoing_queue *queue)
+{
+    struct outgoing *frame;
+
+    while ((frame = outgoing_pop(queue)) != NULL)
+        outgoing_free(pool, frame);
+}

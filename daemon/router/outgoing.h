@@ -1,0 +1,44 @@
+/* A frame on its way out: an encoded prefix and head, and references to the bytes of its body. */
+#ifndef TORUSD_ROUTER_OUTGOING_H
+#define TORUSD_ROUTER_OUTGOING_H
+
+#include "daemon/base/slab.h"
+#include "proto/frame.h"
+#include "proto/peer.pb-c.h"
+
+#define OUTGOING_INLINE_HEAD 64u
+#define OUTGOING_MAX_EXTENTS 256u /* in one body, so that several frames fit into one writev */
+
+struct outgoing {
+    struct outgoing *next;
+    struct extents body;
+    uint32_t body_length;
+    uint32_t head_length; /* prefix included */
+    uint8_t *head;        /* `inline_head`, or malloc'ed when longer */
+    uint8_t inline_head[OUTGOING_INLINE_HEAD];
+};
+
+struct outgoing_queue {
+    struct outgoing *first, *last;
+};
+
+/* Used again and again, with the room that their bodies have grown to. Zero-initialise. */
+struct outgoing_pool {
+    struct outgoing *free;
+    unsigned count;
+};
+
+/* An empty frame, or NULL if there is no memory. Its owner gives it to outgoing_free(). */
+struct outgoing *outgoing_new(struct outgoing_pool *pool);
+void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame);
+void outgoing_pool_close(struct outgoing_pool *pool);
+
+/* Encodes the prefix and `head`, for the body that the frame has by then. Returns 0, or -1 if there
+ * is no memory. */
+int outgoing_set_head(struct outgoing *frame, const Peer__Head *head);
+
+void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame);
+struct outgoing *outgoing_pop(struct outgoing_queue *queue); /* NULL when empty */
+void outgoing_clear(struct outgoing_pool *pool, struct outgoing_queue *queue);
+
+#endif

@@ -1,0 +1,385 @@
+#include "daemon/router/router.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/router/internal.h"
+
+#define BACKOFF_FIRST (50 * MILLISECONDS)
+#define BACKOFF_MOST (2 * SECONDS)
+
+struct router *router_new(const struct torus *torus, uint32_t rank, const struct router_io *io,
+                          const struct router_handler *handler, struct slab_pool *pool)
+{
+    struct router *r = calloc(1, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    r->torus = torus;
+    r->rank = rank;
+    r->io = *io;
+    r->handler = *handler;
+    r->pool = pool;
+    r->flood_at = ROUTER_NEVER;
+    io->random(io->context, &r->boot, sizeof r->boot);
+    for (unsigned i = 0; i < torus_ports(torus); i++) {
+        struct port *port = &r->port[i];
+        port->neighbour = torus_neighbour(torus, rank, i);
+        port->dial_at = ROUTER_NEVER;
+        port->dirty = calloc((torus->nodes + 7) / 8, 1);
+        if (port->dirty == NULL)
+            goto fail;
+    }
+    if (topology_init(&r->topology, torus, rank, r->boot) == 0)
+        return r;
+fail:
+    for (unsigned i = 0; i < torus_ports(torus); i++)
+        free(r->port[i].dirty);
+    free(r);
+    return NULL;
+}
+
+static bool dials(unsigned port)
+{
+    return torus_port_direction(port) > 0;
+}
+
+static void dial(struct router *r, unsigned i)
+{
+    r->port[i].dial_at = ROUTER_NEVER;
+    r->port[i].dialling = true;
+    r->io.dial(r->io.context, i);
+}
+
+void router_start(struct router *r)
+{
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if (r->port[i].neighbour != TORUS_NO_NODE && dials(i))
+            dial(r, i);
+}
+
+void router_free(struct router *r)
+{
+    const struct error why = {ERROR_LINK, "its daemon ends"};
+
+    r->stopping = true;
+    for (unsigned i = 0; i < torus_ports(r->torus); i++) {
+        while (r->port[i].candidates != NULL)
+            link_close(r->port[i].candidates, &why, false);
+        if (r->port[i].link != NULL)
+            link_close(r->port[i].link, &why, true);
+        outgoing_clear(&r->outgoing, &r->port[i].control);
+        outgoing_clear(&r->outgoing, &r->port[i].relay);
+        free(r->port[i].dirty);
+    }
+    outgoing_pool_close(&r->outgoing);
+    topology_free(&r->topology);
+    free(r);
+}
+
+/* Logs a reason once, not at every try. */
+static void note(struct router *r, unsigned i, const char *reason)
+{
+    struct port *port = &r->port[i];
+    char name[TORUS_PORT_NAME_SIZE];
+
+    if (strcmp(port->reason, reason) == 0)
+        return;
+    (void)snprintf(port->reason, sizeof port->reason, "%s", reason);
+    if (!r->stopping)
+        log_warning("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, reason);
+}
+
+static void redial_later(struct router *r, unsigned i)
+{
+    struct port *port = &r->port[i];
+    uint64_t jitter;
+
+    if (!dials(i) || r->stopping || port->dialling || port->dial_at != ROUTER_NEVER)
+        return;
+    port->backoff = port->backoff == 0 ? BACKOFF_FIRST : port->backoff * 2;
+    if (port->backoff > BACKOFF_MOST)
+        port->backoff = BACKOFF_MOST;
+    r->io.random(r->io.context, &jitter, sizeof jitter);
+    port->dial_at = router_now(r) + port->backoff / 2 + jitter % (port->backoff / 2 + 1);
+}
+
+void router_dial_failed(struct router *r, unsigned port, const char *reason)
+{
+    r->port[port].dialling = false;
+    note(r, port, reason);
+    redial_later(r, port);
+}
+
+static void forget_candidate(struct port *port, const struct link *link)
+{
+    for (struct link **at = &port->candidates; *at != NULL; at = &(*at)->next)
+        if (*at == link) {
+            *at = link->next;
+            return;
+        }
+}
+
+void router_link_up(struct link *link)
+{
+    struct router *r = link->router;
+    struct port *port = &r->port[link->port];
+    char name[TORUS_PORT_NAME_SIZE];
+
+    if (port->link != NULL) {
+        const struct error why = {ERROR_LINK, "its node has made a new connection"};
+        link_close(port->link, &why, false);
+    }
+    forget_candidate(port, link);
+    link->up = true;
+    port->link = link;
+    port->backoff = 0;
+    port->reason[0] = '\0';
+    port->connects++;
+    port->up_since = router_now(r);
+    log_info("port %s: link to node %u is up (%s)", torus_port_name(link->port, name),
+             port->neighbour, link->address);
+    topology_set_self(&r->topology, link->port, true);
+    flood_everything(r, link->port);
+    flood_self_changed(r);
+}
+
+void router_link_gone(struct link *link, const char *reason)
+{
+    struct router *r = link->router;
+    struct port *port = &r->port[link->port];
+
+    if (link->up) {
+        port->link = NULL;
+        outgoing_clear(&r->outgoing, &port->control);
+        outgoing_clear(&r->outgoing, &port->relay);
+        memset(port->dirty, 0, (r->torus->nodes + 7) / 8);
+        port->any_dirty = false;
+        note(r, link->port, reason);
+        topology_set_self(&r->topology, link->port, false);
+        if (!r->stopping)
+            flood_self_changed(r);
+    } else {
+        forget_candidate(port, link);
+        /* While the right neighbour is connected, a stranger's failure is no news of the port. */
+        if (port->link == NULL)
+            note(r, link->port, reason);
+        else if (!r->stopping)
+            log_warning("a stranger was turned away: %s", reason);
+    }
+    if (link->dialled)
+        redial_later(r, link->port);
+}
+
+static void tick_link(struct router *r, struct link *link, uint64_t now)
+{
+    struct error why;
+
+    if (link->doomed) {
+        why = link->doom;
+        link_close(link, &why, false);
+        return;
+    }
+    if (!link->up) {
+        if (now >= link->opened + ROUTER_HELLO_TIME) {
+            (void)error_set(&why, ERROR_LINK, "%s did not say hello within %d s", link->address,
+                            (int)(ROUTER_HELLO_TIME / SECONDS));
+            link_close(link, &why, false);
+        }
+        return;
+    }
+    if (now >= link->last_received + ROUTER_SILENCE) {
+        (void)error_set(&why, ERROR_LINK, "silent for %d s", (int)(ROUTER_SILENCE / SECONDS));
+        link_close(link, &why, false);
+        return;
+    }
+    if (now >= link->last_sent + ROUTER_HEARTBEAT) {
+        Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+        head.heartbeat = &beat;
+        link->last_sent = now;
+        router_send(r, link->port, &head);
+    }
+}
+
+/* How late this tick is. If it was we who slept (stopped, starved of a processor), the peers are
+ * not to blame. The time since the last tick would not tell: on busy links nothing is due for long.
+ */
+static uint64_t overslept(const struct router *r, uint64_t now)
+{
+    uint64_t due = r->any_doomed ? now : router_deadline(r);
+
+    return due < now && now - due > 2 * ROUTER_HEARTBEAT ? now - due : 0;
+}
+
+void router_tick(struct router *r)
+{
+    uint64_t now = router_now(r);
+    uint64_t slept = overslept(r, now);
+
+    r->any_doomed = false;
+    for (unsigned i = 0; i < torus_ports(r->torus); i++) {
+        struct port *port = &r->port[i];
+        struct link *following;
+        for (struct link *link = port->candidates; link != NULL; link = following) {
+            following = link->next;
+            link->opened += slept;
+            tick_link(r, link, now);
+        }
+        if (port->link != NULL) {
+            port->link->last_received += slept;
+            tick_link(r, port->link, now);
+        }
+        if (now >= port->dial_at)
+            dial(r, i);
+    }
+    if (now >= r->flood_at)
+        flood_flush(r);
+}
+
+static void earlier(uint64_t *at, uint64_t other)
+{
+    if (other < *at)
+        *at = other;
+}
+
+uint64_t router_deadline(const struct router *r)
+{
+    uint64_t at = r->any_doomed ? 0 : r->flood_at;
+
+    for (unsigned i = 0; i < torus_ports(r->torus); i++) {
+        const struct port *port = &r->port[i];
+        for (const struct link *link = port->candidates; link != NULL; link = link->next)
+            earlier(&at, link->opened + ROUTER_HELLO_TIME);
+        if (port->link != NULL) {
+            earlier(&at, port->link->last_received + ROUTER_SILENCE);
+            earlier(&at, port->link->last_sent + ROUTER_HEARTBEAT);
+        }
+        earlier(&at, port->dial_at);
+    }
+    return at;
+}
+
+void router_send(struct router *r, unsigned port, const Peer__Head *head)
+{
+    struct outgoing *frame;
+
+    if (r->port[port].link == NULL)
+        return;
+    frame = outgoing_new(&r->outgoing);
+    if (frame == NULL || outgoing_set_head(frame, head) != 0) {
+        /* A control frame must not vanish while its link stays: the peer would wait for ever. */
+        if (frame != NULL)
+            outgoing_free(&r->outgoing, frame);
+        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "no memory for a frame");
+        r->port[port].link->doomed = true; /* closed in the next tick: it may be in use here */
+        r->any_doomed = true;
+        return;
+    }
+    outgoing_push(&r->port[port].control, frame);
+    r->io.wake(r->io.context, r->port[port].link->connection);
+}
+
+void router_flood(struct router *r, int except, const Peer__Head *head)
+{
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if ((int)i != except)
+            router_send(r, i, head);
+}
+
+void router_relay(struct router *r, unsigned port, struct outgoing *frame)
+{
+    if (r->port[port].link == NULL) {
+        outgoing_free(&r->outgoing, frame);
+        return;
+    }
+    outgoing_push(&r->port[port].relay, frame);
+    r->io.wake(r->io.context, r->port[port].link->connection);
+}
+
+void router_wake(struct router *r, unsigned port)
+{
+    if (r->port[port].link != NULL)
+        r->io.wake(r->io.context, r->port[port].link->connection);
+}
+
+struct outgoing_pool *router_outgoing(struct router *r)
+{
+    return &r->outgoing;
+}
+
+const struct topology *router_topology(const struct router *r)
+{
+    return &r->topology;
+}
+
+const struct torus *router_torus(const struct router *r)
+{
+    return r->torus;
+}
+
+uint32_t router_rank(const struct router *r)
+{
+    return r->rank;
+}
+
+uint64_t router_boot(const struct router *r)
+{
+    return r->boot;
+}
+
+uint64_t router_now(const struct router *r)
+{
+    return r->io.now(r->io.context);
+}
+
+void router_random(struct router *r, void *buffer, size_t size)
+{
+    r->io.random(r->io.context, buffer, size);
+}
+
+struct slab_pool *router_pool(struct router *r)
+{
+    return r->pool;
+}
+
+const char *port_state_name(enum port_state state)
+{
+    switch (state) {
+    case PORT_UNUSED:
+        return "unused";
+    case PORT_WAITING:
+        return "waiting";
+    case PORT_DIALLING:
+        return "dialling";
+    case PORT_HELLO:
+        return "hello";
+    case PORT_UP:
+        return "up";
+    }
+    return "unknown";
+}
+
+void router_port_info(struct router *r, unsigned i, struct port_info *info)
+{
+    const struct port *port = &r->port[i];
+
+    *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
+    (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
+    if (port->neighbour == TORUS_NO_NODE) {
+        info->state = PORT_UNUSED;
+    } else if (port->link != NULL) {
+        info->state = PORT_UP;
+        info->tx_bytes = port->link->tx_bytes;
+        info->rx_bytes = port->link->rx_bytes;
+        info->up_ns = router_now(r) - port->up_since;
+        r->io.stat(r->io.context, port->link->connection, &info->stat);
+    } else if (port->candidates != NULL) {
+        info->state = PORT_HELLO;
+    } else {
+        info->state = port->dialling ? PORT_DIALLING : PORT_WAITING;
+    }
+}

@@ -1,0 +1,110 @@
+/* The links of one node: dialling, hello, heartbeats, redialling; frames in, frames out in the
+ * order of their urgency; and what is known of all the other links (topology).
+ *
+ * A port has at most one link that is up, and the last few connections that have not said hello.
+ * The `+` side dials for ever, with backoff; the `-` side listens. A link that says nothing for
+ * ROUTER_SILENCE is down. Single-threaded; time passes through router_tick().
+ *
+ *     (no connection) --router_connected--> HELLO --valid hello--> UP --close, silence, nonsense-->
+ * gone
+ */
+#ifndef TORUSD_ROUTER_ROUTER_H
+#define TORUSD_ROUTER_ROUTER_H
+
+#include "daemon/base/slab.h"
+#include "daemon/router/io.h"
+#include "daemon/router/outgoing.h"
+#include "daemon/router/topology.h"
+
+#define MILLISECONDS UINT64_C(1000000) /* in nanoseconds */
+#define SECONDS (UINT64_C(1000) * MILLISECONDS)
+#define ROUTER_HEARTBEAT (1 * SECONDS)
+#define ROUTER_SILENCE (5 * SECONDS)
+#define ROUTER_HELLO_TIME (5 * SECONDS)
+#define ROUTER_NEVER UINT64_MAX
+
+struct router;
+struct link;
+
+/* Who gets what comes in, and is asked for what goes out. */
+struct router_handler {
+    void *context;
+    /* A frame of an exchange has come in on an up link; all is borrowed. Returns 0, or -1 with *e:
+     * the peer broke the protocol and its link is closed. */
+    int (*frame)(void *context, unsigned port, const Peer__Head *head, const struct extents *body,
+                 uint32_t body_length, struct error *e);
+    /* The next data frame of our own for this port, or NULL. */
+    struct outgoing *(*next)(void *context, unsigned port);
+    /* A link somewhere has come up or gone down. */
+    void (*topology)(void *context);
+};
+
+/* `torus`, `pool` must outlive the router; `io` and `handler` are copied. Returns NULL if there is
+ * no memory. Nothing is dialled before router_start(). */
+struct router *router_new(const struct torus *torus, uint32_t rank, const struct router_io *io,
+                          const struct router_handler *handler, struct slab_pool *pool);
+void router_start(struct router *r);
+
+/* Closes all connections through io->close() and frees everything. */
+void router_free(struct router *r);
+
+/* When router_tick() must be called next (as io->now()), or ROUTER_NEVER. */
+uint64_t router_deadline(const struct router *r);
+void router_tick(struct router *r);
+
+/* --- called by the I/O below --- */
+
+/* A connection on `port` has been made by us (dialled) or by a peer. Returns its link, to which
+ * all that happens to the connection is told until io->close(); NULL if it is not wanted: the
+ * caller closes it. `address` is copied. */
+struct link *router_connected(struct router *r, unsigned port, bool dialled, void *connection,
+                              const char *address);
+void router_dial_failed(struct router *r, unsigned port, const char *reason);
+
+/* Where the next bytes of the connection are to be put. NULL if there is no memory. */
+uint8_t *link_room(struct link *link, size_t *size);
+/* `length` bytes have been put there. The link may be closed (io->close) before this returns. */
+void link_received(struct link *link, size_t length);
+/* The next frame to write; the caller frees it after the write. NULL: nothing now. */
+struct outgoing *link_next(struct link *link);
+/* The connection is gone (end of file, reset, write error). The link is freed. */
+void link_closed(struct link *link, const char *reason);
+
+struct outgoing_pool *router_outgoing(struct router *r);
+
+/* --- called by the exchange above --- */
+
+/* Sends a frame without a body. Nothing happens if the port is down. */
+void router_send(struct router *r, unsigned port, const Peer__Head *head);
+/* The same on every up port but `except` (-1: on all). */
+void router_flood(struct router *r, int except, const Peer__Head *head);
+/* Passes on a data frame on its way through; takes it over. */
+void router_relay(struct router *r, unsigned port, struct outgoing *frame);
+/* handler.next() has something for this port again. */
+void router_wake(struct router *r, unsigned port);
+
+const struct topology *router_topology(const struct router *r);
+const struct torus *router_torus(const struct router *r);
+uint32_t router_rank(const struct router *r);
+uint64_t router_boot(const struct router *r);
+uint64_t router_now(const struct router *r);
+void router_random(struct router *r, void *buffer, size_t size);
+struct slab_pool *router_pool(struct router *r);
+
+enum port_state { PORT_UNUSED, PORT_WAITING, PORT_DIALLING, PORT_HELLO, PORT_UP };
+
+struct port_info {
+    enum port_state state;
+    uint32_t neighbour;
+    char reason[160];  /* why it is not up, if known */
+    uint64_t tx_bytes; /* since the link came up */
+    uint64_t rx_bytes;
+    uint64_t up_ns;    /* for how long it has been up */
+    uint32_t connects; /* how many times it has come up */
+    struct connection_stat stat;
+};
+
+void router_port_info(struct router *r, unsigned port, struct port_info *info);
+const char *port_state_name(enum port_state state);
+
+#endif

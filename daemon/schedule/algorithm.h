@@ -1,0 +1,84 @@
+/* What an algorithm is: a pure function from (torus, source, destination, segment) to a route, one
+ * file of arithmetic and one row in the registry (algorithm.c). Everything else (counts, plans,
+ * proofs, real exchanges) is derived from the routes.
+ *
+ * A leg is a straight run in one dimension; only the node at its end takes the block out, nodes
+ * inside it relay cut-through. A route is the list of a block's legs, their steps strictly rising.
+ * All blocks that one node sends through one port in one step for the same number of hops form one
+ * combined message. */
+#ifndef TORUSD_SCHEDULE_ALGORITHM_H
+#define TORUSD_SCHEDULE_ALGORITHM_H
+
+#include "daemon/schedule/torus.h"
+
+struct leg {
+    uint32_t step;
+    uint16_t hops; /* at least 1 */
+    uint8_t dim;
+    int8_t direction; /* 1 or -1 */
+};
+
+enum port_model { PORT_MODEL_ALL, PORT_MODEL_ONE };
+
+/* What it is a schedule for. In an exchange each block is for one node. In an allgather a node has
+ * one block for all others, and route(source, destination) is the way on which it comes to the
+ * destination: a source's routes form a tree (what is common to two of them is their beginning, leg
+ * for leg), and what they share travels once. */
+enum operation {
+    OPERATION_EXCHANGE,
+    OPERATION_ALLGATHER,
+    /* No algorithm's own: an allgather with one node's block only, and one without any. */
+    OPERATION_BROADCAST,
+    OPERATION_BARRIER,
+};
+#define OPERATIONS (OPERATION_BARRIER + 1u)
+
+struct algorithm {
+    const char *name;         /* "at2" */
+    const char *summary;      /* one line, for people */
+    const char *accepts_text; /* which tori it takes, in words */
+    const char *startups;     /* formula in words: "c/2 + 2" */
+    const char *transmission; /* formula in words: "r*c^2/8" */
+    const char *source;       /* paper and section */
+    enum operation operation;
+    enum port_model port_model;
+    uint32_t segments; /* how many equal parts a block is split into; 1 = whole */
+
+    /* Returns 0 if the algorithm takes this torus, else -1 with the reason in *e. */
+    int (*accepts)(const struct torus *t, struct error *e);
+
+    /* The most legs any route on this torus can have. */
+    uint32_t (*max_legs)(const struct torus *t);
+
+    /* Translation period of each dimension (array of t->dims), a divisor of its size: moving source
+     * and destination together by a multiple of the period moves the route with them and changes
+     * nothing else. 1 means that every node does the same; t->size[i] promises nothing. */
+    void (*period)(const struct torus *t, uint32_t *period);
+
+    /* Writes the route of one segment of block (source, destination), source != destination, in
+     * real coordinates. Returns the number of legs, 1..max_legs(t). The torus must be accepted. */
+    uint32_t (*route)(const struct torus *t, uint32_t source, uint32_t destination,
+                      uint32_t segment, struct leg *legs);
+};
+
+/* The registry: `count` algorithms in a fixed order, and one by its name (NULL if unknown). */
+const struct algorithm *algorithm_at(size_t index);
+size_t algorithm_count(void);
+const struct algorithm *algorithm_find(const char *name);
+
+/* The names of all algorithms, "ar, at2, direct", for messages. */
+const char *algorithm_names(void);
+
+const char *port_model_name(enum port_model model);   /* "all-port", "one-port" */
+const char *operation_name(enum operation operation); /* "exchange", "barrier" */
+
+/* The operation of the algorithms that can carry it out. */
+static inline enum operation operation_of_algorithms(enum operation operation)
+{
+    return operation == OPERATION_EXCHANGE ? OPERATION_EXCHANGE : OPERATION_ALLGATHER;
+}
+
+/* A lower bound for the algorithm's operation and port model: see torus.h. */
+double algorithm_bound(const struct algorithm *a, const struct torus *t);
+
+#endif

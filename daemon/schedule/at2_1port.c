@@ -1,0 +1,42 @@
+/* AT2 for one port: complete exchange on a one-port torus of two dimensions. Liu, Gu, Ren, Xiong:
+ * Efficient and Scalable Algorithms for All-to-All Personalized Communication on Multidimensional
+ * Tori, section 4.
+ *
+ * Phase 1: AR1 on the logical rings of every second node of a line, even nodes along dimension 0
+ * while odd nodes work along dimension 1, then the other way round. Phase 2: two swaps in squares
+ * of 2x2. That is PTk with k = 2, so it is `pt` which has the arithmetic, says what happens with
+ * sizes that are no multiples of four, and where the enumeration differs from the formulas. */
+#include "daemon/schedule/one_port.h"
+#include "daemon/schedule/registry.h"
+
+static int at2_1port_accepts(const struct torus *t, struct error *e)
+{
+    return t->dims == 2 && one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_at2_1port, t, e);
+}
+
+static uint32_t at2_1port_max_legs(const struct torus *t)
+{
+    return algorithm_pt.max_legs(t);
+}
+
+static uint32_t at2_1port_route(const struct torus *t, uint32_t source, uint32_t destination,
+                                uint32_t segment, struct leg *legs)
+{
+    return algorithm_pt.route(t, source, destination, segment, legs);
+}
+
+const struct algorithm algorithm_at2_1port = {
+    .name = "at2-1port",
+    .summary = "torus: AR1 on rows beside columns, then swaps in squares of 2x2",
+    .accepts_text = "two dimensions that wrap",
+    .startups = "2*ceil(c/8) + 4, c the larger size, both multiples of 4",
+    .transmission = "4*r*floor(c^2/32) + 2*r*c, both multiples of 4",
+    .source = "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "
+              "Communication on Multidimensional Tori, section 4",
+    .port_model = PORT_MODEL_ONE,
+    .segments = 1,
+    .accepts = at2_1port_accepts,
+    .max_legs = at2_1port_max_legs,
+    .period = one_port_period,
+    .route = at2_1port_route,
+};

@@ -1,0 +1,25 @@
+/* Powers of two. */
+#ifndef TORUSD_SCHEDULE_BITS_H
+#define TORUSD_SCHEDULE_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline bool is_power_of_two(uint32_t n)
+{
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/* Which is the lowest bit of a number that is not 0. */
+static inline unsigned lowest_bit(uint32_t n)
+{
+    return (unsigned)__builtin_ctz(n);
+}
+
+/* The exponent of a power of two. */
+static inline unsigned power_of(uint32_t n)
+{
+    return lowest_bit(n);
+}
+
+#endif

@@ -1,0 +1,108 @@
+#include "daemon/schedule/cost.h"
+
+#include "daemon/schedule/formula.h"
+#include "daemon/schedule/verify.h"
+
+const struct cost_parameters cost_paragon = {.ts = 75, .tw = 0.011, .rho = 0.014, .tp = 0};
+
+/* Legs and hops that a walk over the routes may meet: half a second, some seconds where messages
+ * are so many that the processor's caches do not hold them. AT2 on 128x128 takes half of it. */
+enum { MOST_WORK = 1 << 26 };
+
+struct cost_time cost_price(const struct cost_counts *counts, const struct cost_parameters *p,
+                            double block_bytes)
+{
+    double block = block_bytes * p->tw;
+    struct cost_time time = {
+        .startups = counts->startups * p->ts,
+        .transmission = counts->transmission * block,
+        .rearrangement = counts->rearranged * block_bytes * p->rho,
+        .hops = counts->hops * p->tp,
+    };
+    if (counts->overlapped && p->tp > block) {
+        time.transmission = counts->transmission * p->tp;
+        time.hops = counts->hops * block;
+    }
+    time.total = time.startups + time.transmission + time.rearrangement + time.hops;
+    return time;
+}
+
+const char *cost_origin_name(enum cost_origin from)
+{
+    switch (from) {
+    case COST_ENUMERATED:
+        return "enumeration";
+    case COST_BY_FORMULA:
+        return "formula";
+    }
+    return "unknown";
+}
+
+bool cost_can_enumerate(const struct torus *t, const struct algorithm *a)
+{
+    uint32_t period[TORUS_MAX_DIMS];
+    double routes = (double)t->nodes * a->segments, route = a->max_legs(t);
+
+    a->period(t, period);
+    for (unsigned i = 0; i < t->dims; i++) {
+        routes *= period[i];
+        route += t->size[i] / (t->wrap[i] ? 4.0 : 3.0); /* hops between two nodes, on average */
+    }
+    return routes * route <= MOST_WORK;
+}
+
+static int enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
+                     struct error *e)
+{
+    struct schedule_report report;
+
+    if (schedule_verify(t, a, &report, e) != 0)
+        return -1;
+    c->from = COST_ENUMERATED;
+    c->critical_path = (double)report.critical_path / a->segments;
+    c->counts = (struct cost_counts){
+        .startups = report.startups,
+        .transmission = (double)report.transmission / a->segments,
+        .hops = (double)report.hops,
+    };
+    return 0;
+}
+
+static int too_large(const struct torus *t, const struct algorithm *a, const struct formula *f,
+                     struct error *e)
+{
+    char text[TORUS_TEXT_SIZE];
+
+    torus_format(t, text);
+    if (f == NULL)
+        return error_set(e, ERROR_REFUSED,
+                         "%s has too many different routes on %s to count, and no formula", a->name,
+                         text);
+    return error_set(e, ERROR_REFUSED,
+                     "%s has too many different routes on %s to count, and its formula covers %s",
+                     a->name, text, f->covers_text);
+}
+
+int cost_find(const struct torus *t, const char *name, struct cost *c, struct error *e)
+{
+    const struct algorithm *a = algorithm_find(name);
+    const struct formula *f = formula_find(name);
+
+    *c = (struct cost){.from = COST_BY_FORMULA};
+    if (a == NULL && f == NULL)
+        return error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'", name);
+    if (a != NULL && a->accepts(t, e) != 0)
+        return -1;
+    c->has_formula = f != NULL && formula_counts(f, t, &c->formula, e) == 0;
+    if (a != NULL && cost_can_enumerate(t, a)) {
+        if (enumerate(t, a, c, e) != 0)
+            return -1;
+        if (f != NULL && f->rearrange != NULL)
+            c->counts.rearranged = f->rearrange(t);
+        return 0;
+    }
+    if (!c->has_formula)
+        return a != NULL ? too_large(t, a, f, e) : -1;
+    c->counts = c->formula;
+    return 0;
+}

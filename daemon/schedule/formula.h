@@ -1,0 +1,36 @@
+/* What the papers say that their algorithms cost: formulas for the algorithms of this library, to
+ * hold against what is counted, and for those that the papers compare theirs with and that nothing
+ * here runs. One row each, in the file of the paper that they are taken from. */
+#ifndef TORUSD_SCHEDULE_FORMULA_H
+#define TORUSD_SCHEDULE_FORMULA_H
+
+#include "daemon/schedule/cost.h"
+
+struct formula {
+    const char *algorithm; /* its name, in the registry too if it runs here */
+    enum operation operation;
+    enum port_model port_model;
+    const char *covers_text;  /* the tori that it is for, in words */
+    const char *startups;     /* the formulas in words */
+    const char *transmission; /* in blocks */
+    const char *rearranged;   /* in blocks; "" where the paper counts none */
+    const char *source;       /* paper and place in it */
+
+    bool (*covers)(const struct torus *t);
+
+    /* Startups, transmission and hops on a torus that it covers. */
+    struct cost_counts (*counts)(const struct torus *t);
+
+    /* Rearranged blocks, on every torus that the algorithm takes; NULL = none. */
+    double (*rearrange)(const struct torus *t);
+};
+
+size_t formula_count(void);
+const struct formula *formula_at(size_t index);
+const struct formula *formula_find(const char *algorithm); /* NULL if there is none */
+
+/* What it says for this torus. Returns 0, or -1 with *e saying which tori it covers. */
+int formula_counts(const struct formula *f, const struct torus *t, struct cost_counts *c,
+                   struct error *e);
+
+#endif

@@ -1,0 +1,176 @@
+/* Formulas of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication in All-Port
+ * Tori: of their own algorithms (lemmas 2 and 4), and of those that Table II compares these with.
+ * The compared ones are for one port a node. */
+#include "daemon/schedule/formula_rows.h"
+
+#define PAPER "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
+
+static double nodes(const struct torus *t)
+{
+    return t->nodes;
+}
+
+/* ---- AR and AT2 ------------------------------------------------------------------------------ */
+
+static struct cost_counts ar_counts(const struct torus *t)
+{
+    uint64_t p = t->nodes;
+    return (struct cost_counts){
+        .startups = (double)p / 2,
+        .transmission = (double)((p * p + 7) / 8),
+    };
+}
+
+const struct formula formula_ar = {
+    .algorithm = "ar",
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = "rings of an even number of nodes, 4 at least",
+    .startups = "p/2",
+    .transmission = "ceil(p^2/8)",
+    .rearranged = "",
+    .source = PAPER "lemma 2",
+    .covers = torus_even_ring,
+    .counts = ar_counts,
+};
+
+static bool at2_covers(const struct torus *t)
+{
+    return t->dims == 2 && torus_multiples(t, 4);
+}
+
+static struct cost_counts at2_counts(const struct torus *t)
+{
+    double c = torus_longest(t);
+    return (struct cost_counts){.startups = c / 2 + 2, .transmission = nodes(t) * c / 8};
+}
+
+/* Once before each of the three phases; a ring has none. */
+static double at2_rearrange(const struct torus *t)
+{
+    return torus_longest(t) == t->nodes ? 0 : 3 * nodes(t);
+}
+
+const struct formula formula_at2 = {
+    .algorithm = "at2",
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = "r x c tori, both multiples of 4",
+    .startups = "c/2 + 2",
+    .transmission = "r*c^2/8",
+    .rearranged = "3*r*c",
+    .source = PAPER "lemma 4 and section 4.D",
+    .covers = at2_covers,
+    .counts = at2_counts,
+    .rearrange = at2_rearrange,
+};
+
+/* ---- Compared with --------------------------------------------------------------------------- */
+
+/* 2^d x 2^d with d at least 2. */
+static bool power_square_covers(const struct torus *t)
+{
+    return t->dims == 2 && torus_multiples(t, 4) && t->size[0] == t->size[1] &&
+           (t->size[0] & (t->size[0] - 1)) == 0;
+}
+
+#define POWER_SQUARE "2^d x 2^d tori, d at least 2"
+
+/* d, for a size of 2^d. */
+static double exponent(uint32_t size)
+{
+    unsigned d = 0;
+    while (size >> d > 1)
+        d++;
+    return d;
+}
+
+static struct cost_counts tseng_counts(const struct torus *t)
+{
+    double side = t->size[0];
+    return (struct cost_counts){
+        .startups = side / 2 + 2,
+        .transmission = nodes(t) * side / 4 + nodes(t),
+    };
+}
+
+static double tseng_rearrange(const struct torus *t)
+{
+    return (t->size[0] / 2.0 + 1) * nodes(t);
+}
+
+const struct formula formula_tseng = {
+    .algorithm = "tseng",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = POWER_SQUARE,
+    .startups = "2^(d-1) + 2",
+    .transmission = "2^(3d-2) + 2^(2d)",
+    .rearranged = "(2^(d-1) + 1) * 2^(2d)",
+    .source = "Tseng, Lin, Gupta, Panda, Bandwidth-Optimal Complete Exchange on Wormhole-Routed "
+              "2D/3D Torus Networks, as in " PAPER "Table II",
+    .covers = power_square_covers,
+    .counts = tseng_counts,
+    .rearrange = tseng_rearrange,
+};
+
+static double suh_yalamanchili_blocks(const struct torus *t)
+{
+    double side = t->size[0], d = exponent(t->size[0]);
+    return 9 * nodes(t) * side / 16 + (d * d - 5 * d + 3) * nodes(t) / 2;
+}
+
+static struct cost_counts suh_yalamanchili_counts(const struct torus *t)
+{
+    return (struct cost_counts){
+        .startups = 3 * exponent(t->size[0]) - 3,
+        .transmission = suh_yalamanchili_blocks(t),
+    };
+}
+
+const struct formula formula_suh_yalamanchili = {
+    .algorithm = "suh-yalamanchili",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = POWER_SQUARE,
+    .startups = "3d - 3",
+    .transmission = "9*2^(3d-4) + (d^2 - 5d + 3) * 2^(2d-1)",
+    .rearranged = "as many as are transmitted",
+    .source = "Suh, Yalamanchili, All-to-All Communication with Minimum Start-Up Costs in 2D/3D "
+              "Tori and Meshes, as in " PAPER "Table II",
+    .covers = power_square_covers,
+    .counts = suh_yalamanchili_counts,
+    .rearrange = suh_yalamanchili_blocks,
+};
+
+static bool suh_shin_covers(const struct torus *t)
+{
+    return t->dims >= 2 && torus_multiples(t, 4);
+}
+
+static struct cost_counts suh_shin_counts(const struct torus *t)
+{
+    double k = t->dims, longest = torus_longest(t);
+    return (struct cost_counts){
+        .startups = k * (longest / 4 + 1),
+        .transmission = (k * longest / 8 + k / 2) * nodes(t),
+    };
+}
+
+/* Table II has two dimensions only, and the formula for more counts no rearrangement. */
+static double suh_shin_rearrange(const struct torus *t)
+{
+    return t->dims == 2 ? 3 * nodes(t) : 0;
+}
+
+const struct formula formula_suh_shin = {
+    .algorithm = "suh-shin",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = "tori of two or more dimensions, all multiples of 4",
+    .startups = "k * (n/4 + 1), n the largest size",
+    .transmission = "(k*n/8 + k/2) * N",
+    .rearranged = "3*N in two dimensions",
+    .source = "Suh, Shin, All-to-All Personalized Communication in Multidimensional Torus and Mesh "
+              "Networks, as in " PAPER "Table II, and for k dimensions in Liu et al., Efficient "
+              "and Scalable Algorithms for All-to-All Personalized Communication on "
+              "Multidimensional Tori, Table 1",
+    .covers = suh_shin_covers,
+    .counts = suh_shin_counts,
+    .rearrange = suh_shin_rearrange,
+};

@@ -1,0 +1,83 @@
+/* Formulas of Yang, Wang: All-to-All Communication, part "All-to-all broadcast": of their broadcast
+ * pattern, and of the two algorithms that they compare it with. In their model a node that has
+ * started goes on without further startups, and every hop costs switching time. They are for n x n
+ * tori, n odd; for even n the paper prints the same, although n^2-1 blocks do not come to four
+ * links, or two, evenly. */
+#include <math.h>
+
+#include "daemon/schedule/formula_rows.h"
+
+#define PAPER "Yang, Wang, All-to-All Communication, "
+
+static bool square_covers(const struct torus *t)
+{
+    return t->dims == 2 && t->wrap[0] && t->wrap[1] && t->size[0] == t->size[1] && t->size[0] >= 2;
+}
+
+#define SQUARE "n x n tori, n at least 2"
+
+/* Blocks that a node takes in by each of its links, if it uses `links` of them evenly. */
+static double share(const struct torus *t, unsigned links)
+{
+    return (t->nodes - 1.0) / links;
+}
+
+static struct cost_counts yangwang_counts(const struct torus *t)
+{
+    return (struct cost_counts){
+        .startups = 1, .transmission = share(t, 4), .hops = 2, .overlapped = true};
+}
+
+const struct formula formula_yangwang = {
+    .algorithm = "yangwang",
+    .operation = OPERATION_ALLGATHER,
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = SQUARE,
+    .startups = "1",
+    .transmission = "(n^2-1)/4, overlapped with all switching but twice",
+    .rearranged = "",
+    .source = PAPER "theorem 4 and corollary 3",
+    .covers = square_covers,
+    .counts = yangwang_counts,
+};
+
+static struct cost_counts saadschultz_counts(const struct torus *t)
+{
+    return (struct cost_counts){
+        .startups = 2, .transmission = share(t, 2), .hops = 2 * (t->size[0] / 2)};
+}
+
+const struct formula formula_saadschultz = {
+    .algorithm = "saadschultz",
+    .operation = OPERATION_ALLGATHER,
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = SQUARE,
+    .startups = "2",
+    .transmission = "(n^2-1)/2, and 2*floor(n/2) hops",
+    .rearranged = "",
+    .source = "Saad, Schultz, as in " PAPER "Comparisons",
+    .covers = square_covers,
+    .counts = saadschultz_counts,
+};
+
+static struct cost_counts calvin_counts(const struct torus *t)
+{
+    return (struct cost_counts){
+        .startups = 2 * log(t->nodes) / log(5),
+        .transmission = share(t, 2),
+        .hops = 1.5 * (t->size[0] - 1.0),
+    };
+}
+
+const struct formula formula_calvin = {
+    .algorithm = "calvin",
+    .operation = OPERATION_ALLGATHER,
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = SQUARE,
+    .startups = "2*log5(n^2)",
+    .transmission = "(n^2-1)/2, and 3(n-1)/2 hops",
+    .rearranged = "",
+    .source = "Calvin, Perennes, Trystram, as in " PAPER "Comparisons",
+    .covers = square_covers,
+    .counts = calvin_counts,
+};

@@ -1,0 +1,86 @@
+/* Formulas of Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
+ * Interconnection Networks, for A2 and A3 with the exchanges of one dimension that run here, and of
+ * Diaz de Cerio, Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a
+ * Systematic Approach, for the CC-cube without pipelining. They cover all that the algorithms take,
+ * sizes that nobody would enumerate too. */
+#include "daemon/schedule/a3.h"
+#include "daemon/schedule/cccube.h"
+#include "daemon/schedule/formula_rows.h"
+#include "daemon/schedule/product.h"
+#include "daemon/schedule/registry.h"
+
+static bool a2_covers(const struct torus *t)
+{
+    return algorithm_a2.accepts(t, NULL) == 0;
+}
+
+static struct cost_counts a2_counts(const struct torus *t)
+{
+    struct product p = product_of_torus(t);
+    return (struct cost_counts){.startups = product_steps(&p),
+                                .transmission = (double)product_blocks(&p),
+                                .hops = product_steps(&p)};
+}
+
+const struct formula formula_a2 = {
+    .algorithm = "a2",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = "any torus or mesh",
+    .startups = "sum of n_i - 1 (odd mesh dimensions: n_i)",
+    .transmission = "sum of N/n_i * floor(n_i^2/4) (mesh: (n_i-1)^2, odd: +1)",
+    .rearranged = "",
+    .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
+              "Interconnection Networks, corollary 2",
+    .covers = a2_covers,
+    .counts = a2_counts,
+};
+
+static bool a3_covers(const struct torus *t)
+{
+    return algorithm_a3.accepts(t, NULL) == 0;
+}
+
+static struct cost_counts a3_counts(const struct torus *t)
+{
+    return (struct cost_counts){.startups = a3_startups(t),
+                                .transmission = (double)a3_transmission(t),
+                                .hops = (double)a3_hops(t)};
+}
+
+const struct formula formula_a3 = {
+    .algorithm = "a3",
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = "1, 2, 4 or 8 equal dimensions",
+    .startups = "N/n * floor(n/2) (mesh: N/n)",
+    .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",
+    .rearranged = "",
+    .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
+              "Interconnection Networks, corollary 3",
+    .covers = a3_covers,
+    .counts = a3_counts,
+};
+
+static bool cccube_covers(const struct torus *t)
+{
+    return algorithm_cccube.accepts(t, NULL) == 0;
+}
+
+static struct cost_counts cccube_counts(const struct torus *t)
+{
+    return (struct cost_counts){.startups = cccube_startups(t, 1),
+                                .transmission = (double)cccube_transmission(t),
+                                .hops = (double)cccube_hops(t)};
+}
+
+const struct formula formula_cccube = {
+    .algorithm = "cccube",
+    .port_model = PORT_MODEL_ALL,
+    .covers_text = "tori and meshes of 2^d nodes",
+    .startups = "d = log2 N",
+    .transmission = "N/2 * sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
+    .rearranged = "",
+    .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for Meshes "
+              "and Tori Using a Systematic Approach, section 4",
+    .covers = cccube_covers,
+    .counts = cccube_counts,
+};

@@ -1,0 +1,48 @@
+/* The list of all formulas, for formula.c and the files that define them; and what several of these
+ * ask of a torus. A new formula is one `formula_<name>` in the file of its paper and one entry. */
+#ifndef TORUSD_SCHEDULE_FORMULA_ROWS_H
+#define TORUSD_SCHEDULE_FORMULA_ROWS_H
+
+#include "daemon/schedule/formula.h"
+
+/* clang-format off */
+#define FORMULAS(ROW) \
+    ROW(ar) ROW(at2) ROW(tseng) ROW(suh_yalamanchili) ROW(suh_shin) \
+    ROW(yangwang) ROW(saadschultz) ROW(calvin) \
+    ROW(ar1) ROW(at2_1port) ROW(pt) ROW(pt_recurrence) ROW(mt) \
+    ROW(a2) ROW(a3) ROW(cccube)
+/* clang-format on */
+
+#define FORMULA_DECLARE(name) extern const struct formula formula_##name;
+FORMULAS(FORMULA_DECLARE)
+#undef FORMULA_DECLARE
+
+/* Whether every dimension wraps and is a multiple of `multiple`. */
+static inline bool torus_multiples(const struct torus *t, uint32_t multiple)
+{
+    bool all = true;
+    for (unsigned i = 0; i < t->dims; i++)
+        all = all && t->wrap[i] && t->size[i] % multiple == 0;
+    return all;
+}
+
+/* The nodes along the longest dimension. */
+static inline uint32_t torus_longest(const struct torus *t)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < t->dims; i++)
+        longest = t->size[i] > longest ? t->size[i] : longest;
+    return longest;
+}
+
+/* Whether it is a ring of an even number of nodes, 4 at least. */
+static inline bool torus_even_ring(const struct torus *t)
+{
+    uint32_t p = torus_longest(t);
+    bool ring = p == t->nodes && p >= 4 && p % 2 == 0;
+    for (unsigned i = 0; i < t->dims; i++)
+        ring = ring && (t->wrap[i] || t->size[i] == 1);
+    return ring;
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* MTk: complete exchange on a one-port torus of any number k of dimensions. Liu, Gu, Ren, Xiong:
+ * Efficient and Scalable Algorithms for All-to-All Personalized Communication on Multidimensional
+ * Tori, sections 5.2 and 5.3.
+ *
+ * Phase 1: k rounds of AR1 on the logical rings of every k-th node of a line. Nodes are in k groups
+ * by the sum of their coordinates modulo k, so that k neighbours on a line are of k groups, and in
+ * each round every group works along another dimension. A block is then in the k x ... x k submesh
+ * of its destination, at its source's place in it. Phase 2, for each dimension: an exchange on the
+ * submesh's lines of k nodes; in its q-th step each node sends what is for the q-th node after it,
+ * going round, which on a line means the other way for the last q nodes.
+ *
+ * All sizes multiples of 2k; others through imaginary nodes, with divided steps (one_port.h).
+ *
+ * Against the paper's formulas:
+ * - On logical rings of 2 (all sizes 2k) AR1 is one swap, and the formula counts an empty second
+ *   one in each round: 12 startups on 6x6x6, really 9.
+ * - Phase 2 costs the paper's k-1 startups and floor(k^2/4) blocks a line. From k = 4 on that takes
+ *   steps in which messages share a channel: min(q, k-q) of them in step q.
+ * - Where the sizes are different, see pt.c. */
+#include "daemon/schedule/one_port.h"
+#include "daemon/schedule/registry.h"
+
+static int mt_accepts(const struct torus *t, struct error *e)
+{
+    return one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_mt, t, e);
+}
+
+static uint32_t mt_max_legs(const struct torus *t)
+{
+    struct one_port p;
+
+    one_port_init(&p, t);
+    return p.k * (p.ring_steps + 1);
+}
+
+/* One leg of phase 2, in one of the k-1 steps that begin with `step`; none if the node is the same.
+ * Returns how many. */
+static uint32_t line_route(unsigned k, uint8_t dim, uint32_t step, uint32_t from, uint32_t to,
+                           struct leg *leg)
+{
+    if (from == to)
+        return 0;
+    *leg = (struct leg){
+        .step = step + (to > from ? to - from : k + to - from) - 1,
+        .hops = (uint16_t)(to > from ? to - from : from - to),
+        .dim = dim,
+        .direction = to > from ? 1 : -1,
+    };
+    return 1;
+}
+
+static uint32_t padded_route(const struct torus *padded, const uint32_t *from, const uint32_t *to,
+                             struct leg *legs)
+{
+    struct one_port p;
+    uint32_t at[TORUS_MAX_DIMS];
+    uint32_t sum = 0, count = 0;
+
+    one_port_init(&p, padded);
+    for (unsigned i = 0; i < p.k; i++) {
+        at[i] = from[p.dim[i]];
+        sum += at[i];
+    }
+    for (unsigned round = 0; round < p.k; round++) {
+        unsigned i = (sum + round) % p.k;
+        uint32_t x = to[p.dim[i]];
+        count += one_port_ring(&p, padded, p.dim[i], p.k, round * p.ring_steps, &at[i],
+                               x - x % p.k + at[i] % p.k, legs + count);
+    }
+    for (unsigned i = 0; i < p.k; i++)
+        count += line_route(p.k, p.dim[i], p.k * p.ring_steps + i * (p.k - 1), at[i], to[p.dim[i]],
+                            legs + count);
+    return count;
+}
+
+static uint32_t mt_route(const struct torus *t, uint32_t source, uint32_t destination,
+                         uint32_t segment, struct leg *legs)
+{
+    (void)segment;
+    return one_port_route(t, padded_route, source, destination, legs);
+}
+
+const struct algorithm algorithm_mt = {
+    .name = "mt",
+    .summary = "MTk: k groups of nodes take turns in the dimensions, then lines of k nodes",
+    .accepts_text = "any number of dimensions, those of more than one node wrapping",
+    .startups = "k*ceil(n/4k) + k^2, n the largest size, all multiples of 2k",
+    .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n",
+    .source = "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "
+              "Communication on Multidimensional Tori, sections 5.2 and 5.3",
+    .port_model = PORT_MODEL_ONE,
+    .segments = 1,
+    .accepts = mt_accepts,
+    .max_legs = mt_max_legs,
+    .period = one_port_period,
+    .route = mt_route,
+};

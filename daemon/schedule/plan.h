@@ -1,0 +1,72 @@
+/* A node's plan: everything that it sends, relays and takes in during one round of an exchange,
+ * by step. Built from the routes by (class, offset): for each class of sources within the
+ * algorithm's translation period and each offset it asks for one route, and finds this node's part
+ * in it; no list of all pairs is ever made. */
+#ifndef TORUSD_SCHEDULE_PLAN_H
+#define TORUSD_SCHEDULE_PLAN_H
+
+#include "daemon/schedule/algorithm.h"
+
+#define PLAN_NO_SLOT UINT32_MAX
+
+/* One block (or segment of one) inside a combined message. */
+struct plan_block {
+    uint32_t source, destination;
+    uint32_t segment;
+    uint32_t slot; /* where a block in transit waits at this node: 0..slots-1. PLAN_NO_SLOT for a
+                    * block that this node is the source (sends) or destination (takes) of. In an
+                    * allgather the destination is the node at the end of this leg; a block that it
+                    * takes has a slot if it is sent on as well, by several ports maybe. */
+};
+
+/* One combined message as this node sees it. The blocks in it are in the same order at both of its
+ * ends: by (source, destination, segment). */
+struct plan_message {
+    uint32_t step;
+    uint32_t blocks; /* how many blocks it holds */
+    uint32_t first;  /* index of its first block in plan.block; unused for relayed ones */
+    uint16_t hops;   /* length of the leg */
+    uint16_t left;   /* hops still to go when it has come here: 0 = it ends here (takes) */
+    uint8_t port;    /* sends: out; relays and takes: in */
+};
+
+struct plan {
+    uint32_t rank;
+    uint32_t steps; /* highest step of the schedule + 1, the same at every node */
+    uint32_t sends; /* messages that start here, by (step, port, hops) */
+    struct plan_message *send;
+    uint32_t arrivals;            /* messages that come in here, to be taken or relayed, */
+    struct plan_message *arrival; /* by (step, port, hops, left) */
+    uint32_t blocks;
+    struct plan_block *block;
+    uint32_t slots;        /* transit slots: one for each block that is sent on from here; not
+                            * reused, since a neighbour may run some steps ahead */
+    uint32_t peak_transit; /* most blocks in transit here at the end of any step, lockstep,
+                            * those of the step's arrivals included */
+};
+
+/* Fills *p for node `rank`. Owned by the caller afterwards, freed with plan_free(). Returns 0, or
+ * -1 with *e set (no such node, algorithm refuses the torus, no memory) and nothing to free. */
+int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a, uint32_t rank,
+               struct error *e);
+void plan_free(struct plan *p);
+
+/* The same for the blocks of one source alone: its tree, in an allgather. */
+int plan_build_source(struct plan *p, const struct torus *t, const struct algorithm *a,
+                      uint32_t rank, uint32_t source, struct error *e);
+
+/* The arrival with this key, or NULL: how a frame from a peer is matched with the schedule.
+ * O(log arrivals). */
+const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
+                                        uint16_t hops, uint16_t left);
+
+/* What this node puts on `port`'s channel in one round: blocks, those that it only relays included
+ * (they leave by the port opposite to the one they came in by), and messages that start here. */
+void plan_port_totals(const struct plan *p, unsigned port, uint64_t *blocks, uint64_t *messages);
+
+/* The largest peak_transit of any node, found without building every node's plan where the
+ * algorithm's period allows. Returns 0, or -1 with *e set. */
+int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t *peak,
+                      struct error *e);
+
+#endif

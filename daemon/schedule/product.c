@@ -1,0 +1,232 @@
+#include "daemon/schedule/product.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Reads a number from 1 to `most` at *text and moves on. */
+static int read_number(const char **text, uint32_t most, uint32_t *number)
+{
+    const char *p = *text;
+
+    for (*number = 0; *p >= '0' && *p <= '9' && *number <= most; p++)
+        *number = 10 * *number + (uint32_t)(*p - '0');
+    *text = p;
+    return *number >= 1 && *number <= most ? 0 : -1;
+}
+
+static int read_graph(const char **text, enum graph *graph)
+{
+    static const enum graph all[] = {GRAPH_RING, GRAPH_ARRAY, GRAPH_COMPLETE};
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        const char *name = graph_name(all[i]);
+        size_t length = strlen(name);
+        if (strncmp(*text, name, length) == 0 && (*text)[length] == ':') {
+            *graph = all[i];
+            *text += length + 1;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static void skip_spaces(const char **text)
+{
+    while (**text == ' ')
+        ++*text;
+}
+
+/* One "complete:2^10". */
+static int read_factors(struct product *p, const char **text, struct error *e)
+{
+    struct factor f;
+    uint32_t count = 1;
+
+    skip_spaces(text);
+    const char *start = *text;
+    if (read_graph(text, &f.graph) != 0)
+        return error_set(e, ERROR_USAGE,
+                         "expected ring:, array: or complete: with a size at \"%.24s\", as in "
+                         "ring:8 x array:4 x complete:3",
+                         start);
+    if (read_number(text, TORUS_MAX_NODES, &f.nodes) != 0)
+        return error_set(e, ERROR_USAGE, "expected a size from 1 to %u at \"%.24s\"",
+                         TORUS_MAX_NODES, start);
+    if (**text == '^') {
+        ++*text;
+        if (read_number(text, PRODUCT_MAX_DIMS, &count) != 0)
+            return error_set(e, ERROR_USAGE, "expected a number of dimensions from 1 to %d after ^",
+                             PRODUCT_MAX_DIMS);
+    }
+    if (count > PRODUCT_MAX_DIMS - p->dims)
+        return error_set(e, ERROR_USAGE, "more than %d dimensions", PRODUCT_MAX_DIMS);
+    for (; count > 0; count--) {
+        if (f.nodes > TORUS_MAX_NODES / p->nodes)
+            return error_set(e, ERROR_USAGE, "more than %u nodes", TORUS_MAX_NODES);
+        p->nodes *= f.nodes;
+        p->factor[p->dims++] = f;
+    }
+    skip_spaces(text);
+    return 0;
+}
+
+int product_parse(struct product *p, const char *text, struct error *e)
+{
+    struct product result = {.nodes = 1};
+    const char *rest = text;
+
+    for (;;) {
+        if (read_factors(&result, &rest, e) != 0)
+            return -1;
+        if (*rest == '\0')
+            break;
+        if (*rest++ != 'x')
+            return error_set(e, ERROR_USAGE, "expected x between dimensions, not \"%.24s\"",
+                             rest - 1);
+    }
+    *p = result;
+    return 0;
+}
+
+char *product_format(const struct product *p, char *text)
+{
+    size_t used = 0;
+
+    for (unsigned i = 0, same; i < p->dims; i += same) {
+        const struct factor *f = &p->factor[i];
+        for (same = 1; i + same < p->dims; same++)
+            if (f[same].graph != f->graph || f[same].nodes != f->nodes)
+                break;
+        used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "%s%s:%u",
+                                 i == 0 ? "" : " x ", graph_name(f->graph), f->nodes);
+        if (same > 1)
+            used += (size_t)snprintf(text + used, PRODUCT_TEXT_SIZE - used, "^%u", same);
+    }
+    return text;
+}
+
+struct product product_of_torus(const struct torus *t)
+{
+    struct product p = {.dims = t->dims, .nodes = t->nodes};
+    for (unsigned i = 0; i < t->dims; i++)
+        p.factor[i] = (struct factor){t->wrap[i] ? GRAPH_RING : GRAPH_ARRAY, t->size[i]};
+    return p;
+}
+
+/* Nodes with the same coordinate in dimension i: N/n_i. */
+static uint32_t copies(const struct product *p, unsigned i)
+{
+    return p->nodes / p->factor[i].nodes;
+}
+
+uint32_t product_distance(const struct product *p, uint32_t a, uint32_t b)
+{
+    uint32_t hops = 0;
+    for (unsigned i = p->dims; i-- > 0;) {
+        uint32_t n = p->factor[i].nodes;
+        hops += factor_distance(&p->factor[i], a % n, b % n);
+        a /= n;
+        b /= n;
+    }
+    return hops;
+}
+
+uint32_t product_diameter(const struct product *p)
+{
+    uint32_t hops = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        hops += factor_diameter(&p->factor[i]);
+    return hops;
+}
+
+uint64_t product_status(const struct product *p, uint32_t node)
+{
+    uint64_t sum = 0;
+    for (unsigned i = p->dims; i-- > 0; node /= p->factor[i].nodes)
+        sum += copies(p, i) * factor_status(&p->factor[i], node % p->factor[i].nodes);
+    return sum;
+}
+
+uint64_t product_least_status(const struct product *p)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        sum += copies(p, i) * factor_least_status(&p->factor[i]);
+    return sum;
+}
+
+uint64_t product_most_status(const struct product *p)
+{
+    return product_status(p, 0);
+}
+
+double product_average_status(const struct product *p)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        sum += copies(p, i) * factor_average_status(&p->factor[i]);
+    return sum;
+}
+
+double product_average_distance(const struct product *p)
+{
+    return p->nodes > 1 ? product_average_status(p) / (p->nodes - 1) : 0;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+double product_bound_all_port(const struct product *p)
+{
+    double bound = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        bound = larger(bound, copies(p, i) * factor_cut(&p->factor[i]));
+    return bound;
+}
+
+double product_bound_one_port(const struct product *p)
+{
+    return larger(product_bound_all_port(p), p->nodes - 1);
+}
+
+double product_bound_single_hops(const struct product *p)
+{
+    return larger(product_bound_one_port(p), product_average_status(p));
+}
+
+unsigned product_route(const struct product *p, uint32_t source, uint32_t destination,
+                       struct product_walk *walks)
+{
+    uint32_t begin = 0;
+    unsigned count = 0;
+
+    for (unsigned i = p->dims; i-- > 0;) {
+        const struct factor *f = &p->factor[i];
+        struct walk walk = factor_walk(f, source % f->nodes, destination % f->nodes);
+        walk.step += begin;
+        if (walk.hops > 0)
+            walks[count++] = (struct product_walk){walk, i};
+        begin += factor_steps(f);
+        source /= f->nodes;
+        destination /= f->nodes;
+    }
+    return count;
+}
+
+uint32_t product_steps(const struct product *p)
+{
+    uint32_t steps = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        steps += factor_steps(&p->factor[i]);
+    return steps;
+}
+
+uint64_t product_blocks(const struct product *p)
+{
+    uint64_t blocks = 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        blocks += copies(p, i) * factor_blocks(&p->factor[i]);
+    return blocks;
+}

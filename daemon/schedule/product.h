@@ -1,0 +1,67 @@
+/* Multidimensional networks: Cartesian products of rings, linear arrays and complete graphs. Their
+ * distances, statuses, lower bounds and one-port complete exchange follow from those of the single
+ * dimensions. Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
+ * Interconnection Networks, sections 2 to 4.
+ *
+ * Nodes are numbered row-major, as in tori. */
+#ifndef TORUSD_SCHEDULE_PRODUCT_H
+#define TORUSD_SCHEDULE_PRODUCT_H
+
+#include "daemon/schedule/factor.h"
+#include "daemon/schedule/torus.h"
+
+#define PRODUCT_MAX_DIMS 20 /* a hypercube of TORUS_MAX_NODES */
+#define PRODUCT_TEXT_SIZE (PRODUCT_MAX_DIMS * sizeof "complete:1048576 x ")
+
+struct product {
+    unsigned dims; /* 1..PRODUCT_MAX_DIMS */
+    struct factor factor[PRODUCT_MAX_DIMS];
+    uint32_t nodes; /* N, at most TORUS_MAX_NODES */
+};
+
+/* Parses "ring:8 x array:4 x complete:3", with or without the spaces; "complete:2^10" stands for
+ * ten such dimensions. Returns 0, or -1 with *e saying what is wrong with the text. */
+int product_parse(struct product *p, const char *text, struct error *e);
+
+/* Writes such a text; it has room for PRODUCT_TEXT_SIZE. Returns text. */
+char *product_format(const struct product *p, char *text);
+
+/* Rings, and arrays where the torus does not wrap. */
+struct product product_of_torus(const struct torus *t);
+
+uint32_t product_distance(const struct product *p, uint32_t a, uint32_t b);
+uint32_t product_diameter(const struct product *p);
+
+/* Theorem 1: the sum over the dimensions of N/n_i times the status there. */
+uint64_t product_status(const struct product *p, uint32_t node);
+uint64_t product_least_status(const struct product *p);
+uint64_t product_most_status(const struct product *p);
+double product_average_status(const struct product *p); /* corollary 1 */
+
+/* The average status over N-1; 0 where there is only one node. */
+double product_average_distance(const struct product *p);
+
+/* Lower bounds on the time of a complete exchange, in blocks. All ports at once: the best cut of
+ * one dimension in two halves (4). One send and one receive at a time: that, or the N-1 blocks that
+ * a node has to take; with single hops also the average status (3). */
+double product_bound_all_port(const struct product *p);
+double product_bound_one_port(const struct product *p);
+double product_bound_single_hops(const struct product *p);
+
+/* Algorithm A2: the exchanges of the single dimensions, one after the other, the last dimension
+ * first. All rounds of a dimension go together: N/n_i blocks for every one of its own exchange.
+ * Writes the way of one block, at most one walk a dimension (array of PRODUCT_MAX_DIMS), `dim` in
+ * each. Returns how many. */
+struct product_walk {
+    struct walk walk;
+    unsigned dim;
+};
+unsigned product_route(const struct product *p, uint32_t source, uint32_t destination,
+                       struct product_walk *walks);
+
+/* What A2 takes (corollary 2): steps, and the sum over them of the most blocks on any channel. On
+ * rings and complete graphs that is product_bound_single_hops(). */
+uint32_t product_steps(const struct product *p);
+uint64_t product_blocks(const struct product *p);
+
+#endif

@@ -1,0 +1,112 @@
+/* Torus geometry in k dimensions. Pure arithmetic: nothing here allocates or does I/O.
+ *
+ * Ranks are row-major: the last dimension varies fastest. A dimension wraps (ring) or not (mesh).
+ * A dimension of 2 that wraps has two separate links between the same two nodes; a dimension of 1
+ * has none. Ports are numbered 2*dimension for `+` and 2*dimension+1 for `-`. */
+#ifndef TORUSD_SCHEDULE_TORUS_H
+#define TORUSD_SCHEDULE_TORUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/base/error.h"
+
+#define TORUS_MAX_DIMS 8
+#define TORUS_MAX_PORTS (2 * TORUS_MAX_DIMS)
+#define TORUS_MAX_NODES (1u << 20)
+#define TORUS_NO_NODE UINT32_MAX
+#define TORUS_TEXT_SIZE 96     /* room for torus_format() */
+#define TORUS_PORT_NAME_SIZE 4 /* room for "+7" */
+
+struct torus {
+    unsigned dims;                 /* k, 1..TORUS_MAX_DIMS */
+    uint32_t size[TORUS_MAX_DIMS]; /* nodes along each dimension, at least 1 */
+    bool wrap[TORUS_MAX_DIMS];     /* ring (true) or mesh (false) */
+    uint32_t nodes;                /* product of the sizes */
+};
+
+/* Parses "4x8", "6", "3x4x5"; a size followed by `m` does not wrap ("4x8m"). Returns 0, or -1 with
+ * *e saying what is wrong with the text. */
+int torus_parse(struct torus *t, const char *text, struct error *e);
+
+/* Writes the text that torus_parse() reads; `text` has room for TORUS_TEXT_SIZE. Returns text. */
+char *torus_format(const struct torus *t, char *text);
+
+bool torus_equal(const struct torus *a, const struct torus *b);
+
+/* rank <-> coordinates (arrays of t->dims). The rank must be below t->nodes. */
+uint32_t torus_rank(const struct torus *t, const uint32_t *coordinates);
+void torus_coordinates(const struct torus *t, uint32_t rank, uint32_t *coordinates);
+
+/* The rank `hops` hops away in direction `direction` (1 or -1) of dimension `dim`, or TORUS_NO_NODE
+ * where a mesh ends before. */
+uint32_t torus_walk(const struct torus *t, uint32_t rank, unsigned dim, int direction,
+                    uint32_t hops);
+
+static inline unsigned torus_ports(const struct torus *t)
+{
+    return 2 * t->dims;
+}
+static inline unsigned torus_port(unsigned dim, int direction)
+{
+    return 2 * dim + (direction < 0);
+}
+static inline unsigned torus_port_dim(unsigned port)
+{
+    return port / 2;
+}
+static inline int torus_port_direction(unsigned port)
+{
+    return (port & 1) != 0 ? -1 : 1;
+}
+/* The port at the other end of the same link, and the port on which a straight run goes on. */
+static inline unsigned torus_port_opposite(unsigned port)
+{
+    return port ^ 1u;
+}
+
+/* The node cabled to `port`, or TORUS_NO_NODE (dimension of 1, end of a mesh). */
+uint32_t torus_neighbour(const struct torus *t, uint32_t rank, unsigned port);
+
+/* The hops of a shortest way from coordinate `from` to `to` along `dim`. Sets *direction to 1 or
+ * -1, but leaves it alone where there is no way to go or both ways are as short. */
+uint32_t torus_shortest(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
+                        int *direction);
+
+/* "+0", "-1", ... `name` has room for TORUS_PORT_NAME_SIZE. Returns name. */
+char *torus_port_name(unsigned port, char *name);
+
+/* The port that a text such as "+0" names, or -1. */
+int torus_port_parse(const struct torus *t, const char *name);
+
+/* Hops of a shortest path between two nodes. */
+uint32_t torus_distance(const struct torus *t, uint32_t a, uint32_t b);
+
+/* Hops between the two nodes of a line along `dim` that are furthest apart; between any two nodes.
+ */
+uint32_t torus_longest_way(const struct torus *t, unsigned dim);
+uint32_t torus_diameter(const struct torus *t);
+
+/* The translation period (algorithm.h) of what looks at nothing but where two nodes lie from each
+ * other and from the ends of a mesh: 1 in dimensions that wrap, else the size. */
+void torus_full_period(const struct torus *t, uint32_t *period);
+
+/* Lower bound on the blocks that the busiest channel must carry in a complete exchange, all ports
+ * of a node working: max over i of (N/n_i) * floor(n_i^2/4) / 2 on rings (paper 000, lemma 1), of
+ * (N/n_i) * floor(n_i/2) * ceil(n_i/2) on meshes. May be fractional (ring of 6: 4.5). */
+double torus_bound_all_port(const struct torus *t);
+
+/* Lower bound with one send and one receive at a time, relaying inside a leg free (paper 003):
+ * max(torus_bound_all_port, N-1). */
+double torus_bound_one_port(const struct torus *t);
+
+/* The fewest links of any node: in each dimension of more than one node 2 on a ring, 1 on a mesh.
+ */
+unsigned torus_fewest_links(const struct torus *t);
+
+/* Lower bound on the blocks that the busiest channel must carry in an all-to-all broadcast: the
+ * node with the fewest links takes in N-1, ceil((N-1)/links) by one of them. */
+double torus_bound_broadcast(const struct torus *t);
+
+#endif

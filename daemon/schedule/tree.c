@@ -1,0 +1,28 @@
+#include "daemon/schedule/tree.h"
+
+/* The port of `rank` towards the root: back along the last leg of the path from the root, which is
+ * in the highest dimension where the two differ. -1 at the root. */
+static int parent_port(const struct torus *t, uint32_t root, uint32_t rank)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+
+    torus_coordinates(t, root, from);
+    torus_coordinates(t, rank, to);
+    for (unsigned dim = t->dims; dim-- > 0;) {
+        int direction = 1; /* at the exact opposite */
+        if (torus_shortest(t, dim, from[dim], to[dim], &direction) > 0)
+            return (int)torus_port(dim, -direction);
+    }
+    return -1;
+}
+
+void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_node *out)
+{
+    *out = (struct tree_node){.parent = parent_port(t, root, rank)};
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        uint32_t neighbour = torus_neighbour(t, rank, port);
+        if (neighbour != TORUS_NO_NODE &&
+            parent_port(t, root, neighbour) == (int)torus_port_opposite(port))
+            out->child[out->children++] = (uint8_t)port;
+    }
+}

@@ -1,0 +1,35 @@
+/* The verifier: walks every route of an algorithm on a torus and reports what the schedule costs
+ * and whether it is one. Used by `torusctl plan` and by the contract tests. */
+#ifndef TORUSD_SCHEDULE_VERIFY_H
+#define TORUSD_SCHEDULE_VERIFY_H
+
+#include "daemon/schedule/algorithm.h"
+
+/* Two ways to count time, in blocks (in segments, where blocks are split):
+ * - transmission: lockstep. All nodes wait for the busiest channel after each step.
+ * - critical_path: a node begins a step as soon as it has taken in the messages of earlier steps
+ *   that end at it, whatever the rest of the torus does. A message starts when the node at its
+ *   beginning has begun the step and every channel of its way has carried all of earlier steps
+ *   (cut-through, no time for hops). Messages of one step that share a channel start together, and
+ *   have all arrived when it has carried the sum.
+ * The two differ where rings of different lengths work side by side (at2 on 8x12: 152 and 144). */
+struct schedule_report {
+    uint32_t startups;        /* distinct steps */
+    uint64_t transmission;    /* sum over steps of the most blocks on any channel */
+    uint64_t critical_path;   /* when the last node has taken in its last message */
+    uint64_t hops;            /* sum over steps of the longest leg */
+    uint64_t busiest;         /* most blocks on any channel, all steps together */
+    double bound;             /* lower bound for the algorithm's port model */
+    uint32_t contended_steps; /* steps in which a channel carries, or relays, two messages */
+    bool minimal;             /* every route is a shortest path */
+    bool one_port_kept;       /* no step starts, or ends, more than one message at any node */
+};
+
+/* Walks all routes. Returns 0 with *r filled if every block arrives exactly once over legal legs,
+ * in an allgather over legs that form a tree; -1 with *e naming the first pair that does not, or
+ * why the torus is not accepted. Trusts the algorithm's translation period, and looks at the routes
+ * of one node of each class only. */
+int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
+                    struct error *e);
+
+#endif

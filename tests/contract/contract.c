@@ -1,0 +1,256 @@
+#include "tests/contract/contract.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct torus contract_torus(const char *text)
+{
+    struct torus t;
+    struct error e;
+    if (torus_parse(&t, text, &e) != 0)
+        fail_msg("%s", e.text);
+    return t;
+}
+
+struct torus contract_rectangle(uint32_t rows, uint32_t columns)
+{
+    return (struct torus){
+        .dims = 2, .size = {rows, columns}, .wrap = {true, true}, .nodes = rows * columns};
+}
+
+struct schedule_report contract_verify(const struct torus *t, const char *algorithm)
+{
+    struct schedule_report r;
+    struct error e = {.code = ERROR_NONE};
+    if (schedule_verify(t, algorithm_find(algorithm), &r, &e) != 0)
+        fail_msg("%s", e.text);
+    return r;
+}
+
+/* A schedule counted the plain way: by walking the routes of all pairs. */
+struct count {
+    const struct torus *torus;
+    const struct algorithm *algorithm;
+    uint32_t steps;
+    uint64_t *load;     /* (step, node, port) -> blocks on the channel */
+    uint8_t *message;   /* (step, node, port, hops) -> whether such a message starts there */
+    uint32_t *messages; /* (step, node, port) -> messages on the channel */
+    uint32_t *starts;   /* (step, node) -> messages that start there, */
+    uint32_t *ends;     /* and that end there */
+    uint32_t longest;   /* room for hops */
+    bool minimal;
+};
+
+static size_t channel(const struct count *c, uint32_t step, uint32_t node, unsigned port)
+{
+    return ((size_t)step * c->torus->nodes + node) * torus_ports(c->torus) + port;
+}
+
+static void walk(struct count *c, uint32_t source, uint32_t destination, const struct leg *legs,
+                 uint32_t count)
+{
+    const struct torus *t = c->torus;
+    uint32_t here = source, hops = 0;
+
+    assert_in_range(count, 1, c->algorithm->max_legs(t));
+    for (uint32_t i = 0; i < count; i++) {
+        const struct leg *leg = &legs[i];
+        assert_true(leg->dim < t->dims);
+        assert_true(leg->direction == 1 || leg->direction == -1);
+        assert_true(leg->hops >= 1 && leg->hops < c->longest);
+        assert_true(leg->step < c->steps);
+        assert_true(i == 0 || leg->step > leg[-1].step);
+
+        unsigned port = torus_port(leg->dim, leg->direction);
+        uint8_t *seen = &c->message[channel(c, leg->step, here, port) * c->longest + leg->hops];
+        bool first = *seen == 0;
+        *seen = 1;
+        c->starts[(size_t)leg->step * t->nodes + here] += first;
+        for (uint16_t hop = 0; hop < leg->hops; hop++) {
+            c->load[channel(c, leg->step, here, port)]++;
+            c->messages[channel(c, leg->step, here, port)] += first;
+            here = torus_neighbour(t, here, port);
+            assert_true(here != TORUS_NO_NODE);
+        }
+        c->ends[(size_t)leg->step * t->nodes + here] += first;
+        hops += leg->hops;
+    }
+    assert_int_equal(here, destination);
+    if (hops != torus_distance(t, source, destination))
+        c->minimal = false;
+}
+
+static void check_report(const struct count *c)
+{
+    struct schedule_report r = contract_verify(c->torus, c->algorithm->name);
+    uint64_t transmission = 0;
+    uint32_t startups = 0, contended = 0;
+    bool one_port_kept = true;
+
+    for (size_t i = 0; i < (size_t)c->steps * c->torus->nodes; i++)
+        one_port_kept &= c->starts[i] <= 1 && c->ends[i] <= 1;
+    for (uint32_t step = 0; step < c->steps; step++) {
+        uint64_t most = 0;
+        bool crowded = false;
+        for (size_t i = channel(c, step, 0, 0); i < channel(c, step + 1, 0, 0); i++) {
+            most = c->load[i] > most ? c->load[i] : most;
+            crowded |= c->messages[i] > 1;
+        }
+        transmission += most;
+        startups += most > 0;
+        contended += crowded;
+    }
+    assert_int_equal(r.startups, startups);
+    assert_int_equal(r.transmission, transmission);
+    assert_int_equal(r.contended_steps, contended);
+    assert_int_equal(r.minimal, c->minimal);
+    assert_int_equal(r.one_port_kept, one_port_kept);
+    assert_true(one_port_kept || c->algorithm->port_model != PORT_MODEL_ONE);
+    assert_true(r.critical_path <= r.transmission);
+    assert_true((double)r.critical_path >= r.bound);
+}
+
+/* The highest step of any route, + 1. */
+static uint32_t count_steps(const struct torus *t, const struct algorithm *a)
+{
+    struct leg *legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs);
+    uint32_t steps = 0;
+
+    assert_non_null(legs);
+    for (uint32_t s = 0; s < t->nodes; s++) {
+        for (uint32_t d = 0; d < t->nodes; d++) {
+            for (uint32_t segment = 0; segment < a->segments && s != d; segment++) {
+                uint32_t count = a->route(t, s, d, segment, legs);
+                if (count > 0 && legs[count - 1].step >= steps)
+                    steps = legs[count - 1].step + 1;
+            }
+        }
+    }
+    free(legs);
+    return steps;
+}
+
+static void check_delivery(const struct torus *t, const struct algorithm *a)
+{
+    struct count c = {.torus = t, .algorithm = a, .steps = count_steps(t, a), .minimal = true};
+    struct leg *legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs);
+
+    for (unsigned i = 0; i < t->dims; i++)
+        c.longest = t->size[i] > c.longest ? t->size[i] : c.longest;
+    c.longest++;
+    size_t nodes = (size_t)c.steps * t->nodes + 1, channels = nodes * torus_ports(t);
+    c.load = calloc(channels, sizeof *c.load);
+    c.messages = calloc(channels, sizeof *c.messages);
+    c.message = calloc(channels * c.longest, 1);
+    c.starts = calloc(nodes, sizeof *c.starts);
+    c.ends = calloc(nodes, sizeof *c.ends);
+    assert_true(legs && c.load && c.messages && c.message && c.starts && c.ends);
+
+    for (uint32_t s = 0; s < t->nodes; s++)
+        for (uint32_t d = 0; d < t->nodes; d++)
+            for (uint32_t segment = 0; segment < a->segments && s != d; segment++)
+                walk(&c, s, d, legs, a->route(t, s, d, segment, legs));
+    check_report(&c);
+    free(legs);
+    free(c.load);
+    free(c.messages);
+    free(c.message);
+    free(c.starts);
+    free(c.ends);
+}
+
+/* Where a node is after moving `by` along `dim`; the walk that torus_walk() refuses on a mesh. */
+static uint32_t moved(const struct torus *t, uint32_t node, unsigned dim, uint32_t by)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+    torus_coordinates(t, node, at);
+    at[dim] = (at[dim] + by) % t->size[dim];
+    return torus_rank(t, at);
+}
+
+void contract_check_period(const struct torus *t, const struct algorithm *a, uint32_t every)
+{
+    uint32_t period[TORUS_MAX_DIMS];
+    size_t room = a->max_legs(t) + 1;
+    struct leg *legs = calloc(2 * room, sizeof *legs), *other = legs + room;
+
+    assert_non_null(legs);
+    a->period(t, period);
+    for (unsigned dim = 0; dim < t->dims; dim++) {
+        assert_in_range(period[dim], 1, t->size[dim]);
+        assert_int_equal(t->size[dim] % period[dim], 0);
+        if (period[dim] == t->size[dim])
+            continue;
+        for (uint32_t s = 0; s < t->nodes; s++) {
+            for (uint32_t d = s % every; d < t->nodes; d += every) {
+                if (s == d)
+                    continue;
+                uint32_t count = a->route(t, s, d, 0, legs);
+                assert_int_equal(count, a->route(t, moved(t, s, dim, period[dim]),
+                                                 moved(t, d, dim, period[dim]), 0, other));
+                for (uint32_t i = 0; i < count; i++) {
+                    assert_int_equal(legs[i].step, other[i].step);
+                    assert_int_equal(legs[i].hops, other[i].hops);
+                    assert_int_equal(legs[i].dim, other[i].dim);
+                    assert_int_equal(legs[i].direction, other[i].direction);
+                }
+            }
+        }
+    }
+    free(legs);
+}
+
+void contract_check(const struct torus *t, const struct algorithm *a)
+{
+    check_delivery(t, a);
+    contract_check_period(t, a, 1);
+}
+
+/* Every rectangle that the algorithm takes. How many those are is known: a refusal is not a way
+ * through this test. */
+void contract_every_rectangle(const char *name, unsigned expected)
+{
+    const struct algorithm *a = algorithm_find(name);
+    unsigned taken = 0;
+
+    assert_non_null(a);
+    for (uint32_t rows = 1; rows <= LARGEST; rows++) {
+        for (uint32_t columns = 1; columns <= LARGEST; columns++) {
+            struct torus t = contract_rectangle(rows, columns);
+            if (a->accepts(&t, NULL) == 0) {
+                contract_check(&t, a);
+                taken++;
+            }
+        }
+    }
+    assert_int_equal(taken, expected);
+}
+
+/* No step of the schedule is empty. */
+void contract_check_no_gaps(const struct torus *t, const char *name)
+{
+    assert_int_equal(contract_verify(t, name).startups, count_steps(t, algorithm_find(name)));
+}
+
+void contract_refused(const char *name, const char *torus)
+{
+    const struct algorithm *a = algorithm_find(name);
+    struct torus t = contract_torus(torus);
+    struct error e = {.code = ERROR_NONE};
+    struct schedule_report r;
+
+    assert_non_null(a);
+    assert_int_equal(a->accepts(&t, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, a->name));
+    assert_non_null(strstr(e.text, a->accepts_text));
+    assert_non_null(strstr(e.text, torus));
+    assert_int_equal(a->accepts(&t, NULL), -1);
+    assert_int_equal(schedule_verify(&t, a, &r, &e), -1);
+}

@@ -1,0 +1,433 @@
+/* Products of rings, arrays and complete graphs: distances, statuses and bounds against plain
+ * counts over the graph, and the one-port exchange carried out block by block; then a2, which is
+ * that exchange on tori and meshes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/product.h"
+#include "tests/contract/contract.h"
+
+static const enum graph graphs[] = {GRAPH_RING, GRAPH_ARRAY, GRAPH_COMPLETE};
+
+static const char *const networks[] = {"ring:1",
+                                       "array:1 x complete:1",
+                                       "ring:12 x ring:9",
+                                       "array:6 x array:5",
+                                       "ring:4 x array:3 x complete:5",
+                                       "complete:3 x complete:4 x complete:2",
+                                       "complete:2^6",
+                                       "ring:4^3",
+                                       "array:3^4"};
+
+static void assert_close(double a, double b)
+{
+    assert_true(a - b < 1e-9 && b - a < 1e-9);
+}
+
+static struct product network(const char *text)
+{
+    struct product p;
+    struct error e;
+    if (product_parse(&p, text, &e) != 0)
+        fail_msg("%s", e.text);
+    return p;
+}
+
+static bool linked(const struct factor *f, uint32_t a, uint32_t b)
+{
+    switch (f->graph) {
+    case GRAPH_RING:
+        return (a + 1) % f->nodes == b || (b + 1) % f->nodes == a;
+    case GRAPH_ARRAY:
+        return a + 1 == b || b + 1 == a;
+    case GRAPH_COMPLETE:
+        return true;
+    }
+    return false;
+}
+
+/* Two nodes are adjacent if they differ in one coordinate and are adjacent there. */
+static bool adjacent(const struct product *p, uint32_t a, uint32_t b)
+{
+    unsigned differing = 0;
+    bool all = true;
+    for (unsigned i = p->dims; i-- > 0;) {
+        uint32_t n = p->factor[i].nodes;
+        if (a % n != b % n) {
+            differing++;
+            all = all && linked(&p->factor[i], a % n, b % n);
+        }
+        a /= n;
+        b /= n;
+    }
+    return differing == 1 && all;
+}
+
+/* Distances from `node` by breadth-first search. */
+static void search(const struct product *p, uint32_t node, uint32_t *distance)
+{
+    uint32_t *queue = calloc(p->nodes, sizeof *queue);
+    uint32_t end = 0;
+
+    assert_non_null(queue);
+    for (uint32_t i = 0; i < p->nodes; i++)
+        distance[i] = UINT32_MAX;
+    distance[node] = 0;
+    queue[end++] = node;
+    for (uint32_t begin = 0; begin < end; begin++) {
+        for (uint32_t i = 0; i < p->nodes; i++) {
+            if (distance[i] == UINT32_MAX && adjacent(p, queue[begin], i)) {
+                distance[i] = distance[queue[begin]] + 1;
+                queue[end++] = i;
+            }
+        }
+    }
+    assert_int_equal(end, p->nodes);
+    free(queue);
+}
+
+static void check_distances(const struct product *p)
+{
+    uint32_t *distance = calloc(p->nodes, sizeof *distance);
+    uint64_t least = UINT64_MAX, most = 0, total = 0;
+    uint32_t diameter = 0;
+
+    assert_non_null(distance);
+    for (uint32_t a = 0; a < p->nodes; a++) {
+        uint64_t status = 0;
+        search(p, a, distance);
+        for (uint32_t b = 0; b < p->nodes; b++) {
+            assert_int_equal(product_distance(p, a, b), distance[b]);
+            status += distance[b];
+            diameter = distance[b] > diameter ? distance[b] : diameter;
+        }
+        assert_int_equal(product_status(p, a), status);
+        least = status < least ? status : least;
+        most = status > most ? status : most;
+        total += status;
+    }
+    assert_int_equal(product_diameter(p), diameter);
+    assert_int_equal(product_least_status(p), least);
+    assert_int_equal(product_most_status(p), most);
+    assert_close(product_average_status(p), (double)total / p->nodes);
+    if (p->nodes > 1)
+        assert_close(product_average_distance(p), (double)total / p->nodes / (p->nodes - 1));
+    free(distance);
+}
+
+/* The exchange as it is carried out: blocks on every link in every step. */
+struct traffic {
+    const struct product *p;
+    uint32_t steps;
+    uint32_t *blocks; /* (step, node): those that it sends in the step, */
+    uint32_t *to;     /* to whom, */
+    uint32_t *from;   /* and whom it takes from; TORUS_NO_NODE = nobody */
+};
+
+static uint32_t moved(const struct product *p, uint32_t node, unsigned dim, int32_t stride)
+{
+    uint32_t below = 1, n = p->factor[dim].nodes;
+    for (unsigned i = dim + 1; i < p->dims; i++)
+        below *= p->factor[i].nodes;
+    uint32_t at = node / below % n;
+    uint32_t next = (uint32_t)(((int64_t)at + n + stride) % n);
+    return node - at * below + next * below;
+}
+
+static void send_block(struct traffic *t, uint32_t step, uint32_t from, uint32_t to)
+{
+    assert_true(step < t->steps);
+    assert_true(adjacent(t->p, from, to));
+    uint32_t *out = &t->to[(size_t)step * t->p->nodes + from];
+    uint32_t *in = &t->from[(size_t)step * t->p->nodes + to];
+
+    assert_true(*out == TORUS_NO_NODE || *out == to);
+    assert_true(*in == TORUS_NO_NODE || *in == from);
+    *out = to;
+    *in = from;
+    t->blocks[(size_t)step * t->p->nodes + from]++;
+}
+
+static void check_exchange(const struct product *p)
+{
+    struct traffic t = {.p = p, .steps = product_steps(p)};
+    size_t places = (size_t)(t.steps + 1) * p->nodes;
+    uint64_t transmission = 0;
+
+    t.blocks = calloc(places, sizeof *t.blocks);
+    t.to = malloc(places * sizeof *t.to);
+    t.from = malloc(places * sizeof *t.from);
+    assert_true(t.blocks && t.to && t.from);
+    memset(t.to, 0xff, places * sizeof *t.to);
+    memset(t.from, 0xff, places * sizeof *t.from);
+
+    for (uint32_t s = 0; s < p->nodes; s++) {
+        for (uint32_t d = 0; d < p->nodes; d++) {
+            struct product_walk walks[PRODUCT_MAX_DIMS];
+            unsigned count = product_route(p, s, d, walks);
+            uint32_t here = s, next_step = 0, hops = 0;
+            for (unsigned i = 0; i < count; i++) {
+                assert_true(walks[i].walk.step >= next_step);
+                next_step = walks[i].walk.step + walks[i].walk.hops;
+                hops += walks[i].walk.hops;
+                for (uint32_t step = walks[i].walk.step; step < next_step; step++) {
+                    uint32_t next = moved(p, here, walks[i].dim, walks[i].walk.stride);
+                    send_block(&t, step, here, next);
+                    here = next;
+                }
+            }
+            assert_int_equal(here, d);
+            assert_int_equal(hops, product_distance(p, s, d));
+        }
+    }
+    for (uint32_t step = 0; step < t.steps; step++) {
+        uint32_t most = 0;
+        for (uint32_t node = 0; node < p->nodes; node++) {
+            uint32_t blocks = t.blocks[(size_t)step * p->nodes + node];
+            most = blocks > most ? blocks : most;
+        }
+        assert_true(most > 0);
+        transmission += most;
+    }
+    assert_int_equal(transmission, product_blocks(p));
+    assert_true((double)transmission >= product_bound_single_hops(p) - 1e-9);
+    assert_true((double)transmission >= product_bound_all_port(p));
+    free(t.blocks);
+    free(t.to);
+    free(t.from);
+}
+
+/* Theorem 3: optimal if every dimension is, which rings and complete graphs are. */
+static void check_optimality(const struct product *p)
+{
+    for (unsigned i = 0; i < p->dims; i++)
+        if (p->factor[i].graph == GRAPH_ARRAY && p->factor[i].nodes > 2)
+            return;
+    assert_close(product_bound_single_hops(p), (double)product_blocks(p));
+}
+
+static void single_dimensions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
+        for (uint32_t n = 1; n <= 24; n++) {
+            struct product p = {.dims = 1, .factor = {{graphs[i], n}}, .nodes = n};
+            check_distances(&p);
+            check_exchange(&p);
+            check_optimality(&p);
+        }
+    }
+}
+
+static void products(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        struct product p = network(networks[i]);
+        check_distances(&p);
+        check_exchange(&p);
+        check_optimality(&p);
+    }
+    for (uint32_t a = 1; a <= 5; a++) {
+        for (uint32_t b = 1; b <= 5; b++) {
+            for (size_t g = 0; g < 9; g++) {
+                struct product p = {
+                    .dims = 2, .factor = {{graphs[g / 3], a}, {graphs[g % 3], b}}, .nodes = a * b};
+                check_distances(&p);
+                check_exchange(&p);
+                check_optimality(&p);
+            }
+        }
+    }
+}
+
+/* The best cut of one dimension in two halves, by trying all sets of half of the nodes. */
+static void cuts(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < sizeof graphs / sizeof graphs[0]; g++) {
+        for (uint32_t n = 3; n <= 12; n++) {
+            struct factor f = {graphs[g], n};
+            double best = 0;
+            for (uint32_t set = 1; set < (1u << n) - 1; set++) {
+                uint32_t inside = 0, links = 0;
+                for (uint32_t a = 0; a < n; a++) {
+                    inside += set >> a & 1;
+                    for (uint32_t b = 0; b < n; b++)
+                        links += (set >> a & 1) && !(set >> b & 1) && a != b && linked(&f, a, b);
+                }
+                double load = (double)inside * (n - inside) / links;
+                best = load > best ? load : best;
+            }
+            assert_close(factor_cut(&f), best);
+        }
+    }
+}
+
+/* The closed forms that are known: hypercubes have average distance (d/2) * 2^d/(2^d - 1), and
+ * generalized hypercubes what section 3.1 says; tori the bound of torus.h. */
+static void known_averages(void **state)
+{
+    (void)state;
+    for (uint32_t d = 1; d <= 20; d++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "complete:2^%u", d);
+        struct product p = network(text);
+        double n = p.nodes;
+        assert_int_equal(p.nodes, 1u << d);
+        assert_close(product_average_distance(&p), d / 2.0 * n / (n - 1));
+        assert_int_equal(product_steps(&p), d);
+        assert_int_equal(product_blocks(&p), d * (p.nodes / 2));
+    }
+    struct product p = network("complete:3 x complete:4 x complete:5");
+    assert_close(product_average_distance(&p), (60. * 3 - 20 - 15 - 12) / 59);
+    for (uint32_t a = 1; a <= 12; a++) {
+        for (uint32_t b = 1; b <= 12; b++) {
+            for (unsigned wrap = 0; wrap < 4; wrap++) {
+                struct torus t = contract_rectangle(a, b);
+                t.wrap[0] = (wrap & 1) != 0;
+                t.wrap[1] = (wrap & 2) != 0;
+                p = product_of_torus(&t);
+                assert_close(product_bound_all_port(&p), torus_bound_all_port(&t));
+                assert_close(product_bound_one_port(&p), torus_bound_one_port(&t));
+                for (uint32_t i = 0; i < t.nodes; i++)
+                    assert_int_equal(product_distance(&p, 0, i), torus_distance(&t, 0, i));
+            }
+        }
+    }
+}
+
+static void texts(void **state)
+{
+    static const struct {
+        const char *text, *formatted;
+    } good[] = {{"ring:8", "ring:8"},
+                {"ring:8xarray:4xcomplete:3", "ring:8 x array:4 x complete:3"},
+                {" ring:8  x array:4 ", "ring:8 x array:4"},
+                {"complete:2^3 x complete:2", "complete:2^4"},
+                {"complete:2 x ring:2 x ring:2", "complete:2 x ring:2^2"},
+                {"array:1048576", "array:1048576"}};
+    static const struct {
+        const char *text, *says;
+    } bad[] = {{"", "ring:8 x array:4 x complete:3"},
+               {"8x8", "\"8x8\""},
+               {"star:8", "\"star:8\""},
+               {"ring", "\"ring\""},
+               {"ring:", "1 to 1048576 at \"ring:\""},
+               {"ring:0", "1 to 1048576 at \"ring:0\""},
+               {"ring:99999999999999", "1 to 1048576"},
+               {"ring:8 y ring:8", "not \"y ring:8\""},
+               {"ring:8 x", "expected ring:"},
+               {"ring:8 ring:8", "expected x between dimensions"},
+               {"ring:2^0", "after ^"},
+               {"ring:2^", "after ^"},
+               {"ring:2^21", "after ^"},
+               {"ring:1^20 x ring:1", "more than 20 dimensions"},
+               {"ring:1024^3", "more than 1048576 nodes"}};
+    char text[PRODUCT_TEXT_SIZE];
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct product p = network(good[i].text);
+        assert_string_equal(product_format(&p, text), good[i].formatted);
+        struct product again = network(text);
+        assert_int_equal(again.dims, p.dims);
+        assert_int_equal(again.nodes, p.nodes);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct product p;
+        struct error e = {.code = ERROR_NONE};
+        assert_int_equal(product_parse(&p, bad[i].text, &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+        if (strstr(e.text, bad[i].says) == NULL)
+            fail_msg("\"%s\": %s", bad[i].text, e.text);
+    }
+    assert_string_equal(graph_name((enum graph)9), "unknown");
+}
+
+static void a2_every_rectangle(void **state)
+{
+    (void)state;
+    contract_every_rectangle("a2", LARGEST * LARGEST);
+}
+
+static void a2_other_shapes(void **state)
+{
+    static const char *const shapes[] = {
+        "1",     "2m",      "9m",      "4x4m",        "12mx12m",
+        "5mx6",  "2x2x2",   "3x4x5",   "4mx3x5m",     "1x6x1x3",
+        "6x6x6", "6mx6x6m", "4x4x4x4", "3mx3mx3mx3m", "2x2x2x2x2x2x2mx2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        contract_check(&t, algorithm_find("a2"));
+    }
+}
+
+/* Corollary 2 with the ring's times, and theorem 3: startups sum of n_i - 1, blocks the average
+ * status. */
+static void a2_figures(void **state)
+{
+    static const char *const tori[] = {"2",       "5",       "12",          "4x4",     "8x8",
+                                       "7x5",     "12x12",   "6x6x6",       "3x4x5",   "12x12x12",
+                                       "4x4x4x4", "8x8x8x8", "2x2x2x2x2x2", "128x128", "1x7x1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        struct product p = product_of_torus(&t);
+        struct schedule_report r = contract_verify(&t, "a2");
+        uint32_t startups = 0;
+        uint64_t transmission = 0;
+        for (unsigned j = 0; j < t.dims; j++) {
+            startups += t.size[j] - 1;
+            transmission += t.nodes / t.size[j] * (t.size[j] * t.size[j] / 4);
+        }
+        assert_int_equal(r.startups, startups);
+        assert_int_equal(r.transmission, transmission);
+        assert_int_equal(r.critical_path, transmission);
+        assert_close(product_bound_single_hops(&p), (double)transmission);
+        assert_int_equal(r.contended_steps, 0);
+        assert_true(r.minimal);
+        if (t.nodes < 2048)
+            contract_check_no_gaps(&t, "a2");
+    }
+}
+
+static void a2_mesh_figures(void **state)
+{
+    static const char *const meshes[] = {"2m",    "3m",   "8m",     "9m",      "4mx4m",
+                                         "5mx5m", "8mx3", "12mx12", "4mx4mx4m"};
+    (void)state;
+    for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
+        struct torus t = contract_torus(meshes[i]);
+        struct product p = product_of_torus(&t);
+        struct schedule_report r = contract_verify(&t, "a2");
+        assert_int_equal(r.startups, product_steps(&p));
+        assert_int_equal(r.transmission, product_blocks(&p));
+        assert_int_equal(r.contended_steps, 0);
+        assert_true(r.minimal);
+        contract_check_no_gaps(&t, "a2");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(single_dimensions),
+        cmocka_unit_test(products),
+        cmocka_unit_test(cuts),
+        cmocka_unit_test(known_averages),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(a2_every_rectangle),
+        cmocka_unit_test(a2_other_shapes),
+        cmocka_unit_test(a2_figures),
+        cmocka_unit_test(a2_mesh_figures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/* The frame decoder: whatever the bytes, it must come to the same frames and the same end however
+ * they are cut. Input: a byte for the size of the pieces, then the stream. */
+#include <string.h>
+
+#include "daemon/router/decoder.h"
+#include "tests/fuzz/fuzz.h"
+
+struct seen {
+    uint64_t frames, hash;
+    int result;
+};
+
+static int on_frame(void *context, const Peer__Head *message, const struct extents *body,
+                    uint32_t body_length, struct error *e)
+{
+    struct seen *seen = context;
+    uint32_t length = 0;
+
+    (void)e;
+    seen->frames++;
+    seen->hash = seen->hash * 31 + (uint64_t)message->kind_case;
+    for (uint32_t i = 0; i < body->count; i++)
+        for (uint32_t k = 0; k < body->item[i].length; k++, length++)
+            seen->hash = seen->hash * 31 + body->item[i].data[k];
+    REQUIRE(length == body_length);
+    if (message->kind_case == PEER__HEAD__KIND_DATA)
+        for (size_t i = 0; i < message->data->n_sizes; i++)
+            seen->hash = seen->hash * 31 + message->data->sizes[i];
+    return 0;
+}
+
+static struct seen feed(const uint8_t *data, size_t size, size_t piece, uint32_t max_head)
+{
+    struct slab_pool pool;
+    struct decoder d;
+    struct seen seen = {0};
+
+    slab_pool_init(&pool, 0);
+    decoder_init(&d, max_head, 1000);
+    while (size > 0 && seen.result == 0) {
+        struct slab *slab = slab_get(&pool);
+        struct error e;
+        size_t n = piece < size ? piece : size;
+        memcpy(slab->data, data, n);
+        seen.result = decoder_feed(&d, slab, slab->data, n, on_frame, &seen, &e);
+        slab_unref(slab);
+        data += n;
+        size -= n;
+    }
+    decoder_free(&d);
+    REQUIRE(slab_pool_close(&pool) == 0);
+    return seen;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, size};
+    size_t piece = 1u + input_byte(&in);
+    uint32_t max_head = piece % 2 == 0 ? 512 : 100000;
+
+    if (in.size > SLAB_SIZE)
+        in.size = SLAB_SIZE;
+    struct seen whole = feed(in.data, in.size, SLAB_SIZE, max_head);
+    struct seen pieces = feed(in.data, in.size, piece, max_head);
+    REQUIRE(whole.result == pieces.result);
+    REQUIRE(whole.frames == pieces.frames);
+    REQUIRE(whole.hash == pieces.hash);
+    return 0;
+}

@@ -1,0 +1,376 @@
+/* Writes the corpora: seeds FOLDER makes FOLDER/decoder/..., FOLDER/peer/... Run it again when the
+ * messages change. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/schedule/plan.h"
+#include "proto/control.pb-c.h"
+#include "proto/frame.h"
+#include "proto/peer.pb-c.h"
+#include "tests/fuzz/fuzz.h"
+
+static FILE *out;
+
+static void open_seed(const char *folder, const char *target, const char *name, int first)
+{
+    char path[4096];
+
+    (void)snprintf(path, sizeof path, "%s/%s", folder, target);
+    REQUIRE(mkdir(path, 0777) == 0 || errno == EEXIST);
+    (void)snprintf(path, sizeof path, "%s/%s/%s", folder, target, name);
+    out = fopen(path, "wb");
+    REQUIRE(out != NULL);
+    if (first >= 0)
+        (void)fputc(first, out);
+}
+
+static void close_seed(void)
+{
+    REQUIRE(fclose(out) == 0);
+}
+
+static void put16(uint32_t v)
+{
+    (void)fputc((int)(v >> 8 & 0xff), out);
+    (void)fputc((int)(v & 0xff), out);
+}
+
+/* --- operations of fuzz_peer --- */
+
+enum action { BYTES, FRAME, HELLO, TIME, SEND, START, CANCEL, CLOSE };
+
+static void operation(enum action kind, unsigned port)
+{
+    (void)fputc((int)(port << 4 | (unsigned)kind), out);
+}
+
+static void hello(unsigned port)
+{
+    operation(HELLO, port);
+    (void)fputc(1, out);
+}
+
+static void frame(unsigned port, const Peer__Head *head, const char *body)
+{
+    uint8_t bytes[255];
+    size_t length = peer__head__get_packed_size(head);
+
+    REQUIRE(length <= sizeof bytes);
+    (void)peer__head__pack(head, bytes);
+    operation(FRAME, port);
+    (void)fputc((int)length, out);
+    put16((uint32_t)strlen(body));
+    (void)fwrite(bytes, 1, length, out);
+    (void)fputs(body, out);
+}
+
+#define HANDLE 9
+#define ID "0-00000000-4"
+
+static void prepare(unsigned port, const char *dims, const char *algorithm, const char *to,
+                    uint64_t block)
+{
+    Peer__Prepare message = PEER__PREPARE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.handle = HANDLE;
+    message.id = (char *)(uintptr_t)ID;
+    message.dims = (char *)(uintptr_t)dims;
+    message.algorithm = (char *)(uintptr_t)algorithm;
+    message.mode = (char *)(uintptr_t) "stepped";
+    message.from = (char *)(uintptr_t)(to[0] != '\0' ? "/in" : "");
+    message.to = (char *)(uintptr_t)to;
+    message.block_bytes = block;
+    message.segment_bytes = 10;
+    message.timeout_ms = 1000;
+    head.kind_case = PEER__HEAD__KIND_PREPARE;
+    head.prepare = &message;
+    frame(port, &head, "");
+}
+
+static void go(unsigned port, uint64_t rounds)
+{
+    Peer__Go message = PEER__GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = HANDLE;
+    message.rounds = rounds;
+    head.kind_case = PEER__HEAD__KIND_GO;
+    head.go = &message;
+    frame(port, &head, "");
+}
+
+static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, size_t sizes,
+                 const char *body)
+{
+    Peer__Data message = PEER__DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t size[] = {(uint32_t)strlen(body), 0, 0, 0};
+
+    message.exchange = HANDLE;
+    message.step = step;
+    message.hops = hops;
+    message.left = left;
+    message.n_sizes = sizes;
+    message.sizes = size;
+    head.kind_case = PEER__HEAD__KIND_DATA;
+    head.data = &message;
+    frame(port, &head, body);
+}
+
+/* All that the plan of `rank` expects, with one empty block after the other. */
+static void all_arrivals(const char *dims, const char *algorithm, uint32_t rank, bool sizes)
+{
+    struct torus t;
+    struct plan plan;
+
+    REQUIRE(torus_parse(&t, dims, NULL) == 0);
+    REQUIRE(plan_build(&plan, &t, algorithm_find(algorithm), rank, NULL) == 0);
+    for (uint32_t i = 0; i < plan.arrivals; i++) {
+        const struct plan_message *m = &plan.arrival[i];
+        data(m->port, m->step, m->hops, m->left, sizes ? m->blocks : 0, "");
+        operation(SEND, 0);
+    }
+    plan_free(&plan);
+}
+
+static void commit(unsigned port)
+{
+    Peer__Commit message = PEER__COMMIT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = HANDLE;
+    head.kind_case = PEER__HEAD__KIND_COMMIT;
+    head.commit = &message;
+    frame(port, &head, "");
+}
+
+static void abort_word(unsigned port, bool final)
+{
+    Peer__Abort message = PEER__ABORT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = HANDLE;
+    message.id = (char *)(uintptr_t)ID;
+    message.code = 5;
+    message.reason = (char *)(uintptr_t) "why";
+    message.final = final;
+    head.kind_case = PEER__HEAD__KIND_ABORT;
+    head.abort = &message;
+    frame(port, &head, "");
+}
+
+static void query(unsigned port)
+{
+    Peer__OutcomeQuery message = PEER__OUTCOME_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.id = (char *)(uintptr_t) "1-00000000-7";
+    message.asker = 0;
+    head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+    head.outcome_query = &message;
+    frame(port, &head, "");
+}
+
+static void outcome(unsigned port)
+{
+    Peer__Outcome message = PEER__OUTCOME__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.id = (char *)(uintptr_t) "1-00000000-7";
+    message.committed = true;
+    head.kind_case = PEER__HEAD__KIND_OUTCOME;
+    head.outcome = &message;
+    frame(port, &head, "");
+}
+
+/* Every node's word that all its links are up, so that an exchange can be started. */
+static void link_states(unsigned port, uint32_t nodes, uint32_t up)
+{
+    Peer__LinkState__Entry entry[16], *entries[16];
+    Peer__LinkState message = PEER__LINK_STATE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        peer__link_state__entry__init(&entry[rank]);
+        entry[rank].rank = rank;
+        entry[rank].version = 9;
+        entry[rank].up = up;
+        entries[rank] = &entry[rank];
+    }
+    message.n_entry = nodes;
+    message.entry = entries;
+    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+    head.link_state = &message;
+    frame(port, &head, "");
+}
+
+enum { TORUS_2X2, TORUS_3, TORUS_2M, TORUS_4X4 };
+
+static int node(int torus, int rank)
+{
+    return torus + 4 * rank;
+}
+
+static void peer_seeds(const char *folder)
+{
+    /* Node 1 of two: the whole life of an exchange with folders. */
+    open_seed(folder, "peer", "commit", node(TORUS_2M, 1));
+    hello(1);
+    prepare(1, "2m", "direct", "/out", 0);
+    operation(SEND, 0);
+    go(1, 1);
+    operation(SEND, 0);
+    data(1, 0, 1, 0, 1, "abcdefg");
+    commit(1);
+    operation(SEND, 0);
+    close_seed();
+
+    open_seed(folder, "peer", "abort", node(TORUS_2M, 1));
+    hello(1);
+    prepare(1, "2m", "direct", "", 0);
+    go(1, 1);
+    abort_word(1, false);
+    abort_word(1, true);
+    close_seed();
+
+    /* Node 1 of a ring of three, and of a torus: relays, waves with children, several rounds. */
+    open_seed(folder, "peer", "ring", node(TORUS_3, 1));
+    hello(0);
+    hello(1);
+    prepare(1, "3", "direct", "/out", 0);
+    go(1, 2);
+    all_arrivals("3", "direct", 1, true);
+    close_seed();
+
+    open_seed(folder, "peer", "torus", node(TORUS_4X4, 15));
+    for (unsigned port = 0; port < 4; port++)
+        hello(port);
+    prepare(0, "4x4", "at2", "", 0);
+    prepare(1, "4x4", "at2", "", 0);
+    prepare(2, "4x4", "at2", "", 0);
+    prepare(3, "4x4", "at2", "", 0);
+    for (unsigned port = 0; port < 4; port++)
+        go(port, 1);
+    all_arrivals("4x4", "at2", 15, false);
+    close_seed();
+
+    /* The root itself. */
+    open_seed(folder, "peer", "root", node(TORUS_2M, 0));
+    hello(0);
+    link_states(0, 2, 2);
+    for (int i = 0; i < 6; i++) {
+        operation(START, 0);
+        (void)fputc(i, out);
+        operation(SEND, 0);
+    }
+    operation(CANCEL, 0);
+    operation(TIME, 0);
+    (void)fputc(30, out);
+    operation(CLOSE, 0);
+    close_seed();
+
+    open_seed(folder, "peer", "doubt", node(TORUS_2X2, 1));
+    for (unsigned port = 0; port < 4; port++)
+        hello(port);
+    link_states(0, 4, 15);
+    query(1);
+    outcome(2);
+    operation(TIME, 0);
+    (void)fputc(60, out);
+    operation(SEND, 0);
+    close_seed();
+}
+
+static void frame_bytes(const ProtobufCMessage *message, const char *body)
+{
+    uint8_t prefix[FRAME_PREFIX_SIZE], head[512];
+    size_t length = protobuf_c_message_get_packed_size(message);
+
+    REQUIRE(length <= sizeof head);
+    frame_prefix_write(prefix, (uint32_t)length, (uint32_t)strlen(body));
+    (void)protobuf_c_message_pack(message, head);
+    (void)fwrite(prefix, 1, sizeof prefix, out);
+    (void)fwrite(head, 1, length, out);
+    (void)fputs(body, out);
+}
+
+static void decoder_seeds(const char *folder)
+{
+    static const char *const names[] = {"pieces-of-2", "pieces-of-101"};
+    uint32_t sizes[] = {1, 2, 300, 4};
+    Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
+    Peer__Data message = PEER__DATA__INIT;
+    Peer__Refusal refusal = PEER__REFUSAL__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    for (int i = 0; i < 2; i++) {
+        open_seed(folder, "decoder", names[i], i == 0 ? 1 : 100);
+        head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+        head.heartbeat = &heartbeat;
+        frame_bytes(&head.base, "");
+        message.step = 3;
+        message.n_sizes = 4;
+        message.sizes = sizes;
+        head.kind_case = PEER__HEAD__KIND_DATA;
+        head.data = &message;
+        frame_bytes(&head.base, "the body of a frame");
+        refusal.reason = (char *)(uintptr_t) "no";
+        head.kind_case = PEER__HEAD__KIND_REFUSAL;
+        head.refusal = &refusal;
+        frame_bytes(&head.base, "");
+        close_seed();
+    }
+}
+
+static void control_seeds(const char *folder)
+{
+    Control__StatusRequest status = CONTROL__STATUS_REQUEST__INIT;
+    Control__LinksRequest links = CONTROL__LINKS_REQUEST__INIT;
+    Control__ExchangeRequest exchange = CONTROL__EXCHANGE_REQUEST__INIT;
+    Control__Request request = CONTROL__REQUEST__INIT;
+
+    open_seed(folder, "control", "requests", 6);
+    request.kind_case = CONTROL__REQUEST__KIND_STATUS;
+    request.status = &status;
+    frame_bytes(&request.base, "");
+    request.kind_case = CONTROL__REQUEST__KIND_LINKS;
+    request.links = &links;
+    frame_bytes(&request.base, "");
+    exchange.algorithm = (char *)(uintptr_t) "at2";
+    exchange.from = (char *)(uintptr_t) "/in/%r";
+    exchange.to = (char *)(uintptr_t) "/out/%r";
+    exchange.timeout_ms = 1000;
+    request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
+    request.exchange = &exchange;
+    frame_bytes(&request.base, "");
+    close_seed();
+}
+
+static void config_seeds(const char *folder)
+{
+    open_seed(folder, "config", "whole", -1);
+    (void)fputs("; a node\n[node]\ndims = 4x8m\nrank = 9\ncoordinates = 1,1\ncontrol = /tmp/sock\n"
+                "state_dir = /tmp/state\ndata_roots = /tmp:/usr\nlink_mbit = 2500.5\n"
+                "memory = 3MiB\ncongestion = cubic\nlog_level = debug\n[ports]\n"
+                "+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
+                out);
+    close_seed();
+    open_seed(folder, "config", "wrong", -1);
+    (void)fputs("[node]\nmemory = 99999999999999999999GiB\nnonsense\n", out);
+    close_seed();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        (void)fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
+        return 2;
+    }
+    decoder_seeds(argv[1]);
+    control_seeds(argv[1]);
+    config_seeds(argv[1]);
+    peer_seeds(argv[1]);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,61 @@
+"""Commands that run while a test does something to them."""
+
+import signal
+import subprocess
+
+from waiting import SLOWNESS, wait_running
+
+
+class Client:
+    """A torusctl that runs by itself. Ended at the latest when the `with` block ends."""
+
+    def __init__(self, torus, *args, rank=0, cwd=None):
+        self.torus, self.rank = torus, rank
+        self.process = subprocess.Popen(
+            [torus.torusctl, '--socket', torus.node(rank).socket, *map(str, args)], cwd=cwd,
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def send_signal(self, signum):
+        self.process.send_signal(signum)
+
+    def end(self, seconds=60):
+        """Waits for its end: (exit status, standard output, standard error)."""
+        out, err = self.process.communicate(timeout=seconds * SLOWNESS)
+        return self.process.returncode, out, err
+
+
+class LongExchange(Client):
+    """An exchange that runs (data is on the links) and would go on for very long."""
+
+    def __init__(self, torus, *args, rank=0, algorithm='at2', block_size='100GiB'):
+        super().__init__(torus, 'exchange', '--algorithm', algorithm, '--block-size', block_size,
+                         *args, rank=rank)
+        try:
+            self.id = wait_running(torus, rank, tx_bytes=2_000_000)
+        except BaseException:
+            self.__exit__()
+            raise
+
+
+class stopped:
+    """with stopped(node): the daemon does nothing, and nobody is told (SIGSTOP, SIGCONT)."""
+
+    def __init__(self, *nodes):
+        self.nodes = nodes
+
+    def __enter__(self):
+        for node in self.nodes:
+            node.send_signal(signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.send_signal(signal.SIGCONT)

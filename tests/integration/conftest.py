@@ -1,0 +1,129 @@
+"""Fixtures of the integration tests: tori of real daemons, which must live and end well.
+
+The programs come from $TORUS_BIN, else PATH, else build/; $TORUS_WRAP (as in "valgrind -q") is put
+before every daemon. Run with: /usr/bin/python3 -m pytest tests/integration
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(CHECKOUT / 'topo'))
+
+from torus_net import LoopbackTorus, TorusError, mininet_obstacle  # noqa: E402
+from torus_net.process import tail  # noqa: E402
+
+LIVE = []  # the running tori, whose logs are shown where a test fails
+
+
+def pytest_addoption(parser):
+    parser.addoption('--no-mininet', action='store_true', help='skip what needs Mininet and root')
+
+
+def pytest_configure(config):
+    config.addinivalue_line('markers', 'mininet: needs Mininet and root')
+    config.addinivalue_line('markers', 'slow: takes more than half a minute')
+    config.addinivalue_line('markers', 'memory: measures it, so no sanitizer may hold back what is freed')
+    obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
+    config.mininet_obstacle = obstacle
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if 'mininet' in item.fixturenames:
+            item.add_marker('mininet')
+        if item.get_closest_marker('mininet') and config.mininet_obstacle:
+            item.add_marker(pytest.mark.skip(reason=config.mininet_obstacle))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        item.has_failed = True
+        for torus in LIVE:
+            used = torus.run is not None and getattr(torus, 'used_by', item.nodeid) == item.nodeid
+            for node in torus.nodes if used else ():
+                report.sections.append((f'end of the log of node {node.rank} of {torus.geometry}',
+                                        tail(node.log(), 25)))
+
+
+def _stop(torus, failed=False):
+    """Stops a torus, which must have gone well for every daemon: none died, none ended with another
+    exit status than 0. Returns what was wrong, with the ends of the logs."""
+    if torus.run is None:
+        return []
+    problems = list(torus.stop(failed=failed))
+    if torus.kept_logs:
+        print(f'logs: {torus.kept_logs}')
+    for node in torus.nodes:
+        if any(f'node {node.rank} ' in problem for problem in problems):
+            problems.append(f'--- end of {node.log_path} ---\n' + tail(node.log(), 40))
+    return problems
+
+
+def _factory(request, kind):
+    """A function that starts a torus; all are stopped after the test."""
+    made = []
+
+    def make(dims, **options):
+        torus = kind(dims, **options)
+        made.append(torus)
+        LIVE.append(torus)
+        return torus.start()
+
+    yield make
+    problems = []
+    for torus in reversed(made):
+        problems += _stop(torus, failed=getattr(request.node, 'has_failed', False))
+        LIVE.remove(torus)
+    assert not problems, '\n'.join(problems)
+
+
+@pytest.fixture(scope='module')
+def shared(request):
+    """shared('4x4', bw=50): a LoopbackTorus that the tests of a module have together. One that a
+    test has left damaged is replaced."""
+    made, problems = {}, []
+
+    def stop(torus):
+        problems.extend(_stop(torus))
+        LIVE.remove(torus)
+
+    def get(dims, kind=LoopbackTorus, **options):
+        key = kind, dims, tuple(sorted(options.items()))
+        torus = made.get(key)
+        test = os.environ['PYTEST_CURRENT_TEST'].rpartition(' ')[0]
+        if torus is not None:
+            torus.used_by = test
+            try:
+                torus.wait_whole(20)
+                return torus
+            except TorusError:
+                del made[key]
+                stop(torus)
+        made[key] = torus = kind(dims, **options)
+        torus.used_by = test
+        LIVE.append(torus)
+        return torus.start()
+
+    yield get
+    for torus in made.values():
+        stop(torus)
+    assert not problems, '\n'.join(problems)
+
+
+@pytest.fixture
+def loopback(request):
+    """loopback('4x4', memory='64MiB'): a started LoopbackTorus."""
+    yield from _factory(request, LoopbackTorus)
+
+
+@pytest.fixture
+def mininet(request):
+    """mininet('4x4', bw=50): a started MininetTorus."""
+    from torus_net import MininetTorus
+    yield from _factory(request, MininetTorus)

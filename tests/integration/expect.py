@@ -1,0 +1,187 @@
+"""What an exchange must report, worked out from the routes that `torusctl plan` prints and from the
+geometry, and from nothing that a daemon has counted."""
+
+import functools
+import json
+import subprocess
+from collections import Counter, defaultdict, namedtuple
+from fractions import Fraction
+
+from torus_net import Geometry, Port, UsageError, find_program
+
+FIRST = ('ar', 'at2', 'direct')  # there were others later, and may be more
+Message = namedtuple('Message', 'start step port hops')  # a combined message
+
+
+def torusctl(*args):
+    """Runs torusctl where no daemon is needed."""
+    return subprocess.run([find_program('torusctl'), *map(str, args)], capture_output=True,
+                          text=True, timeout=120)
+
+
+def torusctl_json(*args):
+    result = torusctl('--json', *args)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+@functools.lru_cache(None)
+def accepted(dims):
+    """The algorithms that take a torus, by the program's own word."""
+    rows = [row for row in torusctl_json('algorithms', '--dims', dims)['algorithms']
+            if row.get('operation', 'exchange') == 'exchange']
+    assert set(FIRST) <= {row['algorithm'] for row in rows}
+    return tuple(row['algorithm'] for row in rows if row['accepts'])
+
+
+def all_cases(shapes):
+    """(dims, algorithm) for all that the program offers; of the first ones where it is not there."""
+    try:
+        return [(dims, algorithm) for dims in shapes for algorithm in accepted(dims)]
+    except (AssertionError, OSError, UsageError):
+        return [(dims, algorithm) for dims in shapes for algorithm in FIRST
+                if algorithm == 'direct' or dims.count('x') == 1 and algorithm == 'at2']
+
+
+@functools.lru_cache(None)
+def plan(dims, algorithm):
+    return torusctl_json('plan', '--dims', dims, '--algorithm', algorithm)
+
+
+@functools.lru_cache(None)
+def routes(dims, algorithm):
+    result = torusctl('plan', '--dims', dims, '--algorithm', algorithm, '--routes', '--json')
+    assert result.returncode == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def _distance(geometry, a, b):
+    total = 0
+    for x, y, size, wraps in zip(geometry.coordinates(a), geometry.coordinates(b), geometry.sizes,
+                                 geometry.wraps):
+        apart = abs(x - y)
+        total += min(apart, size - apart) if wraps else apart
+    return total
+
+
+def bound(geometry, algorithm):
+    """Blocks that the busiest channel must carry, whatever the schedule (tori only)."""
+    assert all(geometry.wraps)
+    planned = plan(str(geometry), algorithm)
+    if planned['port_model'] != 'all-port':
+        return planned['bound']
+    return max(Fraction(geometry.nodes // p * (p * p // 4), 2) for p in geometry.sizes)
+
+
+class Schedule:
+    """All routes of an algorithm on a torus, walked: what every channel carries."""
+
+    def __init__(self, dims, algorithm):
+        self.geometry = geometry = Geometry(dims)
+        self.tx_blocks = Counter()              # (node, port name): blocks put on the channel
+        self.messages = defaultdict(set)        # (node, port name): combined messages begun there
+        self.channel = defaultdict(Counter)     # step: {(node, port): blocks}
+        self.on_channel = defaultdict(set)      # (step, node, port): combined messages that pass
+        self.through = defaultdict(list)        # (node, port name): (src, dst) of the blocks that pass
+        self.minimal = True
+        pairs = Counter()
+        for route in routes(dims, algorithm):
+            self._walk(route)
+            pairs[route['src'], route['dst'], route['segment']] += 1
+        wanted = {(s, d) for s in range(geometry.nodes) for d in range(geometry.nodes) if s != d}
+        self.segments = segments = 1 + max((segment for _, _, segment in pairs), default=0)
+        assert pairs == Counter({(s, d, k): 1 for s, d in wanted for k in range(segments)})
+        self.startups = len(self.channel)
+        self.transmission = sum(max(blocks.values()) for blocks in self.channel.values())
+        self.contended = len({step for (step, *_), passing in self.on_channel.items()
+                              if len(passing) > 1})
+
+    def _walk(self, route):
+        geometry, at, before, hops_in_all = self.geometry, route['src'], -1, 0
+        assert route['legs'], route
+        for step, dim, direction, hops in route['legs']:
+            assert direction in (1, -1) and hops >= 1 and 0 <= dim < len(geometry.sizes), route
+            assert step > before, f'steps in no order: {route}'
+            before = step
+            port = Port(dim, '+' if direction == 1 else '-')
+            message = Message(at, step, port.name, hops)
+            self.messages[at, port.name].add(message)
+            for _ in range(hops):
+                self.tx_blocks[at, port.name] += 1
+                self.through[at, port.name].append((route['src'], route['dst']))
+                self.channel[step][at, port.name] += 1
+                self.on_channel[step, at, port.name].add(message)
+                at = geometry.neighbour(at, port)
+                assert at is not None, f'over an edge: {route}'
+            hops_in_all += hops
+        assert at == route['dst'], f'ends at {at}: {route}'
+        if hops_in_all != _distance(geometry, route['src'], route['dst']):
+            self.minimal = False
+
+
+@functools.lru_cache(None)
+def schedule(dims, algorithm):
+    return Schedule(dims, algorithm)
+
+
+COUNTS = ('tx_bytes', 'rx_bytes', 'tx_blocks', 'combined_messages')
+KEYS = {'id': str, 'dims': list, 'algorithm': str, 'mode': str, 'nodes': int, 'block_bytes': int,
+        'seconds': float, 'startups': int, 'transmission': int, 'rounds': int,
+        'call_seconds': float, 'blocks_delivered': int, 'bytes_delivered': int, 'verified': bool,
+        'per_node': list}
+
+
+def close_to(a, b):
+    return abs(a - b) <= 1e-9 + 1e-6 * abs(b)
+
+
+def check_result(result, dims, algorithm, block_bytes=None, sizes=None, bw=None, rounds=None):
+    """Checks all that a result says. `block_bytes` of a pattern, or `sizes` of the files, by
+    (source, destination)."""
+    geometry, walked, planned = Geometry(dims), schedule(dims, algorithm), plan(dims, algorithm)
+    nodes = geometry.nodes
+    for key, kind in KEYS.items():
+        assert type(result[key]) is kind, (key, result.get(key))
+    if sizes is None:
+        sizes = {(s, d): block_bytes for s in range(nodes) for d in range(nodes)}
+        largest = block_bytes
+    else:
+        largest = max(sizes.values())
+    if rounds is not None:
+        assert result['rounds'] == rounds
+    rounds = result['rounds']
+    assert rounds >= 1
+    assert result['dims'] == list(geometry.sizes) and result['nodes'] == nodes
+    assert result['algorithm'] == algorithm and result['mode'] == 'stepped'
+    assert result['id'].split('-')[0].isdigit()
+    assert result['verified'] is True
+    assert result['block_bytes'] == largest
+    assert result['startups'] == planned['startups'] == walked.startups
+    assert result['transmission'] == planned['transmission'] == walked.transmission
+    assert result['blocks_delivered'] == nodes * (nodes - 1)
+    assert result['bytes_delivered'] == sum(n for (s, d), n in sizes.items() if s != d)
+    assert 0 <= result['seconds'] <= result['call_seconds'] < 3600
+    assert sorted(node['rank'] for node in result['per_node']) == list(range(nodes))
+    assert close_to(result['seconds'], max(node['seconds'] for node in result['per_node']))
+    if bw is None:
+        assert result['bound_seconds'] is None and result['efficiency'] is None
+    else:
+        wanted = float(bound(geometry, algorithm)) * largest * 8 / (bw * 1e6)
+        assert close_to(result['bound_seconds'], wanted)
+        if result['seconds'] > 0:
+            assert close_to(result['efficiency'], wanted / result['seconds'])
+    ports = {node['rank']: node['ports'] for node in result['per_node']}
+    for rank in range(nodes):
+        assert ports[rank].keys() == {port.name for port in geometry.ports(rank)}
+        for port in geometry.ports(rank):
+            said, here = ports[rank][port.name], (rank, port.name)
+            assert said.keys() == set(COUNTS) and all(type(n) is int for n in said.values())
+            there = ports[geometry.neighbour(rank, port)][port.opposite.name]
+            assert said['tx_blocks'] == rounds * walked.tx_blocks[here], (here, said)
+            assert said['combined_messages'] == rounds * len(walked.messages[here]), (here, said)
+            wanted = sum(sizes[pair] for pair in walked.through[here])
+            if walked.segments == 1:
+                assert said['tx_bytes'] == wanted, here
+            else:  # a segment is a share of its block
+                assert said['tx_bytes'] <= wanted, here
+            assert said['rx_bytes'] == there['tx_bytes'], here

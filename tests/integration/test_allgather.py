@@ -1,0 +1,262 @@
+"""Allgather and broadcast: every block where it belongs, counted against the trees that `torusctl
+plan` prints, from generated patterns and from files."""
+
+import json
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from expect import COUNTS, KEYS, plan, routes
+from torus_net import CommandFailed, Geometry, Port
+from trees import same_file, seed_of, wait_tidy, write_file
+from waiting import wait_for
+
+SHAPES = {'4x4': ('yangwang', 'saadschultz'), '5x3': ('yangwang', 'saadschultz'),
+          '3mx4m': ('yangwang', 'saadschultz'), '2x2': ('yangwang',), '1x7': ('yangwang',),
+          '1x1': ('yangwang', 'saadschultz'), '1x2': ('saadschultz',), '2x3x2': ('saadschultz',)}
+cases = pytest.mark.parametrize(
+    'dims,algorithm', [(dims, name) for dims, names in SHAPES.items() for name in names])
+SIZES = (0, 1, 4097, 200000)
+
+
+class Trees:
+    """The tree of each source, from its routes."""
+
+    def __init__(self, dims, algorithm):
+        self.geometry = geometry = Geometry(dims)
+        edges = {}  # (source, node): how the block comes there
+        for route in routes(dims, algorithm):
+            at = route['src']
+            for step, dim, direction, hops in route['legs']:
+                assert hops == 1, route
+                port = Port(dim, '+' if direction == 1 else '-')
+                start, at = at, geometry.neighbour(at, port)
+                assert edges.setdefault((route['src'], at), (step, start, port.name)) == \
+                    (step, start, port.name), f'no tree: {route}'
+            assert at == route['dst']
+        assert len(edges) == geometry.nodes * (geometry.nodes - 1)
+        self.edges = edges
+
+    def counts(self, sources):
+        """(node, port name): sources whose block leaves there; and steps that use it; by step: the
+        busiest channel."""
+        through, messages, channel = defaultdict(list), defaultdict(set), defaultdict(Counter)
+        for (source, _), (step, start, port) in self.edges.items():
+            if source in sources:
+                through[start, port].append(source)
+                messages[start, port].add(step)
+                channel[step][start, port] += 1
+        return through, messages, [max(blocks.values()) for blocks in channel.values()]
+
+
+def check(result, dims, algorithm, sizes, operation='allgather'):
+    """`sizes`: by source."""
+    geometry = Geometry(dims)
+    through, messages, busiest = Trees(dims, algorithm).counts(sizes)
+    for key, kind in KEYS.items():
+        assert type(result[key]) is kind, (key, result.get(key))
+    assert result['operation'] == operation and result['algorithm'] == algorithm
+    assert result['verified'] is True
+    assert result['block_bytes'] == max(sizes.values())
+    assert result['startups'] == len(busiest) and result['transmission'] == sum(busiest)
+    assert result['blocks_delivered'] == len(sizes) * (geometry.nodes - 1)
+    assert result['bytes_delivered'] == sum(sizes.values()) * (geometry.nodes - 1)
+    ports = {node['rank']: node['ports'] for node in result['per_node']}
+    assert sorted(ports) == list(range(geometry.nodes))
+    for rank in range(geometry.nodes):
+        for port in geometry.ports(rank):
+            said, here = ports[rank][port.name], (rank, port.name)
+            there = ports[geometry.neighbour(rank, port)][port.opposite.name]
+            assert said.keys() == set(COUNTS)
+            assert said['tx_blocks'] == result['rounds'] * len(through[here]), here
+            assert said['combined_messages'] == result['rounds'] * len(messages[here]), here
+            assert said['tx_bytes'] == sum(sizes[source] for source in through[here]), here
+            assert said['rx_bytes'] == there['tx_bytes'], here
+
+
+def run(torus, *args, rank=0):
+    return torus.json(rank, *args)
+
+
+@cases
+def test_pattern(shared, dims, algorithm):
+    torus = shared(dims)
+    nodes = torus.geometry.nodes
+    for size in SIZES:
+        result = run(torus, 'allgather', '--algorithm', algorithm, '--block-size', size,
+                     rank=size % nodes)
+        check(result, dims, algorithm, {s: size for s in range(nodes)})
+        assert result['rounds'] == 1
+        if nodes > 1:
+            planned = plan(dims, algorithm)
+            assert result['startups'] == planned['startups']
+            assert result['transmission'] == planned['transmission']
+
+
+@cases
+def test_broadcast(shared, dims, algorithm):
+    torus = shared(dims)
+    nodes = torus.geometry.nodes
+    for sender in {0, nodes // 2, nodes - 1}:
+        result = run(torus, 'broadcast', '--root', sender, '--algorithm', algorithm,
+                     '--block-size', 70001, rank=(sender + 1) % nodes)
+        check(result, dims, algorithm, {sender: 70001}, 'broadcast')
+
+
+@pytest.mark.parametrize('dims', ['4x4', '8x2', '3mx5m', '1x9'])
+def test_no_channel_above_the_bound(shared, dims):
+    torus = shared(dims)
+    links = sum(2 if wraps else 1 for size, wraps in zip(torus.geometry.sizes, torus.geometry.wraps)
+                if size > 1)
+    result = run(torus, 'allgather', '--block-size', 1000)
+    assert result['algorithm'] == 'yangwang'
+    most = max(port['tx_blocks'] for node in result['per_node'] for port in node['ports'].values())
+    assert most == -(-(torus.geometry.nodes - 1) // links)
+
+
+def test_rounds(shared):
+    torus = shared('4x4', memory='1MiB')
+    for name, size in (('yangwang', 300001), ('saadschultz', 300001)):
+        result = run(torus, 'allgather', '--algorithm', name, '--block-size', size)
+        assert result['rounds'] > 1
+        check(result, '4x4', name, {s: size for s in range(16)})
+    assert torus.status()['memory']['reserved_bytes'] == 0
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp('data')
+
+
+@pytest.fixture
+def base(root, request):
+    folder = root / request.node.name.replace('[', '-').rstrip(']')
+    folder.mkdir()
+    return folder
+
+
+def make_files(folder, nodes):
+    """folder/RANK for every node; the sizes by rank."""
+    sizes = {rank: (0, 1, 65536, 300000 + rank)[rank % 4] for rank in range(nodes)}
+    folder.mkdir()
+    for rank, size in sizes.items():
+        write_file(folder / str(rank), seed_of('', rank, rank), size)
+    return sizes
+
+
+def check_outputs(base, nodes, sizes):
+    for rank in range(nodes):
+        folder = base / 'in' / str(rank)
+        assert sorted(path.name for path in folder.iterdir()) == sorted(map(str, sizes))
+        for source, size in sizes.items():
+            assert same_file(folder / str(source), seed_of('', source, source), size), (rank, source)
+
+
+@cases
+def test_files(shared, root, base, dims, algorithm):
+    """Each node's file by its own name, then the folder that they are in."""
+    torus = shared(dims, data_roots=(str(root),))
+    nodes = torus.geometry.nodes
+    sizes = make_files(base / 'out', nodes)
+    for source in (f'{base}/out/%r', f'{base}/out'):
+        result = run(torus, 'allgather', '--algorithm', algorithm, '--from', source,
+                     '--to', f'{base}/in/%r', rank=nodes - 1)
+        check(result, dims, algorithm, sizes)
+        check_outputs(base, nodes, sizes)
+        wait_tidy(torus, base)
+        (base / 'in').rename(base / f'in-{source.endswith("%r")}')
+
+
+def test_broadcast_of_a_file(shared, root, base):
+    """The others need none."""
+    torus = shared('4x4', data_roots=(str(root),))
+    write_file(base / 'news', seed_of('', 6, 6), 123457)
+    result = run(torus, 'broadcast', '--root', 6, '--from', f'{base}/news', '--to',
+                 f'{base}/in/%r', rank=2)
+    check(result, '4x4', 'yangwang', {6: 123457}, 'broadcast')
+    check_outputs(base, 16, {6: 123457})
+    wait_tidy(torus, base)
+
+
+def test_a_missing_file(shared, root, base):
+    torus = shared('4x4', data_roots=(str(root),))
+    sizes = make_files(base / 'out', 16)
+    (base / 'out' / '5').unlink()
+    args = ('allgather', '--from', f'{base}/out', '--to', f'{base}/in/%r')
+    failed = torus.ctl(0, *args)
+    assert failed.returncode == 1
+    assert 'node 5 refuses' in failed.stderr and 'out/5' in failed.stderr, failed.stderr
+    wait_for(lambda: not list(base.glob('in/*')), what='a target stays')
+    result = run(torus, *args, '--missing-ok')
+    check(result, '4x4', 'yangwang', {**sizes, 5: 0})
+
+
+@pytest.mark.parametrize('args,code,says', [
+    (('allgather', '--algorithm', 'at2', '--block-size', 1), 2, 'at2 is no algorithm for'),
+    (('exchange', '--algorithm', 'yangwang', '--block-size', 1), 2, 'yangwang is no algorithm for'),
+    (('allgather',), 2, 'say what to allgather'),
+    (('broadcast', '--block-size', 1), 2, '--root is missing'),
+    (('broadcast', '--root', 'x', '--block-size', 1), 2, '--root'),
+    (('broadcast', '--root', 16, '--block-size', 1), 2, 'no node 16'),
+])
+def test_refused(shared, args, code, says):
+    failed = shared('4x4').ctl(0, '--json', *args)
+    assert failed.returncode == code and says in failed.stderr, failed
+    assert says in json.loads(failed.stdout)['error']['text']
+
+
+def test_three_dimensions(shared):
+    """An algorithm is chosen that takes them."""
+    result = run(shared('2x3x2'), 'allgather', '--block-size', 10)
+    assert result['algorithm'] == 'saadschultz'
+    with pytest.raises(CommandFailed, match='yangwang takes'):
+        run(shared('2x3x2'), 'allgather', '--algorithm', 'yangwang', '--block-size', 10)
+
+
+@pytest.mark.parametrize('dims,last', [('4x4', 0), ('4x4', 9), ('3mx4m', 11), ('1x2', 1), ('1x1', 0)])
+def test_barrier(shared, dims, last):
+    """Nobody is through before the last one has come."""
+    torus = shared(dims)
+    nodes, came, through = torus.geometry.nodes, {}, {}
+
+    def enter(rank):
+        came[rank] = time.monotonic()
+        result = torus.json(rank, 'barrier', '--timeout', 60)
+        through[rank] = time.monotonic()
+        return result
+
+    with ThreadPoolExecutor(nodes) as pool:
+        early = [pool.submit(enter, rank) for rank in range(nodes) if rank != last]
+        if early:
+            wait_for(lambda: sum(any(x['state'] in ('preparing', 'ready')
+                                     for x in torus.status(rank)['exchanges'])
+                                 for rank in range(nodes) if rank != last) == nodes - 1)
+        results = [enter(last)] + [future.result() for future in early]
+    assert min(through.values()) >= came[last]
+    assert all(result['operation'] == 'barrier' and result['blocks_delivered'] == 0
+               for result in results)
+
+
+def test_barriers_of_other_names_and_again(shared):
+    torus = shared('4x4')
+
+    def enter(rank):
+        for name in ('', 'b', 'b', ''):
+            torus.json(rank, 'barrier', *(['--name', name] if name else []), '--timeout', 60)
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(enter, range(16)))
+
+
+@pytest.mark.parametrize('missing', [0, 5])
+def test_a_barrier_that_one_does_not_come_to(shared, missing):
+    torus = shared('4x4')
+    with ThreadPoolExecutor(16) as pool:
+        results = list(pool.map(
+            lambda rank: torus.ctl(rank, 'barrier', '--timeout', 1 if missing else 1.5),
+            [rank for rank in range(16) if rank != missing]))
+    assert all(result.returncode == 1 and 'not finished within' in result.stderr
+               for result in results), results
+    test_barriers_of_other_names_and_again(lambda dims: torus)

@@ -1,0 +1,516 @@
+"""Whatever comes from a stranger, a peer or a client costs one connection at most, is logged with a
+reason, and disturbs nobody else."""
+
+import os
+import random
+import struct
+import threading
+
+import pytest
+from background import LongExchange
+from expect import check_result
+from waiting import SLOWNESS, wait_for
+from wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, peer, send,
+                  until_closed, varint)
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('4x4')
+
+
+def still_works(torus, rank=0):
+    """Whole again, a right exchange, and no storm of frames going round between the nodes."""
+    torus.wait_whole(30 * SLOWNESS)
+    check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
+    wait_for(lambda: is_quiet(torus), 10, 'the links do not fall silent')
+
+
+def is_quiet(torus):
+    """Nothing but heartbeats on the links, for a moment."""
+    def sent():
+        return sum(link['tx_bytes'] for node in torus.nodes[::3]
+                   for link in torus.links(node.rank)['links'])
+    before = sent()
+    return sent() - before < 1500
+
+
+def connects(torus, rank):
+    return [link['connects'] for link in torus.links(rank)['links']]
+
+
+def pids(torus):
+    return [torus.status(node.rank)['pid'] for node in torus.nodes]
+
+
+def garbage(seed=0):
+    rng = random.Random(seed)
+    return {
+        'random bytes': rng.randbytes(100000),
+        'zeros': bytes(100000),
+        'ones': b'\xff' * 100000,
+        'text': b'GET / HTTP/1.1\r\nHost: torus\r\n\r\n' * 100,
+        'a huge head': struct.pack('>II', 0xffffffff, 0),
+        'a huge body': struct.pack('>II', 10, 0xffffffff) + bytes(10),
+        'a large head': struct.pack('>II', 4 * 1024 * 1024, 0) + bytes(100000),
+        'a body before the hello': struct.pack('>II', 10, 100) + bytes(110),
+        'a head that is no message': frame(rng.randbytes(60)),
+        'an empty head': frame(b''),
+        'an unknown kind': frame({99: {1: 1}}),
+        'half a prefix': b'\0\0\0',
+        'half a head': hello('4x4', 1, 0)[:14],
+        'nothing': b'',
+        'data before the hello': peer('data', {1: 1, 3: 1, 4: 1}, bytes(1000)),
+        'a prepare before the hello': peer('prepare', {1: 1, 2: '1-1-1', 4: '4x4', 5: 'at2'}),
+        'a refusal': peer('refusal', {1: '\x1b[2J\nfake log line' * 20}),
+        'endless varints': frame(b'\x08' + b'\xff' * 400),
+        'deep nesting': frame({2: {2: {2: {2: {2: {2: 'x'}}}}}}),
+    }
+
+
+STRANGERS = {
+    'its rank is another': (hello('4x4', 14, 0), 'wrong cabling'),
+    'its rank is none': (hello('4x4', 4000000000, 0), 'wrong cabling'),
+    'its port is another': (hello('4x4', 1, 1), 'wrong cabling'),
+    'its port is none': (hello('4x4', 1, 4000000000), 'wrong cabling'),
+    'its torus is another': (hello('8x8', 1, 0), 'is in a torus 8x8'),
+    'its torus is no text': (hello(b'\x1b[31m\n4x4' * 20, 1, 0), 'is in a torus'),
+    'its version is another': (hello('4x4', 1, 0, version=99), 'version 99'),
+    'it says nothing': (peer('hello'), 'version 0'),
+}
+
+
+@pytest.mark.parametrize('what', garbage())
+def test_garbage_on_a_peer_port(torus, what):
+    """At the port `-0` of node 5, whose neighbour there is node 1."""
+    before = connects(torus, 5), pids(torus)
+    with connect(torus.node(5).addresses['-0']) as s:
+        send(s, garbage()[what])
+        finish(s)
+        heads = frames(until_closed(s))
+    assert heads and heads[0].startswith(varint(HEAD['hello'] << 3 | 2))
+    assert (connects(torus, 5), pids(torus)) == before
+    assert torus.status()['whole'] is True
+    log = torus.node(5).log()
+    assert '\x1b' not in log and '\nfake' not in log
+    still_works(torus, rank=5)
+
+
+@pytest.mark.parametrize('how', STRANGERS)
+def test_strangers_are_turned_away_by_name(torus, how):
+    data, said = STRANGERS[how]
+    before = connects(torus, 5), pids(torus)
+    with connect(torus.node(5).addresses['-0']) as s:
+        send(s, data)
+        heads = frames(until_closed(s))
+    assert len(heads) == 2 and said.encode() in heads[1], heads
+    assert f'a stranger was turned away: ' in torus.node(5).log()
+    assert said in torus.node(5).log().splitlines()[-1]
+    assert '\x1b' not in torus.node(5).log()
+    assert (connects(torus, 5), pids(torus)) == before
+    still_works(torus, rank=5)
+
+
+def test_who_says_nothing_is_sent_away_in_time(torus):
+    """Also who says it drop by drop."""
+    silent, slow = (connect(torus.node(5).addresses['-1'], 30 * SLOWNESS) for _ in range(2))
+    over = threading.Event()
+
+    def drip():
+        for byte in hello('4x4', 14, 2) * 100:
+            if over.wait(0.2) or not send(slow, bytes([byte])):
+                return
+
+    drops = threading.Thread(target=drip)
+    drops.start()
+    try:
+        with silent, slow:
+            until_closed(silent)
+            until_closed(slow)
+    finally:
+        over.set()
+        drops.join()
+    assert torus.node(5).log().count('did not say hello within') >= 2
+    still_works(torus, rank=5)
+
+
+def test_a_flood_of_connections(torus):
+    """Two hundred that say nothing, at a port whose neighbour is connected."""
+    crowd = []
+    try:
+        for _ in range(200):
+            crowd.append(connect(torus.node(5).addresses['-0'], 30))
+        assert torus.status(5)['whole'] is True
+        still_works(torus, rank=5)
+    finally:
+        for s in crowd:
+            s.close()
+    still_works(torus)
+    assert len(os.listdir(f'/proc/{torus.node(5).pid}/fd')) < 100 or wait_for(
+        lambda: len(os.listdir(f'/proc/{torus.node(5).pid}/fd')) < 100, 20)
+
+
+def test_a_neighbour_comes_back_through_a_flood(loopback):
+    """Strangers hold connections without an end, but the neighbour still gets in."""
+    torus = loopback('4x4')
+    address, over = torus.node(5).addresses['-0'], threading.Event()
+
+    def hold():
+        while not over.is_set():
+            try:
+                with connect(address, 5) as s:
+                    s.settimeout(0.5)
+                    while not over.is_set() and s.recv(1000):
+                        pass
+            except OSError:
+                over.wait(0.05)
+
+    crowd = [threading.Thread(target=hold) for _ in range(30)]
+    for thread in crowd:
+        thread.start()
+    try:
+        torus.node(1).restart(9)
+        still_works(torus, rank=1)
+    finally:
+        over.set()
+        for thread in crowd:
+            thread.join()
+    still_works(torus)
+
+
+def test_a_running_exchange_is_not_disturbed(torus):
+    """Garbage, strangers and floods at every peer port and control socket."""
+    before, over = [connects(torus, node.rank) for node in torus.nodes], threading.Event()
+
+    def disturb(node):
+        rng = random.Random(node.rank)
+        everything = list(garbage(node.rank).values()) + [data for data, _ in STRANGERS.values()]
+        while not over.is_set():
+            listening = [a for name, a in node.addresses.items() if name[0] == '-']
+            for address in listening + [node.socket]:
+                try:
+                    with connect(address, 5) as s:
+                        s.settimeout(0.05)
+                        send(s, rng.choice(everything))
+                        s.recv(1000)
+                except OSError:
+                    pass
+
+    crowd = [threading.Thread(target=disturb, args=(node,)) for node in torus.nodes[::5]]
+    for thread in crowd:
+        thread.start()
+    try:
+        for algorithm in 'at2', 'direct':
+            result = torus.exchange(algorithm, '4MiB', rank=3)
+            check_result(result, '4x4', algorithm, 4 << 20)
+    finally:
+        over.set()
+        for thread in crowd:
+            thread.join()
+    assert [connects(torus, node.rank) for node in torus.nodes] == before
+
+
+# --- a neighbour that has said the right hello, and then lies ---
+
+class FalseNeighbour:
+    """In the place of node 1 of a 4x4, as node 5 sees it at its port -0; the real one has ended."""
+
+    def __init__(self, torus):
+        self.torus = torus
+        self.version = 1 << 20
+        torus.node(1).terminate()
+        wait_for(lambda: not self.link()['up'], 20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.torus.node(1).start()
+
+    def link(self):
+        return next(link for link in self.torus.links(5)['links'] if link['port'] == '-0')
+
+    def connect(self):
+        s = connect(self.torus.node(5).addresses['-0'])
+        send(s, hello('4x4', 1, 0))
+        wait_for(lambda: self.link()['up'], 10)
+        return s
+
+
+ID = '1-00000001-1'
+
+
+def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='',
+            segment_bytes=100):
+    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: algorithm, 6: 'stepped',
+                            7: block_bytes, 8: source, 9: target, 11: segment_bytes, 12: 1000})
+
+
+LIES = {
+    'hello twice': hello('4x4', 1, 0),
+    'data of no exchange': peer('data', {1: 77, 2: 0, 3: 0, 4: 1, 5: 0}, bytes(5000)),
+    'a body over the limit': struct.pack('>II', 4, 65537) + bytes(100),
+    'a head over the limit': struct.pack('>II', 4 * 1024 * 1024 + 1, 0) + bytes(100),
+    'no message': frame(b'\x07' * 50),
+    'an unknown kind': frame({99: {}}),
+    'ready for nothing': peer('ready', {1: 77, 2: 5}),
+    'go for nothing': peer('go', {1: 77, 2: 5}),
+    'done for nothing': peer('done', {1: 77, 2: {1: 4000000000}}),
+    'commit for nothing': peer('commit', {1: 77}),
+    'committed for nothing': peer('committed', {1: 77, 2: 'x' * 10000}),
+    'the state of nobody': peer('link_state', {1: {1: 4000000000, 2: 1, 3: 15}}),
+    'a prepare of nobody': prepare(root=4000000000),
+    'a prepare for us': prepare(root=5),
+}
+LIES['a storm of aborts'] = b''.join(
+    peer('abort', {1: n, 2: f'1-00000001-{n}', 3: 5, 4: 'x' * 300, 5: n % 2}) for n in range(500))
+LIES['an outcome for nobody'] = peer('outcome', {1: '9-00000001-1', 2: 1, 3: 16})
+LIES['a query of nobody'] = peer('outcome_query', {1: '9-00000001-1', 2: 16})
+LIES['a query about nothing'] = peer('outcome_query', {1: '99-00000001-1', 2: 1})
+# These are taken as what they say, or refused in the exchange's own way.
+ODDITIES = {
+    'a prepare of another torus': prepare(dims='8x8'),
+    'a prepare with an unknown algorithm': prepare(algorithm='\x1b[2Jx'),
+    'a prepare with huge rounds': prepare(block_bytes=1 << 45, segment_bytes=1 << 60),
+    'a prepare that reads everything': prepare(source='/etc', target='/etc/x-%r'),
+    'a prepare with a path in its id': prepare(id='../../../tmp/x', source='/etc',
+                                               target='/tmp/x-%r'),
+    'aborts of nothing': b''.join(
+        peer('abort', {1: n, 2: f'1-00000001-{n}', 3: 5, 4: 'x', 5: n % 2}) for n in range(20)),
+    'outcome queries': b''.join(peer('outcome_query', {1: f'{n % 16}-00000001-{n}', 2: 1, 3: n})
+                                for n in range(500)),
+    'outcomes': b''.join(peer('outcome', {1: f'9-00000001-{n}', 2: 1, 3: n % 16})
+                         for n in range(500)),
+    'an old state of our own': peer('link_state', {1: {1: 5, 2: 0, 3: 0, 4: Fixed64(3)}}),
+    'heartbeats': peer('heartbeat') * 10000,
+}
+
+
+@pytest.fixture
+def false_neighbour(torus):
+    with FalseNeighbour(torus) as it:
+        yield it
+
+
+@pytest.mark.parametrize('what', LIES)
+def test_lies_cost_the_connection(torus, false_neighbour, what):
+    with false_neighbour.connect() as s:
+        send(s, LIES[what])
+        assert until_closed(s)
+    wait_for(lambda: not false_neighbour.link()['up'], 20)
+    assert false_neighbour.link()['reason']
+    torus.node(1).start()
+    still_works(torus, rank=5)
+    torus.node(1).terminate()
+
+
+@pytest.mark.parametrize('what', ODDITIES)
+def test_oddities(torus, false_neighbour, what):
+    with false_neighbour.connect() as s:
+        send(s, ODDITIES[what])
+        finish(s)
+        until_closed(s)
+    wait_for(lambda: not false_neighbour.link()['up'], 20)
+    assert '\x1b' not in torus.node(5).log()
+    assert not os.path.exists('/etc/x-5') and not os.path.exists('/tmp/x-5')
+    torus.node(1).start()
+    still_works(torus, rank=5)
+    torus.node(1).terminate()
+
+
+def test_the_highest_version_of_a_state(loopback):
+    """A false word about a node, with the highest version there is, does not stay for ever."""
+    torus = loopback('4x4')
+    for version in (1 << 31) - 1, 1 << 31, (1 << 32) - 1:
+        with FalseNeighbour(torus) as it, it.connect() as s:
+            send(s, peer('link_state', {1: [{1: rank, 2: version, 3: 0, 4: Fixed64(9)}
+                                            for rank in (0, 1, 5, 10)]}))
+            finish(s)
+            until_closed(s)
+        still_works(torus, rank=5)
+        torus.node(10).restart()
+        still_works(torus, rank=10)
+
+
+def test_random_frames_after_the_hello(torus, false_neighbour):
+    """Well-formed messages of all kinds with random fields, some bodies, some bits turned over."""
+    rng = random.Random('frames')
+    numbers = [0, 1, 2, 5, 15, 16, 77, 127, 128, 65535, 65536, 1 << 31, (1 << 32) - 1,
+               (1 << 64) - 1]
+    texts = ['', '4x4', ID, 'at2', 'direct', 'stepped', '/', '%', 'x' * 5000, '\0', '\udcff'.encode(
+        'utf-8', 'surrogateescape'), '../..']
+
+    def field(depth=0):
+        kind = rng.randrange(4 if depth < 2 else 3)
+        if kind == 0:
+            return rng.choice(numbers)
+        if kind == 1:
+            return rng.choice(texts)
+        if kind == 2:
+            return Fixed64(rng.choice(numbers))
+        return {rng.randrange(1, 7): field(depth + 1) for _ in range(rng.randrange(5))}
+
+    # The fields that every kind has, with the right types, most of the time.
+    ints = {'data': (1, 2, 3, 4, 5), 'ready': (1, 2), 'go': (1, 2), 'round_done': (1, 2),
+            'round_go': (1, 2), 'commit': (1,), 'committed': (1,), 'done': (1,), 'abort': (1, 3, 5),
+            'outcome_query': (2, 3), 'outcome': (2, 3), 'prepare': (1, 3, 7, 10, 11, 12),
+            'hello': (1, 3, 4)}
+    strings = {'prepare': (2, 4, 5, 6, 8, 9), 'abort': (2, 4), 'committed': (2,), 'outcome': (1,),
+               'outcome_query': (1,), 'refusal': (1,), 'hello': (2,)}
+    for _ in range(300):
+        with false_neighbour.connect() as s:
+            for _ in range(5):
+                kind = rng.choice(list(HEAD))
+                fields = {n: rng.choice(numbers) for n in ints.get(kind, ())}
+                fields.update({n: rng.choice(texts) for n in strings.get(kind, ())})
+                if rng.random() < 0.3:
+                    fields[rng.randrange(1, 13)] = field()
+                if kind == 'link_state':  # of versions that the nodes can still surpass
+                    fields = {1: {1: rng.choice(numbers), 2: rng.randrange(100),
+                                  3: rng.choice(numbers)}}
+                body = rng.randbytes(rng.choice((0, 0, 1, 1000, 65536)))
+                data = bytearray(peer(kind, fields, body))
+                if rng.random() < 0.2:
+                    data[rng.randrange(8, len(data))] ^= 1 << rng.randrange(8)
+                if not send(s, data):
+                    break
+            if rng.random() < 0.5:
+                finish(s)
+        wait_for(lambda: not false_neighbour.link()['up'], 20)
+    torus.node(1).start()
+    still_works(torus, rank=5)
+    still_works(torus, rank=1)
+    torus.node(1).terminate()
+
+
+# --- the control socket ---
+
+CONTROL = {
+    'random bytes': random.Random(1).randbytes(100000),
+    'a huge head': struct.pack('>II', 0xffffffff, 0) + bytes(1000),
+    'a head over the limit': struct.pack('>II', 65537, 0) + bytes(1000),
+    'a body': struct.pack('>II', 4, 4) + bytes(8),
+    'no message': frame(b'\x07' * 50),
+    'an empty head': frame(b''),
+    'an unknown kind': frame({99: {1: 1}}),
+    'text': b'status\n' * 100,
+}
+TRUNCATED = {'nothing': b'', 'half a prefix': b'\0\0\0', 'half a head': frame({3: {1: 'at2'}})[:10],
+             'the prefix only': struct.pack('>II', 5000, 0)}
+
+
+@pytest.mark.parametrize('what', CONTROL)
+def test_garbage_on_the_control_socket(torus, what):
+    with connect(torus.node(5).socket) as s:
+        send(s, CONTROL[what])
+        heads = frames(until_closed(s))
+    assert heads and heads[-1].startswith(varint(1 << 3 | 2)), 'no error was sent'
+    assert 'a control client was turned away' in torus.node(5).log()
+    still_works(torus, rank=5)
+
+
+@pytest.mark.parametrize('what', TRUNCATED)
+def test_truncated_requests(torus, what):
+    with connect(torus.node(5).socket) as s:
+        send(s, TRUNCATED[what])
+        finish(s)
+        assert until_closed(s) == b''
+    still_works(torus, rank=5)
+
+
+def request(torus, fields, rank=5):
+    """What a daemon answers to one request, as the bytes of the last frame's head."""
+    with connect(torus.node(rank).socket, 30 * SLOWNESS) as s:
+        send(s, frame(fields))
+        data = b''
+        while True:
+            piece = s.recv(65536)
+            assert piece, 'closed without an answer'
+            data += piece
+            for head in frames(data):
+                if len(head) > 1 and head[0] >> 3 not in (4, 5):  # accepted, progress
+                    return head
+
+
+@pytest.mark.parametrize('fields,said', [
+    ({1: 'magic', 2: 1}, b'magic'),
+    ({1: '', 2: 1}, b'algorithm'),
+    ({1: 'at2', 2: (1 << 64) - 1}, b'blocks of more than'),
+    ({1: 'at2', 3: 'relative', 4: '/tmp/x'}, b'absolute'),
+    ({1: 'at2', 3: '/tmp/x'}, b'target'),
+    ({1: 'at2', 4: '/tmp/x'}, b'source'),
+    ({1: 'at2', 3: '/' + 'x' * 5000, 4: '/tmp/x'}, b'path'),
+    ({1: 'at2', 3: '/tmp/%q', 4: '/tmp/x'}, b'%'),
+    ({1: 'at2', 3: '/tmp/x', 4: '/tmp/\x1b[2J'}, b''),
+    ({1: 'x' * 60000, 2: 1}, b'algorithm'),
+])
+def test_requests_that_torusctl_would_not_send(torus, fields, said):
+    head = request(torus, {3: fields})
+    assert head[0] >> 3 == 1 and said in head, head
+    still_works(torus, rank=5)
+
+
+def test_two_requests_on_one_connection(torus):
+    """A second one in the middle of an exchange is refused; one after another is welcome."""
+    exchange = frame({3: {1: 'at2', 2: 1 << 20}})
+    with connect(torus.node(5).socket, 30 * SLOWNESS) as s:
+        send(s, exchange + frame({1: {}}))
+        data = b''
+        while not any(head[0] >> 3 == 6 for head in frames(data)):
+            piece = s.recv(65536)
+            assert piece
+            data += piece
+        assert any(head[0] >> 3 == 1 and b'one request at a time' in head for head in frames(data))
+        send(s, frame({1: {}}))
+        count = len(frames(data))
+        while len(frames(data)) == count:
+            data += s.recv(65536)
+        assert frames(data)[-1][0] >> 3 == 2
+    still_works(torus, rank=5)
+
+
+def test_a_flood_of_clients(torus):
+    with LongExchange(torus, rank=5) as client:
+        crowd = []
+        for number in range(200):
+            s = connect(torus.node(5).socket, 30)
+            crowd.append(s)
+            send(s, (b'', frame({1: {}}), b'\xff' * 50, frame({2: {}}))[number % 4])
+        assert torus.status(5)['whole'] is True
+        for s in crowd:
+            s.close()
+        assert client.process.poll() is None
+    still_works(torus, rank=5)
+    wait_for(lambda: len(os.listdir(f'/proc/{torus.node(5).pid}/fd')) < 60, 20)
+
+
+@pytest.mark.memory
+def test_memory_does_not_grow(torus):
+    """Thousands of strangers and refused clients later, the daemon needs no more than before."""
+    node = torus.node(5)
+
+    def round_of_nonsense(count):
+        for number in range(count):
+            with connect(node.addresses['-0']) as s:
+                send(s, hello('4x4', 14, 0))
+                until_closed(s)
+            with connect(node.socket) as s:
+                send(s, CONTROL['no message'])
+                until_closed(s)
+            torus.ctl(5, 'status') if number % 50 == 0 else None
+
+    round_of_nonsense(300)
+    before = node.memory()['RssAnon']
+    round_of_nonsense(1500)
+    assert node.memory()['RssAnon'] - before < 1 << 20
+
+
+def test_control_socket_is_not_for_everybody(torus):
+    assert os.stat(torus.node(0).socket).st_mode & 0o007 == 0
+
+
+def test_message_encoding():
+    """Of these tests' own encoder: the examples of protobuf's documentation."""
+    assert message({1: 150}) == b'\x08\x96\x01'
+    assert message({2: 'testing'}) == b'\x12\x07testing'
+    assert message({3: {1: 150}}) == b'\x1a\x03\x08\x96\x01'

@@ -1,0 +1,192 @@
+"""All or nothing: whoever dies between the last byte and the last rename, in the end every node has
+the new folder, or none, and nothing else is left."""
+
+import os
+import random
+import signal
+import time
+
+import pytest
+from background import Client
+from trees import check_target, leftovers, listing, make_sources, random_sizes
+from waiting import SLOWNESS, state_of, wait_for
+
+DIMS, NODES, ROOT = '3x4', 12, 5
+
+
+class Bench:
+    """A torus with folders to exchange, again and again into new targets."""
+
+    def __init__(self, torus, base):
+        self.torus, self.base = torus, base
+        self.sizes = random_sizes(NODES, 'commit', 20000)
+        self.source = make_sources(base, self.sizes)
+        self.attempts = 0
+        self.outcomes = []
+
+    def start(self):
+        self.attempts += 1
+        self.target = f'{self.base}/in-{self.attempts}-%r'
+        return Client(self.torus, 'exchange', '--algorithm', 'at2', '--from', self.source, '--to',
+                      self.target, '--timeout', 20, rank=ROOT)
+
+    def recorded(self):
+        """What the root has written down as committed, and not everybody has confirmed."""
+        return [name for name in os.listdir(self.torus.run.state(ROOT))
+                if name.startswith('committed')]
+
+    def wait_recorded(self, client, before, pause=0.0):
+        """Returns at the very moment of the decision; False if the client has ended before."""
+        deadline = time.monotonic() + 30 * SLOWNESS
+        while self.recorded() == before:
+            assert time.monotonic() < deadline, 'never decided'
+            if client.process.poll() is not None:
+                return False
+        time.sleep(pause)
+        return True
+
+    def folders(self):
+        return [os.path.isdir(self.target.replace('%r', str(rank))) for rank in range(NODES)]
+
+    def settle(self, code, err):
+        """Everybody lives and is connected again: what has become of it?"""
+        for node in self.torus.nodes:
+            if not node.alive:
+                node.start()
+        self.torus.wait_whole(40)
+        wait_for(lambda: not leftovers(self.torus, self.base), 40,
+                 lambda: f'left: {leftovers(self.torus, self.base)}; folders: {self.folders()}; {err}')
+        there = self.folders()
+        assert all(there) or not any(there), (there, err)
+        if all(there):
+            check_target(self.target, self.sizes)
+        if code == 0:
+            assert all(there)
+        for node in self.torus.nodes:
+            assert not [x for x in self.torus.status(node.rank)['exchanges']
+                        if x['state'] not in ('committed', 'failed')]
+        self.outcomes.append(all(there))
+        return all(there)
+
+    def next_works(self):
+        with self.start() as client:
+            code, _, err = client.end(40)
+        assert code == 0, err
+        assert self.settle(code, err)
+
+
+@pytest.fixture
+def bench(loopback, tmp_path):
+    return Bench(loopback(DIMS, data_roots=(str(tmp_path),)), tmp_path)
+
+
+@pytest.mark.parametrize('pause', [0, 0.002, 0.01])
+def test_the_root_dies_when_it_has_decided(bench, pause):
+    for _ in range(6):
+        before = bench.recorded()
+        with bench.start() as client:
+            if bench.wait_recorded(client, before, pause):
+                bench.torus.node(ROOT).kill()
+            code, _, err = client.end(40)
+        assert bench.settle(code, err), 'what has been recorded as committed is committed'
+        if any('is in doubt' in node.log() for node in bench.torus.nodes):
+            break  # the others had not heard of it: that is the moment that was meant
+    bench.next_works()
+
+
+def test_entries_that_were_being_written(bench):
+    """A crash in the middle of writing into the state folder leaves nothing there."""
+    state = bench.torus.run.state(3)
+    bench.torus.node(3).kill()
+    (state / '.next-3-00000000-1').write_text('preparing')
+    (state / 'exchange-3-00000000-2').write_text('')
+    bench.torus.node(3).start()
+    bench.torus.wait_whole(30)
+    assert [name for name in os.listdir(state) if name.startswith(('.next', 'exchange'))] == []
+    bench.next_works()
+
+
+@pytest.mark.parametrize('pause', [0, 0.002])
+@pytest.mark.parametrize('rank', [6, 11])
+def test_another_node_dies_when_all_is_decided(bench, rank, pause):
+    before = bench.recorded()
+    with bench.start() as client:
+        if bench.wait_recorded(client, before, pause):
+            bench.torus.node(rank).kill()
+        code, _, err = client.end(40)
+    assert code == 0 or 'committed' in err, err
+    assert bench.settle(code, err), 'what has been recorded as committed is committed'
+    bench.next_works()
+
+
+@pytest.mark.parametrize('rank', [ROOT, 9])
+def test_a_node_is_silent_when_all_is_decided(bench, rank):
+    """Long enough to count as gone."""
+    before = bench.recorded()
+    with bench.start() as client:
+        node = bench.torus.node(rank)
+        if bench.wait_recorded(client, before):
+            node.send_signal(signal.SIGSTOP)
+            try:
+                asked = 0 if rank == ROOT else ROOT
+                wait_for(lambda: bench.torus.status(asked)['whole'] is False
+                         or client.process.poll() is not None, 20)
+                if client.process.poll() is None:
+                    time.sleep(5)  # all others end it by themselves
+            finally:
+                node.send_signal(signal.SIGCONT)
+        code, _, err = client.end(40)
+    assert bench.settle(code, err)
+    bench.next_works()
+
+
+def test_all_die_when_all_is_decided(bench):
+    before = bench.recorded()
+    with bench.start() as client:
+        if bench.wait_recorded(client, before):
+            for rank in sorted(range(NODES), key=lambda rank: rank != ROOT):
+                bench.torus.node(rank).send_signal(signal.SIGKILL)
+            for node in bench.torus.nodes:
+                node.daemon.wait(20)
+        code, _, err = client.end(40)
+    assert bench.settle(code, err), 'what has been recorded as committed is committed'
+    bench.next_works()
+
+
+def test_somebody_dies_at_any_time(bench):
+    """At random moments of an exchange, by random ways; the root as often as all others."""
+    rng = random.Random('dies')
+    began = time.monotonic()
+    bench.next_works()
+    usual = (time.monotonic() - began) * 0.6
+    deadline = began + 20 * SLOWNESS
+    while time.monotonic() < deadline:
+        dies = ROOT if rng.random() < 0.5 else rng.randrange(NODES)
+        with bench.start() as client:
+            time.sleep(rng.uniform(0.1, 1.2) * usual)
+            bench.torus.node(dies).kill(rng.choice([signal.SIGKILL, signal.SIGTERM]))
+            code, _, err = client.end(40)
+        bench.settle(code, err)
+    bench.next_works()
+    assert len(bench.outcomes) >= 3
+
+
+def test_the_client_goes_at_any_time(bench):
+    """Cancelled, or done: nothing in between."""
+    rng = random.Random('goes')
+    began = time.monotonic()
+    bench.next_works()
+    usual = (time.monotonic() - began) * 0.6
+    for _ in range(15):
+        before = bench.recorded()
+        with bench.start() as client:
+            if rng.random() < 0.4:
+                bench.wait_recorded(client, before, rng.choice([0, 0.001]))
+            else:
+                time.sleep(rng.uniform(0, 1.2) * usual)
+            client.send_signal(rng.choice([signal.SIGKILL, signal.SIGINT]))
+            code, _, err = client.end(40)
+        bench.settle(code, err)
+    bench.next_works()
+    exchange = bench.torus.status(ROOT)['exchanges'][0]['id']
+    assert state_of(bench.torus, exchange, ROOT)[0] == 'committed'

@@ -1,0 +1,181 @@
+"""A link that changes what passes (which TCP's checksum has not noticed), swallows it, or repeats it:
+"verified" means that it would have been seen."""
+
+import os
+import re
+import select
+import socket
+import threading
+
+import pytest
+from background import LongExchange
+from expect import check_result
+from torus_net import LoopbackTorus
+from trees import check_target, listing, make_sources, random_sizes, wait_tidy
+from waiting import wait_for
+
+RANK, PORT, NEIGHBOUR = 5, '+1', 6
+
+
+class Tap:
+    """Sits in a cable. `change` is given every piece that passes and returns what goes on."""
+
+    def __init__(self, real):
+        self.real = real
+        self.listener = socket.create_server(('127.0.0.1', 0))
+        self.address = '127.0.0.1:%d' % self.listener.getsockname()[1]
+        self.change = None
+        self.changed = 0
+        self.wake, self.waker = socket.socketpair()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def close(self):
+        self.waker.close()
+        self.thread.join()
+
+    def change_once(self, least, change):
+        """Lets `change` alter the next piece of at least so many bytes, either way."""
+        def once(data):
+            if len(data) < least:
+                return data
+            self.change = None
+            self.changed += 1
+            return change(data)
+        self.change = once
+
+    def _run(self):
+        host, port = self.real.split(':')
+        pairs = {}
+        while True:
+            ready = select.select([self.listener, self.wake, *pairs], [], [])[0]
+            if self.wake in ready:
+                break
+            for s in ready:
+                if s is self.listener:
+                    near, _ = self.listener.accept()
+                    try:
+                        far = socket.create_connection((host, int(port)))
+                    except OSError:
+                        near.close()
+                        continue
+                    pairs[near], pairs[far] = far, near
+                elif s in pairs and not self._pass_on(s, pairs[s]):
+                    for end in s, pairs[s]:
+                        del pairs[end]
+                        end.close()
+        for s in [*pairs, self.listener, self.wake]:
+            s.close()
+
+    def _pass_on(self, s, other):
+        try:
+            data = s.recv(1 << 18)
+            change = self.change
+            if data and change is not None:
+                data = change(data)
+            other.sendall(data)
+            return bool(data)
+        except OSError:
+            return False
+
+
+class TappedTorus(LoopbackTorus):
+    """The cable at node 5's port +1 goes through `tap`."""
+
+    def _build(self):
+        super()._build()
+        daemon = self.nodes[RANK].daemon
+        before = f'--port={PORT}='
+        index = next(i for i, word in enumerate(daemon.command) if word.startswith(before))
+        self.tap = Tap(daemon.command[index][len(before):])
+        daemon.command[index] = before + self.tap.address
+
+    def _tear_down(self):
+        super()._tear_down()
+        if hasattr(self, 'tap'):
+            self.tap.close()
+
+
+@pytest.fixture
+def torus(shared, tmp_path_factory):
+    return shared('4x4', TappedTorus, data_roots=(str(tmp_path_factory.getbasetemp()),))
+
+
+def flip(data):
+    data = bytearray(data)
+    data[len(data) // 2] ^= 0x10
+    return bytes(data)
+
+
+def test_a_tap_that_does_nothing(torus):
+    check_result(torus.exchange('at2', 100000), '4x4', 'at2', 100000)
+    torus.tap.change_once(1, lambda data: data)
+    check_result(torus.exchange('at2', 100000), '4x4', 'at2', 100000)
+    assert torus.tap.changed == 1
+
+
+@pytest.mark.parametrize('algorithm', ['at2', 'direct'])
+def test_a_bit_of_a_pattern(torus, algorithm):
+    """It is named: from where to where, and at which byte."""
+    named = 0
+    for _ in range(4):
+        torus.tap.change_once(20000, flip)
+        result = torus.ctl(0, '--json', 'exchange', '--algorithm', algorithm, '--block-size', 300000)
+        assert torus.tap.changed and result.returncode == 1, result.stdout
+        named += bool(re.search(r'node \d+: block from node \d+ to node \d+ is damaged at byte \d+',
+                                result.stderr))
+        torus.wait_whole(30)
+    assert named >= 3, 'hardly ever is it a head that is hit'
+    check_result(torus.exchange(algorithm, 30000), '4x4', algorithm, 30000)
+
+
+def test_a_bit_of_a_file(torus, tmp_path):
+    """The digests tell, and no node gets its folder."""
+    sizes = dict.fromkeys(random_sizes(16, 0), 100000)
+    source = make_sources(tmp_path, sizes)
+    damaged = 0
+    for _ in range(3):
+        torus.tap.change_once(20000, flip)
+        result = torus.ctl(3, 'exchange', '--algorithm', 'at2', '--from', source, '--to',
+                           f'{tmp_path}/in-%r')
+        assert result.returncode == 1, result.stdout
+        damaged += 'not what was sent' in result.stderr
+        torus.wait_whole(30)
+        wait_tidy(torus, tmp_path)
+        assert not [name for name in os.listdir(tmp_path) if name.startswith('in')]
+    assert damaged >= 2
+    torus.exchange('at2', source=source, target=f'{tmp_path}/in-%r')
+    check_target(f'{tmp_path}/in-%r', sizes)
+    assert [path for path in listing(tmp_path) if path.endswith('in-3/7')]
+
+
+@pytest.mark.parametrize('change', [lambda data: data[:-1000], lambda data: data + data,
+                                    lambda data: data[:100] + data[200:], lambda data: data[::-1],
+                                    lambda data: os.urandom(len(data))],
+                         ids=['cut', 'repeated', 'gap', 'reversed', 'random'])
+def test_a_stream_that_is_disturbed(torus, change):
+    """The connection is closed with a reason, the exchange fails everywhere, and all is well again."""
+    with LongExchange(torus, algorithm='direct') as client:
+        torus.tap.change_once(5000, change)
+        code, _, err = client.end(30)
+        assert code == 1 and err, err
+    torus.wait_whole(30)
+    check_result(torus.exchange('at2', 30000, rank=RANK), '4x4', 'at2', 30000)
+
+
+def test_a_connection_that_is_cut_again_and_again(torus):
+    """Each time it is dialled anew."""
+    def connects():
+        return next(x for x in torus.links(NEIGHBOUR)['links'] if x['port'] == '-1')['connects']
+
+    def cut(data):
+        raise ConnectionResetError
+
+    for _ in range(5):
+        before = connects()
+        torus.tap.change = cut
+        wait_for(lambda: not torus.links(RANK)['links'][2]['up'], 20)
+        torus.tap.change = None
+        torus.wait_whole(30)
+        assert connects() > before
+    check_result(torus.exchange('at2', 30000), '4x4', 'at2', 30000)

@@ -1,0 +1,172 @@
+"""Exchanges of generated patterns: delivered, verified, and counted as the schedule says."""
+
+import pytest
+from expect import (FIRST, accepted, all_cases, bound, check_result, plan, routes, schedule,
+                    torusctl)
+from torus_net import CommandFailed, Geometry
+from waiting import wait_state
+
+SHAPES = {'4x4': ('at2', 'direct'), '5x3': ('at2', 'direct'), '2x2': ('at2', 'direct'),
+          '1x6': FIRST, '4x8': ('at2', 'direct'), '1x1': FIRST, '1x2': FIRST, '2x1': FIRST,
+          '7': ('ar', 'direct'), '3x4x5': ('direct',)}
+cases = pytest.mark.parametrize('dims,algorithm', all_cases(SHAPES))
+SIZES = (0, 1, 1000, 4097, 65536)
+
+
+@pytest.mark.parametrize('dims', SHAPES)
+def test_what_algorithms_take(dims):
+    assert tuple(name for name in accepted(dims) if name in FIRST) == SHAPES[dims]
+
+
+@cases
+def test_routes(dims, algorithm):
+    """Schedule() has checked that every pair has one route, and that it ends where it should."""
+    walked, planned, geometry = schedule(dims, algorithm), plan(dims, algorithm), Geometry(dims)
+    assert planned['dims'] == list(geometry.sizes) and planned['algorithm'] == algorithm
+    assert planned['port_model'] == 'all-port' or algorithm not in FIRST
+    assert planned['startups'] == walked.startups
+    assert planned['transmission'] == walked.transmission
+    assert planned['bound'] == bound(geometry, algorithm)
+    assert planned['contended_steps'] == walked.contended
+    assert planned['minimal'] is walked.minimal
+    assert walked.transmission >= planned['bound']
+    assert planned['transmission'] >= planned['critical_path']
+    if algorithm in ('ar', 'at2'):
+        assert walked.contended == 0
+    assert len(routes(dims, algorithm)) == geometry.nodes * (geometry.nodes - 1)
+
+
+@pytest.mark.parametrize('dims,startups,transmission', [
+    ('4x4', 4, 8), ('4x8', 6, 32), ('8x8', 6, 64), ('4x12', 8, 72), ('12x12', 8, 216),
+    ('8x16', 10, 256), ('16x16', 10, 512)])
+def test_published_counts_of_at2(dims, startups, transmission):
+    planned = plan(dims, 'at2')
+    assert (planned['startups'], planned['transmission']) == (startups, transmission)
+    assert planned['contended_steps'] == 0 and planned['minimal'] is True
+
+
+@pytest.mark.parametrize('p', range(4, 21, 2))
+def test_published_counts_of_ar(p):
+    planned = plan(str(p), 'ar')
+    assert (planned['startups'], planned['transmission']) == (p // 2, -(-p * p // 8))
+    assert planned['contended_steps'] == 0 and planned['minimal'] is True
+    assert planned['bound'] == p * p / 8
+
+
+@cases
+def test_pattern(shared, dims, algorithm):
+    torus = shared(dims)
+    for size in SIZES:
+        result = torus.exchange(algorithm, size, rank=size % torus.geometry.nodes)
+        check_result(result, dims, algorithm, size, rounds=1)
+
+
+@pytest.mark.parametrize('dims,memory', [('4x4', '1MiB'), ('5x3', '1MiB'), ('1x6', '1MiB'),
+                                         ('3x4x5', '2MiB')])
+def test_rounds(shared, dims, memory):
+    """Little memory: the blocks go in pieces, and every round costs what the plan says."""
+    torus = shared(dims, memory=memory)
+    for algorithm in accepted(dims):
+        result = torus.exchange(algorithm, 300001)
+        assert result['rounds'] > 1
+        check_result(result, dims, algorithm, 300001)
+    assert torus.status()['memory']['reserved_bytes'] == 0
+
+
+@pytest.mark.parametrize('dims,halves', [('1x6', 9), ('4x4', 16), ('5x3', 18)])
+def test_bound_and_efficiency(shared, dims, halves):
+    """The lower bound from the nominal rate; it is fractional on a ring of six."""
+    torus = shared(dims, bw=50)
+    for algorithm in accepted(dims):
+        result = torus.exchange(algorithm, 10000)
+        check_result(result, dims, algorithm, 10000, bw=50)
+        if algorithm in FIRST:
+            assert result['bound_seconds'] == pytest.approx(halves / 2 * 10000 * 8 / 50e6)
+    assert torus.status()['link_mbit'] == 50
+    assert torus.exchange('direct', 0)['bound_seconds'] == 0
+
+
+def test_a_mesh(shared):
+    """A dimension that does not wrap has no links at its ends."""
+    torus = shared('3mx4')
+    result = torus.exchange('direct', 5000)
+    walked = schedule('3mx4', 'direct')
+    for node in result['per_node']:
+        for name, counts in node['ports'].items():
+            assert counts['tx_blocks'] == walked.tx_blocks[node['rank'], name]
+    assert len(result['per_node'][0]['ports']) == 3
+    failed = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', 1)
+    assert failed.returncode == 1 and 'at2 takes' in failed.stderr
+
+
+@pytest.mark.parametrize('dims', ['4x4', '1x6', '3x4x5', '1x1'])
+def test_an_algorithm_is_chosen(shared, dims):
+    result = shared(dims).exchange(None, 100)
+    assert result['algorithm'] in accepted(dims)
+    check_result(result, dims, result['algorithm'], 100)
+
+
+def test_every_node_may_be_asked(shared):
+    torus = shared('4x4')
+    ids = set()
+    for rank in range(16):
+        result = torus.exchange('at2', 2048, rank=rank)
+        check_result(result, '4x4', 'at2', 2048)
+        assert result['id'].startswith(f'{rank}-')
+        ids.add(result['id'])
+        wait_state(torus, result['id'], ['committed'], range(16))
+    assert len(ids) == 16
+
+
+def test_many_at_once(shared):
+    """From all nodes at the same time, with different algorithms and sizes."""
+    from concurrent.futures import ThreadPoolExecutor
+    torus = shared('4x4')
+    jobs = [(rank, ('at2', 'direct')[rank % 2], 1000 * rank) for rank in range(16)]
+
+    def run(job):
+        rank, algorithm, size = job
+        while True:  # memory for only so many at once
+            try:
+                return torus.exchange(algorithm, size, rank=rank)
+            except CommandFailed as e:
+                assert 'memory' in e.stderr, e
+
+    with ThreadPoolExecutor(8) as pool:
+        for (_, algorithm, size), result in zip(jobs, pool.map(run, jobs)):
+            check_result(result, '4x4', algorithm, size)
+
+
+def test_text_output(shared):
+    torus = shared('4x4', bw=100)
+    result = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '64KiB', check=True)
+    said = dict(line.split(None, 1) for line in result.stdout.splitlines() if ' ' in line)
+    assert said['startups'] == '4' and said['transmission'] == '8' and said['verified'] == 'yes'
+    assert said['torus'] == '4x4' and result.stderr == ''
+    per_node = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '1', '--per-node',
+                         check=True)
+    assert len(per_node.stdout.splitlines()) > len(result.stdout.splitlines()) + 16 * 4
+
+
+def test_numbers_of_links_and_memory(shared):
+    """What the links say agrees with what the exchange says, and nothing stays reserved."""
+    torus = shared('4x4')
+    before = {(n.rank, link['port']): link for n in torus.nodes
+              for link in torus.links(n.rank)['links']}
+    result = torus.exchange('at2', 100000)
+    for node in result['per_node']:
+        for link in torus.links(node['rank'])['links']:
+            said = node['ports'][link['port']]
+            old = before[node['rank'], link['port']]
+            for way in 'tx_bytes', 'rx_bytes':
+                assert 0 <= link[way] - old[way] - said[way] < 20000
+            assert link['connects'] == old['connects'] and link['up'] is True
+    for node in torus.nodes:
+        memory = torus.status(node.rank)['memory']
+        assert memory['reserved_bytes'] == 0
+
+
+def test_plan_refuses_what_is_no_torus():
+    for dims in '0x4', '4x', 'nonsense', '-1x3', '4x4x':
+        result = torusctl('plan', '--dims', dims)
+        assert result.returncode == 2 and result.stderr and not result.stdout

@@ -1,0 +1,459 @@
+"""What goes wrong is answered with a clear error, and everything still runs afterwards."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+from background import Client, LongExchange, stopped
+from expect import check_result, torusctl
+from torus_net import find_program
+from trees import check_target, listing, make_sources, random_sizes, wait_tidy
+from waiting import SLOWNESS, state_of, wait_for, wait_state
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('4x4')
+
+
+def still_works(torus, rank=0, algorithm='at2', size=30000):
+    """The torus is whole, or becomes it, and the next exchange is as it should be."""
+    torus.wait_whole(30 * SLOWNESS)
+    result = torus.exchange(algorithm, size, rank=rank)
+    check_result(result, str(torus.geometry), algorithm, size)
+    for node in torus.nodes:
+        wait_for(lambda: torus.status(node.rank)['memory']['reserved_bytes'] == 0, 10)
+
+
+def others(torus, *ranks):
+    return [node.rank for node in torus.nodes if node.rank not in ranks]
+
+
+# --- wrong usage and refusals ---
+
+@pytest.mark.parametrize('args,code,said', [
+    (['--algorithm', 'magic', '--block-size', '1'], 2, 'magic'),
+    (['--algorithm', 'ar', '--block-size', '1'], 1, 'ar takes a ring'),
+    (['--block-size', '-1'], 2, '--block-size'),
+    (['--block-size', '10parsecs'], 2, '--block-size'),
+    (['--block-size', '99999999999GiB'], 2, '--block-size'),
+    (['--block-size', '1', '--timeout', 'soon'], 2, '--timeout'),
+    (['--block-size', '1', '--from', 'a', '--to', 'b'], 2, '--block-size'),
+    (['--from', 'a'], 2, '--to'),
+    (['--to', 'a'], 2, '--from'),
+    (['--missing-ok', '--block-size', '1'], 2, '--missing-ok'),
+    (['--from', 'a-%q', '--to', 'b'], 2, '%'),
+    (['--nonsense'], 2, '--nonsense'),
+    (['surplus', '--block-size', '1'], 2, 'surplus'),
+    ([], 2, '--block-size'),
+])
+def test_wrong_requests(torus, args, code, said):
+    result = torus.ctl(0, 'exchange', *args)
+    assert (result.returncode, result.stdout) == (code, ''), result.stderr
+    assert said in result.stderr and result.stderr.startswith('torusctl: ')
+    still_works(torus)
+
+
+def test_an_unknown_algorithm_names_the_known_ones(torus):
+    said = torus.ctl(0, 'exchange', '--algorithm', 'at3', '--block-size', 1).stderr
+    assert all(name in said for name in ('ar', 'at2', 'direct'))
+
+
+@pytest.mark.parametrize('dims,algorithm,said', [
+    ('3x4x5', 'at2', 'at2 takes two dimensions'), ('4x4', 'ar', 'ar takes a ring'),
+    ('2x2', 'ar', 'ar takes a ring'), ('3mx4', 'at2', 'at2 takes')])
+def test_sizes_that_an_algorithm_does_not_take(shared, dims, algorithm, said):
+    torus = shared(dims)
+    result = torus.ctl(1, 'exchange', '--algorithm', algorithm, '--block-size', 1)
+    assert result.returncode == 1 and said in result.stderr and dims in result.stderr
+    torus.exchange('direct', 1000, rank=1)
+    planned = torusctl('plan', '--dims', dims, '--algorithm', algorithm)
+    assert planned.returncode == 2 and said in planned.stderr
+
+
+def test_no_daemon(tmp_path):
+    for path in tmp_path / 'nothing', tmp_path:
+        result = torusctl('--socket', path, 'status')
+        assert result.returncode == 3 and str(path) in result.stderr and result.stdout == ''
+    stale = tmp_path / 'stale'
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(stale))
+    result = torusctl('--socket', stale, 'exchange', '--block-size', 1)
+    assert result.returncode == 3 and str(stale) in result.stderr
+
+
+def test_more_exchanges_than_memory(shared):
+    """What does not fit is refused, with figures; what runs is not disturbed."""
+    torus = shared('4x4', memory='8MiB')
+    running = []
+    try:
+        for _ in range(20):
+            running.append(LongExchange(torus))
+            refused = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '100GiB',
+                                '--timeout', '0.5')
+            if 'memory' in refused.stderr:
+                break
+            assert 'not finished within' in refused.stderr
+        assert len(running) > 1
+        assert refused.returncode == 1 and re.search(r'needs \d+ bytes of memory', refused.stderr)
+        assert all(client.process.poll() is None for client in running)
+    finally:
+        for client in running:
+            client.__exit__()
+    for client in running:
+        wait_state(torus, client.id, ['failed'], range(16))
+    still_works(torus)
+
+
+def test_one_node_has_little_memory(loopback):
+    torus = loopback('4x4', extra=lambda rank: ['--memory', '1MiB'] if rank == 5 else [])
+    result = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '64MiB')
+    assert result.returncode == 1 and 'node 5 refuses' in result.stderr, result.stderr
+    assert 'memory' in result.stderr
+    still_works(torus)
+    check_result(torus.exchange('at2', 1000000, rank=5), '4x4', 'at2', 1000000)
+
+
+# --- daemons that cannot start ---
+
+def daemon(*args, seconds=30):
+    """Runs a torusd that must end by itself."""
+    return subprocess.run([find_program('torusd'), *map(str, args)], capture_output=True, text=True,
+                          timeout=seconds * SLOWNESS)
+
+
+def test_a_listening_address_that_is_taken(torus, tmp_path):
+    argv = torus.node(5).daemon.argv[1:]
+    own = ['--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state']
+    result = daemon(*argv, *own)
+    assert result.returncode == 1
+    taken = [torus.node(5).addresses[name] for name in ('-0', '-1')]
+    assert any(address in result.stderr for address in taken), result.stderr
+    assert re.search(r'port -[01]', result.stderr) and 'in use' in result.stderr
+    assert listing(tmp_path) in ([], ['state']), 'a socket is left behind'
+    still_works(torus)
+
+
+def test_a_control_socket_that_is_taken(torus, tmp_path):
+    result = daemon('--dims', '1x1', '--rank', 0, '--control', torus.node(3).socket, '--state-dir',
+                    tmp_path / 'state')
+    assert result.returncode == 1
+    assert torus.node(3).socket in result.stderr and 'another daemon' in result.stderr
+    assert torus.status(3)['pid'] == torus.node(3).pid
+    still_works(torus, rank=3)
+
+
+def test_a_control_path_that_is_no_socket(tmp_path):
+    (tmp_path / 'file').write_text('precious')
+    result = daemon('--dims', '1x1', '--rank', 0, '--control', tmp_path / 'file', '--state-dir',
+                    tmp_path / 'state')
+    assert result.returncode == 1 and 'no socket' in result.stderr
+    assert (tmp_path / 'file').read_text() == 'precious'
+
+
+@pytest.mark.parametrize('args,said', [
+    ([], 'dims'), (['--dims', '0x4', '--rank', 0], '0x4'), (['--dims', '4x4'], 'rank'),
+    (['--dims', '4x4', '--rank', 16], '16'), (['--dims', '4x4', '--rank', 0], 'port'),
+    (['--dims', '1x1', '--rank', 0, '--memory', 'much'], 'memory'),
+    (['--dims', '1x1', '--rank', 0, '--memory', '4KiB'], '1MiB'),
+    (['--dims', '1x1', '--rank', 0, '--data-root', '/nonexistent'], '/nonexistent'),
+    (['--dims', '1x1', '--rank', 0, '--config', '/nonexistent'], '/nonexistent'),
+    (['--dims', '1x1', '--rank', 0, '--colour', 'red'], '--colour')])
+def test_wrong_settings(tmp_path, args, said):
+    result = daemon(*args, *([] if args == [] else ['--control', tmp_path / 'sock']))
+    assert result.returncode == 2, result.stderr
+    assert said in result.stderr and result.stdout == ''
+
+
+def test_a_daemon_ends_by_sigterm_and_the_socket_goes(loopback):
+    torus = loopback('2x2')
+    path = torus.node(2).socket
+    assert os.path.exists(path)
+    assert torus.node(2).terminate() == 0
+    assert not os.path.exists(path)
+    torus.node(2).start()
+    still_works(torus)
+    torus.node(2).send_signal(signal.SIGINT)
+    assert torus.node(2).daemon.wait(20) == 0
+    torus.node(2).start()
+    still_works(torus)
+
+
+# --- the wrong neighbour ---
+
+class Impostor:
+    """A torusd in the place of a node of a torus, with other settings."""
+
+    def __init__(self, torus, rank, folder, changes=(), addresses=None):
+        self.node = node = torus.node(rank)
+        assert node.alive
+        node.terminate()
+        addresses = addresses or node.addresses
+        ports = [f'--port={name}={address}' for name, address in addresses.items()]
+        self.log = folder / 'impostor.log'
+        self.socket = str(folder / 'sock')
+        with open(self.log, 'w') as log:
+            self.process = subprocess.Popen(
+                [torus.torusd, '--dims', str(torus.geometry), '--rank', str(rank), *ports,
+                 '--control', self.socket, '--state-dir', str(folder / 'state'),
+                 *map(str, changes)], stderr=log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+
+
+IMPOSTORS = {
+    'another rank': (lambda a: (['--rank', 6], a), 'is node 6 port'),
+    'another torus': (lambda a: (['--dims', '2x8'], a), 'is in a torus 2x8'),
+    'crossed cables': (lambda a: ([], {'+0': a['+1'], '+1': a['+0'], '-0': a['-1'], '-1': a['-0']}),
+                       'is node 5 port'),
+}
+
+
+@pytest.mark.parametrize('how', IMPOSTORS)
+def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
+    torus = loopback('4x4')
+    change, said = IMPOSTORS[how]
+    args, addresses = change(dict(torus.node(5).addresses))
+    neighbours = {9: '-0', 1: '+0', 6: '-1', 4: '+1'}
+    with Impostor(torus, 5, tmp_path, args, addresses) as impostor:
+        for rank, port in neighbours.items():
+            def reason(rank=rank, port=port):
+                return next(link for link in torus.links(rank)['links'] if link['port'] == port)
+            # Between its tries a link may be waiting for the next one: the reason stays.
+            wait_for(lambda: said in reason()['reason'], 20, lambda: f'node {rank}: {reason()}\n'
+                                                                     f'{impostor.log.read_text()}')
+            assert reason()['up'] is False and reason()['neighbour'] == 5
+            assert said in torus.node(rank).log()
+        # The impostor is told as well, and names it.
+        wait_for(lambda: 'refused by' in impostor.log.read_text()
+                 or 'wrong cabling' in impostor.log.read_text()
+                 or 'in a torus' in impostor.log.read_text(), 20)
+        status = torus.status(0)
+        assert status['whole'] is False
+        assert any('node 5 is down' in text for text in status['faults'])
+        failed = torus.ctl(0, 'exchange', '--block-size', 1)
+        assert failed.returncode == 1 and 'not whole' in failed.stderr and 'node 5' in failed.stderr
+        lines = torus.node(9).log().splitlines()
+        assert len(lines) < 100, 'a refusal is not to be logged at every try'
+    torus.node(5).start()
+    still_works(torus, rank=5)
+
+
+# --- daemons that go in the middle ---
+
+def assert_named(torus, exchange, dead, ranks):
+    """All of them know that the exchange has failed, and which node is to blame."""
+    reasons = wait_state(torus, exchange, ['failed'], ranks, 20)
+    for rank in ranks:
+        assert f'node {dead} is down' in reasons[rank], (rank, reasons[rank])
+        assert re.search(rf'exchange {exchange}.*node {dead} is down', torus.node(rank).log())
+
+
+@pytest.mark.parametrize('algorithm', ['at2', 'direct'])
+@pytest.mark.parametrize('dead', [5, 1, 15], ids=['far', 'neighbour', 'corner'])
+def test_a_daemon_is_killed(shared, dead, algorithm):
+    torus = shared('4x4')
+    with LongExchange(torus, algorithm=algorithm) as client:
+        torus.node(dead).kill()
+        code, out, err = client.end(30)
+        assert code == 1 and out == '' and f'node {dead} is down' in err, err
+        assert_named(torus, client.id, dead, others(torus, dead))
+        wait_for(lambda: torus.status()['whole'] is False, 10)
+        assert any(f'node {dead} is down' in text for text in torus.status()['faults'])
+    refused = torus.ctl(0, 'exchange', '--algorithm', algorithm, '--block-size', 1)
+    assert refused.returncode == 1 and f'node {dead} is down' in refused.stderr
+    torus.node(dead).start()
+    still_works(torus, rank=dead, algorithm=algorithm)
+
+
+@pytest.mark.parametrize('dims,algorithm,dead', [('1x6', 'ar', 2), ('2x2', 'at2', 3),
+                                                 ('1x2', 'ar', 1), ('3x4x5', 'direct', 31)])
+def test_a_daemon_is_killed_on_other_tori(shared, dims, algorithm, dead):
+    torus = shared(dims)
+    with LongExchange(torus, algorithm=algorithm) as client:
+        torus.node(dead).kill()
+        code, _, err = client.end(30)
+        assert code == 1 and f'node {dead} is down' in err, err
+        assert_named(torus, client.id, dead, others(torus, dead))
+    torus.node(dead).start()
+    still_works(torus, algorithm=algorithm)
+
+
+def test_two_daemons_are_killed(torus):
+    """Even if they cut a node off from all others."""
+    with LongExchange(torus, rank=6) as client:
+        for rank in 0, 10:
+            torus.node(rank).kill()
+        code, _, err = client.end(30)
+        assert code == 1 and re.search('node (0|10) is down', err), err
+        wait_state(torus, client.id, ['failed'], others(torus, 0, 10))
+    for rank in 0, 10:
+        torus.node(rank).start()
+    still_works(torus, rank=10)
+
+
+def test_a_daemon_that_ends_in_the_middle(torus):
+    """SIGTERM: it ends at once and well, whatever is under way."""
+    with LongExchange(torus, rank=3) as client:
+        assert torus.node(9).terminate(20) == 0
+        code, _, err = client.end(30)
+        assert code == 1 and 'node 9 is down' in err, err
+        assert_named(torus, client.id, 9, others(torus, 9))
+    torus.node(9).start()
+    still_works(torus)
+
+
+@pytest.mark.parametrize('busy', [0, 6])
+def test_a_silent_daemon(torus, busy):
+    """Its connections stay open, but nothing comes: the heartbeats tell, and do not tell later
+    where the links have been busy for long."""
+    with LongExchange(torus) as client:
+        wait_for(lambda: torus.status()['exchanges'][0]['age_seconds'] >= busy)
+        with stopped(torus.node(5)):
+            code, _, err = client.end(10)
+            assert code == 1 and 'node 5 is down' in err, err
+            assert_named(torus, client.id, 5, others(torus, 5))
+            assert 'silent' in torus.node(1).log()
+        torus.wait_whole(30)
+        # It had no part in the verdict, and learns of it or comes to its own.
+        wait_for(lambda: state_of(torus, client.id, 5)[0] in ('failed', None), 30)
+    still_works(torus, rank=5)
+
+
+@pytest.mark.parametrize('folders', [False, True], ids=['pattern', 'folders'])
+def test_the_asked_daemon_is_killed(loopback, tmp_path, folders):
+    torus = loopback('4x4', data_roots=(str(tmp_path),))
+    if folders:
+        sizes = dict.fromkeys(random_sizes(16, 0), 2_000_000)
+        args = ['--from', make_sources(tmp_path, sizes), '--to', f'{tmp_path}/in-%r']
+    else:
+        args = ['--block-size', '100GiB']
+    with Client(torus, 'exchange', '--algorithm', 'at2', *args, rank=6) as client:
+        exchange = wait_for(lambda: next((x['id'] for x in torus.status(0)['exchanges']
+                                          if x['state'] == 'running'), None))
+        torus.node(6).kill()
+        code, out, err = client.end(30)
+        assert code in (1, 3) and out == '' and 'daemon' in err, (code, err)
+    for rank, reason in wait_state(torus, exchange, ['failed'], others(torus, 6), 20).items():
+        assert re.search('node 6.* down', reason), (rank, reason)
+    torus.node(6).start()
+    torus.wait_whole(30)
+    wait_tidy(torus, tmp_path)
+    assert not [path for path in listing(tmp_path) if path.startswith('in')]
+    still_works(torus, rank=6)
+    if folders:
+        torus.exchange('at2', source=args[1], target=args[3], rank=6)
+        check_target(args[3], sizes)
+
+
+def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path):
+    torus = loopback('4x4', data_roots=(str(tmp_path),))
+    sizes = dict.fromkeys(random_sizes(16, 0), 2_000_000)
+    source, target = make_sources(tmp_path, sizes), f'{tmp_path}/sub/in-%r'
+    arguments = 'exchange', '--algorithm', 'at2', '--from', source, '--to', target
+    with Client(torus, *arguments) as client:
+        wait_for(lambda: any('.torusd-' in path and path.endswith('/9')
+                             for path in listing(tmp_path)))
+        torus.node(9).kill()
+        code, _, err = client.end(30)
+        assert code == 1 and 'node 9 is down' in err, err
+    torus.node(9).start()
+    wait_tidy(torus, tmp_path)
+    assert not [path for path in listing(tmp_path) if '/in-' in path]
+    still_works(torus)
+    torus.exchange('at2', source=source, target=target)
+    check_target(target, sizes)
+
+
+def test_daemons_come_and_go(loopback):
+    """All restarted one by one, and all at once: the torus heals by itself."""
+    torus = loopback('4x4')
+    for node in torus.nodes:
+        node.restart(signal.SIGKILL if node.rank % 2 else signal.SIGTERM)
+    still_works(torus)
+    for node in torus.nodes:
+        node.kill()
+    for node in torus.nodes:
+        node.start()
+    still_works(torus, rank=15)
+
+
+# --- clients that go ---
+
+@pytest.mark.parametrize('how', ['SIGKILL', 'SIGINT', 'SIGTERM'])
+def test_the_client_goes(torus, how):
+    with LongExchange(torus, rank=7) as client:
+        client.send_signal(getattr(signal, how))
+        code, out, err = client.end(20)
+        assert out == ''
+        if how == 'SIGINT':
+            assert code in (1, 130) and 'ancel' in err, (code, err)
+        else:
+            assert code != 0
+        for rank, reason in wait_state(torus, client.id, ['failed'], range(16), 10).items():
+            assert 'cancelled' in reason, (rank, reason)
+    assert torus.status()['whole'] is True
+    still_works(torus, rank=7)
+
+
+def test_a_client_that_does_not_read(torus):
+    """The exchange goes on; other clients are answered."""
+    from wire import connect, frame
+    with connect(torus.node(2).socket) as s:
+        for _ in range(2000):
+            s.sendall(frame({1: {}}))
+        s.settimeout(0.2)
+        assert torus.status(2)['whole'] is True
+        still_works(torus, rank=2)
+
+
+# --- time ---
+
+def test_a_timeout(torus):
+    with stopped(torus.node(10)):
+        result = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '1MiB',
+                           '--timeout', 2)
+    assert result.returncode == 1 and result.stdout == ''
+    assert 'not finished within 2.0 s' in result.stderr, result.stderr
+    still_works(torus)
+
+
+def test_a_timeout_of_a_running_exchange(torus):
+    with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '100GiB',
+                '--timeout', '1.5') as client:
+        code, out, err = client.end(20)
+    assert code == 1 and 'not finished within 1.5 s' in err and 'round' in err, err
+    error = json.loads(out)['error']
+    assert error['code'] == 'timeout'
+    still_works(torus)
+
+
+def test_progress_on_a_terminal(torus):
+    """A bar while it runs, and none left over in the output afterwards."""
+    import pty
+    main, terminal = pty.openpty()
+    process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'exchange',
+                                '--algorithm', 'at2', '--block-size', '8MiB'], stderr=terminal,
+                               stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    os.close(terminal)
+    out, _ = process.communicate(timeout=120 * SLOWNESS)
+    shown = b''
+    try:
+        while piece := os.read(main, 65536):
+            shown += piece
+    except OSError:
+        pass
+    os.close(main)
+    assert process.returncode == 0 and 'verified' in out
+    assert b'%' in shown and b'\r' in shown
+    assert sys.getsizeof(shown) < 100000

@@ -1,0 +1,146 @@
+"""Exchanges over the launchers' networks, and what the cables themselves say about them."""
+
+import pytest
+from torus_net import Geometry, TorusError
+
+KIB = 1024
+# dims, Mbit/s of every link, bytes of a block
+EMULATED = [('4x4', 50, 64 * KIB), ('5x3', 50, 64 * KIB), ('2x2', 50, 256 * KIB),
+            ('1x6', 50, 64 * KIB), ('4x8', 50, 16 * KIB)]
+
+
+def algorithms(torus):
+    """The algorithms of an exchange that take this torus."""
+    found = torus.json(0, 'algorithms', '--dims', torus.geometry)['algorithms']
+    return [row['algorithm'] for row in found if row['accepts'] and row['operation'] == 'exchange']
+
+
+def check_counts(torus, result):
+    """The counts of an exchange, a round, are the plan's."""
+    plan = torus.json(0, 'plan', '--dims', torus.geometry, '--algorithm', result['algorithm'])
+    assert result['verified'] is True
+    assert result['startups'] == plan['startups']
+    assert result['transmission'] == plan['transmission']
+    assert result['blocks_delivered'] == torus.geometry.nodes * (torus.geometry.nodes - 1)
+
+
+def test_a_small_exchange(loopback):
+    """Small enough for valgrind."""
+    torus = loopback('2x2')
+    for algorithm in algorithms(torus):
+        check_counts(torus, torus.exchange(algorithm, '10000'))
+
+
+def test_a_small_exchange_of_files(loopback, tmp_path):
+    torus = loopback('1x3', data_roots=[tmp_path])
+    exchange_files(torus, tmp_path, 'ar', 5000)
+
+
+def test_a_daemon_is_restarted_on_its_ports(loopback):
+    torus = loopback('2x3')
+    for rank in 0, 4:
+        torus.node(rank).kill()
+        torus.wait_broken(ranks=[(rank + 1) % 6])
+        torus.node(rank).restart()
+        torus.wait_whole()
+    check_counts(torus, torus.exchange('at2', '10000'))
+
+
+def exchange_files(torus, folder, algorithm, size):
+    nodes = range(torus.geometry.nodes)
+    name = f'{algorithm}-{size}'
+    for source in nodes:
+        out = folder / name / 'from' / str(source)
+        out.mkdir(parents=True)
+        for destination in nodes:
+            text = f'{source} {destination} {algorithm} '.encode()
+            (out / str(destination)).write_bytes((text * (size // len(text) + 1))[:size])
+    result = torus.exchange(algorithm, source=f'{folder}/{name}/from/%r',
+                            target=f'{folder}/{name}/to/%r')
+    check_counts(torus, result)
+    for destination in nodes:
+        for source in nodes:
+            sent = (folder / name / 'from' / str(source) / str(destination)).read_bytes()
+            came = (folder / name / 'to' / str(destination) / str(source)).read_bytes()
+            assert came == sent, (source, destination)
+
+
+def counters(torus):
+    return [node.counters() for node in torus.nodes]
+
+
+def check_cables(torus, before, after, result):
+    """What went over every cable is what the exchange counted, and nothing went elsewhere."""
+    def grown(rank, port, direction):
+        return after[rank][port][f'{direction}_bytes'] - before[rank][port][f'{direction}_bytes']
+
+    for node in result['per_node']:
+        rank = node['rank']
+        ports = {port.name for port in torus.geometry.ports(rank)}
+        assert set(after[rank]) == ports | {'lo'}
+        assert grown(rank, 'lo', 'tx') == 0
+        for port in torus.geometry.ports(rank):
+            count = node['ports'][port.name]
+            sent = grown(rank, port.name, 'tx')
+            # Frames, TCP's own bytes and acknowledgements, heartbeats, a few packets sent twice.
+            most = 1.2 * count['tx_bytes'] + 0.1 * count['rx_bytes'] + 64 * KIB
+            assert count['tx_bytes'] <= sent <= most, (rank, port.name)
+
+
+@pytest.mark.parametrize('dims, rate, block', EMULATED)
+def test_exchanges_in_mininet(mininet, dims, rate, block, tmp_path):
+    torus = mininet(dims, bw=rate, data_roots=[tmp_path])
+    for algorithm in algorithms(torus):
+        before = counters(torus)
+        result = torus.exchange(algorithm, block)
+        check_counts(torus, result)
+        check_cables(torus, before, counters(torus), result)
+        # HTB lets 15 KB through at once; nothing can be faster than the bound otherwise.
+        assert result['seconds'] > 0.8 * result['bound_seconds']
+        exchange_files(torus, tmp_path, algorithm, 10000)
+
+
+def test_the_link_rate_reaches_the_daemons(mininet):
+    assert mininet('1x2', bw=12.5).status(1)['link_mbit'] == 12.5
+
+
+def test_a_link_that_goes_down_and_comes_back(mininet):
+    torus = mininet('3x3', bw=100)
+    torus.link_down(4, '+1')
+    torus.wait_broken(60, ranks=range(9))
+    torus.link_up(4, '+1')
+    torus.wait_whole(60)
+    check_counts(torus, torus.exchange('at2', '10000'))
+
+
+def test_a_link_that_falls_silent_and_comes_back(mininet):
+    torus = mininet('2x3', bw=100)
+    torus.link_mute(1, '-0')
+    torus.wait_broken(60, ranks=range(6))
+    torus.link_unmute(1, '-0')
+    torus.wait_whole(60)
+    check_counts(torus, torus.exchange('at2', '10000'))
+
+
+def test_a_rate_that_mininet_would_ignore(mininet):
+    """Whatever kind of link brings it into the network."""
+    from mininet.link import Intf
+    from torus_net.emulated import check_interface_rate
+
+    class Anything(Intf):
+        def config(self, **_params):
+            pass
+
+    with pytest.raises(TorusError, match='1001'):
+        check_interface_rate(Anything('n0-plus0', bw=1001))
+    assert check_interface_rate(Anything('n0-plus0', bw=1000)) == 1000
+
+
+def test_no_ipv6_and_no_questions_asked(mininet):
+    """An idle cable carries what the daemons say to each other and nothing else."""
+    torus = mininet('1x2')
+    node = torus.node(0)
+    assert 'inet6' not in node.run('ip', 'addr')
+    neighbours = node.run('ip', 'neigh').splitlines()
+    assert len(neighbours) == len(Geometry('1x2').ports(0))
+    assert all('PERMANENT' in line for line in neighbours)

@@ -1,0 +1,298 @@
+"""The launcher as a program: exit status, output, environment, and that nothing stays behind."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from conftest import CHECKOUT
+
+LAUNCHER = str(CHECKOUT / 'topo' / 'torus.py')
+NETWORKS = [pytest.param(['--loopback'], id='loopback'),
+            pytest.param(['--bw', '100'], id='mininet', marks=pytest.mark.mininet)]
+network = pytest.mark.parametrize('network', NETWORKS)
+
+
+def wait_for(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, 'waited in vain'
+        time.sleep(0.005)
+
+
+class Bench:
+    """Starts programs whose descendants and files can all be told from those of others."""
+
+    def __init__(self):
+        self.tag = f'TORUS_TEST_TAG={uuid.uuid4()}'
+        self.folder = Path(tempfile.mkdtemp(prefix='tt', dir='/tmp'))
+        name, _, value = self.tag.partition('=')
+        self.environment = {**os.environ, name: value, 'TMPDIR': str(self.folder)}
+        self.environment.pop('TORUS_SOCKET', None)
+
+    def start(self, *argv, stdin=subprocess.DEVNULL, **extra):
+        return subprocess.Popen([*argv], env={**self.environment, **extra}, stdin=stdin, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                start_new_session=True)
+
+    def torus(self, *arguments, **options):
+        return self.start(LAUNCHER, *arguments, **options)
+
+    def run(self, *arguments, text=None, **extra):
+        process = self.torus(*arguments, stdin=subprocess.PIPE, **extra)
+        return self.end(process, text)
+
+    @staticmethod
+    def end(process, text=None, seconds=120):
+        out, err = process.communicate(text, timeout=seconds)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def processes(self):
+        """The processes, of any parent, that descend from what was started here."""
+        found = []
+        for entry in Path('/proc').iterdir():
+            if entry.name.isdigit():
+                try:
+                    environment = (entry / 'environ').read_bytes()
+                    state = (entry / 'stat').read_text().rpartition(')')[2].split()[0]
+                except OSError:
+                    continue
+                if self.tag.encode() in environment.split(b'\0') and state not in 'ZX':
+                    found.append(int(entry.name))
+        return found
+
+    def files(self):
+        return sorted(entry.name for entry in self.folder.iterdir())
+
+    def assert_nothing_left(self):
+        wait_for(lambda: not self.processes(), 5)
+        assert self.files() == []
+        links = subprocess.run(['ip', '-o', 'link'], capture_output=True, text=True).stdout
+        assert not re.search(r'\bn\d+-(plus|minus)\d', links)
+
+
+@pytest.fixture
+def bench():
+    it = Bench()
+    yield it
+    for pid in it.processes():
+        os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(it.folder, ignore_errors=True)
+
+
+@network
+def test_output_is_the_commands_and_nothing_else(bench, network):
+    result = bench.run('2x3', *network, '--run', 'echo out; echo err >&2; cat', text='given')
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == 'out\ngiven'
+    assert 'err\n' in result.stderr
+    bench.assert_nothing_left()
+
+
+@network
+def test_exit_status_is_the_commands(bench, network):
+    result = bench.run('1x2', *network, '--run', 'exit 7')
+    assert result.returncode == 7
+    kept = re.search(r'logs: (\S+)', result.stderr)[1]
+    assert sorted(os.listdir(kept)) == ['0.log', '1.log']
+    shutil.rmtree(kept)
+    bench.assert_nothing_left()
+
+
+def test_a_command_ended_by_a_signal(bench):
+    result = bench.run('1x1', '--loopback', '--run', 'kill -TERM $$')
+    assert result.returncode == 128 + signal.SIGTERM
+
+
+@network
+def test_the_command_reaches_every_node(bench, network):
+    script = ('torusctl --json status && for r in $(seq 0 $((TORUS_NODES - 1))); do '
+              'torusctl --socket $TORUS_RUN_DIR/$r.sock --json status >/dev/null || exit 9; '
+              'kill -0 $(cat $TORUS_RUN_DIR/$r.pid) || exit 8; test -f $TORUS_LOG_DIR/$r.log || exit 6;'
+              'done; test $TORUS_DIMS = 2x3')
+    result = bench.run('2x3', *network, '--run', script)
+    assert result.returncode == 0, result.stderr
+    assert '"whole": true' in re.sub(r'"whole":\s*true', '"whole": true', result.stdout)
+    bench.assert_nothing_left()
+
+
+@network
+@pytest.mark.parametrize('dims', ['1x1', '1x6', '2x2', '5x3', '3x2x2', '3mx2m'])
+def test_shapes(bench, network, dims):
+    result = bench.run(dims, *network, '--run', 'torusctl --json status')
+    assert result.returncode == 0, result.stderr
+    bench.assert_nothing_left()
+
+
+def test_logs_can_be_kept(bench):
+    logs = bench.folder / 'deep' / 'logs'
+    result = bench.run('1x2', '--loopback', '--keep-logs', str(logs), '--run', 'true')
+    assert result.returncode == 0, result.stderr
+    assert sorted(os.listdir(logs)) == ['0.log', '1.log']
+    assert bench.files() == ['deep']
+
+
+def test_options_reach_the_daemons(bench):
+    roots = [bench.folder / name for name in ('a', 'b')]
+    for root in roots:
+        root.mkdir()
+    result = bench.run('1x2', '--loopback', '--bw', '50', '--memory', '32MiB', '--data-root',
+                       str(roots[0]), '--data-root', str(roots[1]), '--run',
+                       r'tr "\0" " " </proc/$(cat $TORUS_RUN_DIR/1.pid)/cmdline')
+    assert result.returncode == 0, result.stderr
+    for words in (f'--data-root {roots[0]}', f'--data-root {roots[1]}', '--link-mbit 50',
+                  '--memory 32MiB', '--dims 1x2', '--rank 1'):
+        assert words in result.stdout
+
+
+@pytest.mark.parametrize('rate', ['0', '-5', 'nan', 'inf', '1001', 'fast'])
+def test_rates_that_cannot_be_kept_are_refused(bench, rate):
+    result = bench.run('2x2', f'--bw={rate}', '--run', 'true')
+    assert (result.returncode, result.stdout) == (2, '')
+    assert 'rate' in result.stderr
+    bench.assert_nothing_left()
+
+
+@pytest.mark.parametrize('arguments', [['0x4', '--loopback'], ['nonsense', '--loopback'],
+                                       ['2x2', '--loopback', '--data-root', '/nonexistent'],
+                                       ['2x2', '--loopback', '--bin', '/nonexistent'],
+                                       ['2x2', '--loopback', '--run', 'true', '--wait'], []])
+def test_wrong_usage(bench, arguments):
+    result = bench.run(*arguments)
+    assert (result.returncode, result.stdout) == (2, '')
+    assert result.stderr
+    bench.assert_nothing_left()
+
+
+def _other_bin(bench, torusd):
+    """A folder with a torusd of a test's own and the real torusctl."""
+    from torus_net import find_program
+    folder = bench.folder / 'bin'
+    folder.mkdir()
+    (folder / 'torusd').write_text(torusd)
+    (folder / 'torusd').chmod(0o755)
+    (folder / 'torusctl').symlink_to(find_program('torusctl'))
+    return str(folder)
+
+
+@network
+def test_a_daemon_that_dies_early_is_noticed_at_once(bench, network):
+    folder = _other_bin(bench, '#!/bin/sh\necho "the reason" >&2\nexit 3\n')
+    begin = time.monotonic()
+    result = bench.run('2x2', *network, '--bin', folder, '--run', 'echo no')
+    assert (result.returncode, result.stdout) == (1, '')
+    assert 'exit status 3' in result.stderr and 'the reason' in result.stderr
+    assert time.monotonic() - begin < 15
+    kept = re.search(r'logs: (\S+)', result.stderr)[1]
+    shutil.rmtree(kept)
+    shutil.rmtree(folder)
+    bench.assert_nothing_left()
+
+
+def test_a_torus_that_does_not_come_up_has_a_deadline(bench):
+    folder = _other_bin(bench, '#!/bin/sh\necho "hanging" >&2\nexec sleep 1000\n')
+    result = bench.run('2x2', '--loopback', '--bin', folder, '--timeout', '0.5', '--run', 'echo no')
+    assert (result.returncode, result.stdout) == (1, '')
+    assert 'not ready in time' in result.stderr and 'hanging' in result.stderr
+    wait_for(lambda: not bench.processes(), 5)
+
+
+def test_what_the_command_leaves_running_is_ended(bench):
+    script = 'sleep 1000 & setsid sleep 1001 & (sleep 1002 &) ; exit 0'
+    result = bench.run('1x1', '--loopback', '--run', script)
+    assert result.returncode == 0, result.stderr
+    bench.assert_nothing_left()
+
+
+@network
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize('processes', [2, 5, 9, 14])
+def test_a_signal_during_the_start(bench, network, signum, processes):
+    launcher = bench.torus('3x4', *network, '--run', 'sleep 1000')
+    wait_for(lambda: len(bench.processes()) >= processes)
+    os.kill(launcher.pid, signum)
+    result = bench.end(launcher)
+    assert result.returncode == 128 + signum, result.stderr
+    assert 'Traceback' not in result.stderr
+    bench.assert_nothing_left()
+
+
+@network
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('how', [['--wait'], ['--run', 'echo running; sleep 1000']])
+def test_a_signal_while_it_serves(bench, network, signum, how):
+    launcher = bench.torus('2x2', *network, *how)
+    for line in launcher.stderr:
+        if ' up after ' in line:
+            break
+    if '--run' in how:
+        assert launcher.stdout.readline() == 'running\n'
+    os.kill(launcher.pid, signum)
+    result = bench.end(launcher)
+    assert result.returncode == 128 + signum, result.stderr
+    bench.assert_nothing_left()
+
+
+@network
+def test_the_prompt(bench, network):
+    commands = 'torusctl --json status\nnodes\nat 3 --json status\nat 99 status\nlog 1\nexit\n'
+    result = bench.run('2x2', *network, text=commands)
+    assert result.returncode == 0, result.stderr
+    assert re.search(r'"rank":\s*0', result.stdout) and re.search(r'"rank":\s*3', result.stdout)
+    assert '"99" is no node' in result.stderr
+    bench.assert_nothing_left()
+
+
+@network
+def test_two_side_by_side(bench, network):
+    launchers = [bench.torus('3x3', *network, '--run', 'torusctl --json status') for _ in range(2)]
+    for launcher in launchers:
+        result = bench.end(launcher)
+        assert result.returncode == 0, result.stderr
+    bench.assert_nothing_left()
+
+
+@pytest.mark.mininet
+class TestMn:
+    """Mininet's own program with the custom topology."""
+
+    def mn(self, bench, *options, **extra):
+        return bench.start('mn', '--custom', LAUNCHER, *options, stdin=subprocess.PIPE, **extra)
+
+    def test_as_documented(self, bench):
+        process = self.mn(bench, '--topo', 'torus,2,3', '--link', 'tc,bw=20')
+        result = bench.end(process, 'torusctl --json status\nn0 tc class show dev n0-plus0\n')
+        assert process.returncode == 0, result.stderr
+        assert re.search(r'"whole":\s*true', result.stdout), result.stderr
+        assert re.search(r'"link_mbit":\s*20\b', result.stdout) or '"20"' in result.stdout
+        assert 'rate 20Mbit' in result.stderr
+        bench.assert_nothing_left()
+
+    @pytest.mark.parametrize('rate', ['2000', '0', '-1', 'nan', 'fast'])
+    def test_refused_rates(self, bench, rate):
+        result = bench.end(self.mn(bench, '--topo', 'torus,2,2', '--link', f'tc,bw={rate}'))
+        assert result.returncode == 1
+        assert 'refused' in result.stderr or 'no number' in result.stderr
+        bench.assert_nothing_left()
+
+    def test_sigterm(self, bench):
+        process = self.mn(bench, '--topo', 'torus,2,2')
+        for line in process.stderr:
+            if 'Starting CLI' in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        bench.end(process)
+        bench.assert_nothing_left()
+
+
+def test_the_launcher_runs_with_debians_python():
+    assert Path(LAUNCHER).read_text().startswith('#!/usr/bin/python3\n')
+    assert os.access(LAUNCHER, os.X_OK)
+    assert sys.version_info >= (3, 9)

@@ -1,0 +1,54 @@
+"""Waiting for conditions, and what the tests wait for most."""
+
+import os
+import time
+
+# Everything takes longer under valgrind ($TORUS_WRAP) and sanitizers.
+SLOWNESS = float(os.environ.get('TORUS_SLOWNESS') or (10 if os.environ.get('TORUS_WRAP') else 1))
+
+
+def wait_for(condition, seconds=30, what='waited in vain', pause=0.01):
+    """The first true value of condition(); AssertionError with `what` (text or function)."""
+    deadline = time.monotonic() + seconds * SLOWNESS
+    while True:
+        late = time.monotonic() >= deadline
+        value = condition()
+        if value:
+            return value
+        assert not late, what() if callable(what) else what
+        time.sleep(pause)
+
+
+def exchanges(torus, rank=0):
+    return torus.status(rank)['exchanges']
+
+
+def wait_running(torus, rank=0, seconds=30, tx_bytes=1):
+    """Returns the id of an exchange that runs at `rank` and has put data on the links there."""
+    def running():
+        found = [x['id'] for x in exchanges(torus, rank) if x['state'] == 'running']
+        if found and sum(link['tx_bytes'] for link in torus.links(rank)['links']) > tx_bytes:
+            return found[0]
+        return None
+    return wait_for(running, seconds, lambda: f'no exchange runs at node {rank}: '
+                                              f'{exchanges(torus, rank)}')
+
+
+def state_of(torus, exchange, rank=0):
+    """(state, reason) of an exchange at a node; (None, '') where the node does not know it."""
+    for x in exchanges(torus, rank):
+        if x['id'] == exchange:
+            return x['state'], x['reason']
+    return None, ''
+
+
+def wait_state(torus, exchange, states, ranks, seconds=30):
+    """Waits until the exchange has one of `states` at all `ranks`; the reasons by rank."""
+    reasons = {}
+    for rank in ranks:
+        def there(rank=rank):
+            state, reasons[rank] = state_of(torus, exchange, rank)
+            return state in states
+        wait_for(there, seconds, lambda: f'exchange {exchange} at node {rank}: '
+                                         f'{state_of(torus, exchange, rank)}, not {states}')
+    return reasons

@@ -1,0 +1,156 @@
+#include "tests/sim/checks.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/plan.h"
+#include "tests/sim/internal.h"
+
+#define SETTLE_TIME (200 * SECONDS)
+
+static void check_node_counts(struct sim_request *r, const struct exchange_spec *spec,
+                              uint32_t rank)
+{
+    const struct torus *t = sim_torus(r->sim);
+    const struct exchange_node_report *node = &r->result.node[rank];
+    const struct algorithm *algorithm = algorithm_find(spec->algorithm);
+    bool one = spec->operation == OPERATION_BROADCAST;
+    uint64_t expected_bytes = 0, expected_blocks = 0;
+    struct plan plan;
+
+    if (plan_build_source(&plan, t, algorithm, rank, one ? spec->sender : TORUS_NO_NODE, NULL) != 0)
+        sim_fail(r->sim, "no plan");
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        uint64_t blocks, messages;
+        plan_port_totals(&plan, port, &blocks, &messages);
+        assert_int_equal(node->port[port].tx_blocks, blocks * r->result.rounds);
+        assert_int_equal(node->port[port].combined_messages, messages * r->result.rounds);
+        if (spec->to[0] == '\0')
+            assert_int_equal(node->port[port].tx_bytes,
+                             blocks * spec->block_bytes / algorithm->segments);
+    }
+    plan_free(&plan);
+    for (uint32_t source = 0; source < t->nodes; source++) {
+        uint32_t intended = spec->operation == OPERATION_EXCHANGE ? rank : source;
+        if (source == rank || (one && source != spec->sender))
+            continue;
+        expected_blocks++;
+        expected_bytes +=
+            spec->to[0] == '\0' ? spec->block_bytes : sim_block_size(spec->from, source, intended);
+    }
+    assert_int_equal(node->rank, rank);
+    assert_int_equal(node->blocks_delivered, expected_blocks);
+    assert_int_equal(node->bytes_delivered, expected_bytes);
+}
+
+void check_success(struct sim_request *r, const struct exchange_spec *spec)
+{
+    const struct torus *t = sim_torus(r->sim);
+
+    if (!r->ended || r->error.code != ERROR_NONE)
+        sim_fail(r->sim, "%s has not succeeded: %s", r->id, r->ended ? r->error.text : "not ended");
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        check_node_counts(r, spec, rank);
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            uint32_t peer = torus_neighbour(t, rank, port);
+            if (peer != TORUS_NO_NODE)
+                assert_int_equal(r->result.node[rank].port[port].tx_bytes,
+                                 r->result.node[peer].port[torus_port_opposite(port)].rx_bytes);
+        }
+        if (spec->to[0] != '\0' && sim_output(r->sim, rank, r->id) != SIM_OUTPUT_FINAL)
+            sim_fail(r->sim, "node %u has no output", rank);
+    }
+}
+
+bool check_agreement(struct sim_request *r, const struct exchange_spec *spec)
+{
+    struct sim *sim = r->sim;
+    bool folders = spec->to[0] != '\0', committed = false, failed = false;
+    struct exchange_info info, first = {0};
+
+    for (int i = 0; i < 2; i++) { /* what is on its way may still make somebody busy */
+        sim_pass(sim, 100 * MILLISECONDS);
+        if (!sim_run(sim, SETTLE_TIME, sim_is_quiet, NULL))
+            sim_fail(sim, "%s does not end on every node", r->id);
+    }
+    if (!r->ended && r->exchange != NULL)
+        sim_fail(sim, "%s has ended and its client is not told", r->id);
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        if (!sim_alive(sim, rank) || !sim_info(sim, rank, r->id, &info))
+            continue;
+        switch (info.state) {
+        case EXCHANGE_COMMITTED:
+            committed = true;
+            break;
+        case EXCHANGE_FAILED:
+            if (strcmp(info.algorithm, "?") == 0)
+                continue; /* it has only heard of a failure; it may have come back in doubt */
+            if (failed && strcmp(info.reason, first.reason) != 0)
+                sim_fail(sim, "%s failed twice: \"%s\", on node %u \"%s\"", r->id, first.reason,
+                         rank, info.reason);
+            first = info;
+            failed = true;
+            break;
+        case EXCHANGE_IN_DOUBT:
+            if (!folders)
+                sim_fail(sim, "node %u is in doubt about nothing", rank);
+            break;
+        default:
+            sim_fail(sim, "%s is %s on node %u", r->id, exchange_state_name(info.state), rank);
+        }
+        if (folders) {
+            enum sim_output wanted = info.state == EXCHANGE_COMMITTED  ? SIM_OUTPUT_FINAL
+                                     : info.state == EXCHANGE_IN_DOUBT ? SIM_OUTPUT_TEMPORARY
+                                                                       : SIM_OUTPUT_NONE;
+            if (sim_output(sim, rank, r->id) != wanted)
+                sim_fail(sim, "%s is %s on node %u, and its disk says otherwise", r->id,
+                         exchange_state_name(info.state), rank);
+        }
+    }
+    if (folders && committed && failed)
+        sim_fail(sim, "%s was committed here and failed there (%s)", r->id, first.reason);
+    if (failed && r->ended && r->error.code == ERROR_NONE)
+        sim_fail(sim, "the client of %s was told of a success, but it failed: %s", r->id,
+                 first.reason);
+    return committed && !failed;
+}
+
+static bool no_temporary_output(struct sim *sim, void *context)
+{
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (sim_output(sim, rank, context) == SIM_OUTPUT_TEMPORARY)
+            return false;
+    return true;
+}
+
+void check_doubts_end(struct sim *sim, const char *id)
+{
+    char copy[EXCHANGE_ID_SIZE];
+    uint32_t root = 0, in_place = 0, nodes = sim_torus(sim)->nodes;
+
+    (void)snprintf(copy, sizeof copy, "%s", id);
+    sim_run_until_whole(sim);
+    if (!sim_run(sim, 30 * SECONDS, no_temporary_output, copy))
+        sim_fail(sim, "%s stays in doubt", id);
+    (void)sscanf(id, "%u", &root);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        in_place += sim_output(sim, rank, id) == SIM_OUTPUT_FINAL;
+    if (in_place != (sim_decided(sim, root, id) ? nodes : 0))
+        sim_fail(sim, "%s has an output on %u of %u nodes", id, in_place, nodes);
+}
+
+void check_next_exchange(struct sim *sim, uint32_t root)
+{
+    const struct exchange_spec spec = {
+        .algorithm = "direct", .block_bytes = 100, .from = "", .to = ""};
+
+    sim_run_until_whole(sim);
+    struct sim_request *next = sim_exchange(sim, root, &spec);
+    (void)sim_run_until_ended(next, 60 * SECONDS);
+    check_success(next, &spec);
+    (void)check_agreement(next, &spec);
+}

@@ -1,0 +1,69 @@
+#include "tests/sim/events.h"
+
+#include <stdlib.h>
+
+static bool before(const struct event *a, const struct event *b)
+{
+    return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void swap(struct event *a, struct event *b)
+{
+    struct event t = *a;
+    *a = *b;
+    *b = t;
+}
+
+void events_add(struct events *events, struct event event)
+{
+    if (events->count == events->capacity) {
+        events->capacity = events->capacity > 0 ? 2 * events->capacity : 256;
+        events->heap = realloc(events->heap, events->capacity * sizeof *events->heap);
+        if (events->heap == NULL)
+            abort();
+    }
+    size_t i = events->count++;
+    event.order = events->order++;
+    events->heap[i] = event;
+    for (; i > 0 && before(&events->heap[i], &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(&events->heap[i], &events->heap[(i - 1) / 2]);
+}
+
+bool events_next(struct events *events, struct event *event)
+{
+    struct event *heap = events->heap;
+
+    if (events->count == 0)
+        return false;
+    *event = heap[0];
+    heap[0] = heap[--events->count];
+    for (size_t i = 0, child; (child = 2 * i + 1) < events->count; i = child) {
+        if (child + 1 < events->count && before(&heap[child + 1], &heap[child]))
+            child++;
+        if (!before(&heap[child], &heap[i]))
+            break;
+        swap(&heap[child], &heap[i]);
+    }
+    return true;
+}
+
+void events_free(struct events *events)
+{
+    free(events->heap);
+    *events = (struct events){0};
+}
+
+/* splitmix64 */
+uint64_t chance_word(struct chance *c)
+{
+    uint64_t z = c->state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+uint64_t chance_below(struct chance *c, uint64_t below)
+{
+    return chance_word(c) % below;
+}

@@ -1,0 +1,39 @@
+/* Virtual time: what happens when, in a fixed order; and the one source of chance. */
+#ifndef TORUSD_TESTS_SIM_EVENTS_H
+#define TORUSD_TESTS_SIM_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim;
+
+/* `what` names the kind of event in traces. An event owns its object until it runs. */
+struct event {
+    uint64_t at, order;
+    const char *what;
+    void (*run)(struct sim *sim, void *object, uint64_t number);
+    void *object;
+    uint64_t number;
+};
+
+struct events {
+    struct event *heap;
+    size_t count, capacity;
+    uint64_t order;
+};
+
+void events_add(struct events *events, struct event event);
+/* The next one: the earliest, of several the one that was added first. False: there is none. */
+bool events_next(struct events *events, struct event *event);
+void events_free(struct events *events);
+
+struct chance {
+    uint64_t state;
+};
+
+uint64_t chance_word(struct chance *c);
+/* 0 .. below - 1 */
+uint64_t chance_below(struct chance *c, uint64_t below);
+
+#endif

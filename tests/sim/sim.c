@@ -1,0 +1,477 @@
+#include "tests/sim/sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/log.h"
+#include "tests/sim/internal.h"
+
+#define DEFAULT_MEMORY (64u * 1024u * 1024u)
+#define FREE_SLABS_KEPT (4u * 1024u * 1024u)
+#define WAKES_MOST 100u /* at one moment: more is a loop that never sleeps */
+#define WHOLE_TIME (30 * SECONDS)
+
+void sim_fail(const struct sim *sim, const char *format, ...)
+{
+    char text[400];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    fail_msg("%s, seed %llu, at %.6f s: %s", sim->set.dims, (unsigned long long)sim->set.seed,
+             (double)sim->now / 1e9, text);
+    abort(); /* fail_msg() does not return */
+}
+
+void sim_schedule(struct sim *sim, uint64_t delay, const char *what,
+                  void (*run)(struct sim *sim, void *object, uint64_t number), void *object,
+                  uint64_t number)
+{
+    events_add(
+        &sim->events,
+        (struct event){
+            .at = sim->now + delay, .what = what, .run = run, .object = object, .number = number});
+}
+
+/* --- a node --- */
+
+static int on_frame(void *context, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    return exchanges_frame(((struct node *)context)->exchanges, port, head, body, body_length, e);
+}
+
+static struct outgoing *on_next(void *context, unsigned port)
+{
+    return exchanges_next(((struct node *)context)->exchanges, port);
+}
+
+static void on_topology(void *context)
+{
+    exchanges_topology(((struct node *)context)->exchanges);
+}
+
+/* What must hold after whatever has happened to a node. */
+static void check_node(const struct node *node)
+{
+    const struct sim *sim = node->sim;
+    uint64_t reserved = exchanges_reserved(node->exchanges);
+
+    if (reserved > sim->set.memory)
+        sim_fail(sim, "node %u has reserved %llu bytes", node->rank, (unsigned long long)reserved);
+}
+
+static void on_wake(struct sim *sim, void *object, uint64_t at)
+{
+    struct node *node = object;
+
+    if (!node->alive || node->wake_at != at)
+        return;
+    if (++sim->wakes_now > WAKES_MOST * sim->torus.nodes)
+        sim_fail(sim, "node %u wakes up and wakes up", node->rank);
+    node->wake_at = ROUTER_NEVER;
+    sim_settle(node);
+}
+
+void sim_settle(struct node *node)
+{
+    struct sim *sim = node->sim;
+    uint64_t at;
+
+    if (!node->alive)
+        return;
+    if (sim->now >= router_deadline(node->router))
+        router_tick(node->router);
+    if (sim->now >= exchanges_deadline(node->exchanges))
+        exchanges_tick(node->exchanges);
+    if (node->doomed) {
+        sim_kill(sim, node->rank, SIM_CRASH);
+        return;
+    }
+    network_flush(node);
+    check_node(node);
+    at = router_deadline(node->router);
+    if (exchanges_deadline(node->exchanges) < at)
+        at = exchanges_deadline(node->exchanges);
+    if (at < sim->now)
+        at = sim->now;
+    if (at < node->wake_at) {
+        node->wake_at = at;
+        sim_schedule(sim, at - sim->now, "wake", on_wake, node, at);
+    }
+}
+
+static void start(struct node *node)
+{
+    struct sim *sim = node->sim;
+    const struct router_handler handler = {node, on_frame, on_next, on_topology};
+    struct router_io io;
+
+    node->alive = true;
+    node->doomed = node->crash_when_decided = false;
+    node->life++;
+    node->wake_at = ROUTER_NEVER;
+    slab_pool_init(&node->pool, FREE_SLABS_KEPT);
+    disk_storage(node, &node->storage);
+    disk_after_crash(node);
+    network_io(node, &io);
+    node->router = router_new(&sim->torus, node->rank, &io, &handler, &node->pool);
+    if (node->router == NULL)
+        abort();
+    const struct exchanges_setup setup = {
+        .router = node->router,
+        .storage = &node->storage,
+        .memory_budget = sim->set.memory,
+        .link_mbit = (double)sim->set.rate * 8 / 1e6,
+    };
+    node->exchanges = exchanges_new(&setup);
+    if (node->exchanges == NULL)
+        abort();
+    router_start(node->router);
+    sim_settle(node);
+}
+
+bool sim_alive(const struct sim *sim, uint32_t rank)
+{
+    return sim->node[rank].alive;
+}
+
+void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
+{
+    struct node *node = &sim->node[rank];
+    size_t leaked;
+
+    if (!node->alive)
+        return;
+    for (struct sim_request *r = sim->requests; r != NULL; r = r->next)
+        if (r->root == rank)
+            r->exchange = NULL;
+    node->alive = false;
+    node->death = death;
+    node->doomed = death != SIM_STOP; /* its disk does not change any more */
+    network_node_dies(node, death);
+    exchanges_free(node->exchanges);
+    router_free(node->router);
+    node->exchanges = NULL;
+    node->router = NULL;
+    node->dirty = NULL;
+    leaked = slab_pool_close(&node->pool);
+    if (leaked > 0 && death != SIM_STOP)
+        sim_fail(sim, "node %u dies with %zu buffers in use", rank, leaked);
+}
+
+void sim_crash_when_decided(struct sim *sim, uint32_t rank)
+{
+    sim->node[rank].crash_when_decided = true;
+}
+
+void sim_restart(struct sim *sim, uint32_t rank)
+{
+    if (sim->node[rank].alive)
+        return;
+    network_node_back(&sim->node[rank]);
+    start(&sim->node[rank]);
+}
+
+struct router *sim_router(struct sim *sim, uint32_t rank)
+{
+    return sim->node[rank].router;
+}
+
+struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank)
+{
+    return sim->node[rank].exchanges;
+}
+
+/* --- time --- */
+
+static void mix(uint64_t *trace, uint64_t value)
+{
+    *trace = (*trace ^ value) * UINT64_C(1099511628211);
+    *trace ^= *trace >> 29;
+}
+
+static bool step(struct sim *sim)
+{
+    struct event e;
+
+    if (!events_next(&sim->events, &e))
+        return false;
+    if (e.at > sim->now)
+        sim->wakes_now = 0;
+    sim->now = e.at;
+    mix(&sim->trace, e.at);
+    mix(&sim->trace, (uint64_t)(unsigned char)e.what[0] << 8 | (unsigned char)e.what[1]);
+    mix(&sim->trace, e.number);
+    e.run(sim, e.object, e.number);
+    if (sim->watch != NULL && sim->watch(sim, sim->watch_context))
+        sim->watch = NULL;
+    return true;
+}
+
+static void on_time_over(struct sim *sim, void *object, uint64_t number)
+{
+    (void)sim, (void)number;
+    *(bool *)object = true;
+}
+
+bool sim_run(struct sim *sim, uint64_t most, bool (*until)(struct sim *sim, void *context),
+             void *context)
+{
+    bool over = false, reached;
+
+    sim_schedule(sim, most, "over", on_time_over, &over, 0);
+    reached = until(sim, context);
+    while (!reached && !over && step(sim))
+        reached = until(sim, context);
+    /* Nobody shall write to `over` later. */
+    for (size_t i = 0; i < sim->events.count; i++)
+        if (sim->events.heap[i].object == &over) {
+            static bool ignored;
+            sim->events.heap[i].object = &ignored;
+        }
+    return reached;
+}
+
+static bool never(struct sim *sim, void *context)
+{
+    (void)sim, (void)context;
+    return false;
+}
+
+void sim_pass(struct sim *sim, uint64_t time)
+{
+    (void)sim_run(sim, time, never, NULL);
+}
+
+static bool is_whole(struct sim *sim, void *context)
+{
+    (void)context;
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
+        if (!sim->node[rank].alive || !topology_whole(router_topology(sim->node[rank].router)))
+            return false;
+    return true;
+}
+
+void sim_run_until_whole(struct sim *sim)
+{
+    if (!sim_run(sim, WHOLE_TIME, is_whole, NULL))
+        sim_fail(sim, "the torus does not become whole");
+}
+
+struct call {
+    void (*call)(struct sim *sim, void *context);
+    void *context;
+};
+
+static void on_call(struct sim *sim, void *object, uint64_t number)
+{
+    struct call call = *(struct call *)object;
+
+    (void)number;
+    free(object);
+    if (!sim->ending)
+        call.call(sim, call.context);
+}
+
+void sim_at(struct sim *sim, uint64_t at, void (*call)(struct sim *sim, void *context),
+            void *context)
+{
+    struct call *c = malloc(sizeof *c);
+
+    if (c == NULL)
+        abort();
+    *c = (struct call){call, context};
+    sim_schedule(sim, at > sim->now ? at - sim->now : 0, "call", on_call, c, 0);
+}
+
+void sim_watch(struct sim *sim, bool (*watch)(struct sim *sim, void *context), void *context)
+{
+    sim->watch = watch;
+    sim->watch_context = context;
+}
+
+uint64_t sim_now(const struct sim *sim)
+{
+    return sim->now;
+}
+
+struct chance *sim_chance(struct sim *sim)
+{
+    return &sim->chance;
+}
+
+const struct torus *sim_torus(const struct sim *sim)
+{
+    return &sim->torus;
+}
+
+uint64_t sim_trace(const struct sim *sim)
+{
+    return sim->trace;
+}
+
+uint64_t sim_frames(const struct sim *sim)
+{
+    return sim->frames;
+}
+
+/* --- exchanges --- */
+
+static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
+{
+    struct sim_request *r = context;
+    size_t nodes = r->sim->torus.nodes;
+
+    if (r->ended || (result == NULL) == (e == NULL))
+        sim_fail(r->sim, "the client of %s is told something strange", r->id);
+    r->ended = true;
+    r->exchange = NULL;
+    if (e != NULL) {
+        r->error = *e;
+        return;
+    }
+    struct exchange_node_report *node = calloc(nodes, sizeof *node);
+    if (node == NULL)
+        abort();
+    if (result->node != NULL)
+        memcpy(node, result->node, nodes * sizeof *node);
+    r->result = *result;
+    r->result.node = node;
+}
+
+struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct exchange_spec *spec)
+{
+    struct sim_request *r = calloc(1, sizeof *r);
+    const struct exchange_client client = {r, on_ended};
+
+    if (r == NULL)
+        abort();
+    r->sim = sim;
+    r->root = root;
+    r->next = sim->requests;
+    sim->requests = r;
+    r->exchange = exchange_start(sim->node[root].exchanges, spec, &client, &r->error);
+    if (r->exchange == NULL)
+        r->ended = true;
+    else
+        (void)snprintf(r->id, sizeof r->id, "%s", exchange_id(r->exchange));
+    sim_settle(&sim->node[root]);
+    return r;
+}
+
+void sim_cancel(struct sim_request *r)
+{
+    struct exchange *x = r->exchange;
+
+    if (x == NULL)
+        return;
+    r->exchange = NULL;
+    exchange_cancel(x);
+    sim_settle(&r->sim->node[r->root]);
+}
+
+static bool request_ended(struct sim *sim, void *context)
+{
+    (void)sim;
+    return ((struct sim_request *)context)->ended;
+}
+
+bool sim_run_until_ended(struct sim_request *r, uint64_t most)
+{
+    return sim_run(r->sim, most, request_ended, r);
+}
+
+#define LISTED 100u
+
+bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *out)
+{
+    struct exchange_info info[LISTED];
+    size_t n = exchanges_list(sim->node[rank].exchanges, info, LISTED);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(info[i].id, id) == 0) {
+            *out = info[i];
+            return true;
+        }
+    return false;
+}
+
+bool sim_is_quiet(struct sim *sim, void *unused)
+{
+    (void)unused;
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
+        struct exchange_info first;
+        if (!sim->node[rank].alive)
+            continue;
+        if (exchanges_list(sim->node[rank].exchanges, &first, 1) > 0 &&
+            first.state < EXCHANGE_COMMITTED)
+            return false;
+        if (exchanges_reserved(sim->node[rank].exchanges) > 0)
+            return false;
+    }
+    return true;
+}
+
+/* --- all together --- */
+
+struct sim *sim_new(const struct sim_setup *setup)
+{
+    struct sim *sim = calloc(1, sizeof *sim);
+    const char *level = getenv("TORUS_SIM_LOG");
+
+    if (sim == NULL)
+        abort();
+    log_set_level(level != NULL ? (enum log_level)log_level_parse(level) : LOG_LEVEL_ERROR);
+    sim->set = *setup;
+    if (sim->set.memory == 0)
+        sim->set.memory = DEFAULT_MEMORY;
+    if (torus_parse(&sim->torus, setup->dims, NULL) != 0)
+        abort();
+    sim->chance.state = setup->seed;
+    sim->now = 1 * SECONDS;
+    network_open(sim);
+    sim->node = calloc(sim->torus.nodes, sizeof *sim->node);
+    if (sim->node == NULL)
+        abort();
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
+        sim->node[rank].sim = sim;
+        sim->node[rank].rank = rank;
+    }
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
+        start(&sim->node[rank]);
+    return sim;
+}
+
+void sim_free(struct sim *sim)
+{
+    sim->watch = NULL;
+    sim->ending = true;
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
+        sim_kill(sim, rank, SIM_STOP);
+    while (step(sim))
+        ;
+    network_free(sim);
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
+        if (sim->node[rank].pool.in_use > 0)
+            sim_fail(sim, "node %u has not given back %zu buffers", rank,
+                     sim->node[rank].pool.in_use);
+        (void)slab_pool_close(&sim->node[rank].pool);
+        disk_free(&sim->node[rank]);
+    }
+    while (sim->requests != NULL) {
+        struct sim_request *r = sim->requests;
+        sim->requests = r->next;
+        free((void *)(uintptr_t)r->result.node);
+        free(r);
+    }
+    free(sim->node);
+    events_free(&sim->events);
+    free(sim);
+}

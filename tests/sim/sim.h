@@ -1,0 +1,129 @@
+/* A whole torus in one process: the daemon's own router and exchanges, with virtual time, links of
+ * a latency and a rate that cut the byte stream anywhere, disks in memory, and faults. One seed,
+ * one run: the same seed gives the same trace.
+ *
+ * After every event the invariants that cost little are checked (sim.c); a violation fails the test
+ * with the seed and the virtual time. */
+#ifndef TORUSD_TESTS_SIM_SIM_H
+#define TORUSD_TESTS_SIM_SIM_H
+
+#include "daemon/exchange/exchange.h"
+
+#define MICROSECONDS UINT64_C(1000)
+
+struct sim_setup {
+    const char *dims;
+    uint64_t seed;
+    uint64_t latency; /* of a link, in nanoseconds; with `chop` anything about it */
+    uint64_t rate;    /* of a link each way, in bytes a second; 0: unlimited */
+    uint64_t memory;  /* budget of a node; 0: 64 MiB */
+    bool chop;        /* bytes come in pieces of any size, disks take their time */
+};
+
+struct sim;
+
+struct sim *sim_new(const struct sim_setup *setup);
+/* Stops all nodes; fails the test if a node has not given back all of its buffers. */
+void sim_free(struct sim *sim);
+
+uint64_t sim_now(const struct sim *sim);
+struct chance *sim_chance(struct sim *sim);
+const struct torus *sim_torus(const struct sim *sim);
+/* Depends on everything that has happened. */
+uint64_t sim_trace(const struct sim *sim);
+/* Counts frames that have left any node. */
+uint64_t sim_frames(const struct sim *sim);
+
+/* Lets time pass until `until` is true or `most` has passed; returns whether it is true. */
+bool sim_run(struct sim *sim, uint64_t most, bool (*until)(struct sim *sim, void *context),
+             void *context);
+void sim_pass(struct sim *sim, uint64_t time);
+/* Until every node knows that every link is up; fails the test if that takes too long. */
+void sim_run_until_whole(struct sim *sim);
+/* Calls `call` at that time. */
+void sim_at(struct sim *sim, uint64_t at, void (*call)(struct sim *sim, void *context),
+            void *context);
+/* Calls `watch` after every event until it returns true. One at a time. */
+void sim_watch(struct sim *sim, bool (*watch)(struct sim *sim, void *context), void *context);
+
+/* --- nodes --- */
+
+enum sim_death {
+    SIM_STOP,  /* SIGTERM: says good-bye */
+    SIM_CRASH, /* the process dies: its connections are reset, its disk stays as it is */
+    SIM_POWER, /* the machine dies: nobody is told */
+};
+
+bool sim_alive(const struct sim *sim, uint32_t rank);
+void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death);
+/* Crashes it at the end of the event in which it records its next decision to commit, before a word
+ * of it has left. */
+void sim_crash_when_decided(struct sim *sim, uint32_t rank);
+void sim_restart(struct sim *sim, uint32_t rank);
+struct router *sim_router(struct sim *sim, uint32_t rank);
+struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank);
+
+/* --- links --- */
+
+enum sim_wire {
+    SIM_WIRE_UP,
+    SIM_WIRE_CUT,    /* both ends notice at once */
+    SIM_WIRE_SILENT, /* carrier up, but nothing comes through; what was sent comes when it is up */
+};
+
+void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire state);
+/* Flips one bit in each of the next `count` pieces that arrive anywhere. */
+void sim_damage(struct sim *sim, unsigned count);
+
+/* --- exchanges --- */
+
+struct sim_request {
+    struct sim_request *next;
+    struct sim *sim;
+    uint32_t root;
+    struct exchange *exchange; /* NULL: refused at once, ended, cancelled, or its root is dead */
+    char id[EXCHANGE_ID_SIZE]; /* "" : refused at once */
+    bool ended;
+    struct error error;            /* code ERROR_NONE: success, and */
+    struct exchange_result result; /* `node` is a copy */
+};
+
+/* Asks node `root`. The request stays good until sim_free(). */
+struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct exchange_spec *spec);
+void sim_cancel(struct sim_request *request);
+bool sim_run_until_ended(struct sim_request *request, uint64_t most);
+/* True if the node knows the exchange. */
+bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *info);
+/* No exchange is under way on any live node, no memory is reserved. */
+bool sim_is_quiet(struct sim *sim, void *unused);
+
+/* --- disks --- */
+
+/* Folders are imaginary: "/same/1000" has blocks of 1000 bytes each, "/random/1000" of up to that
+ * many, zero too. */
+uint64_t sim_block_size(const char *from, uint32_t source, uint32_t destination);
+
+enum sim_disk_fault {
+    SIM_DISK_OPEN,
+    SIM_DISK_READ,
+    SIM_DISK_CHECK,
+    SIM_DISK_WRITE,
+    SIM_DISK_SYNC,
+    SIM_DISK_RECORD,
+    SIM_DISK_COMMIT,
+    SIM_DISK_DIGEST, /* no error: other bytes are sent than were read at prepare */
+    SIM_DISK_FAULTS
+};
+
+/* The next operation of this kind on this node fails. */
+void sim_disk_fail(struct sim *sim, uint32_t rank, enum sim_disk_fault fault);
+
+enum sim_output { SIM_OUTPUT_NONE, SIM_OUTPUT_TEMPORARY, SIM_OUTPUT_FINAL };
+
+/* What lies on the node's disk of the exchange, dead or alive. Fails the test if it is visible
+ * under its final name and not whole. */
+enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id);
+/* The node, as the root, has decided to commit, whether it still remembers it or not. */
+bool sim_decided(struct sim *sim, uint32_t rank, const char *id);
+
+#endif

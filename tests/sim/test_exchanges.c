@@ -1,0 +1,303 @@
+/* Exchanges without faults: every torus, algorithm, size and number of rounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/checks.h"
+#include "tests/sim/events.h"
+
+static const char *const tori[] = {"1x1",   "1x2", "2x2",  "1x6",     "3x5", "4x4", "4x8",
+                                   "3x4x5", "5m",  "3mx4", "2mx3mx2", "6",   "1"};
+
+static void run_one(struct sim *sim, uint32_t root, const struct exchange_spec *spec)
+{
+    struct sim_request *r = sim_exchange(sim, root, spec);
+
+    (void)sim_run_until_ended(r, 600 * SECONDS);
+    check_success(r, spec);
+    assert_true(check_agreement(r, spec));
+}
+
+/* Calls `each` with a torus that is up, for every torus and algorithm that fit. */
+static void on_every_torus(uint64_t memory,
+                           void (*each)(struct sim *sim, const struct algorithm *a))
+{
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t;
+        assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
+        for (size_t k = 0; k < algorithm_count(); k++) {
+            const struct algorithm *a = algorithm_at(k);
+            if (a->accepts(&t, NULL) != 0)
+                continue;
+            const struct sim_setup setup = {.dims = tori[i],
+                                            .seed = 100 * i + k,
+                                            .latency = 50 * MICROSECONDS,
+                                            .rate = 125000000,
+                                            .memory = memory,
+                                            .chop = true};
+            struct sim *sim = sim_new(&setup);
+            sim_run_until_whole(sim);
+            each(sim, a);
+            sim_free(sim);
+        }
+    }
+}
+
+static uint32_t any_node(struct sim *sim)
+{
+    return (uint32_t)chance_below(sim_chance(sim), sim_torus(sim)->nodes);
+}
+
+/* What the algorithm is for; after an allgather a broadcast too, with another folder. */
+static void run_all(struct sim *sim, const struct algorithm *a, struct exchange_spec spec)
+{
+    char to[32];
+
+    spec.algorithm = a->name;
+    spec.operation = a->operation;
+    run_one(sim, any_node(sim), &spec);
+    if (a->operation != OPERATION_ALLGATHER)
+        return;
+    (void)snprintf(to, sizeof to, "%s%s", spec.to, spec.to[0] != '\0' ? "-one" : "");
+    spec.operation = OPERATION_BROADCAST;
+    spec.sender = any_node(sim);
+    spec.to = to;
+    run_one(sim, any_node(sim), &spec);
+}
+
+static void generated_blocks(struct sim *sim, const struct algorithm *a)
+{
+    static const uint64_t sizes[] = {0, 1, 7, 1000, 70000};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        run_all(sim, a, (struct exchange_spec){.block_bytes = sizes[i], .from = "", .to = ""});
+    }
+}
+
+static void generated_blocks_of_every_size_arrive(void **state)
+{
+    (void)state;
+    on_every_torus(0, generated_blocks);
+}
+
+static void generated_in_rounds(struct sim *sim, const struct algorithm *a)
+{
+    const struct exchange_spec spec = {
+        .algorithm = a->name, .operation = a->operation, .block_bytes = 9001, .from = "", .to = ""};
+    struct sim_request *r = sim_exchange(sim, any_node(sim), &spec);
+
+    (void)sim_run_until_ended(r, 600 * SECONDS);
+    check_success(r, &spec);
+    if (sim_torus(sim)->nodes > 4)
+        assert_true(r->result.rounds > 1);
+}
+
+static void a_small_budget_makes_rounds(void **state)
+{
+    (void)state;
+    on_every_torus(16 * 1024, generated_in_rounds);
+}
+
+/* Data.round is the round modulo 128. */
+static void more_rounds_than_the_wire_can_count(void **state)
+{
+    const struct sim_setup setup = {
+        .dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memory = 256, .chop = true};
+    const struct exchange_spec spec = {
+        .algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    struct sim_request *r = sim_exchange(sim, 4, &spec);
+    (void)sim_run_until_ended(r, 600 * SECONDS);
+    check_success(r, &spec);
+    assert_true(r->result.rounds > 128);
+    sim_free(sim);
+}
+
+static void folders(struct sim *sim, const struct algorithm *a)
+{
+    static const char *const from[] = {"/same/0", "/same/1", "/random/50", "/random/70000"};
+
+    for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
+        char to[16];
+        (void)snprintf(to, sizeof to, "/out%zu", i);
+        run_all(sim, a, (struct exchange_spec){.from = from[i], .to = to});
+    }
+}
+
+static void blocks_of_different_sizes_arrive(void **state)
+{
+    (void)state;
+    on_every_torus(0, folders);
+}
+
+static void different_sizes_in_rounds(void **state)
+{
+    (void)state;
+    on_every_torus(512 * 1024, folders);
+}
+
+static void several_exchanges_at_once_do_not_mind_each_other(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
+                                        .seed = seed,
+                                        .latency = 30 * MICROSECONDS,
+                                        .rate = 125000000,
+                                        .chop = true};
+        static const struct exchange_spec spec[] = {
+            {.algorithm = "at2", .block_bytes = 3000, .from = "", .to = ""},
+            {.algorithm = "direct", .from = "/random/4000", .to = "/a"},
+            {.algorithm = "at2", .from = "/random/100", .to = "/b"},
+            {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""},
+        };
+        struct sim_request *r[4];
+        struct sim *sim = sim_new(&setup);
+        sim_run_until_whole(sim);
+        for (int i = 0; i < 4; i++) {
+            r[i] = sim_exchange(sim, any_node(sim), &spec[i]);
+            sim_pass(sim, chance_below(sim_chance(sim), 2 * MILLISECONDS));
+        }
+        for (int i = 0; i < 4; i++) {
+            (void)sim_run_until_ended(r[i], 100 * SECONDS);
+            check_success(r[i], &spec[i]);
+        }
+        sim_free(sim);
+    }
+}
+
+/* What an ended exchange leaves behind at a node must not grow for ever. */
+static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
+{
+    const struct sim_setup setup = {.dims = "1x2", .seed = 1};
+    const struct exchange_spec spec = {
+        .algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
+    struct exchange_info info[200];
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    for (int i = 0; i < 150; i++)
+        run_one(sim, 0, &spec);
+    for (uint32_t rank = 0; rank < 2; rank++)
+        assert_in_range(exchanges_list(sim_exchanges(sim, rank), info, 200), 10, 100);
+    sim_free(sim);
+}
+
+/* Clients come to a barrier in any order, at any time: nobody is through before the last one. */
+static void all_meet_at_a_barrier(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const struct sim_setup setup = {.dims = seed % 2 == 0 ? "3x4" : "2x3m",
+                                        .seed = seed,
+                                        .latency = 50 * MICROSECONDS,
+                                        .rate = 125000000,
+                                        .chop = true};
+        const struct exchange_spec spec = {.algorithm = "saadschultz",
+                                           .operation = OPERATION_BARRIER,
+                                           .barrier = "here",
+                                           .from = "",
+                                           .to = ""};
+        struct sim *sim = sim_new(&setup);
+        struct sim_request *r[12];
+        uint32_t nodes = sim_torus(sim)->nodes;
+        uint32_t first = any_node(sim), stride = seed % 4 < 2 ? 1 : nodes - 1;
+
+        sim_run_until_whole(sim);
+        for (uint32_t i = 0; i < nodes; i++) {
+            for (uint32_t k = 0; k < i; k++)
+                assert_false(r[k]->ended);
+            r[i] = sim_exchange(sim, (first + i * stride) % nodes, &spec);
+            assert_string_not_equal(r[i]->id, "");
+            if (i + 1 < nodes)
+                sim_pass(sim, chance_below(sim_chance(sim), 5 * MILLISECONDS));
+        }
+        for (uint32_t i = 0; i < nodes; i++) {
+            (void)sim_run_until_ended(r[i], 10 * SECONDS);
+            assert_true(r[i]->ended && r[i]->error.code == ERROR_NONE);
+        }
+        sim_free(sim);
+    }
+}
+
+/* One that leaves ends it for all who are there, and for nobody who comes later. */
+static void who_leaves_a_barrier_ends_it(void **state)
+{
+    const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
+    struct exchange_spec spec = {.algorithm = "yangwang",
+                                 .operation = OPERATION_BARRIER,
+                                 .barrier = "",
+                                 .from = "",
+                                 .to = ""};
+    struct sim *sim = sim_new(&setup);
+    struct sim_request *r[9], *twice;
+
+    (void)state;
+    sim_run_until_whole(sim);
+    for (uint32_t rank = 0; rank < 5; rank++)
+        r[rank] = sim_exchange(sim, rank, &spec);
+    twice = sim_exchange(sim, 3, &spec);
+    assert_true(twice->ended && twice->error.code == ERROR_REFUSED);
+    sim_pass(sim, 10 * MILLISECONDS);
+    sim_cancel(r[3]);
+    for (uint32_t rank = 0; rank < 5; rank++)
+        if (rank != 3) {
+            (void)sim_run_until_ended(r[rank], 10 * SECONDS);
+            assert_int_equal(r[rank]->error.code, ERROR_CANCELLED);
+        }
+    sim_pass(sim, SECONDS);
+    for (uint32_t rank = 9; rank-- > 0;)
+        r[rank] = sim_exchange(sim, rank, &spec);
+    for (uint32_t rank = 0; rank < 9; rank++) {
+        (void)sim_run_until_ended(r[rank], 10 * SECONDS);
+        assert_int_equal(r[rank]->error.code, ERROR_NONE);
+    }
+    sim_free(sim);
+}
+
+static uint64_t trace_of(uint64_t seed)
+{
+    const struct sim_setup setup = {
+        .dims = "4x4", .seed = seed, .latency = 50 * MICROSECONDS, .chop = true};
+    const struct exchange_spec spec = {.algorithm = "at2", .from = "/random/3000", .to = "/a"};
+    struct sim *sim = sim_new(&setup);
+    uint64_t trace;
+
+    sim_run_until_whole(sim);
+    run_one(sim, 3, &spec);
+    trace = sim_trace(sim);
+    sim_free(sim);
+    return trace;
+}
+
+static void the_same_seed_gives_the_same_run(void **state)
+{
+    (void)state;
+    assert_int_equal(trace_of(1), trace_of(1));
+    assert_int_not_equal(trace_of(1), trace_of(2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generated_blocks_of_every_size_arrive),
+        cmocka_unit_test(a_small_budget_makes_rounds),
+        cmocka_unit_test(more_rounds_than_the_wire_can_count),
+        cmocka_unit_test(blocks_of_different_sizes_arrive),
+        cmocka_unit_test(different_sizes_in_rounds),
+        cmocka_unit_test(several_exchanges_at_once_do_not_mind_each_other),
+        cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
+        cmocka_unit_test(all_meet_at_a_barrier),
+        cmocka_unit_test(who_leaves_a_barrier_ends_it),
+        cmocka_unit_test(the_same_seed_gives_the_same_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

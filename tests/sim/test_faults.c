@@ -1,0 +1,272 @@
+/* Nodes that die, links that break, disks that fail, clients that go, at any time: whatever
+ * happens, every exchange ends on every live node, all nodes agree how, and the healed torus works
+ * again.
+ *
+ *     test_sim_faults [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/checks.h"
+#include "tests/sim/events.h"
+
+static uint64_t first_seed, seeds = 100;
+
+static const struct exchange_spec specs[] = {
+    {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
+    {.algorithm = "direct", .from = "/random/20000", .to = "/a"},
+    {.algorithm = "at2", .from = "/random/5000", .to = "/a"},
+    {.algorithm = "direct", .from = "/same/0", .to = "/a"},
+};
+
+static uint32_t any(struct sim *sim, uint32_t below)
+{
+    return (uint32_t)chance_below(sim_chance(sim), below);
+}
+
+/* One run: an exchange has begun, something happens within its time, all of it ends and heals. */
+struct run {
+    struct sim *sim;
+    const struct exchange_spec *spec;
+    struct sim_request *request;
+    uint32_t victim;
+    unsigned port;
+    enum sim_death death;
+};
+
+static struct run begin(uint64_t seed)
+{
+    static const char *const tori[] = {"4x4", "3x5", "2x2", "1x6", "2x3"};
+    const struct sim_setup setup = {
+        .dims = tori[seed % (sizeof tori / sizeof tori[0])],
+        .seed = seed,
+        .latency = 100 * MICROSECONDS,
+        .rate = 125000000,
+        .memory = seed % 3 == 0 ? 256 * 1024 : 0, /* several rounds */
+        .chop = true,
+    };
+    struct run run = {.sim = sim_new(&setup)};
+    uint32_t nodes = sim_torus(run.sim)->nodes;
+
+    sim_run_until_whole(run.sim);
+    run.spec = &specs[any(run.sim, sizeof specs / sizeof specs[0])];
+    run.request = sim_exchange(run.sim, any(run.sim, nodes), run.spec);
+    run.victim = any(run.sim, nodes);
+    do
+        run.port = any(run.sim, torus_ports(sim_torus(run.sim)));
+    while (torus_neighbour(sim_torus(run.sim), run.victim, run.port) == TORUS_NO_NODE);
+    /* Sometimes late: exchanges of these sizes take 3 to 40 ms. */
+    sim_pass(run.sim, chance_below(sim_chance(run.sim),
+                                   any(run.sim, 2) == 0 ? 4 * MILLISECONDS : 40 * MILLISECONDS));
+    return run;
+}
+
+static void end(struct run *run)
+{
+    if (run->spec->to[0] != '\0')
+        check_doubts_end(run->sim, run->request->id);
+    check_next_exchange(run->sim, any(run->sim, sim_torus(run->sim)->nodes));
+    sim_free(run->sim);
+}
+
+static void node_dies(struct run *run, uint32_t victim, enum sim_death death)
+{
+    sim_kill(run->sim, victim, death);
+    (void)check_agreement(run->request, run->spec);
+    sim_restart(run->sim, victim);
+}
+
+static void a_node_may_die(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        node_dies(&run, run.victim, (enum sim_death)any(run.sim, 3));
+        end(&run);
+    }
+}
+
+static void the_root_may_die(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        node_dies(&run, run.request->root, (enum sim_death)any(run.sim, 3));
+        end(&run);
+    }
+}
+
+static void a_node_may_die_and_come_back_at_once(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
+        sim_pass(run.sim, chance_below(sim_chance(run.sim), 500 * MILLISECONDS));
+        sim_restart(run.sim, run.victim);
+        (void)check_agreement(run.request, run.spec);
+        end(&run);
+    }
+}
+
+static void a_link_may_be_cut(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        sim_set_wire(run.sim, run.victim, run.port,
+                     any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
+        (void)check_agreement(run.request, run.spec);
+        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+        end(&run);
+    }
+}
+
+static void a_link_may_flap(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        enum sim_wire how = any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT;
+        for (uint32_t i = any(run.sim, 4); i < 4; i++) {
+            sim_set_wire(run.sim, run.victim, run.port, how);
+            sim_pass(run.sim, chance_below(sim_chance(run.sim), 300 * MILLISECONDS));
+            sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+            sim_pass(run.sim, chance_below(sim_chance(run.sim), 100 * MILLISECONDS));
+        }
+        (void)check_agreement(run.request, run.spec);
+        end(&run);
+    }
+}
+
+static void a_short_silence_does_no_harm(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        struct run run = begin(seed);
+        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_SILENT);
+        sim_pass(run.sim, 3 * SECONDS);
+        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+        (void)sim_run_until_ended(run.request, 60 * SECONDS);
+        check_success(run.request, run.spec);
+        assert_true(check_agreement(run.request, run.spec));
+        end(&run);
+    }
+}
+
+static void a_disk_may_fail(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
+        enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
+        const struct sim_setup setup = {
+            .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
+        const struct exchange_spec spec = {
+            .algorithm = "direct", .from = "/random/9000", .to = "/a"};
+        struct sim *sim = sim_new(&setup);
+        sim_run_until_whole(sim);
+        uint32_t root = any(sim, 12), victim = any(sim, 12);
+        sim_disk_fail(sim, fault == SIM_DISK_RECORD ? root : victim, fault);
+        struct sim_request *r = sim_exchange(sim, root, &spec);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        assert_int_equal(r->error.code, fault == SIM_DISK_DIGEST ? ERROR_DAMAGED : ERROR_IO);
+        if (fault == SIM_DISK_COMMIT) { /* decided: the one output stays where it is, for people */
+            assert_true(sim_decided(sim, root, r->id));
+            for (uint32_t rank = 0; rank < 12; rank++)
+                assert_int_equal(sim_output(sim, rank, r->id),
+                                 rank == victim ? SIM_OUTPUT_TEMPORARY : SIM_OUTPUT_FINAL);
+        } else if (r->id[0] != '\0') {
+            assert_false(check_agreement(r, &spec));
+            assert_false(sim_decided(sim, root, r->id));
+        }
+        check_next_exchange(sim, root);
+        sim_free(sim);
+    }
+}
+
+static void a_client_may_cancel(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        sim_cancel(run.request);
+        (void)check_agreement(run.request, run.spec);
+        end(&run);
+    }
+}
+
+static void a_timeout_ends_it_everywhere(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
+                                        .seed = seed,
+                                        .latency = 100 * MICROSECONDS,
+                                        .rate = 12500000,
+                                        .chop = true};
+        struct exchange_spec spec = specs[seed % 3];
+        struct sim *sim = sim_new(&setup);
+        sim_run_until_whole(sim);
+        spec.timeout_ns = 1 + chance_below(sim_chance(sim), 20 * MILLISECONDS);
+        uint64_t began = sim_now(sim);
+        struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        if (r->error.code != ERROR_NONE) {
+            assert_int_equal(r->error.code, ERROR_TIMEOUT);
+            assert_true(sim_now(sim) - began <= spec.timeout_ns + 1 * MILLISECONDS);
+        }
+        (void)check_agreement(r, &spec);
+        if (spec.to[0] != '\0')
+            check_doubts_end(sim, r->id);
+        check_next_exchange(sim, 0);
+        sim_free(sim);
+    }
+}
+
+static void everything_may_happen_at_once(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        uint32_t nodes = sim_torus(run.sim)->nodes;
+        uint32_t second = any(run.sim, nodes);
+        sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
+        sim_pass(run.sim, chance_below(sim_chance(run.sim), 3 * SECONDS));
+        sim_set_wire(run.sim, second, run.port, (enum sim_wire)any(run.sim, 3));
+        sim_pass(run.sim, chance_below(sim_chance(run.sim), 3 * SECONDS));
+        sim_kill(run.sim, second, (enum sim_death)any(run.sim, 3));
+        sim_pass(run.sim, chance_below(sim_chance(run.sim), 9 * SECONDS));
+        sim_restart(run.sim, run.victim);
+        sim_restart(run.sim, second);
+        sim_set_wire(run.sim, second, run.port, SIM_WIRE_UP);
+        if (!sim_run(run.sim, 200 * SECONDS, sim_is_quiet, NULL))
+            fail_msg("seed %llu: does not end", (unsigned long long)seed);
+        end(&run);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_may_die),
+        cmocka_unit_test(the_root_may_die),
+        cmocka_unit_test(a_node_may_die_and_come_back_at_once),
+        cmocka_unit_test(a_link_may_be_cut),
+        cmocka_unit_test(a_link_may_flap),
+        cmocka_unit_test(a_short_silence_does_no_harm),
+        cmocka_unit_test(a_disk_may_fail),
+        cmocka_unit_test(a_client_may_cancel),
+        cmocka_unit_test(a_timeout_ends_it_everywhere),
+        cmocka_unit_test(everything_may_happen_at_once),
+    };
+    if (argc == 3) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,18 @@
+/* Allocations that fail: link with
+ *
+ *     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=link_received
+ *     -Wl,--wrap=link_next -Wl,--wrap=decoder_feed
+ *
+ * Only what the daemon's code allocates inside these calls is counted, not what the test itself
+ * does. */
+#ifndef TORUSD_TESTS_UNIT_FAILING_MEMORY_H
+#define TORUSD_TESTS_UNIT_FAILING_MEMORY_H
+
+#include <stdbool.h>
+
+/* The allocation after the next `after` ones fails, and no other. */
+void memory_fails(unsigned after);
+/* No more failures. Returns whether there has been one. */
+bool memory_failed(void);
+
+#endif

@@ -1,0 +1,203 @@
+#include "router_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/log.h"
+
+static uint64_t io_now(void *context)
+{
+    return ((struct router_fixture *)context)->now;
+}
+
+static void io_random(void *context, void *buffer, size_t size)
+{
+    struct router_fixture *f = context;
+    uint8_t *out = buffer;
+
+    while (size-- > 0)
+        *out++ = (uint8_t)((f->random = f->random * 6364136223846793005u + 1) >> 56);
+}
+
+static void io_dial(void *context, unsigned port)
+{
+    ((struct router_fixture *)context)->dials[port]++;
+}
+
+static void io_wake(void *context, void *connection)
+{
+    (void)context;
+    ((struct fixture_connection *)connection)->wakes++;
+}
+
+static void io_close(void *context, void *connection, struct outgoing *last)
+{
+    struct router_fixture *f = context;
+    struct fixture_connection *c = connection;
+
+    assert_non_null(c->link);
+    c->link = NULL;
+    if (last == NULL)
+        return;
+    Peer__Head *head = peer__head__unpack(NULL, last->head_length - FRAME_PREFIX_SIZE,
+                                          last->head + FRAME_PREFIX_SIZE);
+    assert_non_null(head);
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_REFUSAL);
+    (void)snprintf(c->last, sizeof c->last, "%s", head->refusal->reason);
+    peer__head__free_unpacked(head, NULL);
+    outgoing_free(router_outgoing(f->router), last);
+}
+
+static void io_stat(void *context, void *connection, struct connection_stat *stat)
+{
+    (void)context, (void)connection;
+    *stat = (struct connection_stat){.rtt_us = 7};
+}
+
+static int no_frame(void *context, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    (void)context, (void)port, (void)head, (void)body, (void)body_length;
+    return error_set(e, ERROR_PROTOCOL, "nobody wants this");
+}
+
+static struct outgoing *no_next(void *context, unsigned port)
+{
+    (void)context, (void)port;
+    return NULL;
+}
+
+static void on_topology(void *context)
+{
+    ((struct router_fixture *)context)->topology_changes++;
+}
+
+void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
+                  const struct router_handler *handler)
+{
+    const struct router_handler nobody = {f, no_frame, no_next, on_topology};
+    const struct router_io io = {f, io_now, io_random, io_dial, io_wake, io_close, io_stat};
+
+    *f = (struct router_fixture){.rank = rank, .now = 100 * SECONDS, .random = rank};
+    log_set_level(LOG_LEVEL_ERROR);
+    assert_int_equal(torus_parse(&f->torus, dims, NULL), 0);
+    slab_pool_init(&f->pool, 4 * SLAB_SIZE);
+    f->router = router_new(&f->torus, rank, &io, handler != NULL ? handler : &nobody, &f->pool);
+    assert_non_null(f->router);
+}
+
+void fixture_close(struct router_fixture *f)
+{
+    router_free(f->router);
+    for (unsigned i = 0; i < f->connections; i++)
+        assert_null(f->connection[i].link);
+    assert_int_equal(slab_pool_close(&f->pool), 0);
+}
+
+struct fixture_connection *fixture_connect(struct router_fixture *f, unsigned port, bool dialled)
+{
+    assert_true(f->connections < FIXTURE_CONNECTIONS);
+    struct fixture_connection *c = &f->connection[f->connections++];
+
+    c->fixture = f;
+    c->link = router_connected(f->router, port, dialled, c, "peer:1");
+    return c;
+}
+
+void fixture_feed(struct fixture_connection *c, const uint8_t *bytes, size_t length)
+{
+    while (length > 0 && c->link != NULL) {
+        size_t room;
+        uint8_t *at = link_room(c->link, &room);
+        assert_non_null(at);
+        room = room < length ? room : length;
+        memcpy(at, bytes, room);
+        bytes += room;
+        length -= room;
+        link_received(c->link, room);
+    }
+}
+
+void fixture_say(struct fixture_connection *c, const Peer__Head *head, const void *body,
+                 uint32_t body_length)
+{
+    uint32_t size = (uint32_t)peer__head__get_packed_size(head);
+    uint8_t *frame = malloc(FRAME_PREFIX_SIZE + size + (size_t)body_length);
+
+    assert_non_null(frame);
+    frame_prefix_write(frame, size, body_length);
+    (void)peer__head__pack(head, frame + FRAME_PREFIX_SIZE);
+    if (body_length > 0)
+        memcpy(frame + FRAME_PREFIX_SIZE + size, body, body_length);
+    fixture_feed(c, frame, FRAME_PREFIX_SIZE + size + (size_t)body_length);
+    free(frame);
+}
+
+void fixture_hello(const struct router_fixture *f, unsigned port, Peer__Hello *hello, char *dims)
+{
+    peer__hello__init(hello);
+    hello->version = PROTOCOL_VERSION;
+    hello->dims = torus_format(&f->torus, dims);
+    hello->rank = torus_neighbour(&f->torus, f->rank, port);
+    hello->port = torus_port_opposite(port);
+    hello->boot = 77;
+}
+
+void fixture_say_hello(struct fixture_connection *c, Peer__Hello *hello)
+{
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_HELLO;
+    head.hello = hello;
+    fixture_say(c, &head, NULL, 0);
+}
+
+void fixture_link_up(struct router_fixture *f, unsigned port)
+{
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello hello;
+    Peer__Head *first;
+    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
+
+    assert_non_null(c->link);
+    fixture_hello(f, port, &hello, dims);
+    fixture_say_hello(c, &hello);
+    assert_non_null(c->link);
+    f->up[port] = c;
+    while ((first = fixture_next(c, NULL, 0, NULL)) != NULL)
+        peer__head__free_unpacked(first, NULL);
+}
+
+Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
+                         uint32_t *body_length)
+{
+    struct outgoing *frame = c->link != NULL ? link_next(c->link) : NULL;
+    struct extent_cursor cursor = {0};
+    struct extent piece;
+    struct frame_prefix prefix;
+
+    if (frame == NULL)
+        return NULL;
+    assert_int_equal(frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL),
+                     0);
+    assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
+    assert_int_equal(prefix.body, frame->body_length);
+    Peer__Head *head = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+    assert_non_null(head);
+    uint32_t total = 0;
+    while (extents_take(&frame->body, &cursor, UINT32_MAX, &piece) > 0) {
+        if (total + piece.length <= size)
+            memcpy(body + total, piece.data, piece.length);
+        total += piece.length;
+    }
+    assert_int_equal(total, frame->body_length);
+    if (body_length != NULL)
+        *body_length = total;
+    outgoing_free(router_outgoing(c->fixture->router), frame);
+    return head;
+}

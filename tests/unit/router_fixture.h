@@ -1,0 +1,52 @@
+/* A router without a network: time stands still, and connections are what the test says. */
+#ifndef TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
+#define TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
+
+#include "daemon/router/router.h"
+#include "proto/peer.pb-c.h"
+
+#define FIXTURE_CONNECTIONS 64u
+
+struct fixture_connection {
+    struct router_fixture *fixture;
+    struct link *link; /* NULL: closed */
+    unsigned wakes;
+    char last[256]; /* reason in the last word; "" : none */
+};
+
+struct router_fixture {
+    struct torus torus;
+    uint32_t rank;
+    struct slab_pool pool;
+    struct router *router;
+    uint64_t now, random;
+    unsigned dials[TORUS_MAX_PORTS];
+    unsigned topology_changes;
+    struct fixture_connection connection[FIXTURE_CONNECTIONS];
+    unsigned connections;
+    struct fixture_connection *up[TORUS_MAX_PORTS]; /* by fixture_link_up() */
+};
+
+/* With `handler` NULL frames of exchanges are refused. */
+void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
+                  const struct router_handler *handler);
+/* Fails the test if buffers have leaked. */
+void fixture_close(struct router_fixture *f);
+
+/* A connection that has said nothing. */
+struct fixture_connection *fixture_connect(struct router_fixture *f, unsigned port, bool dialled);
+/* Feeds bytes, as many at a time as the router has room for. */
+void fixture_feed(struct fixture_connection *c, const uint8_t *bytes, size_t length);
+void fixture_say(struct fixture_connection *c, const Peer__Head *head, const void *body,
+                 uint32_t body_length);
+/* The hello that the neighbour at this port says. `dims` has room for TORUS_TEXT_SIZE. */
+void fixture_hello(const struct router_fixture *f, unsigned port, Peer__Hello *hello, char *dims);
+void fixture_say_hello(struct fixture_connection *c, Peer__Hello *hello);
+/* Connects and says hello; what the router sends at first is taken away. */
+void fixture_link_up(struct router_fixture *f, unsigned port);
+
+/* The next frame that the router sends there, unpacked (body: as many bytes as fit), or NULL. */
+Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
+                         uint32_t *body_length);
+
+#endif

@@ -1,0 +1,189 @@
+/* Sizes, times, numbers and folders as people write them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client/cli/arguments.h"
+
+static void test_sizes(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } good[] = {
+        {"0", 0},
+        {"1", 1},
+        {"512B", 512},
+        {"64KiB", 65536},
+        {"64K", 65536},
+        {"64k", 65536},
+        {"64kib", 65536},
+        {"1KB", 1000},
+        {"1MB", 1000000},
+        {"2MiB", 2u << 20},
+        {"2M", 2u << 20},
+        {"3G", UINT64_C(3) << 30},
+        {"3GiB", UINT64_C(3) << 30},
+        {"3GB", UINT64_C(3000000000)},
+        {"9223372036854775807", INT64_MAX},
+        {"007", 7},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct error e;
+        uint64_t bytes = 42;
+        assert_int_equal(parse_size(good[i].text, &bytes, &e), 0);
+        assert_true(bytes == good[i].bytes);
+    }
+}
+
+static void test_no_sizes(void **state)
+{
+    static const struct {
+        const char *text, *complaint;
+    } bad[] = {
+        {"", "whole number"},
+        {"KiB", "whole number"},
+        {"x", "whole number"},
+        {"+5", "whole number"},
+        {" 5", "whole number"},
+        {"0x10", "after a whole number"},
+        {"1.5M", "after a whole number"},
+        {"1e6", "after a whole number"},
+        {"12Q", "after a whole number"},
+        {"1KiBB", "after a whole number"},
+        {"5 apples and some more of them", "after a whole number"},
+        {"-1", "negative"},
+        {"-1K", "negative"},
+        {"9223372036854775808", "too large"},
+        {"18446744073709551616", "too large"},
+        {"99999999999999999999999999999999999999", "too large"},
+        {"8589934592G", "too large"},
+        {"99999999999999999999G", "too large"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct error e = {0};
+        uint64_t bytes;
+        assert_int_equal(parse_size(bad[i].text, &bytes, &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+        assert_non_null(strstr(e.text, bad[i].complaint));
+    }
+}
+
+static void test_seconds(void **state)
+{
+    static const char *const bad[] = {"",   "0",   "0.0", "-1",  "1.",          "1.2345", ".5",
+                                      "1s", "1e3", "nan", "1,5", "99999999999", "inf"};
+    struct error e;
+    uint64_t ms;
+
+    (void)state;
+    assert_int_equal(parse_seconds("30", &ms, &e), 0);
+    assert_int_equal(ms, 30000);
+    assert_int_equal(parse_seconds("0.5", &ms, &e), 0);
+    assert_int_equal(ms, 500);
+    assert_int_equal(parse_seconds("30.0", &ms, &e), 0);
+    assert_int_equal(ms, 30000);
+    assert_int_equal(parse_seconds("2.25", &ms, &e), 0);
+    assert_int_equal(ms, 2250);
+    assert_int_equal(parse_seconds("0.001", &ms, &e), 0);
+    assert_int_equal(ms, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(parse_seconds(bad[i], &ms, &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+    }
+}
+
+static void test_numbers(void **state)
+{
+    static const char *const bad[] = {
+        "", "16", "-1", "5x", "x", "4294967296", "99999999999999999999"};
+    struct error e;
+    uint32_t n;
+
+    (void)state;
+    assert_int_equal(parse_number("0", 15, &n, &e), 0);
+    assert_int_equal(n, 0);
+    assert_int_equal(parse_number("15", 15, &n, &e), 0);
+    assert_int_equal(n, 15);
+    assert_int_equal(parse_number("3", 1, &n, &e), -1);
+    assert_int_equal(parse_number("1", 0, &n, &e), -1);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(parse_number(bad[i], 15, &n, &e), -1);
+}
+
+static void test_micros(void **state)
+{
+    static const char *const bad[] = {"",    "x",   "-1",   "+1", " 1",    "1 ", "1us", "0x10",
+                                      "inf", "nan", "2e99", "1e", "1.2.3", ".",  "e3",  "1,5"};
+    struct error e;
+    double micros;
+
+    (void)state;
+    assert_int_equal(parse_micros("75", &micros, &e), 0);
+    assert_true(micros == 75);
+    assert_int_equal(parse_micros("0.011", &micros, &e), 0);
+    assert_true(micros == 0.011);
+    assert_int_equal(parse_micros("0", &micros, &e), 0);
+    assert_true(micros == 0);
+    assert_int_equal(parse_micros("1e-3", &micros, &e), 0);
+    assert_true(micros == 0.001);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(parse_micros(bad[i], &micros, &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+    }
+}
+
+static void test_folders(void **state)
+{
+    char directory[] = "/tmp/torus-test-XXXXXX", percent[64], expected[128];
+    char *path;
+    struct error e;
+
+    (void)state;
+    assert_int_equal(parse_folder("/data/%r", &path, &e), 0);
+    assert_string_equal(path, "/data/%r");
+    free(path);
+
+    assert_non_null(mkdtemp(directory));
+    assert_int_equal(chdir(directory), 0);
+    assert_int_equal(parse_folder("out/%r", &path, &e), 0);
+    (void)snprintf(expected, sizeof expected, "%s/out/%%r", directory);
+    assert_string_equal(path, expected);
+    free(path);
+
+    /* The daemon would take this one's name for a place for the rank. */
+    (void)snprintf(percent, sizeof percent, "%s/%%r", directory);
+    assert_int_equal(mkdir(percent, 0700), 0);
+    assert_int_equal(chdir(percent), 0);
+    assert_int_equal(parse_folder("out", &path, &e), 0);
+    (void)snprintf(expected, sizeof expected, "%s/%%%%r/out", directory);
+    assert_string_equal(path, expected);
+    free(path);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(parse_folder("out", &path, &e), 0);
+    assert_string_equal(path, "/out");
+    free(path);
+    assert_int_equal(parse_folder("", &path, &e), -1);
+    assert_int_equal(rmdir(percent), 0);
+    assert_int_equal(rmdir(directory), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes),   cmocka_unit_test(test_no_sizes),
+        cmocka_unit_test(test_seconds), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_micros),  cmocka_unit_test(test_folders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* torusctl bounds: its figures, its text and what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/run_cli.h"
+
+static double number(const json_t *value, const char *section, const char *key)
+{
+    const json_t *o = section != NULL ? json_object_get(value, section) : value;
+    const json_t *n = json_object_get(o, key);
+    assert_true(json_is_number(n));
+    return json_number_value(n);
+}
+
+static void torus(void **state)
+{
+    json_t *value = run_cli_json("bounds --dims 8x8");
+    (void)state;
+    assert_string_equal(json_string_value(json_object_get(value, "network")), "ring:8^2");
+    assert_true(number(value, NULL, "nodes") == 64);
+    assert_true(number(value, NULL, "diameter") == 8);
+    double excess = 63 * number(value, NULL, "average_distance") - 256;
+    assert_true(excess < 1e-9 && excess > -1e-9);
+    assert_true(number(value, "status", "average") == 256);
+    assert_true(number(value, "bounds", "all_port") == 64);
+    assert_true(number(value, "bounds", "one_port") == 64);
+    assert_true(number(value, "bounds", "one_port_single_hops") == 256);
+    assert_true(number(value, "a2", "startups") == 14);
+    assert_true(number(value, "a2", "transmission") == 256);
+    assert_null(json_object_get(value, "node"));
+    json_decref(value);
+}
+
+static void product(void **state)
+{
+    json_t *value = run_cli_json("bounds --network 'ring:8 x array:4 x complete:3' --node 5");
+    const json_t *dimensions = json_object_get(value, "dimensions");
+    const json_t *array = json_array_get(dimensions, 1);
+    (void)state;
+    assert_int_equal(json_array_size(dimensions), 3);
+    assert_string_equal(json_string_value(json_object_get(array, "graph")), "array");
+    assert_true(number(array, NULL, "average_status") == 5);
+    assert_true(number(array, NULL, "cut") == 4);
+    assert_true(number(value, "status", "least") == 352);
+    assert_true(number(value, "status", "most") == 400);
+    assert_true(number(value, "node", "rank") == 5);
+    assert_true(number(value, "node", "status") == 352);
+    assert_true(number(value, "bounds", "one_port_single_hops") == 376);
+    json_decref(value);
+}
+
+static void mesh(void **state)
+{
+    json_t *a = run_cli_json("bounds --dims 4mx5"),
+           *b = run_cli_json("bounds --network array:4xring:5");
+    (void)state;
+    assert_true(json_equal(a, b));
+    json_decref(a);
+    json_decref(b);
+}
+
+static void text(void **state)
+{
+    (void)state;
+    assert_int_equal(run_cli("bounds --network 'complete:2^4'"), 0);
+    assert_non_null(strstr(run_cli_output, "complete:2^4"));
+    assert_non_null(strstr(run_cli_output, "bound, one-port, single hops  32"));
+    assert_int_equal(run_cli("bounds --help"), 0);
+    assert_non_null(strstr(run_cli_output, "examples:"));
+}
+
+static void refusals(void **state)
+{
+    static const struct {
+        const char *arguments, *says;
+    } refused[] = {{"bounds", "--network 'ring:8 x complete:3'"},
+                   {"bounds --dims 4 --network ring:4", "give a network"},
+                   {"bounds --network star:3", "\"star:3\""},
+                   {"bounds --network 'ring:1024^3'", "more than 1048576 nodes"},
+                   {"bounds --dims 8y", "--dims"},
+                   {"bounds --dims 4x4 --node 16", "from 0 to 15"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(run_cli(refused[i].arguments), 2);
+        assert_non_null(strstr(run_cli_output, refused[i].says));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(torus), cmocka_unit_test(product),  cmocka_unit_test(mesh),
+        cmocka_unit_test(text),  cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

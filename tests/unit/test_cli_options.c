@@ -1,0 +1,147 @@
+/* Command lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/cli/command.h"
+#include "client/cli/options.h"
+#include "client/cli/suggest.h"
+
+struct arguments {
+    const char *size;
+    bool loud;
+    const char *topic;
+};
+
+static const struct option own[] = {
+    {"--size", "BYTES", offsetof(struct arguments, size), "how much"},
+    {"--loud", NULL, offsetof(struct arguments, loud), "whether"},
+    {"TOPIC", NULL, offsetof(struct arguments, topic), "what about"},
+    {0},
+};
+
+static struct arguments a;
+static struct global_arguments g;
+static struct error e;
+
+/* Parses words up to a NULL. */
+static int parse(const char *const *words)
+{
+    const struct option_set sets[] = {{own, &a}, {global_options, &g}};
+    int n = 0;
+
+    a = (struct arguments){0};
+    g = (struct global_arguments){0};
+    while (words[n] != NULL)
+        n++;
+    return options_parse(sets, 2, n, (char **)(uintptr_t)words, &e);
+}
+
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_good(void **state)
+{
+    (void)state;
+    assert_int_equal(parse((const char *const[]){NULL}), 0);
+    assert_int_equal(PARSE("--size", "5", "--json", "--loud"), 4);
+    assert_string_equal(a.size, "5");
+    assert_true(a.loud);
+    assert_true(g.json);
+    assert_int_equal(PARSE("--size=6", "--socket=/a=b"), 2);
+    assert_string_equal(a.size, "6");
+    assert_string_equal(g.socket, "/a=b");
+    assert_int_equal(PARSE("--size", "1", "--size", "2"), 4); /* the last one counts */
+    assert_string_equal(a.size, "2");
+    assert_int_equal(PARSE("--size", "-1"), 2); /* for the parser of sizes to complain about */
+    assert_string_equal(a.size, "-1");
+    assert_int_equal(PARSE("--size="), 1);
+    assert_string_equal(a.size, "");
+    assert_int_equal(PARSE("-h"), 1);
+    assert_true(g.help);
+}
+
+static void test_alone(void **state)
+{
+    (void)state;
+    assert_int_equal(PARSE("links", "--loud"), 2);
+    assert_string_equal(a.topic, "links");
+    assert_int_equal(PARSE("links", "status", "--loud"), 1); /* stops at one too many */
+    assert_false(a.loud);
+    assert_int_equal(PARSE("--", "--loud"), 2);
+    assert_false(a.loud);
+    assert_string_equal(a.topic, "--loud");
+    assert_int_equal(PARSE("-"), 1);
+    assert_string_equal(a.topic, "-");
+}
+
+static void test_bad(void **state)
+{
+    (void)state;
+    assert_int_equal(PARSE("--sice", "5"), -1);
+    assert_string_equal(e.text, "unknown option --sice; did you mean --size?");
+    assert_int_equal(PARSE("--jsn"), -1);
+    assert_non_null(strstr(e.text, "--json"));
+    assert_int_equal(PARSE("--sice=5"), -1);
+    assert_non_null(strstr(e.text, "unknown option --sice; did you mean --size?"));
+    assert_int_equal(PARSE("-x"), -1);
+    assert_string_equal(e.text, "unknown option -x");
+    assert_int_equal(PARSE("--nothing-like-any-of-these-that-there-are-and-longer-than-all"), -1);
+    assert_int_equal(PARSE("--size"), -1);
+    assert_string_equal(e.text, "--size needs a value: --size BYTES");
+    assert_int_equal(PARSE("--size", "--loud"), -1);
+    assert_int_equal(PARSE("--loud=yes"), -1);
+    assert_string_equal(e.text, "--loud takes no value");
+    assert_int_equal(e.code, ERROR_USAGE);
+}
+
+static const char *meant(const char *word)
+{
+    return command_suggest(word) != NULL ? command_suggest(word) : "";
+}
+
+static void test_suggestions(void **state)
+{
+    (void)state;
+    assert_string_equal(meant("exchnge"), "exchange");
+    assert_string_equal(meant("exhcange"), "exchange");
+    assert_string_equal(meant("stat"), "status");
+    assert_string_equal(meant("link"), "links");
+    assert_string_equal(meant("palm"), "plan");
+    assert_string_equal(meant("zzz"), "");
+    assert_string_equal(meant(""), "");
+    assert_string_equal(meant("0123456789012345678901234567890123456789"), "");
+}
+
+/* Every command explains itself, and its options fit into its struct. */
+static void test_commands(void **state)
+{
+    (void)state;
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        const struct command *c = commands[i];
+        assert_ptr_equal(command_find(c->name), c);
+        assert_non_null(c->summary);
+        assert_non_null(c->usage);
+        assert_non_null(strstr(c->details, "examples:\n  torusctl"));
+        assert_true(c->arguments_size > 0);
+        for (const struct option *o = c->options; o->name != NULL; o++) {
+            size_t size = o->value != NULL || o->name[0] != '-' ? sizeof(char *) : sizeof(bool);
+            assert_true(o->offset + size <= c->arguments_size);
+            assert_non_null(o->help);
+        }
+    }
+    assert_null(command_find("nothing"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),     cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_bad),      cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_commands),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

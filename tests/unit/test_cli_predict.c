@@ -1,0 +1,190 @@
+/* torusctl predict: its figures, where it says that they come from, and its refusals. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/run_cli.h"
+
+static char *const out = run_cli_output;
+
+/* Runs it with these arguments; `out` is what it printed. Returns the exit code. */
+static int predict(const char *arguments)
+{
+    char all[1024];
+    (void)snprintf(all, sizeof all, "predict %s", arguments);
+    return run_cli(all);
+}
+
+static json_t *value_of(const char *arguments)
+{
+    assert_int_equal(predict(arguments), 0);
+    json_t *value = json_loads(out, 0, NULL);
+    assert_non_null(value);
+    return value;
+}
+
+/* The object in the list under `key` that is about this algorithm, and that block size if not 0. */
+static const json_t *about(const json_t *value, const char *key, const char *algorithm,
+                           json_int_t block)
+{
+    size_t i;
+    json_t *o;
+    json_array_foreach(json_object_get(value, key), i, o)
+    {
+        if (strcmp(json_string_value(json_object_get(o, "algorithm")), algorithm) == 0 &&
+            (block == 0 || json_integer_value(json_object_get(o, "block_size")) == block))
+            return o;
+    }
+    fail_msg("nothing about %s", algorithm);
+    return NULL;
+}
+
+static double number(const json_t *o, const char *key)
+{
+    assert_true(json_is_number(json_object_get(o, key)));
+    return json_number_value(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+    return json_string_value(json_object_get(o, key));
+}
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+static void enumerated(void **state)
+{
+    json_t *value = value_of("--dims 8x12 --algorithm at2 --block-size 1KiB --json");
+    const json_t *counts = about(value, "algorithms", "at2", 0);
+    const json_t *time = about(value, "times", "at2", 1024);
+    (void)state;
+
+    assert_int_equal(json_array_size(json_object_get(value, "algorithms")), 1);
+    assert_true(json_is_true(json_object_get(counts, "runs_here")));
+    assert_string_equal(text(counts, "from"), "enumeration");
+    assert_true(number(counts, "transmission") == 152);
+    assert_true(number(counts, "formula_transmission") == 144);
+    assert_true(number(counts, "critical_path") == 144);
+    assert_string_equal(text(time, "from"), "enumeration");
+    assert_true(number(time, "startup_us") == 600);
+    assert_true(number(time, "formula_time_us") < number(time, "time_us"));
+    json_decref(value);
+}
+
+static void by_formula(void **state)
+{
+    json_t *value = value_of("--dims 16x16 --algorithm suh-yalamanchili --block-size 1 --json");
+    const json_t *counts = about(value, "algorithms", "suh-yalamanchili", 0);
+    (void)state;
+
+    assert_true(json_is_false(json_object_get(counts, "runs_here")));
+    assert_string_equal(text(counts, "from"), "formula");
+    assert_string_equal(text(counts, "port_model"), "one-port");
+    assert_true(number(counts, "startups") == 9);
+    assert_true(number(counts, "rearranged") == 2176);
+    assert_null(json_object_get(counts, "critical_path"));
+    assert_string_equal(text(about(value, "times", "suh-yalamanchili", 1), "from"), "formula");
+    json_decref(value);
+}
+
+/* All: what a torus refuses is named with the reason; times are by block size, fastest first. */
+static void all_of_them(void **state)
+{
+    json_t *value = value_of("--dims 16x16 --block-size 4KiB,16 --json");
+    const json_t *times = json_object_get(value, "times");
+    double size = 0, time = 0;
+    size_t i;
+    json_t *o;
+    (void)state;
+
+    assert_non_null(strstr(text(about(value, "refused", "ar", 0), "reason"), "a ring"));
+    (void)about(value, "algorithms", "at2", 0);
+    assert_true(json_array_size(times) >= 10);
+    json_array_foreach(times, i, o)
+    {
+        assert_true(number(o, "block_size") >= size);
+        assert_true(number(o, "block_size") > size || number(o, "time_us") >= time);
+        size = number(o, "block_size");
+        time = number(o, "time_us");
+    }
+    /* The paper's claim of section 5, but only from blocks of 2 bytes on. */
+    assert_true(number(about(value, "times", "at2", 16), "time_us") <
+                number(about(value, "times", "suh-shin", 16), "time_us"));
+    json_decref(value);
+}
+
+static void parameters(void **state)
+{
+    json_t *value = value_of("--dims 8 --algorithm=ar --block-size 10 --ts 1000 --tw 0.5 "
+                             "--rho 3 --tp 2 --json");
+    const json_t *time = about(value, "times", "ar", 10);
+    (void)state;
+
+    assert_true(number(json_object_get(value, "parameters"), "tw") == 0.5);
+    assert_true(number(time, "startup_us") == 4000);
+    assert_true(number(time, "transmission_us") == 40);
+    assert_true(number(time, "rearrangement_us") == 0);
+    assert_true(number(time, "hop_us") == 14);
+    assert_true(number(time, "time_us") == 4054);
+    json_decref(value);
+}
+
+static void tables(void **state)
+{
+    (void)state;
+    assert_int_equal(predict("--dims 16x16"), 0);
+    assert_non_null(strstr(out, "counted by"));
+    assert_non_null(strstr(out, "enumeration"));
+    assert_non_null(strstr(out, "16 KiB"));
+    assert_non_null(strstr(out, "1.8 ms"));
+    assert_int_equal(predict("--help"), 0);
+    assert_non_null(strstr(out, "rearranged*m*rho"));
+}
+
+/* ---- Refusals -------------------------------------------------------------------------------- */
+
+static void wrong_usage(void **state)
+{
+    static const struct {
+        const char *arguments, *says;
+    } wrong[] = {
+        {"", "--dims is missing"},
+        {"--dims 8x", "--dims: "},
+        {"--dims 8x8 --algorithm at3", "did you mean at2?"},
+        {"--dims 8x8 --algorithm zzzzz", "suh-shin"},
+        {"--dims 8x8 --algorithm ar", "ar takes a ring"},
+        {"--dims 8x12 --algorithm tseng", "2^d x 2^d"},
+        {"--dims 251x257 --algorithm at2", "too many different routes"},
+        {"--dims 8x8 --block-size 64,", "--block-size: '' is no size"},
+        {"--dims 8x8 --block-size -1", "negative"},
+        {"--dims 8x8 --ts fast", "--ts: 'fast' is no time"},
+        {"--dims 8x8 --tw -1", "--tw"},
+        {"--dims 8x8 --rho 1e99", "--rho"},
+        {"--dims 8x8 --tp nan", "--tp"},
+        {"--dims 8x8 --operation bcast", "neither exchange nor allgather"},
+        {"--dims 8x8 9x9", "not expected"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(predict(wrong[i].arguments), 2);
+        assert_non_null(strstr(out, wrong[i].says));
+    }
+    assert_int_equal(predict("--dims 8x8 --block-size "
+                             "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,"
+                             "27,28,29,30,31,32,33"),
+                     2);
+    assert_non_null(strstr(out, "more than 32 sizes"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(enumerated), cmocka_unit_test(by_formula), cmocka_unit_test(all_of_them),
+        cmocka_unit_test(parameters), cmocka_unit_test(tables),     cmocka_unit_test(wrong_usage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,391 @@
+/* torusctl as a whole: what it prints where, and its exit codes. */
+#include <err.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "tests/unit/test_client_fake.h"
+
+#define MOST 65536 /* of output; what pipes hold */
+
+static char out[MOST], problem[MOST];
+
+static void take(int fd, char *text)
+{
+    size_t length = 0;
+    ssize_t n;
+    while (length < MOST - 1 && (n = read(fd, text + length, MOST - 1 - length)) > 0)
+        length += (size_t)n;
+    text[length] = '\0';
+    (void)close(fd);
+}
+
+/* Starts torusctl with these words (the first one its own name); *o and *e are its output. */
+static pid_t start(const char *const *words, int *o, int *e)
+{
+    int first[2], second[2];
+    pid_t pid;
+
+    if (pipe2(first, O_CLOEXEC) != 0 || pipe2(second, O_CLOEXEC) != 0)
+        err(1, "pipe");
+    pid = fork();
+    if (pid < 0)
+        err(1, "fork");
+    if (pid == 0) {
+        (void)dup2(first[1], STDOUT_FILENO);
+        (void)dup2(second[1], STDERR_FILENO);
+        (void)execv(TORUSCTL, (char *const *)(uintptr_t)words);
+        _exit(99);
+    }
+    (void)close(first[1]);
+    (void)close(second[1]);
+    *o = first[0];
+    *e = second[0];
+    return pid;
+}
+
+static int finish(pid_t pid, int o, int e)
+{
+    int status;
+    take(o, out);
+    take(e, problem);
+    if (waitpid(pid, &status, 0) != pid)
+        err(1, "waitpid");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int run(const char *const *words)
+{
+    int o, e;
+    pid_t pid = start(words, &o, &e);
+    return finish(pid, o, e);
+}
+
+#define RUN(...) run((const char *const[]){"torusctl", __VA_ARGS__, NULL})
+
+/* The output as the one JSON object that it must be. */
+static json_t *object(void)
+{
+    json_t *value = json_loads(out, 0, NULL);
+    assert_true(json_is_object(value));
+    assert_non_null(strchr(out, '\n'));
+    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+    return value;
+}
+
+/* The output must be an error with this code, and perhaps the id of an exchange. */
+static void check_error(const char *code, const char *id)
+{
+    json_t *value = object(), *error = json_object_get(value, "error");
+    assert_string_equal(json_string_value(json_object_get(error, "code")), code);
+    assert_non_null(json_string_value(json_object_get(error, "text")));
+    if (id != NULL)
+        assert_string_equal(json_string_value(json_object_get(value, "id")), id);
+    else
+        assert_null(json_object_get(value, "id"));
+    json_decref(value);
+}
+
+/* ---- Without a daemon ------------------------------------------------------------------------ */
+
+static void test_plan(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("plan", "--dims", "8x8", "--algorithm", "at2", "--json"), 0);
+    assert_string_equal(out, "{\"dims\":[8,8],\"algorithm\":\"at2\",\"port_model\":\"all-port\","
+                             "\"startups\":6,\"transmission\":64,\"critical_path\":64,"
+                             "\"bound\":64,\"contended_steps\":0,\"minimal\":true}\n");
+    assert_string_equal(problem, "");
+    assert_int_equal(RUN("--json", "plan", "--dims=6", "--algorithm=ar"), 0);
+    assert_non_null(strstr(out, "\"bound\":4.5,"));
+    assert_int_equal(RUN("plan", "--dims", "4x4m", "--algorithm", "direct", "--json"), 0);
+    assert_non_null(strstr(out, "\"wrap\":[true,false]"));
+    assert_int_equal(RUN("plan", "--dims", "8x8"), 0);
+    assert_non_null(strstr(out, "efficiency       100.0 %\n"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--node", "5"), 0);
+    assert_non_null(strstr(out, "sends"));
+    assert_non_null(strstr(out, "relays"));
+    assert_non_null(strstr(out, "takes"));
+}
+
+static void test_plan_routes(void **state)
+{
+    size_t lines = 0;
+
+    (void)state;
+    assert_int_equal(RUN("plan", "--dims", "3", "--algorithm", "direct", "--routes"), 0);
+    for (char *line = strtok(out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        int source, destination, segment;
+        json_t *legs, *leg, *value = json_loads(line, 0, NULL);
+        size_t i;
+        assert_int_equal(json_unpack(value, "{s:i,s:i,s:i,s:o!}", "src", &source, "dst",
+                                     &destination, "segment", &segment, "legs", &legs),
+                         0);
+        assert_int_not_equal(source, destination);
+        assert_true(json_array_size(legs) > 0);
+        json_array_foreach(legs, i, leg)
+        {
+            int step, dim, direction, hops;
+            assert_int_equal(json_unpack(leg, "[i,i,i,i!]", &step, &dim, &direction, &hops), 0);
+            assert_true((direction == 1 || direction == -1) && hops >= 1);
+        }
+        json_decref(value);
+        lines++;
+    }
+    assert_int_equal(lines, 6);
+}
+
+static void test_wrong_usage(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("exchnge"), 2);
+    assert_non_null(strstr(problem, "did you mean exchange?"));
+    assert_int_equal(run((const char *const[]){"torusctl", NULL}), 2);
+    assert_non_null(strstr(problem, "usage:"));
+    assert_int_equal(RUN("plan"), 2);
+    assert_int_equal(RUN("plan", "--dims", "4y4"), 2);
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--algorithm", "at3"), 2);
+    assert_non_null(strstr(problem, "at2"));
+    assert_non_null(strstr(problem, "direct"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--algorithm", "ar"), 2);
+    assert_non_null(strstr(problem, "ring"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "extra"), 2);
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--node", "16"), 2);
+    assert_int_equal(RUN("plan", "--dims", "2x1", "--node", "3"), 2);
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--node", "1", "--routes"), 2);
+    assert_int_equal(RUN("exchange"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1Q"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--algorithm", "none"), 2);
+    assert_int_equal(RUN("exchange", "--from", "a"), 2);
+    assert_int_equal(RUN("exchange", "--from", "a", "--to", "b", "--block-size", "1"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--missing-ok"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--timeout", "0"), 2);
+    assert_string_equal(out, "");
+    assert_int_equal(RUN("--json", "exchange", "--block-size", "\xff\n"), 2);
+    check_error("usage", NULL);
+    assert_int_equal(RUN("--json"), 2);
+    check_error("usage", NULL);
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("--help"), 0);
+    assert_non_null(strstr(out, "examples:"));
+    assert_int_equal(RUN("help", "plan"), 0);
+    assert_non_null(strstr(out, "--dims"));
+    assert_int_equal(RUN("plan", "--help"), 0);
+    assert_non_null(strstr(out, "--dims"));
+    assert_int_equal(RUN("help", "pln"), 2);
+    assert_non_null(strstr(problem, "did you mean plan?"));
+    assert_int_equal(RUN("--version"), 0);
+    assert_non_null(strstr(out, "torusctl " TORUSD_VERSION));
+    assert_int_equal(RUN("algorithms"), 0);
+    assert_non_null(strstr(out, "at2"));
+    assert_int_equal(RUN("algorithms", "--dims", "8x8", "--json"), 0);
+    json_decref(object());
+    assert_string_equal(problem, "");
+}
+
+static void test_no_daemon(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("--socket", "/nonexistent/control.sock", "status", "--json"), 3);
+    assert_non_null(strstr(problem, "/nonexistent/control.sock"));
+    assert_non_null(strstr(problem, "--socket"));
+    check_error("no daemon", NULL);
+    (void)setenv("TORUS_SOCKET", "/nonexistent/other.sock", 1);
+    assert_int_equal(RUN("exchange", "--block-size", "1"), 3);
+    assert_non_null(strstr(problem, "/nonexistent/other.sock"));
+    assert_string_equal(out, "");
+    (void)unsetenv("TORUS_SOCKET");
+}
+
+static void test_output_that_cannot_be_written(void **state)
+{
+    const char *const words[] = {"torusctl", "plan", "--dims", "16x16", "--routes", NULL};
+    int o, e;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(system(TORUSCTL " algorithms >/dev/full 2>/dev/null") >> 8, 1);
+    assert_int_equal(system(TORUSCTL " algorithms >&- 2>/dev/null") >> 8, 1);
+
+    /* A reader that goes away ends it, without a word. */
+    pid = start(words, &o, &e);
+    assert_int_equal(read(o, out, 1), 1);
+    (void)close(o);
+    take(e, problem);
+    assert_int_equal(waitpid(pid, &o, 0), pid);
+    assert_true(WIFEXITED(o) && WEXITSTATUS(o) == 1);
+    assert_string_equal(problem, "");
+}
+
+/* ---- With a daemon --------------------------------------------------------------------------- */
+
+static void serve_status(int fd)
+{
+    control__request__free_unpacked(fake_request(fd), NULL);
+    fake_reply_status(fd);
+}
+
+static void test_status(void **state)
+{
+    struct fake f;
+    json_t *value;
+
+    (void)state;
+    fake_start(&f, serve_status);
+    assert_int_equal(RUN("--socket", f.path, "status"), 0);
+    fake_stop(&f);
+    assert_non_null(strstr(out, "torus        4x4m\n"));
+    assert_non_null(strstr(out, "faults       link +0 of ?[31mnode 3?is down ?\n"));
+    assert_non_null(strstr(out, "committed"));
+
+    fake_start(&f, serve_status);
+    assert_int_equal(RUN("status", "--json", "--socket", f.path), 0);
+    fake_stop(&f);
+    value = object();
+    assert_true(json_is_false(json_object_get(value, "whole")));
+    assert_int_equal(json_array_size(json_object_get(value, "faults")), 1);
+    json_decref(value);
+}
+
+static void serve_links(int fd)
+{
+    control__request__free_unpacked(fake_request(fd), NULL);
+    fake_reply_links(fd);
+}
+
+static void test_links(void **state)
+{
+    struct fake f;
+
+    (void)state;
+    fake_start(&f, serve_links);
+    assert_int_equal(RUN("--socket", f.path, "links"), 0);
+    fake_stop(&f);
+    assert_non_null(strstr(out, "the neighbour has not dialled"));
+    assert_non_null(strstr(out, "940 Mbit/s"));
+}
+
+/* The client asks for the torus first, to choose an algorithm for it. */
+static void serve_exchange(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_STATUS);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_status(fd);
+
+    request = fake_request(fd);
+    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+    FAKE_MUST(strcmp(request->exchange->algorithm, "direct") == 0); /* the torus is 4x4m */
+    FAKE_MUST(request->exchange->block_bytes == 65536);
+    FAKE_MUST(request->exchange->timeout_ms == 2500);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_accepted(fd, "0.7.1");
+    fake_reply_result(fd);
+}
+
+static void test_exchange(void **state)
+{
+    struct fake f;
+    json_t *value, *node;
+
+    (void)state;
+    fake_start(&f, serve_exchange);
+    assert_int_equal(
+        RUN("--json", "--socket", f.path, "exchange", "--block-size", "64KiB", "--timeout", "2.5"),
+        0);
+    fake_stop(&f);
+    assert_string_equal(problem, "");
+    value = object();
+    assert_true(json_is_true(json_object_get(value, "verified")));
+    assert_true(json_real_value(json_object_get(value, "call_seconds")) > 0);
+    node = json_array_get(json_object_get(value, "per_node"), 0);
+    assert_non_null(json_object_get(json_object_get(node, "ports"), "+0"));
+    json_decref(value);
+}
+
+static void serve_files(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    char here[256], from[300];
+    FAKE_MUST(getcwd(here, sizeof here) != NULL);
+    (void)snprintf(from, sizeof from, "%s/out/%%r", here);
+    FAKE_MUST(strcmp(request->exchange->from, from) == 0);
+    FAKE_MUST(strcmp(request->exchange->to, "/data/in") == 0);
+    FAKE_MUST(request->exchange->missing_ok != 0);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_accepted(fd, "0.7.1");
+}
+
+static void test_failed_exchange(void **state)
+{
+    struct fake f;
+
+    (void)state;
+    fake_start(&f, serve_files);
+    assert_int_equal(RUN("--json", "--socket", f.path, "exchange", "--algorithm", "at2", "--from",
+                         "out/%r", "--to", "/data/in", "--missing-ok"),
+                     1);
+    fake_stop(&f);
+    check_error("in doubt", "0.7.1");
+    assert_non_null(strstr(problem, "0.7.1"));
+}
+
+static _Atomic pid_t to_interrupt; /* the client, once it is known */
+
+static void serve_until_cancelled(int fd)
+{
+    control__request__free_unpacked(fake_request(fd), NULL);
+    fake_reply_accepted(fd, "0.7.1");
+    while (to_interrupt == 0)
+        (void)usleep(1000);
+    (void)kill(to_interrupt, SIGINT);
+    FAKE_MUST(fake_request(fd) == NULL);
+}
+
+static void test_interrupted_exchange(void **state)
+{
+    struct fake f;
+    const char *const words[] = {"torusctl",    "--json", "--socket",     f.path, "exchange",
+                                 "--algorithm", "at2",    "--block-size", "1",    NULL};
+    int o, e;
+
+    (void)state;
+    fake_start(&f, serve_until_cancelled);
+    to_interrupt = start(words, &o, &e);
+    assert_int_equal(finish(to_interrupt, o, e), 1);
+    fake_stop(&f);
+    assert_non_null(strstr(problem, "cancelled"));
+    check_error("cancelled", "0.7.1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan_routes),
+        cmocka_unit_test(test_wrong_usage),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_no_daemon),
+        cmocka_unit_test(test_output_that_cannot_be_written),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_failed_exchange),
+        cmocka_unit_test(test_interrupted_exchange),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,283 @@
+/* One value, as JSON and as text. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/cli/exchange_report.h"
+#include "client/cli/json.h"
+#include "client/cli/writer.h"
+
+/* What the value is printed as; with a view as text, without as JSON. */
+static void check(const json_t *value, const struct view *view, const char *expected)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    assert_non_null(out);
+    if (view != NULL)
+        writer_text(out, value, view);
+    else
+        writer_json(out, value);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static json_t *sample(void)
+{
+    json_t *value =
+        json_loads("{\"dims\":[4,8],\"wrap\":[true,false],\"whole\":false,"
+                   "\"bytes\":65536,\"unknown\":null,\"empty\":\"\",\"none\":[],"
+                   "\"fault\":[\"first\",\"second\"],"
+                   "\"link\":[{\"port\":\"+0\",\"tx\":1000,\"rate\":0.1},"
+                   "{\"port\":\"-0\",\"tx\":5,\"rate\":null,\"reason\":\"h\xc3\xa4ngt\"}],"
+                   "\"node\":[{\"rank\":3,\"ports\":{\"+0\":{\"tx\":1},\"-0\":{\"tx\":2}}}]}",
+                   0, NULL);
+    assert_non_null(value);
+    return value;
+}
+
+static void test_json(void **state)
+{
+    json_t *value = sample();
+
+    (void)state;
+    check(value, NULL,
+          "{\"dims\":[4,8],\"wrap\":[true,false],\"whole\":false,\"bytes\":65536,"
+          "\"unknown\":null,\"empty\":\"\",\"none\":[],\"fault\":[\"first\",\"second\"],"
+          "\"link\":[{\"port\":\"+0\",\"tx\":1000,\"rate\":0.1},"
+          "{\"port\":\"-0\",\"tx\":5,\"rate\":null,\"reason\":\"h\xc3\xa4ngt\"}],"
+          "\"node\":[{\"rank\":3,\"ports\":{\"+0\":{\"tx\":1},\"-0\":{\"tx\":2}}}]}\n");
+    json_decref(value);
+}
+
+static void test_text(void **state)
+{
+    static const struct field record[] = {
+        {"torus", "dims", FORMAT_TORUS},
+        {"whole torus", "whole", FORMAT_PLAIN},
+        {"size", "bytes", FORMAT_BYTES},
+        {"rate", "unknown", FORMAT_RATE},
+        {"left out", "empty", FORMAT_PLAIN},
+        {"left out too, wide", "none", FORMAT_LINES},
+        {"and missing", "no", FORMAT_PLAIN},
+        {"faults", "fault", FORMAT_LINES},
+        {0},
+    };
+    static const struct field links[] = {
+        {"port", "port", FORMAT_PLAIN},   {"nothing", "nothing", FORMAT_PLAIN},
+        {"sent", "tx", FORMAT_PLAIN},     {"reason", "reason", FORMAT_PLAIN},
+        {"rate", "rate", FORMAT_PERCENT}, {0},
+    };
+    static const struct field ports[] = {
+        {"node", "rank", FORMAT_PLAIN},
+        {"port", "name", FORMAT_PLAIN},
+        {"sent", "tx", FORMAT_BYTES},
+        {0},
+    };
+    static const struct section sections[] = {
+        {.layout = LAYOUT_RECORD, .fields = record},
+        {.layout = LAYOUT_TABLE, .key = "missing", .title = "missing", .fields = links},
+        {.layout = LAYOUT_TABLE, .key = "none", .title = "empty", .fields = links},
+        {.layout = LAYOUT_TABLE, .key = "link", .title = "links", .fields = links},
+        {.layout = LAYOUT_TABLE, .key = "node", .each = "ports", .fields = ports},
+    };
+    json_t *value = sample();
+
+    (void)state;
+    check(value, &(struct view){sections, 5},
+          "torus        4x8m\n"
+          "whole torus  no\n"
+          "size         64 KiB\n"
+          "rate         -\n"
+          "faults       first\n"
+          "             second\n"
+          "\n"
+          "links\n"
+          "port  sent  reason    rate\n"
+          "+0    1000          10.0 %\n"
+          "-0       5  h\xc3\xa4ngt        -\n"
+          "\n"
+          "node  port  sent\n"
+          "   3  +0     1 B\n"
+          "   3  -0     2 B\n");
+    json_decref(value);
+}
+
+static void test_formats(void **state)
+{
+    static const struct {
+        enum format format;
+        double value;
+        const char *text;
+    } cases[] = {
+        {FORMAT_BYTES, 0, "0 B"},
+        {FORMAT_BYTES, 1023, "1023 B"},
+        {FORMAT_BYTES, 1024, "1 KiB"},
+        {FORMAT_BYTES, 1536, "1.5 KiB"},
+        {FORMAT_BYTES, 100 * 1024, "100 KiB"},
+        {FORMAT_BYTES, 1048575, "1 MiB"},
+        {FORMAT_BYTES, 15728640, "15 MiB"},
+        {FORMAT_BYTES, 9.2e18, "7.98 EiB"},
+        {FORMAT_SECONDS, 0, "0 us"},
+        {FORMAT_SECONDS, 0.000012, "12 us"},
+        {FORMAT_SECONDS, 0.0123, "12.3 ms"},
+        {FORMAT_SECONDS, 0.9996, "1 s"},
+        {FORMAT_SECONDS, 3.51, "3.51 s"},
+        {FORMAT_SECONDS, 59.96, "1 min 0 s"},
+        {FORMAT_SECONDS, 83, "1 min 23 s"},
+        {FORMAT_SECONDS, 7260, "2 h 1 min"},
+        {FORMAT_SECONDS, 90000, "1 d 1 h"},
+        {FORMAT_MICROS, 150, "150 us"},
+        {FORMAT_RATE, 940e6, "940 Mbit/s"},
+        {FORMAT_RATE, 999.6e6, "1 Gbit/s"},
+        {FORMAT_MBIT, 50, "50 Mbit/s"},
+        {FORMAT_MBIT, 2500, "2.5 Gbit/s"},
+        {FORMAT_PERCENT, 0.9567, "95.7 %"},
+        {FORMAT_PLAIN, 4.5, "4.5"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[FORMAT_SIZE];
+        json_t *object = json_pack("{s:f}", "x", cases[i].value);
+        size_t n = format_field(text, object, "x", cases[i].format);
+        assert_string_equal(text, cases[i].text);
+        assert_int_equal(n, strlen(text));
+        json_decref(object);
+    }
+}
+
+static void test_numbers(void **state)
+{
+    json_t *list = json_array();
+
+    (void)state;
+    (void)json_array_append_new(list, json_number(64));
+    (void)json_array_append_new(list, json_number(4.5));
+    (void)json_array_append_new(list, json_number((double)NAN));
+    (void)json_array_append_new(list, json_count(UINT64_MAX));
+    (void)json_array_append_new(list, json_known(0));
+    (void)json_array_append_new(list, json_real(0.123456789));
+    (void)json_array_append_new(list, json_real(0));
+    check(list, NULL, "[64,4.5,null,9223372036854775807,null,0.123456789,0.0]\n");
+    json_decref(list);
+}
+
+/* ---- The report of an exchange --------------------------------------------------------------- */
+
+static const struct torus_exchange_port port = {"+0", 1, 2, 3, 4};
+static const struct torus_exchange_node node = {1, 99000000, 4, 2, 1, &port};
+static const struct torus_exchange_result result = {
+    .id = "0.7.1",
+    .dims = "4x4",
+    .algorithm = "at2",
+    .operation = "exchange",
+    .mode = "stepped",
+    .nodes = 16,
+    .block_bytes = 65536,
+    .nanoseconds = 100000000,
+    .bound = 8,
+    .link_mbit = 50,
+    .startups = 4,
+    .transmission = 8,
+    .rounds = 1,
+    .blocks_delivered = 240,
+    .bytes_delivered = 15728640,
+    .verified = true,
+    .node_count = 1,
+    .node = &node,
+};
+
+static void test_report(void **state)
+{
+    struct view brief = exchange_report_view(false), full = exchange_report_view(true);
+    struct error e;
+    json_t *value = exchange_report(&result, 0.125, &e);
+
+    (void)state;
+    assert_non_null(value);
+    check(value, NULL,
+          "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"dims\":[4,4],\"algorithm\":\"at2\","
+          "\"mode\":\"stepped\","
+          "\"nodes\":16,\"block_bytes\":65536,\"seconds\":0.1,\"bound_seconds\":0.08388608,"
+          "\"efficiency\":0.8388608,\"startups\":4,\"transmission\":8,\"rounds\":1,"
+          "\"call_seconds\":0.125,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
+          "\"verified\":true,\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_"
+          "ends\":2,\"ports\":{\"+0\":"
+          "{\"tx_bytes\":1,\"rx_bytes\":2,\"tx_blocks\":3,\"combined_messages\":4}}}]}\n");
+#define SUMMARY                                                                                    \
+    "exchange          0.7.1\n"                                                                    \
+    "operation         exchange\n"                                                                 \
+    "torus             4x4\n"                                                                      \
+    "nodes             16\n"                                                                       \
+    "algorithm         at2\n"                                                                      \
+    "mode              stepped\n"                                                                  \
+    "block             64 KiB\n"                                                                   \
+    "time              100 ms\n"                                                                   \
+    "lower bound       83.9 ms\n"                                                                  \
+    "efficiency        83.9 %\n"                                                                   \
+    "whole call        125 ms\n"                                                                   \
+    "startups          4\n"                                                                        \
+    "transmission      8\n"                                                                        \
+    "rounds            1\n"                                                                        \
+    "delivered blocks  240\n"                                                                      \
+    "delivered bytes   15 MiB\n"                                                                   \
+    "verified          yes\n"
+    check(value, &brief, SUMMARY);
+    check(value, &full,
+          SUMMARY "\n"
+                  "node   time  port  sent  received  blocks sent  messages\n"
+                  "   1  99 ms  +0     1 B       2 B            3         4\n");
+    json_decref(value);
+}
+
+static void test_report_without_rate(void **state)
+{
+    struct torus_exchange_result r = result;
+    struct error e;
+    json_t *value;
+
+    (void)state;
+    r.link_mbit = 0;
+    r.dims = "2x3m";
+    r.nodes = 6;
+    r.node_count = 0;
+    value = exchange_report(&r, 1, &e);
+    assert_true(json_is_null(json_object_get(value, "bound_seconds")));
+    assert_true(json_is_null(json_object_get(value, "efficiency")));
+    assert_true(json_is_false(json_array_get(json_object_get(value, "wrap"), 1)));
+    assert_int_equal(json_array_size(json_object_get(value, "per_node")), 0);
+    json_decref(value);
+
+    r.link_mbit = 50;
+    r.nanoseconds = 0;
+    value = exchange_report(&r, 1, &e);
+    assert_true(json_is_real(json_object_get(value, "bound_seconds")));
+    assert_true(json_is_null(json_object_get(value, "efficiency")));
+    json_decref(value);
+
+    r.nodes = 7;
+    assert_null(exchange_report(&r, 1, &e));
+    assert_int_equal(e.code, ERROR_PROTOCOL);
+    r.dims = "four by four";
+    assert_null(exchange_report(&r, 1, &e));
+    assert_int_equal(e.code, ERROR_PROTOCOL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_text),
+        cmocka_unit_test(test_formats), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_report),  cmocka_unit_test(test_report_without_rate),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,619 @@
+/* libtorus against a daemon that answers as it should, or does not. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <torus/torus.h>
+
+#include "daemon/base/error.h"
+#include "tests/unit/test_client_fake.h"
+
+static const struct torus_exchange_request pattern = {.algorithm = "at2", .block_bytes = 65536};
+static const struct torus_exchange_request files = {
+    .algorithm = "at2", .from = "/data/out", .to = "/data/in/%r", .missing_ok = true};
+
+/* Takes the request that must be there. */
+static void expect_request(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request != NULL);
+    control__request__free_unpacked(request, NULL);
+}
+
+static struct torus_client *begin(struct fake *f, void (*serve)(int fd))
+{
+    struct torus_client_error e;
+    struct torus_client *client;
+
+    fake_start(f, serve);
+    client = torus_client_open(f->path, &e);
+    assert_non_null(client);
+    return client;
+}
+
+static void end(struct fake *f, struct torus_client *client)
+{
+    torus_client_close(client);
+    fake_stop(f);
+}
+
+/* Runs an exchange that must fail, and returns the code that it fails with. */
+static enum torus_client_error_code failure(void (*serve)(int fd),
+                                            const struct torus_exchange_request *request,
+                                            struct torus_client_error *e)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve);
+    struct torus_exchange_result *result = (struct torus_exchange_result *)&f;
+
+    assert_int_equal(torus_exchange_run(client, request, NULL, NULL, &result, e), -1);
+    assert_null(result);
+    end(&f, client);
+    return e->code;
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static void test_no_daemon(void **state)
+{
+    struct torus_client_error e;
+    char path[300];
+    struct fake f;
+
+    (void)state;
+    assert_null(torus_client_open("/nonexistent/control.sock", &e));
+    assert_int_equal(e.code, TORUS_ERROR_NO_DAEMON);
+    assert_non_null(strstr(e.text, "/nonexistent/control.sock"));
+
+    fake_start(&f, NULL);
+    (void)shutdown(f.listener, SHUT_RDWR);
+    assert_null(torus_client_open(f.path, &e));
+    assert_int_equal(e.code, TORUS_ERROR_NO_DAEMON);
+    fake_stop(&f);
+
+    memset(path, 'a', sizeof path);
+    path[sizeof path - 1] = '\0';
+    assert_null(torus_client_open(path, &e));
+    assert_int_equal(e.code, TORUS_ERROR_USAGE);
+    assert_null(torus_client_open(path, NULL));
+    torus_client_close(NULL);
+}
+
+static void test_default_socket(void **state)
+{
+    (void)state;
+    (void)unsetenv("TORUS_SOCKET");
+    assert_string_equal(torus_client_socket(), TORUS_CLIENT_SOCKET);
+    (void)setenv("TORUS_SOCKET", "", 1);
+    assert_string_equal(torus_client_socket(), TORUS_CLIENT_SOCKET);
+    (void)setenv("TORUS_SOCKET", "/tmp/x.sock", 1);
+    assert_string_equal(torus_client_socket(), "/tmp/x.sock");
+    (void)unsetenv("TORUS_SOCKET");
+}
+
+/* ---- Status and links ------------------------------------------------------------------------ */
+
+static void serve_status_and_links(int fd)
+{
+    expect_request(fd);
+    fake_reply_status(fd);
+    expect_request(fd);
+    fake_reply_error(fd, ERROR_LINK, "no links yet", "");
+    expect_request(fd);
+    fake_reply_links(fd);
+}
+
+static void test_status_and_links(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_status_and_links);
+    struct torus_client_status *status;
+    struct torus_client_links *links;
+    struct torus_client_error e;
+
+    (void)state;
+    assert_int_equal(torus_client_status(client, &status, &e), 0);
+    assert_string_equal(status->dims, "4x4m");
+    assert_int_equal(status->rank, 6);
+    assert_int_equal(status->coordinate_count, 2);
+    assert_int_equal(status->coordinates[1], 2);
+    assert_false(status->whole);
+    assert_int_equal(status->fault_count, 1);
+    assert_string_equal(status->faults[0], "link +0 of ?[31mnode 3?is down ?");
+    assert_int_equal(status->exchange_count, 1);
+    assert_string_equal(status->exchanges[0].state, "committed");
+    assert_string_equal(status->exchanges[0].reason, "");
+    assert_string_equal(status->data_roots[0], "/data");
+
+    /* A refusal leaves the connection as it is. */
+    assert_int_equal(torus_client_links(client, &links, &e), -1);
+    assert_null(links);
+    assert_int_equal(e.code, TORUS_ERROR_LINK);
+    assert_string_equal(e.text, "no links yet");
+
+    assert_int_equal(torus_client_links(client, &links, &e), 0);
+    assert_int_equal(links->count, 2);
+    assert_string_equal(links->link[0].name, "+0");
+    assert_true(links->link[0].up);
+    assert_int_equal(links->link[1].neighbour, TORUS_CLIENT_NO_NODE);
+    end(&f, client);
+
+    /* Results outlive the client. */
+    assert_int_equal(status->memory_budget, 1 << 20);
+    torus_client_status_free(status);
+    torus_client_links_free(links);
+    torus_client_status_free(NULL);
+    torus_client_links_free(NULL);
+}
+
+static void serve_silence(int fd)
+{
+    Control__Request *request;
+    while ((request = fake_request(fd)) != NULL)
+        control__request__free_unpacked(request, NULL);
+}
+
+static void test_timeout(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_silence);
+    struct torus_client_status *status;
+    struct torus_client_error e;
+
+    (void)state;
+    torus_client_set_timeout(client, 20);
+    assert_int_equal(torus_client_status(client, &status, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_TIMEOUT);
+    assert_int_equal(torus_client_status(client, &status, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_LOST);
+    end(&f, client);
+}
+
+/* ---- Exchanges that end well ----------------------------------------------------------------- */
+
+static void serve_exchange(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request != NULL);
+    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+    FAKE_MUST(strcmp(request->exchange->algorithm, "at2") == 0);
+    FAKE_MUST(request->exchange->block_bytes == 65536);
+    FAKE_MUST(strcmp(request->exchange->from, "") == 0);
+    control__request__free_unpacked(request, NULL);
+
+    fake_reply_accepted(fd, "0.7.1");
+    fake_reply_progress(fd, 50, 100);
+    fake_reply_result(fd);
+}
+
+struct seen {
+    unsigned calls;
+    struct torus_exchange_progress last;
+    char exchange[16], state[16];
+};
+
+static int watch(void *data, const struct torus_exchange_progress *progress)
+{
+    struct seen *seen = data;
+    seen->calls++;
+    seen->last = *progress;
+    (void)snprintf(seen->exchange, sizeof seen->exchange, "%s", progress->exchange);
+    (void)snprintf(seen->state, sizeof seen->state, "%s", progress->state);
+    return 0;
+}
+
+static void test_exchange(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_exchange);
+    struct torus_exchange_result *result;
+    struct torus_client_error e;
+    struct seen seen = {0};
+
+    (void)state;
+    assert_int_equal(torus_exchange_run(client, &pattern, watch, &seen, &result, &e), 0);
+    assert_true(seen.calls >= 2);
+    assert_string_equal(seen.exchange, "0.7.1");
+    assert_string_equal(seen.state, "running");
+    assert_int_equal(seen.last.done_bytes, 50);
+    assert_int_equal(seen.last.total_bytes, 100);
+    assert_string_equal(result->id, "0.7.1");
+    assert_true(result->bound == 8);
+    assert_true(result->verified);
+    assert_int_equal(result->node_count, 2);
+    assert_int_equal(result->node[0].rank, 0);
+    assert_int_equal(result->node[1].rank, 1);
+    assert_int_equal(result->node[0].port[0].rx_bytes, 131073);
+    assert_int_equal(result->node[1].port_count, 0);
+    end(&f, client);
+    torus_exchange_result_free(result);
+    torus_exchange_result_free(NULL);
+}
+
+static void serve_files_in_pieces(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    Control__Accepted body = CONTROL__ACCEPTED__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    size_t length;
+    uint8_t *frame;
+
+    FAKE_MUST(strcmp(request->exchange->from, "/data/out") == 0);
+    FAKE_MUST(strcmp(request->exchange->to, "/data/in/%r") == 0);
+    FAKE_MUST(request->exchange->missing_ok != 0);
+    control__request__free_unpacked(request, NULL);
+
+    body.id = (char[]){"0.7.1"};
+    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
+    reply.accepted = &body;
+    frame = frame_pack(&reply.base, &length);
+    for (size_t i = 0; i < length; i++)
+        fake_write(fd, frame + i, 1);
+    free(frame);
+    fake_reply_result(fd);
+}
+
+static void test_files_in_pieces(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_files_in_pieces);
+    struct torus_exchange_result *result;
+    struct torus_client_error e;
+
+    (void)state;
+    assert_int_equal(torus_exchange_run(client, &files, NULL, NULL, &result, &e), 0);
+    torus_exchange_result_free(result);
+    end(&f, client);
+}
+
+/* ---- Exchanges that do not ------------------------------------------------------------------- */
+
+static void serve_refusal(int fd)
+{
+    expect_request(fd);
+    fake_reply_accepted(fd, "0.7.1");
+    fake_reply_error(fd, ERROR_REFUSED, "node 3: no room", "");
+}
+
+static void serve_strange_refusal(int fd)
+{
+    expect_request(fd);
+    fake_reply_error(fd, 4711, "moon in the wrong phase", "0.7.2");
+}
+
+static void test_refusals(void **state)
+{
+    struct torus_client_error e;
+
+    (void)state;
+    assert_int_equal(failure(serve_refusal, &pattern, &e), TORUS_ERROR_REFUSED);
+    assert_string_equal(e.text, "node 3: no room");
+    assert_string_equal(e.exchange, "0.7.1");
+
+    assert_int_equal(failure(serve_strange_refusal, &pattern, &e), TORUS_ERROR_PROTOCOL);
+    assert_non_null(strstr(e.text, "moon in the wrong phase"));
+    assert_string_equal(e.exchange, "0.7.2");
+}
+
+static void serve_goodbye(int fd)
+{
+    expect_request(fd);
+}
+
+static void serve_goodbye_in_mid_exchange(int fd)
+{
+    expect_request(fd);
+    fake_reply_accepted(fd, "0.7.1");
+    fake_reply_progress(fd, 1, 2);
+}
+
+static void serve_half_a_frame(int fd)
+{
+    expect_request(fd);
+    fake_write(fd, "\0\0\0\x10\0\0\0\0abc", 11);
+}
+
+static void test_daemon_vanishes(void **state)
+{
+    struct torus_client_error e;
+
+    (void)state;
+    assert_int_equal(failure(serve_goodbye, &pattern, &e), TORUS_ERROR_LOST);
+    assert_int_equal(failure(serve_half_a_frame, &files, &e), TORUS_ERROR_LOST);
+    assert_int_equal(failure(serve_goodbye_in_mid_exchange, &pattern, &e), TORUS_ERROR_LOST);
+    assert_string_equal(e.exchange, "0.7.1");
+    assert_non_null(strstr(e.text, "during the exchange"));
+    assert_int_equal(failure(serve_goodbye_in_mid_exchange, &files, &e), TORUS_ERROR_IN_DOUBT);
+    assert_string_equal(e.exchange, "0.7.1");
+}
+
+/* Says why, and closes without ever reading. */
+static void serve_turned_away(int fd)
+{
+    fake_reply_error(fd, ERROR_REFUSED, "too many clients", "");
+    (void)shutdown(fd, SHUT_RDWR);
+}
+
+static void test_turned_away(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_turned_away);
+    struct torus_client_status *status;
+    struct torus_client_error e;
+
+    (void)state;
+    fake_stop(&f); /* so that the request meets a closed connection */
+    assert_int_equal(torus_client_status(client, &status, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_REFUSED);
+    assert_string_equal(e.text, "too many clients");
+    torus_client_close(client);
+}
+
+/* ---- Nonsense -------------------------------------------------------------------------------- */
+
+static void serve_oversize(int fd)
+{
+    uint8_t prefix[FRAME_PREFIX_SIZE];
+    expect_request(fd);
+    frame_prefix_write(prefix, FRAME_MAX_HEAD + 1, 0);
+    fake_write(fd, prefix, sizeof prefix);
+    serve_silence(fd); /* it is refused by its length alone */
+}
+
+static void serve_body(int fd)
+{
+    uint8_t prefix[FRAME_PREFIX_SIZE];
+    expect_request(fd);
+    frame_prefix_write(prefix, 4, 4);
+    fake_write(fd, prefix, sizeof prefix);
+    serve_silence(fd);
+}
+
+static void serve_http(int fd)
+{
+    expect_request(fd);
+    fake_write(fd, "HTTP/1.1 400 Bad Request\r\n", 26);
+    serve_silence(fd);
+}
+
+static void serve_garbage(int fd)
+{
+    expect_request(fd);
+    fake_write(fd, "\0\0\0\x4\0\0\0\0\xff\xff\xff\xff", 12);
+    serve_silence(fd);
+}
+
+static void serve_nothing_known(int fd)
+{
+    expect_request(fd);
+    fake_write(fd, "\0\0\0\x3\0\0\0\0\xf2\x7f\0", 11); /* a field of the future */
+    serve_silence(fd);
+}
+
+/* Four megabytes that would unpack to hundreds. */
+static void serve_bomb(int fd)
+{
+    uint8_t prefix[FRAME_PREFIX_SIZE];
+    size_t links = 2000000, at = 0;
+    uint8_t *head = malloc(links * 2 + 5);
+
+    FAKE_MUST(head != NULL);
+    head[at++] = 0x1a; /* Reply.links, so many bytes of it: */
+    for (size_t n = links * 2; n > 0; n >>= 7)
+        head[at++] = (uint8_t)((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
+    for (size_t i = 0; i < links; i++) {
+        head[at++] = 0x0a; /* Links.link, empty */
+        head[at++] = 0;
+    }
+    expect_request(fd);
+    frame_prefix_write(prefix, (uint32_t)at, 0);
+    fake_write(fd, prefix, sizeof prefix);
+    fake_write(fd, head, at);
+    free(head);
+    serve_silence(fd);
+}
+
+static void serve_other_kind(int fd)
+{
+    expect_request(fd);
+    fake_reply_links(fd);
+    serve_silence(fd);
+}
+
+static void test_nonsense(void **state)
+{
+    static void (*const serve[])(int fd) = {serve_oversize, serve_body,          serve_http,
+                                            serve_garbage,  serve_nothing_known, serve_other_kind,
+                                            serve_bomb};
+    struct torus_client_error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof serve / sizeof serve[0]; i++)
+        assert_int_equal(failure(serve[i], &pattern, &e), TORUS_ERROR_PROTOCOL);
+}
+
+/* A result with one thing wrong in it, to be chosen by the test. */
+static void (*spoil)(Control__ExchangeResult *result);
+
+static void serve_spoilt(int fd)
+{
+    Control__ExchangeResult__Node a = CONTROL__EXCHANGE_RESULT__NODE__INIT,
+                                  b = CONTROL__EXCHANGE_RESULT__NODE__INIT;
+    Control__ExchangeResult__Node *nodes[] = {&a, &b};
+    Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    expect_request(fd);
+    b.rank = 1;
+    body.id = (char[]){"0.7.1"};
+    body.dims = (char[]){"2"};
+    body.nodes = 2;
+    body.n_node = 2;
+    body.node = nodes;
+    spoil(&body);
+    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
+    reply.exchange = &body;
+    fake_reply(fd, &reply);
+    serve_silence(fd);
+}
+
+static void spoil_bound(Control__ExchangeResult *r)
+{
+    r->bound = NAN;
+}
+static void spoil_rate(Control__ExchangeResult *r)
+{
+    r->link_mbit = -1;
+}
+static void spoil_id(Control__ExchangeResult *r)
+{
+    r->id = (char *)(uintptr_t)protobuf_c_empty_string;
+}
+static void spoil_count(Control__ExchangeResult *r)
+{
+    r->nodes = 1;
+}
+static void spoil_rank(Control__ExchangeResult *r)
+{
+    r->node[1]->rank = 2;
+}
+static void spoil_twice(Control__ExchangeResult *r)
+{
+    r->node[1]->rank = 0;
+}
+
+static void test_senseless_results(void **state)
+{
+    static void (*const spoils[])(Control__ExchangeResult *) = {
+        spoil_bound, spoil_rate, spoil_id, spoil_count, spoil_rank, spoil_twice};
+    struct torus_client_error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
+        spoil = spoils[i];
+        assert_int_equal(failure(serve_spoilt, &pattern, &e), TORUS_ERROR_PROTOCOL);
+        assert_non_null(strstr(e.text, "makes no sense"));
+    }
+}
+
+static void test_senseless_requests(void **state)
+{
+    static const struct torus_exchange_request requests[] = {
+        {.block_bytes = 1},
+        {.algorithm = "", .block_bytes = 1},
+        {.algorithm = "at2", .from = "/a"},
+        {.algorithm = "at2", .to = "/a"},
+        {.algorithm = "at2", .from = "/a", .to = "b"},
+        {.algorithm = "at2", .from = "/a", .to = "/b", .block_bytes = 1},
+        {.algorithm = "at2", .missing_ok = true},
+    };
+    struct torus_client_error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        assert_int_equal(failure(serve_silence, &requests[i], &e), TORUS_ERROR_USAGE);
+}
+
+/* ---- Cancelling ------------------------------------------------------------------------------ */
+
+static void serve_until_cancelled(int fd)
+{
+    expect_request(fd);
+    fake_reply_accepted(fd, "0.7.1");
+    FAKE_MUST(fake_request(fd) ==
+              NULL); /* the client's side closes: that is how a daemon sees it */
+}
+
+static void serve_result_when_cancelled(int fd)
+{
+    serve_until_cancelled(fd);
+    fake_reply_progress(fd, 1, 1);
+    fake_reply_result(fd);
+}
+
+static int stop(void *data, const struct torus_exchange_progress *progress)
+{
+    (void)data;
+    return progress->exchange[0] != '\0';
+}
+
+static void test_cancel_from_callback(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_until_cancelled);
+    struct torus_exchange_result *result;
+    struct torus_client_error e;
+
+    (void)state;
+    assert_int_equal(torus_exchange_run(client, &files, stop, NULL, &result, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_CANCELLED);
+    assert_string_equal(e.exchange, "0.7.1");
+    assert_int_equal(torus_exchange_run(client, &files, stop, NULL, &result, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_LOST);
+    end(&f, client);
+}
+
+static void *cancel_soon(void *client)
+{
+    (void)usleep(20000);
+    torus_client_cancel(client);
+    return NULL;
+}
+
+static void test_cancel_from_thread(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_until_cancelled);
+    struct torus_exchange_result *result;
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, client), 0);
+    assert_int_equal(torus_exchange_run(client, &pattern, NULL, NULL, &result, NULL), -1);
+    (void)pthread_join(thread, NULL);
+    end(&f, client);
+}
+
+static void test_done_in_spite_of_cancel(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_result_when_cancelled);
+    struct torus_exchange_result *result;
+    struct torus_client_error e;
+
+    (void)state;
+    assert_int_equal(torus_exchange_run(client, &files, stop, NULL, &result, &e), 0);
+    assert_string_equal(result->id, "0.7.1");
+    torus_exchange_result_free(result);
+    end(&f, client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_daemon),
+        cmocka_unit_test(test_default_socket),
+        cmocka_unit_test(test_status_and_links),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_files_in_pieces),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_daemon_vanishes),
+        cmocka_unit_test(test_turned_away),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_senseless_results),
+        cmocka_unit_test(test_senseless_requests),
+        cmocka_unit_test(test_cancel_from_callback),
+        cmocka_unit_test(test_cancel_from_thread),
+        cmocka_unit_test(test_done_in_spite_of_cancel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

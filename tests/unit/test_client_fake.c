@@ -1,0 +1,249 @@
+#include "tests/unit/test_client_fake.h"
+
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void *serve_one(void *data)
+{
+    struct fake *f = data;
+    int fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0) {
+        f->serve(fd);
+        (void)close(fd);
+    }
+    return NULL;
+}
+
+void fake_start(struct fake *f, void (*serve)(int fd))
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    strcpy(f->directory, "/tmp/torus-test-XXXXXX");
+    if (mkdtemp(f->directory) == NULL)
+        err(1, "mkdtemp");
+    (void)snprintf(f->path, sizeof f->path, "%s/control.sock", f->directory);
+    strcpy(address.sun_path, f->path);
+    f->serve = serve;
+    f->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(f->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(f->listener, 1) != 0)
+        err(1, "%s", f->path);
+    if (pthread_create(&f->thread, NULL, serve_one, f) != 0)
+        errx(1, "no thread");
+}
+
+void fake_stop(struct fake *f)
+{
+    (void)shutdown(f->listener, SHUT_RDWR); /* if nobody has come */
+    (void)pthread_join(f->thread, NULL);
+    (void)close(f->listener);
+    (void)unlink(f->path);
+    (void)rmdir(f->directory);
+}
+
+void fake_must(bool holds, const char *condition)
+{
+    if (!holds)
+        errx(1, "the daemon's side of the test: not so: %s", condition);
+}
+
+static int read_whole(int fd, uint8_t *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = recv(fd, data, length, 0);
+        if (n <= 0)
+            return -1;
+        data += n;
+        length -= (size_t)n;
+    }
+    return 0;
+}
+
+Control__Request *fake_request(int fd)
+{
+    uint8_t prefix[FRAME_PREFIX_SIZE], head[4096];
+    struct frame_prefix p;
+    struct error e;
+
+    if (read_whole(fd, prefix, sizeof prefix) != 0)
+        return NULL;
+    if (frame_prefix_read(prefix, sizeof head, 0, &p, &e) != 0)
+        errx(1, "request: %s", e.text);
+    if (read_whole(fd, head, p.head) != 0)
+        errx(1, "request cut short");
+    return control__request__unpack(NULL, p.head, head);
+}
+
+void fake_write(int fd, const void *data, size_t length)
+{
+    const char *p = data;
+    while (length > 0) {
+        ssize_t n = send(fd, p, length, MSG_NOSIGNAL);
+        if (n <= 0)
+            return;
+        p += n;
+        length -= (size_t)n;
+    }
+}
+
+void fake_reply(int fd, const Control__Reply *reply)
+{
+    size_t length;
+    uint8_t *frame = frame_pack(&reply->base, &length);
+    fake_write(fd, frame, length);
+    free(frame);
+}
+
+void fake_reply_error(int fd, uint32_t code, const char *text, const char *exchange)
+{
+    Control__Error body = CONTROL__ERROR__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    body.code = code;
+    body.text = (char *)(uintptr_t)text;
+    body.exchange = (char *)(uintptr_t)exchange;
+    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
+    reply.error = &body;
+    fake_reply(fd, &reply);
+}
+
+void fake_reply_status(int fd)
+{
+    Control__Status body = CONTROL__STATUS__INIT;
+    Control__Status__Exchange exchange = CONTROL__STATUS__EXCHANGE__INIT;
+    Control__Status__Exchange *exchanges[] = {&exchange};
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    uint32_t coordinates[] = {1, 2};
+    /* An escape sequence, a line end, and what is no UTF-8. */
+    char fault[] = "link +0 of \033[31mnode 3\nis down \xff";
+    char *faults[] = {fault};
+    char *roots[] = {(char[]){"/data"}};
+
+    exchange.id = (char[]){"6.1.1"};
+    exchange.algorithm = (char[]){"at2"};
+    exchange.state = (char[]){"committed"};
+    exchange.root = 6;
+    exchange.age_ms = 1500;
+    body.version = (char[]){"0.1.0"};
+    body.dims = (char[]){"4x4m"};
+    body.rank = 6;
+    body.n_coordinates = 2;
+    body.coordinates = coordinates;
+    body.uptime_ms = 90000;
+    body.n_fault = 1;
+    body.fault = faults;
+    body.n_exchange = 1;
+    body.exchange = exchanges;
+    body.n_data_root = 1;
+    body.data_root = roots;
+    body.link_mbit = 50;
+    body.memory_budget = 1 << 20;
+    body.pid = 77;
+    reply.kind_case = CONTROL__REPLY__KIND_STATUS;
+    reply.status = &body;
+    fake_reply(fd, &reply);
+}
+
+void fake_reply_links(int fd)
+{
+    Control__Links body = CONTROL__LINKS__INIT;
+    Control__Links__Link up = CONTROL__LINKS__LINK__INIT, down = CONTROL__LINKS__LINK__INIT;
+    Control__Links__Link *links[] = {&up, &down};
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    up.name = (char[]){"+0"};
+    up.neighbour = 4;
+    up.address = (char[]){"10.0.0.2:7000"};
+    up.up = 1;
+    up.state = (char[]){"up"};
+    up.tx_bytes = 65536;
+    up.rx_bytes = 1000;
+    up.rtt_us = 150;
+    up.rate_bps = 940000000;
+    up.up_ms = 61000;
+    up.connects = 1;
+    down.port = 1;
+    down.name = (char[]){"-0"};
+    down.neighbour = UINT32_MAX;
+    down.state = (char[]){"waiting"};
+    down.reason = (char[]){"the neighbour has not dialled"};
+    body.n_link = 2;
+    body.link = links;
+    reply.kind_case = CONTROL__REPLY__KIND_LINKS;
+    reply.links = &body;
+    fake_reply(fd, &reply);
+}
+
+void fake_reply_accepted(int fd, const char *id)
+{
+    Control__Accepted body = CONTROL__ACCEPTED__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    body.id = (char *)(uintptr_t)id;
+    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
+    reply.accepted = &body;
+    fake_reply(fd, &reply);
+}
+
+void fake_reply_progress(int fd, uint64_t done, uint64_t total)
+{
+    Control__Progress body = CONTROL__PROGRESS__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    body.state = (char[]){"running"};
+    body.round = 1;
+    body.rounds = 1;
+    body.done_bytes = done;
+    body.total_bytes = total;
+    reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
+    reply.progress = &body;
+    fake_reply(fd, &reply);
+}
+
+void fake_reply_result(int fd)
+{
+    Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
+    Control__ExchangeResult__Node first = CONTROL__EXCHANGE_RESULT__NODE__INIT,
+                                  second = CONTROL__EXCHANGE_RESULT__NODE__INIT;
+    Control__ExchangeResult__Port port = CONTROL__EXCHANGE_RESULT__PORT__INIT;
+    Control__ExchangeResult__Port *ports[] = {&port};
+    Control__ExchangeResult__Node *nodes[] = {&second, &first}; /* not in order */
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    port.name = (char[]){"+0"};
+    port.tx_bytes = 131072;
+    port.rx_bytes = 131073;
+    port.tx_blocks = 2;
+    port.combined_messages = 1;
+    first.rank = 0;
+    first.nanoseconds = 20000000;
+    first.n_port = 1;
+    first.port = ports;
+    second.rank = 1;
+    second.nanoseconds = 21000000;
+    body.id = (char[]){"0.7.1"};
+    body.dims = (char[]){"4x4"};
+    body.algorithm = (char[]){"at2"};
+    body.mode = (char[]){"stepped"};
+    body.nodes = 16;
+    body.block_bytes = 65536;
+    body.nanoseconds = 100000000;
+    body.bound = 8;
+    body.link_mbit = 50;
+    body.startups = 4;
+    body.transmission = 8;
+    body.rounds = 1;
+    body.blocks_delivered = 240;
+    body.bytes_delivered = 240 * 65536;
+    body.verified = 1;
+    body.n_node = 2;
+    body.node = nodes;
+    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
+    reply.exchange = &body;
+    fake_reply(fd, &reply);
+}

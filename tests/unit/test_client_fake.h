@@ -1,0 +1,44 @@
+/* A daemon that says what a test wants it to: it takes one connection, in a thread of its own. */
+#ifndef TORUSD_TEST_CLIENT_FAKE_H
+#define TORUSD_TEST_CLIENT_FAKE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "proto/control.pb-c.h"
+#include "proto/frame.h"
+
+struct fake {
+    char directory[32];
+    char path[64];
+    int listener;
+    pthread_t thread;
+    void (*serve)(int fd); /* closes nothing */
+};
+
+/* Listens at f->path and serves the first connection. Ends the program if that is not possible. */
+void fake_start(struct fake *f, void (*serve)(int fd));
+
+/* Waits until the connection has been served, and takes the socket away. */
+void fake_stop(struct fake *f);
+
+/* Ends the program unless it holds: what serve functions have instead of cmocka's assertions, which
+ * work in the test's own thread only. */
+#define FAKE_MUST(condition) fake_must((condition), #condition)
+void fake_must(bool holds, const char *condition);
+
+/* For serve functions. The next request, to be freed with control__request__free_unpacked(), or
+ * NULL if the client has closed its side. */
+Control__Request *fake_request(int fd);
+void fake_reply(int fd, const Control__Reply *reply);
+void fake_write(int fd, const void *data, size_t length);
+
+/* Replies with usual contents. */
+void fake_reply_error(int fd, uint32_t code, const char *text, const char *exchange);
+void fake_reply_status(int fd);
+void fake_reply_links(int fd);
+void fake_reply_accepted(int fd, const char *id);
+void fake_reply_progress(int fd, uint64_t done, uint64_t total);
+void fake_reply_result(int fd);
+
+#endif

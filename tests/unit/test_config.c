@@ -1,0 +1,222 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/log.h"
+#include "daemon/config.h"
+#include "daemon/net/tcp.h"
+#include "folder_fixture.h"
+
+static const char *write_config(void **state, const char *text)
+{
+    const char *path = at(state, "torusd.ini");
+    make_file(path, text, strlen(text));
+    return path;
+}
+
+static void every_setting_is_read(void **state)
+{
+    char text[4096], address[80];
+    struct config c;
+    struct error e = {0};
+    make_folder(at(state, "a"));
+    make_folder(at(state, "b"));
+    (void)snprintf(text, sizeof text,
+                   "; a node\n"
+                   "[node]\n"
+                   "dims = 4x8m\n"
+                   "rank = 9\n"
+                   "coordinates = 1,1\n"
+                   "control = %s\n"
+                   "state_dir = /var/lib/x\n"
+                   "data_roots = %s::%s:\n"
+                   "link_mbit = 2500.5\n"
+                   "memory = 3MiB\n"
+                   "congestion = cubic\n"
+                   "log_level = debug\n"
+                   "[ports]\n"
+                   "+0 = 10.0.0.2:7411\n"
+                   "-0 = 10.0.0.1:7411\n"
+                   "+1 = [::1]:80\n"
+                   "-1 = 127.0.0.1:1\n",
+                   at(state, "sock"), at(state, "a"), at(state, "b"));
+    config_init(&c);
+    if (config_read(&c, write_config(state, text), &e) != 0 || config_finish(&c, &e) != 0)
+        fail_msg("%s", e.text);
+    assert_int_equal(c.torus.nodes, 32);
+    assert_false(c.torus.wrap[1]);
+    assert_int_equal(c.rank, 9);
+    assert_string_equal(c.control, at(state, "sock"));
+    assert_string_equal(c.state_folder, "/var/lib/x");
+    assert_int_equal(c.roots.count, 2);
+    assert_string_equal(c.roots.path[0], at(state, "a"));
+    assert_string_equal(c.roots.path[1], at(state, "b"));
+    assert_true(c.link_mbit > 2500.4 && c.link_mbit < 2500.6);
+    assert_int_equal(c.memory, 3 << 20);
+    assert_string_equal(c.congestion, "cubic");
+    assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
+    tcp_format_address((struct sockaddr *)&c.address[0], address, sizeof address);
+    assert_string_equal(address, "10.0.0.2:7411");
+    tcp_format_address((struct sockaddr *)&c.address[2], address, sizeof address);
+    assert_string_equal(address, "[::1]:80");
+    config_free(&c);
+}
+
+static void what_is_left_out_has_a_default(void **state)
+{
+    struct config c;
+    struct error e;
+    config_init(&c);
+    assert_int_equal(config_read(&c, write_config(state, "[node]\ndims=1x1\nrank=0\n"), &e), 0);
+    assert_int_equal(config_finish(&c, &e), 0);
+    assert_string_equal(c.control, "/run/torusd/control.sock");
+    assert_string_equal(c.state_folder, "/run/torusd/control.sock.state");
+    assert_int_equal(c.memory, 64 << 20);
+    assert_int_equal(c.log_level, LOG_LEVEL_INFO);
+    assert_int_equal(c.roots.count, 0);
+    config_free(&c);
+}
+
+static void check_refused(void **state, const char *text, int line, const char *why)
+{
+    struct config c;
+    struct error e = {0};
+    char where[FIXTURE_PATH + 20];
+    const char *path = write_config(state, text);
+
+    config_init(&c);
+    assert_int_equal(config_read(&c, path, &e), -1);
+    assert_int_equal(e.code, ERROR_USAGE);
+    (void)snprintf(where, sizeof where, "%s:%d: ", path, line);
+    if (strncmp(e.text, where, strlen(where)) != 0 || strstr(e.text, why) == NULL)
+        fail_msg("\"%s\", expected \"%s...%s...\"", e.text, where, why);
+    config_free(&c);
+}
+
+static void errors_name_file_and_line(void **state)
+{
+    check_refused(state, "[node]\ndims = 0x4\n", 2, "");
+    check_refused(state, "[node]\n\n# c\nrank = x\n", 4, "rank \"x\"");
+    check_refused(state, "[node]\nrank = -1\n", 2, "rank \"-1\"");
+    check_refused(state, "[node]\nrank = 1048576\n", 2, "rank");
+    check_refused(state, "[node]\nrank = 99999999999999999999\n", 2, "rank");
+    check_refused(state, "[node]\nlink_mbit = fast\n", 2, "link_mbit");
+    check_refused(state, "[node]\nlink_mbit = -1\n", 2, "link_mbit");
+    check_refused(state, "[node]\nlink_mbit = nan\n", 2, "link_mbit");
+    check_refused(state, "[node]\nlink_mbit = inf\n", 2, "link_mbit");
+    check_refused(state, "[node]\nmemory = much\n", 2, "memory");
+    check_refused(state, "[node]\nmemory = 1023KiB\n", 2, "at least 1MiB");
+    check_refused(state, "[node]\nlog_level = loud\n", 2, "log_level");
+    check_refused(state, "[node]\ndata_roots = /no/such/folder\n", 2, "/no/such/folder");
+    check_refused(state, "[node]\ncongestion = a-name-that-is-too-long\n", 2, "too long");
+    check_refused(state, "[node]\nspeed = 1\n", 2, "unknown setting \"speed\"");
+    check_refused(state, "[node]\n+0 = 1.2.3.4:5\n", 2, "it belongs in [ports]");
+    check_refused(state, "[ports]\nrank = 1\n", 2, "it belongs in [node]");
+    check_refused(state, "[ports]\n+8 = 1.2.3.4:5\n", 2, "\"+8\" is no port");
+    check_refused(state, "[ports]\n+ = 1.2.3.4:5\n", 2, "is no port");
+    check_refused(state, "rank = 1\n", 1, "it belongs in [node]");
+    check_refused(state, "[node]\nnonsense\n", 2, "no \"name = value\"");
+}
+
+static void a_missing_file_is_named(void **state)
+{
+    struct config c;
+    struct error e = {0};
+    config_init(&c);
+    assert_int_equal(config_read(&c, at(state, "missing"), &e), -1);
+    assert_non_null(strstr(e.text, at(state, "missing")));
+    assert_int_equal(config_read(&c, *state, &e), -1); /* a folder */
+    assert_non_null(strstr(e.text, "cannot be read"));
+    config_free(&c);
+}
+
+/* `settings`: "name=value" strings, NULL at the end. */
+static void check_unfinished(const char *const *settings, const char *why)
+{
+    struct config c;
+    struct error e = {0};
+    char name[200];
+
+    config_init(&c);
+    for (; *settings != NULL; settings++) {
+        (void)snprintf(name, sizeof name, "%s", *settings);
+        char *value = strchr(name, '=');
+        *value++ = '\0';
+        assert_int_equal(config_set(&c, name, value, &e), 0);
+    }
+    assert_int_equal(config_finish(&c, &e), -1);
+    if (strstr(e.text, why) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", why, e.text);
+    config_free(&c);
+}
+
+#define UNFINISHED(why, ...) check_unfinished((const char *const[]){__VA_ARGS__, NULL}, why)
+
+static void what_does_not_fit_together_is_refused(void **state)
+{
+    (void)state;
+    UNFINISHED("dims is missing", "rank=1");
+    UNFINISHED("rank or coordinates is missing", "dims=4x4");
+    UNFINISHED("4x4 has ranks 0 to 15", "dims=4x4", "rank=16");
+    UNFINISHED("port +0 needs an address: the one to dial", "dims=4x4", "rank=1");
+    UNFINISHED("port -0 needs an address: the one to listen on", "dims=4x4", "rank=1",
+               "+0=1.2.3.4:5");
+    UNFINISHED("node 0 of 3m has no link there", "dims=3m", "rank=0", "+0=1.2.3.4:5",
+               "-0=1.2.3.4:5");
+    UNFINISHED("has no link there", "dims=3", "rank=0", "+0=1.2.3.4:5", "-0=1.2.3.4:5",
+               "+1=1.2.3.4:5");
+    UNFINISHED("port +0: ", "dims=3m", "rank=0", "+0=1.2.3.4");
+    UNFINISHED("are rank 5, not 4", "dims=4x4", "rank=4", "coordinates=1,1");
+    UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1");
+    UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1,4");
+    UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1,1,1");
+    UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=-1,1");
+    UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1, 1");
+}
+
+static void coordinates_are_as_good_as_a_rank(void **state)
+{
+    struct config c;
+    struct error e;
+    (void)state;
+    config_init(&c);
+    assert_int_equal(config_set(&c, "coordinates", "0,0,0", &e), 0); /* before the dimensions */
+    assert_int_equal(config_set(&c, "dims", "1x1x1", &e), 0);
+    assert_int_equal(config_finish(&c, &e), 0);
+    assert_int_equal(c.rank, 0);
+    config_free(&c);
+}
+
+static void the_last_setting_wins(void **state)
+{
+    struct config c;
+    struct error e;
+    assert_int_equal(
+        (config_init(&c), config_read(&c, write_config(state, "[node]\nrank=1\nrank=2\n"), &e)), 0);
+    assert_int_equal(c.rank, 2);
+    assert_int_equal(config_set(&c, "rank", "3", &e), 0);
+    assert_int_equal(c.rank, 3);
+    config_free(&c);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(every_setting_is_read),
+        TEST(what_is_left_out_has_a_default),
+        TEST(errors_name_file_and_line),
+        TEST(a_missing_file_is_named),
+        TEST(what_does_not_fit_together_is_refused),
+        TEST(coordinates_are_as_good_as_a_rank),
+        TEST(the_last_setting_wins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

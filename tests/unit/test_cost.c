@@ -1,0 +1,295 @@
+/* The cost model and the papers' formulas, against figures worked out by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/formula.h"
+
+static struct torus parse(const char *text)
+{
+    struct torus t;
+    struct error e;
+    if (torus_parse(&t, text, &e) != 0)
+        fail_msg("%s", e.text);
+    return t;
+}
+
+static struct cost find(const char *torus, const char *name)
+{
+    struct torus t = parse(torus);
+    struct error e;
+    struct cost c;
+    if (cost_find(&t, name, &c, &e) != 0)
+        fail_msg("%s", e.text);
+    return c;
+}
+
+static void check_counts(struct cost_counts c, double startups, double transmission,
+                         double rearranged)
+{
+    assert_true(c.startups == startups);
+    assert_true(c.transmission == transmission);
+    assert_true(c.rearranged == rearranged);
+}
+
+/* ---- Formulas -------------------------------------------------------------------------------- */
+
+struct row {
+    const char *torus, *algorithm;
+    double startups, transmission, rearranged;
+};
+
+/* Liu et al., All-Port Tori, Table II, for d = 2, 3, 4 and 7; [5], [6], [10], proposed. */
+static void table_two(void **state)
+{
+    static const struct row rows[] = {
+        {"4x4", "tseng", 4, 32, 48},
+        {"4x4", "suh-yalamanchili", 3, 12, 12},
+        {"4x4", "suh-shin", 4, 32, 48},
+        {"4x4", "at2", 4, 8, 48},
+        {"8x8", "tseng", 6, 192, 320},
+        {"8x8", "suh-yalamanchili", 6, 192, 192},
+        {"8x8", "suh-shin", 6, 192, 192},
+        {"8x8", "at2", 6, 64, 192},
+        {"16x16", "tseng", 10, 1280, 2304},
+        {"16x16", "suh-yalamanchili", 9, 2176, 2176},
+        {"16x16", "suh-shin", 10, 1280, 768},
+        {"16x16", "at2", 10, 512, 768},
+        {"128x128", "tseng", 66, 540672, 1064960},
+        {"128x128", "suh-yalamanchili", 18, 1318912, 1318912},
+        {"128x128", "suh-shin", 66, 540672, 49152},
+        {"128x128", "at2", 66, 262144, 49152},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cost c = find(rows[i].torus, rows[i].algorithm);
+        assert_true(c.has_formula);
+        check_counts(c.formula, rows[i].startups, rows[i].transmission, rows[i].rearranged);
+        /* What is enumerated is the same, on squares. */
+        check_counts(c.counts, rows[i].startups, rows[i].transmission, rows[i].rearranged);
+        assert_int_equal(c.from,
+                         strcmp(rows[i].algorithm, "at2") == 0 ? COST_ENUMERATED : COST_BY_FORMULA);
+    }
+}
+
+/* Lemma 2, and Suh and Shin's formula in other shapes. */
+static void other_formulas(void **state)
+{
+    (void)state;
+    check_counts(find("6", "ar").formula, 3, 5, 0);
+    check_counts(find("20", "ar").formula, 10, 50, 0);
+    check_counts(find("8x12", "suh-shin").counts, 8, 8 * 144 / 4 + 96, 3 * 96);
+    check_counts(find("4x8x12", "suh-shin").counts, 12, (4.5 + 1.5) * 384, 0);
+}
+
+/* Yang and Wang, Comparisons: one startup, two, and 2*log5(n^2); with delta and L*gamma for tp and
+ * the time of a block. */
+static void broadcast_formulas(void **state)
+{
+    const struct cost_parameters slow_switch = {.ts = 100, .tw = 1, .tp = 10};
+    const struct cost_parameters fast_switch = {.ts = 100, .tw = 1, .tp = 3};
+    struct cost_counts ours = find("5x5", "yangwang").formula;
+    struct cost_counts rows_first = find("5x5", "saadschultz").formula;
+    struct cost_counts recursive = find("5x5", "calvin").counts;
+    (void)state;
+    check_counts(ours, 1, 6, 0);
+    assert_true(cost_price(&ours, &fast_switch, 5).total == 100 + 2 * 3 + 6 * 5);
+    assert_true(cost_price(&ours, &slow_switch, 5).total == 100 + 2 * 5 + 6 * 10);
+    check_counts(rows_first, 2, 12, 0);
+    assert_true(cost_price(&rows_first, &slow_switch, 5).total == 200 + 4 * 10 + 12 * 5);
+    assert_true(fabs(recursive.startups - 4) < 1e-9);
+    assert_true(recursive.transmission == 12 && recursive.hops == 6);
+    /* What runs here counts a startup each phase. */
+    check_counts(find("5x5", "yangwang").counts, 4, 6, 0);
+    check_counts(find("5x5", "saadschultz").counts, 4, 12, 0);
+}
+
+/* Where formulas cover all that an algorithm takes, they say what is counted, and go on where
+ * nothing is. */
+static void formulas_of_products(void **state)
+{
+    static const char *const algorithms[] = {"a2", "a3", "cccube"};
+    static const char *const tori[] = {"1",     "2",     "8",         "9",       "9m",
+                                       "2x2",   "4x4",   "8x8",       "5x5",     "6mx6m",
+                                       "4x8m",  "2x16",  "16x16",     "6x6x6",   "3x4x5",
+                                       "8x4x2", "2x2x2", "4mx4x2mx2", "4x4x4x4", "3mx3mx3mx3m"};
+    unsigned covered = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
+        for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++) {
+            struct torus t = parse(tori[j]);
+            if (algorithm_find(algorithms[i])->accepts(&t, NULL) != 0)
+                continue;
+            struct cost c = find(tori[j], algorithms[i]);
+            assert_true(c.has_formula);
+            assert_int_equal(c.from, COST_ENUMERATED);
+            check_counts(c.formula, c.counts.startups, c.counts.transmission, 0);
+            assert_true(c.formula.hops == c.counts.hops);
+            covered++;
+        }
+        assert_true(find("1024x1024", algorithms[i]).has_formula);
+    }
+    assert_int_equal(covered, 46);
+}
+
+/* A formula's name is its algorithm's, and both say the same of the ports. */
+static void formulas_belong_to_algorithms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < formula_count(); i++) {
+        const struct formula *f = formula_at(i);
+        const struct algorithm *a = algorithm_find(f->algorithm);
+        assert_ptr_equal(formula_find(f->algorithm), f);
+        if (a != NULL)
+            assert_true(f->port_model == a->port_model && f->operation == a->operation);
+    }
+    assert_null(formula_at(formula_count()));
+    assert_null(formula_find("nothing"));
+    assert_string_equal(operation_name(OPERATION_ALLGATHER), "allgather");
+}
+
+static void formulas_refuse_other_tori(void **state)
+{
+    static const struct {
+        const char *formula, *torus;
+    } refused[] = {
+        {"tseng", "8x12"},  {"tseng", "8x8x8"},  {"tseng", "12x12"},
+        {"tseng", "2x2"},   {"suh-shin", "8x6"}, {"suh-shin", "8x8m"},
+        {"suh-shin", "16"}, {"at2", "6x8"},      {"ar", "5"},
+        {"ar", "2"},        {"ar", "8m"},        {"ar", "4x4"},
+        {"at2", "8x8x8"},   {"at2", "1x8"},      {"suh-yalamanchili", "8x16"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct torus t = parse(refused[i].torus);
+        struct cost_counts c;
+        struct error e;
+        assert_int_equal(formula_counts(formula_find(refused[i].formula), &t, &c, &e), -1);
+        assert_int_equal(e.code, ERROR_REFUSED);
+        assert_non_null(strstr(e.text, refused[i].torus));
+    }
+}
+
+/* ---- Enumeration ----------------------------------------------------------------------------- */
+
+/* The dimensions' rings side by side: the formula is the critical path there. */
+static void where_lockstep_differs(void **state)
+{
+    struct cost c = find("8x12", "at2");
+    (void)state;
+    assert_int_equal(c.from, COST_ENUMERATED);
+    check_counts(c.counts, 8, 152, 288);
+    check_counts(c.formula, 8, 144, 288);
+    assert_true(c.critical_path == 144);
+}
+
+/* Beyond the formula's sizes there is only the enumeration; the phases stay three. */
+static void padded(void **state)
+{
+    struct cost c = find("6x6", "at2");
+    (void)state;
+    assert_false(c.has_formula);
+    assert_int_equal(c.from, COST_ENUMERATED);
+    assert_true(c.counts.transmission >= 27 && c.counts.rearranged == 108);
+    assert_true(find("1x8", "at2").counts.rearranged == 0);
+}
+
+/* AR on 8: one step of 1 hop, 3 of 2. Direct on 4: steps of 1, 2 and 1 hops. */
+static void hops(void **state)
+{
+    (void)state;
+    assert_true(find("8", "ar").counts.hops == 7);
+    assert_true(find("4", "direct").counts.hops == 4);
+}
+
+static void what_is_not_known(void **state)
+{
+    struct torus large = parse("251x257"), square = parse("8x12");
+    struct cost c;
+    struct error e;
+    (void)state;
+    assert_false(cost_can_enumerate(&large, algorithm_find("at2")));
+    assert_int_equal(cost_find(&large, "at2", &c, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_int_equal(cost_find(&square, "tseng", &c, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_int_equal(cost_find(&square, "ar", &c, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_int_equal(cost_find(&square, "tsang", &c, &e), -1);
+    assert_int_equal(e.code, ERROR_USAGE);
+}
+
+/* Too large to enumerate, but the formula holds. */
+static void by_formula(void **state)
+{
+    struct cost c = find("1000x1000", "at2");
+    (void)state;
+    assert_int_equal(c.from, COST_BY_FORMULA);
+    check_counts(c.counts, 502, 1.25e8, 3e6);
+    assert_string_equal(cost_origin_name(c.from), "formula");
+}
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+static void check_near(double a, double b)
+{
+    assert_true(fabs(a - b) < 1e-6);
+}
+
+static void paragon(void **state)
+{
+    struct cost c = find("16x16", "at2");
+    struct cost_time time = cost_price(&c.counts, &cost_paragon, 64);
+    (void)state;
+    check_near(time.startups, 750);
+    check_near(time.transmission, 360.448);
+    check_near(time.rearrangement, 688.128);
+    check_near(time.hops, 0);
+    check_near(time.total, 1798.576);
+}
+
+static void every_parameter(void **state)
+{
+    const struct cost_counts counts = {2, 3, 5, 7, false};
+    const struct cost_parameters p = {.ts = 1000, .tw = 0.5, .rho = 0.25, .tp = 11};
+    (void)state;
+    check_near(cost_price(&counts, &p, 10).total, 2000 + 15 + 12.5 + 77);
+    check_near(cost_price(&counts, &p, 0).total, 2000 + 77);
+}
+
+/* a + 2d + x*L where a byte takes longer than a hop, a + 2L + x*d where it does not. */
+static void overlapped(void **state)
+{
+    const struct cost_counts counts = {
+        .startups = 1, .transmission = 6, .hops = 2, .overlapped = true};
+    const struct cost_parameters p = {.ts = 100, .tw = 1, .tp = 10};
+    (void)state;
+    check_near(cost_price(&counts, &p, 30).total, 100 + 2 * 10 + 6 * 30);
+    check_near(cost_price(&counts, &p, 10).total, 100 + 8 * 10);
+    check_near(cost_price(&counts, &p, 4).total, 100 + 2 * 4 + 6 * 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_two),
+        cmocka_unit_test(other_formulas),
+        cmocka_unit_test(broadcast_formulas),
+        cmocka_unit_test(formulas_of_products),
+        cmocka_unit_test(formulas_belong_to_algorithms),
+        cmocka_unit_test(formulas_refuse_other_tori),
+        cmocka_unit_test(where_lockstep_differs),
+        cmocka_unit_test(padded),
+        cmocka_unit_test(hops),
+        cmocka_unit_test(what_is_not_known),
+        cmocka_unit_test(by_formula),
+        cmocka_unit_test(paragon),
+        cmocka_unit_test(every_parameter),
+        cmocka_unit_test(overlapped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* A stream of frames gives the same frames wherever it is cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/router/decoder.h"
+#include "failing_memory.h"
+
+#define MAX_HEAD 20000u
+#define MAX_BODY 1000u
+#define SIZES 700u /* more than the arena for heads holds */
+
+struct stream {
+    uint8_t bytes[16384];
+    size_t length;
+};
+
+static void add_frame(struct stream *s, const Peer__Head *head, const uint8_t *body,
+                      uint32_t length)
+{
+    uint32_t size = (uint32_t)peer__head__get_packed_size(head);
+
+    assert_true(s->length + FRAME_PREFIX_SIZE + size + length <= sizeof s->bytes);
+    frame_prefix_write(s->bytes + s->length, size, length);
+    (void)peer__head__pack(head, s->bytes + s->length + FRAME_PREFIX_SIZE);
+    if (length > 0)
+        memcpy(s->bytes + s->length + FRAME_PREFIX_SIZE + size, body, length);
+    s->length += FRAME_PREFIX_SIZE + size + length;
+}
+
+static uint8_t body_byte(uint32_t step, uint32_t i)
+{
+    return (uint8_t)(step * 31 + i);
+}
+
+static void add_data(struct stream *s, uint32_t step, uint32_t sizes, uint32_t length)
+{
+    Peer__Data data = PEER__DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t size[SIZES];
+    uint8_t body[MAX_BODY];
+
+    for (uint32_t i = 0; i < sizes; i++)
+        size[i] = 1000 * i;
+    for (uint32_t i = 0; i < length; i++)
+        body[i] = body_byte(step, i);
+    data.step = step;
+    data.n_sizes = sizes;
+    data.sizes = size;
+    head.kind_case = PEER__HEAD__KIND_DATA;
+    head.data = &data;
+    add_frame(s, &head, body, length);
+}
+
+static void add_heartbeat(struct stream *s)
+{
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    add_frame(s, &head, NULL, 0);
+}
+
+/* Checks the frames that come out, which are: data 1, heartbeat, data 2, ... */
+struct seen {
+    unsigned frames;
+    int fail_at; /* frame() fails at this one; -1: never */
+};
+
+static int on_frame(void *context, const Peer__Head *message, const struct extents *body,
+                    uint32_t body_length, struct error *e)
+{
+    static const uint32_t lengths[] = {100, 0, 0, 1, MAX_BODY};
+    static const uint32_t sizes[] = {0, 0, 3, 0, SIZES};
+    struct seen *seen = context;
+    uint32_t n = 0, index = seen->frames++;
+
+    if ((int)index == seen->fail_at)
+        return error_set(e, ERROR_REFUSED, "enough");
+    assert_in_range(index, 0, 4);
+    assert_int_equal(body_length, lengths[index]);
+    if (index == 1) {
+        assert_int_equal(message->kind_case, PEER__HEAD__KIND_HEARTBEAT);
+        return 0;
+    }
+    assert_int_equal(message->kind_case, PEER__HEAD__KIND_DATA);
+    assert_int_equal(message->data->step, index);
+    assert_int_equal(message->data->n_sizes, sizes[index]);
+    for (uint32_t i = 0; i < sizes[index]; i++)
+        assert_int_equal(message->data->sizes[i], 1000 * i);
+    for (uint32_t i = 0; i < body->count; i++)
+        for (uint32_t k = 0; k < body->item[i].length; k++)
+            assert_int_equal(body->item[i].data[k], body_byte(index, n++));
+    assert_int_equal(n, body_length);
+    return 0;
+}
+
+static void make_stream(struct stream *s)
+{
+    s->length = 0;
+    add_data(s, 0, 0, 100);
+    add_heartbeat(s);
+    add_data(s, 2, 3, 0);
+    add_data(s, 3, 0, 1);
+    add_data(s, 4, SIZES, MAX_BODY);
+}
+
+/* Feeds pieces that lie in slabs of their own, as after reads that filled a slab each. */
+static int feed(struct decoder *d, struct slab_pool *pool, const uint8_t *bytes, size_t length,
+                struct seen *seen, struct error *e)
+{
+    struct slab *slab = slab_get(pool);
+
+    memcpy(slab->data, bytes, length);
+    int result = decoder_feed(d, slab, slab->data, length, on_frame, seen, e);
+    slab_unref(slab);
+    return result;
+}
+
+static void a_stream_may_be_cut_anywhere(void **state)
+{
+    struct stream s;
+    struct slab_pool pool;
+    (void)state;
+    make_stream(&s);
+    slab_pool_init(&pool, 4 * SLAB_SIZE);
+    for (size_t cut = 0; cut <= s.length; cut++) {
+        struct decoder d;
+        struct seen seen = {.fail_at = -1};
+        decoder_init(&d, MAX_HEAD, MAX_BODY);
+        assert_int_equal(feed(&d, &pool, s.bytes, cut, &seen, NULL), 0);
+        assert_int_equal(feed(&d, &pool, s.bytes + cut, s.length - cut, &seen, NULL), 0);
+        assert_int_equal(seen.frames, 5);
+        assert_int_equal(pool.in_use, 0); /* nothing is held between frames */
+        decoder_free(&d);
+    }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void a_stream_may_come_in_small_pieces(void **state)
+{
+    struct stream s;
+    struct slab_pool pool;
+    (void)state;
+    make_stream(&s);
+    slab_pool_init(&pool, 4 * SLAB_SIZE);
+    for (size_t piece = 1; piece < 40; piece++) {
+        struct decoder d;
+        struct seen seen = {.fail_at = -1};
+        decoder_init(&d, MAX_HEAD, MAX_BODY);
+        for (size_t at = 0; at < s.length; at += piece)
+            assert_int_equal(feed(&d, &pool, s.bytes + at,
+                                  s.length - at < piece ? s.length - at : piece, &seen, NULL),
+                             0);
+        assert_int_equal(seen.frames, 5);
+        decoder_free(&d);
+    }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void a_decoder_can_be_freed_at_any_point(void **state)
+{
+    struct stream s;
+    struct slab_pool pool;
+    (void)state;
+    make_stream(&s);
+    slab_pool_init(&pool, 4 * SLAB_SIZE);
+    for (size_t cut = 0; cut <= s.length; cut++) {
+        struct decoder d;
+        struct seen seen = {.fail_at = -1};
+        decoder_init(&d, MAX_HEAD, MAX_BODY);
+        for (size_t at = 0; at < cut; at += 97)
+            assert_int_equal(
+                feed(&d, &pool, s.bytes + at, cut - at < 97 ? cut - at : 97, &seen, NULL), 0);
+        decoder_free(&d);
+        assert_int_equal(pool.in_use, 0);
+    }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void who_handles_a_frame_may_refuse_it(void **state)
+{
+    struct stream s;
+    struct slab_pool pool;
+    (void)state;
+    make_stream(&s);
+    slab_pool_init(&pool, 4 * SLAB_SIZE);
+    for (size_t piece = 10; piece <= s.length; piece += s.length - 10)
+        for (int fail_at = 0; fail_at < 5; fail_at++) {
+            struct decoder d;
+            struct error e = {0};
+            struct seen seen = {.fail_at = fail_at};
+            int result = 0;
+            decoder_init(&d, MAX_HEAD, MAX_BODY);
+            for (size_t at = 0; at < s.length && result == 0; at += piece)
+                result = feed(&d, &pool, s.bytes + at,
+                              s.length - at < piece ? s.length - at : piece, &seen, &e);
+            assert_int_equal(result, -1);
+            assert_string_equal(e.text, "enough");
+            assert_int_equal(seen.frames, fail_at + 1);
+            decoder_free(&d);
+            assert_int_equal(pool.in_use, 0);
+        }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void check_refused(const uint8_t *bytes, size_t length, const char *text)
+{
+    struct slab_pool pool;
+    slab_pool_init(&pool, 0);
+    for (size_t cut = 0; cut < length; cut++) {
+        struct decoder d;
+        struct error e = {0};
+        struct seen seen = {.fail_at = -1};
+        decoder_init(&d, MAX_HEAD, MAX_BODY);
+        int result = feed(&d, &pool, bytes, cut, &seen, &e);
+        if (result == 0)
+            result = feed(&d, &pool, bytes + cut, length - cut, &seen, &e);
+        assert_int_equal(result, -1);
+        assert_int_equal(e.code, ERROR_PROTOCOL);
+        assert_non_null(strstr(e.text, text));
+        assert_int_equal(seen.frames, 0);
+        decoder_free(&d);
+    }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void what_is_no_frame_is_refused(void **state)
+{
+    uint8_t frame[FRAME_PREFIX_SIZE + 16] = {0};
+    (void)state;
+    frame_prefix_write(frame, 0, 0);
+    check_refused(frame, FRAME_PREFIX_SIZE, "without a head");
+    frame_prefix_write(frame, MAX_HEAD + 1, 0);
+    check_refused(frame, FRAME_PREFIX_SIZE, "frame head of 20001 bytes");
+    frame_prefix_write(frame, UINT32_MAX, 0);
+    check_refused(frame, FRAME_PREFIX_SIZE, "frame head of");
+    frame_prefix_write(frame, 1, MAX_BODY + 1);
+    check_refused(frame, FRAME_PREFIX_SIZE, "frame body of 1001 bytes");
+    frame_prefix_write(frame, 3, 0);
+    memcpy(frame + FRAME_PREFIX_SIZE, "\xff\xff\xff", 3);
+    check_refused(frame, FRAME_PREFIX_SIZE + 3, "no message");
+    /* A kind from the future: field 1000, empty. */
+    frame_prefix_write(frame, 3, 0);
+    memcpy(frame + FRAME_PREFIX_SIZE, "\xc2\x3e\x00", 3);
+    check_refused(frame, FRAME_PREFIX_SIZE + 3, "unknown kind");
+    frame_prefix_write(frame, 3, 4);
+    check_refused(frame, FRAME_PREFIX_SIZE + 7, "unknown kind");
+}
+
+static void caps_may_be_reached(void **state)
+{
+    struct stream s = {.length = 0};
+    struct slab_pool pool;
+    struct decoder d;
+    struct seen seen = {.fail_at = -1};
+    (void)state;
+    add_data(&s, 0, 0, 100);
+    slab_pool_init(&pool, 0);
+    decoder_init(&d, (uint32_t)(s.length - FRAME_PREFIX_SIZE - 100), 100);
+    assert_int_equal(feed(&d, &pool, s.bytes, s.length, &seen, NULL), 0);
+    assert_int_equal(seen.frames, 1);
+    decoder_free(&d);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void memory_may_run_out_at_any_moment(void **state)
+{
+    struct stream s;
+    struct slab_pool pool;
+    (void)state;
+    make_stream(&s);
+    slab_pool_init(&pool, 8 * SLAB_SIZE);
+    for (size_t piece = 30; piece < 1000; piece += 70) {
+        bool fired = true;
+        for (unsigned after = 0; fired; after++) {
+            struct decoder d;
+            struct error e = {0};
+            struct seen seen = {.fail_at = -1};
+            int result = 0;
+            decoder_init(&d, MAX_HEAD, MAX_BODY);
+            memory_fails(after);
+            for (size_t at = 0; at < s.length && result == 0; at += piece)
+                result = feed(&d, &pool, s.bytes + at,
+                              s.length - at < piece ? s.length - at : piece, &seen, &e);
+            fired = memory_failed();
+            assert_int_equal(result, fired ? -1 : 0);
+            decoder_free(&d);
+            assert_int_equal(pool.in_use, 0);
+        }
+    }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_may_be_cut_anywhere),
+        cmocka_unit_test(a_stream_may_come_in_small_pieces),
+        cmocka_unit_test(a_decoder_can_be_freed_at_any_point),
+        cmocka_unit_test(who_handles_a_frame_may_refuse_it),
+        cmocka_unit_test(what_is_no_frame_is_refused),
+        cmocka_unit_test(caps_may_be_reached),
+        cmocka_unit_test(memory_may_run_out_at_any_moment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,421 @@
+/* Links: who is let in, when they are given up, what leaves first. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "router_fixture.h"
+
+static const unsigned plus = 0, minus = 1;
+
+static enum port_state state_of(struct router_fixture *f, unsigned port)
+{
+    struct port_info info;
+    router_port_info(f->router, port, &info);
+    return info.state;
+}
+
+static void the_plus_side_dials_and_says_hello_first(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    assert_int_equal(f.dials[0], 0);
+    router_start(f.router);
+    for (unsigned port = 0; port < 4; port++)
+        assert_int_equal(f.dials[port], torus_port_direction(port) > 0);
+    assert_int_equal(state_of(&f, plus), PORT_DIALLING);
+    assert_int_equal(state_of(&f, minus), PORT_WAITING);
+    struct fixture_connection *c = fixture_connect(&f, plus, true);
+    Peer__Head *head = fixture_next(c, NULL, 0, NULL);
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_HELLO);
+    assert_string_equal(head->hello->dims, "4x4");
+    assert_int_equal(head->hello->rank, 5);
+    assert_int_equal(head->hello->port, plus);
+    assert_int_equal(head->hello->version, PROTOCOL_VERSION);
+    peer__head__free_unpacked(head, NULL);
+    assert_null(fixture_next(c, NULL, 0, NULL)); /* nothing else before the peer's hello */
+    assert_int_equal(state_of(&f, plus), PORT_HELLO);
+    fixture_close(&f);
+}
+
+static void a_valid_hello_brings_the_link_up(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    for (unsigned port = 0; port < 4; port++) {
+        fixture_link_up(&f, port);
+        assert_int_equal(state_of(&f, port), PORT_UP);
+        assert_int_equal(f.topology_changes, port + 1);
+    }
+    assert_int_equal(router_topology(f.router)->entry[5].up, 0xf);
+    fixture_close(&f);
+}
+
+static void check_stranger(Peer__Hello *hello, const char *text)
+{
+    struct router_fixture f;
+    fixture_open(&f, "4x4", 5, NULL);
+    struct fixture_connection *c = fixture_connect(&f, minus, false);
+    fixture_say_hello(c, hello);
+    assert_null(c->link);
+    if (strstr(c->last, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, c->last);
+    assert_int_equal(router_topology(f.router)->entry[5].up, 0);
+    fixture_close(&f);
+}
+
+static void who_is_not_the_neighbour_is_told_why(void **state)
+{
+    struct router_fixture f;
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello good, bad;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_hello(&f, minus, &good, dims);
+    fixture_close(&f);
+    bad = good, bad.version = PROTOCOL_VERSION + 1;
+    check_stranger(&bad, "speaks protocol version 2, node 5 speaks version 1");
+    bad = good, bad.dims = (char[]){"4x8"};
+    check_stranger(&bad, "is in a torus 4x8, node 5 is in 4x4");
+    bad = good, bad.dims = (char[]){"\n\x1b"};
+    check_stranger(&bad, "is in a torus ??");
+    bad = good, bad.rank++;
+    check_stranger(&bad, "wrong cabling: peer:1 is node 2 port +0, node 5 expects node 1 port +0");
+    bad = good, bad.port = 3;
+    check_stranger(&bad, "wrong cabling: peer:1 is node 1 port -1");
+    bad = good, bad.port = UINT32_MAX;
+    check_stranger(&bad, "is node 1 port ?");
+}
+
+static void say_heartbeat(struct fixture_connection *c)
+{
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    fixture_say(c, &head, NULL, 0);
+}
+
+static void strangers_say_hello_first_and_briefly(void **state)
+{
+    struct router_fixture f;
+    uint8_t prefix[FRAME_PREFIX_SIZE];
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    struct fixture_connection *c = fixture_connect(&f, minus, false);
+    say_heartbeat(c);
+    assert_null(c->link);
+    assert_non_null(strstr(c->last, "did not say hello first"));
+    c = fixture_connect(&f, minus, false);
+    frame_prefix_write(prefix, FRAME_MAX_STRANGER_HEAD + 1, 0);
+    fixture_feed(c, prefix, sizeof prefix);
+    assert_null(c->link);
+    c = fixture_connect(&f, minus, false);
+    frame_prefix_write(prefix, 10, 1);
+    fixture_feed(c, prefix, sizeof prefix);
+    assert_null(c->link);
+    fixture_close(&f);
+}
+
+static void hello_is_said_once(void **state)
+{
+    struct router_fixture f;
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello hello;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    fixture_hello(&f, minus, &hello, dims);
+    fixture_say_hello(f.up[minus], &hello);
+    assert_null(f.up[minus]->link);
+    assert_non_null(strstr(f.up[minus]->last, "hello twice"));
+    assert_int_equal(router_topology(f.router)->entry[5].up, 0);
+    fixture_close(&f);
+}
+
+static void strangers_do_not_touch_a_link_that_is_up(void **state)
+{
+    struct router_fixture f;
+    struct fixture_connection *stranger[40];
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    unsigned open = 0;
+    for (int i = 0; i < 40; i++)
+        stranger[i] = fixture_connect(&f, minus, false);
+    for (int i = 0; i < 40; i++)
+        open += stranger[i]->link != NULL;
+    assert_in_range(open, 1, 20); /* bounded, and not the last one is turned away */
+    assert_non_null(stranger[39]->link);
+    say_heartbeat(stranger[39]);
+    assert_non_null(f.up[minus]->link);
+    assert_int_equal(state_of(&f, minus), PORT_UP);
+    fixture_close(&f);
+}
+
+static void a_new_connection_of_the_neighbour_replaces_the_old_one(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    struct fixture_connection *old = f.up[minus];
+    unsigned changes = f.topology_changes;
+    fixture_link_up(&f, minus);
+    assert_null(old->link);
+    assert_non_null(f.up[minus]->link);
+    assert_int_equal(f.topology_changes, changes + 2); /* down and up: an exchange must notice */
+    fixture_close(&f);
+}
+
+static void pass(struct router_fixture *f, uint64_t time)
+{
+    for (uint64_t end = f->now + time; f->now < end;) {
+        uint64_t at = router_deadline(f->router);
+        f->now = at < end ? (at > f->now ? at : f->now + 1) : end;
+        router_tick(f->router);
+    }
+}
+
+static void a_silent_link_is_given_up(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    pass(&f, ROUTER_SILENCE - 1);
+    assert_non_null(f.up[minus]->link);
+    say_heartbeat(f.up[minus]);
+    pass(&f, ROUTER_SILENCE - 1);
+    assert_non_null(f.up[minus]->link);
+    pass(&f, 1);
+    assert_null(f.up[minus]->link);
+    assert_int_equal(router_topology(f.router)->entry[5].up, 0);
+    fixture_close(&f);
+}
+
+static void we_are_not_silent_ourselves(void **state)
+{
+    struct router_fixture f;
+    unsigned beats = 0;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    for (int i = 0; i < 10; i++) {
+        pass(&f, SECONDS);
+        say_heartbeat(f.up[minus]);
+        Peer__Head *head;
+        while ((head = fixture_next(f.up[minus], NULL, 0, NULL)) != NULL) {
+            beats += head->kind_case == PEER__HEAD__KIND_HEARTBEAT;
+            peer__head__free_unpacked(head, NULL);
+        }
+    }
+    assert_in_range(beats, 9, 11);
+    fixture_close(&f);
+}
+
+/* A process that was stopped for a while must not blame its peers for its own absence. */
+static void time_that_we_slept_is_not_held_against_the_peer(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    pass(&f, 1);
+    f.now += 60 * SECONDS;
+    router_tick(f.router);
+    assert_non_null(f.up[minus]->link);
+    pass(&f, ROUTER_SILENCE);
+    assert_null(f.up[minus]->link);
+    fixture_close(&f);
+}
+
+static void who_never_says_hello_is_closed(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    struct fixture_connection *c = fixture_connect(&f, minus, false);
+    pass(&f, ROUTER_HELLO_TIME - 1);
+    assert_non_null(c->link);
+    pass(&f, 1);
+    assert_null(c->link);
+    fixture_close(&f);
+}
+
+static void dialling_goes_on_for_ever_and_slows_down(void **state)
+{
+    struct router_fixture f;
+    uint64_t began, longest = 0;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    router_start(f.router);
+    for (int i = 0; i < 30; i++) {
+        unsigned dials = f.dials[plus];
+        began = f.now;
+        router_dial_failed(f.router, plus, "connection refused");
+        assert_int_equal(state_of(&f, plus), PORT_WAITING);
+        while (f.dials[plus] == dials)
+            pass(&f, 1 * MILLISECONDS);
+        assert_int_equal(f.dials[plus], dials + 1);
+        longest = f.now - began > longest ? f.now - began : longest;
+        if (i == 0)
+            assert_in_range(f.now - began, 20 * MILLISECONDS, 60 * MILLISECONDS);
+        assert_true(f.now - began <= 3 * SECONDS);
+    }
+    assert_true(longest > 1 * SECONDS);
+    /* A link that comes up and goes down is dialled quickly again. */
+    fixture_link_up(&f, plus);
+    unsigned dials = f.dials[plus];
+    link_closed(f.up[plus]->link, "reset");
+    f.up[plus]->link = NULL;
+    pass(&f, 60 * MILLISECONDS);
+    assert_int_equal(f.dials[plus], dials + 1);
+    fixture_close(&f);
+}
+
+static struct outgoing *frame_of(struct router_fixture *f, const Peer__Head *head)
+{
+    struct outgoing *frame = outgoing_new(router_outgoing(f->router));
+
+    assert_non_null(frame);
+    assert_int_equal(outgoing_set_head(frame, head), 0);
+    return frame;
+}
+
+static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
+{
+    struct router_fixture f;
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT, *next;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    router_send(f.router, minus, &head);
+    router_relay(f.router, minus, frame_of(&f, &head));
+    link_closed(f.up[minus]->link, "reset");
+    f.up[minus]->link = NULL;
+    router_send(f.router, minus, &head);
+    router_relay(f.router, minus, frame_of(&f, &head));
+    fixture_link_up(&f, minus);
+    assert_null(next = fixture_next(f.up[minus], NULL, 0, NULL));
+    router_send(f.router, minus, &head);
+    next = fixture_next(f.up[minus], NULL, 0, NULL);
+    assert_non_null(next);
+    peer__head__free_unpacked(next, NULL);
+    fixture_close(&f);
+}
+
+static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t version)
+{
+    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
+    Peer__LinkState link_state = PEER__LINK_STATE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    entry.rank = rank;
+    entry.version = version;
+    entry.up = 3;
+    entry.boot = 9;
+    link_state.n_entry = 1;
+    link_state.entry = &entries;
+    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+    head.link_state = &link_state;
+    fixture_say(c, &head, NULL, 0);
+}
+
+static unsigned entries_sent(struct fixture_connection *c, uint32_t rank)
+{
+    unsigned found = 0;
+    Peer__Head *head;
+
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        for (size_t i = 0;
+             head->kind_case == PEER__HEAD__KIND_LINK_STATE && i < head->link_state->n_entry; i++)
+            found += head->link_state->entry[i]->rank == rank;
+        peer__head__free_unpacked(head, NULL);
+    }
+    return found;
+}
+
+static void news_are_passed_on_once_and_not_back(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    for (unsigned port = 0; port < 4; port++)
+        fixture_link_up(&f, port);
+    pass(&f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 4; port++)
+        (void)entries_sent(f.up[port], 12);
+    for (int twice = 0; twice < 2; twice++) {
+        say_link_state(f.up[2], 12, 4);
+        pass(&f, 50 * MILLISECONDS);
+        for (unsigned port = 0; port < 4; port++)
+            assert_int_equal(entries_sent(f.up[port], 12), twice == 0 && port != 2);
+    }
+    assert_int_equal(router_topology(f.router)->entry[12].up, 3);
+    fixture_close(&f);
+}
+
+static void a_new_neighbour_is_told_everything(void **state)
+{
+    struct router_fixture f;
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello hello;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 12, 4);
+    pass(&f, 50 * MILLISECONDS);
+    struct fixture_connection *c = fixture_connect(&f, 1, false);
+    fixture_hello(&f, 1, &hello, dims);
+    fixture_say_hello(c, &hello);
+    pass(&f, 50 * MILLISECONDS);
+    assert_int_equal(entries_sent(c, 12), 1);
+    fixture_close(&f);
+}
+
+static void link_states_that_cannot_be_cost_the_connection(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 16, 1);
+    assert_null(f.up[0]->link);
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 3, UINT32_MAX);
+    assert_null(f.up[0]->link);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plus_side_dials_and_says_hello_first),
+        cmocka_unit_test(a_valid_hello_brings_the_link_up),
+        cmocka_unit_test(who_is_not_the_neighbour_is_told_why),
+        cmocka_unit_test(strangers_say_hello_first_and_briefly),
+        cmocka_unit_test(hello_is_said_once),
+        cmocka_unit_test(strangers_do_not_touch_a_link_that_is_up),
+        cmocka_unit_test(a_new_connection_of_the_neighbour_replaces_the_old_one),
+        cmocka_unit_test(a_silent_link_is_given_up),
+        cmocka_unit_test(we_are_not_silent_ourselves),
+        cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),
+        cmocka_unit_test(who_never_says_hello_is_closed),
+        cmocka_unit_test(dialling_goes_on_for_ever_and_slows_down),
+        cmocka_unit_test(what_was_to_be_sent_on_a_lost_link_is_dropped),
+        cmocka_unit_test(news_are_passed_on_once_and_not_back),
+        cmocka_unit_test(a_new_neighbour_is_told_everything),
+        cmocka_unit_test(link_states_that_cannot_be_cost_the_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/slab.h"
+
+static void references_are_counted(void **state)
+{
+    struct slab_pool pool;
+    (void)state;
+    slab_pool_init(&pool, 0);
+    struct slab *slab = slab_get(&pool);
+    assert_non_null(slab);
+    assert_int_equal(pool.in_use, 1);
+    slab_unref(slab_ref(slab));
+    assert_int_equal(pool.in_use, 1);
+    assert_int_equal(slab_pool_close(&pool), 1); /* a leak */
+    slab_unref(slab);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void free_slabs_are_used_again_up_to_a_limit(void **state)
+{
+    struct slab_pool pool;
+    struct slab *slab[4];
+    (void)state;
+    slab_pool_init(&pool, 2 * SLAB_SIZE + SLAB_SIZE / 2);
+    for (int i = 0; i < 4; i++)
+        slab[i] = slab_get(&pool);
+    for (int i = 0; i < 4; i++)
+        slab_unref(slab[i]);
+    assert_int_equal(pool.free_count, 2);
+    assert_int_equal(pool.in_use, 0);
+    struct slab *again = slab_get(&pool);
+    assert_ptr_equal(again, slab[1]); /* the one freed last that was kept */
+    assert_int_equal(again->references, 1);
+    assert_int_equal(pool.free_count, 1);
+    slab_unref(again);
+    assert_int_equal(slab_pool_close(&pool), 0);
+    assert_null(pool.free);
+}
+
+static void extents_merge_what_is_contiguous(void **state)
+{
+    struct slab_pool pool;
+    struct extents x = {0};
+    (void)state;
+    slab_pool_init(&pool, 0);
+    struct slab *a = slab_get(&pool), *b = slab_get(&pool);
+    assert_int_equal(extents_add(&x, a, a->data, 0), 0);
+    assert_int_equal(x.count, 0);
+    assert_int_equal(extents_add(&x, a, a->data, 10), 0);
+    assert_int_equal(extents_add(&x, a, a->data + 10, 5), 0);
+    assert_int_equal(x.count, 1);
+    assert_int_equal(x.item[0].length, 15);
+    assert_int_equal(a->references, 2); /* one of the extent's, however long it is */
+    assert_int_equal(extents_add(&x, a, a->data + 16, 1), 0);
+    assert_int_equal(x.count, 2);
+    assert_int_equal(extents_add(&x, b, b->data, 1), 0);
+    assert_int_equal(x.count, 3);
+    extents_clear(&x);
+    assert_int_equal(a->references, 1);
+    assert_int_equal(b->references, 1);
+    assert_true(x.capacity > 0);
+    extents_free(&x);
+    slab_unref(a);
+    slab_unref(b);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void a_cursor_takes_everything_once(void **state)
+{
+    (void)state;
+    for (uint64_t most = 1; most < 12; most++) {
+        struct slab_pool pool;
+        struct extents x = {0};
+        struct extent_cursor cursor = {0};
+        struct extent piece;
+        uint8_t seen[64];
+        uint32_t n = 0;
+
+        slab_pool_init(&pool, 0);
+        struct slab *a = slab_get(&pool), *b = slab_get(&pool);
+        for (unsigned i = 0; i < 30; i++) {
+            a->data[i] = (uint8_t)i;
+            b->data[i] = (uint8_t)(100 + i);
+        }
+        assert_int_equal(extents_add(&x, a, a->data, 7), 0);
+        assert_int_equal(extents_add(&x, b, b->data + 3, 1), 0);
+        assert_int_equal(extents_add(&x, a, a->data + 20, 9), 0);
+        while (extents_take(&x, &cursor, most, &piece) > 0) {
+            assert_in_range(piece.length, 1, most);
+            memcpy(seen + n, piece.data, piece.length);
+            n += piece.length;
+        }
+        static const uint8_t expected[] = {0,  1,  2,  3,  4,  5,  6,  103, 20,
+                                           21, 22, 23, 24, 25, 26, 27, 28};
+        assert_int_equal(n, sizeof expected);
+        assert_memory_equal(seen, expected, sizeof expected);
+        assert_int_equal(extents_take(&x, &cursor, 0, &piece), 0);
+        extents_free(&x);
+        slab_unref(a);
+        slab_unref(b);
+        assert_int_equal(slab_pool_close(&pool), 0);
+    }
+}
+
+static void a_writer_never_overwrites_what_somebody_holds(void **state)
+{
+    struct slab_pool pool;
+    struct slab_writer w = {0};
+    struct extent held[5];
+    (void)state;
+    slab_pool_init(&pool, 0);
+    for (uint8_t i = 0; i < 5; i++) {
+        uint8_t *at = slab_writer_take(&w, &pool, 40000, &held[i]);
+        assert_ptr_equal(at, held[i].data);
+        memset(at, i, 40000);
+    }
+    assert_int_equal(pool.in_use, 2); /* three fit into one */
+    for (uint8_t i = 0; i < 5; i++) {
+        for (uint32_t k = 0; k < 40000; k++)
+            assert_int_equal(held[i].data[k], i);
+        slab_unref(held[i].slab);
+    }
+    slab_writer_close(&w);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+static void a_writer_starts_over_when_nobody_holds_a_byte(void **state)
+{
+    struct slab_pool pool;
+    struct slab_writer w = {0};
+    struct extent piece;
+    (void)state;
+    slab_pool_init(&pool, 0);
+    uint8_t *first = slab_writer_take(&w, &pool, 100, &piece);
+    slab_unref(piece.slab);
+    assert_ptr_equal(slab_writer_take(&w, &pool, 100, &piece), first);
+    slab_unref(piece.slab);
+    assert_non_null(slab_writer_take(&w, &pool, SLAB_SIZE, &piece));
+    slab_unref(piece.slab);
+    assert_int_equal(pool.in_use, 1);
+    slab_writer_close(&w);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(references_are_counted),
+        cmocka_unit_test(free_slabs_are_used_again_up_to_a_limit),
+        cmocka_unit_test(extents_merge_what_is_contiguous),
+        cmocka_unit_test(a_cursor_takes_everything_once),
+        cmocka_unit_test(a_writer_never_overwrites_what_somebody_holds),
+        cmocka_unit_test(a_writer_starts_over_when_nobody_holds_a_byte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

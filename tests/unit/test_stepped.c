@@ -1,0 +1,600 @@
+/* The engine on a plan made by hand, for node 1 of a ring of three:
+ *
+ *     step 1: it sends 1->2; takes in 0->1 and 0->2 (to be sent on); relays 2->0
+ *     step 2: it sends 0->2 on; takes in 2->1 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/stepped.h"
+#include "router_fixture.h"
+
+enum { PLUS, MINUS }; /* ports */
+enum { HANDLE = 5, MOST = 200 };
+
+static struct plan_block blocks[] = {
+    {.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
+    {.source = 0, .destination = 1, .slot = PLAN_NO_SLOT},
+    {.source = 0, .destination = 2, .slot = 0},
+    {.source = 0, .destination = 2, .slot = 0},
+    {.source = 2, .destination = 1, .slot = PLAN_NO_SLOT},
+};
+static struct plan_message sends[] = {
+    {.step = 0, .blocks = 1, .first = 0, .hops = 1, .left = 1, .port = PLUS},
+    {.step = 1, .blocks = 1, .first = 3, .hops = 1, .left = 1, .port = PLUS},
+};
+static struct plan_message arrivals[] = {
+    {.step = 0, .blocks = 1, .hops = 2, .left = 1, .port = PLUS},
+    {.step = 0, .blocks = 2, .first = 1, .hops = 1, .left = 0, .port = MINUS},
+    {.step = 1, .blocks = 1, .first = 4, .hops = 1, .left = 0, .port = PLUS},
+};
+static const struct plan plan = {
+    .rank = 1,
+    .steps = 2,
+    .sends = 2,
+    .send = sends,
+    .arrivals = 3,
+    .arrival = arrivals,
+    .blocks = 5,
+    .block = blocks,
+    .slots = 1,
+    .peak_transit = 1,
+};
+
+/* Block (source, destination) is made of one letter. */
+static uint8_t letter(uint32_t source, uint32_t destination)
+{
+    return (uint8_t)('a' + 3 * source + destination);
+}
+
+struct test_source {
+    struct source base;
+    struct slab_pool *pool;
+    struct slab_writer writer;
+    uint64_t size[3];
+    bool asleep, failing;
+};
+
+struct test_sink {
+    struct sink base;
+    uint64_t got[3], pending;
+    unsigned writes[3];
+    bool failing;
+};
+
+struct engine {
+    struct router_fixture f;
+    struct test_source source;
+    struct test_sink sink;
+    struct stepped *stepped;
+    unsigned port_asked;
+};
+
+static uint64_t source_size(struct source *s, uint32_t destination)
+{
+    return ((struct test_source *)s)->size[destination];
+}
+
+static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
+                       struct extent *out, struct error *e)
+{
+    struct test_source *s = (struct test_source *)base;
+
+    if (s->failing)
+        return error_set(e, ERROR_IO, "source");
+    if (s->asleep)
+        return 0;
+    assert_true(offset + most <= s->size[destination]);
+    most = most > 3 ? 3 : most; /* in small pieces */
+    memset(slab_writer_take(&s->writer, s->pool, most, out), letter(1, destination), most);
+    return 1;
+}
+
+static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
+                      const struct extent *piece, struct error *e)
+{
+    struct test_sink *s = (struct test_sink *)base;
+
+    if (s->failing)
+        return error_set(e, ERROR_IO, "sink");
+    s->writes[origin]++;
+    if (piece->length == 0)
+        return 0;
+    assert_int_equal(offset, s->got[origin]);
+    for (uint32_t i = 0; i < piece->length; i++)
+        assert_int_equal(piece->data[i], letter(origin, 1));
+    s->got[origin] += piece->length;
+    return 0;
+}
+
+static uint64_t sink_pending(struct sink *base)
+{
+    return ((struct test_sink *)base)->pending;
+}
+
+static int on_frame(void *context, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct engine *engine = context;
+    return stepped_frame(engine->stepped, port, head->data, body, body_length, e);
+}
+
+static struct outgoing *on_next(void *context, unsigned port)
+{
+    struct engine *engine = context;
+    return engine->stepped != NULL ? stepped_next(engine->stepped, port) : NULL;
+}
+
+static void on_topology(void *context)
+{
+    (void)context;
+}
+
+static void open_engine(struct engine *engine, bool uniform, uint64_t block, uint32_t segment)
+{
+    static const struct source_ops source_ops = {.size = source_size, .read = source_read};
+    static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
+    const struct router_handler handler = {engine, on_frame, on_next, on_topology};
+    struct error e;
+
+    *engine = (struct engine){.source.size = {block, block, block}};
+    fixture_open(&engine->f, "3", 1, &handler);
+    engine->source.base.ops = &source_ops;
+    engine->source.pool = &engine->f.pool;
+    engine->sink.base.ops = &sink_ops;
+    const struct stepped_setup setup = {
+        .router = engine->f.router,
+        .plan = &plan,
+        .handle = HANDLE,
+        .source = &engine->source.base,
+        .sink = &engine->sink.base,
+        .uniform = uniform,
+        .block_bytes = block,
+        .segment_bytes = segment,
+    };
+    engine->stepped = stepped_new(&setup, &e);
+    assert_non_null(engine->stepped);
+    fixture_link_up(&engine->f, PLUS);
+    fixture_link_up(&engine->f, MINUS);
+}
+
+static void close_engine(struct engine *engine)
+{
+    stepped_free(engine->stepped);
+    engine->stepped = NULL;
+    slab_writer_close(&engine->source.writer);
+    fixture_close(&engine->f);
+}
+
+/* A data frame as a neighbour sends it. */
+struct frame {
+    unsigned port;
+    uint32_t round, step, hops, left;
+    size_t sizes;
+    uint32_t size[8];
+    const char *body;
+};
+
+static void send(struct engine *engine, const struct frame *frame)
+{
+    Peer__Data data = PEER__DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    data.exchange = HANDLE;
+    data.round = frame->round;
+    data.step = frame->step;
+    data.hops = frame->hops;
+    data.left = frame->left;
+    data.n_sizes = frame->sizes;
+    data.sizes = (uint32_t *)(uintptr_t)frame->size;
+    head.kind_case = PEER__HEAD__KIND_DATA;
+    head.data = &data;
+    fixture_say(engine->f.up[frame->port], &head, frame->body, (uint32_t)strlen(frame->body));
+}
+
+static void accepts(struct engine *engine, const struct frame *frame)
+{
+    send(engine, frame);
+    if (engine->f.up[frame->port]->link == NULL)
+        fail_msg("refused: %s", engine->f.up[frame->port]->last);
+}
+
+static void expect_frame(struct engine *engine, unsigned port, const struct frame *expected)
+{
+    uint8_t body[MOST];
+    uint32_t length;
+    Peer__Head *head = fixture_next(engine->f.up[port], body, sizeof body, &length);
+
+    while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
+        peer__head__free_unpacked(head, NULL);
+        head = fixture_next(engine->f.up[port], body, sizeof body, &length);
+    }
+    if (expected == NULL) {
+        assert_null(head);
+        return;
+    }
+    assert_non_null(head);
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_DATA);
+    assert_int_equal(head->data->exchange, HANDLE);
+    assert_int_equal(head->data->round, expected->round);
+    assert_int_equal(head->data->step, expected->step);
+    assert_int_equal(head->data->hops, expected->hops);
+    assert_int_equal(head->data->left, expected->left);
+    assert_int_equal(head->data->n_sizes, expected->sizes);
+    for (size_t i = 0; i < expected->sizes; i++)
+        assert_int_equal(head->data->sizes[i], expected->size[i]);
+    assert_int_equal(length, strlen(expected->body));
+    assert_memory_equal(body, expected->body, length);
+    peer__head__free_unpacked(head, NULL);
+}
+
+static const struct frame from_0 = {.port = MINUS, .hops = 1, .body = "bbbbcccc"};
+static const struct frame relayed = {.port = PLUS, .hops = 2, .left = 1, .body = "gggg"};
+static const struct frame relayed_on = {.hops = 2, .left = 0, .body = "gggg"};
+static const struct frame from_2 = {.port = PLUS, .step = 1, .hops = 1, .body = "hhhh"};
+static const struct frame to_2 = {.hops = 1, .left = 0, .body = "ffff"};
+static const struct frame to_2_on = {.step = 1, .hops = 1, .left = 0, .body = "cccc"};
+
+static void a_round_runs_step_by_step(void **state)
+{
+    struct engine engine;
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    expect_frame(&engine, PLUS, NULL); /* not started */
+    stepped_start(engine.stepped, 0);
+    expect_frame(&engine, PLUS, &to_2);
+    expect_frame(&engine, PLUS, NULL); /* step 2 waits for what step 1 takes in */
+    accepts(&engine, &from_0);
+    expect_frame(&engine, PLUS, &to_2_on);
+    assert_false(stepped_round_finished(engine.stepped));
+    accepts(&engine, &from_2);
+    assert_false(stepped_round_finished(engine.stepped)); /* something is still to be relayed */
+    accepts(&engine, &relayed);
+    expect_frame(&engine, MINUS, &relayed_on);
+    expect_frame(&engine, MINUS, NULL);
+    expect_frame(&engine, PLUS, NULL);
+    assert_true(stepped_round_finished(engine.stepped));
+    assert_int_equal(engine.sink.got[0], 4);
+    assert_int_equal(engine.sink.got[1], 4);
+    assert_int_equal(engine.sink.got[2], 4);
+    const struct stepped_counts *counts = stepped_counts(engine.stepped);
+    assert_int_equal(counts->blocks_delivered, 2);
+    assert_int_equal(counts->bytes_delivered, 8);
+    assert_int_equal(counts->port[PLUS].tx_bytes, 8);
+    assert_int_equal(counts->port[PLUS].tx_blocks, 2);
+    assert_int_equal(counts->port[PLUS].combined_messages, 2);
+    assert_int_equal(counts->port[PLUS].rx_bytes, 8);
+    assert_int_equal(counts->port[MINUS].tx_bytes, 4);
+    assert_int_equal(counts->port[MINUS].tx_blocks, 1);
+    assert_int_equal(counts->port[MINUS].combined_messages, 0);
+    assert_int_equal(counts->port[MINUS].rx_bytes, 8);
+    assert_int_equal(counts->step_blocks[0], 1);
+    assert_int_equal(counts->step_blocks[1], 1);
+    close_engine(&engine);
+}
+
+static void neighbours_may_be_ahead(void **state)
+{
+    struct engine engine;
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    accepts(&engine, &from_2); /* before we have heard `go` */
+    accepts(&engine, &relayed);
+    accepts(&engine, &from_0);
+    stepped_start(engine.stepped, 0);
+    expect_frame(&engine, MINUS, &relayed_on);
+    expect_frame(&engine, PLUS, &to_2);
+    expect_frame(&engine, PLUS, &to_2_on);
+    assert_true(stepped_round_finished(engine.stepped));
+    close_engine(&engine);
+}
+
+static void rounds_follow_each_other(void **state)
+{
+    struct engine engine;
+    struct frame frame;
+    (void)state;
+    open_engine(&engine, true, 4, 3); /* rounds of 3 bytes and of 1 */
+    stepped_start(engine.stepped, 0);
+    for (uint32_t round = 0; round < 2; round++) {
+        static const char *const bodies[][6] = {{"fff", "bbbccc", "ccc", "hhh", "ggg", "ggg"},
+                                                {"f", "bc", "c", "h", "g", "g"}};
+        static const struct frame *const kinds[] = {&to_2,   &from_0,  &to_2_on,
+                                                    &from_2, &relayed, &relayed_on};
+        for (int i = 0; i < 6; i++) {
+            frame = *kinds[i];
+            frame.round = round;
+            frame.body = bodies[round][i];
+            if (kinds[i] == &to_2 || kinds[i] == &to_2_on)
+                expect_frame(&engine, PLUS, &frame);
+            else if (kinds[i] == &relayed_on)
+                expect_frame(&engine, MINUS, &frame);
+            else
+                accepts(&engine, &frame);
+            if (round == 0 && kinds[i] == &relayed) {
+                /* A neighbour has heard of the next round before us. */
+                frame = from_2;
+                frame.round = 1;
+                frame.body = "h";
+                assert_true(stepped_round_finished(engine.stepped));
+                accepts(&engine, &frame);
+            }
+            if (round == 1 && i == 2)
+                i++; /* that one has come */
+        }
+        assert_true(stepped_round_finished(engine.stepped));
+        if (round == 0)
+            stepped_start(engine.stepped, 1);
+    }
+    assert_int_equal(engine.sink.got[0], 4);
+    assert_int_equal(engine.sink.got[2], 4);
+    assert_int_equal(stepped_counts(engine.stepped)->bytes_delivered, 8);
+    assert_int_equal(stepped_counts(engine.stepped)->port[PLUS].tx_blocks, 4);
+    close_engine(&engine);
+}
+
+static void a_message_may_come_in_any_frames(void **state)
+{
+    static const char all[] = "bbbbcccc";
+    (void)state;
+    for (size_t a = 0; a <= 8; a++)
+        for (size_t b = a; b <= 8; b++) {
+            struct engine engine;
+            char part[3][9] = {{0}};
+            memcpy(part[0], all, a);
+            memcpy(part[1], all + a, b - a);
+            memcpy(part[2], all + b, 8 - b);
+            open_engine(&engine, true, 4, 4);
+            stepped_start(engine.stepped, 0);
+            for (int i = 0; i < 3; i++) {
+                struct frame frame = from_0;
+                frame.body = part[i];
+                if (i < 2 || b < 8) /* nothing may follow the last byte */
+                    if (i < 1 || a < 8)
+                        accepts(&engine, &frame);
+            }
+            expect_frame(&engine, PLUS, &to_2);
+            expect_frame(&engine, PLUS, &to_2_on);
+            assert_int_equal(engine.sink.got[0], 4);
+            close_engine(&engine);
+        }
+}
+
+static void blocks_of_different_sizes_say_how_long_they_are(void **state)
+{
+    struct engine engine;
+    const struct frame in = {.port = MINUS, .hops = 1, .sizes = 2, .size = {0, 3}, .body = "ccc"};
+    const struct frame out = {.hops = 1, .sizes = 1, .size = {2}, .body = "ff"};
+    const struct frame on = {.step = 1, .hops = 1, .sizes = 1, .size = {3}, .body = "ccc"};
+    const struct frame through = {
+        .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {1}, .body = "g"};
+    const struct frame through_on = {.hops = 2, .sizes = 1, .size = {1}, .body = "g"};
+    const struct frame empty = {
+        .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {0}, .body = ""};
+    (void)state;
+    open_engine(&engine, false, 2, 100);
+    stepped_start(engine.stepped, 0);
+    expect_frame(&engine, PLUS, &out);
+    accepts(&engine, &in);
+    expect_frame(&engine, PLUS, &on);
+    accepts(&engine, &through);
+    expect_frame(&engine, MINUS, &through_on);
+    accepts(&engine, &empty);
+    assert_true(stepped_round_finished(engine.stepped));
+    assert_int_equal(engine.sink.writes[0], 1); /* an empty block is a block */
+    assert_int_equal(engine.sink.got[0], 0);
+    assert_int_equal(engine.sink.writes[2], 1);
+    assert_int_equal(stepped_counts(engine.stepped)->blocks_delivered, 2);
+    close_engine(&engine);
+}
+
+/* Refused as the first frame, and, for whatever reason, after part of the message has come. */
+static void refuses(bool uniform, const struct frame *bad, const char *text)
+{
+    for (int half = 0; half < 2; half++) {
+        struct engine engine;
+        struct frame first = from_0;
+        open_engine(&engine, uniform, 4, 4);
+        stepped_start(engine.stepped, 0);
+        if (!uniform) {
+            first.sizes = 1;
+            first.size[0] = 3;
+        }
+        first.body = uniform ? "b" : "bb";
+        if (half == 1)
+            accepts(&engine, &first);
+        send(&engine, bad);
+        assert_null(engine.f.up[bad->port]->link);
+        if (half == 0 && strstr(engine.f.up[bad->port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, engine.f.up[bad->port]->last);
+        assert_null(stepped_failed(engine.stepped)); /* the peer's fault, not ours */
+        close_engine(&engine);
+    }
+}
+
+static void frames_that_the_schedule_does_not_know_are_refused(void **state)
+{
+    struct frame bad;
+    (void)state;
+    bad = from_0, bad.round = 1;
+    refuses(true, &bad, "data of round 1");
+    bad = from_0, bad.round = UINT32_MAX;
+    refuses(true, &bad, "data of round");
+    bad = from_0, bad.step = 1;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.step = UINT32_MAX;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.hops = 2;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.hops = 65537;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.left = 1;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.left = 65536;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.port = PLUS;
+    refuses(true, &bad, "is expected here");
+    bad = relayed, bad.left = 0;
+    refuses(true, &bad, "is expected here");
+    bad = from_0, bad.body = "bbbbccccc";
+    refuses(true, &bad, "bytes more than the message's blocks have");
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4;
+    refuses(true, &bad, "sizes of 1 blocks too many");
+    bad = relayed, bad.body = "ggggg";
+    refuses(true, &bad, "bytes more than the message's blocks have");
+}
+
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+    struct frame bad;
+    (void)state;
+    bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 3, .size = {1, 1, 1}, .body = "bc"};
+    refuses(false, &bad, "too many");
+    bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {1, 5}, .body = "bbb"};
+    refuses(false, &bad, "a block of 5 bytes in a round of at most 4");
+    bad =
+        (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {0, UINT32_MAX}, .body = "b"};
+    refuses(false, &bad, "a block of 4294967295 bytes");
+    bad = (struct frame){.port = MINUS, .hops = 1, .body = "bbbb"};
+    refuses(false, &bad, "more than the message's blocks have");
+    bad = (struct frame){
+        .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {5}, .body = "ggggg"};
+    refuses(false, &bad, "a block of 5 bytes");
+}
+
+static void a_message_comes_once(void **state)
+{
+    static const struct frame *const messages[] = {&from_0, &relayed};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct engine engine;
+        struct frame again = *messages[i];
+        open_engine(&engine, true, 4, 4);
+        stepped_start(engine.stepped, 0);
+        accepts(&engine, messages[i]);
+        again.body = "";
+        send(&engine, &again);
+        assert_null(engine.f.up[again.port]->link);
+        assert_non_null(strstr(engine.f.up[again.port]->last, "came twice"));
+        close_engine(&engine);
+    }
+}
+
+static void a_source_that_is_not_ready_is_asked_again(void **state)
+{
+    struct engine engine;
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    engine.source.asleep = true;
+    stepped_start(engine.stepped, 0);
+    expect_frame(&engine, PLUS, NULL);
+    engine.source.asleep = false;
+    expect_frame(&engine, PLUS, NULL); /* until it says so */
+    unsigned wakes = engine.f.up[PLUS]->wakes;
+    stepped_wake(engine.stepped);
+    assert_true(engine.f.up[PLUS]->wakes > wakes);
+    expect_frame(&engine, PLUS, &to_2);
+    assert_int_equal(engine.sink.got[1], 4);
+    close_engine(&engine);
+}
+
+static void a_round_waits_for_the_sink(void **state)
+{
+    struct engine engine;
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    stepped_start(engine.stepped, 0);
+    engine.sink.pending = 4;
+    accepts(&engine, &from_0);
+    accepts(&engine, &from_2);
+    accepts(&engine, &relayed);
+    expect_frame(&engine, PLUS, &to_2);
+    expect_frame(&engine, PLUS, &to_2_on);
+    assert_false(stepped_round_finished(engine.stepped));
+    engine.sink.pending = 0;
+    stepped_wake(engine.stepped);
+    assert_true(stepped_round_finished(engine.stepped));
+    close_engine(&engine);
+}
+
+static void our_own_failures_are_no_fault_of_the_peer(void **state)
+{
+    struct engine engine;
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    stepped_start(engine.stepped, 0);
+    engine.sink.failing = true;
+    accepts(&engine, &from_0);
+    assert_non_null(stepped_failed(engine.stepped));
+    assert_string_equal(stepped_failed(engine.stepped)->text, "sink");
+    expect_frame(&engine, PLUS, NULL); /* nothing is sent after a failure */
+    close_engine(&engine);
+
+    open_engine(&engine, true, 4, 4);
+    engine.source.failing = true;
+    stepped_start(engine.stepped, 0);
+    assert_string_equal(stepped_failed(engine.stepped)->text, "source");
+    close_engine(&engine);
+}
+
+static void nothing_is_sent_on_a_link_that_was_down(void **state)
+{
+    struct engine engine;
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    stepped_start(engine.stepped, 0);
+    stepped_lose_port(engine.stepped, PLUS);
+    expect_frame(&engine, PLUS, NULL);
+    accepts(&engine, &relayed);
+    expect_frame(&engine, MINUS, &relayed_on);
+    close_engine(&engine);
+
+    open_engine(&engine, true, 4, 4);
+    stepped_start(engine.stepped, 0);
+    stepped_lose_port(engine.stepped, MINUS);
+    accepts(&engine, &relayed);
+    expect_frame(&engine, MINUS, NULL);
+    expect_frame(&engine, PLUS, &to_2);
+    close_engine(&engine);
+}
+
+static void where_it_stands_can_be_said(void **state)
+{
+    struct engine engine;
+    char text[100];
+    (void)state;
+    open_engine(&engine, true, 4, 4);
+    stepped_start(engine.stepped, 0);
+    accepts(&engine, &relayed);
+    stepped_describe(engine.stepped, text, sizeof text);
+    assert_string_equal(text, "step 1 of 2, waiting for the message of step 1 on port -0");
+    accepts(&engine, &from_0);
+    stepped_describe(engine.stepped, text, sizeof text);
+    assert_string_equal(text, "step 2 of 2, waiting for the message of step 2 on port +0");
+    close_engine(&engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_round_runs_step_by_step),
+        cmocka_unit_test(neighbours_may_be_ahead),
+        cmocka_unit_test(rounds_follow_each_other),
+        cmocka_unit_test(a_message_may_come_in_any_frames),
+        cmocka_unit_test(blocks_of_different_sizes_say_how_long_they_are),
+        cmocka_unit_test(frames_that_the_schedule_does_not_know_are_refused),
+        cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(a_message_comes_once),
+        cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
+        cmocka_unit_test(a_round_waits_for_the_sink),
+        cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
+        cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
+        cmocka_unit_test(where_it_stands_can_be_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,193 @@
+/* Text from elsewhere, errors, log levels and lines. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/error.h"
+#include "daemon/base/log.h"
+#include "daemon/base/text.h"
+
+static void check_printable(const char *in, const char *expected)
+{
+    char out[64];
+    assert_string_equal(text_printable(out, sizeof out, in), expected);
+}
+
+static void what_cannot_be_printed_becomes_a_question_mark(void **state)
+{
+    (void)state;
+    check_printable("", "");
+    check_printable("node 5 is down", "node 5 is down");
+    check_printable("a\nb\x1b[31mc\x7f", "a?b?[31mc?");
+    check_printable("gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f");
+    check_printable("\xe2\x82\xac \xf0\x9f\x98\x80", "\xe2\x82\xac \xf0\x9f\x98\x80");
+    check_printable("\xc0\xaf", "??");           /* overlong */
+    check_printable("\xe0\x80\xaf", "???");      /* overlong */
+    check_printable("\xed\xa0\x80", "???");      /* surrogate */
+    check_printable("\xf4\x90\x80\x80", "????"); /* beyond U+10FFFF */
+    check_printable("\xc2\x85", "??");           /* a control character of two bytes */
+    check_printable("\xff\xfe", "??");
+    check_printable("end\xe2\x82", "end??"); /* cut */
+}
+
+static void a_copy_is_cut_where_it_does_not_fit(void **state)
+{
+    char out[5];
+    (void)state;
+    assert_string_equal(text_printable(out, sizeof out, "abcdefgh"), "abcd");
+    assert_string_equal(text_printable(out, 1, "abc"), "");
+    assert_string_equal(text_printable(out, sizeof out, "abc\xe2\x82\xac"), "abc?");
+}
+
+static void check_bytes(const char *text, uint64_t expected)
+{
+    uint64_t bytes;
+    assert_int_equal(text_parse_bytes(text, &bytes), 0);
+    assert_int_equal(bytes, expected);
+}
+
+static void sizes_are_parsed(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        "-1",
+                                        "+1",
+                                        "x",
+                                        "1x",
+                                        "1 KiB x",
+                                        "KiB",
+                                        "0x10",
+                                        " 1",
+                                        "1.5",
+                                        "1KiBs",
+                                        "18446744073709551616",
+                                        "18014398509481984KiB"};
+    uint64_t bytes;
+    (void)state;
+    check_bytes("0", 0);
+    check_bytes("512", 512);
+    check_bytes("512B", 512);
+    check_bytes("64KiB", 65536);
+    check_bytes("64 kib", 65536);
+    check_bytes("10M", 10u << 20);
+    check_bytes("1MB", 1000000);
+    check_bytes("3K", 3072);
+    check_bytes("3KB", 3000);
+    check_bytes("2GiB", UINT64_C(2) << 30);
+    check_bytes("2G", UINT64_C(2) << 30);
+    check_bytes("2GB", UINT64_C(2000000000));
+    check_bytes("18446744073709551615", UINT64_MAX);
+    check_bytes("18014398509481983KiB", UINT64_MAX - 1023);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (text_parse_bytes(wrong[i], &bytes) == 0)
+            fail_msg("\"%s\" was taken for %llu", wrong[i], (unsigned long long)bytes);
+}
+
+static void errors_carry_a_code_and_a_sentence(void **state)
+{
+    struct error e = {0};
+    (void)state;
+    assert_int_equal(error_set(&e, ERROR_REFUSED, "port %d: %s", 3, "no"), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_string_equal(e.text, "port 3: no");
+    assert_int_equal(error_wrap(&e, "node %u", 7u), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_string_equal(e.text, "node 7: port 3: no");
+    assert_int_equal(error_set(NULL, ERROR_IO, "nobody listens"), -1);
+    assert_int_equal(error_wrap(NULL, "nobody listens"), -1);
+}
+
+static void long_sentences_are_cut(void **state)
+{
+    struct error e;
+    char word[1000];
+    (void)state;
+    memset(word, 'x', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    (void)error_set(&e, ERROR_IO, "%s", word);
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+    (void)error_wrap(&e, "here");
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+    assert_memory_equal(e.text, "here: xx", 8);
+    (void)error_wrap(&e, "%s", word);
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+    /* Room for the context and not for what separates it. */
+    (void)error_set(&e, ERROR_IO, "inner");
+    (void)error_wrap(&e, "%.*s", (int)sizeof e.text - 2, word);
+    assert_int_equal(strlen(e.text), sizeof e.text - 1);
+}
+
+static void every_code_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    for (int a = ERROR_NONE; a <= ERROR_IN_DOUBT; a++) {
+        assert_string_not_equal(error_name((enum error_code)a), "unknown");
+        for (int b = ERROR_NONE; b < a; b++)
+            assert_string_not_equal(error_name((enum error_code)a), error_name((enum error_code)b));
+    }
+    assert_string_equal(error_name((enum error_code)(ERROR_IN_DOUBT + 1)), "unknown");
+}
+
+static void log_levels_have_names(void **state)
+{
+    (void)state;
+    assert_int_equal(log_level_parse("error"), LOG_LEVEL_ERROR);
+    assert_int_equal(log_level_parse("warning"), LOG_LEVEL_WARNING);
+    assert_int_equal(log_level_parse("info"), LOG_LEVEL_INFO);
+    assert_int_equal(log_level_parse("debug"), LOG_LEVEL_DEBUG);
+    assert_int_equal(log_level_parse("Info"), -1);
+    assert_int_equal(log_level_parse(""), -1);
+    assert_int_equal(log_level_parse("information"), -1);
+}
+
+/* What log_write() writes to standard error. */
+static size_t logged(char *out, size_t size, enum log_level level, const char *text)
+{
+    int pipe_end[2], saved = dup(STDERR_FILENO);
+    assert_int_equal(pipe(pipe_end), 0);
+    assert_true(dup2(pipe_end[1], STDERR_FILENO) >= 0);
+    log_write(level, "%s", text);
+    assert_true(dup2(saved, STDERR_FILENO) >= 0);
+    (void)close(saved);
+    (void)close(pipe_end[1]);
+    ssize_t n = read(pipe_end[0], out, size - 1);
+    (void)close(pipe_end[0]);
+    assert_true(n >= 0);
+    out[n] = '\0';
+    return (size_t)n;
+}
+
+static void a_log_line_is_one_line(void **state)
+{
+    char out[2048], text[1500];
+    (void)state;
+    log_set_level(LOG_LEVEL_WARNING);
+    assert_int_equal(logged(out, sizeof out, LOG_LEVEL_INFO, "not written"), 0);
+    assert_true(logged(out, sizeof out, LOG_LEVEL_WARNING, "a\nforged\rline") > 0);
+    assert_non_null(strstr(out, " warning a?forged?line\n"));
+    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+    memset(text, 'y', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_in_range(logged(out, sizeof out, LOG_LEVEL_ERROR, text), 1000, 1024);
+    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_printed_becomes_a_question_mark),
+        cmocka_unit_test(a_copy_is_cut_where_it_does_not_fit),
+        cmocka_unit_test(sizes_are_parsed),
+        cmocka_unit_test(errors_carry_a_code_and_a_sentence),
+        cmocka_unit_test(long_sentences_are_cut),
+        cmocka_unit_test(every_code_has_a_name_of_its_own),
+        cmocka_unit_test(log_levels_have_names),
+        cmocka_unit_test(a_log_line_is_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,258 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/torus.h"
+
+static struct torus parse(const char *text)
+{
+    struct torus t;
+    struct error e;
+    if (torus_parse(&t, text, &e) != 0)
+        fail_msg("%s", e.text);
+    return t;
+}
+
+static void text_goes_both_ways(void **state)
+{
+    static const char *const texts[] = {"1",         "6",        "4x8",
+                                        "4x8m",      "3mx4x5m",  "1x1x1x1x1x1x1x1",
+                                        "1024x1024", "1048576m", "4mx4mx4mx4mx4mx4mx4mx4m"};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char text[TORUS_TEXT_SIZE];
+        struct torus t = parse(texts[i]);
+        assert_string_equal(torus_format(&t, text), texts[i]);
+    }
+    struct torus t = parse("4x8m");
+    assert_int_equal(t.dims, 2);
+    assert_int_equal(t.size[0], 4);
+    assert_int_equal(t.size[1], 8);
+    assert_true(t.wrap[0]);
+    assert_false(t.wrap[1]);
+    assert_int_equal(t.nodes, 32);
+}
+
+static void bad_text_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {{"", "expected a size at \"\""},
+               {"x4", "expected a size at \"x4\""},
+               {"4x", "expected a size at \"\""},
+               {"4xx4", "expected a size at \"x4\""},
+               {"-4", "expected a size at \"-4\""},
+               {" 4", "expected a size"},
+               {"m", "expected a size"},
+               {"4 x4", "expected x between sizes, not \" x4\""},
+               {"4mm", "expected x between sizes, not \"m\""},
+               {"4X4", "expected x between sizes, not \"X4\""},
+               {"4x4\n", "expected x between sizes"},
+               {"0", "sizes start at 1"},
+               {"4x0x4", "sizes start at 1"},
+               {"1048577", "more than 1048576 nodes"},
+               {"1024x1025", "more than 1048576 nodes"},
+               {"65536x65536", "more than 1048576 nodes"},
+               {"99999999999999999999999", "more than 1048576 nodes"},
+               {"4294967297", "more than 1048576 nodes"},
+               {"2x2x2x2x2x2x2x2x2", "more than 8 dimensions"},
+               {"1x1x1x1x1x1x1x1x", "more than 8 dimensions"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct torus t = {.dims = 77};
+        struct error e = {.code = ERROR_NONE};
+        assert_int_equal(torus_parse(&t, bad[i].text, &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+        assert_non_null(strstr(e.text, bad[i].says));
+        assert_int_equal(t.dims, 77); /* untouched */
+        assert_int_equal(torus_parse(&t, bad[i].text, NULL), -1);
+    }
+}
+
+static void equality(void **state)
+{
+    struct torus t = parse("4x8"), same = parse("4x8");
+    struct torus mesh = parse("4x8m"), turned = parse("8x4"), longer = parse("4x8x1");
+    (void)state;
+    assert_true(torus_equal(&t, &same));
+    assert_false(torus_equal(&t, &mesh));
+    assert_false(torus_equal(&t, &turned));
+    assert_false(torus_equal(&t, &longer));
+}
+
+static void ranks_are_row_major(void **state)
+{
+    struct torus t = parse("3x4x5m");
+    uint32_t at[TORUS_MAX_DIMS];
+    (void)state;
+    torus_coordinates(&t, 1 * 20 + 2 * 5 + 3, at);
+    assert_int_equal(at[0], 1);
+    assert_int_equal(at[1], 2);
+    assert_int_equal(at[2], 3);
+    for (uint32_t rank = 0; rank < t.nodes; rank++) {
+        torus_coordinates(&t, rank, at);
+        assert_int_equal(torus_rank(&t, at), rank);
+    }
+}
+
+static void walking(void **state)
+{
+    struct torus t = parse("3x4mx5");
+    uint32_t at[] = {1, 2, 3}, rank = torus_rank(&t, at);
+    (void)state;
+    assert_int_equal(torus_walk(&t, rank, 0, 1, 1), rank + 20);
+    assert_int_equal(torus_walk(&t, rank, 0, 1, 2), rank - 20); /* round the end */
+    assert_int_equal(torus_walk(&t, rank, 0, -1, 2), rank + 20);
+    assert_int_equal(torus_walk(&t, rank, 2, 1, 2), rank - 3);
+    assert_int_equal(torus_walk(&t, rank, 2, -1, 4), rank + 1);
+    assert_int_equal(torus_walk(&t, rank, 2, 1, 5), rank);
+    assert_int_equal(torus_walk(&t, rank, 2, -1, 13), rank - 3);
+    assert_int_equal(torus_walk(&t, rank, 1, 1, 1), rank + 5);
+    assert_int_equal(torus_walk(&t, rank, 1, -1, 2), rank - 10);
+    assert_int_equal(torus_walk(&t, rank, 1, 1, 2), TORUS_NO_NODE);
+    assert_int_equal(torus_walk(&t, rank, 1, -1, 3), TORUS_NO_NODE);
+    assert_int_equal(torus_walk(&t, rank, 1, 1, 0), rank);
+}
+
+/* Walking hop by hop is walking at once, and back again is where one came from. */
+static void walks_add_up(void **state)
+{
+    static const char *const shapes[] = {"1", "2", "5", "5m", "2x3", "4x1x3m", "2x2mx3x2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = parse(shapes[i]);
+        for (uint32_t rank = 0; rank < t.nodes; rank++) {
+            for (unsigned port = 0; port < torus_ports(&t); port++) {
+                uint32_t here = rank;
+                for (uint32_t hops = 1; hops < 12 && here != TORUS_NO_NODE; hops++) {
+                    uint32_t before = here;
+                    here = torus_neighbour(&t, here, port);
+                    assert_int_equal(torus_walk(&t, rank, torus_port_dim(port),
+                                                torus_port_direction(port), hops),
+                                     here);
+                    if (here != TORUS_NO_NODE)
+                        assert_int_equal(torus_neighbour(&t, here, torus_port_opposite(port)),
+                                         before);
+                }
+            }
+        }
+    }
+}
+
+static void links_of_small_dimensions(void **state)
+{
+    struct torus pair = parse("2"), two = parse("2m"), one = parse("1x1m");
+    (void)state;
+    assert_int_equal(torus_neighbour(&pair, 0, 0), 1); /* two links between the same nodes */
+    assert_int_equal(torus_neighbour(&pair, 0, 1), 1);
+    assert_int_equal(torus_neighbour(&two, 0, 0), 1);
+    assert_int_equal(torus_neighbour(&two, 0, 1), TORUS_NO_NODE);
+    for (unsigned port = 0; port < 4; port++)
+        assert_int_equal(torus_neighbour(&one, 0, port), TORUS_NO_NODE);
+}
+
+static void ports_have_names(void **state)
+{
+    struct torus t = parse("4x4x4");
+    char name[TORUS_PORT_NAME_SIZE];
+    (void)state;
+    assert_string_equal(torus_port_name(0, name), "+0");
+    assert_string_equal(torus_port_name(1, name), "-0");
+    assert_string_equal(torus_port_name(15, name), "-7");
+    for (unsigned port = 0; port < torus_ports(&t); port++) {
+        assert_int_equal(torus_port_parse(&t, torus_port_name(port, name)), port);
+        assert_int_equal(torus_port(torus_port_dim(port), torus_port_direction(port)), port);
+    }
+    static const char *const bad[] = {"", "+", "0", "+3", "-9", "+00", "+0 ", "*0", "+x", "++"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(torus_port_parse(&t, bad[i]), -1);
+}
+
+static void shortest_ways(void **state)
+{
+    static const struct {
+        const char *torus;
+        uint32_t from, to, hops;
+        int direction; /* 0: left alone */
+    } ways[] = {{"6", 0, 0, 0, 0},   {"6", 0, 2, 2, 1},  {"6", 0, 3, 3, 0},   {"6", 0, 4, 2, -1},
+                {"6", 5, 1, 2, 1},   {"6", 1, 5, 2, -1}, {"6", 4, 1, 3, 0},   {"5", 0, 2, 2, 1},
+                {"5", 0, 3, 2, -1},  {"6m", 0, 5, 5, 1}, {"6m", 4, 1, 3, -1}, {"2", 0, 1, 1, 0},
+                {"2m", 1, 0, 1, -1}, {"1", 0, 0, 0, 0},  {"5", 4, 3, 1, -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        struct torus t = parse(ways[i].torus);
+        int direction = 0;
+        assert_int_equal(torus_shortest(&t, 0, ways[i].from, ways[i].to, &direction), ways[i].hops);
+        assert_int_equal(direction, ways[i].direction);
+    }
+}
+
+/* Against a breadth-first search over the neighbours. */
+static void distances(void **state)
+{
+    static const char *const shapes[] = {"1", "7", "7m", "4x5", "4mx5", "2x3x4m", "2x2x2x2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = parse(shapes[i]);
+        for (uint32_t root = 0; root < t.nodes; root++) {
+            uint32_t queue[64], far[64], head = 0, tail = 0;
+            memset(far, 0xff, sizeof far);
+            far[root] = 0;
+            queue[tail++] = root;
+            while (head < tail) {
+                uint32_t here = queue[head++];
+                for (unsigned port = 0; port < torus_ports(&t); port++) {
+                    uint32_t next = torus_neighbour(&t, here, port);
+                    if (next != TORUS_NO_NODE && far[next] == UINT32_MAX) {
+                        far[next] = far[here] + 1;
+                        queue[tail++] = next;
+                    }
+                }
+            }
+            assert_int_equal(tail, t.nodes);
+            for (uint32_t node = 0; node < t.nodes; node++)
+                assert_int_equal(torus_distance(&t, root, node), far[node]);
+        }
+    }
+}
+
+static void bounds(void **state)
+{
+    static const struct {
+        const char *torus;
+        double all_port, one_port;
+    } expected[] = {{"1", 0, 0},     {"2", 0.5, 1},       {"2m", 1, 1},
+                    {"3", 1, 2},     {"6", 4.5, 5},       {"8", 8, 8},
+                    {"5m", 6, 6},    {"4x4", 8, 15},      {"4x8", 32, 32},
+                    {"8x4", 32, 32}, {"5x5", 15, 24},     {"6x6", 27, 35},
+                    {"7x5", 30, 34}, {"16x16", 512, 512}, {"4x4m", 16, 16},
+                    {"3mx3m", 6, 8}, {"3x4x5", 36, 59},   {"1024x1024", 134217728, 134217728}};
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        struct torus t = parse(expected[i].torus);
+        assert_true(torus_bound_all_port(&t) == expected[i].all_port);
+        assert_true(torus_bound_one_port(&t) == expected[i].one_port);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_goes_both_ways),
+        cmocka_unit_test(bad_text_is_refused),
+        cmocka_unit_test(equality),
+        cmocka_unit_test(ranks_are_row_major),
+        cmocka_unit_test(walking),
+        cmocka_unit_test(walks_add_up),
+        cmocka_unit_test(links_of_small_dimensions),
+        cmocka_unit_test(ports_have_names),
+        cmocka_unit_test(shortest_ways),
+        cmocka_unit_test(distances),
+        cmocka_unit_test(bounds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,23 @@
+"""Tori of daemons on one machine, for the launcher, for tests and for scripts.
+
+LoopbackTorus: plain processes on 127.0.0.1. MininetTorus: a network namespace a node and a
+rate-limited cable a link (root and Debian's `mininet` package are needed).
+"""
+
+from .geometry import Geometry, Link, Port, UsageError
+from .loopback import LoopbackTorus
+from .obstacle import mininet_obstacle
+from .process import CHECKOUT, TorusError, find_program
+from .rate import MININET_MAX_MBIT, parse_mbit
+from .torus import CommandFailed, Node, Torus
+
+__all__ = ['CHECKOUT', 'CommandFailed', 'Geometry', 'Link', 'LoopbackTorus', 'MININET_MAX_MBIT',
+           'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'find_program',
+           'mininet_obstacle', 'parse_mbit']
+
+
+def __getattr__(name):
+    if name == 'MininetTorus':  # Mininet is imported only where it is used
+        from .emulated import MininetTorus
+        return MininetTorus
+    raise AttributeError(name)

@@ -1,0 +1,342 @@
+"""A torus in Mininet: a network namespace a node, a cable a link, no switches and no controller.
+
+Used in two ways: MininetTorus builds the network itself, quickly; `mn --custom topo/torus.py` builds
+it with Mininet's own links (and their options) from TorusTopo. In both, a TorusHost gives its
+interfaces their addresses, and its daemon runs from when all hosts are ready until they go.
+"""
+
+import atexit
+import ipaddress
+import subprocess
+import sys
+import warnings
+
+try:
+    with warnings.catch_warnings():  # Mininet uses distutils
+        warnings.simplefilter('ignore', DeprecationWarning)
+        from mininet.link import Intf, Link
+        from mininet.log import lg
+        from mininet.net import Mininet
+        from mininet.node import Host
+        from mininet.topo import Topo
+except ImportError as e:
+    raise ImportError('Mininet for Python is missing (Debian: apt-get install mininet)') from e
+
+from . import interrupts
+from .geometry import Geometry, UsageError
+from .obstacle import mininet_obstacle
+from .process import Daemon, RunFolder, TorusError, stop_all
+from .rate import MININET_MAX_MBIT, parse_mbit
+from .torus import Node, Torus
+
+TCP_PORT = 7411
+SUBNETS = ipaddress.ip_address('10.0.0.0')  # link i has 10.0.0.0 + 2i, a /31 of its own
+NOBODY = '02:00:00:00:00:01'                # a hardware address that no interface has
+
+
+def host_name(rank):
+    return f'n{rank}'
+
+
+def interface_name(rank, port):
+    """At most 15 characters: "n1023-minus0"."""
+    return f'{host_name(rank)}-{"plus" if port.sign == "+" else "minus"}{port.dim}'
+
+
+def link_address(link, port):
+    """The address of a link's end: the + end has the even one."""
+    return SUBNETS + 2 * link.index + (port.sign == '-')
+
+
+class TorusTopo(Topo):
+    """`torus,4,8`, `torus,4x8`, `torus,3,4,5`; a size with `m` ("4m") does not wrap.
+
+    More parameters for `mn`: bin, memory, data_root (several with ":" between), keep_logs, and bw,
+    for links limited as by `--link tc,bw=...`.
+    """
+
+    def build(self, *sizes, torus=None, bin=None, memory=None, data_root=None, keep_logs=None,
+              bw=None):
+        if torus is None:
+            roots = str(data_root).split(':') if data_root is not None else ()
+            torus = MininetTorus('x'.join(map(str, sizes)) or '4x4', bin=bin, memory=memory, bw=bw,
+                                 data_roots=roots, keep_logs=keep_logs)
+            torus.adopted = True
+        self.torus = torus
+        geometry = torus.geometry
+        for rank in range(geometry.nodes):
+            self.addHost(host_name(rank), cls=TorusHost, rank=rank, torus=torus)
+        limit = {} if bw is None else {'cls': TorusLink, 'bw': torus.bw}
+        for link in geometry.links:
+            (a, a_port), (b, b_port) = link.ends
+            self.addLink(host_name(a), host_name(b), port1=a_port.number, port2=b_port.number,
+                         intfName1=interface_name(a, a_port), intfName2=interface_name(b, b_port),
+                         **limit)
+
+
+class TorusHost(Host):
+    """A node: a namespace whose interfaces are the node's ports, and the daemon in it."""
+
+    def config(self, **params):
+        """Called by Mininet when all links are there."""
+        torus = self.params['torus']
+        try:
+            with interrupts.held():
+                self._configure_network()
+                torus.adopt(self)
+        except (TorusError, UsageError, OSError) as e:
+            if torus.adopted:  # at an Exception mn ends processes and removes files far and wide
+                raise SystemExit(f'torus: {e}') from e
+            raise
+        return {}
+
+    def read(self, size=1024):
+        """Where the host's shell has ended, Mininet would wait for ever."""
+        while not self.readbuf and not self.pollOut.poll(500):
+            if self.shell.poll() is not None:
+                raise TorusError(f'the shell of {self.name} ended by itself')
+        return super().read(size)
+
+    def terminate(self):
+        """Called by Mininet for one host after the other: with the first, all daemons end."""
+        stop_all([node.daemon for node in self.params['torus'].nodes])
+        super().terminate()
+
+    def enter(self):
+        """What to put before a command to run it in this namespace."""
+        return ['nsenter', f'--net=/proc/{self.pid}/ns/net']
+
+    def run(self, *argv, stdin=None):
+        """Runs a command in this namespace; TorusError where it fails."""
+        result = subprocess.run([*self.enter(), *argv], input=stdin, capture_output=True, text=True,
+                                start_new_session=True)
+        if result.returncode:
+            raise TorusError(f'{self.name}: {" ".join(argv)}: '
+                             f'{(result.stderr or result.stdout).strip()}')
+        return result.stdout
+
+    def _configure_network(self):
+        torus, rank = self.params['torus'], self.params['rank']
+        ip, tc = ['link set lo up'], []
+        for port in torus.geometry.ports(rank):
+            interface = self.intfs[port.number]
+            check_interface_rate(interface)
+            link = torus.geometry.link(rank, port)
+            interface.ip, interface.prefixLen = str(link_address(link, port)), 31
+            ip.append(f'addr add {interface.ip}/31 dev {interface.name}')
+            ip.append(f'link set {interface.name} up')
+            ip.append(self.neighbour_entry(port))
+            if isinstance(interface, TorusIntf):
+                tc += interface.tc_lines()
+        # IPv6 would send on the links by itself. No such files: no IPv6, which is as well.
+        script = ('for i in all default; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done '
+                  f'2>/dev/null\nset -e\nip -batch - <<END\n' + '\n'.join(ip) + '\nEND\n')
+        if tc:
+            script += 'tc -batch - <<END\n' + '\n'.join(tc) + '\nEND\n'
+        self.run('sh', '-s', stdin=script)
+
+    def neighbour_entry(self, port, mac=None):
+        """The line for `ip -batch` that spares ARP the question who is at the other end."""
+        interface = self.intfs[port.number]
+        link = self.params['torus'].geometry.link(self.params['rank'], port)
+        other = (interface.link.intf2 if interface.link.intf1 is interface else
+                 interface.link.intf1)
+        return (f'neigh replace {link_address(link, port.opposite)} lladdr {mac or other.mac} '
+                f'dev {interface.name} nud permanent')
+
+
+class TorusIntf(Intf):
+    """An interface that its TorusHost configures, all of a host at once.
+
+    The limit is the one that Mininet's TCIntf sets; the quantum only keeps the kernel from warning.
+    """
+
+    def config(self, bw=None, **_params):
+        self.bw = None if bw is None else parse_mbit(bw, MININET_MAX_MBIT)
+        return {}
+
+    def tc_lines(self):
+        if self.bw is None:
+            return []
+        return [f'qdisc add dev {self.name} root handle 5:0 htb default 1',
+                f'class add dev {self.name} parent 5:0 classid 5:1 htb '
+                f'rate {self.bw:f}Mbit burst 15k quantum 60000']
+
+
+class TorusLink(Link):
+    """A cable made with one command, from one namespace directly into another."""
+
+    def __init__(self, node1, node2, **params):
+        params['intf'] = TorusIntf
+        super().__init__(node1, node2, **params)
+
+    @classmethod
+    def makeIntfPair(cls, intfname1, intfname2, addr1=None, addr2=None, node1=None, node2=None,
+                     deleteIntfs=True):
+        command = ['ip', 'link', 'add', 'name', intfname1, 'address', addr1, 'netns',
+                   str(node1.pid), 'type', 'veth', 'peer', 'name', intfname2, 'address', addr2,
+                   'netns', str(node2.pid)]
+        result = subprocess.run(command, capture_output=True, text=True, start_new_session=True)
+        if result.returncode:
+            raise TorusError(f'{" ".join(command)}: {result.stderr.strip()}')
+
+    def stop(self):
+        """Nothing: the cable goes with the namespaces."""
+
+
+def check_interface_rate(interface):
+    """Refuses a rate, of whatever kind of link, that Mininet would not keep."""
+    rate = interface.params.get('bw')
+    if rate is not None:
+        try:
+            return parse_mbit(rate, MININET_MAX_MBIT)
+        except UsageError as e:
+            raise TorusError(f'{interface.name}: {e}') from e
+    return None
+
+
+class _Net(Mininet):
+    """Mininet that a signal cannot interrupt between making something and writing it down."""
+
+    def addHost(self, *args, **params):
+        with interrupts.held():
+            return super().addHost(*args, **params)
+
+    def addLink(self, *args, **params):
+        with interrupts.held():
+            return super().addLink(*args, **params)
+
+
+class MininetNode(Node):
+    """A node with a namespace of its own: `host` is Mininet's object for it."""
+
+    def __init__(self, torus, rank, daemon, addresses, host):
+        super().__init__(torus, rank, daemon, addresses)
+        self.host = host
+
+    def interface(self, port_name):
+        return interface_name(self.rank, self.torus.geometry.port(self.rank, port_name))
+
+    def run(self, *argv, stdin=None):
+        """Runs a command in the node's namespace; returns what it printed."""
+        return self.host.run(*argv, stdin=stdin)
+
+    def counters(self):
+        """The interfaces' own counters, by port ("+0", and "lo"): bytes and packets, tx and rx."""
+        names = {self.interface(port.name): port.name
+                 for port in self.torus.geometry.ports(self.rank)}
+        result = {}
+        with open(f'/proc/{self.host.pid}/net/dev') as lines:
+            for line in lines:
+                interface, colon, figures = line.partition(':')
+                if not colon:
+                    continue
+                figures = list(map(int, figures.split()))
+                interface = interface.strip()
+                result[names.get(interface, interface)] = {
+                    'rx_bytes': figures[0], 'rx_packets': figures[1],
+                    'tx_bytes': figures[8], 'tx_packets': figures[9]}
+        return result
+
+
+class MininetTorus(Torus):
+    """See Torus. `bw`: the rate that every link keeps, in both directions."""
+
+    kind = 'Mininet'
+    max_mbit = MININET_MAX_MBIT
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        if 2 * len(self.geometry.links) > 2 ** 24:
+            raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
+        self.net = None
+        self.adopted = False  # the network was made by `mn`, which takes it down as well
+
+    def _build(self):
+        obstacle = mininet_obstacle()
+        if obstacle:
+            raise UsageError(obstacle)
+        Mininet.inited = True  # it would change kernel settings of the whole machine
+        lg.setLogLevel('output')  # what commands at the prompt print, no progress
+        self.say(f'making {self.geometry.nodes} namespaces and {len(self.geometry.links)} links')
+        topo = TorusTopo(torus=self)
+        link_options = {} if self.bw is None else {'bw': self.bw}
+
+        def link(*args, **params):
+            return TorusLink(*args, **link_options, **params)
+
+        self.net = _Net(topo=topo, link=link, controller=None, build=False)
+        self.net.build()
+
+    def _tear_down(self):
+        if self.net is not None and not self.adopted:
+            for host in self.net.hosts:
+                host.terminate()
+            self.net = None
+
+    def adopt(self, host):
+        """Takes on a host whose network is ready. `mn` starts no daemons: with the last host, all."""
+        if self.run is None:
+            self.run = RunFolder(self.keep_logs)
+            atexit.register(self._leave)
+        rank = host.params['rank']
+        if self.adopted and self.bw is None:
+            rates = {check_interface_rate(interface) for interface in host.intfs.values()}
+            self.bw = rates.pop() if len(rates) == 1 else None
+        addresses = {port.name: self._address(rank, port) for port in self.geometry.ports(rank)}
+        daemon = Daemon(rank, self.command(rank, addresses), self.run, self.wrap, host.enter())
+        self.nodes.append(MininetNode(self, rank, daemon, addresses, host))
+        if self.adopted and len(self.nodes) == self.geometry.nodes:
+            for node in self.nodes:
+                node.start()
+
+    def _address(self, rank, port):
+        """A + port dials the neighbour's address, a - port listens on its own."""
+        link = self.geometry.link(rank, port)
+        return f'{link_address(link, port.opposite if port.sign == "+" else port)}:{TCP_PORT}'
+
+    def _leave(self):
+        """At the end of `mn`, however it came: no daemon and no folder is left."""
+        for problem in self.stop():
+            print(f'torus: {problem}', file=sys.stderr)
+        if self.kept_logs:
+            print(f'torus: logs in {self.kept_logs}', file=sys.stderr)
+
+    # --- what can be done to links ---
+
+    def link_down(self, rank, port_name):
+        """Pulls the cable: both ends lose their carrier."""
+        node = self.node(rank)
+        node.run('ip', 'link', 'set', node.interface(port_name), 'down')
+
+    def link_up(self, rank, port_name):
+        node = self.node(rank)
+        node.run('ip', 'link', 'set', node.interface(port_name), 'up')
+        self._set_neighbours(rank, port_name)
+
+    def link_mute(self, rank, port_name):
+        """The carrier stays, but nothing that either end sends is received any more."""
+        self._set_neighbours(rank, port_name, NOBODY)
+
+    def link_unmute(self, rank, port_name):
+        self._set_neighbours(rank, port_name)
+
+    def _set_neighbours(self, rank, port_name, mac=None):
+        port = self.geometry.port(rank, port_name)
+        there = self.geometry.neighbour(rank, port)
+        for at, its_port in ((rank, port), (there, port.opposite)):
+            host = self.node(at).host
+            host.run('ip', '-batch', '-', stdin=host.neighbour_entry(its_port, mac) + '\n')
+
+
+def rate_of_link_option(text):
+    """Checks the bw of mn's option `--link tc,bw=...`; UsageError where Mininet would ignore it."""
+    for part in text.split(',')[1:]:
+        name, equals, value = part.partition('=')
+        if equals and name == 'bw':
+            return parse_mbit(value, MININET_MAX_MBIT)
+    return None
+
+
+__all__ = ['Geometry', 'MininetNode', 'MininetTorus', 'TorusHost', 'TorusLink', 'TorusTopo',
+           'rate_of_link_option']

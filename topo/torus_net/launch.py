@@ -1,0 +1,207 @@
+"""The launcher's command line: `topo/torus.py DIMS ...`."""
+
+import argparse
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from . import interrupts
+from .geometry import Geometry, UsageError
+from .loopback import LoopbackTorus
+from .obstacle import mininet_obstacle
+from .process import TorusError
+from .prompt import interact
+from .rate import MININET_MAX_MBIT, parse_mbit
+
+EPILOG = """\
+The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
+  TORUS_SOCKET   control socket of node 0, which torusctl uses by itself
+  TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket, R.pid holds its process id
+  TORUS_LOG_DIR  folder with the logs: R.log
+  TORUS_NODES    number of nodes        TORUS_DIMS  as given, e.g. 4x8
+
+Exit status: that of the command; without one 0; 1 the torus did not come up; 2 wrong usage;
+128 + the signal's number after a signal. Logs of a run that fails are kept; their folder is printed.
+"""
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(
+        prog='torus.py', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description='Brings up a torus of torusd daemons: in Mininet (root), where every node has a '
+                    'network namespace and every link a rate, or with --loopback as plain '
+                    'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".')
+    parser.add_argument('dims', metavar='DIMS', help='as in 4x8, 1x6, 3x4x5; a size followed by '
+                                                     'm does not wrap (mesh)')
+    parser.add_argument('--loopback', action='store_true', help='no Mininet, no root, no rates')
+    parser.add_argument('--bw', metavar='MBIT',
+                        help=f'rate of every link and direction in Mbit/s, at most '
+                             f'{MININET_MAX_MBIT} (default: no limit)')
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
+                                                       'prompt, then take everything down')
+    what.add_argument('--wait', action='store_true', help='no prompt: wait for Ctrl-C or SIGTERM')
+    parser.add_argument('--data-root', metavar='DIR', action='append', default=[],
+                        help='the daemons may read and write files below DIR (repeatable)')
+    parser.add_argument('--memory', metavar='SIZE', help='of each daemon for blocks on their way, '
+                                                         'e.g. 64MiB')
+    parser.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl (default: '
+                                                     '$TORUS_BIN, PATH, build/)')
+    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
+    parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
+    parser.add_argument('--check-mininet', action=CheckMininet, nargs=0,
+                        help='only tell, by the exit status, whether Mininet can be used here')
+    parser.add_argument('--wrap', metavar='COMMAND', help='put before every torusd, e.g. '
+                                                          '"valgrind -q"')
+    parser.add_argument('--timeout', metavar='SECONDS', type=float,
+                        help='in which the torus must be whole (default: by its size)')
+    parser.add_argument('-q', '--quiet', action='store_true', help='no messages but errors')
+    return parser.parse_args(argv)
+
+
+class CheckMininet(argparse.Action):
+    def __call__(self, parser, *_):
+        reason = mininet_obstacle()
+        parser.exit(1 if reason else 0, f'torus.py: {reason}\n' if reason else None)
+
+
+def make_torus(options, say):
+    """The torus that the options describe, not yet started."""
+    geometry = Geometry(options.dims)
+    if options.bw is not None:
+        parse_mbit(options.bw, None if options.loopback else MININET_MAX_MBIT)
+    kind = LoopbackTorus
+    if not options.loopback:
+        obstacle = mininet_obstacle()
+        if obstacle:
+            raise UsageError(f'{obstacle}; without Mininet: --loopback')
+        from .emulated import MininetTorus as kind
+    elif options.bw is not None:
+        say(f'loopback links have no limit; {options.bw} Mbit/s is only what the daemons are told')
+    return kind(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
+                data_roots=options.data_root, wrap=options.wrap, keep_logs=options.keep_logs,
+                log_level=options.log_level, timeout=options.timeout, say=say)
+
+
+def main(argv=None):
+    options = parse_arguments(argv)
+
+    def complain(text):
+        print(f'torus.py: {text}', file=sys.stderr, flush=True)
+
+    say = (lambda text: None) if options.quiet else complain
+    interrupts.install()
+    torus = None
+    status, failed = 1, True
+    try:
+        try:
+            torus = make_torus(options, say)
+            status = serve(torus, options, say)
+            failed = status != 0
+        finally:
+            interrupts.stop_raising()
+    except UsageError as e:
+        complain(e)
+        status = 2
+    except (TorusError, OSError) as e:
+        complain(e)
+    except (KeyboardInterrupt, interrupts.Terminated) as e:
+        status, failed = 128 + getattr(e, 'signum', signal.SIGINT), False
+    finally:
+        if torus is not None and torus.run is not None:
+            for problem in torus.stop(failed):
+                complain(problem)
+            if torus.kept_logs:
+                complain(f'logs: {torus.kept_logs}')
+    return status
+
+
+def serve(torus, options, say):
+    begin = time.monotonic()
+    torus.start()
+    say(f'{torus.geometry} in {torus.kind}: {torus.geometry.nodes} nodes and '
+        f'{len(torus.geometry.links)} links up after {time.monotonic() - begin:.1f} s')
+    if options.run is not None:
+        return run_command(options.run, torus.environment())
+    if options.wait:
+        say(f'torusctl --socket {torus.run.socket(0)} reaches node 0; logs in {torus.run.logs}; '
+            'Ctrl-C ends')
+        while True:
+            signal.pause()
+    if sys.stdin.isatty():
+        say(f'"exchange" runs an exchange, "help" lists more; from elsewhere: '
+            f'torusctl --socket {torus.run.socket(0)} ...')
+    interact(torus)
+    return 0
+
+
+def run_command(command, environment):
+    """Runs a shell command to its end; its exit status. Nothing that it started stays behind."""
+    _adopt_orphans()
+    before = _descendants()
+    process = None
+    try:
+        with interrupts.held():
+            process = subprocess.Popen(['/bin/sh', '-c', command], env=environment)
+        status = process.wait()
+    except KeyboardInterrupt:
+        # From a terminal Ctrl-C reached the command as well: let it end in its own way.
+        if process is not None and sys.stdin.isatty():
+            _wait_quietly(process, 3)
+        raise
+    finally:
+        with interrupts.held():
+            _end_all(lambda: _descendants() - before)
+    return status if status >= 0 else 128 - status
+
+
+def _wait_quietly(process, seconds):
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        pass
+
+
+def _adopt_orphans():
+    """Processes whose parent has ended become children of this one, so that they can be found."""
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _descendants():
+    """The process ids of all descendants of this process that have not ended."""
+    children = {}
+    for entry in os.listdir('/proc'):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f'/proc/{entry}/stat') as stat:
+                state, parent = stat.read().rpartition(')')[2].split()[:2]
+        except OSError:
+            continue
+        if state not in 'ZX':
+            children.setdefault(int(parent), []).append(int(entry))
+    found, todo = set(), [os.getpid()]
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            found.add(child)
+            todo.append(child)
+    return found
+
+
+def _end_all(which):
+    """Ends the processes that which() names: SIGTERM, and SIGKILL after 3 seconds."""
+    for signum, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
+        for pid in which():
+            try:
+                os.kill(pid, signum)
+            except ProcessLookupError:
+                pass
+        deadline = time.monotonic() + patience
+        while which() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if not which():
+            return

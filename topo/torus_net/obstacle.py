@@ -1,0 +1,25 @@
+"""Whether Mininet can be used here. Apart from the rest, for Mininet may not be installed."""
+
+import os
+import shutil
+import subprocess
+
+
+def mininet_obstacle():
+    """Why Mininet cannot be used here, in words, or None."""
+    if os.geteuid() != 0:
+        return 'Mininet needs root (sudo)'
+    try:
+        from . import emulated  # noqa: F401 (is it there?)
+    except ImportError as e:
+        return str(e)
+    for program in 'mnexec', 'ifconfig', 'ip', 'tc':
+        if not shutil.which(program):
+            return f'{program} is missing'
+    # Containers may lack the right to make namespaces, and kernels the kinds of links.
+    trial = ('ip link add name veth0 type veth peer name veth1 && ip link set veth0 up && '
+             'tc qdisc add dev veth0 root handle 5:0 htb default 1')
+    result = subprocess.run(['mnexec', '-n', 'sh', '-c', trial], capture_output=True, text=True)
+    if result.returncode:
+        return f'no rate-limited links in a network namespace here: {result.stderr.strip()}'
+    return None

@@ -1,0 +1,203 @@
+"""Finding the programs, running one daemon, and the folder of a run."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from . import interrupts
+from .geometry import UsageError
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class TorusError(Exception):
+    """The torus could not be brought up, or a node of it is not well; the message says why."""
+
+
+def find_program(name, bin_dir=None):
+    """`--bin DIR` (or the environment's TORUS_BIN), else PATH, else build/ of the checkout."""
+    bin_dir = bin_dir or os.environ.get('TORUS_BIN')
+    if bin_dir:
+        path = Path(bin_dir) / name
+        if not os.access(path, os.X_OK):
+            raise UsageError(f'{name} is not in {bin_dir}')
+        return str(path.resolve())
+    found = shutil.which(name)
+    if found:
+        return os.path.abspath(found)
+    path = CHECKOUT / 'build' / name
+    if os.access(path, os.X_OK):
+        return str(path)
+    raise UsageError(f'{name} is neither in PATH nor in {CHECKOUT / "build"}; build it '
+                     '(cmake -B build && cmake --build build), or name its folder with --bin')
+
+
+class RunFolder:
+    """The folder of one run. Node R has R.sock (control socket), R.log, R.pid and R.state/ there.
+
+    Without `keep` it is a temporary folder, removed at the end; the logs stay if something went
+    wrong. With `keep` the logs go to that folder and stay in any case.
+    """
+
+    def __init__(self, keep=None):
+        # A Unix socket's path has at most 107 characters, and some temporary folders are deep.
+        where = tempfile.gettempdir()
+        if len(where) > 60:
+            where = '/tmp'
+        with interrupts.held():
+            self.path = Path(tempfile.mkdtemp(prefix='torus-', dir=where))
+        self.logs = self.path
+        self.kept = keep is not None
+        if keep is not None:
+            self.logs = Path(keep).resolve()
+            try:
+                self.logs.mkdir(parents=True, exist_ok=True)
+            except OSError as e:
+                self.close()
+                raise UsageError(f'the log folder cannot be made: {e}') from e
+
+    def socket(self, rank):
+        return self.path / f'{rank}.sock'
+
+    def log(self, rank):
+        return self.logs / f'{rank}.log'
+
+    def state(self, rank):
+        return self.path / f'{rank}.state'
+
+    def pid(self, rank):
+        return self.path / f'{rank}.pid'
+
+    def close(self, keep_logs=False):
+        """Removes what need not stay. Returns the folder in which logs remain, or None."""
+        if not keep_logs or self.kept or not any(self.path.glob('*.log')):
+            shutil.rmtree(self.path, ignore_errors=True)
+            return self.logs if self.kept else None
+        for entry in list(self.path.iterdir()):
+            if entry.suffix == '.log':
+                continue
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+        return self.path
+
+
+class Daemon:
+    """One torusd: a process that this object starts, and nobody else ends.
+
+    `enter` is put before the command (to run it inside a network namespace). Should this program be
+    killed outright, the kernel ends the daemon (it belongs to the thread that started it).
+    """
+
+    def __init__(self, rank, argv, run, wrap=(), enter=(), env=None):
+        self.rank = rank
+        self.argv = list(argv)
+        self.command = [*enter, 'setpriv', '--pdeathsig', 'TERM', *wrap, *argv]
+        self.run = run
+        self.env = env
+        self.process = None
+        self.expected_end = False  # it was this program that ended it
+        self.answered = False      # before that it need not know how to end well
+
+    @property
+    def pid(self):
+        return self.process.pid if self.process else None
+
+    @property
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def stopped(self):
+        """A signal such as SIGSTOP holds it."""
+        try:
+            stat = Path(f'/proc/{self.pid}/stat').read_text()
+        except OSError:
+            return False
+        return stat.rpartition(')')[2].split()[0] == 'T'
+
+    @property
+    def returncode(self):
+        return self.process.poll() if self.process else None
+
+    @property
+    def log_path(self):
+        return self.run.log(self.rank)
+
+    def log(self):
+        """Everything that the daemon has written, over all its lives."""
+        try:
+            return self.log_path.read_text(errors='replace')
+        except FileNotFoundError:
+            return ''
+
+    def start(self):
+        if self.alive:
+            raise TorusError(f'node {self.rank} is running already')
+        self.run.state(self.rank).mkdir(exist_ok=True)
+        with interrupts.held(), open(self.log_path, 'ab') as log:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, start_new_session=True, env=self.env)
+            self.expected_end = self.answered = False
+            self.run.pid(self.rank).write_text(f'{self.process.pid}\n')
+
+    def send_signal(self, signum):
+        """Sends a signal, if the process is still there."""
+        if self.alive:
+            if signum in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
+                self.expected_end = True
+            self.process.send_signal(signum)
+
+    def wait(self, timeout=None):
+        """Its exit status; negative: the signal that ended it."""
+        return self.process.wait(timeout)
+
+    def problem(self):
+        """What is wrong with the way the process ended, in words, or None."""
+        code = self.returncode
+        if code is None or self.process is None:
+            return None
+        if code < 0:
+            name = signal.Signals(-code).name
+            if self.expected_end and (-code == signal.SIGKILL or not self.answered):
+                return None
+            return f'node {self.rank} was ended by {name}'
+        if code == 0:
+            return None if self.expected_end else f'node {self.rank} ended by itself'
+        return f'node {self.rank} ended with exit status {code}'
+
+
+def stop_all(daemons, grace=15.0):
+    """Ends the daemons: SIGTERM to all, SIGKILL to what is left after `grace` seconds.
+
+    Returns what was wrong, in words: those that had died before, that ended badly, or not at all.
+    """
+    problems = [text for text in (daemon.problem() for daemon in daemons) if text]
+    running = [daemon for daemon in daemons if daemon.alive]
+    for daemon in running:
+        daemon.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + grace
+    left = running
+    while left and time.monotonic() < deadline:
+        time.sleep(0.005)
+        left = [daemon for daemon in left if daemon.alive]
+        for daemon in left:
+            # Not to all: leak checkers stop their own program while they look at it.
+            if daemon.stopped:
+                daemon.send_signal(signal.SIGCONT)
+    for daemon in left:
+        problems.append(f'node {daemon.rank} did not end within {grace:g} s of SIGTERM')
+        daemon.send_signal(signal.SIGKILL)
+        daemon.wait()
+    problems += [text for text in (daemon.problem() for daemon in running if daemon not in left)
+                 if text]
+    return problems
+
+
+def tail(text, lines=15):
+    return '\n'.join(text.splitlines()[-lines:])

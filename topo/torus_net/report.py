@@ -1,0 +1,60 @@
+#!/usr/bin/python3
+"""Reads what `torusctl --json exchange` printed, from standard input, and writes a short table.
+
+Ends with 0 if the exchange was verified.
+"""
+
+import json
+import sys
+
+
+def duration(seconds):
+    if seconds is None:
+        return 'unknown'
+    return f'{seconds:.3f} s' if seconds >= 1 else f'{seconds * 1e3:.2f} ms'
+
+
+def size(count):
+    for unit, factor in (('GiB', 2 ** 30), ('MiB', 2 ** 20), ('KiB', 2 ** 10)):
+        if count >= factor:
+            return f'{count / factor:.4g} {unit}'
+    return f'{count} bytes'
+
+
+def span(values, form):
+    low, high = min(values), max(values)
+    return form(low) if low == high else f'{form(low)} to {form(high)}'
+
+
+def rows(result):
+    dims = result['dims']
+    dims = dims if isinstance(dims, str) else 'x'.join(map(str, dims))
+    sent = [port['tx_bytes'] for node in result['per_node'] for port in node['ports'].values()]
+    bound = result['bound_seconds']
+    yield 'nodes', f'{result["nodes"]} ({dims})'
+    yield 'algorithm', f'{result["algorithm"]}, {result["mode"]}'
+    yield 'block', size(result['block_bytes'])
+    yield 'steps', f'{result["startups"]}' + (f' in each of {result["rounds"]} rounds'
+                                              if result['rounds'] > 1 else '')
+    yield 'bytes sent per port', span(sent, size) if sent else 'no ports'
+    yield 'time', duration(result['seconds'])
+    if bound:
+        yield 'bound', f'{duration(bound)} ({result["efficiency"]:.0%} of it reached)'
+    else:
+        yield 'bound', 'unknown (no link rate)'
+    yield 'verified', (f'yes, all {result["blocks_delivered"]} blocks' if result['verified']
+                       else 'NO')
+
+
+def main():
+    try:
+        result = json.load(sys.stdin)
+    except ValueError as e:
+        sys.exit(f'no JSON object: {e}')
+    for name, value in rows(result):
+        print(f'  {name:20s} {value}')
+    return 0 if result['verified'] else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,337 @@
+"""A torus of daemons on this machine: what both networks share.
+
+    with LoopbackTorus('4x4') as torus:
+        result = torus.exchange('at2', '64KiB')
+        torus.node(5).kill()
+"""
+
+import json
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from . import interrupts
+from .geometry import Geometry, UsageError
+from .process import RunFolder, TorusError, find_program, stop_all, tail
+from .rate import parse_mbit
+
+
+class CommandFailed(TorusError):
+    """torusctl ended with another exit status than 0."""
+
+    def __init__(self, result):
+        self.result = result
+        self.returncode = result.returncode
+        self.stdout = result.stdout
+        self.stderr = result.stderr
+        super().__init__(f'{shlex.join(map(str, result.args))}: exit status {result.returncode}: '
+                         f'{(result.stderr or result.stdout).strip()}')
+
+
+class Node:
+    """One node of a running torus."""
+
+    def __init__(self, torus, rank, daemon, addresses):
+        self.torus = torus
+        self.rank = rank
+        self.coordinates = torus.geometry.coordinates(rank)
+        self.daemon = daemon
+        self.addresses = addresses  # {"+0": "127.0.0.1:40001"}: dialled (+), listened on (-)
+
+    @property
+    def pid(self):
+        return self.daemon.pid
+
+    @property
+    def alive(self):
+        return self.daemon.alive
+
+    @property
+    def returncode(self):
+        return self.daemon.returncode
+
+    @property
+    def socket(self):
+        return str(self.torus.run.socket(self.rank))
+
+    @property
+    def log_path(self):
+        return self.daemon.log_path
+
+    def log(self):
+        return self.daemon.log()
+
+    def start(self):
+        self.daemon.start()
+
+    def kill(self, signum=signal.SIGKILL):
+        """Ends the daemon at once and waits until it is gone."""
+        self.daemon.send_signal(signum)
+        self.daemon.wait(30)
+
+    def terminate(self, timeout=30):
+        """SIGTERM. Returns the exit status."""
+        self.daemon.send_signal(signal.SIGTERM)
+        return self.daemon.wait(timeout)
+
+    def send_signal(self, signum):
+        """Any signal, SIGSTOP and SIGCONT among them, without waiting."""
+        self.daemon.send_signal(signum)
+
+    def restart(self, signum=signal.SIGTERM):
+        """Ends the daemon if it runs, and starts it anew on the same ports and state folder."""
+        if self.alive:
+            self.kill(signum)
+        self.start()
+
+    def ctl(self, *args, **kwargs):
+        return self.torus.ctl(self.rank, *args, **kwargs)
+
+    def memory(self):
+        """The daemon's own memory now, in bytes: {"RssAnon": ..., "RssShmem": ...}."""
+        wanted = ('RssAnon', 'RssShmem', 'VmHWM')
+        status = Path(f'/proc/{self.pid}/status').read_text()
+        lines = (line.split() for line in status.splitlines())
+        return {f[0].rstrip(':'): int(f[1]) * 1024 for f in lines if f[0].rstrip(':') in wanted}
+
+
+class Torus:
+    """The parent of LoopbackTorus and MininetTorus.
+
+    dims        "4x8" or a Geometry
+    bw          nominal rate of every link in Mbit/s (Mininet keeps it; loopback is only told)
+    bin         folder with torusd and torusctl (else $TORUS_BIN, PATH, build/)
+    memory      of each daemon for blocks on their way, as in "64MiB"
+    data_roots  folders below which exchanges may read and write files
+    wrap        command put before every torusd, e.g. "valgrind -q" (else $TORUS_WRAP)
+    keep_logs   folder for the logs, which stay; else they go with the run unless something is wrong
+    extra       more options for every torusd, or a function of the rank that gives them
+    timeout     seconds in which the torus must be whole; None: by the number of nodes
+    say         function called with lines about the progress
+    """
+
+    kind = 'torus'
+    max_mbit = None
+
+    def __init__(self, dims, *, bw=None, bin=None, memory=None, data_roots=(), wrap=None,
+                 keep_logs=None, extra=(), log_level=None, timeout=None, say=None):
+        self.geometry = dims if isinstance(dims, Geometry) else Geometry(dims)
+        self.bw = None if bw is None else parse_mbit(bw, self.max_mbit)
+        self.torusd = find_program('torusd', bin)
+        self.torusctl = find_program('torusctl', bin)
+        self.memory = memory
+        self.data_roots = [_data_root(folder) for folder in data_roots]
+        wrap = os.environ.get('TORUS_WRAP', '') if wrap is None else wrap
+        self.wrap = shlex.split(wrap) if isinstance(wrap, str) else list(wrap)
+        self.keep_logs = keep_logs
+        self.extra = extra
+        self.log_level = log_level
+        slowness = 10 if self.wrap else 1
+        self.timeout = timeout or (30 + 0.25 * self.geometry.nodes) * slowness
+        self.grace = 15 * slowness
+        self.say = say or (lambda text: None)
+        self.run = None
+        self.nodes = []
+        self.kept_logs = None  # after stop(): the folder in which logs remain
+        self.problems = []     # after stop(): daemons that did not live and end as they should
+
+    # --- life ---
+
+    def start(self):
+        """Brings everything up; returns when every node says that the torus is whole."""
+        _raise_limits()
+        try:
+            with interrupts.held():
+                self.run = RunFolder(self.keep_logs)
+            self._build()
+            self.say(f'starting {len(self.nodes)} daemons')
+            for node in self.nodes:
+                node.start()
+            self.wait_whole(self.timeout)
+        except BaseException as e:
+            self.stop(failed=not isinstance(e, (KeyboardInterrupt, interrupts.Terminated)))
+            if isinstance(e, TorusError) and self.kept_logs:
+                raise TorusError(f'{e}\nlogs: {self.kept_logs}') from e
+            raise
+        return self
+
+    def stop(self, failed=False):
+        """Takes everything down. `failed`: keep the logs. Returns the problems, in words."""
+        if self.run is None:
+            return self.problems
+        with interrupts.held():
+            self.problems = stop_all([node.daemon for node in self.nodes], self.grace)
+            self._tear_down()
+            self.kept_logs = self.run.close(keep_logs=failed or bool(self.problems))
+            self.run = None
+        return self.problems
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, value, traceback):
+        self.stop(failed=kind is not None)
+
+    def _build(self):
+        """Makes the network and self.nodes; what it has made so far is undone by _tear_down()."""
+        raise NotImplementedError
+
+    def _tear_down(self):
+        raise NotImplementedError
+
+    # --- use ---
+
+    def node(self, rank):
+        return self.nodes[rank]
+
+    def command(self, rank, addresses):
+        """The torusd command line of a node."""
+        run = self.run
+        argv = [self.torusd, '--dims', str(self.geometry), '--rank', str(rank)]
+        for name, address in addresses.items():
+            argv.append(f'--port={name}={address}')
+        argv += ['--control', str(run.socket(rank)), '--state-dir', str(run.state(rank))]
+        for folder in self.data_roots:
+            argv += ['--data-root', folder]
+        if self.bw is not None:
+            argv += ['--link-mbit', f'{self.bw:g}']
+        if self.memory is not None:
+            argv += ['--memory', str(self.memory)]
+        if self.log_level is not None:
+            argv += ['--log-level', self.log_level]
+        return argv + list(self.extra(rank) if callable(self.extra) else self.extra)
+
+    def environment(self):
+        """For commands that use this torus: torusctl in PATH, reaching node 0 by itself."""
+        return {**os.environ,
+                'PATH': os.path.dirname(self.torusctl) + ':' + os.environ.get('PATH', os.defpath),
+                'TORUS_SOCKET': str(self.run.socket(0)),
+                'TORUS_RUN_DIR': str(self.run.path),
+                'TORUS_LOG_DIR': str(self.run.logs),
+                'TORUS_NODES': str(self.geometry.nodes),
+                'TORUS_DIMS': str(self.geometry)}
+
+    def ctl(self, rank, *args, timeout=120, check=False):
+        """Runs torusctl at a node; a subprocess.CompletedProcess with text."""
+        env = {**os.environ, 'TORUS_SOCKET': str(self.run.socket(rank))}
+        process = None
+        try:
+            with interrupts.held():
+                process = subprocess.Popen([self.torusctl, *map(str, args)], env=env, text=True,
+                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE, start_new_session=True)
+            out, err = process.communicate(timeout=timeout)
+        except BaseException:
+            if process is not None:
+                process.kill()
+                process.communicate()
+            raise
+        result = subprocess.CompletedProcess(process.args, process.returncode, out, err)
+        if check and result.returncode:
+            raise CommandFailed(result)
+        return result
+
+    def json(self, rank, *args, timeout=120):
+        """What torusctl --json says, as an object; CommandFailed where it fails."""
+        result = self.ctl(rank, '--json', *args, timeout=timeout, check=True)
+        try:
+            return json.loads(result.stdout)
+        except ValueError as e:
+            raise TorusError(f'torusctl {shlex.join(map(str, args))} did not print JSON ({e}): '
+                             f'{result.stdout[:200]!r}') from e
+
+    def status(self, rank=0):
+        return self.json(rank, 'status')
+
+    def links(self, rank=0):
+        return self.json(rank, 'links')
+
+    def exchange(self, algorithm=None, block_size=None, *, rank=0, source=None, target=None,
+                 missing_ok=False, within=None, timeout=600, options=()):
+        """An exchange asked for at node `rank`; its result as an object, or CommandFailed.
+
+        source, target: folders (--from, --to); within: --timeout of torusctl in seconds;
+        timeout: what this call waits at most; options: more options of `torusctl exchange`.
+        """
+        args = ['exchange']
+        for name, value in (('--algorithm', algorithm), ('--block-size', block_size),
+                            ('--from', source), ('--to', target), ('--timeout', within)):
+            if value is not None:
+                args += [name, str(value)]
+        if missing_ok:
+            args.append('--missing-ok')
+        return self.json(rank, *args, *options, timeout=timeout)
+
+    def wait_whole(self, timeout=30, ranks=None):
+        """Returns when the given nodes (all) say that every link of every node is up."""
+        deadline = time.monotonic() + timeout
+        for rank in range(self.geometry.nodes) if ranks is None else ranks:
+            self._wait_status(rank, deadline, lambda status: status.get('whole') is True)
+
+    def wait_broken(self, timeout=30, ranks=(0,)):
+        """Returns when the given nodes have heard that the torus is not whole."""
+        deadline = time.monotonic() + timeout
+        for rank in ranks:
+            self._wait_status(rank, deadline, lambda status: status.get('whole') is False, False)
+
+    def _wait_status(self, rank, deadline, wanted, all_alive=True):
+        pause = 0.02
+        while True:
+            self._look_after_daemons(all_alive, rank)
+            left = deadline - time.monotonic()
+            said = 'it does not answer'
+            result = None
+            if self.run.socket(rank).exists():
+                try:
+                    result = self.ctl(rank, '--json', 'status', timeout=max(left, 0.1))
+                except subprocess.TimeoutExpired:
+                    pass
+            if result is not None and result.returncode == 0:
+                self.nodes[rank].daemon.answered = True
+                try:
+                    status = json.loads(result.stdout)
+                except ValueError:
+                    raise TorusError(f'{self.torusctl} --json status printed no JSON: '
+                                     f'{result.stdout[:200]!r}') from None
+                if wanted(status):
+                    return status
+                said = '; '.join(status.get('fault', [])) or 'it names no fault'
+            elif result is not None and result.returncode == 2:
+                raise CommandFailed(result)  # another torusctl than ours
+            elif result is not None:
+                said = result.stderr.strip() or said
+            if time.monotonic() >= deadline:
+                raise TorusError(f'node {rank} was not ready in time: {said}\n'
+                                 + self._log_tail(rank))
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.25)
+
+    def _look_after_daemons(self, all_alive, rank):
+        for node in self.nodes if all_alive else [self.nodes[rank]]:
+            if not node.alive:
+                code = node.returncode
+                raise TorusError((node.daemon.problem() or f'node {node.rank} ended ({code})')
+                                 + '\n' + self._log_tail(node.rank))
+
+    def _log_tail(self, rank):
+        text = tail(self.nodes[rank].log())
+        return f'--- log of node {rank}, its end ---\n{text}\n---' if text else '(its log is empty)'
+
+
+def _data_root(folder):
+    path = os.path.realpath(folder)
+    if not os.path.isdir(path):
+        raise UsageError(f'data root {folder} is no folder')
+    return path
+
+
+def _raise_limits():
+    """Hundreds of nodes need more open files than the soft limit often allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < 16384:
+        wanted = 16384 if hard == resource.RLIM_INFINITY else min(hard, 16384)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
