@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -212,6 +213,14 @@ static void fill_standard_files(void)
         (void)close(fd);
 }
 
+/* Whether nobody is left to read the output. Asked of the pipe, since stdio reports a failed write
+ * only by a flag when it has thrown the bytes away. */
+static bool reader_has_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
 int cli_main(int argc, char **argv)
 {
     struct cli cli = {.json = wants_json(argc, argv)};
@@ -224,7 +233,7 @@ int cli_main(int argc, char **argv)
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return code;
     /* A reader that has gone away (`| head`) has seen what it wanted. */
-    if (errno != EPIPE)
+    if (errno != EPIPE && !reader_has_gone())
         (void)fprintf(stderr, "torusctl: cannot write the result: %s\n",
                       errno != 0 ? strerror(errno) : "output error");
     return code != EXIT_DONE ? code : EXIT_FAILED;
