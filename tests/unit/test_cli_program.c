@@ -42,7 +42,8 @@ static pid_t start(const char *const *words, int *o, int *e)
     if (pid < 0)
         err(1, "fork");
     if (pid == 0) {
-        (void)signal(SIGINT, SIG_DFL); /* a shell's background job would pass on that it is ignored */
+        (void)signal(SIGINT,
+                     SIG_DFL); /* a shell's background job would pass on that it is ignored */
         (void)dup2(first[1], STDOUT_FILENO);
         (void)dup2(second[1], STDERR_FILENO);
         (void)execv(TORUSCTL, (char *const *)(uintptr_t)words);
