@@ -56,7 +56,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
 
 void exchange_release(struct exchange *x, bool keep_output)
 {
-    stepped_free(x->engine);
+    engine_free(x->engine);
     x->engine = NULL;
     plan_free(&x->own.plan);
     if (x->source != NULL)
@@ -185,8 +185,7 @@ static bool expects_data(const struct exchange *x)
     if (x->engine == NULL)
         return false;
     return x->state == EXCHANGE_READY ||
-           (x->state == EXCHANGE_RUNNING &&
-            !(x->round + 1 == x->rounds && stepped_round_finished(x->engine)));
+           (x->state == EXCHANGE_RUNNING && x->engine->rounds_finished < x->rounds);
 }
 
 int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
@@ -219,10 +218,10 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: data that has no place there",
                          x->id, exchange_state_name(x->state));
     if (head->kind_case == PEER__HEAD__KIND_CLEAR)
-        return stepped_clear(x->engine, port, head->clear, e) == 0
+        return engine_clear(x->engine, port, head->clear, e) == 0
                    ? 0
                    : error_wrap(e, "exchange %s", x->id);
-    if (stepped_frame(x->engine, port, head->data, body, body_length, e) != 0)
+    if (engine_frame(x->engine, port, head->data, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id);
     exchange_advance(x);
     return 0;
@@ -239,7 +238,7 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
             x = all->active;
         struct exchange *next = x->hh.next;
         if (x->state == EXCHANGE_RUNNING) {
-            struct outgoing *frame = stepped_next(x->engine, port);
+            struct outgoing *frame = engine_next(x->engine, port);
             exchange_advance(x);
             if (frame != NULL) {
                 all->next_handle[port] = next != NULL ? next->handle : UINT32_MAX;
@@ -336,7 +335,7 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
         .state = x->state,
         .round = x->round,
         .rounds = x->rounds,
-        .done_bytes = x->engine != NULL ? stepped_counts(x->engine)->bytes_delivered : 0,
+        .done_bytes = x->engine != NULL ? x->engine->counts.bytes_delivered : 0,
         .total_bytes = x->to[0] == '\0' ? takes * x->block_bytes : 0,
     };
 }

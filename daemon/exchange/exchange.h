@@ -14,7 +14,7 @@
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H
 #define TORUSD_EXCHANGE_EXCHANGE_H
 
-#include "daemon/exchange/stepped.h"
+#include "daemon/exchange/engine.h"
 #include "daemon/exchange/storage.h"
 
 #define EXCHANGE_ID_SIZE 48
@@ -48,8 +48,8 @@ struct exchange_node_report {
     uint32_t rank;
     uint64_t nanoseconds;
     uint64_t blocks_delivered, bytes_delivered;
-    uint32_t most_starts, most_ends; /* legs at a time, see stepped.h */
-    struct stepped_port_counts port[TORUS_MAX_PORTS];
+    uint32_t most_starts, most_ends; /* legs at a time, see engine.h */
+    struct engine_port_counts port[TORUS_MAX_PORTS];
 };
 
 struct exchange_result {

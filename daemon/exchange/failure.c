@@ -213,7 +213,7 @@ void failure_topology(struct exchange *x)
     for (int port = port_down(x, 0); port >= 0; port = port_down(x, (unsigned)port + 1)) {
         x->lost |= 1u << port;
         if (x->engine != NULL)
-            stepped_lose_port(x->engine, (unsigned)port);
+            engine_lose_port(x->engine, (unsigned)port);
     }
     if (x->state == EXCHANGE_FAILING) {
         if (root_gone(x)) {
@@ -265,7 +265,7 @@ void failure_tick(struct exchange *x, uint64_t now)
         return;
     }
     if (x->engine != NULL && x->state == EXCHANGE_RUNNING)
-        stepped_describe(x->engine, where, sizeof where);
+        engine_describe(x->engine, where, sizeof where);
     else
         (void)snprintf(where, sizeof where, "%s", exchange_state_name(x->state));
     (void)error_set(&e, ERROR_TIMEOUT,

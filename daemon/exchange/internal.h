@@ -5,6 +5,7 @@
 #include <uthash.h>
 
 #include "daemon/exchange/exchange.h"
+#include "daemon/schedule/plan.h"
 #include "daemon/schedule/tree.h"
 
 #define OWN_PART (1u << 31) /* in exchange.waiting: this node's own part of the wave */
@@ -61,7 +62,7 @@ struct exchange {
     uint64_t reserved;
     struct source *source;
     struct sink *sink;
-    struct stepped *engine;
+    struct engine *engine;
     struct report report;
 
     bool has_client, client_told;

@@ -9,6 +9,7 @@
 #include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/pattern.h"
+#include "daemon/exchange/stepped.h"
 
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 #define MEMORY_SHARES 4u        /* how many exchanges of any size fit in at once */
@@ -93,7 +94,7 @@ static void source_or_sink_moved(void *context)
 
     if (exchange_over(x) || x->engine == NULL)
         return;
-    stepped_wake(x->engine);
+    engine_wake(x->engine);
     exchange_advance(x);
 }
 
@@ -194,9 +195,8 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
     all->reserved += need;
     if (open_blocks(x, e) != 0)
         return -1;
-    const struct stepped_setup setup = {
+    const struct engine_setup setup = {
         .router = all->set.router,
-        .plan = &planned->plan,
         .handle = x->handle,
         .source = x->source,
         .sink = x->sink,
@@ -208,8 +208,9 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
                    x->segment_bytes % x->algorithm->segments == 0,
         .block_bytes = x->block_bytes,
         .segment_bytes = (uint32_t)x->segment_bytes,
+        .window = 1,
     };
-    x->engine = stepped_new(&setup, e);
+    x->engine = stepped_new(&setup, &planned->plan, e);
     return x->engine != NULL ? 0 : -1;
 }
 

@@ -32,7 +32,7 @@ static void raise_to(uint32_t *most, const uint32_t *values, uint32_t count)
 
 int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
 {
-    const struct stepped_counts *counts = stepped_counts(x->engine);
+    const struct engine_counts *counts = &x->engine->counts;
     struct report *r = &x->report;
     struct exchange_node_report *mine = add_node(r, router_torus(x->all->set.router)->nodes);
 
@@ -55,7 +55,7 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
 {
     const struct torus *t = router_torus(x->all->set.router);
     struct report *r = &x->report;
-    uint32_t steps = stepped_counts(x->engine)->steps;
+    uint32_t steps = x->engine->counts.steps;
 
     if (room_for_steps(r, steps) != 0)
         return error_set(e, ERROR_MEMORY, "no memory for a report");
@@ -78,7 +78,7 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
         out->most_starts = in->most_starts;
         out->most_ends = in->most_ends;
         for (size_t p = 0; p < in->n_port; p++)
-            out->port[p] = (struct stepped_port_counts){
+            out->port[p] = (struct engine_port_counts){
                 .tx_bytes = in->port[p]->tx_bytes,
                 .rx_bytes = in->port[p]->rx_bytes,
                 .tx_blocks = in->port[p]->tx_blocks,

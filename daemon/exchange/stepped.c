@@ -6,7 +6,6 @@
 
 #define BLOCKS_A_FRAME 512u      /* that begin in it; bounds the head when sizes travel along */
 #define FRAME_FILL (16u * 1024u) /* body bytes: what a relay waits for before it passes them on */
-#define ROUND_MASK 127u          /* Data.round is the round modulo this + 1 */
 
 /* How far a combined message has come in. */
 struct incoming {
@@ -38,9 +37,9 @@ struct slot {
 };
 
 struct stepped {
-    struct stepped_setup set;
+    struct engine base;
+    const struct plan *plan;
     unsigned ports;
-    uint32_t lost; /* ports, bits */
     uint64_t round;
     bool started;
     bool round_over;
@@ -62,55 +61,35 @@ struct stepped {
     uint32_t *channel_messages;
     uint64_t delivered; /* blocks from others, this round */
     bool all_delivered;
-    struct stepped_counts counts;
-    struct error failure;
 };
-
-static int fail(struct stepped *s, const struct error *e)
-{
-    if (s->failure.code == ERROR_NONE)
-        s->failure = *e;
-    return -1;
-}
-
-static int no_memory(struct stepped *s)
-{
-    struct error e;
-    (void)error_set(&e, ERROR_MEMORY, "no memory for blocks on their way");
-    return fail(s, &e);
-}
-
-/* Bytes of a block of `size` bytes in a round. */
-static uint32_t part(const struct stepped *s, uint64_t size, uint64_t round)
-{
-    uint64_t before = round * s->set.segment_bytes;
-    if (size <= before)
-        return 0;
-    return size - before < s->set.segment_bytes ? (uint32_t)(size - before) : s->set.segment_bytes;
-}
 
 /* From the start of one segment of a round to that of the next. Where sizes differ, it is the same
  * for all blocks, since the end of a leg does not know how long the whole block is. */
 static uint32_t stride(const struct stepped *s, uint64_t round)
 {
-    uint32_t segments = s->set.segments;
+    uint32_t segments = s->base.set.segments;
 
-    if (s->set.uniform)
-        return part(s, s->set.block_bytes, round) / segments;
-    return s->set.segment_bytes / segments + (s->set.segment_bytes % segments != 0);
+    if (s->base.set.uniform)
+        return engine_part(&s->base, s->base.set.block_bytes, round) / segments;
+    return s->base.set.segment_bytes / segments + (s->base.set.segment_bytes % segments != 0);
 }
 
 /* Where a segment begins in its block. */
 static uint64_t segment_start(const struct stepped *s, uint64_t round, uint32_t segment)
 {
-    return round * s->set.segment_bytes + (uint64_t)segment * stride(s, round);
+    return round * s->base.set.segment_bytes + (uint64_t)segment * stride(s, round);
+}
+
+static struct stepped *of(struct engine *engine)
+{
+    return (struct stepped *)engine;
 }
 
 static bool is_complete(const struct stepped *s, uint32_t arrival)
 {
     const struct incoming *in = &s->incoming[arrival];
 
-    return in->started && in->begun == s->set.plan->arrival[arrival].blocks && in->remaining == 0;
+    return in->started && in->begun == s->plan->arrival[arrival].blocks && in->remaining == 0;
 }
 
 /* The round that frames coming in now belong to. */
@@ -121,7 +100,7 @@ static uint64_t taking(const struct stepped *s)
 
 static void expect_arrivals(struct stepped *s)
 {
-    const struct plan *plan = s->set.plan;
+    const struct plan *plan = s->plan;
 
     memset(s->incoming, 0, plan->arrivals * sizeof *s->incoming);
     memset(s->takes_left, 0, plan->steps * sizeof *s->takes_left);
@@ -136,12 +115,12 @@ static struct slot *slot_of_send(const struct stepped *s, const struct plan_bloc
 {
     if (b->slot != PLAN_NO_SLOT)
         return &s->slot[b->slot];
-    return s->set.gather ? &s->slot[s->set.plan->slots] : NULL;
+    return s->base.set.gather ? &s->slot[s->plan->slots] : NULL;
 }
 
 static void count_sends(struct stepped *s)
 {
-    const struct plan *plan = s->set.plan;
+    const struct plan *plan = s->plan;
 
     for (const struct plan_message *m = plan->send; m < plan->send + plan->sends; m++) {
         for (uint32_t i = 0; i < m->blocks; i++) {
@@ -161,7 +140,7 @@ static void open_slot(struct slot *slot, uint32_t length)
 
 static int lay_out_senders(struct stepped *s)
 {
-    const struct plan *plan = s->set.plan;
+    const struct plan *plan = s->plan;
     uint32_t at = 0;
 
     s->sender_messages = calloc(plan->sends + 1, sizeof *s->sender_messages);
@@ -177,59 +156,22 @@ static int lay_out_senders(struct stepped *s)
     return 0;
 }
 
-struct stepped *stepped_new(const struct stepped_setup *setup, struct error *e)
+static void stepped_free(struct engine *engine)
 {
-    const struct plan *plan = setup->plan;
-    struct stepped *s = calloc(1, sizeof *s);
-    size_t steps = (size_t)plan->steps + 1;
+    struct stepped *s = of(engine);
 
-    if (s == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
-        return NULL;
-    }
-    s->set = *setup;
-    if (s->set.segments == 0)
-        s->set.segments = 1;
-    s->ports = torus_ports(router_torus(setup->router));
-    s->counts.steps = plan->steps;
-    s->step_sends_left = calloc(steps, sizeof *s->step_sends_left);
-    s->takes_left = calloc(steps, sizeof *s->takes_left);
-    s->cleared = calloc((size_t)plan->sends + 1, sizeof *s->cleared);
-    s->incoming = calloc((size_t)plan->arrivals + 1, sizeof *s->incoming);
-    s->slot = calloc((size_t)plan->slots + 1, sizeof *s->slot);
-    s->channel_blocks = calloc(steps * s->ports, sizeof *s->channel_blocks);
-    s->channel_messages = calloc(steps * s->ports, sizeof *s->channel_messages);
-    s->counts.step_blocks = calloc(steps, sizeof *s->counts.step_blocks);
-    s->counts.step_messages = calloc(steps, sizeof *s->counts.step_messages);
-    if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
-        s->incoming == NULL || s->slot == NULL || s->channel_blocks == NULL ||
-        s->channel_messages == NULL || s->counts.step_blocks == NULL ||
-        s->counts.step_messages == NULL || lay_out_senders(s) != 0) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
-        stepped_free(s);
-        return NULL;
-    }
-    count_sends(s);
-    expect_arrivals(s);
-    return s;
-}
-
-void stepped_free(struct stepped *s)
-{
-    if (s == NULL)
-        return;
     free(s->step_sends_left);
     free(s->cleared);
     if (s->slot != NULL)
-        for (uint32_t i = 0; i <= s->set.plan->slots; i++)
+        for (uint32_t i = 0; i <= s->plan->slots; i++)
             extents_free(&s->slot[i].bytes);
     free(s->takes_left);
     free(s->incoming);
     free(s->slot);
     free(s->channel_blocks);
     free(s->channel_messages);
-    free(s->counts.step_blocks);
-    free(s->counts.step_messages);
+    free(s->base.counts.step_blocks);
+    free(s->base.counts.step_messages);
     free(s->sender_messages);
     free(s);
 }
@@ -238,30 +180,30 @@ void stepped_free(struct stepped *s)
  * read once, it stays until it has left by every port. */
 static void deliver_own(struct stepped *s)
 {
-    uint32_t me = s->set.plan->rank;
-    uint64_t size = s->set.source->ops->size(s->set.source, me);
-    uint64_t begin = s->round * s->set.segment_bytes;
-    uint64_t end = begin + part(s, size, s->round);
-    struct slot *slot = s->set.gather ? &s->slot[s->set.plan->slots] : NULL;
+    uint32_t me = s->plan->rank;
+    uint64_t size = s->base.set.source->ops->size(s->base.set.source, me);
+    uint64_t begin = s->round * s->base.set.segment_bytes;
+    uint64_t end = begin + engine_part(&s->base, size, s->round);
+    struct slot *slot = s->base.set.gather ? &s->slot[s->plan->slots] : NULL;
     struct extent piece;
     struct error e;
 
     if (slot != NULL && s->own_offset == begin)
         open_slot(slot, (uint32_t)(end - begin));
     while (s->own_offset < end) {
-        int result = s->set.source->ops->read(s->set.source, me, s->own_offset,
-                                              (uint32_t)(end - s->own_offset), &piece, &e);
+        int result = s->base.set.source->ops->read(s->base.set.source, me, s->own_offset,
+                                                   (uint32_t)(end - s->own_offset), &piece, &e);
         if (result < 0)
-            (void)fail(s, &e);
+            (void)engine_fail(&s->base, &e);
         if (result <= 0)
             return;
-        result = s->set.sink->ops->write(s->set.sink, me, s->own_offset, &piece, &e);
+        result = s->base.set.sink->ops->write(s->base.set.sink, me, s->own_offset, &piece, &e);
         s->own_offset += piece.length;
         if (result != 0)
-            (void)fail(s, &e);
+            (void)engine_fail(&s->base, &e);
         else if (slot != NULL && slot->sends > 0 &&
                  extents_add(&slot->bytes, piece.slab, piece.data, piece.length) != 0)
-            result = no_memory(s);
+            result = engine_no_memory(&s->base);
         slab_unref(piece.slab);
         if (result != 0)
             return;
@@ -272,19 +214,20 @@ static void deliver_own(struct stepped *s)
 /* What this round put on the channels, into the counts. */
 static void fold_counts(struct stepped *s)
 {
-    for (uint32_t step = 0; step < s->counts.steps; step++) {
+    for (uint32_t step = 0; step < s->base.counts.steps; step++) {
         for (unsigned port = 0; port < s->ports; port++) {
             uint32_t blocks = s->channel_blocks[step * s->ports + port];
             uint32_t messages = s->channel_messages[step * s->ports + port];
-            if (blocks > s->counts.step_blocks[step])
-                s->counts.step_blocks[step] = blocks;
-            if (messages > s->counts.step_messages[step])
-                s->counts.step_messages[step] = messages;
+            if (blocks > s->base.counts.step_blocks[step])
+                s->base.counts.step_blocks[step] = blocks;
+            if (messages > s->base.counts.step_messages[step])
+                s->base.counts.step_messages[step] = messages;
         }
     }
-    memset(s->channel_blocks, 0, (size_t)s->counts.steps * s->ports * sizeof *s->channel_blocks);
+    memset(s->channel_blocks, 0,
+           (size_t)s->base.counts.steps * s->ports * sizeof *s->channel_blocks);
     memset(s->channel_messages, 0,
-           (size_t)s->counts.steps * s->ports * sizeof *s->channel_messages);
+           (size_t)s->base.counts.steps * s->ports * sizeof *s->channel_messages);
 }
 
 static void send_clear(struct stepped *s, unsigned port, Peer__Clear *clear)
@@ -293,25 +236,25 @@ static void send_clear(struct stepped *s, unsigned port, Peer__Clear *clear)
 
     head.kind_case = PEER__HEAD__KIND_CLEAR;
     head.clear = clear;
-    if ((s->lost & 1u << port) == 0)
-        router_send(s->set.router, port, &head);
+    if (!engine_has_lost(&s->base, port))
+        router_send(s->base.set.router, port, &head);
 }
 
 /* One-port: the first leg that ends here and has not come in may start. */
 static void clear_next(struct stepped *s)
 {
-    const struct plan *plan = s->set.plan;
+    const struct plan *plan = s->plan;
     Peer__Clear clear = PEER__CLEAR__INIT;
     uint32_t i = 0;
 
-    if (!s->set.one_port)
+    if (!s->base.set.one_port)
         return;
     while (i < plan->arrivals && (plan->arrival[i].left > 0 || is_complete(s, i)))
         i++;
     if (i == plan->arrivals)
         return;
-    clear.exchange = s->set.handle;
-    clear.round = (uint32_t)(s->round & ROUND_MASK);
+    clear.exchange = s->base.set.handle;
+    clear.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
     clear.step = plan->arrival[i].step;
     clear.hops = plan->arrival[i].hops;
     clear.left = plan->arrival[i].hops - 1u;
@@ -320,72 +263,77 @@ static void clear_next(struct stepped *s)
 
 static void activate(struct stepped *s)
 {
-    const struct plan *plan = s->set.plan;
+    const struct plan *plan = s->plan;
 
     while (s->sends_active < plan->sends && plan->send[s->sends_active].step <= s->step) {
         unsigned port = plan->send[s->sends_active++].port;
         s->sender[port].active++;
-        router_wake(s->set.router, port);
+        router_wake(s->base.set.router, port);
     }
 }
 
 /* One-port: a step is over when what is sent in it has left, too. */
 static bool step_over(const struct stepped *s)
 {
-    return s->takes_left[s->step] == 0 && (!s->set.one_port || s->step_sends_left[s->step] == 0);
+    return s->takes_left[s->step] == 0 &&
+           (!s->base.set.one_port || s->step_sends_left[s->step] == 0);
 }
 
 /* Goes on as far as what has come in allows. */
 static void advance(struct stepped *s)
 {
-    const struct plan *plan = s->set.plan;
+    const struct plan *plan = s->plan;
 
     if (!s->started || s->round_over)
         return;
-    if (s->set.gather && !s->own_delivered && s->failure.code == ERROR_NONE)
+    if (s->base.set.gather && !s->own_delivered && s->base.failure.code == ERROR_NONE)
         deliver_own(s);
-    if (s->set.gather && !s->own_delivered)
+    if (s->base.set.gather && !s->own_delivered)
         return;
     activate(s);
     while (s->step < plan->steps && step_over(s)) {
         s->step++;
         activate(s);
     }
-    if (!s->own_delivered && s->failure.code == ERROR_NONE)
+    if (!s->own_delivered && s->base.failure.code == ERROR_NONE)
         deliver_own(s);
-    if (s->step < plan->steps || !s->own_delivered || s->set.sink->ops->pending(s->set.sink) > 0)
+    if (s->step < plan->steps || !s->own_delivered ||
+        s->base.set.sink->ops->pending(s->base.set.sink) > 0)
         return;
     if (!s->all_delivered) {
         s->all_delivered = true;
-        s->counts.delivered_at = router_now(s->set.router);
+        s->base.counts.delivered_at = router_now(s->base.set.router);
     }
     if (s->arrivals_left > 0 || s->sends_left > 0)
         return;
     s->round_over = true;
-    s->counts.blocks_delivered = s->delivered;
+    s->base.rounds_finished = s->round + 1;
+    s->base.counts.blocks_delivered = s->delivered;
     s->delivered = 0;
     fold_counts(s);
     expect_arrivals(s); /* of the next round: a neighbour may hear of it before we do */
 }
 
-void stepped_start(struct stepped *s, uint64_t round)
+static void stepped_admit(struct engine *engine, uint64_t round)
 {
+    struct stepped *s = of(engine);
+
     s->round = round;
     s->started = true;
     s->round_over = false;
     s->step = 0;
     s->sends_active = 0;
-    s->sends_left = s->set.plan->sends;
-    s->own_offset = round * s->set.segment_bytes;
-    s->own_delivered = s->set.idle;
+    s->sends_left = s->plan->sends;
+    s->own_offset = round * s->base.set.segment_bytes;
+    s->own_delivered = s->base.set.idle;
     s->all_delivered = false;
     for (unsigned port = 0; port < s->ports; port++) {
         struct sender *sender = &s->sender[port];
         *sender = (struct sender){.message = sender->message, .count = sender->count};
     }
-    memset(s->step_sends_left, 0, s->set.plan->steps * sizeof *s->step_sends_left);
-    for (uint32_t i = 0; i < s->set.plan->sends; i++)
-        s->step_sends_left[s->set.plan->send[i].step]++;
+    memset(s->step_sends_left, 0, s->plan->steps * sizeof *s->step_sends_left);
+    for (uint32_t i = 0; i < s->plan->sends; i++)
+        s->step_sends_left[s->plan->send[i].step]++;
     clear_next(s);
     advance(s);
 }
@@ -393,7 +341,7 @@ void stepped_start(struct stepped *s, uint64_t round)
 static void count_channel(struct stepped *s, uint32_t step, unsigned port, uint32_t blocks,
                           bool message)
 {
-    s->counts.port[port].tx_blocks += blocks;
+    s->base.counts.port[port].tx_blocks += blocks;
     s->channel_blocks[step * s->ports + port] += blocks;
     s->channel_messages[step * s->ports + port] += message;
 }
@@ -404,14 +352,14 @@ static int relay(struct stepped *s, unsigned in, const Peer__Data *data, const s
                  uint32_t body_length)
 {
     unsigned out = torus_port_opposite(in); /* straight on */
-    if ((s->lost & 1u << out) != 0)
+    if (engine_has_lost(&s->base, out))
         return 0;
-    struct outgoing *frame = outgoing_new(router_outgoing(s->set.router));
+    struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
     Peer__Data onward = *data;
     Peer__Head head = PEER__HEAD__INIT;
 
     if (frame == NULL)
-        return no_memory(s);
+        return engine_no_memory(&s->base);
     onward.left--;
     head.kind_case = PEER__HEAD__KIND_DATA;
     head.data = &onward;
@@ -422,25 +370,25 @@ static int relay(struct stepped *s, unsigned in, const Peer__Data *data, const s
             goto fail;
     if (outgoing_set_head(frame, &head) != 0)
         goto fail;
-    s->counts.port[out].tx_bytes += body_length;
-    router_relay(s->set.router, out, frame);
+    s->base.counts.port[out].tx_bytes += body_length;
+    router_relay(s->base.set.router, out, frame);
     return 0;
 fail:
-    outgoing_free(router_outgoing(s->set.router), frame);
-    return no_memory(s);
+    outgoing_free(router_outgoing(s->base.set.router), frame);
+    return engine_no_memory(&s->base);
 }
 
 /* Whether a block that comes in is for us. In an exchange one for us may go on as well, and come
  * back (imaginary nodes). */
 static bool stays_here(const struct stepped *s, const struct plan_block *b)
 {
-    return b->slot == PLAN_NO_SLOT || s->set.gather;
+    return b->slot == PLAN_NO_SLOT || s->base.set.gather;
 }
 
 static int begin_block(struct stepped *s, const struct plan_message *m, const struct incoming *in,
                        uint64_t round)
 {
-    const struct plan_block *b = &s->set.plan->block[m->first + in->begun];
+    const struct plan_block *b = &s->plan->block[m->first + in->begun];
     struct extent nothing = {0};
     struct error e;
 
@@ -449,9 +397,9 @@ static int begin_block(struct stepped *s, const struct plan_message *m, const st
     if (!stays_here(s, b))
         return 0;
     if (in->remaining == 0 &&
-        s->set.sink->ops->write(s->set.sink, b->source, segment_start(s, round, b->segment),
-                                &nothing, &e) != 0)
-        return fail(s, &e);
+        s->base.set.sink->ops->write(s->base.set.sink, b->source,
+                                     segment_start(s, round, b->segment), &nothing, &e) != 0)
+        return engine_fail(&s->base, &e);
     s->delivered += b->segment == 0;
     return 0;
 }
@@ -460,18 +408,19 @@ static int begin_block(struct stepped *s, const struct plan_message *m, const st
 static int put(struct stepped *s, const struct plan_message *m, const struct incoming *in,
                uint64_t round, const struct extent *piece)
 {
-    const struct plan_block *b = &s->set.plan->block[m->first + in->begun - 1];
+    const struct plan_block *b = &s->plan->block[m->first + in->begun - 1];
     struct error e;
 
     if (b->slot != PLAN_NO_SLOT &&
         extents_add(&s->slot[b->slot].bytes, piece->slab, piece->data, piece->length) != 0)
-        return no_memory(s);
+        return engine_no_memory(&s->base);
     if (!stays_here(s, b))
         return 0;
-    s->counts.bytes_delivered += piece->length;
-    if (s->set.sink->ops->write(s->set.sink, b->source,
-                                segment_start(s, round, b->segment) + in->offset, piece, &e) != 0)
-        return fail(s, &e);
+    s->base.counts.bytes_delivered += piece->length;
+    if (s->base.set.sink->ops->write(s->base.set.sink, b->source,
+                                     segment_start(s, round, b->segment) + in->offset, piece,
+                                     &e) != 0)
+        return engine_fail(&s->base, &e);
     return 0;
 }
 
@@ -492,7 +441,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
             uint32_t n = most;
             if (!relayed) {
                 n = extents_take(body, &cursor, most, &piece);
-                if (s->failure.code == ERROR_NONE)
+                if (s->base.failure.code == ERROR_NONE)
                     (void)put(s, m, in, round, &piece);
             }
             in->remaining -= n;
@@ -503,7 +452,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
             break; /* the rest comes with the next frame */
         if (in->begun == m->blocks)
             break;
-        if (s->set.uniform) {
+        if (s->base.set.uniform) {
             in->remaining = stride(s, round);
             if (in->remaining > 0 && have == 0) {
                 in->remaining = 0;
@@ -513,12 +462,12 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
             if (sizes_used == data->n_sizes)
                 break;
             in->remaining = data->sizes[sizes_used++];
-            if (in->remaining > s->set.segment_bytes)
+            if (in->remaining > s->base.set.segment_bytes)
                 return error_set(e, ERROR_PROTOCOL, "a block of %u bytes in a round of at most %u",
-                                 in->remaining, s->set.segment_bytes);
+                                 in->remaining, s->base.set.segment_bytes);
         }
         in->offset = 0;
-        if (!relayed && s->failure.code == ERROR_NONE)
+        if (!relayed && s->base.failure.code == ERROR_NONE)
             (void)begin_block(s, m, in, round);
         in->begun++;
         ++*begun_here;
@@ -536,13 +485,13 @@ static const struct plan_message *find_arrival(const struct stepped *s, unsigned
 {
     const struct plan_message *m = NULL;
 
-    if ((data->round & ROUND_MASK) != (taking(s) & ROUND_MASK)) {
+    if ((data->round & ENGINE_ROUND_MASK) != (taking(s) & ENGINE_ROUND_MASK)) {
         (void)error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
-                        data->round, ROUND_MASK + 1, (unsigned long long)taking(s));
+                        data->round, ENGINE_ROUND_MASK + 1, (unsigned long long)taking(s));
         return NULL;
     }
     if (data->hops <= UINT16_MAX && data->left < data->hops)
-        m = plan_arrival(s->set.plan, data->step, (uint8_t)port, (uint16_t)data->hops,
+        m = plan_arrival(s->plan, data->step, (uint8_t)port, (uint16_t)data->hops,
                          (uint16_t)data->left);
     if (m == NULL)
         (void)error_set(e, ERROR_PROTOCOL,
@@ -551,27 +500,28 @@ static const struct plan_message *find_arrival(const struct stepped *s, unsigned
     return m;
 }
 
-int stepped_frame(struct stepped *s, unsigned port, const Peer__Data *data,
-                  const struct extents *body, uint32_t body_length, struct error *e)
+static int stepped_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+                         const struct extents *body, uint32_t body_length, struct error *e)
 {
+    struct stepped *s = of(engine);
     const struct plan_message *m = find_arrival(s, port, data, e);
     uint64_t round = taking(s);
     uint32_t begun = 0;
 
     if (m == NULL)
         return -1;
-    uint32_t index = (uint32_t)(m - s->set.plan->arrival);
+    uint32_t index = (uint32_t)(m - s->plan->arrival);
     struct incoming *in = &s->incoming[index];
     bool first = !in->started;
 
     if (is_complete(s, index))
         return error_set(e, ERROR_PROTOCOL, "the message of step %u came twice", m->step);
     in->started = true;
-    if (m->left == 0 && first && ++s->ends > s->counts.most_ends)
-        s->counts.most_ends = s->ends;
+    if (m->left == 0 && first && ++s->ends > s->base.counts.most_ends)
+        s->base.counts.most_ends = s->ends;
     if (take_in(s, m, in, round, data, body, body_length, &begun, e) != 0)
         return -1;
-    s->counts.port[port].rx_bytes += body_length;
+    s->base.counts.port[port].rx_bytes += body_length;
     if (m->left > 0) {
         count_channel(s, m->step, torus_port_opposite(port), begun, first);
         (void)relay(s, port, data, body, body_length);
@@ -588,11 +538,14 @@ int stepped_frame(struct stepped *s, unsigned port, const Peer__Data *data,
     return 0;
 }
 
-int stepped_clear(struct stepped *s, unsigned port, const Peer__Clear *clear, struct error *e)
+static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+                         struct error *e)
 {
-    const struct plan *plan = s->set.plan;
+    struct stepped *s = of(engine);
+    const struct plan *plan = s->plan;
 
-    if (clear->left >= clear->hops || (clear->round & ROUND_MASK) != (taking(s) & ROUND_MASK))
+    if (clear->left >= clear->hops ||
+        (clear->round & ENGINE_ROUND_MASK) != (taking(s) & ENGINE_ROUND_MASK))
         return error_set(e, ERROR_PROTOCOL, "word of a leg that cannot be");
     if (clear->left >
         0) { /* only where the leg itself comes through, or it might go round for ever */
@@ -612,7 +565,7 @@ int stepped_clear(struct stepped *s, unsigned port, const Peer__Clear *clear, st
         if (m->step != clear->step || m->port != port || m->hops != clear->hops)
             continue;
         s->cleared[i] = taking(s) + 1;
-        router_wake(s->set.router, port);
+        router_wake(s->base.set.router, port);
         return 0;
     }
     return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u hops starts here", clear->step,
@@ -628,7 +581,8 @@ static uint32_t leaving_length(const struct stepped *s, const struct plan_block 
 
     if (slot != NULL)
         return slot->length;
-    uint32_t whole = part(s, s->set.source->ops->size(s->set.source, b->destination), s->round);
+    uint32_t whole = engine_part(
+        &s->base, s->base.set.source->ops->size(s->base.set.source, b->destination), s->round);
     uint32_t each = stride(s, s->round);
     uint64_t before = (uint64_t)each * b->segment;
     if (whole <= before)
@@ -650,21 +604,21 @@ static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struc
         if (extents_take(&slot->bytes, &sender->cursor, most, &piece) == 0)
             return 0;
         if (extents_add(&frame->body, piece.slab, piece.data, piece.length) != 0) {
-            (void)no_memory(s);
+            (void)engine_no_memory(&s->base);
             return 0;
         }
         return piece.length;
     }
-    result = s->set.source->ops->read(s->set.source, b->destination,
-                                      segment_start(s, s->round, b->segment) + sender->offset, most,
-                                      &piece, &e);
+    result = s->base.set.source->ops->read(s->base.set.source, b->destination,
+                                           segment_start(s, s->round, b->segment) + sender->offset,
+                                           most, &piece, &e);
     if (result < 0)
-        (void)fail(s, &e);
+        (void)engine_fail(&s->base, &e);
     sender->stalled = result == 0;
     if (result <= 0)
         return 0;
     if (extents_add(&frame->body, piece.slab, piece.data, piece.length) != 0)
-        (void)no_memory(s);
+        (void)engine_no_memory(&s->base);
     slab_unref(piece.slab);
     return piece.length;
 }
@@ -677,12 +631,12 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
     uint32_t begun = 0;
 
     while (sender->block < m->blocks && frame->body.count < OUTGOING_MAX_EXTENTS) {
-        const struct plan_block *b = &s->set.plan->block[m->first + sender->block];
+        const struct plan_block *b = &s->plan->block[m->first + sender->block];
         uint32_t length = leaving_length(s, b);
         bool begins = sender->offset == 0;
         uint32_t room = FRAME_FILL - frame->body_length;
 
-        if (begins && begun == BLOCKS_A_FRAME && !s->set.uniform)
+        if (begins && begun == BLOCKS_A_FRAME && !s->base.set.uniform)
             break;
         if (length > sender->offset) {
             uint32_t want = length - sender->offset < room ? length - sender->offset : room;
@@ -693,7 +647,7 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
             frame->body_length += n;
         }
         if (begins) {
-            if (!s->set.uniform)
+            if (!s->base.set.uniform)
                 sizes[begun] = length;
             begun++;
         }
@@ -709,52 +663,54 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
     return begun;
 }
 
-struct outgoing *stepped_next(struct stepped *s, unsigned port)
+static struct outgoing *stepped_next(struct engine *engine, unsigned port)
 {
+    struct stepped *s = of(engine);
     struct sender *sender = &s->sender[port];
     uint32_t sizes[BLOCKS_A_FRAME];
     Peer__Data data = PEER__DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
-    if (sender->current == sender->active || sender->stalled || s->failure.code != ERROR_NONE ||
-        (s->lost & 1u << port) != 0)
+    if (sender->current == sender->active || sender->stalled ||
+        s->base.failure.code != ERROR_NONE || engine_has_lost(&s->base, port))
         return NULL;
     uint32_t index = sender->message[sender->current];
-    const struct plan_message *m = &s->set.plan->send[index];
-    if (s->set.one_port && s->cleared[index] != s->round + 1)
+    const struct plan_message *m = &s->plan->send[index];
+    if (s->base.set.one_port && s->cleared[index] != s->round + 1)
         return NULL;
-    struct outgoing *frame = outgoing_new(router_outgoing(s->set.router));
+    struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
     if (frame == NULL) {
-        (void)no_memory(s);
+        (void)engine_no_memory(&s->base);
         return NULL;
     }
     uint32_t begun = fill_body(s, sender, m, frame, sizes);
     bool complete = sender->block == m->blocks;
-    if (s->failure.code != ERROR_NONE || (frame->body_length == 0 && begun == 0 && !complete)) {
-        outgoing_free(router_outgoing(s->set.router), frame);
+    if (s->base.failure.code != ERROR_NONE ||
+        (frame->body_length == 0 && begun == 0 && !complete)) {
+        outgoing_free(router_outgoing(s->base.set.router), frame);
         return NULL;
     }
-    data.exchange = s->set.handle;
-    data.round = (uint32_t)(s->round & ROUND_MASK);
+    data.exchange = s->base.set.handle;
+    data.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
     data.step = m->step;
     data.hops = m->hops;
     data.left = m->hops - 1u;
-    if (!s->set.uniform) {
+    if (!s->base.set.uniform) {
         data.n_sizes = begun;
         data.sizes = sizes;
     }
     head.kind_case = PEER__HEAD__KIND_DATA;
     head.data = &data;
     if (outgoing_set_head(frame, &head) != 0) {
-        outgoing_free(router_outgoing(s->set.router), frame);
-        (void)no_memory(s);
+        outgoing_free(router_outgoing(s->base.set.router), frame);
+        (void)engine_no_memory(&s->base);
         return NULL;
     }
     count_channel(s, m->step, port, begun, !sender->started);
-    s->counts.port[port].combined_messages += !sender->started;
-    s->counts.port[port].tx_bytes += frame->body_length;
-    if (!sender->started && ++s->starts > s->counts.most_starts)
-        s->counts.most_starts = s->starts;
+    s->base.counts.port[port].combined_messages += !sender->started;
+    s->base.counts.port[port].tx_bytes += frame->body_length;
+    if (!sender->started && ++s->starts > s->base.counts.most_starts)
+        s->base.counts.most_starts = s->starts;
     sender->started = true;
     if (complete) {
         sender->current++;
@@ -763,41 +719,29 @@ struct outgoing *stepped_next(struct stepped *s, unsigned port)
         s->starts--;
         s->sends_left--;
         s->step_sends_left[m->step]--;
-        if (s->sends_left == 0 || s->set.one_port)
+        if (s->sends_left == 0 || s->base.set.one_port)
             advance(s);
     }
     return frame;
 }
 
-void stepped_lose_port(struct stepped *s, unsigned port)
+static void stepped_wake(struct engine *engine)
 {
-    s->lost |= 1u << port;
-}
+    struct stepped *s = of(engine);
 
-void stepped_wake(struct stepped *s)
-{
     for (unsigned port = 0; port < s->ports; port++) {
         if (!s->sender[port].stalled)
             continue;
         s->sender[port].stalled = false;
-        router_wake(s->set.router, port);
+        router_wake(s->base.set.router, port);
     }
     advance(s);
 }
 
-bool stepped_round_finished(const struct stepped *s)
+static void stepped_describe(const struct engine *engine, char *text, size_t size)
 {
-    return s->started && s->round_over;
-}
-
-const struct error *stepped_failed(const struct stepped *s)
-{
-    return s->failure.code != ERROR_NONE ? &s->failure : NULL;
-}
-
-void stepped_describe(const struct stepped *s, char *text, size_t size)
-{
-    const struct plan *plan = s->set.plan;
+    const struct stepped *s = (const struct stepped *)engine;
+    const struct plan *plan = s->plan;
 
     for (uint32_t i = 0; i < plan->arrivals && !s->round_over; i++) {
         const struct plan_message *m = &plan->arrival[i];
@@ -814,7 +758,49 @@ void stepped_describe(const struct stepped *s, char *text, size_t size)
         (void)snprintf(text, size, "all sent and taken in");
 }
 
-const struct stepped_counts *stepped_counts(const struct stepped *s)
+static const struct engine_ops stepped_ops = {
+    .free = stepped_free,
+    .admit = stepped_admit,
+    .frame = stepped_frame,
+    .clear = stepped_clear,
+    .next = stepped_next,
+    .wake = stepped_wake,
+    .describe = stepped_describe,
+};
+
+struct engine *stepped_new(const struct engine_setup *setup, const struct plan *plan,
+                           struct error *e)
 {
-    return &s->counts;
+    struct stepped *s = calloc(1, sizeof *s);
+    size_t steps = (size_t)plan->steps + 1;
+
+    if (s == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
+        return NULL;
+    }
+    s->base.ops = &stepped_ops;
+    s->base.set = *setup;
+    s->plan = plan;
+    s->ports = torus_ports(router_torus(setup->router));
+    s->base.counts.steps = plan->steps;
+    s->step_sends_left = calloc(steps, sizeof *s->step_sends_left);
+    s->takes_left = calloc(steps, sizeof *s->takes_left);
+    s->cleared = calloc((size_t)plan->sends + 1, sizeof *s->cleared);
+    s->incoming = calloc((size_t)plan->arrivals + 1, sizeof *s->incoming);
+    s->slot = calloc((size_t)plan->slots + 1, sizeof *s->slot);
+    s->channel_blocks = calloc(steps * s->ports, sizeof *s->channel_blocks);
+    s->channel_messages = calloc(steps * s->ports, sizeof *s->channel_messages);
+    s->base.counts.step_blocks = calloc(steps, sizeof *s->base.counts.step_blocks);
+    s->base.counts.step_messages = calloc(steps, sizeof *s->base.counts.step_messages);
+    if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
+        s->incoming == NULL || s->slot == NULL || s->channel_blocks == NULL ||
+        s->channel_messages == NULL || s->base.counts.step_blocks == NULL ||
+        s->base.counts.step_messages == NULL || lay_out_senders(s) != 0) {
+        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
+        stepped_free(&s->base);
+        return NULL;
+    }
+    count_sends(s);
+    expect_arrivals(s);
+    return &s->base;
 }

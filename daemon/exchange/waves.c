@@ -47,7 +47,7 @@ static void start_round(struct exchange *x, uint64_t round)
 {
     x->round = round;
     wave_begin(x);
-    stepped_start(x->engine, round);
+    engine_admit(x->engine, round);
 }
 
 static void go(struct exchange *x, uint64_t rounds)
@@ -186,12 +186,12 @@ static void all_committed(struct exchange *x)
 /* This node's own part of the running round, if it is done. */
 static int own_part(struct exchange *x, struct error *e)
 {
-    if (!stepped_round_finished(x->engine))
+    if (x->engine->rounds_finished <= x->round)
         return 0;
     if (x->round + 1 == x->rounds) {
         if (!x->sink->ops->finish(x->sink))
             return 0;
-        if (report_add_own(x, stepped_counts(x->engine)->delivered_at - x->went, e) != 0)
+        if (report_add_own(x, x->engine->counts.delivered_at - x->went, e) != 0)
             return -1;
     }
     x->waiting &= ~OWN_PART;
@@ -209,8 +209,8 @@ void exchange_advance(struct exchange *x)
         if (state != EXCHANGE_PREPARING && state != EXCHANGE_RUNNING &&
             state != EXCHANGE_COMMITTING)
             return;
-        if (x->engine != NULL && stepped_failed(x->engine) != NULL) {
-            e = *stepped_failed(x->engine);
+        if (x->engine != NULL && engine_failed(x->engine) != NULL) {
+            e = *engine_failed(x->engine);
             (void)error_wrap(&e, "node %u", router_rank(x->all->set.router));
             failure_here(x, &e);
             return;

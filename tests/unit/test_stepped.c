@@ -67,11 +67,12 @@ struct test_sink {
     bool failing;
 };
 
-struct engine {
+struct node {
     struct router_fixture f;
     struct test_source source;
     struct test_sink sink;
-    struct stepped *stepped;
+    struct engine *engine;
+    uint64_t admitted;
     unsigned port_asked;
 };
 
@@ -120,14 +121,14 @@ static uint64_t sink_pending(struct sink *base)
 static int on_frame(void *context, unsigned port, const Peer__Head *head,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
-    struct engine *engine = context;
-    return stepped_frame(engine->stepped, port, head->data, body, body_length, e);
+    struct node *node = context;
+    return engine_frame(node->engine, port, head->data, body, body_length, e);
 }
 
 static struct outgoing *on_next(void *context, unsigned port)
 {
-    struct engine *engine = context;
-    return engine->stepped != NULL ? stepped_next(engine->stepped, port) : NULL;
+    struct node *node = context;
+    return node->engine != NULL ? engine_next(node->engine, port) : NULL;
 }
 
 static void on_topology(void *context)
@@ -135,40 +136,52 @@ static void on_topology(void *context)
     (void)context;
 }
 
-static void open_engine(struct engine *engine, bool uniform, uint64_t block, uint32_t segment)
+static void open_engine(struct node *node, bool uniform, uint64_t block, uint32_t segment)
 {
     static const struct source_ops source_ops = {.size = source_size, .read = source_read};
     static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
-    const struct router_handler handler = {engine, on_frame, on_next, on_topology};
+    const struct router_handler handler = {node, on_frame, on_next, on_topology};
     struct error e;
 
-    *engine = (struct engine){.source.size = {block, block, block}};
-    fixture_open(&engine->f, "3", 1, &handler);
-    engine->source.base.ops = &source_ops;
-    engine->source.pool = &engine->f.pool;
-    engine->sink.base.ops = &sink_ops;
-    const struct stepped_setup setup = {
-        .router = engine->f.router,
-        .plan = &plan,
+    *node = (struct node){.source.size = {block, block, block}};
+    fixture_open(&node->f, "3", 1, &handler);
+    node->source.base.ops = &source_ops;
+    node->source.pool = &node->f.pool;
+    node->sink.base.ops = &sink_ops;
+    const struct engine_setup setup = {
+        .router = node->f.router,
         .handle = HANDLE,
-        .source = &engine->source.base,
-        .sink = &engine->sink.base,
+        .source = &node->source.base,
+        .sink = &node->sink.base,
         .uniform = uniform,
         .block_bytes = block,
         .segment_bytes = segment,
+        .segments = 1,
+        .window = 1,
     };
-    engine->stepped = stepped_new(&setup, &e);
-    assert_non_null(engine->stepped);
-    fixture_link_up(&engine->f, PLUS);
-    fixture_link_up(&engine->f, MINUS);
+    node->engine = stepped_new(&setup, &plan, &e);
+    assert_non_null(node->engine);
+    fixture_link_up(&node->f, PLUS);
+    fixture_link_up(&node->f, MINUS);
 }
 
-static void close_engine(struct engine *engine)
+static void admit(struct node *node, uint64_t round)
 {
-    stepped_free(engine->stepped);
-    engine->stepped = NULL;
-    slab_writer_close(&engine->source.writer);
-    fixture_close(&engine->f);
+    node->admitted = round;
+    engine_admit(node->engine, round);
+}
+
+static bool round_finished(const struct node *node)
+{
+    return node->engine->rounds_finished == node->admitted + 1;
+}
+
+static void close_engine(struct node *node)
+{
+    engine_free(node->engine);
+    node->engine = NULL;
+    slab_writer_close(&node->source.writer);
+    fixture_close(&node->f);
 }
 
 /* A data frame as a neighbour sends it. */
@@ -180,7 +193,7 @@ struct frame {
     const char *body;
 };
 
-static void send(struct engine *engine, const struct frame *frame)
+static void send(struct node *node, const struct frame *frame)
 {
     Peer__Data data = PEER__DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -194,25 +207,25 @@ static void send(struct engine *engine, const struct frame *frame)
     data.sizes = (uint32_t *)(uintptr_t)frame->size;
     head.kind_case = PEER__HEAD__KIND_DATA;
     head.data = &data;
-    fixture_say(engine->f.up[frame->port], &head, frame->body, (uint32_t)strlen(frame->body));
+    fixture_say(node->f.up[frame->port], &head, frame->body, (uint32_t)strlen(frame->body));
 }
 
-static void accepts(struct engine *engine, const struct frame *frame)
+static void accepts(struct node *node, const struct frame *frame)
 {
-    send(engine, frame);
-    if (engine->f.up[frame->port]->link == NULL)
-        fail_msg("refused: %s", engine->f.up[frame->port]->last);
+    send(node, frame);
+    if (node->f.up[frame->port]->link == NULL)
+        fail_msg("refused: %s", node->f.up[frame->port]->last);
 }
 
-static void expect_frame(struct engine *engine, unsigned port, const struct frame *expected)
+static void expect_frame(struct node *node, unsigned port, const struct frame *expected)
 {
     uint8_t body[MOST];
     uint32_t length;
-    Peer__Head *head = fixture_next(engine->f.up[port], body, sizeof body, &length);
+    Peer__Head *head = fixture_next(node->f.up[port], body, sizeof body, &length);
 
     while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
         peer__head__free_unpacked(head, NULL);
-        head = fixture_next(engine->f.up[port], body, sizeof body, &length);
+        head = fixture_next(node->f.up[port], body, sizeof body, &length);
     }
     if (expected == NULL) {
         assert_null(head);
@@ -242,27 +255,27 @@ static const struct frame to_2_on = {.step = 1, .hops = 1, .left = 0, .body = "c
 
 static void a_round_runs_step_by_step(void **state)
 {
-    struct engine engine;
+    struct node node;
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    expect_frame(&engine, PLUS, NULL); /* not started */
-    stepped_start(engine.stepped, 0);
-    expect_frame(&engine, PLUS, &to_2);
-    expect_frame(&engine, PLUS, NULL); /* step 2 waits for what step 1 takes in */
-    accepts(&engine, &from_0);
-    expect_frame(&engine, PLUS, &to_2_on);
-    assert_false(stepped_round_finished(engine.stepped));
-    accepts(&engine, &from_2);
-    assert_false(stepped_round_finished(engine.stepped)); /* something is still to be relayed */
-    accepts(&engine, &relayed);
-    expect_frame(&engine, MINUS, &relayed_on);
-    expect_frame(&engine, MINUS, NULL);
-    expect_frame(&engine, PLUS, NULL);
-    assert_true(stepped_round_finished(engine.stepped));
-    assert_int_equal(engine.sink.got[0], 4);
-    assert_int_equal(engine.sink.got[1], 4);
-    assert_int_equal(engine.sink.got[2], 4);
-    const struct stepped_counts *counts = stepped_counts(engine.stepped);
+    open_engine(&node, true, 4, 4);
+    expect_frame(&node, PLUS, NULL); /* not started */
+    admit(&node, 0);
+    expect_frame(&node, PLUS, &to_2);
+    expect_frame(&node, PLUS, NULL); /* step 2 waits for what step 1 takes in */
+    accepts(&node, &from_0);
+    expect_frame(&node, PLUS, &to_2_on);
+    assert_false(round_finished(&node));
+    accepts(&node, &from_2);
+    assert_false(round_finished(&node)); /* something is still to be relayed */
+    accepts(&node, &relayed);
+    expect_frame(&node, MINUS, &relayed_on);
+    expect_frame(&node, MINUS, NULL);
+    expect_frame(&node, PLUS, NULL);
+    assert_true(round_finished(&node));
+    assert_int_equal(node.sink.got[0], 4);
+    assert_int_equal(node.sink.got[1], 4);
+    assert_int_equal(node.sink.got[2], 4);
+    const struct engine_counts *counts = &node.engine->counts;
     assert_int_equal(counts->blocks_delivered, 2);
     assert_int_equal(counts->bytes_delivered, 8);
     assert_int_equal(counts->port[PLUS].tx_bytes, 8);
@@ -275,32 +288,32 @@ static void a_round_runs_step_by_step(void **state)
     assert_int_equal(counts->port[MINUS].rx_bytes, 8);
     assert_int_equal(counts->step_blocks[0], 1);
     assert_int_equal(counts->step_blocks[1], 1);
-    close_engine(&engine);
+    close_engine(&node);
 }
 
 static void neighbours_may_be_ahead(void **state)
 {
-    struct engine engine;
+    struct node node;
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    accepts(&engine, &from_2); /* before we have heard `go` */
-    accepts(&engine, &relayed);
-    accepts(&engine, &from_0);
-    stepped_start(engine.stepped, 0);
-    expect_frame(&engine, MINUS, &relayed_on);
-    expect_frame(&engine, PLUS, &to_2);
-    expect_frame(&engine, PLUS, &to_2_on);
-    assert_true(stepped_round_finished(engine.stepped));
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    accepts(&node, &from_2); /* before we have heard `go` */
+    accepts(&node, &relayed);
+    accepts(&node, &from_0);
+    admit(&node, 0);
+    expect_frame(&node, MINUS, &relayed_on);
+    expect_frame(&node, PLUS, &to_2);
+    expect_frame(&node, PLUS, &to_2_on);
+    assert_true(round_finished(&node));
+    close_engine(&node);
 }
 
 static void rounds_follow_each_other(void **state)
 {
-    struct engine engine;
+    struct node node;
     struct frame frame;
     (void)state;
-    open_engine(&engine, true, 4, 3); /* rounds of 3 bytes and of 1 */
-    stepped_start(engine.stepped, 0);
+    open_engine(&node, true, 4, 3); /* rounds of 3 bytes and of 1 */
+    admit(&node, 0);
     for (uint32_t round = 0; round < 2; round++) {
         static const char *const bodies[][6] = {{"fff", "bbbccc", "ccc", "hhh", "ggg", "ggg"},
                                                 {"f", "bc", "c", "h", "g", "g"}};
@@ -311,31 +324,31 @@ static void rounds_follow_each_other(void **state)
             frame.round = round;
             frame.body = bodies[round][i];
             if (kinds[i] == &to_2 || kinds[i] == &to_2_on)
-                expect_frame(&engine, PLUS, &frame);
+                expect_frame(&node, PLUS, &frame);
             else if (kinds[i] == &relayed_on)
-                expect_frame(&engine, MINUS, &frame);
+                expect_frame(&node, MINUS, &frame);
             else
-                accepts(&engine, &frame);
+                accepts(&node, &frame);
             if (round == 0 && kinds[i] == &relayed) {
                 /* A neighbour has heard of the next round before us. */
                 frame = from_2;
                 frame.round = 1;
                 frame.body = "h";
-                assert_true(stepped_round_finished(engine.stepped));
-                accepts(&engine, &frame);
+                assert_true(round_finished(&node));
+                accepts(&node, &frame);
             }
             if (round == 1 && i == 2)
                 i++; /* that one has come */
         }
-        assert_true(stepped_round_finished(engine.stepped));
+        assert_true(round_finished(&node));
         if (round == 0)
-            stepped_start(engine.stepped, 1);
+            admit(&node, 1);
     }
-    assert_int_equal(engine.sink.got[0], 4);
-    assert_int_equal(engine.sink.got[2], 4);
-    assert_int_equal(stepped_counts(engine.stepped)->bytes_delivered, 8);
-    assert_int_equal(stepped_counts(engine.stepped)->port[PLUS].tx_blocks, 4);
-    close_engine(&engine);
+    assert_int_equal(node.sink.got[0], 4);
+    assert_int_equal(node.sink.got[2], 4);
+    assert_int_equal(node.engine->counts.bytes_delivered, 8);
+    assert_int_equal(node.engine->counts.port[PLUS].tx_blocks, 4);
+    close_engine(&node);
 }
 
 static void a_message_may_come_in_any_frames(void **state)
@@ -344,30 +357,30 @@ static void a_message_may_come_in_any_frames(void **state)
     (void)state;
     for (size_t a = 0; a <= 8; a++)
         for (size_t b = a; b <= 8; b++) {
-            struct engine engine;
+            struct node node;
             char part[3][9] = {{0}};
             memcpy(part[0], all, a);
             memcpy(part[1], all + a, b - a);
             memcpy(part[2], all + b, 8 - b);
-            open_engine(&engine, true, 4, 4);
-            stepped_start(engine.stepped, 0);
+            open_engine(&node, true, 4, 4);
+            admit(&node, 0);
             for (int i = 0; i < 3; i++) {
                 struct frame frame = from_0;
                 frame.body = part[i];
                 if (i < 2 || b < 8) /* nothing may follow the last byte */
                     if (i < 1 || a < 8)
-                        accepts(&engine, &frame);
+                        accepts(&node, &frame);
             }
-            expect_frame(&engine, PLUS, &to_2);
-            expect_frame(&engine, PLUS, &to_2_on);
-            assert_int_equal(engine.sink.got[0], 4);
-            close_engine(&engine);
+            expect_frame(&node, PLUS, &to_2);
+            expect_frame(&node, PLUS, &to_2_on);
+            assert_int_equal(node.sink.got[0], 4);
+            close_engine(&node);
         }
 }
 
 static void blocks_of_different_sizes_say_how_long_they_are(void **state)
 {
-    struct engine engine;
+    struct node node;
     const struct frame in = {.port = MINUS, .hops = 1, .sizes = 2, .size = {0, 3}, .body = "ccc"};
     const struct frame out = {.hops = 1, .sizes = 1, .size = {2}, .body = "ff"};
     const struct frame on = {.step = 1, .hops = 1, .sizes = 1, .size = {3}, .body = "ccc"};
@@ -377,43 +390,43 @@ static void blocks_of_different_sizes_say_how_long_they_are(void **state)
     const struct frame empty = {
         .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {0}, .body = ""};
     (void)state;
-    open_engine(&engine, false, 2, 100);
-    stepped_start(engine.stepped, 0);
-    expect_frame(&engine, PLUS, &out);
-    accepts(&engine, &in);
-    expect_frame(&engine, PLUS, &on);
-    accepts(&engine, &through);
-    expect_frame(&engine, MINUS, &through_on);
-    accepts(&engine, &empty);
-    assert_true(stepped_round_finished(engine.stepped));
-    assert_int_equal(engine.sink.writes[0], 1); /* an empty block is a block */
-    assert_int_equal(engine.sink.got[0], 0);
-    assert_int_equal(engine.sink.writes[2], 1);
-    assert_int_equal(stepped_counts(engine.stepped)->blocks_delivered, 2);
-    close_engine(&engine);
+    open_engine(&node, false, 2, 100);
+    admit(&node, 0);
+    expect_frame(&node, PLUS, &out);
+    accepts(&node, &in);
+    expect_frame(&node, PLUS, &on);
+    accepts(&node, &through);
+    expect_frame(&node, MINUS, &through_on);
+    accepts(&node, &empty);
+    assert_true(round_finished(&node));
+    assert_int_equal(node.sink.writes[0], 1); /* an empty block is a block */
+    assert_int_equal(node.sink.got[0], 0);
+    assert_int_equal(node.sink.writes[2], 1);
+    assert_int_equal(node.engine->counts.blocks_delivered, 2);
+    close_engine(&node);
 }
 
 /* Refused as the first frame, and, for whatever reason, after part of the message has come. */
 static void refuses(bool uniform, const struct frame *bad, const char *text)
 {
     for (int half = 0; half < 2; half++) {
-        struct engine engine;
+        struct node node;
         struct frame first = from_0;
-        open_engine(&engine, uniform, 4, 4);
-        stepped_start(engine.stepped, 0);
+        open_engine(&node, uniform, 4, 4);
+        admit(&node, 0);
         if (!uniform) {
             first.sizes = 1;
             first.size[0] = 3;
         }
         first.body = uniform ? "b" : "bb";
         if (half == 1)
-            accepts(&engine, &first);
-        send(&engine, bad);
-        assert_null(engine.f.up[bad->port]->link);
-        if (half == 0 && strstr(engine.f.up[bad->port]->last, text) == NULL)
-            fail_msg("\"%s\" is not in \"%s\"", text, engine.f.up[bad->port]->last);
-        assert_null(stepped_failed(engine.stepped)); /* the peer's fault, not ours */
-        close_engine(&engine);
+            accepts(&node, &first);
+        send(&node, bad);
+        assert_null(node.f.up[bad->port]->link);
+        if (half == 0 && strstr(node.f.up[bad->port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, node.f.up[bad->port]->last);
+        assert_null(engine_failed(node.engine)); /* the peer's fault, not ours */
+        close_engine(&node);
     }
 }
 
@@ -472,111 +485,111 @@ static void a_message_comes_once(void **state)
     static const struct frame *const messages[] = {&from_0, &relayed};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct engine engine;
+        struct node node;
         struct frame again = *messages[i];
-        open_engine(&engine, true, 4, 4);
-        stepped_start(engine.stepped, 0);
-        accepts(&engine, messages[i]);
+        open_engine(&node, true, 4, 4);
+        admit(&node, 0);
+        accepts(&node, messages[i]);
         again.body = "";
-        send(&engine, &again);
-        assert_null(engine.f.up[again.port]->link);
-        assert_non_null(strstr(engine.f.up[again.port]->last, "came twice"));
-        close_engine(&engine);
+        send(&node, &again);
+        assert_null(node.f.up[again.port]->link);
+        assert_non_null(strstr(node.f.up[again.port]->last, "came twice"));
+        close_engine(&node);
     }
 }
 
 static void a_source_that_is_not_ready_is_asked_again(void **state)
 {
-    struct engine engine;
+    struct node node;
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    engine.source.asleep = true;
-    stepped_start(engine.stepped, 0);
-    expect_frame(&engine, PLUS, NULL);
-    engine.source.asleep = false;
-    expect_frame(&engine, PLUS, NULL); /* until it says so */
-    unsigned wakes = engine.f.up[PLUS]->wakes;
-    stepped_wake(engine.stepped);
-    assert_true(engine.f.up[PLUS]->wakes > wakes);
-    expect_frame(&engine, PLUS, &to_2);
-    assert_int_equal(engine.sink.got[1], 4);
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    node.source.asleep = true;
+    admit(&node, 0);
+    expect_frame(&node, PLUS, NULL);
+    node.source.asleep = false;
+    expect_frame(&node, PLUS, NULL); /* until it says so */
+    unsigned wakes = node.f.up[PLUS]->wakes;
+    engine_wake(node.engine);
+    assert_true(node.f.up[PLUS]->wakes > wakes);
+    expect_frame(&node, PLUS, &to_2);
+    assert_int_equal(node.sink.got[1], 4);
+    close_engine(&node);
 }
 
 static void a_round_waits_for_the_sink(void **state)
 {
-    struct engine engine;
+    struct node node;
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    stepped_start(engine.stepped, 0);
-    engine.sink.pending = 4;
-    accepts(&engine, &from_0);
-    accepts(&engine, &from_2);
-    accepts(&engine, &relayed);
-    expect_frame(&engine, PLUS, &to_2);
-    expect_frame(&engine, PLUS, &to_2_on);
-    assert_false(stepped_round_finished(engine.stepped));
-    engine.sink.pending = 0;
-    stepped_wake(engine.stepped);
-    assert_true(stepped_round_finished(engine.stepped));
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    admit(&node, 0);
+    node.sink.pending = 4;
+    accepts(&node, &from_0);
+    accepts(&node, &from_2);
+    accepts(&node, &relayed);
+    expect_frame(&node, PLUS, &to_2);
+    expect_frame(&node, PLUS, &to_2_on);
+    assert_false(round_finished(&node));
+    node.sink.pending = 0;
+    engine_wake(node.engine);
+    assert_true(round_finished(&node));
+    close_engine(&node);
 }
 
 static void our_own_failures_are_no_fault_of_the_peer(void **state)
 {
-    struct engine engine;
+    struct node node;
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    stepped_start(engine.stepped, 0);
-    engine.sink.failing = true;
-    accepts(&engine, &from_0);
-    assert_non_null(stepped_failed(engine.stepped));
-    assert_string_equal(stepped_failed(engine.stepped)->text, "sink");
-    expect_frame(&engine, PLUS, NULL); /* nothing is sent after a failure */
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    admit(&node, 0);
+    node.sink.failing = true;
+    accepts(&node, &from_0);
+    assert_non_null(engine_failed(node.engine));
+    assert_string_equal(engine_failed(node.engine)->text, "sink");
+    expect_frame(&node, PLUS, NULL); /* nothing is sent after a failure */
+    close_engine(&node);
 
-    open_engine(&engine, true, 4, 4);
-    engine.source.failing = true;
-    stepped_start(engine.stepped, 0);
-    assert_string_equal(stepped_failed(engine.stepped)->text, "source");
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    node.source.failing = true;
+    admit(&node, 0);
+    assert_string_equal(engine_failed(node.engine)->text, "source");
+    close_engine(&node);
 }
 
 static void nothing_is_sent_on_a_link_that_was_down(void **state)
 {
-    struct engine engine;
+    struct node node;
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    stepped_start(engine.stepped, 0);
-    stepped_lose_port(engine.stepped, PLUS);
-    expect_frame(&engine, PLUS, NULL);
-    accepts(&engine, &relayed);
-    expect_frame(&engine, MINUS, &relayed_on);
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    admit(&node, 0);
+    engine_lose_port(node.engine, PLUS);
+    expect_frame(&node, PLUS, NULL);
+    accepts(&node, &relayed);
+    expect_frame(&node, MINUS, &relayed_on);
+    close_engine(&node);
 
-    open_engine(&engine, true, 4, 4);
-    stepped_start(engine.stepped, 0);
-    stepped_lose_port(engine.stepped, MINUS);
-    accepts(&engine, &relayed);
-    expect_frame(&engine, MINUS, NULL);
-    expect_frame(&engine, PLUS, &to_2);
-    close_engine(&engine);
+    open_engine(&node, true, 4, 4);
+    admit(&node, 0);
+    engine_lose_port(node.engine, MINUS);
+    accepts(&node, &relayed);
+    expect_frame(&node, MINUS, NULL);
+    expect_frame(&node, PLUS, &to_2);
+    close_engine(&node);
 }
 
 static void where_it_stands_can_be_said(void **state)
 {
-    struct engine engine;
+    struct node node;
     char text[100];
     (void)state;
-    open_engine(&engine, true, 4, 4);
-    stepped_start(engine.stepped, 0);
-    accepts(&engine, &relayed);
-    stepped_describe(engine.stepped, text, sizeof text);
+    open_engine(&node, true, 4, 4);
+    admit(&node, 0);
+    accepts(&node, &relayed);
+    engine_describe(node.engine, text, sizeof text);
     assert_string_equal(text, "step 1 of 2, waiting for the message of step 1 on port -0");
-    accepts(&engine, &from_0);
-    stepped_describe(engine.stepped, text, sizeof text);
+    accepts(&node, &from_0);
+    engine_describe(node.engine, text, sizeof text);
     assert_string_equal(text, "step 2 of 2, waiting for the message of step 2 on port +0");
-    close_engine(&engine);
+    close_engine(&node);
 }
 
 int main(void)

@@ -1,0 +1,146 @@
+/* An engine moves the blocks of one exchange at one node: it is given the frames that come in and
+ * asked for those that go out. There are two, which run the same routes: stepped.h, as the papers
+ * have it, and streaming.h, where no step waits.
+ *
+ * What an engine does in one round starts when the round is admitted, and a node is never more than
+ * `window` rounds ahead of the slowest. */
+#ifndef TORUSD_EXCHANGE_ENGINE_H
+#define TORUSD_EXCHANGE_ENGINE_H
+
+#include "daemon/exchange/blocks.h"
+#include "daemon/router/router.h"
+
+#define ENGINE_ROUND_MASK 127u /* Data.round is the round modulo this + 1 */
+
+struct engine_setup {
+    struct router *router;
+    uint32_t handle;       /* Prepare.handle */
+    struct source *source; /* borrowed, like all here */
+    struct sink *sink;
+    bool one_port; /* at most one leg starts and one ends here at a time */
+    bool gather;   /* allgather: our block for ourselves is our block for all; one segment */
+    bool idle;     /* we have no block, not even for ourselves */
+    bool uniform;  /* all blocks have block_bytes, all segments the same length; else sizes travel
+                    * in the heads */
+    uint64_t block_bytes;
+    uint32_t segment_bytes; /* most bytes of one block in one round */
+    uint32_t segments;      /* into which the algorithm splits that, at least 1 */
+    uint32_t window;        /* rounds under way at the same time, at least 1 */
+};
+
+struct engine_port_counts {
+    uint64_t tx_bytes, rx_bytes; /* block bytes */
+    uint64_t tx_blocks;          /* put on this port's channel, relayed ones included */
+    uint64_t combined_messages;  /* that started here and left by this port */
+};
+
+struct engine_counts {
+    struct engine_port_counts port[TORUS_MAX_PORTS];
+    uint32_t most_starts; /* legs of which a part, but not all, had left from here, at the most */
+    uint32_t most_ends;   /* and of which a part had come in at their end */
+    uint32_t steps;
+    uint32_t *step_blocks;     /* by step: most blocks on any channel of this node in any round */
+    uint32_t *step_messages;   /* by step: most combined messages on any of them */
+    uint64_t blocks_delivered; /* from other nodes, in the last round finished */
+    uint64_t bytes_delivered;  /* from other nodes, in all */
+    uint64_t delivered_at; /* router_now() when the last block of the round was where it belongs */
+};
+
+struct engine;
+
+/* The functions below, for one kind of engine. */
+struct engine_ops {
+    void (*free)(struct engine *engine);
+    void (*admit)(struct engine *engine, uint64_t round);
+    int (*frame)(struct engine *engine, unsigned port, const Peer__Data *data,
+                 const struct extents *body, uint32_t body_length, struct error *e);
+    int (*clear)(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
+    struct outgoing *(*next)(struct engine *engine, unsigned port);
+    void (*wake)(struct engine *engine);
+    void (*describe)(const struct engine *engine, char *text, size_t size);
+};
+
+/* What all kinds have. */
+struct engine {
+    const struct engine_ops *ops;
+    struct engine_setup set;
+    struct engine_counts counts;
+    uint64_t rounds_finished; /* in order: sent, relayed, delivered and taken by the sink */
+    uint32_t lost;            /* ports whose links have been down, bits: nothing is sent there */
+    struct error failure;     /* why this node cannot go on, if it cannot */
+};
+
+static inline void engine_free(struct engine *engine)
+{
+    if (engine != NULL)
+        engine->ops->free(engine);
+}
+
+/* Rounds up to this one may leave. Called for one round after the other. */
+static inline void engine_admit(struct engine *engine, uint64_t round)
+{
+    engine->ops->admit(engine, round);
+}
+
+/* A frame has come in. Returns 0, or -1 with *e if the schedule has no place for it. A failure of
+ * our own (sink, memory) is no fault of the peer: see engine_failed(). */
+static inline int engine_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+                               const struct extents *body, uint32_t body_length, struct error *e)
+{
+    return engine->ops->frame(engine, port, data, body, body_length, e);
+}
+
+/* One-port: the other end of a leg that starts here takes nothing else in now; or word of that is
+ * on its way through. Returns 0, or -1 with *e if no such leg starts here. */
+static inline int engine_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+                               struct error *e)
+{
+    return engine->ops->clear(engine, port, clear, e);
+}
+
+/* The next frame for this port, or NULL. */
+static inline struct outgoing *engine_next(struct engine *engine, unsigned port)
+{
+    return engine->ops->next(engine, port);
+}
+
+/* The source has something again, or the sink has room. */
+static inline void engine_wake(struct engine *engine)
+{
+    engine->ops->wake(engine);
+}
+
+/* Where it stands, in words: "step 3 of 6, waiting for the message of step 2 on port -1". */
+static inline void engine_describe(const struct engine *engine, char *text, size_t size)
+{
+    engine->ops->describe(engine, text, size);
+}
+
+/* The link at this port has been down: what was on its way is gone, so nothing more is sent there.
+ * The exchange cannot end well any more. */
+static inline void engine_lose_port(struct engine *engine, unsigned port)
+{
+    engine->lost |= 1u << port;
+}
+
+static inline bool engine_has_lost(const struct engine *engine, unsigned port)
+{
+    return (engine->lost & 1u << port) != 0;
+}
+
+/* NULL, or why this node cannot go on. */
+static inline const struct error *engine_failed(const struct engine *engine)
+{
+    return engine->failure.code != ERROR_NONE ? &engine->failure : NULL;
+}
+
+/* --- for the engines themselves --- */
+
+/* Remember the first failure. Return -1. */
+int engine_fail(struct engine *engine, const struct error *e);
+int engine_no_memory(struct engine *engine);
+
+/* Bytes of a block of `size` bytes in a round. */
+uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round);
+
+#endif
