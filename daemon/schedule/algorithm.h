@@ -43,6 +43,8 @@ struct algorithm {
     enum operation operation;
     enum port_model port_model;
     uint32_t segments; /* how many equal parts a block is split into; 1 = whole */
+    bool streaming;    /* run without steps, unless the client asks for steps; every leg of every
+                        * route is a single hop */
 
     /* Returns 0 if the algorithm takes this torus, else -1 with the reason in *e. */
     int (*accepts)(const struct torus *t, struct error *e);

@@ -20,6 +20,7 @@
     ROW(cccube_q4, "cccube-q4")                                                                    \
     ROW(cccube_q8, "cccube-q8")                                                                    \
     ROW(atape, "atape")                                                                            \
+    ROW(stream, "stream")                                                                          \
     ROW(direct, "direct")                                                                          \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")

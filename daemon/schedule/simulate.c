@@ -1,0 +1,215 @@
+#include "daemon/schedule/simulate.h"
+
+#include <stdlib.h>
+
+enum { NONE = UINT32_MAX };
+
+/* A segment under way; its ports are in simulation.hop. */
+struct piece {
+    uint32_t next;  /* behind it in the same line, or NONE */
+    uint32_t hop;   /* index of its next port */
+    uint32_t to_go; /* hops */
+};
+
+/* Pieces that wait for one port with the same way to go, first come, first served. */
+struct line {
+    uint32_t first, last; /* NONE: empty */
+};
+
+struct simulation {
+    const struct torus *torus;
+    const struct algorithm *algorithm;
+    uint32_t classes;
+    uint32_t *representative; /* class -> node */
+    uint32_t *class_of;       /* node -> class */
+    struct piece *piece;
+    size_t pieces;
+    uint8_t *hop; /* ports of all ways, one after the other */
+    size_t hops, room;
+    struct line *line; /* (class * ports + port) * (longest + 1) + hops to go */
+    uint32_t *most;    /* class * ports + port -> no piece there has further to go */
+    uint32_t *moving;  /* class * ports + port it came in by -> piece, or NONE */
+    uint32_t longest;
+};
+
+static void number_classes(struct simulation *s)
+{
+    const struct torus *t = s->torus;
+    uint32_t period[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS];
+
+    s->algorithm->period(t, period);
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        torus_coordinates(t, node, at);
+        for (unsigned i = 0; i < t->dims; i++)
+            at[i] %= period[i];
+        uint32_t first = torus_rank(t, at);
+        if (first == node)
+            s->representative[s->classes++] = node;
+        s->class_of[node] = first == node ? s->classes - 1 : s->class_of[first];
+    }
+}
+
+static int add_hops(struct simulation *s, const struct leg *leg)
+{
+    if (s->hops + leg->hops > s->room) {
+        size_t room = 2 * s->room + leg->hops + 1024;
+        uint8_t *hop = reallocarray(s->hop, room, sizeof *hop);
+        if (hop == NULL)
+            return -1;
+        s->hop = hop;
+        s->room = room;
+    }
+    for (uint16_t i = 0; i < leg->hops; i++)
+        s->hop[s->hops++] = (uint8_t)torus_port(leg->dim, leg->direction);
+    return 0;
+}
+
+static void enqueue(struct simulation *s, uint32_t class, uint32_t index)
+{
+    struct piece *p = &s->piece[index];
+    size_t channel = (size_t) class * torus_ports(s->torus) + s->hop[p->hop];
+    struct line *line = &s->line[channel * (s->longest + 1) + p->to_go];
+
+    p->next = NONE;
+    if (line->first == NONE)
+        line->first = index;
+    else
+        s->piece[line->last].next = index;
+    line->last = index;
+    if (s->most[channel] < p->to_go)
+        s->most[channel] = p->to_go;
+}
+
+/* The piece whose turn it is on a channel, NONE if none waits. */
+static uint32_t dequeue(struct simulation *s, size_t channel)
+{
+    struct line *lines = &s->line[channel * (s->longest + 1)];
+    uint32_t *most = &s->most[channel];
+
+    while (*most > 0 && lines[*most].first == NONE)
+        --*most;
+    uint32_t index = lines[*most].first; /* nothing has 0 hops to go */
+    if (index != NONE)
+        lines[*most].first = s->piece[index].next;
+    return index;
+}
+
+/* The pieces of a class's node, in the order of (offset, segment). `legs` has room for a route. */
+static int add_pieces(struct simulation *s, uint32_t class, struct leg *legs)
+{
+    const struct torus *t = s->torus;
+    uint32_t source = s->representative[class];
+    uint32_t from[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS];
+
+    torus_coordinates(t, source, from);
+    for (uint32_t offset = 1; offset < t->nodes; offset++) {
+        torus_coordinates(t, offset, at);
+        for (unsigned i = 0; i < t->dims; i++)
+            at[i] = (at[i] + from[i]) % t->size[i];
+        for (uint32_t segment = 0; segment < s->algorithm->segments; segment++) {
+            uint32_t count = s->algorithm->route(t, source, torus_rank(t, at), segment, legs);
+            struct piece *p = &s->piece[s->pieces++];
+            p->hop = (uint32_t)s->hops;
+            for (uint32_t i = 0; i < count; i++)
+                if (add_hops(s, &legs[i]) != 0)
+                    return -1;
+            p->to_go = (uint32_t)s->hops - p->hop;
+            if (p->to_go > s->longest)
+                s->longest = p->to_go;
+        }
+    }
+    return 0;
+}
+
+static int make_lines(struct simulation *s)
+{
+    size_t channels = (size_t)s->classes * torus_ports(s->torus);
+    size_t lines = channels * (s->longest + 1);
+
+    s->line = calloc(lines, sizeof *s->line);
+    s->most = calloc(channels, sizeof *s->most);
+    s->moving = calloc(channels, sizeof *s->moving);
+    if (s->line == NULL || s->most == NULL || s->moving == NULL)
+        return -1;
+    for (size_t i = 0; i < lines; i++)
+        s->line[i] = (struct line){NONE, NONE};
+    for (size_t i = 0; i < s->pieces; i++)
+        enqueue(s, (uint32_t)(i / (s->pieces / s->classes)), (uint32_t)i);
+    return 0;
+}
+
+static uint64_t run(struct simulation *s)
+{
+    unsigned ports = torus_ports(s->torus);
+    size_t channels = (size_t)s->classes * ports, arrived = 0;
+    uint64_t ticks = 0;
+
+    for (; arrived < s->pieces; ticks++) {
+        for (size_t i = 0; i < channels; i++)
+            s->moving[i] = NONE;
+        for (size_t i = 0; i < channels; i++) {
+            uint32_t index = dequeue(s, i);
+            if (index == NONE)
+                continue;
+            unsigned out = (unsigned)(i % ports);
+            uint32_t to = torus_neighbour(s->torus, s->representative[i / ports], out);
+            s->moving[(size_t)s->class_of[to] * ports + torus_port_opposite(out)] = index;
+        }
+        for (size_t i = 0; i < channels; i++) {
+            uint32_t index = s->moving[i];
+            if (index == NONE)
+                continue;
+            s->piece[index].hop++;
+            if (--s->piece[index].to_go > 0)
+                enqueue(s, (uint32_t)(i / ports), index);
+            else
+                arrived++;
+        }
+    }
+    return ticks;
+}
+
+int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *ticks,
+                    struct error *e)
+{
+    struct simulation s = {.torus = t, .algorithm = a};
+    struct leg *legs;
+    int rc = -1;
+
+    if (a->operation != OPERATION_EXCHANGE)
+        return error_set(e, ERROR_REFUSED, "%s is not for an exchange", a->name);
+    if (a->accepts(t, e) != 0)
+        return -1;
+    legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs); /* never 0 bytes */
+    s.representative = calloc(t->nodes, sizeof *s.representative);
+    s.class_of = calloc(t->nodes, sizeof *s.class_of);
+    if (legs != NULL && s.representative != NULL && s.class_of != NULL) {
+        number_classes(&s);
+        s.piece = calloc((size_t)s.classes * t->nodes * a->segments, sizeof *s.piece);
+        rc = s.piece == NULL ? -1 : 0;
+    }
+    for (uint32_t class = 0; rc == 0 && class < s.classes; class ++)
+        rc = add_pieces(&s, class, legs);
+    if (rc == 0)
+        rc = s.pieces > 0 ? make_lines(&s) : 0;
+    if (rc == 0)
+        *ticks = s.pieces > 0 ? run(&s) : 0;
+    else
+        error_set(e, ERROR_MEMORY, "no memory to simulate a stream of %u nodes", t->nodes);
+    free(legs);
+    free(s.representative);
+    free(s.class_of);
+    free(s.piece);
+    free(s.hop);
+    free(s.line);
+    free(s.most);
+    free(s.moving);
+    return rc;
+}
+
+uint64_t simulate_bound(const struct torus *t, const struct algorithm *a)
+{
+    uint64_t bound = (uint64_t)(torus_bound_all_port(t) * a->segments);
+    uint32_t diameter = torus_diameter(t);
+    return bound > diameter ? bound : diameter;
+}
