@@ -90,8 +90,8 @@ static json_t *cost_row(const struct algorithm *a, const struct torus *t)
         r |= json_object_set_new(o, "refused", json_string(e.text));
     } else {
         r |= json_object_set_new(o, "accepts", json_true());
-        r |= plan_set_report(o, &report);
-        r |= plan_set_efficiency(o, &report);
+        r |= plan_set_report(o, a, &report);
+        r |= plan_set_efficiency(o, a, &report);
     }
     if (r == 0)
         return o;

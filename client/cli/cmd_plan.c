@@ -102,9 +102,9 @@ static int print_plan(const struct cli *cli, const struct torus *t,
     r |= json_set_torus(o, t);
     r |= json_object_set_new(o, "algorithm", json_string(algorithm->name));
     r |= json_object_set_new(o, "port_model", json_string(port_model_name(algorithm->port_model)));
-    r |= plan_set_report(o, &report);
+    r |= plan_set_report(o, algorithm, &report);
     if (!cli->json)
-        r |= plan_set_efficiency(o, &report);
+        r |= plan_set_efficiency(o, algorithm, &report);
     if (r == 0 && rank != NULL && add_node(o, t, algorithm, *rank, &e) != 0) {
         json_decref(o);
         return cli_fail(cli, &e);

@@ -2,20 +2,27 @@
 
 #include "client/cli/json.h"
 
-int plan_set_report(json_t *object, const struct schedule_report *r)
+/* Segments as blocks. */
+static json_t *blocks(uint64_t segments, const struct algorithm *a)
+{
+    return json_number((double)segments / a->segments);
+}
+
+int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r)
 {
     return json_object_set_new(object, "startups", json_integer(r->startups)) |
-           json_object_set_new(object, "transmission", json_count(r->transmission)) |
-           json_object_set_new(object, "critical_path", json_count(r->critical_path)) |
+           json_object_set_new(object, "transmission", blocks(r->transmission, a)) |
+           json_object_set_new(object, "critical_path", blocks(r->critical_path, a)) |
            json_object_set_new(object, "bound", json_number(r->bound)) |
            json_object_set_new(object, "contended_steps", json_integer(r->contended_steps)) |
            json_object_set_new(object, "minimal", json_boolean(r->minimal));
 }
 
-int plan_set_efficiency(json_t *object, const struct schedule_report *r)
+int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r)
 {
-    json_t *efficiency =
-        r->transmission > 0 ? json_real(r->bound / (double)r->transmission) : json_null();
+    json_t *efficiency = r->transmission > 0
+                             ? json_real(r->bound * a->segments / (double)r->transmission)
+                             : json_null();
     return json_object_set_new(object, "efficiency", efficiency);
 }
 

@@ -7,11 +7,12 @@
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/verify.h"
 
-/* startups, transmission, critical_path, bound, contended_steps, minimal */
-int plan_set_report(json_t *object, const struct schedule_report *r);
+/* startups, transmission, critical_path, bound, contended_steps, minimal; in blocks, of which the
+ * algorithm's segments are parts */
+int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
 /* efficiency: the bound as a part of the transmission; null where nothing is sent */
-int plan_set_efficiency(json_t *object, const struct schedule_report *r);
+int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
 /* messages: what the node sends, relays and takes, an object for each combined message, by step;
  * with the port that it leaves or comes in by, and the node that a sent one's leg ends at, or that

@@ -21,6 +21,12 @@
     ROW(cccube_q8, "cccube-q8")                                                                    \
     ROW(atape, "atape")                                                                            \
     ROW(stream, "stream")                                                                          \
+    ROW(tree, "tree")                                                                              \
+    ROW(pair, "pair")                                                                              \
+    ROW(pair_s2, "pair-s2")                                                                        \
+    ROW(pair_s4, "pair-s4")                                                                        \
+    ROW(dim, "dim")                                                                                \
+    ROW(dim_s2, "dim-s2")                                                                          \
     ROW(direct, "direct")                                                                          \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")

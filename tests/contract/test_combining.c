@@ -1,0 +1,344 @@
+/* tree, pair and dim: what every algorithm promises, and what these say of themselves: startups,
+ * blocks, messages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/plan.h"
+#include "daemon/schedule/tree.h"
+#include "tests/contract/contract.h"
+
+enum { LARGEST_HERE = 12, LARGEST_MESH = 8, MOST_PLANS = 36 };
+
+static const char *const other_shapes[] = {
+    "1",      "2",       "7",       "12",       "2m",      "1m",       "9m",
+    "8m",     "2x2x2",   "1x1x1",   "3x4x5",    "3x4mx5",  "4x4x4",    "6x6x6",
+    "2mx2x2", "1x6x1x3", "4x1mx6",  "3mx3mx3m", "2x3x2x3", "4x4x4x4",  "2x2x2x2x2x2",
+    "8x4x2",  "3x3x3",   "5x3x5x1", "5mx4mx3m", "2x6x4",   "2x2x2mx2", "1x10"};
+
+/* check(), for every rectangle and mesh of two dimensions and the shapes above that the algorithm
+ * takes. */
+static void everywhere(const char *name, void (*check)(const struct torus *, const char *))
+{
+    const struct algorithm *a = algorithm_find(name);
+    unsigned taken = 0;
+
+    for (uint32_t rows = 1; rows <= LARGEST_HERE; rows++) {
+        for (uint32_t columns = 1; columns <= LARGEST_HERE; columns++) {
+            struct torus t = contract_rectangle(rows, columns);
+            for (unsigned wrap = 0; wrap < 4; wrap++) {
+                t.wrap[0] = (wrap & 1) == 0;
+                t.wrap[1] = (wrap & 2) == 0;
+                if ((wrap > 0 && (rows > LARGEST_MESH || columns > LARGEST_MESH)) ||
+                    a->accepts(&t, NULL) != 0)
+                    continue;
+                contract_check(&t, a);
+                contract_check_no_gaps(&t, name);
+                check(&t, name);
+                taken++;
+            }
+        }
+    }
+    for (size_t i = 0; i < sizeof other_shapes / sizeof other_shapes[0]; i++) {
+        struct torus t = contract_torus(other_shapes[i]);
+        if (a->accepts(&t, NULL) != 0)
+            continue;
+        contract_check(&t, a);
+        contract_check_no_gaps(&t, name);
+        check(&t, name);
+        taken++;
+    }
+    assert_true(taken > 0);
+}
+
+/* The middle of the torus, where `tree` has its root. */
+static uint32_t middle(const struct torus *t)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+    for (unsigned i = 0; i < t->dims; i++)
+        at[i] = t->wrap[i] ? 0 : t->size[i] / 2;
+    return torus_rank(t, at);
+}
+
+/* Nodes at and below a node of the tree, by tree.h. */
+static uint32_t below(const struct torus *t, uint32_t root, uint32_t node, uint32_t depth,
+                      uint32_t *fullest)
+{
+    struct tree_node here;
+    uint32_t nodes = 1;
+
+    tree_node(t, root, node, &here);
+    for (unsigned i = 0; i < here.children; i++)
+        nodes += below(t, root, torus_neighbour(t, node, here.child[i]), depth + 1, fullest);
+    if (nodes > fullest[depth])
+        fullest[depth] = nodes;
+    return nodes;
+}
+
+/* The node's messages are those of its edges in the tree: after all of its children's one up, and
+ * after its parent's one down to each child. */
+static uint32_t check_tree_node(const struct torus *t, uint32_t root, uint32_t rank, uint32_t depth)
+{
+    struct tree_node here;
+    struct plan p;
+    uint32_t sends, up = 0, down = 0;
+
+    assert_int_equal(plan_build(&p, t, algorithm_find("tree"), rank, NULL), 0);
+    tree_node(t, root, rank, &here);
+    assert_int_equal(p.sends, here.children + (here.parent >= 0));
+    assert_int_equal(p.arrivals, p.sends);
+    for (uint32_t i = 0; i < p.sends; i++) {
+        const struct plan_message *m = &p.send[i];
+        assert_int_equal(m->hops, 1);
+        if (m->port == here.parent && m->step < depth) {
+            up++;
+            assert_int_equal(m->step, depth - torus_distance(t, root, rank));
+            for (unsigned child = 0; child < here.children; child++)
+                assert_non_null(plan_arrival(&p, m->step - 1, here.child[child], 1, 0));
+        } else {
+            unsigned child = 0;
+            while (child < here.children && here.child[child] != m->port)
+                child++;
+            assert_true(child < here.children);
+            down++;
+            assert_int_equal(m->step, depth + torus_distance(t, root, rank));
+            if (here.parent >= 0)
+                assert_non_null(plan_arrival(&p, m->step - 1, (uint8_t)here.parent, 1, 0));
+        }
+    }
+    assert_int_equal(up, here.parent >= 0);
+    assert_int_equal(down, here.children);
+    sends = p.sends;
+    plan_free(&p);
+    return sends;
+}
+
+static void check_tree(const struct torus *t, const char *name)
+{
+    struct schedule_report r = contract_verify(t, name);
+    uint32_t root = middle(t), depth = 0, sends = 0;
+    uint64_t transmission = 0;
+
+    for (uint32_t node = 0; node < t->nodes; node++)
+        if (torus_distance(t, root, node) > depth)
+            depth = torus_distance(t, root, node);
+    assert_int_equal(r.startups, 2 * depth);
+    assert_int_equal(r.contended_steps, 0);
+
+    uint32_t *fullest = calloc(depth + 1, sizeof *fullest);
+    assert_non_null(fullest);
+    assert_int_equal(below(t, root, root, 0, fullest), t->nodes);
+    for (uint32_t at = 1; at <= depth; at++)
+        transmission += 2 * (uint64_t)fullest[at] * (t->nodes - fullest[at]);
+    free(fullest);
+    assert_int_equal(r.transmission, transmission);
+
+    if (t->nodes > MOST_PLANS) /* every node's plan walks all pairs */
+        return;
+    for (uint32_t node = 0; node < t->nodes; node++)
+        sends += check_tree_node(t, root, node, depth);
+    assert_int_equal(sends, 2 * (t->nodes - 1));
+}
+
+static void tree_everywhere(void **state)
+{
+    (void)state;
+    everywhere("tree", check_tree);
+}
+
+/* In every step a node sends one message, and receives one over the same link. */
+static void check_swaps(const struct torus *t, uint32_t rank)
+{
+    struct plan p;
+
+    assert_int_equal(plan_build(&p, t, algorithm_find("pair"), rank, NULL), 0);
+    assert_int_equal(p.sends, p.steps);
+    assert_int_equal(p.arrivals, p.steps);
+    for (uint32_t step = 0; step < p.steps; step++) {
+        assert_int_equal(p.send[step].step, step);
+        assert_int_equal(p.arrival[step].step, step);
+        assert_int_equal(p.send[step].port, p.arrival[step].port);
+        assert_int_equal(p.send[step].blocks, p.arrival[step].blocks);
+    }
+    plan_free(&p);
+}
+
+static uint32_t pair_startups(const struct torus *t)
+{
+    uint32_t steps = 0;
+    for (unsigned i = 0; i < t->dims; i++)
+        steps += t->size[i] / 2;
+    return steps;
+}
+
+static uint64_t pair_blocks(const struct torus *t)
+{
+    uint64_t blocks = 0;
+    for (unsigned i = 0; i < t->dims; i++)
+        blocks += t->size[i] > 1 ? t->nodes / 2 * t->size[i] / 2 : 0;
+    return blocks;
+}
+
+/* Whether all dimensions of more than one node are alike. How many those are in *count. */
+static bool equal_sizes(const struct torus *t, unsigned *count)
+{
+    uint32_t size = 0;
+    bool wrap = false, equal = true;
+
+    *count = 0;
+    for (unsigned i = 0; i < t->dims; i++) {
+        if (t->size[i] == 1)
+            continue;
+        equal &= *count == 0 || (t->size[i] == size && t->wrap[i] == wrap);
+        size = t->size[i];
+        wrap = t->wrap[i];
+        ++*count;
+    }
+    return equal;
+}
+
+static void check_pair(const struct torus *t, const char *name)
+{
+    struct schedule_report r = contract_verify(t, name);
+
+    assert_int_equal(r.startups, pair_startups(t));
+    assert_int_equal(r.transmission, pair_blocks(t));
+    assert_int_equal(r.critical_path, pair_blocks(t));
+    assert_int_equal(r.contended_steps, 0);
+    assert_true(r.minimal);
+    assert_true(r.one_port_kept);
+    check_swaps(t, 0);
+    check_swaps(t, t->nodes - 1);
+    check_swaps(t, t->nodes / 2);
+}
+
+/* Segments that are never on the same channels cost what one of them does. */
+static void check_pair_split(const struct torus *t, const char *name)
+{
+    struct schedule_report r = contract_verify(t, name);
+    uint32_t segments = algorithm_find(name)->segments;
+    unsigned count;
+
+    assert_int_equal(r.startups, pair_startups(t));
+    assert_int_equal(r.contended_steps, 0);
+    assert_true(r.minimal);
+    assert_in_range(r.transmission, pair_blocks(t), segments * pair_blocks(t));
+    if (equal_sizes(t, &count) && (segments == 2 || count >= 2))
+        assert_int_equal(r.transmission, pair_blocks(t));
+    if (equal_sizes(t, &count) && (segments == 2 * count))
+        assert_true((double)r.transmission == r.bound * segments);
+}
+
+static void pair_everywhere(void **state)
+{
+    (void)state;
+    everywhere("pair", check_pair);
+    everywhere("pair-s2", check_pair_split);
+    everywhere("pair-s4", check_pair_split);
+}
+
+/* Both links between the nodes of a ring of 2 are used where there is a segment for each. */
+static void pair_uses_both_links(void **state)
+{
+    const struct algorithm *a = algorithm_find("pair-s2");
+    struct torus t = contract_torus("2");
+    struct leg one, other;
+    (void)state;
+    assert_int_equal(a->route(&t, 0, 1, 0, &one), 1);
+    assert_int_equal(a->route(&t, 0, 1, 1, &other), 1);
+    assert_int_not_equal(one.direction, other.direction);
+    assert_int_equal(one.step, other.step);
+}
+
+static void pair_refuses(void **state)
+{
+    static const char *const names[] = {"pair", "pair-s2", "pair-s4"};
+    static const char *const tori[] = {"3", "4x5", "7x2", "4m", "4x4m", "2mx2", "4x4x1x3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++)
+            contract_refused(names[i], tori[j]);
+}
+
+static uint32_t dim_startups(const struct torus *t)
+{
+    uint32_t steps = 0;
+    for (unsigned i = 0; i < t->dims; i++)
+        steps += t->wrap[i] ? t->size[i] / 2 : t->size[i] - 1;
+    return steps;
+}
+
+/* Twice the blocks on the busiest channels. */
+static uint64_t dim_blocks_twice(const struct torus *t)
+{
+    uint64_t blocks = 0;
+    for (unsigned i = 0; i < t->dims; i++) {
+        uint64_t n = t->size[i], lines = t->nodes / n;
+        if (!t->wrap[i])
+            blocks += lines * n * (n - 1);
+        else if (n % 2 == 0 && lines % 2 != 0)
+            blocks += lines * (n * n / 4) + n / 2;
+        else
+            blocks += lines * (n * n / 4);
+    }
+    return blocks;
+}
+
+static void check_dim(const struct torus *t, const char *name)
+{
+    struct schedule_report r = contract_verify(t, name);
+
+    assert_int_equal(r.startups, dim_startups(t));
+    assert_int_equal(2 * r.transmission, dim_blocks_twice(t));
+    assert_int_equal(r.contended_steps, 0);
+    assert_true(r.minimal);
+}
+
+static void check_dim_split(const struct torus *t, const char *name)
+{
+    struct schedule_report r = contract_verify(t, name);
+    unsigned count;
+
+    assert_int_equal(r.startups, dim_startups(t));
+    assert_in_range(r.transmission, 0, dim_blocks_twice(t));
+    assert_int_equal(r.contended_steps, 0);
+    assert_true(r.minimal);
+    if (equal_sizes(t, &count) && count >= 2)
+        assert_int_equal(2 * r.transmission, dim_blocks_twice(t));
+}
+
+static void dim_everywhere(void **state)
+{
+    (void)state;
+    everywhere("dim", check_dim);
+    everywhere("dim-s2", check_dim_split);
+}
+
+/* With a segment for each dimension every channel is busy all the time. */
+static void halves_reach_the_bound(void **state)
+{
+    static const char *const tori[] = {"2x2", "4x4", "8x8", "10x10"};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        struct schedule_report r = contract_verify(&t, "dim-s2");
+        assert_true((double)r.transmission == 2 * r.bound);
+        r = contract_verify(&t, "pair-s4");
+        assert_true((double)r.transmission == 4 * r.bound);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tree_everywhere),      cmocka_unit_test(pair_everywhere),
+        cmocka_unit_test(pair_uses_both_links), cmocka_unit_test(pair_refuses),
+        cmocka_unit_test(dim_everywhere),       cmocka_unit_test(halves_reach_the_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* stream: what every algorithm promises, and that execution without steps takes exactly the lower
+ * bound, by simulation; and the simulation itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/simulate.h"
+#include "tests/contract/contract.h"
+
+static const char *const other_shapes[] = {
+    "1",       "2",       "7",        "24",          "2m",        "9m",      "4x4m",
+    "5mx6",    "4mx4m",   "7mx3m",    "6mx6m",       "3x3x3",     "3x4x5",   "4x4x4",
+    "2x2x2",   "1x1x1",   "3x4mx5",   "6x6x6",       "5x5x5m",    "1x6x1x3", "3mx3mx3m",
+    "2x3x2x3", "4x4x4x4", "2x2mx4x2", "2x2x2x2x2x2", "3x2mx2x3x2"};
+enum { OTHER_SHAPES = sizeof other_shapes / sizeof other_shapes[0], LARGEST_HERE = 12 };
+
+static void check(const struct torus *t)
+{
+    const struct algorithm *a = algorithm_find("stream");
+    struct schedule_report r = contract_verify(t, "stream");
+
+    contract_check(t, a);
+    contract_check_no_gaps(t, "stream");
+    assert_int_equal(r.startups, torus_diameter(t));
+    assert_true(r.minimal);
+    assert_int_equal(r.contended_steps, 0);
+}
+
+static void stream_every_rectangle(void **state)
+{
+    (void)state;
+    for (uint32_t rows = 1; rows <= LARGEST_HERE; rows++) {
+        for (uint32_t columns = 1; columns <= LARGEST_HERE; columns++) {
+            struct torus t = contract_rectangle(rows, columns);
+            check(&t);
+        }
+    }
+}
+
+static void stream_other_shapes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < OTHER_SHAPES; i++) {
+        struct torus t = contract_torus(other_shapes[i]);
+        check(&t);
+    }
+}
+
+/* All legs are single hops, and two segments take each way to the opposite, and each order of two
+ * dimensions. */
+static void segments_differ(void **state)
+{
+    const struct algorithm *a = algorithm_find("stream");
+    struct torus t = contract_torus("6x8");
+    struct leg legs[8];
+    (void)state;
+    assert_true(a->streaming);
+    for (uint32_t d = 1; d < t.nodes; d++) {
+        uint32_t row_first = 0, plus[2] = {0, 0};
+        for (uint32_t segment = 0; segment < a->segments; segment++) {
+            uint32_t count = a->route(&t, 0, d, segment, legs);
+            row_first += legs[0].dim == 1;
+            for (uint32_t i = 0; i < count; i++) {
+                assert_int_equal(legs[i].hops, 1);
+                if (i == 0 || legs[i].dim != legs[i - 1].dim)
+                    plus[legs[i].dim] += legs[i].direction > 0;
+            }
+        }
+        if (d / 8 != 0 && d % 8 != 0)
+            assert_int_equal(row_first, a->segments / 2);
+        if (d / 8 == 3)
+            assert_int_equal(plus[0], a->segments / 2);
+        if (d % 8 == 4)
+            assert_int_equal(plus[1], a->segments / 2);
+    }
+}
+
+static uint64_t simulate(const struct torus *t, const struct algorithm *a)
+{
+    struct error e = {.code = ERROR_NONE};
+    uint64_t ticks = 0;
+    if (simulate_stream(t, a, &ticks, &e) != 0)
+        fail_msg("%s", e.text);
+    return ticks;
+}
+
+static void check_bound(const struct torus *t)
+{
+    const struct algorithm *a = algorithm_find("stream");
+    char text[TORUS_TEXT_SIZE];
+    uint64_t ticks = simulate(t, a), bound = simulate_bound(t, a);
+    if (ticks != bound)
+        fail_msg("%s: %ju ticks, bound %ju", torus_format(t, text), (uintmax_t)ticks,
+                 (uintmax_t)bound);
+}
+
+static void stream_takes_the_bound(void **state)
+{
+    (void)state;
+    for (uint32_t rows = 1; rows <= 2 * LARGEST_HERE; rows++) {
+        for (uint32_t columns = 1; columns <= 2 * LARGEST_HERE; columns++) {
+            struct torus t = contract_rectangle(rows, columns);
+            check_bound(&t);
+            if (rows > LARGEST_HERE || columns > LARGEST_HERE)
+                continue;
+            t.wrap[0] = false;
+            check_bound(&t);
+            t.wrap[1] = false;
+            check_bound(&t);
+        }
+    }
+    for (size_t i = 0; i < OTHER_SHAPES; i++) {
+        struct torus t = contract_torus(other_shapes[i]);
+        check_bound(&t);
+    }
+}
+
+static void bound_of_the_simulation(void **state)
+{
+    const struct algorithm *a = algorithm_find("stream");
+    static const struct {
+        const char *torus;
+        uint64_t ticks;
+    } bounds[] = {{"1", 0},    {"2", 2},    {"3", 4},     {"6", 18},        {"2m", 4},
+                  {"4x4", 32}, {"5x5", 60}, {"4x8", 128}, {"2x2x2x2x2", 32}};
+    (void)state;
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        struct torus t = contract_torus(bounds[i].torus);
+        assert_int_equal(simulate_bound(&t, a), bounds[i].ticks);
+        check_bound(&t);
+    }
+}
+
+/* One class's node stands for all of them: simulated one by one they do the same. */
+static void classes_stand_for_nodes(void **state)
+{
+    static const char *const tori[] = {"4x4", "3x5", "6x4", "4mx5", "3x4x2", "8"};
+    static const char *const algorithms[] = {"stream", "direct", "dim", "pair", "pair-s4"};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        for (size_t j = 0; j < sizeof algorithms / sizeof algorithms[0]; j++) {
+            struct algorithm one_by_one = *algorithm_find(algorithms[j]);
+            if (one_by_one.accepts(&t, NULL) != 0)
+                continue;
+            one_by_one.period = algorithm_find("tree")->period; /* none */
+            assert_int_equal(simulate(&t, &one_by_one),
+                             simulate(&t, algorithm_find(algorithms[j])));
+        }
+    }
+}
+
+/* Everything + on a ring of 4: 1 + 2 + 3 blocks on each channel. */
+static uint32_t always_plus(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
+                            struct leg *legs)
+{
+    (void)segment;
+    legs[0] = (struct leg){.hops = (uint16_t)((d + t->nodes - s) % t->nodes), .direction = 1};
+    return 1;
+}
+
+static void simulation_counts(void **state)
+{
+    struct algorithm a = *algorithm_find("stream");
+    struct torus t = contract_torus("4");
+    (void)state;
+    a.segments = 1;
+    a.route = always_plus;
+    assert_int_equal(simulate(&t, &a), 6);
+    assert_int_equal(simulate_bound(&t, &a), 2);
+    a.segments = 3;
+    assert_int_equal(simulate(&t, &a), 18);
+
+    /* Row first alone leaves the columns idle at the beginning. */
+    t = contract_torus("5x5");
+    assert_true(simulate(&t, algorithm_find("direct")) >
+                simulate_bound(&t, algorithm_find("direct")));
+}
+
+static void simulation_refuses(void **state)
+{
+    struct torus t = contract_torus("4x4");
+    struct error e = {.code = ERROR_NONE};
+    uint64_t ticks;
+    (void)state;
+    assert_int_equal(simulate_stream(&t, algorithm_find("ar"), &ticks, &e), -1);
+    assert_non_null(strstr(e.text, "ar takes a ring"));
+    assert_int_equal(simulate_stream(&t, algorithm_find("yangwang"), &ticks, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "yangwang"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stream_every_rectangle),  cmocka_unit_test(stream_other_shapes),
+        cmocka_unit_test(segments_differ),         cmocka_unit_test(stream_takes_the_bound),
+        cmocka_unit_test(bound_of_the_simulation), cmocka_unit_test(classes_stand_for_nodes),
+        cmocka_unit_test(simulation_counts),       cmocka_unit_test(simulation_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
