@@ -1,0 +1,247 @@
+"""What virtual machines boot: Debian's cloud kernel and one initramfs, both kept in a cache folder.
+
+The kernel's package is fetched and unpacked, not installed. The initramfs holds the project's
+programs, those of topo/guest, busybox, tc, the shared libraries of all of them and the few kernel
+modules that are needed. It is named by the digest of what is in it, so it is made anew exactly when
+a part of it has changed.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from .process import CHECKOUT, TorusError
+
+GUEST = CHECKOUT / 'topo' / 'guest'
+KERNEL_PACKAGE = 'linux-image-cloud-amd64'  # depends on the package with the kernel
+MODULES = ('virtio_pci', 'virtio_net', 'virtio_console', 'sch_htb')
+COMPILE = ('-std=gnu11', '-D_GNU_SOURCE', '-O2', '-Wall', '-Wextra', '-Wconversion', '-Wshadow')
+KEEP_SECONDS = 24 * 3600  # unused images that long
+
+
+def default_cache():
+    base = os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')
+    return Path(os.environ.get('TORUS_VM_CACHE') or Path(base) / 'torusd' / 'vm')
+
+
+def debian_package(name):
+    """What to say where something is missing."""
+    return f'(Debian: apt-get install {name})'
+
+
+class Image:
+    """kernel and initramfs: the paths of both; release: the kernel's, as in "6.1.0-56-cloud-amd64"."""
+
+    def __init__(self, kernel, initramfs, release):
+        self.kernel = kernel
+        self.initramfs = initramfs
+        self.release = release
+
+
+def make_image(programs, cache, say):
+    """The Image with the given programs (paths), made where it is not in the cache yet."""
+    cache = Path(cache)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with _locked(cache):
+            kernel = _kernel(cache, say)
+            initramfs = _initramfs(programs, kernel, cache, say)
+    except OSError as e:
+        raise TorusError(f'no image for virtual machines in {cache}: {e}') from e
+    return Image(kernel / 'vmlinuz', initramfs, (kernel / 'release').read_text().strip())
+
+
+@contextmanager
+def _locked(cache):
+    """Two launchers that start at the same time do the work once."""
+    with open(cache / 'lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+# --- the kernel ---
+
+def _kernel(cache, say):
+    """A folder with vmlinuz, release and modules/ (in the order in which they must be loaded)."""
+    wanted = hashlib.sha256(' '.join(MODULES).encode()).hexdigest()[:8]
+    found = sorted(cache.glob(f'kernel-*-{wanted}'), key=os.path.getmtime)
+    if found:
+        return found[-1]
+    say(f'fetching the kernel of Debian ({KERNEL_PACKAGE}); kept in {cache}')
+    with tempfile.TemporaryDirectory(prefix='new-', dir=cache) as temporary:
+        temporary = Path(temporary)
+        package = _fetch_kernel_package(temporary)
+        _run('dpkg-deb', '-x', str(package), str(temporary / 'all'))
+        images = list((temporary / 'all' / 'boot').glob('vmlinuz-*'))
+        if len(images) != 1:
+            raise TorusError(f'{package.name} holds {len(images)} kernels, not one')
+        release = images[0].name.partition('-')[2]
+        result = temporary / 'kernel'
+        (result / 'modules').mkdir(parents=True)
+        shutil.copyfile(images[0], result / 'vmlinuz')
+        (result / 'release').write_text(f'{release}\n')
+        for number, module in enumerate(_modules(temporary / 'all' / 'lib' / 'modules' / release)):
+            shutil.copyfile(module, result / 'modules' / f'{number:02d}-{module.name}')
+        return result.rename(cache / f'kernel-{release}-{wanted}')
+
+
+def _fetch_kernel_package(folder):
+    advice = ('Virtual machines boot the kernel of Debian\'s package '
+              f'{KERNEL_PACKAGE}: is the list of packages there (apt-get update), and the network?')
+    try:
+        said = _run('apt-cache', 'depends', '--important', KERNEL_PACKAGE)
+        named = re.findall(r'Depends: (linux-image-\S+)', said)
+        if not named:
+            raise TorusError(f'apt knows no package {KERNEL_PACKAGE}')
+        folder.chmod(0o755)  # as root, apt-get fetches as a user of its own if that one can write
+        _run('apt-get', 'download', '-q', named[0], cwd=folder)
+    except TorusError as e:
+        raise TorusError(f'the kernel package cannot be fetched: {e}\n{advice}') from e
+    found = list(folder.glob('linux-image-*.deb'))
+    if not found:
+        raise TorusError(f'the kernel package cannot be fetched: apt-get download {named[0]} left '
+                         f'nothing\n{advice}')
+    return found[0]
+
+
+def _modules(folder):
+    """The files of MODULES and what they depend on, every one after those that it needs."""
+    files = {path.name[:-3].replace('-', '_'): path for path in folder.rglob('*.ko')}
+    order = []
+
+    def add(name):
+        if name not in files:
+            raise TorusError(f'the kernel package holds no module {name} (as NAME.ko)')
+        needs = re.search(rb'\0depends=([^\0]*)\0', files[name].read_bytes())
+        for other in needs[1].decode().split(',') if needs and needs[1] else ():
+            add(other)
+        if name not in order:
+            order.append(name)
+
+    for name in MODULES:
+        add(name)
+    return [files[name] for name in order]
+
+
+# --- the initramfs ---
+
+def _initramfs(programs, kernel, cache, say):
+    busybox, tc = _find('busybox', 'busybox-static'), _find('tc', 'iproute2')
+    own = {name: _compiled(name, cache, say) for name in ('bridge', 'capture')}
+    files = {'init': GUEST / 'init', 'bin/shell': GUEST / 'shell', 'bin/busybox': busybox,
+             'bin/tc': tc, **{f'bin/{name}': path for name, path in own.items()},
+             **{f'bin/{os.path.basename(program)}': Path(program) for program in programs}}
+    for path in list(files.values()):
+        files.update(_libraries(path))
+    for module in sorted((kernel / 'modules').iterdir()):
+        files[f'modules/{module.name}'] = module
+    applets = [name for name in _run(str(busybox), '--list').split() if f'bin/{name}' not in files]
+    contents = {name: path.read_bytes() for name, path in sorted(files.items())}
+    digest = hashlib.sha256(' '.join(applets).encode() + Path(__file__).read_bytes())
+    for name, content in contents.items():
+        digest.update(f'{name} {len(content)}\n'.encode() + content)
+    path = cache / f'initramfs-{digest.hexdigest()[:24]}'
+    if not path.exists():
+        say(f'making the image of the virtual machines; kept in {cache}')
+        _remove_old(cache)
+        archive = _archive(contents, {f'bin/{name}': 'busybox' for name in applets
+                                      if name != 'busybox'})
+        _write_whole(path, archive)
+    os.utime(path)
+    return path
+
+
+def _find(program, package):
+    path = shutil.which(program, path=os.environ.get('PATH', '') + ':/usr/sbin:/sbin')
+    if not path:
+        raise TorusError(f'{program} is missing {debian_package(package)}')
+    return Path(path)
+
+
+def _compiled(name, cache, say):
+    """A program of topo/guest, compiled."""
+    source = GUEST / f'{name}.c'
+    compiler = os.environ.get('CC') or 'cc'
+    digest = hashlib.sha256(source.read_bytes() + ' '.join((compiler, *COMPILE)).encode())
+    path = cache / f'{name}-{digest.hexdigest()[:24]}'
+    if not path.exists():
+        if not shutil.which(compiler):
+            raise TorusError(f'a C compiler is missing {debian_package("build-essential")}')
+        say(f'compiling {source.relative_to(CHECKOUT)}')
+        new = path.with_suffix('.new')
+        _run(compiler, *COMPILE, str(source), '-o', str(new))
+        new.rename(path)
+    os.utime(path)
+    return path
+
+
+def bridge_program(cache, say):
+    return _compiled('bridge', Path(cache), say)
+
+
+def _libraries(path):
+    """The shared libraries of a program, and its loader, under the names that it looks for."""
+    if b'\x7fELF' != path.read_bytes()[:4]:
+        return {}
+    result = subprocess.run(['ldd', str(path)], capture_output=True, text=True)
+    found = re.findall(r'not found', result.stdout)
+    if found:
+        raise TorusError(f'{path} misses shared libraries:\n{result.stdout}')
+    return {name.lstrip('/'): Path(name) for name in
+            re.findall(r'(?:=> )?(/\S+) \(0x', result.stdout)}
+
+
+def _archive(contents, links):
+    """A cpio archive ("newc") of files and symbolic links, with the folders that they need."""
+    parts = []
+
+    def add(name, mode, content=b'', device=(0, 0)):
+        encoded = name.encode() + b'\0'
+        header = ''.join(f'{figure:08x}' for figure in (
+            len(parts) + 1, mode, 0, 0, 1, 0, len(content), 0, 0, *device, len(encoded), 0))
+        head = b'070701' + header.encode() + encoded
+        parts.append(head + b'\0' * (-len(head) % 4) + content + b'\0' * (-len(content) % 4))
+
+    folders = {str(parent) for name in [*contents, *links] for parent in Path(name).parents}
+    for folder in sorted((folders | {'dev', 'proc', 'sys', 'tmp'}) - {'.'}):
+        add(folder, stat.S_IFDIR | 0o755)
+    add('dev/console', stat.S_IFCHR | 0o600, device=(5, 1))
+    for name, content in contents.items():
+        add(name, stat.S_IFREG | 0o755, content)
+    for name, target in links.items():
+        add(name, stat.S_IFLNK | 0o777, target.encode())
+    add('TRAILER!!!', 0)
+    return b''.join(parts)
+
+
+def _write_whole(path, content):
+    new = path.with_suffix('.new')
+    new.write_bytes(content)
+    new.rename(path)
+
+
+def _remove_old(cache):
+    """Images that nobody has used for a day; a virtual machine that runs has read its own long ago,
+    and the one of a torus that may boot again is in the folder of its run."""
+    for path in [*cache.glob('initramfs-*'), *cache.glob('bridge-*'), *cache.glob('capture-*')]:
+        if time.time() - path.stat().st_mtime > KEEP_SECONDS:
+            path.unlink(missing_ok=True)
+
+
+def _run(*argv, cwd=None):
+    try:
+        result = subprocess.run(argv, cwd=cwd, capture_output=True, text=True,
+                                stdin=subprocess.DEVNULL)
+    except FileNotFoundError:
+        raise TorusError(f'{argv[0]} is missing; virtual machines need a Debian system') from None
+    if result.returncode:
+        raise TorusError(f'{" ".join(argv)}: {(result.stderr or result.stdout).strip()}')
+    return result.stdout
