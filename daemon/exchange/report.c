@@ -209,6 +209,9 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         result->startups += r->step_messages[step] > 0;
         result->transmission += r->step_blocks[step];
     }
+    /* Counted in segments. */
+    result->transmission += x->algorithm->segments - 1;
+    result->transmission /= x->algorithm->segments;
 }
 
 void report_free(struct report *r)

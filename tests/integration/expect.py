@@ -3,6 +3,7 @@ geometry, and from nothing that a daemon has counted."""
 
 import functools
 import json
+import math
 import subprocess
 from collections import Counter, defaultdict, namedtuple
 from fractions import Fraction
@@ -92,7 +93,8 @@ class Schedule:
         self.segments = segments = 1 + max((segment for _, _, segment in pairs), default=0)
         assert pairs == Counter({(s, d, k): 1 for s, d in wanted for k in range(segments)})
         self.startups = len(self.channel)
-        self.transmission = sum(max(blocks.values()) for blocks in self.channel.values())
+        self.transmission = Fraction(sum(max(blocks.values()) for blocks in self.channel.values()),
+                                     segments)
         self.contended = len({step for (step, *_), passing in self.on_channel.items()
                               if len(passing) > 1})
 
@@ -157,7 +159,8 @@ def check_result(result, dims, algorithm, block_bytes=None, sizes=None, bw=None,
     assert result['verified'] is True
     assert result['block_bytes'] == largest
     assert result['startups'] == planned['startups'] == walked.startups
-    assert result['transmission'] == planned['transmission'] == walked.transmission
+    assert planned['transmission'] == walked.transmission
+    assert result['transmission'] == math.ceil(walked.transmission)
     assert result['blocks_delivered'] == nodes * (nodes - 1)
     assert result['bytes_delivered'] == sum(n for (s, d), n in sizes.items() if s != d)
     assert 0 <= result['seconds'] <= result['call_seconds'] < 3600

@@ -33,7 +33,8 @@ def test_routes(dims, algorithm):
     assert planned['transmission'] >= planned['critical_path']
     if algorithm in ('ar', 'at2'):
         assert walked.contended == 0
-    assert len(routes(dims, algorithm)) == geometry.nodes * (geometry.nodes - 1)
+    assert (len(routes(dims, algorithm)) ==
+            geometry.nodes * (geometry.nodes - 1) * walked.segments)
 
 
 @pytest.mark.parametrize('dims,startups,transmission', [
@@ -58,7 +59,8 @@ def test_pattern(shared, dims, algorithm):
     torus = shared(dims)
     for size in SIZES:
         result = torus.exchange(algorithm, size, rank=size % torus.geometry.nodes)
-        check_result(result, dims, algorithm, size, rounds=1)
+        # The root of a tree holds all blocks, at some time, and its memory not all of 64 KiB.
+        check_result(result, dims, algorithm, size, rounds=None if algorithm == 'tree' else 1)
 
 
 @pytest.mark.parametrize('dims,memory', [('4x4', '1MiB'), ('5x3', '1MiB'), ('1x6', '1MiB'),
