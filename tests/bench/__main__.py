@@ -1,0 +1,243 @@
+"""Called by scripts/bench."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
+
+from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
+                       interrupts, mininet_obstacle, parse_mbit)
+
+from . import arithmetic, machine, tables  # noqa: E402
+
+TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
+SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
+
+EPILOG = """\
+Without --tori, --growth, --unlimited everything is measured; naming one or more of them measures
+those only. Results: results.json, written after every size; results.txt; times.png and .svg.
+
+examples:
+  scripts/bench                                        # everything
+  scripts/bench --quick                                # a 2x2 torus, ours only, seconds
+  scripts/bench --torus 4x4@50 --sizes 1,1KiB,64KiB --algorithms at2,direct
+  scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
+  scripts/bench --growth --no-tori                     # how cost grows
+  scripts/bench --render build/bench/results.json --results tests/bench/RESULTS.md
+"""
+
+
+def comma(kind):
+    def parse(text):
+        try:
+            return [kind(part) for part in text.split(',') if part.strip()]
+        except (ValueError, UsageError) as e:
+            raise argparse.ArgumentTypeError(str(e)) from e
+    return parse
+
+
+def torus_at_rate(text):
+    dims, at, rate = text.strip().partition('@')
+    if not at:
+        raise ValueError(f'"{text}" is no torus with a rate, such as 4x4@50')
+    geometry = Geometry(dims)
+    if geometry.nodes < 2:
+        raise ValueError(f'{dims} has one node')
+    return str(geometry), parse_mbit(rate, MININET_MAX_MBIT)
+
+
+def parse_arguments(argv=None):
+    parser = argparse.ArgumentParser(
+        prog='scripts/bench', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description='Measures complete exchanges in Mininet: every algorithm of torusd, '
+                    'MPI_Alltoall of MPICH and Open MPI, and what the links allow. Needs root.')
+    what = parser.add_argument_group('what to measure')
+    what.add_argument('--torus', '--tori', dest='tori', metavar='DIMS@MBIT,...',
+                      type=comma(torus_at_rate), help=f'default {TORI}')
+    what.add_argument('--no-tori', action='store_true', help='no rate-limited tori')
+    what.add_argument('--sizes', metavar='SIZE,...', type=comma(arithmetic.parse_size),
+                      help=f'of blocks; default {SIZES}')
+    what.add_argument('--algorithms', metavar='NAME,...', type=comma(str.strip),
+                      help='of torusd; default: all that take the torus')
+    what.add_argument('--no-mpi', dest='mpi', action='store_false', help='torusd only')
+    what.add_argument('--spinning', action='store_true',
+                      help='MPI also as it is by itself, without waits in empty polls')
+    what.add_argument('--unlimited', action='store_true',
+                      help='links without a limit: bytes a processor second, beside IP forwarding')
+    what.add_argument('--growth', action='store_true',
+                      help='start-up, memory, messages and processors from 4x4 to 16x16, and the '
+                           'cost model beyond')
+    what.add_argument('--quick', action='store_true',
+                      help='a small run that shows that all works: 2x2, few sizes, no MPI')
+    how = parser.add_argument_group('how')
+    how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each (15), at most')
+    how.add_argument('--cell-seconds', metavar='S', type=float, default=4.0,
+                     help='for one system at one size; fewer repeats where it is slow (4)')
+    how.add_argument('--longest', metavar='S', type=float, default=70.0,
+                     help='leave out sizes whose bound takes longer (70)')
+    how.add_argument('--goodput-seconds', metavar='S', type=float, default=3.0,
+                     help='to measure what the links give (3)')
+    how.add_argument('--congestion', metavar='NAME', default='cubic',
+                     help="congestion control of MPI's and iperf3's connections (cubic); '' for the "
+                          "machine's default")
+    how.add_argument('--wait-ms', metavar='MS', type=int, default=1,
+                     help='that an empty poll of MPI may wait (1)')
+    how.add_argument('--memory', metavar='SIZE', help="of each daemon, as torusd's --memory")
+    how.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
+    where = parser.add_argument_group('results')
+    where.add_argument('--out', metavar='DIR', type=Path, default=CHECKOUT / 'build' / 'bench',
+                       help='folder for the results (build/bench)')
+    where.add_argument('--results', metavar='FILE', type=Path,
+                       help='also write them as Markdown, with times.png beside it')
+    where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
+    where.add_argument('--render', metavar='JSON', type=Path,
+                       help='measure nothing: make tables and plots from this results.json')
+    options = parser.parse_args(argv)
+    if options.repeats < 1 or options.cell_seconds <= 0:
+        parser.error('at least one repeat, and some time, is wanted')
+    return complete(options)
+
+
+def complete(options):
+    """Fills in what follows from what was given."""
+    everything = not (options.tori or options.growth or options.unlimited or options.quick)
+    options.out = options.out.resolve()
+    options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
+    options.growth_mbit = 10.0
+    options.unlimited_dims, options.unlimited_seconds = '4x4', 3.0
+    options.unlimited_sizes = [65536, 1 << 20]
+    options.spinning_up_to = 16384
+    if options.quick:
+        options.tori = options.tori or [('2x2', 50.0)]
+        options.sizes = options.sizes or [1, 1024, 65536]
+        options.repeats = min(options.repeats, 3)
+        options.cell_seconds = min(options.cell_seconds, 0.5)
+        options.goodput_seconds = min(options.goodput_seconds, 0.5)
+        options.growth_tori = ['2x2', '4x4']
+        options.unlimited_dims, options.unlimited_seconds = '2x2', 1.0
+        options.mpi = False
+    if everything:
+        options.growth = options.unlimited = True
+    if options.no_tori:
+        options.tori = []
+    elif options.tori is None:
+        options.tori = comma(torus_at_rate)(TORI) if everything else []
+    options.sizes = sorted(set(options.sizes or comma(arithmetic.parse_size)(SIZES)))
+    return options
+
+
+def commit():
+    done = subprocess.run(['git', '-C', str(CHECKOUT), 'describe', '--always', '--dirty'],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.strip() or 'of unknown version'
+
+
+class Bench:
+    def __init__(self, options, say):
+        self.options = options
+        self.say = say
+        self.begin = time.monotonic()
+        kept = {name: value for name, value in vars(options).items()
+                if isinstance(value, (int, float, str, list, bool, type(None)))}
+        self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
+                        'machine': machine.describe(), 'load_before': machine.load(),
+                        'options': kept, 'tori': [], 'unlimited': None, 'growth': None,
+                        'complete': False}
+
+    def save(self):
+        self.results['seconds'] = time.monotonic() - self.begin
+        path = self.options.out / 'results.json'
+        partial = path.with_suffix('.partial')
+        partial.write_text(json.dumps(self.results, indent=1) + '\n')
+        os.replace(partial, path)
+
+    def measure(self):
+        options = self.options
+        options.out.mkdir(parents=True, exist_ok=True)
+        programs = options.out / 'programs'
+        if self.results['load_before'] > 0.5:
+            self.say(f'other programs use this machine (load {self.results["load_before"]:.1f}): '
+                     'times will be too long')
+        from . import growth, run, unlimited  # they need Mininet
+        for dims, mbit in options.tori:
+            torus = run.TorusRun(dims, mbit, options, programs, self.say)
+            self.results['tori'].append(torus.result)
+            try:
+                torus.run(self.save)
+            except (TorusError, OSError) as e:
+                torus.result['failures'].append(str(e))
+                self.say(f'{dims}: {e}')
+            self.save()
+        for name, module in (('unlimited', unlimited), ('growth', growth)):
+            if getattr(options, name):
+                try:
+                    self.results[name] = module.run(options, self.say)
+                except (TorusError, OSError) as e:
+                    self.say(f'{name}: {e}')
+                self.save()
+        self.results['complete'] = True
+        self.save()
+
+
+def present(results, options, say):
+    """Tables and plots."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = tables.as_text(results)
+    (options.out / 'results.txt').write_text(text)
+    print(text, flush=True)
+    drawn = []
+    if options.plots:
+        try:
+            from . import plots
+            drawn = plots.draw(results, options.out)
+            if options.results:
+                options.results.parent.mkdir(parents=True, exist_ok=True)
+                drawn = plots.draw(results, options.results.parent)[:1] and [drawn[0]]
+        except ImportError as e:
+            say(f'no plots: {e}')
+    if options.results:
+        options.results.write_text(tables.as_markdown(results, drawn))
+    say(f'results in {options.out}' + (f' and {options.results}' if options.results else ''))
+
+
+def main():
+    options = parse_arguments()
+    begin = time.monotonic()
+
+    def say(text):
+        print(f'{time.monotonic() - begin:7.1f} s  {text}', file=sys.stderr, flush=True)
+
+    if options.render:
+        present(json.loads(options.render.read_text()), options, say)
+        return 0
+    obstacle = mininet_obstacle()
+    if obstacle and (options.tori or options.unlimited or options.growth):
+        print(f'bench: {obstacle}', file=sys.stderr)
+        return 2
+    interrupts.install()
+    bench = Bench(options, say)
+    status = 0
+    try:
+        bench.measure()
+        if tables.failures(bench.results):
+            status = 1
+    except UsageError as e:
+        print(f'bench: {e}', file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, interrupts.Terminated) as e:
+        status = 128 + getattr(e, 'signum', 2)
+        say('interrupted: all is taken down, results so far follow')
+        bench.save()
+    finally:
+        interrupts.stop_raising()
+    present(bench.results, options, say)
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())

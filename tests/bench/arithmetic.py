@@ -1,0 +1,145 @@
+"""Sizes, medians, the lower bound and the static routes. Pure arithmetic."""
+
+import re
+import statistics
+from fractions import Fraction
+
+UNITS = {'': 1, 'B': 1, 'K': 1 << 10, 'KIB': 1 << 10, 'M': 1 << 20, 'MIB': 1 << 20, 'KB': 1000,
+         'MB': 1000000}
+
+
+def parse_size(text):
+    """Bytes, from texts such as 64, 1KiB, 1 MiB; ValueError for others."""
+    match = re.fullmatch(r'([0-9]+) ?([A-Za-z]*)', text.strip())
+    if not match or match[2].upper() not in UNITS:
+        raise ValueError(f'"{text}" is no size such as 64, 1KiB or 1MiB')
+    return int(match[1]) * UNITS[match[2].upper()]
+
+
+def format_size(size):
+    for unit, factor in (('MiB', 1 << 20), ('KiB', 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f'{size // factor} {unit}'
+    return f'{size} B'
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def digits(value, wanted=3):
+    """A number with about so many significant digits, never with an exponent."""
+    if value == 0:
+        return '0'
+    places = wanted
+    while places > 0 and abs(value) >= 10 ** (wanted - places):
+        places -= 1
+    if abs(value) < 0.1:
+        places = wanted
+        while abs(value) * 10 ** places < 10 ** (wanted - 2) and places < 9:
+            places += 1
+    return f'{value:.{places}f}'
+
+
+def milliseconds(seconds):
+    return digits(seconds * 1000)
+
+
+# --- the torus ---
+
+def ring_distances(size, wraps):
+    """The sum of the distances over all ordered pairs of nodes of a ring, or of a linear array."""
+    return size * (size * size // 4) if wraps else size * (size * size - 1) // 3
+
+
+def bound_blocks(geometry):
+    """No algorithm gets by with fewer blocks on the busiest channel, in some dimension.
+
+    A ring: the distances over its channels. A linear array: what must cross its middle.
+    """
+    least = Fraction(0)
+    for size, wraps in zip(geometry.sizes, geometry.wraps):
+        others = geometry.nodes // size
+        blocks = (Fraction(others * (size * size // 4), 2) if wraps else
+                  Fraction(others * (size // 2) * ((size + 1) // 2)))
+        least = max(least, blocks)
+    return least
+
+
+def bound_seconds(geometry, block, mbit):
+    """The lower bound of a complete exchange over links that give `mbit` in each direction."""
+    return float(bound_blocks(geometry)) * block * 8e-6 / mbit
+
+
+def total_hops(geometry):
+    """Over all ordered pairs: the hops of a shortest path."""
+    total = 0
+    for size, wraps in zip(geometry.sizes, geometry.wraps):
+        others = geometry.nodes // size
+        total += others * others * ring_distances(size, wraps)
+    return total
+
+
+def mean_hops(geometry):
+    return total_hops(geometry) / (geometry.nodes * (geometry.nodes - 1))
+
+
+def next_port(geometry, here, there):
+    """The name of the port by which a dimension-ordered shortest path from `here` goes on.
+
+    Opposite nodes of a ring are split by parity: half of them are reached by `+`, half by `-`.
+    Further along the path they are no longer opposite, so the choice is made once.
+    """
+    at, to = geometry.coordinates(here), geometry.coordinates(there)
+    for dim, (size, wraps) in enumerate(zip(geometry.sizes, geometry.wraps)):
+        if at[dim] == to[dim]:
+            continue
+        if not wraps:
+            return f'{"+" if to[dim] > at[dim] else "-"}{dim}'
+        offset = (to[dim] - at[dim]) % size
+        if 2 * offset == size:
+            even = (at[dim] + sum(to) - to[dim]) % 2 == 0
+            return f'{"+" if even else "-"}{dim}'
+        return f'{"+" if 2 * offset < size else "-"}{dim}'
+    raise ValueError(f'node {here} needs no route to itself')
+
+
+def path(geometry, source, destination):
+    """The channels (node, port name) from one node to another by the static routes."""
+    result, at = [], source
+    while at != destination:
+        name = next_port(geometry, at, destination)
+        result.append((at, name))
+        at = geometry.neighbour(at, geometry.port(at, name))
+    return result
+
+
+def routed_loads(geometry):
+    """{(node, port name): blocks} of a direct exchange over the static routes."""
+    loads = {}
+    for source in range(geometry.nodes):
+        for destination in range(geometry.nodes):
+            if source != destination:
+                for channel in path(geometry, source, destination):
+                    loads[channel] = loads.get(channel, 0) + 1
+    return loads
+
+
+# --- how often to measure ---
+
+def share_out(repeats, rounds, estimate, budget, fill=0.0):
+    """(rounds, repeats in each) for something that takes `estimate` seconds.
+
+    As many repeats as wanted, more (up to 20 times) while they fill less than `fill` seconds, fewer
+    where they would take more than about `budget` seconds, but at least one.
+    """
+    estimate = max(estimate, 1e-6)
+    wanted = max(repeats, min(20 * repeats, int(fill / estimate)))
+    affordable = max(1, min(wanted, int(budget / estimate)))
+    rounds = min(rounds, affordable)
+    return rounds, max(1, affordable // rounds)
+
+
+def estimate_next(seconds, size, next_size, bound):
+    """What a larger block will take at most, after `seconds` for `size`; `bound`: for next_size."""
+    return min(seconds * next_size / max(size, 1), seconds + 6 * bound)

@@ -1,0 +1,81 @@
+/* A library for LD_PRELOAD: empty polls become short waits.
+ *
+ * MPI libraries ask the kernel for news again and again without ever waiting. With fewer processors
+ * than ranks, the asking keeps those from running that would have news to send. Here epoll_wait(),
+ * epoll_pwait() and poll() called without a wait may wait for $PATIENT_POLL_MS milliseconds (1)
+ * after $PATIENT_POLL_EMPTY (2) calls in a row that found nothing. News ends a wait at once. The
+ * first empty call after news never waits: Open MPI polls until nothing is left, and only then
+ * looks at what it has got.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int wait_ms = 1, free_polls = 2;
+static __thread int empty;
+
+__attribute__((constructor)) static void configure(void)
+{
+    const char *ms = getenv("PATIENT_POLL_MS"), *polls = getenv("PATIENT_POLL_EMPTY");
+
+    if (ms)
+        wait_ms = atoi(ms);
+    if (polls)
+        free_polls = atoi(polls);
+}
+
+/* Takes note of what a call has found. Returns how long it may wait in a second attempt, or 0. */
+static int patience(int timeout, int found)
+{
+    if (found != 0)
+        empty = 0;
+    else if (timeout == 0 && ++empty > free_polls)
+        return wait_ms;
+    return 0;
+}
+
+static int real_epoll(int fd, struct epoll_event *events, int most, int timeout,
+                      const sigset_t *mask)
+{
+    return (int)syscall(SYS_epoll_pwait, fd, events, most, timeout, mask, _NSIG / 8);
+}
+
+static int real_poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    struct timespec time = {.tv_sec = timeout / 1000, .tv_nsec = timeout % 1000 * 1000000L};
+
+    return (int)syscall(SYS_ppoll, fds, count, timeout < 0 ? NULL : &time, NULL, _NSIG / 8);
+}
+
+int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask)
+{
+    int found = real_epoll(fd, events, most, timeout, mask);
+    int wait = patience(timeout, found);
+
+    if (wait) {
+        found = real_epoll(fd, events, most, wait, mask);
+        patience(wait, found);
+    }
+    return found;
+}
+
+int epoll_wait(int fd, struct epoll_event *events, int most, int timeout)
+{
+    return epoll_pwait(fd, events, most, timeout, NULL);
+}
+
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+    int found = real_poll(fds, count, timeout);
+    int wait = patience(timeout, found);
+
+    if (wait) {
+        found = real_poll(fds, count, wait);
+        patience(wait, found);
+    }
+    return found;
+}

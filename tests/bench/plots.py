@@ -1,0 +1,103 @@
+"""Time over block size, one line a system, with the bound. The only module that needs matplotlib."""
+
+import matplotlib
+import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter
+
+from . import tables
+from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
+
+matplotlib.use('Agg')
+
+COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
+           '#7f7f7f', '#bcbd22', '#17becf', '#9467bd', '#2ca02c', '#d62728']
+MARKERS = 'os^DvP*Xd<>phH'
+LEGEND = 0.45  # inches for each line of it
+
+
+def draw(results, folder):
+    """Writes the plots into the folder; what they are called."""
+    tori = [torus for torus in results['tori'] if torus['cells']]
+    if not tori:
+        return []
+    made = [_panels(folder, 'times', [(torus, _best_curves(torus)) for torus in tori],
+                    'Complete exchange: time over block size')]
+    for torus in tori:
+        made.append(_panels(folder, f'times-{torus["dims"]}', [(torus, _all_curves(torus))],
+                            f'Every system on {torus["dims"]}'))
+    return made
+
+
+def _best_curves(torus):
+    for family, variant in ((OURS, PATIENT), (MPICH, PATIENT), (OPENMPI, PATIENT),
+                            (MPICH, SPINNING), (OPENMPI, SPINNING)):
+        cells = [tables.best_cell(torus, family, size, variant) for size in tables.sizes_of(torus)]
+        label = f'{family}, {"its" if family != OURS else "our"} best algorithm'
+        yield (f'{family}, spinning' if variant else label), [cell for cell in cells if cell]
+
+
+def _all_curves(torus):
+    names = dict.fromkeys((cell['family'], cell['algorithm'], cell['variant'])
+                          for cell in torus['cells'])
+    for family, algorithm, variant in names:
+        label = algorithm if family == OURS else f'{family} {algorithm}'
+        yield label + (f' ({variant})' if variant else ''), [
+            cell for cell in tables.cells_of(torus, family, variant)
+            if cell['algorithm'] == algorithm and cell['median']]
+
+
+def _panels(folder, name, panels, caption):
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    width = 5.4 * columns if columns > 1 else 8
+    canvas, axes = plt.subplots(rows, columns, figsize=(width, 4.2 * rows + 1), squeeze=False)
+    labels = {}
+    for axis, (torus, curves) in zip(axes.flat, panels):
+        _panel(axis, torus, curves, labels)
+    for axis in axes.flat[len(panels):]:
+        axis.set_visible(False)
+    per_line = 3 if columns > 1 else 4
+    lines = -(-len(labels) // per_line)
+    canvas.set_figheight(4.2 * rows + LEGEND / 2 * (lines + 1))
+    canvas.legend(labels.values(), labels.keys(), loc='lower center', ncol=per_line, frameon=False,
+                  fontsize=9)
+    canvas.tight_layout(rect=(0, LEGEND / 2 * (lines + 0.5) / canvas.get_figheight(), 1, 1))
+    for kind in ('png', 'svg'):
+        canvas.savefig(folder / f'{name}.{kind}', dpi=120,
+                       metadata={'Date': None} if kind == 'svg' else None)
+    plt.close(canvas)
+    return {'file': f'{name}.png', 'caption': caption}
+
+
+def _panel(axis, torus, curves, labels):
+    sizes = tables.sizes_of(torus)
+    bound = [torus['bound_blocks'] * size * 8e-3 / torus['goodput_mbit'] for size in sizes]
+    labels['bound'], = axis.plot(sizes, bound, color='#aaaaaa', linewidth=4, zorder=1)
+    lowest = []
+    for index, (label, cells) in enumerate(curves):
+        if not cells:
+            continue
+        dashed = cells[0]['family'] != OURS
+        line, = axis.plot([cell['size'] for cell in cells],
+                          [cell['median'] * 1000 for cell in cells], linewidth=1.4, markersize=4,
+                          color=COLOURS[index % len(COLOURS)], marker=MARKERS[index % len(MARKERS)],
+                          linestyle='--' if dashed else '-')
+        labels.setdefault(label, line)
+        lowest += [cell['median'] * 1000 for cell in cells]
+    axis.set_title(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', fontsize=11)
+    axis.set_xlabel('block (bytes)')
+    axis.set_ylabel('ms')
+    axis.set_xscale('log', base=2)
+    axis.set_yscale('log')
+    if lowest:
+        axis.set_ylim(bottom=min(lowest) / 3)
+    axis.xaxis.set_major_formatter(FuncFormatter(_plain))
+    axis.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axis.grid(True, which='major', linewidth=0.5, alpha=0.5)
+
+
+def _plain(value, _position):
+    for unit, size in (('Mi', 1 << 20), ('Ki', 1 << 10)):
+        if value >= size and value % size == 0:
+            return f'{value / size:g} {unit}'
+    return f'{value:g}' if 1e-4 <= value < 1e7 else f'{value:.0e}'

@@ -1,0 +1,282 @@
+"""One torus: every system at every size, interleaved, in one network.
+
+All systems take turns within a size, in as many rounds as there is time for, so that what changes
+on the machine meanwhile meets all of them alike. What is slow is measured less often, and what is
+hopelessly slow not at all at larger sizes; both is written down.
+"""
+
+import time
+
+from torus_net import TorusError
+
+from . import arithmetic, machine, network, programs, systems
+from .arithmetic import format_size, milliseconds
+
+ROUNDS = 3
+START_TIMEOUT = 120.0
+FILL = 0.6      # seconds of short repeats, so that the use of processors can be told
+HOPELESS = 1.5  # times the best of its family
+
+
+class Cell:
+    """A system at a size."""
+
+    def __init__(self, system, size):
+        self.system = system
+        self.size = size
+        self.seconds = []
+        self.exchanges = 0           # those that were not counted among them
+        self.busy_seconds = 0.0      # of all processors, everything included
+        self.processor_seconds = 0.0
+        self.shares = []
+        self.process_seconds = 0.0
+        self.sent_bytes = 0
+        self.detail = {}
+        self.failed = None
+        self.left_out = None
+        self.predicted = None
+
+    @property
+    def median(self):
+        return arithmetic.median(self.seconds) if self.seconds else None
+
+    def as_object(self, geometry, bound):
+        result = {'family': self.system.family, 'algorithm': self.system.algorithm,
+                  'variant': self.system.variant, 'size': self.size, 'median': self.median,
+                  'seconds': self.seconds, 'bound': bound}
+        if self.seconds:
+            ideal = arithmetic.total_hops(geometry) * self.size * self.exchanges
+            result.update(
+                exchanges=self.exchanges,
+                busy=(self.busy_seconds / self.processor_seconds if self.processor_seconds else
+                      None),
+                cpu_seconds=self.busy_seconds / self.exchanges,
+                process_seconds=self.process_seconds / self.exchanges,
+                bytes_on_links=self.sent_bytes / self.exchanges,
+                bytes_over_shortest=self.sent_bytes / ideal if ideal else None, **self.detail)
+        for name in ('failed', 'left_out', 'predicted'):
+            if getattr(self, name) is not None:
+                result[name] = getattr(self, name)
+        return result
+
+
+class TorusRun:
+    """Measures one torus; `result` is filled as it goes and can be written down at any time."""
+
+    def __init__(self, dims, mbit, options, folder, say):
+        self.dims = dims
+        self.mbit = mbit
+        self.options = options
+        self.folder = folder
+        self.say = say
+        self.starters = []
+        self.result = {'dims': dims, 'mbit': mbit, 'cells': [], 'failures': []}
+
+    def run(self, after_each_size):
+        begin = time.monotonic()
+        options = self.options
+        with network.Network(self.dims, self.mbit, bin=options.bin, memory=options.memory,
+                             congestion=options.congestion) as net:
+            self.net = net
+            geometry = net.geometry
+            self.result.update(
+                nodes=geometry.nodes, links=len(geometry.links), congestion=options.congestion,
+                bound_blocks=float(arithmetic.bound_blocks(geometry)),
+                mean_hops=arithmetic.mean_hops(geometry),
+                up_seconds=time.monotonic() - begin)
+            self.say(f'{self.dims}: {geometry.nodes} daemons up after '
+                     f'{self.result["up_seconds"]:.1f} s')
+            try:
+                self._measure_goodput()
+                members = systems.our_systems(net.torus, options.algorithms)
+                self.result['repeats_in_a_session'] = any(s.repeats_itself for s in members)
+                self.predict = systems.explainer(net.torus)
+                if options.mpi:
+                    members += self._mpi_systems()
+                self._measure_all(members, after_each_size)
+            finally:
+                for starter in self.starters:
+                    starter.stop()
+        for problem in net.problems:
+            self._failure(problem)
+        self.result['seconds'] = time.monotonic() - begin
+
+    def _failure(self, text):
+        self.say(f'{self.dims}: {text}')
+        self.result['failures'].append(str(text))
+
+    def _measure_goodput(self):
+        options = self.options
+        try:
+            flood = programs.flood(self.folder)
+            before = machine.Times()
+            measured = self.net.goodput(flood, options.goodput_seconds,
+                                        warmup=min(1.0, options.goodput_seconds),
+                                        congestion='reno')
+            measured['busy'] = machine.Usage(before, machine.Times()).share
+            self.goodput = measured['mean']
+            self.say(f'{self.dims}: all {measured["directions"]} directions at once give '
+                     f'{measured["mean"]:.2f} Mbit/s each (least {measured["least"]:.2f}, most '
+                     f'{measured["most"]:.2f}), processors {measured["busy"]:.0%} busy')
+            self.result['goodput'] = measured
+        except (TorusError, programs.Unavailable) as e:
+            self._failure(f'goodput not measured, the nominal rate stands for it: {e}')
+            self.goodput = self.mbit
+        self.result['goodput_mbit'] = self.goodput
+
+    def _mpi_systems(self):
+        """The systems of every library that can be built and started."""
+        members = []
+        try:
+            self.net.prepare_routes()
+            agent = self.net.prepare_hosts()
+            preload = programs.patient_poll(self.folder)
+        except (TorusError, programs.Unavailable) as e:
+            self._failure(f'no MPI: {e}')
+            return members
+        patient = {'LD_PRELOAD': str(preload), 'PATIENT_POLL_MS': str(self.options.wait_ms)}
+        variants = [(systems.PATIENT, patient)]
+        if self.options.spinning:
+            variants.append((systems.SPINNING, {}))
+        for library in systems.LIBRARIES:
+            try:
+                program = programs.alltoall(self.folder, library.key, library.compiler)
+            except programs.Unavailable as e:
+                self._failure(f'no {library.family}: {e}')
+                continue
+            for variant, environment in variants:
+                members += self._library_systems(library, program, agent, variant, environment)
+        return members
+
+    def _library_systems(self, library, program, agent, variant, environment):
+        folder = self.net.folder / (library.key + (f'-{variant}' if variant else ''))
+
+        def make_job():
+            return systems.Job(self.net, library, program, agent, environment, folder)
+
+        starter = systems.Starter(make_job, START_TIMEOUT)
+        self.starters.append(starter)
+        names = list(library.algorithms) if variant == systems.PATIENT else ['default']
+        try:
+            starter.running()
+            self.say(f'{self.dims}: {library.family}{" " + variant if variant else ""} came up in '
+                     f'{starter.start_seconds:.1f} s')
+        except systems.Failed as e:
+            self._failure(f'{library.family} {variant} does not start: {e}')
+            return []
+        return [systems.Mpi(starter, library, name, variant) for name in names]
+
+    # --- sizes ---
+
+    def _measure_all(self, members, after_each_size):
+        previous = {}
+        for size in self.options.sizes:
+            bound = arithmetic.bound_seconds(self.net.geometry, size, self.goodput)
+            cells = self._choose(members, size, bound, previous)
+            self._measure_size([cell for cell in cells if cell.left_out is None], previous, bound)
+            for cell in cells:
+                if cell.system.family == systems.OURS:
+                    cell.predicted = self.predict(cell.system.algorithm, size)
+            self.result['cells'] += [cell.as_object(self.net.geometry, bound) for cell in cells]
+            previous = {**previous, **{cell.system: cell for cell in cells if cell.seconds}}
+            self._report(size, bound, cells)
+            after_each_size()
+
+    def _estimate(self, system, size, bound, previous):
+        cell = previous.get(system)
+        if cell is None:
+            return None
+        return arithmetic.estimate_next(cell.median, cell.size, size, bound)
+
+    def _choose(self, members, size, bound, previous):
+        """A cell for every system; what would take too long and was not the best is left out."""
+        best = {}
+        for system, cell in previous.items():
+            key = system.family, system.variant
+            if key not in best or cell.median < best[key].median:
+                best[key] = cell
+        cells = []
+        for system in members:
+            cell = Cell(system, size)
+            estimate = self._estimate(system, size, bound, previous)
+            leader = best.get((system.family, system.variant))
+            if system.variant == systems.SPINNING and size > self.options.spinning_up_to:
+                cell.left_out = 'spinning is only of interest at small sizes'
+            elif bound > self.options.longest:
+                cell.left_out = f'the bound alone is {bound:.0f} s'
+            elif previous and estimate is None:
+                cell.left_out = 'it did not work at a smaller size'
+            elif (estimate is not None and estimate > self.options.cell_seconds
+                  and previous[system] is not leader):
+                slower = previous[system].median / leader.median
+                if estimate > 4 * self.options.cell_seconds or slower > HOPELESS:
+                    cell.left_out = (f'{slower:.1f} times as slow as {leader.system.algorithm} at '
+                                     f'{format_size(previous[system].size)}, and slow to measure')
+            cells.append(cell)
+        return cells
+
+    def _measure_size(self, cells, previous, bound):
+        options = self.options
+        plan = {}
+        for cell in cells:
+            estimate = self._estimate(cell.system, cell.size, bound, previous)
+            if estimate is None:
+                estimate = self._trial(cell, bound)
+                if estimate is None:
+                    continue
+            rounds, each = arithmetic.share_out(options.repeats, ROUNDS, estimate,
+                                                options.cell_seconds,
+                                                FILL if cell.system.repeats_cheaply else 0.0)
+            warmup = 1 if estimate < options.cell_seconds / 4 else 0
+            plan[cell] = rounds, each, warmup, estimate
+        for turn in range(ROUNDS):
+            for cell, (rounds, each, warmup, estimate) in plan.items():
+                if turn < rounds and cell.failed is None:
+                    timeout = 30 + 10 * (estimate + bound) * (each + warmup)
+                    self._measure(cell, warmup, each, timeout)
+
+    def _trial(self, cell, bound):
+        """The first time that a system is met: what it takes, or None if it fails."""
+        try:
+            return arithmetic.median(cell.system.measure(cell.size, 1, 1, 60 + 20 * bound).seconds)
+        except systems.Failed as e:
+            self._cell_failed(cell, e)
+            return None
+
+    def _measure(self, cell, warmup, repeats, timeout):
+        sent = self.net.sent_bytes()
+        before = machine.Times()
+        try:
+            sample = cell.system.measure(cell.size, warmup, repeats, timeout)
+        except systems.Failed as e:
+            self._cell_failed(cell, e)
+            return
+        usage = machine.Usage(before, machine.Times())
+        sent = self.net.sent_bytes() - sent
+        exchanges = warmup + repeats
+        least = cell.size * exchanges * arithmetic.total_hops(self.net.geometry)
+        if sent < least and cell.system.family != systems.OURS:
+            self._cell_failed(cell, f'only {sent} bytes crossed the links, {least} had to')
+            return
+        cell.seconds += sample.seconds
+        cell.exchanges += exchanges
+        cell.busy_seconds += usage.busy
+        cell.processor_seconds += usage.available
+        cell.process_seconds += sample.process_seconds or 0.0
+        cell.sent_bytes += sent
+        cell.detail = sample.detail
+
+    def _cell_failed(self, cell, reason):
+        cell.failed = str(reason)
+        self._failure(f'{cell.system.name} at {format_size(cell.size)} failed: {reason}')
+
+    def _report(self, size, bound, cells):
+        said = [f'bound {milliseconds(bound)}']
+        best = {}
+        for cell in cells:
+            if cell.seconds:
+                key = cell.system.family, cell.system.variant
+                if key not in best or cell.median < best[key].median:
+                    best[key] = cell
+        said += [f'{cell.system.name} {milliseconds(cell.median)}' for cell in best.values()]
+        self.say(f'{self.dims} {format_size(size):>7}: ' + ', '.join(said) + ' ms')

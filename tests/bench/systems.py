@@ -1,0 +1,393 @@
+"""What is measured. A system is one algorithm of ours or of an MPI library; a family is whose it is.
+
+    sample = system.measure(size, warmup, repeats, timeout)
+"""
+
+import json
+import os
+import selectors
+import socket
+import subprocess
+import time
+
+from torus_net import TorusError, interrupts
+from torus_net.emulated import host_name
+
+from . import machine, network
+
+OURS, MPICH, OPENMPI = 'torusd', 'MPICH', 'Open MPI'
+
+
+class Failed(Exception):
+    """A measurement that came to nothing; the message says why."""
+
+
+class Sample:
+    """One call's repeats: their times, and the processor seconds of the system's own processes."""
+
+    def __init__(self, seconds, process_seconds=None, detail=None):
+        self.seconds = seconds
+        self.process_seconds = process_seconds
+        self.detail = detail or {}
+
+
+class System:
+    repeats_cheaply = True  # many repeats in one call cost hardly more than their own time
+
+    def __init__(self, family, algorithm, variant=''):
+        self.family = family
+        self.algorithm = algorithm
+        self.variant = variant  # how an MPI library waits
+
+    @property
+    def name(self):
+        return f'{self.family} {self.algorithm}' + (f' ({self.variant})' if self.variant else '')
+
+
+# --- ours ---
+
+class Ours(System):
+    def __init__(self, torus, algorithm, repeats_itself):
+        super().__init__(OURS, algorithm)
+        self.torus = torus
+        self.repeats_itself = self.repeats_cheaply = repeats_itself
+
+    def measure(self, size, warmup, repeats, timeout):
+        before = self._process_seconds()
+        try:
+            if self.repeats_itself:
+                seconds, detail = self._session(size, warmup + repeats, timeout)
+            else:
+                seconds, detail = self._calls(size, warmup + repeats, timeout)
+        except subprocess.TimeoutExpired:
+            raise Failed(f'no end within {timeout:.0f} s') from None
+        except TorusError as e:
+            raise Failed(str(e)) from e
+        if len(seconds) != warmup + repeats:
+            raise Failed(f'{len(seconds)} times were reported instead of {warmup + repeats}')
+        return Sample(seconds[warmup:], self._process_seconds() - before, detail)
+
+    def _process_seconds(self):
+        return sum(machine.process_seconds(node.pid) for node in self.torus.nodes)
+
+    def _exchange(self, size, timeout, *options):
+        name = None if self.algorithm == 'default' else self.algorithm
+        result = self.torus.exchange(name, size, timeout=timeout,
+                                     options=['--timeout', int(timeout) + 1, *options])
+        if not result['verified']:
+            raise Failed('blocks arrived damaged')
+        return result
+
+    def _session(self, size, count, timeout):
+        result = self._exchange(size, timeout, '--repeat', count)
+        return repeat_seconds(result), messages(result)
+
+    def _calls(self, size, count, timeout):
+        seconds = []
+        for _ in range(count):
+            result = self._exchange(size, timeout)
+            seconds.append(result['seconds'])
+        return seconds, messages(result)
+
+
+def repeat_seconds(result):
+    """The time of each repeat, from what `torusctl exchange --repeat` prints."""
+    repeats = result.get('repeat_seconds', result.get('repeats'))
+    if isinstance(repeats, list):
+        return [repeat['seconds'] if isinstance(repeat, dict) else repeat for repeat in repeats]
+    return [result['seconds']]
+
+
+def messages(result):
+    """What a node sent, on average, as the daemons count it."""
+    ports = [port for node in result.get('per_node', ()) for port in node['ports'].values()]
+    if not ports:
+        return {}
+    return {'algorithm': result['algorithm'],
+            'messages': sum(port['combined_messages'] for port in ports) / result['nodes'],
+            'tx_bytes': sum(port['tx_bytes'] for port in ports) / result['nodes']}
+
+
+def our_systems(torus, wanted=None):
+    """Every algorithm that takes this torus, or those of `wanted` that do."""
+    rows = torus.json(0, 'algorithms', '--dims', str(torus.geometry))['algorithms']
+    taken = [row['algorithm'] for row in rows
+             if row['operation'] == 'exchange' and row['accepts']]
+    if wanted is not None:
+        known = {row['algorithm'] for row in rows} | {'default'}
+        for name in wanted:
+            if name not in known:
+                raise TorusError(f'torusctl knows no algorithm "{name}"; it has '
+                                 + ', '.join(sorted(known)))
+        taken = [name for name in wanted if name in taken or name == 'default']
+    repeats_itself = '--repeat' in torus.ctl(0, 'exchange', '--help').stdout
+    return [Ours(torus, name, repeats_itself) for name in taken]
+
+
+def explainer(torus):
+    """A function (algorithm, size): the seconds that torusctl predicts, or None if it does not."""
+    if '--explain' not in torus.ctl(0, 'exchange', '--help').stdout:
+        return lambda algorithm, size: None
+
+    def predicted(algorithm, size):
+        try:
+            said = torus.json(0, 'exchange', '--explain', '--algorithm', algorithm,
+                              '--block-size', size)
+        except TorusError:
+            return None
+        for key in ('predicted_seconds', 'seconds'):
+            if isinstance(said.get(key), (int, float)):
+                return said[key]
+        return None
+    return predicted
+
+
+# --- MPI ---
+
+class Library:
+    """How an MPI library is started and told which algorithm to use."""
+
+    def __init__(self, family, key, compiler, variable, algorithms):
+        self.family = family
+        self.key = key
+        self.compiler = compiler
+        self.variable = variable
+        self.algorithms = algorithms  # name: value of the variable
+
+    def command(self, agent, hosts, environment, program):
+        raise NotImplementedError
+
+
+class Mpich(Library):
+    def __init__(self):
+        super().__init__(MPICH, 'mpich', 'mpicc.mpich', 'MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM',
+                         {'default': 0, 'brucks': 1, 'pairwise': 3, 'scattered': 5})
+
+    def command(self, agent, hosts, environment, program):
+        # No shared memory, although the hosts are one machine.
+        environment = {'UCX_TLS': 'tcp,self', 'UCX_NET_DEVICES': network.DEVICE,
+                       'MPIR_CVAR_NOLOCAL': '1', **environment}
+        command = ['mpiexec.mpich', '-launcher', 'rsh', '-launcher-exec', str(agent),
+                   '-iface', network.DEVICE, '-hosts', ','.join(hosts), '-n', str(len(hosts)),
+                   '-ppn', '1', '-bind-to', 'none']
+        for name, value in environment.items():
+            command += ['-genv', name, value]
+        return command + program
+
+
+class OpenMpi(Library):
+    def __init__(self):
+        super().__init__(OPENMPI, 'openmpi', 'mpicc.openmpi', 'coll_tuned_alltoall_algorithm',
+                         {'default': 0, 'linear': 1, 'pairwise': 2, 'modified_bruck': 3,
+                          'linear_sync': 4})
+
+    def command(self, agent, hosts, environment, program):
+        settings = {'plm': 'rsh', 'plm_rsh_agent': str(agent), 'plm_rsh_no_tree_spawn': '1',
+                    'oob_tcp_if_include': network.DEVICE, 'btl_tcp_if_include': network.DEVICE,
+                    'pml': 'ob1', 'btl': 'tcp,self',  # no shared memory
+                    # Only so can an algorithm be named later; until then the fixed rules hold.
+                    'coll_tuned_use_dynamic_rules': '1',
+                    'mpi_yield_when_idle': '1' if environment else '0',
+                    'hwloc_base_binding_policy': 'none'}
+        command = ['mpiexec.openmpi', '-np', str(len(hosts)), '--map-by', 'node',
+                   '-H', ','.join(f'{host}:1' for host in hosts)]
+        for name, value in settings.items():
+            command += ['--mca', name, value]
+        for name, value in environment.items():
+            command += ['-x', f'{name}={value}']
+        return command + program
+
+
+LIBRARIES = (Mpich(), OpenMpi())
+PATIENT, SPINNING = '', 'spinning'
+
+
+class Job:
+    """An MPI program that runs on all hosts and does what it is told, one measurement at a time.
+
+    It has a PID namespace of its own: whatever the launcher starts ends with it.
+    """
+
+    def __init__(self, net, library, program, agent, environment, folder):
+        self.net = net
+        self.library = library
+        self.program = program
+        self.agent = agent
+        self.environment = environment
+        self.folder = folder
+        self.process = None
+        self.connections = {}
+        self.pids = []
+
+    def start(self, timeout):
+        nodes = self.net.geometry.nodes
+        self.folder.mkdir(exist_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        path = self.folder / 'control'
+        try:
+            path.unlink(missing_ok=True)
+            listener.bind(str(path))
+            listener.listen(nodes)
+            self._launch(path)
+            self._gather(listener, nodes, time.monotonic() + timeout)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            listener.close()
+
+    def _launch(self, control):
+        hosts = [host_name(rank) for rank in range(self.net.geometry.nodes)]
+        command = self.library.command(self.agent, hosts, self.environment,
+                                       [str(self.program), '--control', str(control)])
+        keeper = f'/proc/{self.net.keepers[0].pid}/ns'
+        enter = ['setpriv', '--pdeathsig', 'KILL', 'nsenter', f'--net={keeper}/net',
+                 f'--uts={keeper}/uts', f'--mount={keeper}/mnt',
+                 'unshare', '--pid', '--fork', '--kill-child=KILL',
+                 'sh', '-c', 'cd / && "$@"; exit $?', 'mpi']
+        environment = {**os.environ, 'TMPDIR': str(self.folder), 'SHELL': '/bin/sh',
+                       'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+        with interrupts.held(), open(self.folder / 'output', 'wb') as output:
+            self.process = subprocess.Popen(enter + command, stdin=subprocess.DEVNULL,
+                                            stdout=output, stderr=output, env=environment,
+                                            start_new_session=True)
+
+    def _gather(self, listener, nodes, deadline):
+        """Waits until every rank has said who it is."""
+        listener.settimeout(0.2)
+        while len(self.connections) < nodes:
+            self._must_run()
+            if time.monotonic() > deadline:
+                raise Failed(f'{len(self.connections)} of {nodes} ranks came up in time'
+                             + self._said())
+            try:
+                connection = listener.accept()[0]
+            except TimeoutError:
+                continue
+            connection.settimeout(10)
+            lines = connection.makefile('r')
+            hello = json.loads(lines.readline())
+            if hello['ranks'] != nodes or hello['host'] != host_name(hello['rank']):
+                raise Failed(f'rank {hello["rank"]} of {hello["ranks"]} is on {hello["host"]}')
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            self.pids.append(int.from_bytes(credentials[:4], 'little'))
+            self.connections[hello['rank']] = connection, lines
+
+    def _must_run(self):
+        if self.process is None or self.process.poll() is not None:
+            code = None if self.process is None else self.process.returncode
+            raise Failed(f'it ended with exit status {code}' + self._said())
+
+    def _said(self):
+        try:
+            text = (self.folder / 'output').read_text(errors='replace').strip()
+        except OSError:
+            return ''
+        return ': ' + ' | '.join(text.splitlines()[-4:])[-600:] if text else ''
+
+    def run(self, size, warmup, repeats, algorithm, timeout):
+        """A measurement; Failed if there is no answer in time."""
+        self._must_run()
+        order = f'run {size} {warmup} {repeats}'
+        order += f' {self.library.variable} {self.library.algorithms[algorithm]}\n'
+        try:
+            for connection, _ in self.connections.values():
+                connection.sendall(order.encode())
+            answer = self._answer(timeout)
+        except OSError as e:
+            raise Failed(f'{e}' + self._said()) from e
+        if answer['wrong_blocks']:
+            raise Failed(f'{answer["wrong_blocks"]} blocks were wrong')
+        return answer['seconds']
+
+    def _answer(self, timeout):
+        connection, lines = self.connections[0]
+        deadline = time.monotonic() + timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
+            while not selector.select(0.5):
+                self._must_run()
+                if time.monotonic() > deadline:
+                    raise Failed(f'no end within {timeout:.0f} s' + self._said())
+        line = lines.readline()
+        if not line:
+            raise Failed('it ended while it was measured' + self._said())
+        return json.loads(line)
+
+    def process_seconds(self):
+        return sum(map(machine.process_seconds, self.pids))
+
+    def stop(self):
+        with interrupts.held():
+            for connection, lines in self.connections.values():
+                lines.close()
+                connection.close()
+            self.connections = {}
+            if self.process is not None:
+                self.process.kill()  # and with it all of its PID namespace
+                self.process.wait()
+                self.process = None
+                self._wait_for_ranks()
+            self.pids = []
+
+    def _wait_for_ranks(self):
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            if not any(os.path.exists(f'/proc/{pid}/ns/net') for pid in self.pids):
+                return
+            time.sleep(0.01)
+
+
+class Starter:
+    """Keeps a job running for the systems of one library; starts it again after a failure, once."""
+
+    STARTS = 2
+
+    def __init__(self, make_job, start_timeout):
+        self.make_job = make_job
+        self.start_timeout = start_timeout
+        self.job = None
+        self.starts = 0
+        self.start_seconds = None
+        self.reason = None
+
+    def running(self):
+        if self.job is None:
+            if self.starts >= self.STARTS:
+                raise Failed(f'given up after: {self.reason}')
+            self.starts += 1
+            job = self.make_job()
+            begin = time.monotonic()
+            try:
+                job.start(self.start_timeout)
+            except Failed as e:
+                self.reason = str(e)
+                raise
+            self.start_seconds = time.monotonic() - begin
+            self.job = job
+        return self.job
+
+    def failed(self, reason):
+        self.reason = str(reason)
+        self.stop()
+
+    def stop(self):
+        if self.job is not None:
+            self.job.stop()
+            self.job = None
+
+
+class Mpi(System):
+    def __init__(self, starter, library, algorithm, variant):
+        super().__init__(library.family, algorithm, variant)
+        self.starter = starter
+
+    def measure(self, size, warmup, repeats, timeout):
+        job = self.starter.running()
+        before = job.process_seconds()
+        try:
+            seconds = job.run(size, warmup, repeats, self.algorithm, timeout)
+        except Failed as e:
+            self.starter.failed(e)
+            raise
+        return Sample(seconds, job.process_seconds() - before)

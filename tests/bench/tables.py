@@ -1,0 +1,308 @@
+"""The results as tables: plain text for the terminal, Markdown for RESULTS.md."""
+
+from dataclasses import dataclass, field
+
+from .arithmetic import digits, format_size, milliseconds
+from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
+
+NONE = '-'
+
+
+@dataclass
+class Table:
+    title: str
+    heads: list
+    rows: list = field(default_factory=list)
+    note: str = ''
+
+    def text(self):
+        lines = [self.heads] + self.rows
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.heads))]
+        yield self.title
+        for line in lines:
+            cells = [cell.ljust(width) if i == 0 else cell.rjust(width)
+                     for i, (cell, width) in enumerate(zip(line, widths))]
+            yield '  '.join(cells).rstrip()
+        if self.note:
+            yield self.note
+
+    def markdown(self):
+        yield f'**{self.title}**'
+        yield ''
+        yield '| ' + ' | '.join(self.heads) + ' |'
+        yield '|---' + '|---:' * (len(self.heads) - 1) + '|'
+        for row in self.rows:
+            yield '| ' + ' | '.join(row) + ' |'
+        if self.note:
+            yield ''
+            yield self.note
+
+
+# --- one torus ---
+
+def sizes_of(torus):
+    return sorted({cell['size'] for cell in torus['cells']})
+
+
+def cells_of(torus, family, variant=PATIENT, size=None):
+    return [cell for cell in torus['cells']
+            if cell['family'] == family and cell['variant'] == variant
+            and (size is None or cell['size'] == size)]
+
+
+def best_cell(torus, family, size, variant=PATIENT, algorithm=None):
+    """The fastest of a family at a size, or that of one algorithm; None where there is none."""
+    cells = [cell for cell in cells_of(torus, family, variant, size)
+             if cell['median'] is not None and algorithm in (None, cell['algorithm'])]
+    return min(cells, key=lambda cell: cell['median'], default=None)
+
+
+def best_mpi(torus, size):
+    cells = [best_cell(torus, family, size) for family in (MPICH, OPENMPI)]
+    return min((cell for cell in cells if cell), key=lambda cell: cell['median'], default=None)
+
+
+def time_and_multiple(cell, name=False):
+    if cell is None:
+        return NONE
+    text = milliseconds(cell['median'])
+    if cell['bound']:
+        multiple = cell['median'] / cell['bound']
+        text += f' ({multiple:.2f})' if multiple < 20 else ''
+    return text + (f' {cell["algorithm"]}' if name else '')
+
+
+def summary(torus):
+    """Ours, the best of each MPI library, and the bound."""
+    has_auto = any(cell['algorithm'] == 'auto' for cell in cells_of(torus, OURS))
+    libraries = [family for family in (MPICH, OPENMPI) if cells_of(torus, family)]
+    heads = ['block', 'bound'] + ['torusd auto'] * has_auto + ['torusd best']
+    for family in libraries:
+        heads += [f'{family} default', f'{family} best']
+    heads += ['MPI / torusd'] * bool(libraries)
+    rows = []
+    for size in sizes_of(torus):
+        cell = best_cell(torus, OURS, size)
+        bound = torus['bound_blocks'] * size * 8e-6 / torus['goodput_mbit']
+        row = [format_size(size), milliseconds(bound)]
+        if has_auto:
+            row.append(time_and_multiple(best_cell(torus, OURS, size, algorithm='auto')))
+        row.append(time_and_multiple(cell, True))
+        for family in libraries:
+            row.append(time_and_multiple(best_cell(torus, family, size, algorithm='default')))
+            row.append(time_and_multiple(best_cell(torus, family, size), True))
+        if libraries:
+            mpi = best_mpi(torus, size)
+            row.append(digits(mpi['median'] / cell['median']) if mpi and cell else NONE)
+        if any(text != NONE for text in row[2:]):
+            rows.append(row)
+    return Table(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds (multiple of the bound)',
+                 heads, rows,
+                 f'The links gave {torus["goodput_mbit"]:.2f} Mbit/s of payload each way, all at '
+                 'once; the bound is at that rate. The last column: the best of MPI over the best '
+                 'of torusd.')
+
+
+def algorithms(torus, family, variant=PATIENT):
+    """Every algorithm of a family: milliseconds."""
+    sizes = sizes_of(torus)
+    names = list(dict.fromkeys(cell['algorithm'] for cell in cells_of(torus, family, variant)))
+    what = f'{family} {variant}'.strip()
+    table = Table(f'{torus["dims"]}, {what}: milliseconds by algorithm',
+                  ['algorithm'] + [format_size(size) for size in sizes])
+    for name in names:
+        row = [name]
+        for size in sizes:
+            found = [cell for cell in cells_of(torus, family, variant, size)
+                     if cell['algorithm'] == name]
+            cell = found[0] if found else {'median': None}
+            row.append('failed' if 'failed' in cell else NONE if cell['median'] is None else
+                       milliseconds(cell['median']))
+        table.rows.append(row)
+    return table
+
+
+def processors(torus):
+    """How busy the processors are, and what an exchange costs them."""
+    sizes = sizes_of(torus)
+    table = Table(f'{torus["dims"]}: share of the processors that is busy, and their milliseconds '
+                  'for one exchange', ['best of'] + [format_size(size) for size in sizes])
+    columns = [(OURS, PATIENT), (MPICH, PATIENT), (OPENMPI, PATIENT), (MPICH, SPINNING),
+               (OPENMPI, SPINNING)]
+    for family, variant in columns:
+        if not cells_of(torus, family, variant):
+            continue
+        row = [f'{family} {variant}'.strip()]
+        for size in sizes:
+            cell = best_cell(torus, family, size, variant)
+            row.append(NONE if cell is None or cell['busy'] is None else
+                       f'{cell["busy"]:.0%} {milliseconds(cell["cpu_seconds"])}')
+        table.rows.append(row)
+    table.note = ('Over whole calls: making and checking the contents, and what the call itself '
+                  'costs, are part of it.')
+    return table
+
+
+def predictions(torus):
+    """What torusctl said beforehand, beside what was measured; None if it says nothing."""
+    cells = [cell for cell in cells_of(torus, OURS)
+             if cell.get('predicted') is not None and cell['median']]
+    if not cells:
+        return None
+    sizes = sorted({cell['size'] for cell in cells})
+    table = Table(f'{torus["dims"]}: predicted over measured time',
+                  ['algorithm'] + [format_size(size) for size in sizes])
+    for name in dict.fromkeys(cell['algorithm'] for cell in cells):
+        by_size = {cell['size']: cell for cell in cells if cell['algorithm'] == name}
+        table.rows.append([name] + [
+            digits(by_size[size]['predicted'] / by_size[size]['median'], 2) if size in by_size
+            else NONE for size in sizes])
+    return table
+
+
+def torus_tables(torus):
+    if not torus['cells']:
+        return
+    yield summary(torus)
+    yield algorithms(torus, OURS)
+    for family in (MPICH, OPENMPI):
+        for variant in (PATIENT, SPINNING):
+            if cells_of(torus, family, variant):
+                yield algorithms(torus, family, variant)
+    yield processors(torus)
+    table = predictions(torus)
+    if table:
+        yield table
+
+
+# --- the other parts ---
+
+def unlimited_tables(result):
+    table = Table(f'{result["dims"]} without a limit: payload times hops, a second of processor time',
+                  ['what', 'hops', 'block', 'ms', 'Gbit/s', 'busy', 'GB x hops / CPU s',
+                   'GB / CPU s'])
+    for row in result['exchanges']:
+        table.rows.append([f'torusd {row["algorithm"]}', f'{row["hops"]:.2f}',
+                           format_size(row['size']), milliseconds(row['median']),
+                           digits(row['bits_per_second'] / 1e9), f'{row["busy"]:.0%}',
+                           digits(row['hop_bytes_per_cpu_second'] / 1e9),
+                           digits(row['bytes_per_cpu_second'] / 1e9)])
+    for row in result['forwarding']:
+        table.rows.append([f'IP forwarding, {row["streams"]} iperf3 streams', str(row['hops']), NONE,
+                           NONE, digits(row['bytes'] * 8e-9 / row['seconds']), f'{row["busy"]:.0%}',
+                           digits(row['hop_bytes_per_cpu_second'] / 1e9),
+                           digits(row['bytes_per_cpu_second'] / 1e9)])
+    table.note = ('All processor time counts, whatever used it. torusd makes, checks and relays in '
+                  'programs; forwarding stays in the kernel, and iperf3 makes and checks nothing.')
+    yield table
+
+
+def growth_tables(result):
+    table = Table('A torus comes up, exchanges blocks of 1 KiB, verified, and goes away',
+                  ['torus', 'nodes', 'network', 'up s', 'exchange ms', 'whole call ms', 'down s',
+                   'MiB a daemon', 'most', 'messages a node', 'CPU ms a node', 'of it torusd'])
+    for row in result['tori']:
+        network = row['network'] + (f', {row["mbit"]:g} Mbit/s' if row['mbit'] else '')
+        memory = row['memory']
+        table.rows.append([
+            row['dims'], str(row['nodes']), network, f'{row["up_seconds"]:.1f}',
+            milliseconds(row['exchange_seconds']), milliseconds(row['call_seconds']),
+            f'{row["down_seconds"]:.1f}', f'{memory["mean"] / 2 ** 20:.2f}',
+            f'{memory["most"] / 2 ** 20:.2f}', digits(row.get('messages', 0)),
+            milliseconds(row['cpu_seconds']), milliseconds(row['process_seconds'])])
+    table.note = ('Memory: RssAnon + RssShmem after the exchange. CPU: of one exchange, with its '
+                  'call. Start-up is bound by the processors: every process, link and namespace '
+                  'costs the same wherever it stands in the torus.')
+    yield table
+    if result.get('model'):
+        yield from model_tables(result['model'])
+
+
+def model_tables(model):
+    rows = {(row['dims'], row['algorithm'], row['size']): row for row in model['rows']}
+    tori = list(dict.fromkeys(row['dims'] for row in model['rows']))
+    names = list(dict.fromkeys(row['algorithm'] for row in model['rows']))
+    given = ', '.join(f'{name} {value}' for name, value in model['parameters'].items())
+    for size in model['sizes']:
+        table = Table(f'Predicted for blocks of {format_size(size)}: milliseconds (of it startups)',
+                      ['algorithm'] + tori)
+        for name in names:
+            cells = [rows.get((dims, name, size)) for dims in tori]
+            table.rows.append([name] + [
+                NONE if cell is None else f'{milliseconds(cell["seconds"])} '
+                f'({cell["start_seconds"] / cell["seconds"]:.0%})' for cell in cells])
+        if size == model['sizes'][-1]:
+            table.note = (f'`torusctl predict` with {given} (microseconds a startup and a byte). '
+                          'The blocks on the busiest channel grow with nodes times the longest '
+                          'side, so each doubling of both sides costs eight times as much; '
+                          'startups only double, or quadruple where each destination is one.')
+        yield table
+
+
+def failures(results):
+    lines = [f'{torus["dims"]}: {text}' for torus in results['tori'] for text in torus['failures']]
+    for part in ('unlimited', 'growth'):
+        lines += [f'{part}: {text}' for text in (results.get(part) or {}).get('failures', ())]
+    return lines
+
+
+def all_tables(results):
+    """(heading, tables) of each part."""
+    for torus in results['tori']:
+        yield f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', list(torus_tables(torus))
+    if results.get('unlimited'):
+        yield 'Links without a limit', list(unlimited_tables(results['unlimited']))
+    if results.get('growth'):
+        yield 'Growth', list(growth_tables(results['growth']))
+
+
+def as_text(results):
+    lines = []
+    for heading, tables in all_tables(results):
+        lines += ['', heading, '=' * len(heading)]
+        for table in tables:
+            lines += ['', *table.text()]
+    bad = failures(results)
+    if bad:
+        lines += ['', 'What failed', '===========', *bad]
+    return '\n'.join(lines) + '\n'
+
+
+METHOD = """\
+Measured by `scripts/bench`. One Mininet network a torus; in it, all systems take turns at every
+size. A time is a median, of the largest time over the nodes or ranks from its own start, after a
+barrier, to its last block. Every byte is verified, outside of the time.
+
+- **torusd**: programs of this checkout; `auto` chooses by itself, the best is known only afterwards.
+- **MPICH, Open MPI**: `MPI_Alltoall`, one rank a host, TCP; IP forwarding over static
+  dimension-ordered shortest paths, opposite nodes split by parity; each library's default algorithm
+  and all others that can be forced. An empty poll waits for {wait_ms} ms at most (a preloaded library):
+  ranks that spin keep each other from running. Congestion control of these connections: {congestion}.
+  Tail-loss probes are off; counters of the links show that the traffic crossed them.
+- **bound**: the blocks that the busiest channel must carry, at the payload rate that the links of
+  the same network gave while all carried traffic both ways. A link lets some 15 KB pass before its
+  limit acts, so blocks of up to some KiB can be faster than the bound.
+"""
+
+
+def as_markdown(results, plots=()):
+    machine, options = results['machine'], results['options']
+    lines = ['# Measurements', '',
+             f'{results["when"]}, on {machine["processors"]} processors ({machine["processor"]}), '
+             f'{machine["memory_gib"]} GiB of memory, {machine["system"]}, Linux '
+             f'{machine["kernel"]} (default congestion control '
+             f'{machine["default_congestion_control"]}), MPICH {machine["mpich"]}, Open MPI '
+             f'{machine["openmpi"]}, iperf3 {machine["iperf3"]}, Mininet {machine["mininet"]}; '
+             f'torusd {results["commit"]}; {results["seconds"] / 60:.0f} minutes.', '',
+             METHOD.format(wait_ms=options['wait_ms'],
+                           congestion=options['congestion'] or 'the default').strip()]
+    for plot in plots:
+        lines += ['', f'![{plot["caption"]}]({plot["file"]})']
+    for heading, tables in all_tables(results):
+        lines += ['', f'## {heading}']
+        for table in tables:
+            lines += ['', *table.markdown()]
+    bad = failures(results)
+    if bad:
+        lines += ['', '## What failed', '', *(f'- {text}' for text in bad)]
+    return '\n'.join(lines) + '\n'

@@ -1,0 +1,123 @@
+"""Links without a limit: then the processors are the limit, and bytes per processor second count.
+
+Beside our exchange stands what the kernel does by itself: IP forwarding of iperf3's streams, between
+nodes as many hops apart. Both are counted in bytes of payload times hops, per second of any
+processor's time, whatever it was used for. iperf3 neither makes nor checks what it sends; our nodes
+do both.
+"""
+
+import json
+import subprocess
+import time
+
+from torus_net import TorusError, interrupts
+
+from . import arithmetic, machine, network, systems
+
+
+def run(options, say):
+    result = {'dims': options.unlimited_dims, 'exchanges': [], 'forwarding': [], 'failures': []}
+
+    def failure(text):
+        say(f'unlimited: {text}')
+        result['failures'].append(text)
+
+    with network.Network(options.unlimited_dims, None, bin=options.bin, memory=options.memory,
+                         congestion=options.congestion) as net:
+        result['nodes'] = net.geometry.nodes
+        result['mean_hops'] = arithmetic.mean_hops(net.geometry)
+        members = systems.our_systems(net.torus, options.algorithms)
+        for size in options.unlimited_sizes:
+            for system in members:
+                try:
+                    row = _exchange(net, system, size, options.unlimited_seconds)
+                except systems.Failed as e:
+                    failure(f'{system.name}: {e}')
+                    continue
+                result['exchanges'].append(row)
+                say(f'unlimited {system.name} {arithmetic.format_size(size)}: '
+                    f'{arithmetic.milliseconds(row["median"])} ms, '
+                    f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops a processor second')
+        net.prepare_routes()
+        for shift in _shifts(net.geometry):
+            try:
+                row = _forward(net, shift, options.unlimited_seconds)
+            except (TorusError, OSError, ValueError) as e:
+                failure(f'iperf3: {e}')
+                break
+            result['forwarding'].append(row)
+            say(f'unlimited iperf3 over {row["hops"]} hops: '
+                f'{row["bytes"] * 8e-9 / row["seconds"]:.1f} Gbit/s in all, '
+                f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops a processor second')
+    result['failures'] += net.problems
+    return result
+
+
+def _exchange(net, system, size, seconds):
+    first = arithmetic.median(system.measure(size, 1, 2, 120).seconds)
+    repeats = max(3, min(30, int(seconds / first)))
+    before = machine.Times()
+    sample = system.measure(size, 0, repeats, 120 + 10 * seconds)
+    usage = machine.Usage(before, machine.Times())
+    payload = size * net.geometry.nodes * (net.geometry.nodes - 1) * repeats
+    hops = arithmetic.mean_hops(net.geometry)
+    median = arithmetic.median(sample.seconds)
+    return {'algorithm': system.algorithm, 'size': size, 'median': median, 'repeats': repeats,
+            'hops': hops, 'busy': usage.share, 'cpu_seconds': usage.busy / repeats,
+            'process_seconds': sample.process_seconds / repeats,
+            'bits_per_second': payload / repeats * 8 / median,
+            'bytes_per_cpu_second': payload / usage.busy,
+            'hop_bytes_per_cpu_second': payload * hops / usage.busy}
+
+
+def _shifts(geometry):
+    """For each distance up to the diameter a shift of coordinates that leads so far."""
+    shift = [0] * len(geometry.sizes)
+    for dim, size in enumerate(geometry.sizes):
+        for _ in range(size // 2 if geometry.wraps[dim] else 0):
+            shift[dim] += 1
+            yield tuple(shift)
+
+
+def _forward(net, shift, seconds):
+    """A stream from every node to the one that the shift leads to, all at the same time."""
+    geometry = net.geometry
+    servers, clients = [], []
+    try:
+        for rank in range(geometry.nodes):
+            servers.append(_iperf(net, rank, '--server', '--one-off', '--forceflush',
+                                  '--bind', network.own_address(rank)))
+        for server in servers:
+            for line in server.stdout:
+                if 'Server listening' in line:
+                    break
+            else:
+                raise TorusError('a server did not start')
+        before, begin = machine.Times(), time.monotonic()
+        for rank in range(geometry.nodes):
+            there = geometry.rank([(at + by) % size for at, by, size in
+                                   zip(geometry.coordinates(rank), shift, geometry.sizes)])
+            clients.append(_iperf(net, rank, '--client', network.own_address(there), '--json',
+                                  '--time', str(max(1, round(seconds)))))
+        answers = [client.communicate(timeout=seconds + 60)[0] for client in clients]
+        usage, elapsed = machine.Usage(before, machine.Times()), time.monotonic() - begin
+    except subprocess.TimeoutExpired as e:
+        raise TorusError('no end') from e
+    finally:
+        with interrupts.held():
+            for process in servers + clients:
+                process.kill()
+                process.communicate()
+    total = sum(json.loads(answer)['end']['sum_received']['bytes'] for answer in answers)
+    hops = sum(shift)
+    return {'hops': hops, 'streams': geometry.nodes, 'bytes': total, 'seconds': elapsed,
+            'busy': usage.share, 'bytes_per_cpu_second': total / usage.busy,
+            'hop_bytes_per_cpu_second': total * hops / usage.busy}
+
+
+def _iperf(net, rank, *arguments):
+    command = ['setpriv', '--pdeathsig', 'KILL', *net.torus.node(rank).host.enter(),
+               'iperf3', *arguments]
+    with interrupts.held():
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True, start_new_session=True)

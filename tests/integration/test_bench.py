@@ -1,0 +1,166 @@
+"""scripts/bench: its arithmetic, its tables, and a small run of it."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from conftest import CHECKOUT
+from torus_net import Geometry
+
+sys.path.insert(0, str(CHECKOUT / 'tests'))
+
+from bench import arithmetic, tables  # noqa: E402
+
+BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
+TORI = ['2x2', '4x4', '4x8', '5x7', '6x6', '8x8', '3x4x5', '1x6', '4x4m', '3mx5']
+
+
+def bench(*options):
+    return subprocess.run([CHECKOUT / 'scripts' / 'bench', '--bin', BIN, '--no-install', *options],
+                          capture_output=True, text=True, check=False, timeout=120)
+
+
+# --- arithmetic ---
+
+@pytest.mark.parametrize('text,size', [('1', 1), ('64B', 64), ('1KiB', 1024), ('2 MiB', 2 << 20),
+                                       ('16K', 16384), ('1KB', 1000)])
+def test_sizes(text, size):
+    assert arithmetic.parse_size(text) == size
+    assert arithmetic.parse_size(arithmetic.format_size(size)) == size
+
+
+@pytest.mark.parametrize('text', ['', 'KiB', '1.5K', '-1', '1 TiB', '1 KiB x'])
+def test_no_sizes(text):
+    with pytest.raises(ValueError):
+        arithmetic.parse_size(text)
+
+
+def test_digits():
+    assert [arithmetic.digits(value) for value in (0, 12345.6, 123.4, 12.34, 1.234, 0.1234, 0.0012)] == [
+        '0', '12346', '123', '12.3', '1.23', '0.123', '0.0012']
+    assert arithmetic.milliseconds(0.0213) == '21.3'
+
+
+@pytest.mark.parametrize('dims,blocks', [('4x4', 8), ('4x8', 32), ('5x7', 30), ('8x8', 64),
+                                         ('2x2', 1), ('1x6', Fraction(9, 2)), ('4x4m', 16)])
+def test_bound(dims, blocks):
+    geometry = Geometry(dims)
+    assert arithmetic.bound_blocks(geometry) == blocks
+    # 8 blocks of 256 KiB at 50 Mbit/s, as in the README
+    assert arithmetic.bound_seconds(geometry, 1 << 18, 50) == pytest.approx(
+        0.33554432 * float(blocks) / 8)
+
+
+@pytest.mark.parametrize('dims', TORI)
+def test_routes_are_shortest_paths(dims):
+    """And their load adds up; where all sizes are even, no channel has more than the bound."""
+    geometry = Geometry(dims)
+    loads = arithmetic.routed_loads(geometry)
+    assert sum(loads.values()) == arithmetic.total_hops(geometry)
+    assert max(loads.values()) >= arithmetic.bound_blocks(geometry)
+    if all(geometry.wraps) and dims in ('4x4', '4x8', '8x8', '5x7'):
+        assert max(loads.values()) == arithmetic.bound_blocks(geometry)
+
+
+def test_shares_of_time():
+    assert arithmetic.share_out(15, 3, 0.001, 4) == (3, 5)
+    assert arithmetic.share_out(15, 3, 0.001, 4, fill=0.6) == (3, 100)
+    assert arithmetic.share_out(15, 3, 1, 4) == (3, 1)
+    assert arithmetic.share_out(15, 3, 2, 4) == (2, 1)
+    assert arithmetic.share_out(15, 3, 60, 4) == (1, 1)
+    assert arithmetic.share_out(15, 3, 0, 4) == (3, 5)
+    assert arithmetic.estimate_next(0.001, 1, 4, 0) == 0.001
+    assert arithmetic.estimate_next(2, 1024, 4096, 100) == 8
+
+
+# --- tables ---
+
+def cell(family, algorithm, size, median, **more):
+    return {'family': family, 'algorithm': algorithm, 'variant': '', 'size': size, 'median': median,
+            'seconds': [median], 'bound': size * 1e-6, 'busy': 0.5, 'cpu_seconds': 0.002, **more}
+
+
+RESULTS = {
+    'when': '2025-01-01', 'commit': 'abc', 'seconds': 60,
+    'options': {'wait_ms': 1, 'congestion': 'cubic'},
+    'machine': {name: '?' for name in ('processor', 'processors', 'memory_gib', 'kernel', 'system',
+                                       'default_congestion_control', 'mpich', 'openmpi', 'iperf3',
+                                       'mininet')},
+    'tori': [{'dims': '4x4', 'mbit': 50.0, 'bound_blocks': 8.0, 'goodput_mbit': 64.0,
+              'failures': ['Open MPI pairwise at 1 KiB failed: a | reason'],
+              'cells': [cell('torusd', 'at2', 1024, 0.002, predicted=0.003),
+                        cell('torusd', 'direct', 1024, 0.004),
+                        cell('MPICH', 'default', 1024, 0.009), cell('MPICH', 'brucks', 1024, 0.006),
+                        cell('Open MPI', 'default', 1024, 0.008),
+                        {**cell('Open MPI', 'pairwise', 1024, None), 'failed': 'a | reason'}]}],
+    'unlimited': None, 'growth': None}
+
+
+def test_tables():
+    torus = RESULTS['tori'][0]
+    assert tables.best_mpi(torus, 1024)['algorithm'] == 'brucks'
+    row = dict(zip(tables.summary(torus).heads, tables.summary(torus).rows[0]))
+    assert row == {'block': '1 KiB', 'bound': '1.02', 'torusd best': '2.00 (1.95) at2',
+                   'MPICH default': '9.00 (8.79)', 'MPICH best': '6.00 (5.86) brucks',
+                   'Open MPI default': '8.00 (7.81)', 'Open MPI best': '8.00 (7.81) default',
+                   'MPI / torusd': '3.00'}
+    text = tables.as_text(RESULTS)
+    assert 'What failed' in text
+    assert tables.algorithms(torus, 'Open MPI').rows == [['default', '8.00'], ['pairwise', 'failed']]
+    assert tables.predictions(torus).rows == [['at2', '1.5']]
+
+
+def test_markdown():
+    text = tables.as_markdown(RESULTS, [{'file': 'times.png', 'caption': 'Times'}])
+    assert '![Times](times.png)' in text
+    for _, several in tables.all_tables(RESULTS):
+        for table in several:
+            lines = [line for line in table.markdown() if line.startswith('|')]
+            assert len({line.count('|') for line in lines}) == 1, lines
+
+
+def test_nothing_measured():
+    empty = copy.deepcopy(RESULTS)
+    empty['tori'][0]['cells'] = []
+    assert 'What failed' in tables.as_text(empty)
+
+
+def test_plots(tmp_path):
+    pytest.importorskip('matplotlib')
+    from bench import plots
+    for plot in plots.draw(RESULTS, tmp_path):
+        assert (tmp_path / plot['file']).stat().st_size > 5000
+
+
+# --- the program ---
+
+def test_wrong_usage(tmp_path):
+    for wrong in ['--torus', '4x4'], ['--torus', '4x4@5000'], ['--sizes', 'x'], ['--frobnicate']:
+        done = bench('--out', tmp_path, *wrong)
+        assert done.returncode == 2, wrong
+        assert 'usage' in done.stderr
+    assert '--spinning' in bench('--help').stdout
+
+
+@pytest.mark.mininet
+def test_a_small_run(tmp_path):
+    results = tmp_path / 'RESULTS.md'
+    done = bench('--quick', '--no-plots', '--algorithms', 'at2,direct', '--out', tmp_path / 'out',
+                 '--results', results)
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads((tmp_path / 'out' / 'results.json').read_text())
+    assert said['complete']
+    torus, = said['tori']
+    assert torus['failures'] == []
+    assert 20 < torus['goodput_mbit'] < 50
+    assert {(c['algorithm'], c['size']) for c in torus['cells']} == {
+        (algorithm, size) for algorithm in ('at2', 'direct') for size in (1, 1024, 65536)}
+    for measured in torus['cells']:
+        assert measured['median'] > 0 and measured['exchanges'] >= 1
+        assert measured['bytes_over_shortest'] > 1
+    assert '2x2 at 50 Mbit/s' in done.stdout
+    assert '2x2 at 50 Mbit/s' in results.read_text()
