@@ -43,7 +43,7 @@ static void send_result(struct control_client *client, const struct exchange_res
     message.dims = torus_format(t, dims);
     message.algorithm = (char *)(uintptr_t)result->algorithm;
     message.operation = (char *)(uintptr_t)operation_name(result->operation);
-    message.mode = (char *)(uintptr_t) "stepped";
+    message.mode = (char *)(uintptr_t)mode_name(result->mode);
     message.nodes = t->nodes;
     message.block_bytes = result->block_bytes;
     message.nanoseconds = result->nanoseconds;

@@ -1,5 +1,26 @@
 #include "daemon/exchange/engine.h"
 
+#include <string.h>
+
+static const char *const modes[] = {
+    [MODE_OF_ALGORITHM] = "", [MODE_STEPPED] = "stepped", [MODE_STREAMING] = "streaming"};
+
+int mode_parse(const char *word, enum mode *mode)
+{
+    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(word, modes[i]) == 0) {
+            *mode = (enum mode)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+const char *mode_name(enum mode mode)
+{
+    return modes[mode];
+}
+
 int engine_fail(struct engine *engine, const struct error *e)
 {
     if (engine->failure.code == ERROR_NONE)
@@ -14,9 +35,14 @@ int engine_no_memory(struct engine *engine)
     return engine_fail(engine, &e);
 }
 
+uint64_t engine_offset(const struct engine *engine, uint64_t round)
+{
+    return (engine->rounds > 0 ? round % engine->rounds : round) * engine->set.segment_bytes;
+}
+
 uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round)
 {
-    uint64_t most = engine->set.segment_bytes, before = round * most;
+    uint64_t most = engine->set.segment_bytes, before = engine_offset(engine, round);
 
     if (size <= before)
         return 0;

@@ -12,6 +12,12 @@
 
 #define ENGINE_ROUND_MASK 127u /* Data.round is the round modulo this + 1 */
 
+enum mode { MODE_OF_ALGORITHM, MODE_STEPPED, MODE_STREAMING };
+
+/* "stepped", "streaming"; "" is left to the algorithm. Returns 0, or -1 for any other word. */
+int mode_parse(const char *word, enum mode *mode);
+const char *mode_name(enum mode mode);
+
 struct engine_setup {
     struct router *router;
     uint32_t handle;       /* Prepare.handle */
@@ -65,6 +71,7 @@ struct engine {
     const struct engine_ops *ops;
     struct engine_setup set;
     struct engine_counts counts;
+    uint64_t rounds;          /* of one repetition; 0: not known yet, this is the first one */
     uint64_t rounds_finished; /* in order: sent, relayed, delivered and taken by the sink */
     uint32_t lost;            /* ports whose links have been down, bits: nothing is sent there */
     struct error failure;     /* why this node cannot go on, if it cannot */
@@ -139,6 +146,9 @@ static inline const struct error *engine_failed(const struct engine *engine)
 /* Remember the first failure. Return -1. */
 int engine_fail(struct engine *engine, const struct error *e);
 int engine_no_memory(struct engine *engine);
+
+/* Where a round begins in a block. */
+uint64_t engine_offset(const struct engine *engine, uint64_t round);
 
 /* Bytes of a block of `size` bytes in a round. */
 uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round);

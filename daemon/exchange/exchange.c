@@ -94,6 +94,7 @@ void exchanges_free(struct exchanges *all)
     for (size_t i = 0; i < algorithm_count(); i++) {
         if (all->planned[i].built)
             plan_free(&all->planned[i].plan);
+        passages_free(&all->planned[i].passages);
     }
     free(all->planned);
     doubts_free(all);

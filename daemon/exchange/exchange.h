@@ -36,6 +36,7 @@ enum exchange_state {
 struct exchange_spec {
     const char *algorithm;
     enum operation operation;
+    enum mode mode;
     uint32_t sender;       /* broadcast: whose block */
     const char *barrier;   /* its name; see barrier.c */
     uint64_t block_bytes;  /* of the generated pattern, without folders */
@@ -56,12 +57,13 @@ struct exchange_result {
     const char *id;
     const char *algorithm;
     enum operation operation;
+    enum mode mode;       /* stepped or streaming */
     uint64_t block_bytes; /* the largest */
     uint64_t rounds;
     uint64_t nanoseconds;
     double bound;
-    uint32_t startups;     /* counted, per round */
-    uint64_t transmission; /* counted, per round */
+    uint32_t startups;     /* counted, per round; streaming: most messages by any channel */
+    uint64_t transmission; /* counted, per round; streaming: most blocks by any channel */
     uint64_t blocks_delivered, bytes_delivered;
     const struct exchange_node_report *node; /* by rank; NULL: known at the root only */
 };

@@ -5,6 +5,7 @@
 #include <uthash.h>
 
 #include "daemon/exchange/exchange.h"
+#include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/tree.h"
 
@@ -24,6 +25,9 @@ struct planned {
     struct plan plan;
     uint32_t peak_transit; /* of the node that has the largest; the root's own may be far smaller */
     bool built, peak_known;
+    struct passages passages; /* for streaming */
+    uint32_t passages_transit;
+    bool passages_built, transit_known;
 };
 
 struct exchange {
@@ -35,6 +39,8 @@ struct exchange {
     struct tree_node tree;
     const struct algorithm *algorithm; /* NULL: known only by a word of its failure */
     enum operation operation;
+    enum mode mode;
+    uint32_t window;
     uint32_t sender; /* broadcast: whose block */
     char barrier[BARRIER_NAME_SIZE];
     bool entered;       /* a barrier that a client has entered here, and that is not prepared yet */

@@ -10,21 +10,42 @@
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/pattern.h"
 #include "daemon/exchange/stepped.h"
+#include "daemon/exchange/streaming.h"
 
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 #define MEMORY_SHARES 4u        /* how many exchanges of any size fit in at once */
 #define EXCHANGES_AT_ONCE 64u
 #define LONGEST_TIMEOUT (UINT64_C(366) * 24 * 3600 * SECONDS)
 #define WHOLE_PAGES 4096u
+#define STREAMING_WINDOW 4u
+#define WINDOW_MOST 64u             /* half of what Data.round tells apart */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
-static struct planned *plan_for(struct exchanges *all, const struct algorithm *a, struct error *e)
+static struct planned *planned_at(struct exchanges *all, const struct algorithm *a)
 {
     size_t index = 0;
 
     while (algorithm_at(index) != a)
         index++;
-    struct planned *p = &all->planned[index];
+    return &all->planned[index];
+}
+
+static struct planned *passages_for(struct exchanges *all, const struct algorithm *a,
+                                    struct error *e)
+{
+    struct planned *p = planned_at(all, a);
+
+    if (!p->passages_built && passages_build(&p->passages, router_torus(all->set.router), a,
+                                             router_rank(all->set.router), e) != 0)
+        return NULL;
+    p->passages_built = true;
+    return p;
+}
+
+static struct planned *plan_for(struct exchanges *all, const struct algorithm *a, struct error *e)
+{
+    struct planned *p = planned_at(all, a);
+
     if (!p->built && plan_build(&p->plan, router_torus(all->set.router), a,
                                 router_rank(all->set.router), e) != 0)
         return NULL;
@@ -36,6 +57,8 @@ static struct planned *planned_for(struct exchange *x, struct error *e)
 {
     const struct router *router = x->all->set.router;
 
+    if (x->mode == MODE_STREAMING)
+        return passages_for(x->all, x->algorithm, e);
     x->own.peak_known = true;
     if (x->operation == OPERATION_BARRIER) {
         x->own.plan.rank = router_rank(router);
@@ -50,10 +73,44 @@ static struct planned *planned_for(struct exchange *x, struct error *e)
     return &x->own;
 }
 
-/* Blocks of which parts may lie in a node's memory at the same time. */
-static uint64_t blocks_in_memory(const struct exchange *x, uint32_t peak_transit)
+/* How many blocks in transit, at the most, a node holds in one round: this one, or any. */
+static uint32_t transit_here(const struct exchange *x, const struct planned *planned)
 {
-    uint64_t blocks = (uint64_t)peak_transit + 1;
+    uint32_t pieces = 0, segments = x->algorithm->segments;
+
+    if (x->mode != MODE_STREAMING)
+        return planned->plan.peak_transit;
+    for (uint32_t i = 0; i < planned->passages.count; i++)
+        pieces += planned->passages.passage[i].in != PASSAGE_HERE &&
+                  planned->passages.passage[i].out != PASSAGE_HERE;
+    return pieces / segments + (pieces % segments != 0);
+}
+
+static int transit_anywhere(const struct exchange *x, struct planned *planned, uint32_t *most,
+                            struct error *e)
+{
+    const struct torus *t = router_torus(x->all->set.router);
+    uint32_t segments = x->algorithm->segments;
+
+    if (x->mode == MODE_STREAMING) {
+        if (!planned->transit_known &&
+            passages_most_transit(t, x->algorithm, &planned->passages_transit, e) != 0)
+            return -1;
+        planned->transit_known = true;
+        *most = planned->passages_transit / segments + (planned->passages_transit % segments != 0);
+        return 0;
+    }
+    if (!planned->peak_known && plan_peak_transit(t, x->algorithm, &planned->peak_transit, e) != 0)
+        return -1;
+    planned->peak_known = true;
+    *most = planned->peak_transit;
+    return 0;
+}
+
+/* Blocks of which parts may lie in a node's memory at the same time, for a round. */
+static uint64_t blocks_in_memory(const struct exchange *x, uint32_t transit)
+{
+    uint64_t blocks = (uint64_t)transit + 1;
 
     if (x->operation != OPERATION_EXCHANGE)
         blocks++; /* our own */
@@ -63,16 +120,23 @@ static uint64_t blocks_in_memory(const struct exchange *x, uint32_t peak_transit
 }
 
 /* Root only: as much of every block in one round as any node's share of memory holds, if they all
- * have as much as this one. */
-static int choose_segment(struct exchange *x, struct planned *planned, struct error *e)
+ * have as much as this one; streaming, in each of several rounds. */
+static int choose_rounds(struct exchange *x, struct planned *planned, struct error *e)
 {
-    if (!planned->peak_known && plan_peak_transit(router_torus(x->all->set.router), x->algorithm,
-                                                  &planned->peak_transit, e) != 0)
-        return -1;
-    planned->peak_known = true;
-    uint64_t most =
-        x->all->set.memory_budget / MEMORY_SHARES / blocks_in_memory(x, planned->peak_transit);
+    bool streaming = x->mode == MODE_STREAMING;
+    uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
+    uint32_t transit;
 
+    if (transit_anywhere(x, planned, &transit, e) != 0)
+        return -1;
+    uint64_t most = x->all->set.memory_budget / MEMORY_SHARES / blocks_in_memory(x, transit);
+    uint64_t wanted = x->block_bytes > 0 ? x->block_bytes : 1;
+
+    x->window = 1;
+    if (streaming && (x->to[0] != '\0' || wanted > most)) {
+        x->window = STREAMING_WINDOW;
+        most /= STREAMING_WINDOW;
+    }
     if (most == 0)
         return error_set(e, ERROR_MEMORY,
                          "the memory budget of %" PRIu64 " bytes does not hold one byte of each "
@@ -80,10 +144,10 @@ static int choose_segment(struct exchange *x, struct planned *planned, struct er
                          x->all->set.memory_budget);
     if (most > UINT32_C(1) << 30)
         most = UINT32_C(1) << 30;
-    if (most > WHOLE_PAGES * x->algorithm->segments)
-        most -= most % (WHOLE_PAGES * x->algorithm->segments);
-    if (x->to[0] == '\0' && x->block_bytes <= most)
-        most = x->block_bytes > 0 ? x->block_bytes : 1;
+    if (most > unit)
+        most -= most % unit;
+    if (x->to[0] == '\0' && wanted <= most)
+        most = wanted;
     x->segment_bytes = most;
     return 0;
 }
@@ -177,15 +241,27 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
         return -1;
     if ((x->from[0] == '\0') != (x->to[0] == '\0'))
         return error_set(e, ERROR_USAGE, "a source folder needs a target folder, and the reverse");
+    if (x->mode == MODE_OF_ALGORITHM)
+        x->mode = x->algorithm->streaming && x->operation == OPERATION_EXCHANGE ? MODE_STREAMING
+                                                                                : MODE_STEPPED;
+    if (x->mode == MODE_STREAMING &&
+        (x->operation != OPERATION_EXCHANGE || x->algorithm->port_model != PORT_MODEL_ALL))
+        return error_set(e, ERROR_USAGE,
+                         "mode streaming is for exchanges by all-port algorithms; %s is %s, for "
+                         "operation %s: use --mode stepped",
+                         x->algorithm->name, port_model_name(x->algorithm->port_model),
+                         operation_name(x->operation));
     planned = planned_for(x, e);
     if (planned == NULL)
         return -1;
-    if (exchange_is_root(x) && choose_segment(x, planned, e) != 0)
+    if (exchange_is_root(x) && choose_rounds(x, planned, e) != 0)
         return -1;
     if (x->segment_bytes == 0 || x->segment_bytes > UINT32_C(1) << 30)
         return error_set(e, ERROR_PROTOCOL, "a round of %" PRIu64 " bytes a block",
                          x->segment_bytes);
-    uint64_t need = x->segment_bytes * blocks_in_memory(x, planned->plan.peak_transit);
+    if (x->window == 0 || x->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
+        return error_set(e, ERROR_PROTOCOL, "%u rounds at the same time", x->window);
+    uint64_t need = x->segment_bytes * x->window * blocks_in_memory(x, transit_here(x, planned));
     if (need > all->set.memory_budget - all->reserved)
         return error_set(e, ERROR_MEMORY,
                          "the exchange needs %" PRIu64 " bytes of memory here, %" PRIu64
@@ -202,15 +278,17 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
         .sink = x->sink,
         .one_port = x->algorithm->port_model == PORT_MODEL_ONE,
         .gather = x->operation != OPERATION_EXCHANGE,
-        .idle = !exchange_sends(x, planned->plan.rank),
+        .idle = !exchange_sends(x, router_rank(all->set.router)),
         .segments = x->algorithm->segments,
-        .uniform = x->to[0] == '\0' && x->block_bytes % x->algorithm->segments == 0 &&
-                   x->segment_bytes % x->algorithm->segments == 0,
+        .uniform = x->to[0] == '\0' &&
+                   (x->mode == MODE_STREAMING || (x->block_bytes % x->algorithm->segments == 0 &&
+                                                  x->segment_bytes % x->algorithm->segments == 0)),
         .block_bytes = x->block_bytes,
         .segment_bytes = (uint32_t)x->segment_bytes,
-        .window = 1,
+        .window = x->window,
     };
-    x->engine = stepped_new(&setup, &planned->plan, e);
+    x->engine = x->mode == MODE_STREAMING ? streaming_new(&setup, &planned->passages, e)
+                                          : stepped_new(&setup, &planned->plan, e);
     return x->engine != NULL ? 0 : -1;
 }
 
@@ -232,7 +310,8 @@ static void send_prepare(struct exchange *x)
     prepare.root = x->root;
     prepare.dims = torus_format(router_torus(x->all->set.router), dims);
     prepare.algorithm = (char *)(uintptr_t)x->algorithm->name;
-    prepare.mode = (char *)(uintptr_t) "stepped";
+    prepare.mode = (char *)(uintptr_t)mode_name(x->mode);
+    prepare.window = x->window;
     prepare.block_bytes = x->block_bytes;
     prepare.from = x->from;
     prepare.to = x->to;
@@ -290,6 +369,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *pre
     (void)snprintf(x->to, sizeof x->to, "%s", prepare->to);
     x->missing_ok = prepare->missing_ok;
     x->segment_bytes = prepare->segment_bytes;
+    x->window = prepare->window;
     uint64_t timeout_ns = prepare->timeout_ms * MILLISECONDS;
     uint64_t deadline = router_now(all->set.router) + timeout_ns + PEER_PATIENCE;
     if (deadline < x->deadline) { /* who has entered a barrier here may want to wait less long */
@@ -298,8 +378,9 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *pre
     }
     wave_begin(x);
     x->algorithm = algorithm_find(prepare->algorithm);
+    bool known_mode = mode_parse(prepare->mode, &x->mode) == 0 && x->mode != MODE_OF_ALGORITHM;
     /* Straight on to the children: the whole torus checks at the same time. */
-    if (x->algorithm != NULL)
+    if (x->algorithm != NULL && known_mode)
         send_prepare(x);
     if (HASH_COUNT(all->active) > EXCHANGES_AT_ONCE) {
         (void)error_set(&why, ERROR_REFUSED, "%u exchanges are under way already",
@@ -307,7 +388,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *pre
         refuse(x, &why);
     } else if (failure_own_link_down(x, &why)) {
         refuse(x, &why);
-    } else if (strcmp(prepare->mode, "stepped") != 0) {
+    } else if (!known_mode) {
         (void)error_set(&why, ERROR_REFUSED, "mode \"%.20s\" is unknown", prepare->mode);
         refuse(x, &why);
     } else if (prepare_here(x, prepare->algorithm, &why) != 0) {
@@ -392,6 +473,7 @@ struct exchange *exchange_start(struct exchanges *all, const struct exchange_spe
     }
     tree_node(t, rank, rank, &x->tree);
     x->operation = spec->operation;
+    x->mode = spec->mode;
     x->sender = spec->sender;
     text_printable(x->barrier, sizeof x->barrier, spec->barrier != NULL ? spec->barrier : "");
     x->block_bytes = spec->block_bytes;

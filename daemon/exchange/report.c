@@ -185,6 +185,26 @@ static double bound(const struct exchange *x, const struct torus *t)
     return algorithm_bound(x->algorithm, t);
 }
 
+/* Without steps: what the busiest channels carried, per round. */
+static void count_channels(const struct exchange *x, struct exchange_result *result)
+{
+    uint64_t messages = 0, pieces = 0, bytes = 0;
+    uint64_t parts = result->rounds * x->algorithm->segments;
+
+    for (uint32_t i = 0; i < x->report.nodes; i++) {
+        for (unsigned p = 0; p < TORUS_MAX_PORTS; p++) {
+            const struct engine_port_counts *port = &x->report.node[i].port[p];
+            messages = port->combined_messages > messages ? port->combined_messages : messages;
+            pieces = port->tx_blocks > pieces ? port->tx_blocks : pieces;
+            bytes = port->tx_bytes > bytes ? port->tx_bytes : bytes;
+        }
+    }
+    result->startups = (uint32_t)((messages + result->rounds - 1) / result->rounds);
+    result->transmission = x->to[0] == '\0' && x->block_bytes > 0
+                               ? (bytes + x->block_bytes - 1) / x->block_bytes
+                               : (pieces + parts - 1) / parts;
+}
+
 void report_result(const struct exchange *x, struct exchange_result *result)
 {
     const struct report *r = &x->report;
@@ -194,6 +214,7 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         .id = x->id,
         .algorithm = x->algorithm->name,
         .operation = x->operation,
+        .mode = x->mode,
         .block_bytes = x->largest_block,
         .rounds = x->rounds,
         .node = exchange_is_root(x) ? r->node : NULL,
@@ -212,6 +233,8 @@ void report_result(const struct exchange *x, struct exchange_result *result)
     /* Counted in segments. */
     result->transmission += x->algorithm->segments - 1;
     result->transmission /= x->algorithm->segments;
+    if (x->mode == MODE_STREAMING)
+        count_channels(x, result);
 }
 
 void report_free(struct report *r)

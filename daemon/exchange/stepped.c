@@ -77,7 +77,7 @@ static uint32_t stride(const struct stepped *s, uint64_t round)
 /* Where a segment begins in its block. */
 static uint64_t segment_start(const struct stepped *s, uint64_t round, uint32_t segment)
 {
-    return round * s->base.set.segment_bytes + (uint64_t)segment * stride(s, round);
+    return engine_offset(&s->base, round) + (uint64_t)segment * stride(s, round);
 }
 
 static struct stepped *of(struct engine *engine)
@@ -182,7 +182,7 @@ static void deliver_own(struct stepped *s)
 {
     uint32_t me = s->plan->rank;
     uint64_t size = s->base.set.source->ops->size(s->base.set.source, me);
-    uint64_t begin = s->round * s->base.set.segment_bytes;
+    uint64_t begin = engine_offset(&s->base, s->round);
     uint64_t end = begin + engine_part(&s->base, size, s->round);
     struct slot *slot = s->base.set.gather ? &s->slot[s->plan->slots] : NULL;
     struct extent piece;
@@ -324,7 +324,7 @@ static void stepped_admit(struct engine *engine, uint64_t round)
     s->step = 0;
     s->sends_active = 0;
     s->sends_left = s->plan->sends;
-    s->own_offset = round * s->base.set.segment_bytes;
+    s->own_offset = engine_offset(&s->base, round);
     s->own_delivered = s->base.set.idle;
     s->all_delivered = false;
     for (unsigned port = 0; port < s->ports; port++) {

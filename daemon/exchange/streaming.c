@@ -1,0 +1,719 @@
+#include "daemon/exchange/streaming.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES_A_FRAME 512u /* bounds the head */
+#define FILL_LEAST (16u * 1024u)
+#define FILL_MOST (60u * 1024u)
+#define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
+#define NONE UINT32_MAX
+
+/* A run of bytes that has come in and has still to leave. They are chained by index. */
+struct parcel {
+    struct extent bytes;
+    uint32_t next;
+};
+
+/* Where one piece stands at this node. */
+struct flow {
+    uint32_t length, came, gone;
+    uint32_t first, last; /* parcels */
+    uint32_t next;        /* in its queue, or among the stalled */
+    bool begun;           /* its length is known */
+    bool named;           /* it has been in a frame that left from here */
+    bool queued;
+};
+
+struct queue {
+    uint32_t first, last; /* flows */
+};
+
+struct round {
+    uint64_t number;
+    bool open, admitted, own_delivered;
+    uint32_t left; /* flows that are not through */
+    uint64_t own_offset;
+    uint64_t delivered;  /* blocks from others */
+    struct flow *flow;   /* by passage */
+    struct queue *queue; /* by port * distances + hops still to go */
+    uint64_t *waiting;   /* bits by port * words, of queues that are not empty */
+    uint32_t stalled;    /* own flows that the source had nothing for: a chain */
+};
+
+struct streaming {
+    struct engine base;
+    const struct passages *passages;
+    unsigned ports;
+    uint32_t distances, words; /* queues, and words of bits for them, of a port */
+    uint32_t fill;             /* bytes a frame is filled up to */
+    struct round *round;       /* by number modulo the window */
+    struct parcel *parcel;
+    uint32_t parcels, free_parcel;
+};
+
+static const struct engine_ops streaming_ops;
+
+static struct streaming *of(struct engine *engine)
+{
+    return (struct streaming *)engine;
+}
+
+static struct round *round_at(const struct streaming *s, uint64_t number)
+{
+    return &s->round[number % s->base.set.window];
+}
+
+/* --- sizes --- */
+
+/* From the start of one piece of a block to that of the next. Where sizes differ it is the same for
+ * all blocks, since the destination does not know how long the whole block is. */
+static uint32_t stride(const struct streaming *s, uint64_t round)
+{
+    const struct engine_setup *set = &s->base.set;
+    uint32_t whole =
+        set->uniform ? engine_part(&s->base, set->block_bytes, round) : set->segment_bytes;
+    uint32_t each = whole / set->segments + (whole % set->segments != 0);
+
+    return set->uniform && set->segments > 1 && each < STREAMING_LEAST_PIECE ? STREAMING_LEAST_PIECE
+                                                                             : each;
+}
+
+static uint64_t piece_start(const struct streaming *s, uint64_t round, uint32_t segment)
+{
+    return engine_offset(&s->base, round) + (uint64_t)segment * stride(s, round);
+}
+
+/* Bytes of a piece of a block of `size` bytes. */
+static uint32_t piece_length(const struct streaming *s, uint64_t size, uint64_t round,
+                             uint32_t segment)
+{
+    uint32_t whole = engine_part(&s->base, size, round), each = stride(s, round);
+    uint64_t before = (uint64_t)segment * each;
+
+    if (whole <= before)
+        return 0;
+    return whole - before < each ? whole - (uint32_t)before : each;
+}
+
+/* --- parcels --- */
+
+static int append_parcel(struct streaming *s, struct flow *flow, const struct extent *bytes)
+{
+    uint32_t at = s->free_parcel;
+
+    if (flow->last != NONE) { /* bytes that follow directly stay one parcel */
+        struct extent *end = &s->parcel[flow->last].bytes;
+        if (end->slab == bytes->slab && end->data + end->length == bytes->data) {
+            end->length += bytes->length;
+            return 0;
+        }
+    }
+    if (at == NONE) {
+        uint32_t room = s->parcels == 0 ? 256 : 2 * s->parcels;
+        struct parcel *parcel = reallocarray(s->parcel, room, sizeof *parcel);
+        if (parcel == NULL)
+            return engine_no_memory(&s->base);
+        s->parcel = parcel;
+        for (uint32_t i = s->parcels; i < room; i++)
+            parcel[i].next = i + 1 < room ? i + 1 : NONE;
+        at = s->parcels;
+        s->parcels = room;
+    }
+    s->free_parcel = s->parcel[at].next;
+    s->parcel[at] = (struct parcel){*bytes, NONE};
+    (void)slab_ref(bytes->slab);
+    if (flow->last == NONE)
+        flow->first = at;
+    else
+        s->parcel[flow->last].next = at;
+    flow->last = at;
+    return 0;
+}
+
+static void drop_first_parcel(struct streaming *s, struct flow *flow)
+{
+    uint32_t at = flow->first;
+
+    slab_unref(s->parcel[at].bytes.slab);
+    flow->first = s->parcel[at].next;
+    if (flow->first == NONE)
+        flow->last = NONE;
+    s->parcel[at].next = s->free_parcel;
+    s->free_parcel = at;
+}
+
+/* --- queues --- */
+
+static void enqueue(struct streaming *s, struct round *r, uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+    uint32_t at = p->out * s->distances + p->ahead;
+    struct queue *queue = &r->queue[at];
+    struct flow *flow = &r->flow[index];
+
+    flow->queued = true;
+    flow->next = NONE;
+    if (queue->first == NONE)
+        queue->first = index;
+    else
+        r->flow[queue->last].next = index;
+    queue->last = index;
+    r->waiting[p->out * s->words + p->ahead / 64] |= UINT64_C(1) << p->ahead % 64;
+}
+
+/* The piece of this round that is to leave next by the port, NONE if there is none. */
+static uint32_t peek(const struct streaming *s, const struct round *r, unsigned port)
+{
+    for (uint32_t word = s->words; word-- > 0;) {
+        uint64_t bits = r->waiting[port * s->words + word];
+        if (bits != 0) {
+            uint32_t ahead = 64 * word + 63 - (uint32_t)__builtin_clzll(bits);
+            return r->queue[port * s->distances + ahead].first;
+        }
+    }
+    return NONE;
+}
+
+/* Takes it out of its queue. */
+static void dequeue(struct streaming *s, struct round *r, uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct queue *queue = &r->queue[p->out * s->distances + p->ahead];
+
+    queue->first = r->flow[index].next;
+    r->flow[index].queued = false;
+    if (queue->first == NONE)
+        r->waiting[p->out * s->words + p->ahead / 64] &= ~(UINT64_C(1) << p->ahead % 64);
+}
+
+/* --- rounds --- */
+
+static int allocate_round(struct streaming *s, struct round *r)
+{
+    r->flow = calloc((size_t)s->passages->count + 1, sizeof *r->flow);
+    r->queue = calloc((size_t)s->ports * s->distances, sizeof *r->queue);
+    r->waiting = calloc((size_t)s->ports * s->words, sizeof *r->waiting);
+    return r->flow != NULL && r->queue != NULL && r->waiting != NULL ? 0 : -1;
+}
+
+/* What is written where no byte comes: a file may have to be made. */
+static void deliver_nothing(struct streaming *s, const struct passage *p, uint64_t round)
+{
+    const struct extent nothing = {0};
+    struct error e;
+
+    if (s->base.failure.code == ERROR_NONE &&
+        s->base.set.sink->ops->write(s->base.set.sink, p->source, piece_start(s, round, p->segment),
+                                     &nothing, &e) != 0)
+        (void)engine_fail(&s->base, &e);
+}
+
+static void pass_through(struct round *r, const struct passage *p)
+{
+    r->left--;
+    if (p->out == PASSAGE_HERE && p->segment == 0)
+        r->delivered++;
+}
+
+/* The round's slot, made ready for it if that is its first use; NULL without memory. */
+static struct round *open_round(struct streaming *s, uint64_t number)
+{
+    struct round *r = round_at(s, number);
+    const struct engine_setup *set = &s->base.set;
+
+    if (r->open && r->number == number)
+        return r;
+    if (r->flow == NULL && allocate_round(s, r) != 0) {
+        (void)engine_no_memory(&s->base);
+        return NULL;
+    }
+    *r = (struct round){.number = number,
+                        .open = true,
+                        .left = s->passages->count,
+                        .own_delivered = set->idle,
+                        .own_offset = engine_offset(&s->base, number),
+                        .flow = r->flow,
+                        .queue = r->queue,
+                        .waiting = r->waiting,
+                        .stalled = NONE};
+    for (uint32_t i = 0; i < s->ports * s->distances; i++)
+        r->queue[i].first = NONE;
+    memset(r->waiting, 0, (size_t)s->ports * s->words * sizeof *r->waiting);
+    for (uint32_t i = 0; i < s->passages->count; i++) {
+        const struct passage *p = &s->passages->passage[i];
+        struct flow *flow = &r->flow[i];
+        *flow = (struct flow){.first = NONE, .last = NONE};
+        if (!set->uniform && p->in != PASSAGE_HERE)
+            continue; /* its length comes with it */
+        flow->begun = true;
+        flow->length = piece_length(s, set->source->ops->size(set->source, p->destination), number,
+                                    p->segment);
+        if (set->uniform && flow->length == 0) { /* known to everybody: never sent */
+            if (p->out == PASSAGE_HERE)
+                deliver_nothing(s, p, number);
+            pass_through(r, p);
+        }
+    }
+    return r;
+}
+
+/* Delivers our block for ourselves, which no link carries. */
+static void deliver_own(struct streaming *s, struct round *r)
+{
+    const struct engine_setup *set = &s->base.set;
+    uint32_t me = s->passages->rank;
+    uint64_t end = engine_offset(&s->base, r->number) +
+                   engine_part(&s->base, set->source->ops->size(set->source, me), r->number);
+    struct extent piece;
+    struct error e;
+
+    while (r->own_offset < end) {
+        uint64_t left = end - r->own_offset;
+        int result =
+            set->source->ops->read(set->source, me, r->own_offset,
+                                   left < UINT32_MAX ? (uint32_t)left : UINT32_MAX, &piece, &e);
+        if (result < 0)
+            (void)engine_fail(&s->base, &e);
+        if (result <= 0)
+            return;
+        result = set->sink->ops->write(set->sink, me, r->own_offset, &piece, &e);
+        r->own_offset += piece.length;
+        slab_unref(piece.slab);
+        if (result != 0) {
+            (void)engine_fail(&s->base, &e);
+            return;
+        }
+    }
+    r->own_delivered = true;
+}
+
+/* Ends the rounds that are over, the oldest first. */
+static void finish_rounds(struct streaming *s)
+{
+    for (;;) {
+        struct round *r = round_at(s, s->base.rounds_finished);
+        if (s->base.failure.code != ERROR_NONE || !r->open ||
+            r->number != s->base.rounds_finished || !r->admitted)
+            return;
+        if (!r->own_delivered)
+            deliver_own(s, r);
+        if (r->left > 0 || !r->own_delivered ||
+            s->base.set.sink->ops->pending(s->base.set.sink) > 0)
+            return;
+        s->base.counts.delivered_at = router_now(s->base.set.router);
+        s->base.counts.blocks_delivered = r->delivered;
+        r->open = false;
+        s->base.rounds_finished++;
+    }
+}
+
+static void streaming_admit(struct engine *engine, uint64_t number)
+{
+    struct streaming *s = of(engine);
+    struct round *r = open_round(s, number);
+
+    if (r == NULL)
+        return;
+    r->admitted = true;
+    for (uint32_t i = 0; i < s->passages->count; i++) {
+        const struct passage *p = &s->passages->passage[i];
+        if (p->in == PASSAGE_HERE && !(s->base.set.uniform && r->flow[i].length == 0))
+            enqueue(s, r, i);
+    }
+    for (unsigned port = 0; port < s->ports; port++)
+        if (peek(s, r, port) != NONE)
+            router_wake(s->base.set.router, port);
+    finish_rounds(s);
+}
+
+/* --- coming in --- */
+
+/* Bytes of a piece, which go to the sink or wait to leave. */
+static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
+                       const struct extents *body, struct extent_cursor *cursor)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct flow *flow = &r->flow[index];
+    struct extent bytes;
+    struct error e;
+
+    while (length > 0) {
+        uint32_t n = extents_take(body, cursor, length, &bytes);
+        if (s->base.failure.code != ERROR_NONE)
+            ; /* the rest is only counted */
+        else if (p->out != PASSAGE_HERE)
+            (void)append_parcel(s, flow, &bytes);
+        else if (s->base.set.sink->ops->write(s->base.set.sink, p->source,
+                                              piece_start(s, r->number, p->segment) + flow->came,
+                                              &bytes, &e) != 0)
+            (void)engine_fail(&s->base, &e);
+        flow->came += n;
+        length -= n;
+        if (p->out == PASSAGE_HERE)
+            s->base.counts.bytes_delivered += n;
+    }
+}
+
+/* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, of
+ * which `have` are left. */
+static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint32_t place,
+                       const Peer__Data *data, size_t *sizes_used, uint32_t have, uint32_t *index,
+                       uint32_t *length, struct error *e)
+{
+    if (place >= s->passages->arrivals[port])
+        return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place,
+                         s->passages->arrivals[port]);
+    *index = s->passages->arrival[port][place];
+    struct flow *flow = &r->flow[*index];
+    bool first = !flow->begun;
+    if (first) {
+        if (*sizes_used == data->n_sizes)
+            return error_set(e, ERROR_PROTOCOL, "piece %u without its size", place);
+        flow->length = data->sizes[(*sizes_used)++];
+        if (flow->length > stride(s, r->number))
+            return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes in a round of at most %u",
+                             flow->length, stride(s, r->number));
+        flow->begun = true;
+    }
+    *length = flow->length - flow->came < have ? flow->length - flow->came : have;
+    if (*length == 0 && !(first && flow->length == 0))
+        return error_set(e, ERROR_PROTOCOL, "piece %u has come already, or comes without a byte",
+                         place);
+    return 0;
+}
+
+static int take_piece(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
+                      const struct extents *body, struct extent_cursor *cursor)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct flow *flow = &r->flow[index];
+
+    take_bytes(s, r, index, length, body, cursor);
+    if (p->out != PASSAGE_HERE) {
+        if (!flow->queued) {
+            enqueue(s, r, index);
+            router_wake(s->base.set.router, p->out);
+        }
+        return 0;
+    }
+    if (flow->length == 0)
+        deliver_nothing(s, p, r->number);
+    if (flow->came == flow->length)
+        pass_through(r, p);
+    return 0;
+}
+
+static int streaming_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+                           const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct streaming *s = of(engine);
+    uint64_t oldest = s->base.rounds_finished;
+    uint64_t number = oldest + ((data->round - oldest) & ENGINE_ROUND_MASK);
+    struct extent_cursor cursor = {0};
+    uint32_t have = body_length;
+    size_t sizes_used = 0;
+
+    if (data->round > ENGINE_ROUND_MASK || number >= oldest + s->base.set.window)
+        return error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
+                         data->round, ENGINE_ROUND_MASK + 1, (unsigned long long)oldest);
+    if (data->n_pieces == 0)
+        return error_set(e, ERROR_PROTOCOL, "a frame that names no piece");
+    struct round *r = open_round(s, number);
+    if (r == NULL)
+        return 0;
+    s->base.counts.port[port].rx_bytes += body_length;
+    for (size_t i = 0; i < data->n_pieces; i++) {
+        uint32_t index = NONE, length = 0;
+        if (begin_piece(s, r, port, data->pieces[i], data, &sizes_used, have, &index, &length, e) !=
+            0)
+            return -1;
+        if (i + 1 < data->n_pieces && length < r->flow[index].length - r->flow[index].came)
+            return error_set(e, ERROR_PROTOCOL, "%u bytes less than the frame's pieces have",
+                             r->flow[index].length - r->flow[index].came - length);
+        (void)take_piece(s, r, index, length, body, &cursor);
+        have -= length;
+    }
+    if (have > 0)
+        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the frame's pieces have", have);
+    if (sizes_used < data->n_sizes)
+        return error_set(e, ERROR_PROTOCOL, "sizes of %zu pieces too many",
+                         data->n_sizes - sizes_used);
+    finish_rounds(s);
+    return 0;
+}
+
+static int streaming_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
+                           struct error *e)
+{
+    (void)engine, (void)port, (void)clear;
+    return error_set(e, ERROR_PROTOCOL, "word of a leg, and there are no steps");
+}
+
+/* --- going out --- */
+
+/* Whether the piece of the round before at the same place has left: a source is read, and a sink
+ * written, front to back. */
+static bool predecessor_gone(const struct streaming *s, const struct round *r, uint32_t index)
+{
+    const struct round *before;
+
+    if (r->number == 0 || r->number == s->base.rounds_finished)
+        return true;
+    before = round_at(s, r->number - 1);
+    return !before->open || before->number != r->number - 1 ||
+           before->flow[index].gone == before->flow[index].length;
+}
+
+/* Moves up to `most` bytes of a piece into the frame. Returns how many; 0 if there are none yet. */
+static uint32_t move_bytes(struct streaming *s, struct round *r, uint32_t index, uint32_t most,
+                           struct outgoing *frame)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct flow *flow = &r->flow[index];
+    struct source *source = s->base.set.source;
+    struct extent bytes;
+    struct error e;
+
+    if (p->in != PASSAGE_HERE) {
+        struct extent *at = &s->parcel[flow->first].bytes;
+        uint32_t n = at->length < most ? at->length : most;
+        if (extents_add(&frame->body, at->slab, at->data, n) != 0) {
+            (void)engine_no_memory(&s->base);
+            return 0;
+        }
+        at->data += n;
+        at->length -= n;
+        if (at->length == 0)
+            drop_first_parcel(s, flow);
+        return n;
+    }
+    if (!predecessor_gone(s, r, index))
+        return 0;
+    int result =
+        source->ops->read(source, p->destination,
+                          piece_start(s, r->number, p->segment) + flow->gone, most, &bytes, &e);
+    if (result < 0)
+        (void)engine_fail(&s->base, &e);
+    if (result <= 0)
+        return 0;
+    if (extents_add(&frame->body, bytes.slab, bytes.data, bytes.length) != 0)
+        (void)engine_no_memory(&s->base);
+    slab_unref(bytes.slab);
+    return bytes.length;
+}
+
+struct filling {
+    uint32_t pieces, sizes;
+    uint32_t piece[PIECES_A_FRAME], size[PIECES_A_FRAME];
+};
+
+/* Adds what there is of a piece, as far as there is room. Returns whether the frame may take
+ * another one: the last piece alone may be there in part. */
+static bool add_piece(struct streaming *s, struct round *r, uint32_t index, struct outgoing *frame,
+                      struct filling *filling)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct flow *flow = &r->flow[index];
+    bool own = p->in == PASSAGE_HERE;
+    uint32_t there = (own ? flow->length : flow->came) - flow->gone, moved = 0;
+
+    while (moved < there && frame->body_length < s->fill &&
+           frame->body.count < OUTGOING_MAX_EXTENTS) {
+        uint32_t room = s->fill - frame->body_length;
+        uint32_t n = move_bytes(s, r, index, there - moved < room ? there - moved : room, frame);
+        if (n == 0)
+            break;
+        moved += n;
+        frame->body_length += n;
+        flow->gone += n;
+    }
+    if (moved == 0 && flow->length > 0) { /* the source has nothing yet; or we have failed */
+        dequeue(s, r, index);
+        flow->next = r->stalled;
+        r->stalled = index;
+        return true;
+    }
+    filling->piece[filling->pieces++] = p->place;
+    if (!s->base.set.uniform && !flow->named)
+        filling->size[filling->sizes++] = flow->length;
+    s->base.counts.port[p->out].tx_blocks += !flow->named;
+    flow->named = true;
+    dequeue(s, r, index);
+    if (flow->gone == flow->length) {
+        pass_through(r, p);
+        return true;
+    }
+    if (own || flow->gone < flow->came)
+        enqueue(s, r, index); /* behind those with as far to go */
+    return false;
+}
+
+static void fill(struct streaming *s, struct round *r, unsigned port, struct outgoing *frame,
+                 struct filling *filling)
+{
+    bool more = true;
+
+    filling->pieces = filling->sizes = 0;
+    while (more && frame->body_length < s->fill && filling->pieces < PIECES_A_FRAME &&
+           frame->body.count < OUTGOING_MAX_EXTENTS && s->base.failure.code == ERROR_NONE) {
+        uint32_t index = peek(s, r, port);
+        more = index != NONE && add_piece(s, r, index, frame, filling);
+    }
+}
+
+static struct outgoing *streaming_next(struct engine *engine, unsigned port)
+{
+    struct streaming *s = of(engine);
+    struct filling filling;
+    Peer__Data data = PEER__DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    if (s->base.failure.code != ERROR_NONE || engine_has_lost(&s->base, port))
+        return NULL;
+    for (uint64_t n = s->base.rounds_finished; n < s->base.rounds_finished + s->base.set.window;
+         n++) {
+        struct round *r = round_at(s, n);
+        if (!r->open || r->number != n || peek(s, r, port) == NONE)
+            continue;
+        struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
+        if (frame == NULL) {
+            (void)engine_no_memory(&s->base);
+            return NULL;
+        }
+        fill(s, r, port, frame, &filling);
+        data.exchange = s->base.set.handle;
+        data.round = (uint32_t)(n & ENGINE_ROUND_MASK);
+        data.n_pieces = filling.pieces;
+        data.pieces = filling.piece;
+        data.n_sizes = filling.sizes;
+        data.sizes = filling.size;
+        head.kind_case = PEER__HEAD__KIND_DATA;
+        head.data = &data;
+        if (filling.pieces > 0 && outgoing_set_head(frame, &head) != 0)
+            (void)engine_no_memory(&s->base);
+        if (filling.pieces == 0 || s->base.failure.code != ERROR_NONE) {
+            outgoing_free(router_outgoing(s->base.set.router), frame);
+            if (s->base.failure.code != ERROR_NONE)
+                return NULL;
+            continue;
+        }
+        s->base.counts.port[port].combined_messages++;
+        s->base.counts.port[port].tx_bytes += frame->body_length;
+        finish_rounds(s);
+        return frame;
+    }
+    return NULL;
+}
+
+static void streaming_wake(struct engine *engine)
+{
+    struct streaming *s = of(engine);
+
+    for (uint32_t i = 0; i < s->base.set.window; i++) {
+        struct round *r = &s->round[i];
+        uint32_t index = r->open ? r->stalled : NONE;
+        while (index != NONE) {
+            uint32_t next = r->flow[index].next;
+            enqueue(s, r, index);
+            router_wake(s->base.set.router, s->passages->passage[index].out);
+            index = next;
+        }
+        r->stalled = NONE;
+    }
+    finish_rounds(s);
+}
+
+static void streaming_describe(const struct engine *engine, char *text, size_t size)
+{
+    const struct streaming *s = (const struct streaming *)engine;
+    const struct round *r = round_at(s, engine->rounds_finished);
+    char name[TORUS_PORT_NAME_SIZE];
+    uint32_t waiting = 0, first = NONE;
+
+    if (!r->open || r->number != engine->rounds_finished || r->left == 0) {
+        (void)snprintf(text, size, "all sent and taken in");
+        return;
+    }
+    for (uint32_t i = 0; i < s->passages->count; i++) {
+        const struct flow *flow = &r->flow[i];
+        if (s->passages->passage[i].in == PASSAGE_HERE ||
+            (flow->begun && flow->came == flow->length))
+            continue;
+        waiting++;
+        if (first == NONE)
+            first = i;
+    }
+    if (first == NONE)
+        (void)snprintf(text, size, "still sending %u pieces", r->left);
+    else
+        (void)snprintf(text, size, "waiting for %u pieces, the first one from node %u on port %s",
+                       waiting, s->passages->passage[first].source,
+                       torus_port_name(s->passages->passage[first].in, name));
+}
+
+static void streaming_free(struct engine *engine)
+{
+    struct streaming *s = of(engine);
+
+    for (uint32_t i = 0; s->round != NULL && i < engine->set.window; i++) {
+        struct round *r = &s->round[i];
+        for (uint32_t f = 0; r->open && f < s->passages->count; f++)
+            while (r->flow[f].first != NONE)
+                drop_first_parcel(s, &r->flow[f]);
+        free(r->flow);
+        free(r->queue);
+        free(r->waiting);
+    }
+    free(s->round);
+    free(s->parcel);
+    free(s);
+}
+
+/* What a frame is filled up to: small beside what a channel carries, so that relays can begin
+ * early, and else as much as a frame may have. */
+static uint32_t choose_fill(const struct streaming *s)
+{
+    const struct engine_setup *set = &s->base.set;
+    uint64_t most = 0;
+
+    for (unsigned port = 0; port < s->ports; port++)
+        if (s->passages->departures[port] > most)
+            most = s->passages->departures[port];
+    most = most * (set->segment_bytes / set->segments + 1) / FILLS_A_CHANNEL;
+    return most < FILL_LEAST ? FILL_LEAST : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
+}
+
+static const struct engine_ops streaming_ops = {
+    .free = streaming_free,
+    .admit = streaming_admit,
+    .frame = streaming_frame,
+    .clear = streaming_clear,
+    .next = streaming_next,
+    .wake = streaming_wake,
+    .describe = streaming_describe,
+};
+
+struct engine *streaming_new(const struct engine_setup *setup, const struct passages *passages,
+                             struct error *e)
+{
+    struct streaming *s = calloc(1, sizeof *s);
+
+    if (s != NULL) {
+        s->base.ops = &streaming_ops;
+        s->base.set = *setup;
+        s->passages = passages;
+        s->ports = torus_ports(router_torus(setup->router));
+        s->distances = passages->most_ahead + 1;
+        s->words = s->distances / 64 + 1;
+        s->free_parcel = NONE;
+        s->fill = choose_fill(s);
+        s->round = calloc(setup->window, sizeof *s->round);
+        if (s->round != NULL)
+            return &s->base;
+        free(s);
+    }
+    (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
+    return NULL;
+}
