@@ -137,7 +137,7 @@ def _initramfs(programs, kernel, cache, say):
     busybox, tc = _find('busybox', 'busybox-static'), _find('tc', 'iproute2')
     own = {name: _compiled(name, cache, say) for name in ('bridge', 'capture')}
     files = {'init': GUEST / 'init', 'bin/shell': GUEST / 'shell', 'bin/busybox': busybox,
-             'bin/tc': tc, **{f'bin/{name}': path for name, path in own.items()},
+             'sbin/tc': tc, **{f'bin/{name}': path for name, path in own.items()},
              **{f'bin/{os.path.basename(program)}': Path(program) for program in programs}}
     for path in list(files.values()):
         files.update(_libraries(path))

@@ -38,9 +38,10 @@ from .torus import Node, Torus
 QEMU = 'qemu-system-x86_64'
 TCP_PORT = 7411
 RAM_MIB = 96
+LEAST_RAM_MIB = 80
 OVERHEAD_MIB = 60         # what a qemu takes for itself, about
 DAEMON_MEMORY = '16MiB'   # torusd's default would not fit
-TRANSLATED_MIB = 32       # of translated code, per machine
+TRANSLATED_MIB = 24       # of translated code, per machine
 TRIAL_SECONDS = 6         # in which a kernel must run, where the processor does it
 MOST_NODES = 256
 DATA = '/srv'             # in a virtual machine: below it exchanges may read and write
@@ -74,7 +75,7 @@ def available_memory():
     return available
 
 
-def choose_accelerator(wanted, image, cache):
+def choose_accelerator(wanted, image, cache, say):
     """"kvm" where a kernel really runs under it, else "tcg". That is remembered until the next boot
     of this machine: a device file, or an emulator that starts, does not tell."""
     if wanted != 'auto':
@@ -90,6 +91,8 @@ def choose_accelerator(wanted, image, cache):
             return remembered['accelerator']
     except (OSError, ValueError, KeyError, TypeError):
         pass
+    say(f'trying whether a kernel runs under kvm here (at most {TRIAL_SECONDS} s; remembered until '
+        'this machine boots again)')
     result = 'kvm' if kernel_runs('kvm', image) else 'tcg'
     known.write_text(json.dumps({'key': key, 'accelerator': result}))
     return result
@@ -205,7 +208,7 @@ class VirtualNode(Node):
 
     @property
     def console_path(self):
-        return self.torus.run.logs / f'{self.rank}.console'
+        return self.torus.run.logs / f'{self.rank}.console.log'
 
     def console(self):
         """What the kernel and the first program have printed, over all lives of the machine."""
@@ -228,14 +231,19 @@ class VirtualNode(Node):
             raise TorusError(f'node {self.rank} cannot be asked to run "{command}": {e}') from e
         return connection
 
-    def finish(self, connection, command='', check=True):
-        """(exit status, all further output as bytes) of what begin() began; its input ends."""
+    def finish(self, connection, command='', stdin=b'', check=True):
+        """(exit status, all further output as bytes) of what begin() began. It is given `stdin`, and
+        then its input ends."""
+        sender = threading.Thread(target=_send_all, args=(connection, stdin), daemon=True)
         with connection:
+            sender.start()
             try:
-                connection.shutdown(socket.SHUT_WR)
                 output = _read_all(connection)
             except OSError as e:
                 raise TorusError(f'node {self.rank}: "{command}" did not end: {e}') from e
+            finally:
+                connection.close()
+                sender.join()
         output, mark, status = output.rpartition(b'\0')
         if not mark or not status.isdigit():
             raise TorusError(f'node {self.rank}: "{command}" was cut off: {status[-200:]!r}')
@@ -247,13 +255,7 @@ class VirtualNode(Node):
     def run_bytes(self, command, stdin=b'', timeout=60):
         """Runs a shell command in the machine, in /srv; what it printed, errors as well."""
         connection = self.begin(command, timeout)
-        sender = threading.Thread(target=_send_all, args=(connection, stdin), daemon=True)
-        if stdin:
-            sender.start()
-            output = b''
-            sender.join()
-        status, output = self.finish(connection, command)
-        return output
+        return self.finish(connection, command, stdin)[1]
 
     def run(self, *argv, stdin='', timeout=60):
         """Runs a command in the machine, in /srv; what it printed, errors as well, as text."""
@@ -284,6 +286,7 @@ class VirtualNode(Node):
 def _send_all(connection, data):
     try:
         connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
     except OSError:
         pass  # the command has not read it all: its exit status tells
 
@@ -319,7 +322,12 @@ class VirtualTorus(Torus):
         if self.geometry.nodes > MOST_NODES:
             raise UsageError(f'{self.geometry} has {self.geometry.nodes} nodes; at most '
                              f'{MOST_NODES} virtual machines are started')
-        self.ram = int(ram or RAM_MIB)
+        self.ram = RAM_MIB if ram is None else int(ram)
+        if self.ram < LEAST_RAM_MIB:
+            raise UsageError(f'{self.ram} MiB are too little for a virtual machine: at least '
+                             f'{LEAST_RAM_MIB} are needed')
+        if accelerator not in ('auto', 'tcg', 'kvm'):
+            raise UsageError(f'no accelerator "{accelerator}": auto, tcg or kvm')
         self.accelerator = accelerator
         self.rtc = rtc
         self.cache = Path(cache) if cache else default_cache()
@@ -350,9 +358,7 @@ class VirtualTorus(Torus):
     def _build(self):
         image = make_image([self.torusd, self.torusctl], self.cache, self.say)
         self.bridge = bridge_program(self.cache, self.say)
-        if self.accelerator == 'auto':
-            self.say('trying whether kvm works here')
-        self.accelerator = choose_accelerator(self.accelerator, image, self.cache)
+        self.accelerator = choose_accelerator(self.accelerator, image, self.cache, self.say)
         image.initramfs = self._keep_image(image.initramfs)
         self.image = image
         ends = [{} for _ in range(self.geometry.nodes)]
@@ -421,7 +427,7 @@ class VirtualTorus(Torus):
         return [QEMU, '-name', f'torus-{rank}',
                 *machine_arguments(self.accelerator, self.ram, self.image), *clock,
                 '-append', command_line,
-                '-chardev', f'file,id=console,path={_escaped(logs / f"{rank}.console")},append=on',
+                '-chardev', f'file,id=console,path={_escaped(logs / f"{rank}.console.log")},append=on',
                 '-serial', 'chardev:console', '-device', 'virtio-serial-pci,disable-legacy=on',
                 '-chardev', f'socket,id=control,fd={serial}',
                 '-device', 'virtserialport,chardev=control,name=torus.control',

@@ -1,0 +1,196 @@
+"""The command line of scripts/vm-up: a torus of virtual machines."""
+
+import argparse
+import shlex
+import signal
+import sys
+import time
+
+from . import interrupts
+from .geometry import Geometry, UsageError
+from .launch import run_command
+from .process import TorusError
+from .prompt import LoopbackPrompt
+from .rate import parse_mbit
+from .virtual import LEAST_RAM_MIB, RAM_MIB, VirtualTorus, vm_obstacle
+
+EPILOG = """\
+The machines boot Debian's cloud kernel, whose package is fetched (not installed) once, with an
+initramfs of this project's programs. Both are kept in a cache folder ($TORUS_VM_CACHE, else
+~/.cache/torusd/vm), and the initramfs is made anew when a program has changed.
+
+Every network card is joined to the neighbour's, and there is no other network. Exchanges of files
+work below /srv in the machines. At the prompt, "vm RANK COMMAND" runs a command in a machine,
+"kill RANK" is a power failure and "restart RANK" boots it again; "help" lists more.
+
+The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
+  TORUS_SOCKET   control socket of node 0, which torusctl uses by itself
+  TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket; R.shell takes connections whose
+                 first line is a shell command for the machine; R.pid holds the process id of its qemu
+  TORUS_LOG_DIR  folder with the logs: R.log of torusd (and qemu), R.console.log of kernel and init
+  TORUS_NODES    number of nodes        TORUS_DIMS  as given, e.g. 4x4
+
+Exit status: that of the command; without one 0; 1 the torus did not come up; 2 wrong usage;
+128 + the signal's number after a signal. Logs of a run that fails are kept; their folder is printed.
+"""
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(
+        prog='vm-up', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage='scripts/vm-up DIMS [option...]',
+        description='Brings up a torus of torusd daemons, each on a small virtual machine (qemu) with '
+                    'a kernel, a clock and a file system of its own, and takes it down at the end. '
+                    'Installs the Debian packages that are missing and builds in build/, unless '
+                    '--bin is given.')
+    parser.add_argument('dims', metavar='DIMS', help='as in 4x4, 1x4, 3x2; a size followed by m does '
+                                                     'not wrap (mesh)')
+    parser.add_argument('--bw', metavar='MBIT', help='rate of every link and direction in Mbit/s, '
+                                                     'kept by tc in the machines (default: no limit)')
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
+                                                       'prompt, then take everything down')
+    what.add_argument('--wait', action='store_true', help='no prompt: wait for Ctrl-C or SIGTERM')
+    parser.add_argument('--ram', metavar='MIB', type=int, default=RAM_MIB,
+                        help=f'of each machine, in MiB: at least {LEAST_RAM_MIB} (default {RAM_MIB})')
+    parser.add_argument('--memory', metavar='SIZE', help='of each daemon for blocks on their way '
+                                                         '(default 16MiB)')
+    parser.add_argument('--accel', choices=('auto', 'tcg', 'kvm'), default='auto',
+                        help='tcg works everywhere; auto (the default) takes kvm where a kernel '
+                             'really runs under it')
+    parser.add_argument('--clock-step', metavar='SECONDS', type=int,
+                        help='every machine\'s clock is that much ahead of the one before')
+    parser.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
+    parser.add_argument('--cache', metavar='DIR', help='folder for the kernel and the image')
+    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
+    parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
+    parser.add_argument('--timeout', metavar='SECONDS', type=float,
+                        help='in which the torus must be whole (default: by its size)')
+    parser.add_argument('--no-install', action='store_true', help='install nothing')
+    parser.add_argument('-q', '--quiet', action='store_true', help='no messages but errors')
+    parser.add_argument('--check', action=Check, nargs=0, help='only tell, by the exit status, whether '
+                                                               'virtual machines can be started here')
+    return parser.parse_args(argv)
+
+
+class Check(argparse.Action):
+    def __call__(self, parser, *_):
+        reason = vm_obstacle()
+        parser.exit(1 if reason else 0, f'vm-up: {reason}\n' if reason else None)
+
+
+class VirtualPrompt(LoopbackPrompt):
+    """A prompt with a command to look into the machines."""
+
+    def do_vm(self, line):
+        """vm RANK COMMAND ...: runs a shell command in a machine, as in `vm 5 ls -l /srv`"""
+        rank, _, command = line.partition(' ')
+        node = self._node(rank)
+        if node:
+            try:
+                connection = node.begin(command)
+                sys.stdout.write(node.finish(connection, command, check=False)[1]
+                                 .decode(errors='replace'))
+            except TorusError as e:
+                print(e, file=sys.stderr)
+
+    def do_console(self, line):
+        """console RANK: what kernel and init of a machine have printed"""
+        node = self._node(line)
+        if node:
+            print(node.console(), end='')
+
+    def do_kill(self, line):
+        """kill RANK: a machine's power fails"""
+        super().do_kill(line)
+
+    def do_restart(self, line):
+        """restart RANK: a machine is switched off, if it is on, and boots"""
+        super().do_restart(line)
+
+
+def make_torus(options, say):
+    """The torus that the options describe, not yet started."""
+    geometry = Geometry(options.dims)
+    if options.bw is not None:
+        parse_mbit(options.bw)
+    rtc = None
+    if options.clock_step is not None:
+        now = time.time()
+        def rtc(rank):
+            return now + rank * options.clock_step
+    return VirtualTorus(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
+                        ram=options.ram, accelerator=options.accel, rtc=rtc, cache=options.cache,
+                        keep_logs=options.keep_logs, log_level=options.log_level,
+                        timeout=options.timeout, say=say,
+                        progress=None if options.quiet or not sys.stderr.isatty() else Progress())
+
+
+class Progress:
+    """A line on the terminal that changes in place."""
+
+    def __init__(self):
+        self.begin = time.monotonic()
+        self.said = None
+
+    def __call__(self, up, of):
+        now = up, int(time.monotonic() - self.begin)
+        if now != self.said:
+            self.said = now
+            end = '\n' if up == of else ''
+            print(f'\rvm-up: {up} of {of} up, {now[1]} s ', end=end, file=sys.stderr, flush=True)
+
+
+def main(argv=None):
+    options = parse_arguments(argv)
+
+    def complain(text):
+        print(f'vm-up: {text}', file=sys.stderr, flush=True)
+
+    say = (lambda text: None) if options.quiet else complain
+    interrupts.install()
+    torus = None
+    status, failed = 1, True
+    try:
+        try:
+            torus = make_torus(options, say)
+            status = serve(torus, options, say)
+            failed = status != 0
+        finally:
+            interrupts.stop_raising()
+    except UsageError as e:
+        complain(e)
+        status = 2
+    except (TorusError, OSError) as e:
+        complain(e)
+    except (KeyboardInterrupt, interrupts.Terminated) as e:
+        status, failed = 128 + getattr(e, 'signum', signal.SIGINT), False
+    finally:
+        if torus is not None and torus.run is not None:
+            for problem in torus.stop(failed):
+                complain(problem)
+            if torus.kept_logs:
+                complain(f'logs: {torus.kept_logs}')
+    return status
+
+
+def serve(torus, options, say):
+    torus.start()
+    used = torus.memory_used()
+    say(f'{torus.geometry} in virtual machines: {torus.geometry.nodes} up after '
+        f'{torus.boot_seconds:.1f} s, all {len(torus.geometry.links)} links up after '
+        f'{torus.join_seconds:.1f} s, {used["pss"] >> 20} MiB of memory in all (PSS; RSS '
+        f'{used["rss"] >> 20} MiB)')
+    if options.run is not None:
+        return run_command(options.run, torus.environment())
+    if options.wait:
+        say(f'{shlex.quote(torus.torusctl)} --socket {torus.run.socket(0)} reaches node 0; logs in '
+            f'{torus.run.logs}; Ctrl-C ends')
+        while True:
+            signal.pause()
+    if sys.stdin.isatty():
+        say(f'"exchange" runs an exchange, "help" lists more; from elsewhere: '
+            f'{shlex.quote(torus.torusctl)} --socket {torus.run.socket(0)} ...')
+    with interrupts.at_prompt():
+        VirtualPrompt(torus).cmdloop()
+    return 0
