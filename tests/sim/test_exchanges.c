@@ -37,7 +37,8 @@ static void on_every_torus(uint64_t memory,
                                             .seed = 100 * i + k,
                                             .latency = 50 * MICROSECONDS,
                                             .rate = 125000000,
-                                            .memory = memory,
+                                            /* Streaming holds four rounds at a time. */
+                                            .memory = a->streaming ? 4 * memory : memory,
                                             .chop = true};
             struct sim *sim = sim_new(&setup);
             sim_run_until_whole(sim);
