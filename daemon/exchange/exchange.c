@@ -180,13 +180,18 @@ static uint32_t handle_of(const Peer__Head *head)
     }
 }
 
-/* From when this node is ready until it has finished the last round. */
-static bool expects_data(const struct exchange *x)
+/* From when this node is ready, since a neighbour may hear of `go` before it does, until it has
+ * finished the last round. */
+static bool expects_data(const struct exchange *x, const Peer__Head *head)
 {
-    if (x->engine == NULL)
+    uint64_t finished;
+
+    if (x->engine == NULL || (x->state != EXCHANGE_READY && x->state != EXCHANGE_RUNNING))
         return false;
-    return x->state == EXCHANGE_READY ||
-           (x->state == EXCHANGE_RUNNING && x->engine->rounds_finished < x->rounds);
+    finished = x->engine->rounds_finished;
+    if (head->kind_case == PEER__HEAD__KIND_DATA)
+        finished += (head->data->round - finished) & ENGINE_ROUND_MASK;
+    return x->state == EXCHANGE_READY ? finished < x->window : finished < x->rounds;
 }
 
 int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
@@ -215,7 +220,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
         return 0;
     if (head->kind_case != PEER__HEAD__KIND_DATA && head->kind_case != PEER__HEAD__KIND_CLEAR)
         return wave_word(x, port, head, e);
-    if (!expects_data(x))
+    if (!expects_data(x, head))
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: data that has no place there",
                          x->id, exchange_state_name(x->state));
     if (head->kind_case == PEER__HEAD__KIND_CLEAR)

@@ -7,8 +7,11 @@
  *         +----------------> FAILING --root's verdict--> FAILED      commit, renamed: COMMITTED
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node
- * hears from its children before it tells its parent. One invariant: in every state but the ended
- * ones the node owes its parent exactly one wave, or waits for one from it.
+ * hears from its children before it tells its parent. Of the rounds `window` may be under way at
+ * the same time, so their waves overlap: round k + window starts on a node after round k is
+ * finished on all. Invariants: in every state but the ended ones the node owes its parent the next
+ * word of a wave, or waits for one from it; and nowhere has a round started that is `window` or
+ * more ahead of one that some node has not finished.
  *
  * Every exchange ends committed, failed (everywhere with the same error) or in doubt. */
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H

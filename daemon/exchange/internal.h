@@ -62,8 +62,11 @@ struct exchange {
 
     uint32_t waiting; /* child ports (bits) and OWN_PART that this wave still owes */
     uint64_t largest_block;
-    uint64_t rounds, round;
-    uint64_t went; /* when `go` came */
+    uint64_t rounds;
+    uint64_t round;    /* the first that has not been finished here and by all below */
+    uint64_t admitted; /* rounds below this one may leave from here */
+    uint64_t finished_below[TORUS_MAX_PORTS]; /* so many, by the word of the child at the port */
+    uint64_t went;                            /* when `go` came */
 
     uint64_t reserved;
     struct source *source;

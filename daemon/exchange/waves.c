@@ -1,5 +1,8 @@
 /* The waves of an exchange over its tree: in each a node hears from its children, and from itself,
- * before it tells its parent; what the root then decides goes down to all. */
+ * before it tells its parent; what the root then decides goes down to all.
+ *
+ * The waves of rounds overlap: `window` rounds may be under way, so a child may be that many ahead
+ * of its parent. A child's words come in the order of the rounds all the same. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,11 +46,15 @@ static int child_part(struct exchange *x, unsigned port, struct error *e)
     return 0;
 }
 
-static void start_round(struct exchange *x, uint64_t round)
+static bool is_child(const struct exchange *x, unsigned port)
 {
-    x->round = round;
-    wave_begin(x);
-    engine_admit(x->engine, round);
+    return (children_mask(x) & 1u << port) != 0;
+}
+
+/* The next round may leave from here. */
+static void admit(struct exchange *x)
+{
+    engine_admit(x->engine, x->admitted++);
 }
 
 static void go(struct exchange *x, uint64_t rounds)
@@ -55,7 +62,9 @@ static void go(struct exchange *x, uint64_t rounds)
     x->state = EXCHANGE_RUNNING;
     x->rounds = rounds;
     x->went = router_now(x->all->set.router);
-    start_round(x, 0);
+    wave_begin(x);
+    while (x->admitted < rounds && x->admitted < x->window)
+        admit(x);
 }
 
 static void send_go(struct exchange *x, uint64_t rounds)
@@ -125,20 +134,35 @@ static void all_ready(struct exchange *x)
     exchange_send(x, (unsigned)x->tree.parent, &head);
 }
 
+/* Whether this node and all below it have finished the round x->round. */
+static bool round_is_finished(const struct exchange *x)
+{
+    if (x->engine->rounds_finished <= x->round)
+        return false;
+    for (unsigned i = 0; i < x->tree.children; i++)
+        if (x->finished_below[x->tree.child[i]] <= x->round)
+            return false;
+    return true;
+}
+
+/* Not the last round, which `done` reports. */
 static void all_finished_round(struct exchange *x)
 {
+    uint64_t round = x->round++;
+
     if (exchange_is_root(x)) {
-        send_round_go(x, x->round + 1);
-        start_round(x, x->round + 1);
+        if (x->admitted < x->rounds) {
+            send_round_go(x, x->admitted);
+            admit(x);
+        }
         return;
     }
     Peer__RoundDone message = PEER__ROUND_DONE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     message.exchange = x->handle;
-    message.round = x->round;
+    message.round = round;
     head.kind_case = PEER__HEAD__KIND_ROUND_DONE;
     head.round_done = &message;
-    x->waiting = 1u << x->tree.parent; /* until it says that the next round may start */
     exchange_send(x, (unsigned)x->tree.parent, &head);
 }
 
@@ -183,17 +207,13 @@ static void all_committed(struct exchange *x)
     exchange_end(x, EXCHANGE_COMMITTED);
 }
 
-/* This node's own part of the running round, if it is done. */
+/* This node's own part of `done`, once it has finished the last round. */
 static int own_part(struct exchange *x, struct error *e)
 {
-    if (x->engine->rounds_finished <= x->round)
+    if (x->engine->rounds_finished < x->rounds || !x->sink->ops->finish(x->sink))
         return 0;
-    if (x->round + 1 == x->rounds) {
-        if (!x->sink->ops->finish(x->sink))
-            return 0;
-        if (report_add_own(x, x->engine->counts.delivered_at - x->went, e) != 0)
-            return -1;
-    }
+    if (report_add_own(x, x->engine->counts.delivered_at - x->went, e) != 0)
+        return -1;
     x->waiting &= ~OWN_PART;
     return 0;
 }
@@ -204,7 +224,6 @@ void exchange_advance(struct exchange *x)
 
     for (;;) {
         enum exchange_state state = x->state;
-        uint64_t round = x->round;
 
         if (state != EXCHANGE_PREPARING && state != EXCHANGE_RUNNING &&
             state != EXCHANGE_COMMITTING)
@@ -220,18 +239,20 @@ void exchange_advance(struct exchange *x)
             failure_here(x, &e);
             return;
         }
+        if (state == EXCHANGE_RUNNING && x->round + 1 < x->rounds) {
+            if (!round_is_finished(x))
+                return;
+            all_finished_round(x);
+            continue;
+        }
         if (x->waiting != 0)
             return;
         if (state == EXCHANGE_PREPARING)
             all_ready(x);
         else if (state == EXCHANGE_COMMITTING)
             all_committed(x);
-        else if (x->round + 1 < x->rounds)
-            all_finished_round(x);
         else
             all_done(x);
-        if (x->state == state && x->round == round)
-            return;
     }
 }
 
@@ -260,26 +281,28 @@ int wave_word(struct exchange *x, unsigned port, const Peer__Head *head, struct 
         exchange_advance(x);
         return 0;
     case PEER__HEAD__KIND_ROUND_DONE:
-        if (x->state != EXCHANGE_RUNNING || head->round_done->round != x->round ||
-            x->round + 1 >= x->rounds)
+        if (x->state != EXCHANGE_RUNNING || !is_child(x, port) ||
+            head->round_done->round != x->finished_below[port] ||
+            head->round_done->round + 1 >= x->rounds || head->round_done->round >= x->admitted)
             break;
-        if (from_parent || child_part(x, port, e) != 0)
-            break;
+        x->finished_below[port]++;
         exchange_advance(x);
         return 0;
     case PEER__HEAD__KIND_ROUND_GO:
-        if (x->state != EXCHANGE_RUNNING || !from_parent || x->waiting != 1u << port ||
-            head->round_go->round != x->round + 1 || x->round + 1 >= x->rounds)
+        if (x->state != EXCHANGE_RUNNING || !from_parent || head->round_go->round != x->admitted ||
+            x->admitted >= x->rounds || x->admitted >= x->round + x->window)
             break;
-        send_round_go(x, x->round + 1);
-        start_round(x, x->round + 1);
+        send_round_go(x, x->admitted);
+        admit(x);
         exchange_advance(x);
         return 0;
     case PEER__HEAD__KIND_DONE:
-        if (x->state != EXCHANGE_RUNNING || x->round + 1 != x->rounds || from_parent)
+        if (x->state != EXCHANGE_RUNNING || !is_child(x, port) ||
+            x->finished_below[port] + 1 != x->rounds || x->admitted != x->rounds)
             break;
         if (child_part(x, port, e) != 0 || report_add_child(x, head->done, e) != 0)
             return -1;
+        x->finished_below[port]++;
         exchange_advance(x);
         return 0;
     case PEER__HEAD__KIND_COMMIT:

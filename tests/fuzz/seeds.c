@@ -83,6 +83,7 @@ static void prepare(unsigned port, const char *dims, const char *algorithm, cons
     message.to = (char *)(uintptr_t)to;
     message.block_bytes = block;
     message.segment_bytes = 10;
+    message.window = 1;
     message.timeout_ms = 1000;
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &message;

@@ -243,7 +243,8 @@ ID = '1-00000001-1'
 def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='',
             segment_bytes=100):
     return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: algorithm, 6: 'stepped',
-                            7: block_bytes, 8: source, 9: target, 11: segment_bytes, 12: 1000})
+                            7: block_bytes, 8: source, 9: target, 11: segment_bytes, 12: 1000,
+                            16: 1})
 
 
 LIES = {

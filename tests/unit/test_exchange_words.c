@@ -211,6 +211,7 @@ static void say_of(struct node *n, uint32_t handle, enum word word)
         prepare.mode = mode;
         prepare.from = from;
         prepare.to = to;
+        prepare.window = 1;
         prepare.segment_bytes = 1000;
         prepare.timeout_ms = 60000;
         head.kind_case = PEER__HEAD__KIND_PREPARE;
@@ -427,6 +428,7 @@ static void prepares_that_no_root_sends_are_refused(void **state)
         prepare.algorithm = (char[]){"direct"};
         prepare.mode = (char[]){"stepped"};
         prepare.to = kind == LONG_PATH ? path : (char[]){""};
+        prepare.window = 1;
         prepare.segment_bytes = 1;
         prepare.timeout_ms = kind == LONG_TIME ? UINT64_MAX : 1;
         head.kind_case = PEER__HEAD__KIND_PREPARE;
@@ -457,6 +459,7 @@ static void a_node_that_cannot_says_why(void **state)
         prepare.algorithm = kind == ALGORITHM ? (char[]){"none"} : (char[]){"direct"};
         prepare.mode = kind == MODE ? (char[]){"dreaming"} : (char[]){"stepped"};
         prepare.from = kind == HALF_FOLDERS ? (char[]){"/in"} : (char[]){""};
+        prepare.window = 1;
         prepare.segment_bytes = kind == NO_SEGMENT ? 0 : kind == MUCH_MEMORY ? 1 << 30 : 1;
         prepare.timeout_ms = 1000;
         head.kind_case = PEER__HEAD__KIND_PREPARE;
