@@ -20,10 +20,10 @@
 #include "daemon/base/log.h"
 #include "daemon/net/tcp_stat.h"
 
-#define BATCH_BYTES (256u * 1024u)
+#define BATCH_BYTES (128u * 1024u)
 #define BATCH_BUFFERS 1024u
 #define BATCHES_A_FLUSH 8u
-#define UNSENT_MOST (128 * 1024) /* in the kernel: beyond it, order of departure is ours */
+#define UNSENT_MOST (64 * 1024) /* in the kernel: beyond it, order of departure is ours */
 #define LINGER_MS 1000
 #define DIAL_SYN_RETRIES 2 /* about seven seconds */
 
