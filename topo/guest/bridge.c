@@ -473,8 +473,8 @@ static void on_ready(struct channel *c, short events)
 
 static void on_signal(int signum)
 {
-    (void)signum;
-    told_to_end = 1;
+    if (signum != SIGCHLD) /* which only interrupts poll() */
+        told_to_end = 1;
 }
 
 static void run(void)
@@ -482,6 +482,7 @@ static void run(void)
     struct pollfd p[1 + SERVICES + CHANNELS];
 
     while (!told_to_end) {
+        reap_shells();
         p[0] = (struct pollfd){.fd = stream, .events = POLLIN};
         if (out_begin < out_end)
             p[0].events |= POLLOUT;
@@ -495,8 +496,6 @@ static void run(void)
                 die("poll: %s", strerror(errno));
             continue;
         }
-        if (!outside)
-            reap_shells();
         for (unsigned i = 0; i < CHANNELS; i++)
             if (p[1 + SERVICES + i].revents != 0)
                 on_ready(&channels[i], p[1 + SERVICES + i].revents);
@@ -529,6 +528,7 @@ int main(int argc, char **argv)
     set_nonblocking(stream);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGCHLD, &action, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     if (!outside) {
         int fd;

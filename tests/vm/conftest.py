@@ -1,0 +1,91 @@
+"""Fixtures of the tests on virtual machines.
+
+The programs come from $TORUS_BIN, else PATH, else build/. Run with:
+/usr/bin/python3 -m pytest tests/vm (as `scripts/test vm` does)
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(CHECKOUT / 'topo'))
+sys.path.insert(0, str(CHECKOUT / 'tests' / 'integration'))  # waiting, background
+
+from torus_net.process import tail  # noqa: E402
+from torus_net.virtual import VirtualTorus, vm_obstacle  # noqa: E402
+
+HOUR = 3600
+LIVE = []  # the running torus
+
+
+def pytest_configure(config):
+    config.vm_obstacle = vm_obstacle()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Skips what cannot run here, and brings together what uses the same torus: machines boot once."""
+    for item in items:
+        if 'machines' in item.fixturenames and config.vm_obstacle:
+            item.add_marker(pytest.mark.skip(reason=config.vm_obstacle))
+    order = []
+    for item in items:
+        if _dims(item) not in order:
+            order.append(_dims(item))
+    items.sort(key=lambda item: order.index(_dims(item)))
+
+
+def _dims(item):
+    callspec = getattr(item, 'callspec', None)
+    return callspec.params.get('dims') if callspec else None
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed and 'machines' in item.fixturenames:
+        for torus in LIVE:
+            for node in torus.nodes:
+                report.sections.append((f'end of the log of node {node.rank} of {torus.geometry}',
+                                        tail(node.log(), 15)))
+                report.sections.append((f'end of the console of node {node.rank}',
+                                        tail(node.console(), 15)))
+
+
+def _stop(torus):
+    LIVE.remove(torus)
+    problems = torus.stop()
+    assert not problems, '\n'.join(problems)
+
+
+@pytest.fixture(scope='session')
+def _machines():
+    def get(dims):
+        for torus in list(LIVE):
+            if str(torus.geometry) == dims and all(node.alive for node in torus.nodes):
+                torus.wait_whole(60)
+                return torus
+            _stop(torus)
+        now = time.time()
+        torus = VirtualTorus(dims, rtc=lambda rank: now + rank * HOUR)
+        LIVE.append(torus)
+        try:
+            torus.start()
+        except BaseException:
+            LIVE.remove(torus)
+            raise
+        print(f'{dims}: up after {torus.boot_seconds:.1f} s, joined after {torus.join_seconds:.1f} s')
+        return torus
+
+    yield get
+    for torus in list(LIVE):
+        _stop(torus)
+
+
+@pytest.fixture
+def machines(_machines, dims):
+    """The torus of virtual machines of the size `dims` (a parameter of the test), whole. The clock of
+    every machine is an hour ahead of the one before."""
+    return _machines(dims)

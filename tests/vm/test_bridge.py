@@ -1,0 +1,309 @@
+"""The bridge by itself, between a pseudo terminal and sockets: no virtual machine is needed.
+
+The "daemon" is a socket of the test's own, so that it can do what no torusd would.
+"""
+
+import os
+import pty
+import random
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import tty
+from pathlib import Path
+
+import pytest
+from torus_net.guest_image import GUEST, bridge_program, default_cache
+from waiting import wait_for
+
+CHANNELS = 64  # of one bridge
+
+
+class Bridge:
+    """Both sides, the byte stream between them, and a listening socket in the daemon's place."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        program = str(bridge_program(default_cache(), print))
+        self.control, self.shell = str(folder / 'control'), str(folder / 'shell')
+        self.daemon = socket.socket(socket.AF_UNIX)
+        self.daemon.settimeout(20)
+        self.daemon.bind(str(folder / 'daemon'))
+        self.stream, device = pty.openpty()
+        tty.setraw(device)
+        self.outside = subprocess.Popen([program, 'outside', str(self.stream), self.control,
+                                         self.shell], pass_fds=[self.stream])
+        self.inside = subprocess.Popen([program, 'inside', os.ttyname(device),
+                                        str(folder / 'daemon'), str(GUEST / 'shell')])
+        self.device = device
+
+    def serve(self):
+        """The daemon answers from now on."""
+        self.daemon.listen(200)
+        self.accept().close()  # the inside has found it
+        wait_for(lambda: os.path.exists(self.control), what='the outside does not listen')
+
+    def accept(self):
+        connection = self.daemon.accept()[0]
+        connection.settimeout(20)
+        return connection
+
+    def connect(self, path=None):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(path or self.control)  # waits where there is no room for it yet
+        connection.settimeout(20)
+        return connection
+
+    def pair(self):
+        """A client's connection and the daemon's end of it."""
+        client = self.connect()
+        return client, self.accept()
+
+    def close(self):
+        for process in self.outside, self.inside:
+            process.kill()
+            process.wait()
+        os.close(self.stream)
+        os.close(self.device)
+        self.daemon.close()
+
+
+@pytest.fixture
+def unserved():
+    folder = Path(tempfile.mkdtemp(prefix='tb', dir='/tmp'))
+    bridge = Bridge(folder)
+    yield bridge
+    bridge.close()
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def bridge(unserved):
+    unserved.serve()
+    return unserved
+
+
+def read_all(connection):
+    parts = []
+    while True:
+        part = connection.recv(65536)
+        if not part:
+            return b''.join(parts)
+        parts.append(part)
+
+
+def ended(connection):
+    """Whether the other end has gone altogether."""
+    poll = select.poll()
+    poll.register(connection, 0)
+    return bool(poll.poll(0))
+
+
+def test_nobody_is_let_in_before_the_daemon_answers(unserved):
+    with pytest.raises(FileNotFoundError):
+        unserved.connect()
+    unserved.serve()
+    client, daemon = unserved.pair()
+    client.sendall(b'now')
+    assert daemon.recv(9) == b'now'
+
+
+@pytest.mark.parametrize('size', [0, 1, 65535, 65536, 65537, 1_000_000])
+def test_both_ways_to_the_end(bridge, size):
+    content = random.Random(size).randbytes(size)
+    client, daemon = bridge.pair()
+    sender = threading.Thread(target=lambda: (client.sendall(content),
+                                              client.shutdown(socket.SHUT_WR)))
+    sender.start()
+    assert read_all(daemon) == content
+    sender.join()
+    sender = threading.Thread(target=lambda: (daemon.sendall(content), daemon.close()))
+    sender.start()
+    assert read_all(client) == content
+    sender.join()
+
+
+def test_one_way_may_end_before_the_other(bridge):
+    """A client that is interrupted says so by sending no more, and still wants the answer."""
+    client, daemon = bridge.pair()
+    client.shutdown(socket.SHUT_WR)
+    assert daemon.recv(9) == b''
+    assert not ended(daemon)
+    daemon.sendall(b'cancelled')
+    assert client.recv(9) == b'cancelled'
+    daemon.close()
+    assert client.recv(9) == b''
+
+
+@pytest.mark.parametrize('unread', [0, 10, 1_000_000])
+def test_a_client_that_is_killed(bridge, unread):
+    """The daemon notices, also where part of an answer has not been read or is on its way."""
+    client, daemon = bridge.pair()
+    client.sendall(b'request')
+    assert daemon.recv(9) == b'request'
+    sender = threading.Thread(target=send_until_refused, args=(daemon, b'x' * unread))
+    sender.start()
+    if unread:
+        assert client.recv(3) == b'xxx'
+    client.close()
+    wait_for(lambda: ended(daemon), 10, 'the daemon was not told')
+    sender.join()
+    try:
+        assert daemon.recv(9) == b''
+    except ConnectionResetError:  # as from a client that has not read all
+        pass
+    with pytest.raises(BrokenPipeError):
+        daemon.sendall(b'more')
+
+
+def send_until_refused(connection, data):
+    try:
+        connection.sendall(data)
+    except OSError:
+        pass
+
+
+def test_a_daemon_that_goes_away_in_mid_answer(bridge):
+    client, daemon = bridge.pair()
+    client.sendall(b'request')
+    daemon.sendall(b'half an an')
+    daemon.close()  # it has not even read the request
+    try:
+        assert read_all(client) == b'half an an'
+    except ConnectionResetError:
+        pass
+    other, daemon = bridge.pair()
+    other.sendall(b'next')
+    assert daemon.recv(9) == b'next'
+
+
+def test_a_client_that_does_not_read_holds_up_nobody(bridge):
+    lazy, busy_daemon = bridge.pair()
+    content = random.Random(1).randbytes(3_000_000)
+    sender = threading.Thread(target=lambda: (busy_daemon.sendall(content), busy_daemon.close()))
+    sender.start()
+    for _ in range(20):
+        client, daemon = bridge.pair()
+        client.sendall(b'question')
+        assert daemon.recv(9) == b'question'
+        daemon.sendall(b'answer' * 1000)
+        daemon.close()
+        assert read_all(client) == b'answer' * 1000
+        client.close()
+    assert read_all(lazy) == content
+    sender.join()
+
+
+def test_opened_and_closed(bridge):
+    """Many more than there are channels."""
+    for _ in range(5 * CHANNELS):
+        bridge.connect().close()
+    client = bridge.connect()
+    client.sendall(b'last')
+    while read_all_or_nothing(bridge.accept()) != b'last':
+        pass
+
+
+def read_all_or_nothing(connection):
+    with connection:
+        return connection.recv(9)
+
+
+def test_more_clients_than_channels_wait_for_their_turn(bridge):
+    clients = [bridge.connect() for _ in range(CHANNELS + 20)]
+    for number, client in enumerate(clients):
+        client.sendall(b'%d' % number)
+    heard = []
+    for _ in clients:  # a daemon's end that is closed makes room for the next
+        daemon = bridge.accept()
+        heard.append(int(daemon.recv(9)))
+        daemon.sendall(b'%d' % heard[-1])
+        daemon.close()
+        assert read_all(clients[heard[-1]]) == b'%d' % heard[-1]
+        clients[heard[-1]].close()
+    assert sorted(heard) == list(range(len(clients)))
+
+
+def test_everything_at_once(bridge):
+    """Clients that talk, stall and die in any order; those that live get exactly what is theirs."""
+    def echo():
+        while True:
+            try:
+                connection = bridge.daemon.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=echo_one, args=(connection,), daemon=True).start()
+
+    def echo_one(connection):
+        with connection:
+            try:
+                while part := connection.recv(5000):
+                    connection.sendall(part)
+            except OSError:
+                pass
+
+    def client(seed):
+        rng = random.Random(seed)
+        content = rng.randbytes(rng.choice((0, 10, 70_000, 300_000)))
+        try:
+            with bridge.connect() as connection:
+                if rng.random() < 0.4:  # dies somewhere
+                    part = content[:rng.randrange(len(content) + 1) // 8]
+                    connection.sendall(part)
+                    if part and rng.random() < 0.5:
+                        connection.recv(1)
+                    return
+                sender = threading.Thread(target=lambda: (connection.sendall(content),
+                                                          connection.shutdown(socket.SHUT_WR)))
+                sender.start()
+                if read_all(connection) != content:
+                    wrong.append(seed)
+                sender.join()
+        except OSError as e:
+            wrong.append(f'{seed}: {e}')
+
+    wrong = []
+    threading.Thread(target=echo, daemon=True).start()
+    threads = [threading.Thread(target=client, args=(seed,)) for seed in range(150)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert bridge.outside.poll() is None and bridge.inside.poll() is None
+
+
+def test_the_end_of_the_stream_ends_everything(bridge):
+    client, _ = bridge.pair()
+    bridge.inside.kill()
+    bridge.inside.wait()
+    os.close(bridge.device)
+    bridge.device = os.dup(bridge.stream)
+    assert client.recv(9) == b''
+    assert bridge.outside.wait(20) == 0
+    assert not os.path.exists(bridge.control) and not os.path.exists(bridge.shell)
+
+
+def test_what_is_no_bridge_is_refused(unserved):
+    os.write(unserved.device, b'Debian GNU/Linux 12 login: ')
+    assert unserved.outside.wait(20) == 1
+    assert not os.path.exists(unserved.control)
+
+
+def test_the_shell(bridge):
+    with bridge.connect(bridge.shell) as shell:
+        shell.sendall(b'tr a-z A-Z; ls /nonexistent; exit 7\nwhat follows')
+        shell.shutdown(socket.SHUT_WR)
+        output, _, status = read_all(shell).partition(b'\0')
+    assert output.startswith(b'WHAT FOLLOWSls:') and status == b'7'
+
+
+def test_a_shell_whose_client_is_killed_is_hung_up(bridge):
+    with bridge.connect(bridge.shell) as shell:
+        shell.sendall(b'echo $$; exec sleep 1000\n')
+        pid = int(shell.recv(20))
+        assert os.path.exists(f'/proc/{pid}')
+    wait_for(lambda: not os.path.exists(f'/proc/{pid}'), 10, 'the shell goes on')
