@@ -76,15 +76,15 @@ def parse_arguments(argv=None):
                       help='a small run that shows that all works: 2x2, few sizes, no MPI')
     how = parser.add_argument_group('how')
     how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each (15), at most')
-    how.add_argument('--cell-seconds', metavar='S', type=float, default=4.0,
-                     help='for one system at one size; fewer repeats where it is slow (4)')
+    how.add_argument('--cell-seconds', metavar='S', type=float, default=3.0,
+                     help='for one system at one size; fewer repeats where it is slow (3)')
     how.add_argument('--longest', metavar='S', type=float, default=70.0,
                      help='leave out sizes whose bound takes longer (70)')
     how.add_argument('--goodput-seconds', metavar='S', type=float, default=3.0,
                      help='to measure what the links give (3)')
     how.add_argument('--congestion', metavar='NAME', default='cubic',
-                     help="congestion control of MPI's and iperf3's connections (cubic); '' for the "
-                          "machine's default")
+                     help="congestion control of MPI's and iperf3's connections (cubic); '' for "
+                          "the machine's default")
     how.add_argument('--wait-ms', metavar='MS', type=int, default=1,
                      help='that an empty poll of MPI may wait (1)')
     how.add_argument('--memory', metavar='SIZE', help="of each daemon, as torusd's --memory")
@@ -109,7 +109,7 @@ def complete(options):
     options.out = options.out.resolve()
     options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
     options.growth_mbit = 10.0
-    options.unlimited_dims, options.unlimited_seconds = '4x4', 3.0
+    options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
     options.unlimited_sizes = [65536, 1 << 20]
     options.spinning_up_to = 16384
     if options.quick:
@@ -190,17 +190,16 @@ def present(results, options, say):
     text = tables.as_text(results)
     (options.out / 'results.txt').write_text(text)
     print(text, flush=True)
-    drawn = []
+    plots = None
     if options.plots:
         try:
             from . import plots
-            drawn = plots.draw(results, options.out)
-            if options.results:
-                options.results.parent.mkdir(parents=True, exist_ok=True)
-                drawn = plots.draw(results, options.results.parent)[:1] and [drawn[0]]
+            plots.draw(results, options.out)
         except ImportError as e:
             say(f'no plots: {e}')
     if options.results:
+        options.results.parent.mkdir(parents=True, exist_ok=True)
+        drawn = plots.draw(results, options.results.parent, overview_only=True) if plots else ()
         options.results.write_text(tables.as_markdown(results, drawn))
     say(f'results in {options.out}' + (f' and {options.results}' if options.results else ''))
 

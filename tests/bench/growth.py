@@ -89,7 +89,8 @@ def _memory(torus):
 def model(torusctl):
     """Predicted seconds, from `torusctl predict`."""
     rows = []
-    known = {row['algorithm'] for row in _ask(torusctl, 'algorithms', '--dims', '4x4')['algorithms']}
+    every = _ask(torusctl, 'algorithms', '--dims', '4x4')['algorithms']
+    known = {row['algorithm'] for row in every}
     for dims in MODEL_TORI:
         for algorithm in (name for name in MODEL_ALGORITHMS if name in known):
             try:

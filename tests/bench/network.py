@@ -1,11 +1,11 @@
 """A Mininet torus in which both kinds of systems run: ours from neighbour to neighbour, and MPI,
 which needs a host to reach every other.
 
-Every namespace gets an address of its own for MPI, on one end of a veth pair inside of the namespace
-(the libraries do not take loopback's, and not every kernel has dummy devices); a route to each
-other host's along a dimension-ordered shortest path; and forwarding. So that launchers of MPI see
-separate hosts, each has a process (its keeper) that holds a UTS namespace with the host's own name
-and a mount namespace with its own /etc/hosts and /sys.
+Every namespace gets an address of its own for MPI, on one end of a veth pair inside of the
+namespace (the libraries do not take loopback's, and not every kernel has dummy devices); a route to
+each other host's along a dimension-ordered shortest path; and forwarding. So that launchers of MPI
+see separate hosts, each has a process (its keeper) that holds a UTS namespace with the host's own
+name and a mount namespace with its own /etc/hosts and /sys.
 """
 
 import ipaddress

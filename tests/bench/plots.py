@@ -1,4 +1,4 @@
-"""Time over block size, one line a system, with the bound. The only module that needs matplotlib."""
+"""Time over block size, one line a system, with the bound. Only this module needs matplotlib."""
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -12,18 +12,19 @@ matplotlib.use('Agg')
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
            '#7f7f7f', '#bcbd22', '#17becf', '#9467bd', '#2ca02c', '#d62728']
 MARKERS = 'os^DvP*Xd<>phH'
-LEGEND = 0.45  # inches for each line of it
+LEGEND = 0.21  # inches for each line of it
 
 
-def draw(results, folder):
-    """Writes the plots into the folder; what they are called."""
+def draw(results, folder, overview_only=False):
+    """Writes the plots into the folder. Returns their files and captions, the overview first."""
     tori = [torus for torus in results['tori'] if torus['cells']]
     if not tori:
         return []
-    made = [_panels(folder, 'times', [(torus, _best_curves(torus)) for torus in tori],
+    kinds = ('png',) if overview_only else ('png', 'svg')
+    made = [_panels(folder, 'times', kinds, [(torus, _best_curves(torus)) for torus in tori],
                     'Complete exchange: time over block size')]
-    for torus in tori:
-        made.append(_panels(folder, f'times-{torus["dims"]}', [(torus, _all_curves(torus))],
+    for torus in () if overview_only else tori:
+        made.append(_panels(folder, f'times-{torus["dims"]}', kinds, [(torus, _all_curves(torus))],
                             f'Every system on {torus["dims"]}'))
     return made
 
@@ -46,7 +47,7 @@ def _all_curves(torus):
             if cell['algorithm'] == algorithm and cell['median']]
 
 
-def _panels(folder, name, panels, caption):
+def _panels(folder, name, kinds, panels, caption):
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
     width = 5.4 * columns if columns > 1 else 8
@@ -58,11 +59,11 @@ def _panels(folder, name, panels, caption):
         axis.set_visible(False)
     per_line = 3 if columns > 1 else 4
     lines = -(-len(labels) // per_line)
-    canvas.set_figheight(4.2 * rows + LEGEND / 2 * (lines + 1))
+    canvas.set_figheight(4.2 * rows + LEGEND * (lines + 1))
     canvas.legend(labels.values(), labels.keys(), loc='lower center', ncol=per_line, frameon=False,
                   fontsize=9)
-    canvas.tight_layout(rect=(0, LEGEND / 2 * (lines + 0.5) / canvas.get_figheight(), 1, 1))
-    for kind in ('png', 'svg'):
+    canvas.tight_layout(rect=(0, LEGEND * (lines + 0.7) / canvas.get_figheight(), 1, 1))
+    for kind in kinds:
         canvas.savefig(folder / f'{name}.{kind}', dpi=120,
                        metadata={'Date': None} if kind == 'svg' else None)
     plt.close(canvas)
@@ -87,7 +88,7 @@ def _panel(axis, torus, curves, labels):
     axis.set_title(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', fontsize=11)
     axis.set_xlabel('block (bytes)')
     axis.set_ylabel('ms')
-    axis.set_xscale('log', base=2)
+    axis.set_xscale('log', base=4)
     axis.set_yscale('log')
     if lowest:
         axis.set_ylim(bottom=min(lowest) / 3)

@@ -14,8 +14,9 @@ from .arithmetic import format_size, milliseconds
 
 ROUNDS = 3
 START_TIMEOUT = 120.0
-FILL = 0.6      # seconds of short repeats, so that the use of processors can be told
-HOPELESS = 1.5  # times the best of its family
+FILL = 0.3      # seconds of short repeats, so that the use of processors can be told
+CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter of the time
+NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
 
 
 class Cell:
@@ -35,6 +36,8 @@ class Cell:
         self.failed = None
         self.left_out = None
         self.predicted = None
+        self.estimate = None         # seconds of an exchange
+        self.budget = 0.0            # seconds for all of them
 
     @property
     def median(self):
@@ -169,70 +172,67 @@ class TorusRun:
     # --- sizes ---
 
     def _measure_all(self, members, after_each_size):
-        previous = {}
+        given_up = {}   # systems that are no longer measured, and why
+        last = {}       # their cells of the size before
         for size in self.options.sizes:
             bound = arithmetic.bound_seconds(self.net.geometry, size, self.goodput)
-            cells = self._choose(members, size, bound, previous)
-            self._measure_size([cell for cell in cells if cell.left_out is None], previous, bound)
+            cells = self._choose(members, size, bound, last, given_up)
+            self._measure_size([cell for cell in cells if cell.left_out is None], bound)
             for cell in cells:
                 if cell.system.family == systems.OURS:
                     cell.predicted = self.predict(cell.system.algorithm, size)
+                if cell.failed is not None:
+                    given_up[cell.system] = 'it failed at a smaller size'
             self.result['cells'] += [cell.as_object(self.net.geometry, bound) for cell in cells]
-            previous = {**previous, **{cell.system: cell for cell in cells if cell.seconds}}
+            last = {cell.system: cell for cell in cells if cell.seconds}
             self._report(size, bound, cells)
             after_each_size()
 
-    def _estimate(self, system, size, bound, previous):
-        cell = previous.get(system)
-        if cell is None:
-            return None
-        return arithmetic.estimate_next(cell.median, cell.size, size, bound)
-
-    def _choose(self, members, size, bound, previous):
-        """A cell for every system; what would take too long and was not the best is left out."""
+    def _choose(self, members, size, bound, last, given_up):
+        """A cell for every system, and how long it may take. What would take too long and was not
+        the best is left out, from now on."""
         best = {}
-        for system, cell in previous.items():
+        for system, cell in last.items():
             key = system.family, system.variant
             if key not in best or cell.median < best[key].median:
                 best[key] = cell
         cells = []
         for system in members:
             cell = Cell(system, size)
-            estimate = self._estimate(system, size, bound, previous)
-            leader = best.get((system.family, system.variant))
-            if system.variant == systems.SPINNING and size > self.options.spinning_up_to:
-                cell.left_out = 'spinning is only of interest at small sizes'
-            elif bound > self.options.longest:
-                cell.left_out = f'the bound alone is {bound:.0f} s'
-            elif previous and estimate is None:
-                cell.left_out = 'it did not work at a smaller size'
-            elif (estimate is not None and estimate > self.options.cell_seconds
-                  and previous[system] is not leader):
-                slower = previous[system].median / leader.median
-                if estimate > 4 * self.options.cell_seconds or slower > HOPELESS:
-                    cell.left_out = (f'{slower:.1f} times as slow as {leader.system.algorithm} at '
-                                     f'{format_size(previous[system].size)}, and slow to measure')
             cells.append(cell)
+            cell.budget = self.options.cell_seconds
+            if system in last:
+                before, leader = last[system], best[system.family, system.variant]
+                rank = before.median / leader.median
+                if rank > CONTENDER:
+                    cell.budget /= 4
+                cell.estimate = arithmetic.estimate_next(before.median, before.size, size, bound)
+                if (before is not leader and cell.estimate > cell.budget
+                        and (rank > NEAR or cell.estimate > 2 * cell.budget)):
+                    given_up[system] = (f'slow to measure, and at {format_size(before.size)} '
+                                        f'{rank:.2f} times as slow as {leader.system.algorithm}')
+            if system.variant == systems.SPINNING and size > self.options.spinning_up_to:
+                given_up[system] = 'spinning is only of interest at small sizes'
+            if bound > self.options.longest:
+                given_up[system] = f'the bound alone is {bound:.0f} s'
+            cell.left_out = given_up.get(system)
         return cells
 
-    def _measure_size(self, cells, previous, bound):
-        options = self.options
+    def _measure_size(self, cells, bound):
         plan = {}
         for cell in cells:
-            estimate = self._estimate(cell.system, cell.size, bound, previous)
-            if estimate is None:
-                estimate = self._trial(cell, bound)
-                if estimate is None:
+            if cell.estimate is None:
+                cell.estimate = self._trial(cell, bound)
+                if cell.estimate is None:
                     continue
-            rounds, each = arithmetic.share_out(options.repeats, ROUNDS, estimate,
-                                                options.cell_seconds,
+            rounds, each = arithmetic.share_out(self.options.repeats, ROUNDS, cell.estimate,
+                                                cell.budget,
                                                 FILL if cell.system.repeats_cheaply else 0.0)
-            warmup = 1 if estimate < options.cell_seconds / 4 else 0
-            plan[cell] = rounds, each, warmup, estimate
+            plan[cell] = rounds, each, 1 if cell.estimate < cell.budget / 4 else 0
         for turn in range(ROUNDS):
-            for cell, (rounds, each, warmup, estimate) in plan.items():
+            for cell, (rounds, each, warmup) in plan.items():
                 if turn < rounds and cell.failed is None:
-                    timeout = 30 + 10 * (estimate + bound) * (each + warmup)
+                    timeout = 30 + 3 * (cell.estimate + bound) * (each + warmup)
                     self._measure(cell, warmup, each, timeout)
 
     def _trial(self, cell, bound):

@@ -1,10 +1,11 @@
-"""What is measured. A system is one algorithm of ours or of an MPI library; a family is whose it is.
+"""What is measured. A system is one algorithm, of ours or of an MPI library; a family is whose.
 
     sample = system.measure(size, warmup, repeats, timeout)
 """
 
 import json
 import os
+import re
 import selectors
 import socket
 import subprocess
@@ -103,7 +104,7 @@ def messages(result):
     ports = [port for node in result.get('per_node', ()) for port in node['ports'].values()]
     if not ports:
         return {}
-    return {'algorithm': result['algorithm'],
+    return {'chosen': result['algorithm'],
             'messages': sum(port['combined_messages'] for port in ports) / result['nodes'],
             'tx_bytes': sum(port['tx_bytes'] for port in ports) / result['nodes']}
 
@@ -113,6 +114,10 @@ def our_systems(torus, wanted=None):
     rows = torus.json(0, 'algorithms', '--dims', str(torus.geometry))['algorithms']
     taken = [row['algorithm'] for row in rows
              if row['operation'] == 'exchange' and row['accepts']]
+    helps = torus.ctl(0, 'exchange', '--help').stdout
+    if re.search(r'\bauto\b', helps):
+        rows.append({'algorithm': 'auto'})
+        taken.append('auto')
     if wanted is not None:
         known = {row['algorithm'] for row in rows} | {'default'}
         for name in wanted:
@@ -120,8 +125,7 @@ def our_systems(torus, wanted=None):
                 raise TorusError(f'torusctl knows no algorithm "{name}"; it has '
                                  + ', '.join(sorted(known)))
         taken = [name for name in wanted if name in taken or name == 'default']
-    repeats_itself = '--repeat' in torus.ctl(0, 'exchange', '--help').stdout
-    return [Ours(torus, name, repeats_itself) for name in taken]
+    return [Ours(torus, name, '--repeat' in helps) for name in dict.fromkeys(taken)]
 
 
 def explainer(torus):

@@ -96,8 +96,8 @@ def summary(torus):
             row.append(digits(mpi['median'] / cell['median']) if mpi and cell else NONE)
         if any(text != NONE for text in row[2:]):
             rows.append(row)
-    return Table(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds (multiple of the bound)',
-                 heads, rows,
+    title = f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds (multiple of the bound)'
+    return Table(title, heads, rows,
                  f'The links gave {torus["goodput_mbit"]:.2f} Mbit/s of payload each way, all at '
                  'once; the bound is at that rate. The last column: the best of MPI over the best '
                  'of torusd.')
@@ -178,7 +178,7 @@ def torus_tables(torus):
 # --- the other parts ---
 
 def unlimited_tables(result):
-    table = Table(f'{result["dims"]} without a limit: payload times hops, a second of processor time',
+    table = Table(f'{result["dims"]} without a limit: payload times hops, a processor second',
                   ['what', 'hops', 'block', 'ms', 'Gbit/s', 'busy', 'GB x hops / CPU s',
                    'GB / CPU s'])
     for row in result['exchanges']:
@@ -188,8 +188,9 @@ def unlimited_tables(result):
                            digits(row['hop_bytes_per_cpu_second'] / 1e9),
                            digits(row['bytes_per_cpu_second'] / 1e9)])
     for row in result['forwarding']:
-        table.rows.append([f'IP forwarding, {row["streams"]} iperf3 streams', str(row['hops']), NONE,
-                           NONE, digits(row['bytes'] * 8e-9 / row['seconds']), f'{row["busy"]:.0%}',
+        table.rows.append([f'IP forwarding, {row["streams"]} iperf3 streams', str(row['hops']),
+                           NONE, NONE, digits(row['bytes'] * 8e-9 / row['seconds']),
+                           f'{row["busy"]:.0%}',
                            digits(row['hop_bytes_per_cpu_second'] / 1e9),
                            digits(row['bytes_per_cpu_second'] / 1e9)])
     table.note = ('All processor time counts, whatever used it. torusd makes, checks and relays in '
@@ -199,13 +200,14 @@ def unlimited_tables(result):
 
 def growth_tables(result):
     table = Table('A torus comes up, exchanges blocks of 1 KiB, verified, and goes away',
-                  ['torus', 'nodes', 'network', 'up s', 'exchange ms', 'whole call ms', 'down s',
+                  ['torus', 'nodes', 'network', 'algorithm', 'up s', 'exchange ms', 'whole call ms', 'down s',
                    'MiB a daemon', 'most', 'messages a node', 'CPU ms a node', 'of it torusd'])
     for row in result['tori']:
         network = row['network'] + (f', {row["mbit"]:g} Mbit/s' if row['mbit'] else '')
         memory = row['memory']
         table.rows.append([
-            row['dims'], str(row['nodes']), network, f'{row["up_seconds"]:.1f}',
+            row['dims'], str(row['nodes']), network, row.get('chosen', NONE),
+            f'{row["up_seconds"]:.1f}',
             milliseconds(row['exchange_seconds']), milliseconds(row['call_seconds']),
             f'{row["down_seconds"]:.1f}', f'{memory["mean"] / 2 ** 20:.2f}',
             f'{memory["most"] / 2 ** 20:.2f}', digits(row.get('messages', 0)),
@@ -273,12 +275,13 @@ Measured by `scripts/bench`. One Mininet network a torus; in it, all systems tak
 size. A time is a median, of the largest time over the nodes or ranks from its own start, after a
 barrier, to its last block. Every byte is verified, outside of the time.
 
-- **torusd**: programs of this checkout; `auto` chooses by itself, the best is known only afterwards.
+- **torusd**: programs of this checkout; `auto` chooses by itself, the best is known only
+  afterwards.
 - **MPICH, Open MPI**: `MPI_Alltoall`, one rank a host, TCP; IP forwarding over static
   dimension-ordered shortest paths, opposite nodes split by parity; each library's default algorithm
-  and all others that can be forced. An empty poll waits for {wait_ms} ms at most (a preloaded library):
-  ranks that spin keep each other from running. Congestion control of these connections: {congestion}.
-  Tail-loss probes are off; counters of the links show that the traffic crossed them.
+  and all others that can be forced. An empty poll waits for {wait_ms} ms at most (a preloaded
+  library): ranks that spin keep each other from running. Congestion control of these connections:
+  {congestion}. Tail-loss probes are off; counters of the links show that the traffic crossed them.
 - **bound**: the blocks that the busiest channel must carry, at the payload rate that the links of
   the same network gave while all carried traffic both ways. A link lets some 15 KB pass before its
   limit acts, so blocks of up to some KiB can be faster than the bound.

@@ -1,7 +1,7 @@
 """Links without a limit: then the processors are the limit, and bytes per processor second count.
 
-Beside our exchange stands what the kernel does by itself: IP forwarding of iperf3's streams, between
-nodes as many hops apart. Both are counted in bytes of payload times hops, per second of any
+Beside our exchange stands what the kernel does by itself: IP forwarding of iperf3's streams,
+between nodes as many hops apart. Both are counted in bytes of payload times hops, per second of any
 processor's time, whatever it was used for. iperf3 neither makes nor checks what it sends; our nodes
 do both.
 """
