@@ -11,6 +11,8 @@
 
 #include "daemon/schedule/torus.h"
 
+struct plan; /* plan.h */
+
 struct leg {
     uint32_t step;
     uint16_t hops; /* at least 1 */
@@ -61,6 +63,12 @@ struct algorithm {
      * real coordinates. Returns the number of legs, 1..max_legs(t). The torus must be accepted. */
     uint32_t (*route)(const struct torus *t, uint32_t source, uint32_t destination,
                       uint32_t segment, struct leg *legs);
+
+    /* NULL, or what plan.h would find by walking all routes, for an algorithm without a period but
+     * with a rule for it: a node's plan (0, or -1 with nothing to free if there is no memory), and
+     * the most blocks in transit at any node. The torus must be accepted. */
+    int (*plan)(struct plan *p, const struct torus *t, uint32_t rank);
+    uint64_t (*peak_transit)(const struct torus *t);
 };
 
 /* The registry: `count` algorithms in a fixed order, and one by its name (NULL if unknown). */

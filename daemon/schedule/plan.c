@@ -1,5 +1,6 @@
 #include "daemon/schedule/plan.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -235,6 +236,31 @@ int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a,
     return plan_build_source(p, t, a, rank, TORUS_NO_NODE, e);
 }
 
+/* An algorithm knows its plans. */
+static int ask_for_plan(struct plan *p, const struct torus *t, const struct algorithm *a,
+                        uint32_t rank, struct error *e)
+{
+    if (a->accepts(t, e) != 0)
+        return -1;
+    if (a->plan(p, t, rank) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory for the plan of node %u", rank);
+    return 0;
+}
+
+/* An algorithm knows how many blocks are in transit. */
+static int ask_for_peak(const struct torus *t, const struct algorithm *a, uint32_t *most,
+                        struct error *e)
+{
+    if (a->accepts(t, e) != 0)
+        return -1;
+    uint64_t peak_transit = a->peak_transit(t);
+    if (peak_transit > UINT32_MAX)
+        return error_set(e, ERROR_MEMORY, "no node has memory for %" PRIu64 " blocks in transit",
+                         peak_transit);
+    *most = (uint32_t)peak_transit;
+    return 0;
+}
+
 int plan_build_source(struct plan *p, const struct torus *t, const struct algorithm *a,
                       uint32_t rank, uint32_t source, struct error *e)
 {
@@ -245,6 +271,8 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
     *p = (struct plan){.rank = rank};
     if (rank >= t->nodes)
         return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
+    if (a->plan != NULL && source == TORUS_NO_NODE)
+        return ask_for_plan(p, t, a, rank, e);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
     while (rc == 0 && routes_next(&routes))
@@ -421,6 +449,8 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
     struct routes routes;
     struct waits waits = {.routes = &routes};
 
+    if (a->peak_transit != NULL)
+        return ask_for_peak(t, a, most, e);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
     int rc = add_waits(&waits, &routes);

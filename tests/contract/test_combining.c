@@ -151,6 +151,82 @@ static void tree_everywhere(void **state)
     everywhere("tree", check_tree);
 }
 
+static void check_same_messages(const struct plan_message *a, const struct plan_message *b,
+                                uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(a[i].step, b[i].step);
+        assert_int_equal(a[i].blocks, b[i].blocks);
+        assert_int_equal(a[i].first, b[i].first);
+        assert_int_equal(a[i].hops, b[i].hops);
+        assert_int_equal(a[i].left, b[i].left);
+        assert_int_equal(a[i].port, b[i].port);
+    }
+}
+
+static void check_same_plan(const struct torus *t, const struct algorithm *walked, uint32_t rank)
+{
+    struct plan a, b;
+
+    assert_int_equal(plan_build(&a, t, algorithm_find("tree"), rank, NULL), 0);
+    assert_int_equal(plan_build(&b, t, walked, rank, NULL), 0);
+    assert_int_equal(a.rank, b.rank);
+    assert_int_equal(a.steps, b.steps);
+    assert_int_equal(a.sends, b.sends);
+    assert_int_equal(a.arrivals, b.arrivals);
+    assert_int_equal(a.blocks, b.blocks);
+    assert_int_equal(a.slots, b.slots);
+    assert_int_equal(a.peak_transit, b.peak_transit);
+    check_same_messages(a.send, b.send, a.sends);
+    check_same_messages(a.arrival, b.arrival, a.arrivals);
+    for (uint32_t i = 0; i < a.blocks; i++) {
+        assert_int_equal(a.block[i].source, b.block[i].source);
+        assert_int_equal(a.block[i].destination, b.block[i].destination);
+        assert_int_equal(a.block[i].segment, b.block[i].segment);
+        assert_int_equal(a.block[i].slot, b.block[i].slot);
+    }
+    plan_free(&a);
+    plan_free(&b);
+}
+
+/* The plans that tree makes itself, and the most blocks in transit, are those that its routes
+ * make. */
+static void tree_knows_its_plans(void **state)
+{
+    static const char *const shapes[] = {"1",     "2",      "2m",    "7",     "8m",
+                                         "4x4",   "5x3",    "4mx5",  "3x6m",  "5mx4m",
+                                         "2x2x2", "3x4mx2", "1x6x1", "3x3x3", "2x3mx2x3"};
+    struct algorithm walked = *algorithm_find("tree");
+    (void)state;
+    assert_non_null(walked.plan);
+    walked.plan = NULL;
+    walked.peak_transit = NULL;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        uint32_t peak, expected;
+        for (uint32_t rank = 0; rank < t.nodes; rank++)
+            check_same_plan(&t, &walked, rank);
+        assert_int_equal(plan_peak_transit(&t, algorithm_find("tree"), &peak, NULL), 0);
+        assert_int_equal(plan_peak_transit(&t, &walked, &expected, NULL), 0);
+        assert_int_equal(peak, expected);
+    }
+}
+
+/* Where a node's blocks, or those in transit, are more than can be counted. */
+static void tree_is_too_large(void **state)
+{
+    struct torus t = contract_torus("1024x1024");
+    struct error e = {.code = ERROR_NONE};
+    struct plan p;
+    uint32_t peak;
+    (void)state;
+    assert_int_equal(plan_build(&p, &t, algorithm_find("tree"), 0, &e), -1);
+    assert_int_equal(e.code, ERROR_MEMORY);
+    e.code = ERROR_NONE;
+    assert_int_equal(plan_peak_transit(&t, algorithm_find("tree"), &peak, &e), -1);
+    assert_int_equal(e.code, ERROR_MEMORY);
+}
+
 /* In every step a node sends one message, and receives one over the same link. */
 static void check_swaps(const struct torus *t, uint32_t rank)
 {
@@ -336,7 +412,8 @@ static void halves_reach_the_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree_everywhere),      cmocka_unit_test(pair_everywhere),
+        cmocka_unit_test(tree_everywhere),      cmocka_unit_test(tree_knows_its_plans),
+        cmocka_unit_test(tree_is_too_large),    cmocka_unit_test(pair_everywhere),
         cmocka_unit_test(pair_uses_both_links), cmocka_unit_test(pair_refuses),
         cmocka_unit_test(dim_everywhere),       cmocka_unit_test(halves_reach_the_bound),
     };

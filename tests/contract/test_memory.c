@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/plan.h"
+#include "daemon/schedule/simulate.h"
 #include "daemon/schedule/verify.h"
 
 static unsigned allowed; /* allocations before the one that fails */
@@ -51,6 +52,12 @@ static int try_verify(const struct torus *t, const struct algorithm *a, struct e
     return schedule_verify(t, a, &r, e);
 }
 
+static int try_simulation(const struct torus *t, const struct algorithm *a, struct error *e)
+{
+    uint64_t ticks = 0;
+    return simulate_stream(t, a, &ticks, e);
+}
+
 static void fails_at_each(const char *algorithm,
                           int (*attempt)(const struct torus *, const struct algorithm *,
                                          struct error *))
@@ -68,7 +75,7 @@ static void fails_at_each(const char *algorithm,
         assert_int_equal(rc, -1);
         assert_int_equal(e.code, ERROR_MEMORY);
     }
-    assert_in_range(failures, 5, 100);
+    assert_in_range(failures, 4, 100);
 }
 
 static void plans(void **state)
@@ -76,6 +83,7 @@ static void plans(void **state)
     (void)state;
     fails_at_each("at2", try_plan);
     fails_at_each("yangwang", try_plan);
+    fails_at_each("tree", try_plan);
 }
 
 static void peaks(void **state)
@@ -92,12 +100,19 @@ static void reports(void **state)
     fails_at_each("yangwang", try_verify);
 }
 
+static void simulations(void **state)
+{
+    (void)state;
+    fails_at_each("stream", try_simulation);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans),
         cmocka_unit_test(peaks),
         cmocka_unit_test(reports),
+        cmocka_unit_test(simulations),
     };
     allowed = UINT32_MAX;
     return cmocka_run_group_tests(tests, NULL, NULL);
