@@ -76,6 +76,7 @@ void exchange_forget(struct exchange *x)
     else
         HASH_DEL(x->all->active, x);
     report_free(&x->report);
+    free(x->each);
     free(x);
 }
 
@@ -120,7 +121,7 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
     exchange_rename(x, handle, id, root);
     x->began = router_now(all->set.router);
     x->deadline = x->fault_at = ROUTER_NEVER;
-    x->rounds = 1;
+    x->rounds = x->repeat = 1;
     HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
     return x;
 }
@@ -165,6 +166,8 @@ static uint32_t handle_of(const Peer__Head *head)
         return head->ready->exchange;
     case PEER__HEAD__KIND_GO:
         return head->go->exchange;
+    case PEER__HEAD__KIND_REPEATED:
+        return head->repeated->exchange;
     case PEER__HEAD__KIND_ROUND_DONE:
         return head->round_done->exchange;
     case PEER__HEAD__KIND_ROUND_GO:
@@ -180,18 +183,22 @@ static uint32_t handle_of(const Peer__Head *head)
     }
 }
 
-/* From when this node is ready, since a neighbour may hear of `go` before it does, until it has
- * finished the last round. */
+/* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
+ * before it does: what belongs to the first rounds after that one has its place, too. */
 static bool expects_data(const struct exchange *x, const Peer__Head *head)
 {
-    uint64_t finished;
+    uint64_t finished, round, end = 0;
 
     if (x->engine == NULL || (x->state != EXCHANGE_READY && x->state != EXCHANGE_RUNNING))
         return false;
-    finished = x->engine->rounds_finished;
+    finished = round = x->engine->rounds_finished;
     if (head->kind_case == PEER__HEAD__KIND_DATA)
-        finished += (head->data->round - finished) & ENGINE_ROUND_MASK;
-    return x->state == EXCHANGE_READY ? finished < x->window : finished < x->rounds;
+        round += (head->data->round - finished) & ENGINE_ROUND_MASK;
+    if (x->state == EXCHANGE_RUNNING)
+        end = exchange_end_round(x);
+    if (finished < end)
+        return round < end;
+    return (end == 0 || !exchange_last_repetition(x)) && round < end + x->window;
 }
 
 int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
@@ -269,7 +276,7 @@ uint64_t exchanges_deadline(const struct exchanges *all)
     uint64_t at = all->ask_at;
 
     for (const struct exchange *x = all->active; x != NULL; x = x->hh.next) {
-        uint64_t one = failure_deadline(x);
+        uint64_t one = (x->waiting & TURN_PART) != 0 ? 0 : failure_deadline(x);
         if (one < at)
             at = one;
     }
@@ -302,7 +309,11 @@ void exchanges_tick(struct exchanges *all)
     struct exchange *x, *next;
 
     HASH_ITER(hh, all->active, x, next)
-    failure_tick(x, now);
+    {
+        failure_tick(x, now);
+        if (!exchange_over(x) && (x->waiting & TURN_PART) != 0)
+            exchange_resume(x);
+    }
     HASH_ITER(hh, all->ended, x, next)
     {
         if (x->has_client && !x->client_told)
@@ -336,14 +347,24 @@ const char *exchange_id(const struct exchange *x)
 void exchange_progress(const struct exchange *x, struct exchange_progress *progress)
 {
     uint64_t takes = exchange_takes(x, router_rank(x->all->set.router));
+    uint64_t bytes = x->to[0] == '\0' ? takes * x->block_bytes : 0;
+    /* What a node has counted is forgotten when it has finished a repetition. */
+    uint32_t finished =
+        x->repetition + (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
+                         (x->waiting & OWN_PART) == 0);
 
     *progress = (struct exchange_progress){
         .state = x->state,
-        .round = x->round,
+        .repetition = x->repetition,
+        .repeat = x->repeat,
+        .round = x->round - exchange_first_round(x),
         .rounds = x->rounds,
         .done_bytes = x->engine != NULL ? x->engine->counts.bytes_delivered : 0,
-        .total_bytes = x->to[0] == '\0' ? takes * x->block_bytes : 0,
     };
+    if (__builtin_mul_overflow(bytes, x->repeat, &progress->total_bytes))
+        progress->total_bytes = 0; /* too much to be told */
+    else
+        progress->done_bytes += bytes * finished;
 }
 
 static void info(const struct exchange *x, struct exchange_info *out)

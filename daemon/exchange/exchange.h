@@ -13,6 +13,10 @@
  * word of a wave, or waits for one from it; and nowhere has a round started that is `window` or
  * more ahead of one that some node has not finished.
  *
+ * A session of several exchanges back to back is one exchange here: its repetitions are rounds that
+ * go on counting, with a wave `repeated` up and a `go` down between them. A node is RUNNING from
+ * the first to the last.
+ *
  * Every exchange ends committed, failed (everywhere with the same error) or in doubt. */
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H
 #define TORUSD_EXCHANGE_EXCHANGE_H
@@ -23,6 +27,7 @@
 #define EXCHANGE_ID_SIZE 48
 #define EXCHANGE_PATH_SIZE 4096
 #define BARRIER_NAME_SIZE 64
+#define EXCHANGE_REPEAT_MOST 1000000u
 
 enum exchange_state {
     EXCHANGE_PREPARING,
@@ -45,7 +50,8 @@ struct exchange_spec {
     uint64_t block_bytes;  /* of the generated pattern, without folders */
     const char *from, *to; /* "" : generated pattern, verified; see storage.h */
     bool missing_ok;
-    uint64_t timeout_ns; /* 0: a default from the size and the link rate */
+    uint32_t repeat;     /* so many exchanges back to back, of the pattern only; 0 is 1 */
+    uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */
 };
 
 struct exchange_node_report {
@@ -63,12 +69,15 @@ struct exchange_result {
     enum mode mode;       /* stepped or streaming */
     uint64_t block_bytes; /* the largest */
     uint64_t rounds;
-    uint64_t nanoseconds;
+    uint64_t nanoseconds; /* of the last repetition, like all that is counted */
     double bound;
     uint32_t startups;     /* counted, per round; streaming: most messages by any channel */
     uint64_t transmission; /* counted, per round; streaming: most blocks by any channel */
     uint64_t blocks_delivered, bytes_delivered;
     const struct exchange_node_report *node; /* by rank; NULL: known at the root only */
+    uint32_t repeat;
+    const uint64_t *each; /* `repeat` of them: nanoseconds; NULL: known at the root only */
+    uint64_t all_ns;      /* from the first go until all had done the last, at the root */
 };
 
 /* Who asked for an exchange. */
@@ -80,7 +89,8 @@ struct exchange_client {
 
 struct exchange_progress {
     enum exchange_state state;
-    uint64_t round, rounds;
+    uint32_t repetition, repeat;
+    uint64_t round, rounds;           /* of a repetition */
     uint64_t done_bytes, total_bytes; /* delivered at this node; total 0: not known */
 };
 

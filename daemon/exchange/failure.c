@@ -35,12 +35,20 @@ static void flood_abort(struct exchange *x, int except, bool final)
     router_flood(x->all->set.router, except, &head);
 }
 
+/* Which of several repetitions it is that fails: the root's word, so that all say the same. */
+static void name_repetition(struct exchange *x)
+{
+    if (x->repeat > 1 && x->state == EXCHANGE_RUNNING)
+        (void)error_wrap(&x->failure, "repetition %u of %u", x->repetition + 1, x->repeat);
+}
+
 void failure_here(struct exchange *x, const struct error *e)
 {
     if (exchange_over(x) || x->state == EXCHANGE_FAILING || x->state == EXCHANGE_COMMITTING)
         return;
     x->failure = *e;
     if (exchange_is_root(x)) {
+        name_repetition(x);
         if (!x->entered) /* else nobody knows of it */
             flood_abort(x, -1, true);
         exchange_end(x, EXCHANGE_FAILED);
@@ -101,6 +109,7 @@ int failure_heard(struct exchanges *all, unsigned port, const Peer__Abort *abort
     if (exchange_is_root(x)) {
         x->word_passed = true;
         if (!decided) {
+            name_repetition(x);
             flood_abort(x, -1, true);
             exchange_end(x, EXCHANGE_FAILED);
         }
@@ -271,6 +280,7 @@ void failure_tick(struct exchange *x, uint64_t now)
     (void)error_set(&e, ERROR_TIMEOUT,
                     "not finished within %.1f s; node %u: round %llu of %llu, %s",
                     (double)x->timeout_ns / 1e9, router_rank(x->all->set.router),
-                    (unsigned long long)x->round + 1, (unsigned long long)x->rounds, where);
+                    (unsigned long long)(x->round - exchange_first_round(x)) + 1,
+                    (unsigned long long)x->rounds, where);
     failure_here(x, &e);
 }

@@ -9,7 +9,9 @@
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/tree.h"
 
-#define OWN_PART (1u << 31) /* in exchange.waiting: this node's own part of the wave */
+/* In exchange.waiting, beside ports: */
+#define OWN_PART (1u << 31)  /* this node's own part of the wave */
+#define TURN_PART (1u << 30) /* of a node without neighbours: the other work of this process */
 
 /* What has been reported from this node and below; the root's is everybody's. */
 struct report {
@@ -62,11 +64,18 @@ struct exchange {
 
     uint32_t waiting; /* child ports (bits) and OWN_PART that this wave still owes */
     uint64_t largest_block;
-    uint64_t rounds;
-    uint64_t round;    /* the first that has not been finished here and by all below */
-    uint64_t admitted; /* rounds below this one may leave from here */
+    uint32_t repeat;     /* exchanges back to back, at least 1 */
+    uint32_t repetition; /* the one under way */
+    uint64_t rounds;     /* of one of them; all that follows counts rounds through */
+    uint64_t round;      /* the first that has not been finished here and by all below */
+    uint64_t admitted;   /* rounds below this one may leave from here */
     uint64_t finished_below[TORUS_MAX_PORTS]; /* so many, by the word of the child at the port */
-    uint64_t went;                            /* when `go` came */
+    uint64_t first_went;                      /* when the first `go` came, */
+    uint64_t went;                            /* and the last */
+    uint64_t slowest; /* nanoseconds that this repetition took the slowest node here and below */
+    uint64_t *each;   /* root: that of all, by repetition; there is room for each_room */
+    uint32_t each_count, each_room;
+    uint64_t all_ns; /* root: from the first `go` to the end of the last repetition */
 
     uint64_t reserved;
     struct source *source;
@@ -109,6 +118,23 @@ static inline bool exchange_is_root(const struct exchange *x)
     return x->tree.parent < 0;
 }
 
+/* The rounds of the repetition under way are these, */
+static inline uint64_t exchange_first_round(const struct exchange *x)
+{
+    return x->repetition * x->rounds;
+}
+
+/* up to this one, which is not one of them. */
+static inline uint64_t exchange_end_round(const struct exchange *x)
+{
+    return (x->repetition + 1) * x->rounds;
+}
+
+static inline bool exchange_last_repetition(const struct exchange *x)
+{
+    return x->repetition + 1 == x->repeat;
+}
+
 /* Whether a node has blocks to send, */
 static inline bool exchange_sends(const struct exchange *x, uint32_t rank)
 {
@@ -148,6 +174,8 @@ void wave_to_children(struct exchange *x, const Peer__Head *head);
 void exchange_send(struct exchange *x, unsigned port, const Peer__Head *head);
 /* Goes on as far as what has been heard and done allows. */
 void exchange_advance(struct exchange *x);
+/* TURN_PART: it is this exchange's turn again. */
+void exchange_resume(struct exchange *x);
 
 /* barrier.c */
 #define BARRIER_ROOT 0u

@@ -241,6 +241,13 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
         return -1;
     if ((x->from[0] == '\0') != (x->to[0] == '\0'))
         return error_set(e, ERROR_USAGE, "a source folder needs a target folder, and the reverse");
+    if (x->repeat > EXCHANGE_REPEAT_MOST)
+        return error_set(e, ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
+                         x->repeat, EXCHANGE_REPEAT_MOST);
+    if (x->repeat > 1 && (x->to[0] != '\0' || x->operation == OPERATION_BROADCAST ||
+                          x->operation == OPERATION_BARRIER))
+        return error_set(e, ERROR_USAGE,
+                         "only an exchange or allgather of a generated pattern can be repeated");
     if (x->mode == MODE_OF_ALGORITHM)
         x->mode = x->algorithm->streaming && x->operation == OPERATION_EXCHANGE ? MODE_STREAMING
                                                                                 : MODE_STEPPED;
@@ -312,6 +319,7 @@ static void send_prepare(struct exchange *x)
     prepare.algorithm = (char *)(uintptr_t)x->algorithm->name;
     prepare.mode = (char *)(uintptr_t)mode_name(x->mode);
     prepare.window = x->window;
+    prepare.repeat = x->repeat;
     prepare.block_bytes = x->block_bytes;
     prepare.from = x->from;
     prepare.to = x->to;
@@ -370,6 +378,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *pre
     x->missing_ok = prepare->missing_ok;
     x->segment_bytes = prepare->segment_bytes;
     x->window = prepare->window;
+    x->repeat = prepare->repeat > 0 ? prepare->repeat : 1;
     uint64_t timeout_ns = prepare->timeout_ms * MILLISECONDS;
     uint64_t deadline = router_now(all->set.router) + timeout_ns + PEER_PATIENCE;
     if (deadline < x->deadline) { /* who has entered a barrier here may want to wait less long */
@@ -414,6 +423,7 @@ static uint64_t default_timeout(const struct exchange *x)
                 8 / (x->all->set.link_mbit * 1e6);
     else
         bound = 300;
+    bound *= x->repeat;
     if (20 * bound >= (double)(LONGEST_TIMEOUT / SECONDS))
         return LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
     return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
@@ -480,6 +490,7 @@ struct exchange *exchange_start(struct exchanges *all, const struct exchange_spe
     (void)snprintf(x->from, sizeof x->from, "%s", spec->from);
     (void)snprintf(x->to, sizeof x->to, "%s", spec->to);
     x->missing_ok = spec->missing_ok;
+    x->repeat = spec->repeat > 0 ? spec->repeat : 1;
     wave_begin(x);
     x->entered = x->operation == OPERATION_BARRIER && rank != BARRIER_ROOT;
     if (x->entered)

@@ -218,6 +218,9 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         .block_bytes = x->largest_block,
         .rounds = x->rounds,
         .node = exchange_is_root(x) ? r->node : NULL,
+        .repeat = x->repeat,
+        .each = x->each,
+        .all_ns = x->all_ns,
         .bound = bound(x, t),
     };
     for (uint32_t i = 0; i < r->nodes; i++) {

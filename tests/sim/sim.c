@@ -344,6 +344,13 @@ static void on_ended(void *context, const struct exchange_result *result, const 
         memcpy(node, result->node, nodes * sizeof *node);
     r->result = *result;
     r->result.node = node;
+    if (result->each == NULL)
+        return;
+    uint64_t *each = calloc(result->repeat, sizeof *each);
+    if (each == NULL)
+        abort();
+    memcpy(each, result->each, result->repeat * sizeof *each);
+    r->result.each = each;
 }
 
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct exchange_spec *spec)
@@ -469,6 +476,7 @@ void sim_free(struct sim *sim)
         struct sim_request *r = sim->requests;
         sim->requests = r->next;
         free((void *)(uintptr_t)r->result.node);
+        free((void *)(uintptr_t)r->result.each);
         free(r);
     }
     free(sim->node);

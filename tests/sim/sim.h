@@ -85,7 +85,7 @@ struct sim_request {
     char id[EXCHANGE_ID_SIZE]; /* "" : refused at once */
     bool ended;
     struct error error;            /* code ERROR_NONE: success, and */
-    struct exchange_result result; /* `node` is a copy */
+    struct exchange_result result; /* `node` and `each` are copies */
 };
 
 /* Asks node `root`. The request stays good until sim_free(). */

@@ -179,6 +179,7 @@ enum word {
     DONE,
     COMMIT,
     COMMITTED,
+    REPEATED,
     WORDS
 };
 
@@ -197,6 +198,7 @@ static void say_of(struct node *n, uint32_t handle, enum word word)
     Peer__Done done = PEER__DONE__INIT;
     Peer__Commit commit = PEER__COMMIT__INIT;
     Peer__Committed committed = PEER__COMMITTED__INIT;
+    Peer__Repeated repeated = PEER__REPEATED__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     uint32_t nothing = 0;
 
@@ -270,6 +272,11 @@ static void say_of(struct node *n, uint32_t handle, enum word word)
         committed.exchange = handle;
         head.kind_case = PEER__HEAD__KIND_COMMITTED;
         head.committed = &committed;
+        break;
+    case REPEATED:
+        repeated.exchange = handle;
+        head.kind_case = PEER__HEAD__KIND_REPEATED;
+        head.repeated = &repeated;
         break;
     case WORDS:
         break;
@@ -481,6 +488,131 @@ static void a_node_that_cannot_says_why(void **state)
     }
 }
 
+/* --- repetitions --- */
+
+static void say_prepare_repeated(struct node *n, uint32_t repeat)
+{
+    Peer__Prepare prepare = PEER__PREPARE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    prepare.handle = HANDLE;
+    prepare.id = (char[]){ID};
+    prepare.dims = (char[]){"2m"};
+    prepare.algorithm = (char[]){"direct"};
+    prepare.mode = (char[]){"stepped"};
+    prepare.window = 1;
+    prepare.segment_bytes = 1;
+    prepare.timeout_ms = 60000;
+    prepare.repeat = repeat;
+    head.kind_case = PEER__HEAD__KIND_PREPARE;
+    head.prepare = &prepare;
+    fixture_say(n->f.up[PORT], &head, NULL, 0);
+}
+
+static void say_go(struct node *n, uint32_t repetition, uint64_t rounds)
+{
+    Peer__Go go = PEER__GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    go.exchange = HANDLE;
+    go.repetition = repetition;
+    go.rounds = rounds;
+    head.kind_case = PEER__HEAD__KIND_GO;
+    head.go = &go;
+    fixture_say(n->f.up[PORT], &head, NULL, 0);
+}
+
+static void say_data(struct node *n, uint32_t round)
+{
+    Peer__Data data = PEER__DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    data.exchange = HANDLE;
+    data.round = round;
+    data.hops = 1;
+    head.kind_case = PEER__HEAD__KIND_DATA;
+    head.data = &data;
+    fixture_say(n->f.up[PORT], &head, NULL, 0);
+}
+
+/* The moments of a session of two empty exchanges. */
+enum session_moment { PREPARED, FIRST, BETWEEN, BETWEEN_WITH_DATA, SECOND, SESSION_MOMENTS };
+
+static void reach_in_session(struct node *n, enum session_moment moment)
+{
+    open_node(n);
+    say_prepare_repeated(n, 2);
+    assert_int_equal(hear(n), PEER__HEAD__KIND_READY);
+    if (moment >= FIRST) {
+        say_go(n, 0, 1);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_DATA);
+    }
+    if (moment >= BETWEEN) {
+        say_data(n, 0);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_REPEATED);
+        assert_int_equal(hear(n), PEER__HEAD__KIND__NOT_SET); /* not before the next go */
+    }
+    if (moment >= BETWEEN_WITH_DATA)
+        say_data(n, 1);
+    if (moment >= SECOND) {
+        say_go(n, 1, 1);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_DATA);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_DONE);
+        assert_int_equal(state_of(n), EXCHANGE_COMMITTED);
+    } else {
+        assert_int_equal(state_of(n), moment == PREPARED ? EXCHANGE_READY : EXCHANGE_RUNNING);
+    }
+}
+
+static void a_go_for_each_repetition(void **state)
+{
+    enum { GO_0, GO_1, GO_2, GO_1_LONGER, DATA_0, DATA_1, DATA_2, WORD_REPEATED, KINDS };
+    static const bool has_a_place[SECOND][KINDS] = {
+        [PREPARED][GO_0] = true, [PREPARED][DATA_0] = true, [FIRST][DATA_0] = true,
+        [BETWEEN][GO_1] = true,  [BETWEEN][DATA_1] = true,  [BETWEEN_WITH_DATA][GO_1] = true,
+    };
+    struct node n;
+
+    (void)state;
+    reach_in_session(&n, SECOND);
+    close_node(&n);
+    for (enum session_moment moment = PREPARED; moment < SECOND; moment++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            reach_in_session(&n, moment);
+            if (kind <= GO_2)
+                say_go(&n, (uint32_t)(kind - GO_0), 1);
+            else if (kind == GO_1_LONGER)
+                say_go(&n, 1, 2);
+            else if (kind <= DATA_2)
+                say_data(&n, (uint32_t)(kind - DATA_0));
+            else
+                say(&n, REPEATED);
+            bool taken = n.f.up[PORT]->link != NULL;
+            if (taken != has_a_place[moment][kind])
+                fail_msg("moment %d: %d was %s (%s)", moment, kind, taken ? "taken" : "refused",
+                         n.f.up[PORT]->last);
+            close_node(&n);
+        }
+}
+
+static void a_session_that_is_too_long_is_refused(void **state)
+{
+    struct node n;
+
+    (void)state;
+    open_node(&n);
+    say_prepare_repeated(&n, EXCHANGE_REPEAT_MOST + 1);
+    assert_non_null(n.f.up[PORT]->link);
+    assert_int_equal(hear(&n), PEER__HEAD__KIND_ABORT);
+    close_node(&n);
+    open_node(&n);
+    say_prepare_repeated(&n, EXCHANGE_REPEAT_MOST);
+    assert_int_equal(hear(&n), PEER__HEAD__KIND_READY);
+    say_go(&n, 0, UINT64_MAX / EXCHANGE_REPEAT_MOST + 1);
+    assert_null(n.f.up[PORT]->link);
+    close_node(&n);
+}
+
 /* Node 2 says that all is well with it. */
 static void say_link_state(struct node *n, unsigned port)
 {
@@ -584,6 +716,8 @@ int main(void)
         cmocka_unit_test(the_roots_verdict_ends_it_at_any_moment),
         cmocka_unit_test(prepares_that_no_root_sends_are_refused),
         cmocka_unit_test(a_node_that_cannot_says_why),
+        cmocka_unit_test(a_go_for_each_repetition),
+        cmocka_unit_test(a_session_that_is_too_long_is_refused),
         cmocka_unit_test(a_link_that_was_down_carries_the_exchange_no_more),
         cmocka_unit_test(memory_may_run_out_at_any_moment),
     };

@@ -1,0 +1,309 @@
+/* Several exchanges back to back in one session: each as good as one alone, and whatever happens in
+ * one of them ends the session on every node with the same words, which say in which.
+ *
+ *     test_sim_repeat [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/checks.h"
+#include "tests/sim/events.h"
+
+static uint64_t first_seed, seeds = 60;
+
+static uint32_t any(struct sim *sim, uint32_t below)
+{
+    return (uint32_t)chance_below(sim_chance(sim), below);
+}
+
+/* The times of a session: each exchange takes some, and all of them no more than the session. */
+static void check_times(const struct sim_request *r, uint32_t repeat)
+{
+    uint64_t sum = 0;
+
+    assert_int_equal(r->result.repeat, repeat);
+    for (uint32_t i = 0; i < repeat; i++) {
+        if (sim_torus(r->sim)->nodes > 1 && r->result.block_bytes > 0)
+            assert_true(r->result.each[i] > 0);
+        sum += r->result.each[i];
+    }
+    assert_int_equal(r->result.each[repeat - 1], r->result.nanoseconds);
+    assert_true(r->result.all_ns >= sum);
+}
+
+static struct sim_request *run(struct sim *sim, const struct exchange_spec *spec)
+{
+    struct sim_request *r = sim_exchange(sim, any(sim, sim_torus(sim)->nodes), spec);
+
+    (void)sim_run_until_ended(r, 600 * SECONDS);
+    check_success(r, spec); /* the counts are those of one exchange */
+    check_times(r, spec->repeat);
+    assert_true(check_agreement(r, spec));
+    return r;
+}
+
+static void repeat_everywhere(uint64_t memory, uint64_t block_bytes)
+{
+    static const char *const tori[] = {"1", "1x2", "2x2", "3x5", "4x4", "3mx4", "3x2", "8"};
+
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t;
+        assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
+        for (size_t k = 0; k < algorithm_count(); k++) {
+            const struct algorithm *a = algorithm_at(k);
+            if (a->accepts(&t, NULL) != 0)
+                continue;
+            const struct sim_setup setup = {.dims = tori[i],
+                                            .seed = 100 * i + k,
+                                            .latency = 50 * MICROSECONDS,
+                                            .rate = 125000000,
+                                            .memory = memory,
+                                            .chop = true};
+            struct exchange_spec spec = {.algorithm = a->name,
+                                         .operation = a->operation,
+                                         .block_bytes = block_bytes,
+                                         .from = "",
+                                         .to = "",
+                                         .repeat = 5};
+            struct sim *sim = sim_new(&setup);
+            sim_run_until_whole(sim);
+            struct sim_request *r = run(sim, &spec);
+            if (memory > 0 && t.nodes > 4)
+                assert_true(r->result.rounds > 1);
+            sim_free(sim);
+        }
+    }
+}
+
+static void every_algorithm_repeats(void **state)
+{
+    (void)state;
+    repeat_everywhere(0, 3000);
+    repeat_everywhere(0, 0);
+}
+
+static void every_algorithm_repeats_in_rounds(void **state)
+{
+    (void)state;
+    repeat_everywhere(32 * 1024, 9001);
+}
+
+/* Data.round is the round modulo 128, and rounds go on counting. */
+static void more_repetitions_than_the_wire_can_count(void **state)
+{
+    static const char *const algorithms[] = {"at2", "stream", "yangwang"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
+        const struct sim_setup setup = {
+            .dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true};
+        const struct exchange_spec spec = {.algorithm = algorithms[i],
+                                           .operation = algorithm_find(algorithms[i])->operation,
+                                           .block_bytes = 50,
+                                           .from = "",
+                                           .to = "",
+                                           .repeat = 300};
+        struct sim *sim = sim_new(&setup);
+        sim_run_until_whole(sim);
+        (void)run(sim, &spec);
+        sim_free(sim);
+    }
+}
+
+/* Without steps it is left to the moment how many frames there are; with them a repetition costs
+ * its data and one word each way over each link of the tree. */
+static uint64_t frames(uint32_t repeat)
+{
+    const struct sim_setup setup = {.dims = "4x4", .latency = 50 * MICROSECONDS};
+    const struct exchange_spec spec = {
+        .algorithm = "at2", .block_bytes = 10, .from = "", .to = "", .repeat = repeat};
+    struct sim *sim = sim_new(&setup);
+    uint64_t before, counted;
+
+    sim_run_until_whole(sim);
+    before = sim_frames(sim);
+    struct sim_request *r = sim_exchange(sim, 5, &spec);
+    (void)sim_run_until_ended(r, 10 * SECONDS);
+    check_success(r, &spec);
+    counted = sim_frames(sim) - before;
+    sim_free(sim);
+    return counted;
+}
+
+static void a_repetition_costs_two_words_a_link(void **state)
+{
+    (void)state;
+    uint64_t one = frames(1), two = frames(2), three = frames(3);
+    /* prepare, ready, go, done; and then go, repeated. */
+    assert_int_equal(two - one, one - 2 * 15);
+    assert_int_equal(three - two, two - one);
+}
+
+static void what_cannot_be_repeated_is_refused(void **state)
+{
+    static const struct exchange_spec specs[] = {
+        {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
+        {.algorithm = "yangwang",
+         .operation = OPERATION_BROADCAST,
+         .block_bytes = 1,
+         .from = "",
+         .to = "",
+         .repeat = 2},
+        {.algorithm = "yangwang",
+         .operation = OPERATION_BARRIER,
+         .barrier = "b",
+         .from = "",
+         .to = "",
+         .repeat = 2},
+        {.algorithm = "at2",
+         .block_bytes = 1,
+         .from = "",
+         .to = "",
+         .repeat = EXCHANGE_REPEAT_MOST + 1},
+    };
+    const struct sim_setup setup = {.dims = "2x2"};
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct sim_request *r = sim_exchange(sim, 0, &specs[i]);
+        assert_true(r->ended);
+        assert_int_equal(r->error.code, ERROR_USAGE);
+    }
+    sim_free(sim);
+}
+
+/* --- faults --- */
+
+#define REPEAT 20
+
+static const struct exchange_spec specs[] = {
+    {.algorithm = "at2", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
+    {.algorithm = "stream", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
+    {.algorithm = "a2", .block_bytes = 500, .from = "", .to = "", .repeat = REPEAT},
+    {.algorithm = "yangwang",
+     .operation = OPERATION_ALLGATHER,
+     .block_bytes = 9000,
+     .from = "",
+     .to = "",
+     .repeat = REPEAT},
+};
+
+enum fault { NODE, ROOT, LINK, SILENT, CLIENT, TIMEOUT, FAULTS };
+
+static bool under_way(struct sim *sim, void *context)
+{
+    struct sim_request *r = context;
+    struct exchange_progress progress;
+
+    (void)sim;
+    if (r->ended)
+        return true;
+    exchange_progress(r->exchange, &progress);
+    return progress.repetition >= 3;
+}
+
+static void one_fault(uint64_t seed, enum fault fault)
+{
+    static const char *const tori[] = {"4x4", "4x8", "4x4", "4"};
+    const struct sim_setup setup = {.dims = tori[seed % 4],
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 125000000,
+                                    .memory = seed % 3 == 0 ? 128 * 1024 : 0,
+                                    .chop = true};
+    struct exchange_spec spec = specs[seed / 4 % 4];
+    struct sim *sim = sim_new(&setup);
+    uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), victim = any(sim, nodes);
+    unsigned port;
+
+    if (strcmp(setup.dims, "4") == 0 && spec.operation == OPERATION_EXCHANGE)
+        spec.algorithm = "direct";
+    if (fault == TIMEOUT)
+        spec.timeout_ns = 5 * MILLISECONDS;
+    if (fault == NODE && victim == root)
+        victim = (victim + 1) % nodes;
+    do
+        port = any(sim, torus_ports(sim_torus(sim)));
+    while (torus_neighbour(sim_torus(sim), victim, port) == TORUS_NO_NODE);
+    sim_run_until_whole(sim);
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+    if (fault != TIMEOUT) {
+        (void)sim_run(sim, 60 * SECONDS, under_way, r);
+        assert_false(r->ended);
+        sim_pass(sim, chance_below(sim_chance(sim), MILLISECONDS));
+    }
+    bool before = !r->ended;
+    switch (fault) {
+    case NODE:
+        sim_kill(sim, victim, (enum sim_death)any(sim, 3));
+        break;
+    case ROOT:
+        sim_kill(sim, root, (enum sim_death)any(sim, 3));
+        break;
+    case LINK:
+        sim_set_wire(sim, victim, port, SIM_WIRE_CUT);
+        break;
+    case SILENT:
+        sim_set_wire(sim, victim, port, SIM_WIRE_SILENT);
+        break;
+    case CLIENT:
+        sim_cancel(r);
+        break;
+    case TIMEOUT:
+    case FAULTS:
+        break;
+    }
+    bool committed =
+        check_agreement(r, &spec); /* failed nowhere, or everywhere in the same words */
+    if (before)
+        assert_false(committed);
+    if (!committed && fault != ROOT && r->exchange == NULL) {
+        struct exchange_info info;
+        unsigned which = 0, of = 0;
+        assert_true(sim_info(sim, root, r->id, &info));
+        assert_int_equal(info.state, EXCHANGE_FAILED);
+        if (sscanf(info.reason, "repetition %u of %u: ", &which, &of) != 2 || of != REPEAT ||
+            which > REPEAT || (which < 4 && fault != TIMEOUT))
+            if (fault != TIMEOUT || strstr(info.reason, "preparing") == NULL)
+                fail_msg("seed %llu, fault %d: \"%s\"", (unsigned long long)seed, fault,
+                         info.reason);
+    }
+    sim_restart(sim, victim);
+    sim_restart(sim, root);
+    sim_set_wire(sim, victim, port, SIM_WIRE_UP);
+    check_next_exchange(sim, any(sim, nodes));
+    sim_free(sim);
+}
+
+static void faults_in_a_repetition_end_the_session(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+        for (enum fault fault = NODE; fault < FAULTS; fault++)
+            one_fault(seed, fault);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_algorithm_repeats),
+        cmocka_unit_test(every_algorithm_repeats_in_rounds),
+        cmocka_unit_test(more_repetitions_than_the_wire_can_count),
+        cmocka_unit_test(a_repetition_costs_two_words_a_link),
+        cmocka_unit_test(what_cannot_be_repeated_is_refused),
+        cmocka_unit_test(faults_in_a_repetition_end_the_session),
+    };
+    if (argc == 3) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
