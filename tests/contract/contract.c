@@ -174,6 +174,23 @@ static uint32_t moved(const struct torus *t, uint32_t node, unsigned dim, uint32
     return torus_rank(t, at);
 }
 
+/* Moved along `dim` a route is the same. `legs` and `other` have room for one each. */
+static void check_same_route(const struct torus *t, const struct algorithm *a, uint32_t source,
+                             uint32_t destination, uint32_t segment, unsigned dim, uint32_t by,
+                             struct leg *legs, struct leg *other)
+{
+    uint32_t count = a->route(t, source, destination, segment, legs);
+
+    assert_int_equal(count, a->route(t, moved(t, source, dim, by), moved(t, destination, dim, by),
+                                     segment, other));
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(legs[i].step, other[i].step);
+        assert_int_equal(legs[i].hops, other[i].hops);
+        assert_int_equal(legs[i].dim, other[i].dim);
+        assert_int_equal(legs[i].direction, other[i].direction);
+    }
+}
+
 void contract_check_period(const struct torus *t, const struct algorithm *a, uint32_t every)
 {
     uint32_t period[TORUS_MAX_DIMS];
@@ -187,21 +204,10 @@ void contract_check_period(const struct torus *t, const struct algorithm *a, uin
         assert_int_equal(t->size[dim] % period[dim], 0);
         if (period[dim] == t->size[dim])
             continue;
-        for (uint32_t s = 0; s < t->nodes; s++) {
-            for (uint32_t d = s % every; d < t->nodes; d += every) {
-                if (s == d)
-                    continue;
-                uint32_t count = a->route(t, s, d, 0, legs);
-                assert_int_equal(count, a->route(t, moved(t, s, dim, period[dim]),
-                                                 moved(t, d, dim, period[dim]), 0, other));
-                for (uint32_t i = 0; i < count; i++) {
-                    assert_int_equal(legs[i].step, other[i].step);
-                    assert_int_equal(legs[i].hops, other[i].hops);
-                    assert_int_equal(legs[i].dim, other[i].dim);
-                    assert_int_equal(legs[i].direction, other[i].direction);
-                }
-            }
-        }
+        for (uint32_t s = 0; s < t->nodes; s++)
+            for (uint32_t d = s % every; d < t->nodes; d += every)
+                for (uint32_t segment = 0; segment < a->segments && s != d; segment++)
+                    check_same_route(t, a, s, d, segment, dim, period[dim], legs, other);
     }
     free(legs);
 }

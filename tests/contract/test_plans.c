@@ -1,5 +1,6 @@
-/* The plans of all nodes of a torus, put together: they have to be the two sides of the same
- * messages, and carrying them out has to take every block along its route to its destination. */
+/* The plans of all nodes of a torus, put together: they have to be the two
+ * sides of the same messages, and carrying them out has to take every block
+ * along its route to its destination. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,8 +128,8 @@ static const struct plan_message *check_message(const struct fleet *f, uint32_t 
     return arrival;
 }
 
-/* Carries out one message: each block has to be where it starts, in the slot that it says, and to
- * do the next leg of its route. */
+/* Carries out one message: each block has to be where it starts, in the slot
+ * that it says, and to do the next leg of its route. */
 static void carry(const struct fleet *f, uint32_t start, const struct plan_message *m,
                   uint8_t *slots)
 {
@@ -210,8 +211,8 @@ static void check_plans(const char *text, const struct algorithm *a)
                 peaks[node] = (uint32_t)waiting[node];
     }
 
-    /* Every block has come to its end, every message that is expected has been sent, every slot has
-     * been used. */
+    /* Every block has come to its end, every message that is expected has been
+     * sent, every slot has been used. */
     for (size_t i = 0; i < (size_t)t.nodes * t.nodes * a->segments; i++)
         assert_int_equal(f.parcel[i].next, f.parcel[i].legs);
     assert_int_equal(came, 0);
@@ -279,9 +280,11 @@ static void plans_of_direct(void **state)
         check_plans(tori[i], algorithm_find("direct"));
 }
 
-static void plans_of_products(void **state)
+static void plans_of_any_dimensions(void **state)
 {
-    static const char *const algorithms[] = {"a2", "a3", "cccube", "cccube-q4", "atape"};
+    static const char *const algorithms[] = {"a2",      "a3",      "cccube", "cccube-q4",
+                                             "atape",   "stream",  "tree",   "pair",
+                                             "pair-s2", "pair-s4", "dim",    "dim-s2"};
     static const char *const tori[] = {"1",     "2",     "8",    "5m",     "4x4",
                                        "4mx4m", "5x5",   "8x8",  "8mx8m",  "2x8m",
                                        "3x4x5", "2x4x2", "6x6m", "2x2x2x2"};
@@ -296,7 +299,8 @@ static void plans_of_products(void **state)
     }
 }
 
-/* An algorithm with blocks in two halves: one goes dimension 0 first, the other dimension 1. */
+/* An algorithm with blocks in two halves: one goes dimension 0 first, the other
+ * dimension 1. */
 static int accept_2d(const struct torus *t, struct error *e)
 {
     return t->dims == 2 ? 0 : error_set(e, ERROR_REFUSED, "halves takes two dimensions");
@@ -364,7 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_ar),          cmocka_unit_test(plans_of_at2),
-        cmocka_unit_test(plans_of_direct),      cmocka_unit_test(plans_of_products),
+        cmocka_unit_test(plans_of_direct),      cmocka_unit_test(plans_of_any_dimensions),
         cmocka_unit_test(plans_of_segments),    cmocka_unit_test(plans_of_one_port),
         cmocka_unit_test(refusal_is_passed_on),
     };
