@@ -1,6 +1,5 @@
-/* The plans of all nodes of a torus, put together: they have to be the two
- * sides of the same messages, and carrying them out has to take every block
- * along its route to its destination. */
+/* The plans of all nodes of a torus, put together: they have to be the two sides of the same
+ * messages, and carrying them out has to take every block along its route to its destination. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,8 +127,8 @@ static const struct plan_message *check_message(const struct fleet *f, uint32_t 
     return arrival;
 }
 
-/* Carries out one message: each block has to be where it starts, in the slot
- * that it says, and to do the next leg of its route. */
+/* Carries out one message: each block has to be where it starts, in the slot that it says, and to
+ * do the next leg of its route. */
 static void carry(const struct fleet *f, uint32_t start, const struct plan_message *m,
                   uint8_t *slots)
 {
@@ -211,8 +210,8 @@ static void check_plans(const char *text, const struct algorithm *a)
                 peaks[node] = (uint32_t)waiting[node];
     }
 
-    /* Every block has come to its end, every message that is expected has been
-     * sent, every slot has been used. */
+    /* Every block has come to its end, every message that is expected has been sent, every slot has
+     * been used. */
     for (size_t i = 0; i < (size_t)t.nodes * t.nodes * a->segments; i++)
         assert_int_equal(f.parcel[i].next, f.parcel[i].legs);
     assert_int_equal(came, 0);
@@ -299,8 +298,7 @@ static void plans_of_any_dimensions(void **state)
     }
 }
 
-/* An algorithm with blocks in two halves: one goes dimension 0 first, the other
- * dimension 1. */
+/* An algorithm with blocks in two halves: one goes dimension 0 first, the other dimension 1. */
 static int accept_2d(const struct torus *t, struct error *e)
 {
     return t->dims == 2 ? 0 : error_set(e, ERROR_REFUSED, "halves takes two dimensions");
