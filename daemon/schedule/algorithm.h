@@ -59,6 +59,18 @@ struct algorithm {
      * nothing else. 1 means that every node does the same; t->size[i] promises nothing. */
     void (*period)(const struct torus *t, uint32_t *period);
 
+    /* NULL, or a second symmetry, of algorithms that are made of XOR: the same with XOR instead of
+     * addition, sizes and periods being powers of two. XOR of source's and destination's
+     * coordinates with multiples of the period does the same to the ends of the route's legs, and
+     * leaves their steps and dimensions. Each leg is the shortest way between its ends, in the same
+     * direction as before where both are as long; so, unlike with translation, the nodes inside a
+     * leg are not moved along. */
+    void (*xor_period)(const struct torus *t, uint32_t *period);
+
+    /* NULL, or of algorithms whose blocks all take the straight way (straight.h) the highest step
+     * of the schedule + 1: so that a plan need not look at blocks that cannot come by. */
+    uint32_t (*straight_steps)(const struct torus *t);
+
     /* Writes the route of one segment of block (source, destination), source != destination, in
      * real coordinates. Returns the number of legs, 1..max_legs(t). The torus must be accepted. */
     uint32_t (*route)(const struct torus *t, uint32_t source, uint32_t destination,

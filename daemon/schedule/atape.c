@@ -33,6 +33,24 @@ static void atape_period(const struct torus *t, uint32_t *period)
         period[i] = t->size[i];
 }
 
+/* A block of row i is done in step i + legs - 1: only the last rows can be the last to be done. */
+static uint32_t atape_steps(const struct torus *t)
+{
+    uint32_t steps = 0, first_row = t->nodes > t->dims ? t->nodes - t->dims : 0;
+    unsigned m = power_of(t->nodes);
+
+    for (uint32_t row = first_row; row < t->nodes; row++) {
+        for (uint32_t source = 0; source < t->nodes; source++) {
+            uint32_t to = latin_entry(row, banyan_permutation(m, 0, source));
+            struct leg legs[TORUS_MAX_DIMS];
+            uint32_t count = straight_route(t, source, to, row, legs);
+            if (count > 0 && row + count > steps)
+                steps = row + count;
+        }
+    }
+    return steps;
+}
+
 static uint32_t atape_route(const struct torus *t, uint32_t source, uint32_t destination,
                             uint32_t segment, struct leg *legs)
 {
@@ -55,5 +73,6 @@ const struct algorithm algorithm_atape = {
     .accepts = atape_accepts,
     .max_legs = atape_max_legs,
     .period = atape_period,
+    .straight_steps = atape_steps,
     .route = atape_route,
 };

@@ -48,6 +48,13 @@ static void cccube_period(const struct torus *t, uint32_t *period)
         period[i] = t->wrap[i] && t->size[i] > 1 ? t->size[i] / 2 : t->size[i];
 }
 
+/* The bits of the hypercube's node are XORs of bits of the coordinates. */
+static void cccube_xor_period(const struct torus *t, uint32_t *period)
+{
+    for (unsigned i = 0; i < t->dims; i++)
+        period[i] = 1;
+}
+
 /* A coordinate for these bits of the hypercube's node, and the other way round. */
 static uint32_t embed(const struct torus *t, unsigned dim, uint32_t bits)
 {
@@ -169,6 +176,7 @@ uint64_t cccube_transmission(const struct torus *t)
         .accepts = accepts_##degree,                                                               \
         .max_legs = cccube_max_legs,                                                               \
         .period = cccube_period,                                                                   \
+        .xor_period = cccube_xor_period,                                                           \
         .route = route_##degree,                                                                   \
     };
 

@@ -52,6 +52,11 @@ static uint32_t order(const struct torus *t, const uint32_t *offset)
     return before;
 }
 
+static uint32_t direct_steps(const struct torus *t)
+{
+    return t->nodes - 1;
+}
+
 static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t destination,
                              uint32_t segment, struct leg *legs)
 {
@@ -79,5 +84,6 @@ const struct algorithm algorithm_direct = {
     .accepts = direct_accepts,
     .max_legs = direct_max_legs,
     .period = direct_period,
+    .straight_steps = direct_steps,
     .route = direct_route,
 };

@@ -5,29 +5,27 @@
 #include <string.h>
 
 #include "daemon/schedule/routes.h"
+#include "daemon/schedule/tally.h"
 
-/* A block's part in a message, as noted while walking the routes. Sorted by (key, block) it is the
- * plan. */
-struct note {
-    uint64_t key;   /* (step, port, hops, left): which message */
-    uint64_t block; /* (source, destination) */
-    uint32_t segment;
-    uint32_t slot;
+/* A route that does something at the plan's node. */
+struct hit {
+    uint32_t source_class, destination, segment;
 };
 
-struct notes {
-    struct note *at;
-    size_t count, room;
-};
-
-/* What a plan is made from. */
+/* What a plan is made from. First all routes are walked, and the messages counted. Then those that
+ * do something here are walked again, and the blocks put into the messages: so nothing is ever held
+ * that is as large as the plan's blocks. */
 struct draft {
     const struct routes *routes;
-    uint32_t rank;
     uint32_t source; /* the only one whose blocks count, or TORUS_NO_NODE */
-    struct notes sends, arrivals;
-    uint32_t steps, slots;
-    uint32_t blocks; /* those of messages that start or end here */
+    struct plan *plan;
+    bool counted;
+    struct tally sends, arrivals; /* blocks by message_key() */
+    struct hit *hit;              /* those of blocks that start or end a leg here */
+    size_t hits, hit_room;
+    /* port * classes + class -> how far the first node of this class is behind the plan's, for what
+     * leaves by this port; 0 if there is none, or none so near that a leg could come from it. */
+    uint16_t *behind;
 };
 
 static uint64_t message_key(uint32_t step, unsigned port, uint16_t hops, uint16_t left)
@@ -43,124 +41,214 @@ static struct plan_message message_of_key(uint64_t key)
                                  .left = (uint16_t)key};
 }
 
-static int add_note(struct notes *notes, struct note note)
+static int compare_key(const void *key, const void *message)
 {
-    if (notes->count == notes->room) {
-        size_t room = notes->room == 0 ? 256 : 2 * notes->room;
-        struct note *at = reallocarray(notes->at, room, sizeof *at);
-        if (at == NULL)
-            return -1;
-        notes->at = at;
-        notes->room = room;
-    }
-    notes->at[notes->count++] = note;
+    const struct plan_message *m = message;
+    uint64_t x = *(const uint64_t *)key;
+    uint64_t y = message_key(m->step, m->port, m->hops, m->left);
+
+    return x < y ? -1 : x > y;
+}
+
+/* Puts the current route's block, moved from `from` to `to`, into the message with this key. */
+static void place(const struct draft *d, struct plan_message *messages, uint32_t count,
+                  uint64_t key, uint32_t from, uint32_t to, uint32_t slot)
+{
+    const struct routes *r = d->routes;
+    struct plan_message *m = bsearch(&key, messages, count, sizeof *messages, compare_key);
+
+    d->plan->block[m->first + m->blocks++] =
+        (struct plan_block){.source = routes_move(r, r->source, from, to),
+                            .destination = routes_move(r, r->destination, from, to),
+                            .segment = r->segment,
+                            .slot = slot};
+}
+
+/* Whether the plan is about the current route's block, after the move that takes `from`, on its
+ * way, to `to`. */
+static bool is_wanted(const struct draft *d, uint32_t from, uint32_t to)
+{
+    return d->routes->class_of[from] == d->routes->class_of[to] &&
+           (d->source == TORUS_NO_NODE ||
+            d->source == routes_move(d->routes, d->routes->source, from, to));
+}
+
+/* A leg that starts at the plan's node, if moved there from `here`. */
+static int note_send(struct draft *d, const struct leg *leg, uint32_t here, uint32_t slot)
+{
+    struct plan *p = d->plan;
+    struct leg moved = routes_moved_leg(d->routes, leg, here, p->rank);
+    uint64_t key = message_key(moved.step, torus_port(moved.dim, moved.direction), moved.hops, 0);
+    if (!d->counted)
+        return tally_add(&d->sends, key);
+    place(d, p->send, p->sends, key, here, p->rank, slot);
     return 0;
 }
 
-/* The current route's block, after the translation that takes `here` to the plan's node. */
-static struct note block_note(const struct draft *d, uint32_t here, uint64_t key, uint32_t slot)
+/* A leg from `here` that ends at the plan's node, if its end is moved there from `end`. Sets *slot
+ * to where the block waits for the next leg, if there is one. */
+static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint32_t end, bool last,
+                     uint32_t *slot)
+{
+    struct plan *p = d->plan;
+    struct leg moved =
+        routes_moved_leg(d->routes, leg, here, routes_move(d->routes, here, end, p->rank));
+    unsigned in = torus_port_opposite(torus_port(moved.dim, moved.direction));
+    uint64_t key = message_key(moved.step, in, moved.hops, 0);
+    if (!d->counted)
+        return tally_add(&d->arrivals, key);
+    *slot = last ? PLAN_NO_SLOT : p->slots++;
+    place(d, p->arrival, p->arrivals, key, end, p->rank, *slot);
+    return 0;
+}
+
+/* A leg from `here` that comes past the plan's node and leaves by `port`, if moved to start at a
+ * node behind it. */
+static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, unsigned port)
 {
     const struct routes *r = d->routes;
-    uint64_t source = routes_translate(r, r->source, here, d->rank);
-    uint64_t destination = routes_translate(r, r->destination, here, d->rank);
+    unsigned in = torus_port_opposite(port);
+    int direction = torus_port_direction(port);
+    uint32_t longest = r->by_xor ? torus_longest_way(r->torus, leg->dim) : leg->hops;
+    uint32_t done = d->behind[port * r->classes + r->class_of[here]];
+    if (done == 0)
+        return 0;
 
-    return (struct note){
-        .key = key, .block = source << 32 | destination, .segment = r->segment, .slot = slot};
+    for (; done < longest; done += r->period[leg->dim]) {
+        uint32_t start = torus_walk(r->torus, d->plan->rank, leg->dim, -direction, done);
+        if (start == TORUS_NO_NODE)
+            break;
+        if (!is_wanted(d, here, start))
+            continue;
+        struct leg moved = routes_moved_leg(r, leg, here, start);
+        if (moved.direction == direction && moved.hops > done &&
+            tally_add(&d->arrivals,
+                      message_key(moved.step, in, moved.hops, (uint16_t)(moved.hops - done))) != 0)
+            return -1;
+    }
+    return 0;
 }
 
-/* Whether the plan is about the current route's block, after that translation. */
-static bool is_wanted(const struct draft *d, uint32_t here)
+/* Fills d->behind. */
+static int look_behind(struct draft *d)
 {
-    return d->source == TORUS_NO_NODE ||
-           d->source == routes_translate(d->routes, d->routes->source, here, d->rank);
+    const struct routes *r = d->routes;
+    unsigned ports = torus_ports(r->torus);
+
+    d->behind = calloc((size_t)ports * r->classes + 1, sizeof *d->behind); /* never 0 bytes */
+    if (d->behind == NULL)
+        return -1;
+    for (unsigned port = 0; port < ports; port++) {
+        uint32_t node = d->plan->rank;
+        for (uint16_t done = 1; done < UINT16_MAX; done++) {
+            node = routes_neighbour(r, node, torus_port_opposite(port));
+            if (node == TORUS_NO_NODE || done >= r->torus->size[torus_port_dim(port)])
+                break;
+            uint16_t *first = &d->behind[(size_t)port * r->classes + r->class_of[node]];
+            if (*first == 0)
+                *first = done;
+        }
+    }
+    return 0;
 }
 
-/* Notes what the plan's node does for the current route and all its translations. */
+static int add_hit(struct draft *d)
+{
+    const struct routes *r = d->routes;
+
+    if (d->hits == d->hit_room) {
+        size_t room = d->hit_room == 0 ? 256 : 2 * d->hit_room;
+        struct hit *hit = reallocarray(d->hit, room, sizeof *hit);
+        if (hit == NULL)
+            return -1;
+        d->hit = hit;
+        d->hit_room = room;
+    }
+    d->hit[d->hits++] = (struct hit){r->source_class, r->destination, r->segment};
+    return 0;
+}
+
+/* Notes what the plan's node does in the current route's leg from `here` to `end`, and in all that
+ * it can be moved to. *slot: of the block at the node where it waits. Returns -1 without memory;
+ * else whether the leg starts or ends here. */
+static int note_leg(struct draft *d, uint32_t index, uint32_t here, uint32_t end, uint32_t *slot)
+{
+    const struct routes *r = d->routes;
+    const struct leg *leg = &r->leg[index];
+    unsigned port = torus_port(leg->dim, leg->direction);
+    bool sent = is_wanted(d, here, d->plan->rank), taken = is_wanted(d, end, d->plan->rank);
+
+    if (sent && note_send(d, leg, here, *slot) != 0)
+        return -1;
+    if (taken && note_take(d, leg, here, end, index + 1 == r->legs, slot) != 0)
+        return -1;
+    if (!d->counted && note_relays(d, leg, here, port) != 0)
+        return -1;
+    if (!d->counted && r->by_xor && note_relays(d, leg, here, torus_port_opposite(port)) != 0)
+        return -1;
+    return sent || taken;
+}
+
 static int note_route(struct draft *d)
 {
     const struct routes *r = d->routes;
-    uint32_t mine = r->class_of[d->rank];
-    uint32_t new = routes_new_legs(r);
     uint32_t here = r->source;
-    uint32_t slot = PLAN_NO_SLOT; /* of the block at the node where it waits */
+    uint32_t slot = PLAN_NO_SLOT;
+    bool hit = false;
 
     for (uint32_t i = 0; i < r->legs; i++) {
-        const struct leg *leg = &r->leg[i];
-        unsigned out = torus_port(leg->dim, leg->direction);
-        unsigned in = torus_port_opposite(out);
-
-        if (leg->step >= d->steps)
-            d->steps = leg->step + 1;
-        if (i < new) {
-            here = routes_leg_end(r, here, leg);
-            continue;
-        }
-        if (r->class_of[here] == mine && is_wanted(d, here)) {
-            uint64_t key = message_key(leg->step, out, leg->hops, 0);
-            d->blocks++;
-            if (add_note(&d->sends, block_note(d, here, key, slot)) != 0)
+        uint32_t end = routes_leg_end(r, here, &r->leg[i]);
+        if (i >= routes_new_legs(r)) {
+            int noted = note_leg(d, i, here, end, &slot);
+            if (noted < 0)
                 return -1;
+            hit |= noted > 0;
         }
-        for (uint16_t left = leg->hops; left-- > 0;) {
-            here = routes_neighbour(r, here, out);
-            if (r->class_of[here] != mine || !is_wanted(d, here))
-                continue;
-            uint64_t key = message_key(leg->step, in, leg->hops, left);
-            struct note note = {.key = key};
-            if (left == 0) {
-                d->blocks++;
-                slot = i + 1 < r->legs ? d->slots++ : PLAN_NO_SLOT;
-                note = block_note(d, here, key, slot);
-            }
-            if (add_note(&d->arrivals, note) != 0)
-                return -1;
-        }
+        here = end;
     }
-    return 0;
+    if (r->legs > 0 && r->leg[r->legs - 1].step >= d->plan->steps)
+        d->plan->steps = r->leg[r->legs - 1].step + 1;
+    return hit && !d->counted ? add_hit(d) : 0;
 }
 
-static int compare_notes(const void *a, const void *b)
+/* Makes messages of a tally. Those that start or end here get room for their blocks in the plan,
+ * and have none yet. Returns NULL without memory. */
+static struct plan_message *make_messages(struct plan *p, struct tally *tally, uint32_t *count)
 {
-    const struct note *x = a, *y = b;
+    tally_sort(tally);
+    struct plan_message *message = calloc(tally->count + 1, sizeof *message); /* never 0 bytes */
+    if (message == NULL)
+        return NULL;
+    for (size_t i = 0; i < tally->count; i++) {
+        message[i] = message_of_key(tally->at[i].key);
+        if (message[i].left > 0) {
+            message[i].blocks = (uint32_t)tally->at[i].count;
+        } else {
+            message[i].first = p->blocks;
+            p->blocks += (uint32_t)tally->at[i].count;
+        }
+    }
+    *count = (uint32_t)tally->count;
+    tally_free(tally);
+    return message;
+}
 
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
+static int compare_blocks(const void *a, const void *b)
+{
+    const struct plan_block *x = a, *y = b;
+
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->destination != y->destination)
+        return x->destination < y->destination ? -1 : 1;
     return x->segment < y->segment ? -1 : x->segment > y->segment;
 }
 
-/* Sorts the notes, makes a message of each run with the same key, and appends the blocks of those
- * that start or end here. `block` has room. Returns the messages, NULL without memory. */
-static struct plan_message *gather(struct notes *notes, struct plan_block *block, uint32_t *blocks,
-                                   uint32_t *messages)
+static void sort_blocks(const struct plan *p, const struct plan_message *messages, uint32_t count)
 {
-    uint32_t count = 0;
-
-    if (notes->count > 0)
-        qsort(notes->at, notes->count, sizeof *notes->at, compare_notes);
-    for (size_t i = 0; i < notes->count; i++)
-        count += i == 0 || notes->at[i].key != notes->at[i - 1].key;
-
-    struct plan_message *message = calloc(count + 1, sizeof *message); /* never 0 bytes */
-    if (message == NULL)
-        return NULL;
-    *messages = 0;
-    for (size_t i = 0; i < notes->count; i++) {
-        const struct note *n = &notes->at[i];
-        if (i == 0 || n->key != n[-1].key) {
-            message[*messages] = message_of_key(n->key);
-            message[(*messages)++].first = *blocks;
-        }
-        struct plan_message *m = &message[*messages - 1];
-        m->blocks++;
+    for (const struct plan_message *m = messages; m < messages + count; m++)
         if (m->left == 0)
-            block[(*blocks)++] = (struct plan_block){.source = (uint32_t)(n->block >> 32),
-                                                     .destination = (uint32_t)n->block,
-                                                     .segment = n->segment,
-                                                     .slot = n->slot};
-    }
-    return message;
+            qsort(p->block + m->first, m->blocks, sizeof *p->block, compare_blocks);
 }
 
 /* The most blocks waiting at the end of any step, from the changes in each: change[0],
@@ -236,6 +324,39 @@ int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a,
     return plan_build_source(p, t, a, rank, TORUS_NO_NODE, e);
 }
 
+/* Counts the messages of all routes. */
+static int count_messages(struct draft *d, struct routes *r)
+{
+    struct plan *p = d->plan;
+
+    if (look_behind(d) != 0)
+        return -1;
+    routes_only_via(r, p->rank, &p->steps);
+    while (routes_next(r))
+        if (note_route(d) != 0)
+            return -1;
+    d->counted = true;
+    p->send = make_messages(p, &d->sends, &p->sends);
+    p->arrival = make_messages(p, &d->arrivals, &p->arrivals);
+    return p->send != NULL && p->arrival != NULL ? 0 : -1;
+}
+
+static int place_blocks(struct draft *d, struct routes *r)
+{
+    struct plan *p = d->plan;
+
+    p->block = calloc((size_t)p->blocks + 1, sizeof *p->block); /* never 0 bytes */
+    if (p->block == NULL)
+        return -1;
+    for (const struct hit *hit = d->hit; hit < d->hit + d->hits; hit++) {
+        routes_seek(r, hit->source_class, hit->destination, hit->segment);
+        note_route(d); /* asks for no memory now */
+    }
+    sort_blocks(p, p->send, p->sends);
+    sort_blocks(p, p->arrival, p->arrivals);
+    return 0;
+}
+
 /* An algorithm knows its plans. */
 static int ask_for_plan(struct plan *p, const struct torus *t, const struct algorithm *a,
                         uint32_t rank, struct error *e)
@@ -265,33 +386,27 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
                       uint32_t rank, uint32_t source, struct error *e)
 {
     struct routes routes;
-    struct draft d = {.routes = &routes, .rank = rank, .source = source};
-    int rc = 0;
+    struct draft d = {.routes = &routes, .source = source, .plan = p};
 
     *p = (struct plan){.rank = rank};
     if (rank >= t->nodes)
         return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
     if (a->plan != NULL && source == TORUS_NO_NODE)
         return ask_for_plan(p, t, a, rank, e);
-    if (routes_open(&routes, t, a, e) != 0)
+    if (routes_open_ends(&routes, t, a, e) != 0)
         return -1;
-    while (rc == 0 && routes_next(&routes))
-        rc = note_route(&d);
-
-    if (rc == 0) {
-        p->steps = d.steps;
-        p->slots = d.slots;
-        p->block = calloc((size_t)d.blocks + 1, sizeof *p->block); /* never 0 bytes */
-        if (p->block == NULL ||
-            (p->send = gather(&d.sends, p->block, &p->blocks, &p->sends)) == NULL ||
-            (p->arrival = gather(&d.arrivals, p->block, &p->blocks, &p->arrivals)) == NULL ||
-            (a->operation == OPERATION_ALLGATHER && share_slots(p, &routes) != 0) ||
-            count_transit(p) != 0)
-            rc = -1;
-    }
+    int rc = count_messages(&d, &routes);
+    if (rc == 0)
+        rc = place_blocks(&d, &routes);
+    if (rc == 0 && a->operation == OPERATION_ALLGATHER)
+        rc = share_slots(p, &routes);
+    if (rc == 0)
+        rc = count_transit(p);
     routes_close(&routes);
-    free(d.sends.at);
-    free(d.arrivals.at);
+    tally_free(&d.sends);
+    tally_free(&d.arrivals);
+    free(d.behind);
+    free(d.hit);
     if (rc != 0) {
         plan_free(p);
         return error_set(e, ERROR_MEMORY, "no memory for the plan of node %u", rank);
@@ -305,15 +420,6 @@ void plan_free(struct plan *p)
     free(p->arrival);
     free(p->block);
     *p = (struct plan){0};
-}
-
-static int compare_key(const void *key, const void *message)
-{
-    const struct plan_message *m = message;
-    uint64_t x = *(const uint64_t *)key;
-    uint64_t y = message_key(m->step, m->port, m->hops, m->left);
-
-    return x < y ? -1 : x > y;
 }
 
 const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
@@ -451,7 +557,7 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
 
     if (a->peak_transit != NULL)
         return ask_for_peak(t, a, most, e);
-    if (routes_open(&routes, t, a, e) != 0)
+    if (routes_open_ends(&routes, t, a, e) != 0)
         return -1;
     int rc = add_waits(&waits, &routes);
     *most = 0;

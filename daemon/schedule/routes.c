@@ -6,15 +6,18 @@
 static void fill_tables(struct routes *r)
 {
     const struct torus *t = r->torus;
-    uint32_t period[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS];
+    uint32_t at[TORUS_MAX_DIMS];
 
-    r->algorithm->period(t, period);
+    if (r->by_xor)
+        r->algorithm->xor_period(t, r->period);
+    else
+        r->algorithm->period(t, r->period);
     for (uint32_t node = 0; node < t->nodes; node++) {
         uint32_t first = 0; /* its representative: always a node already numbered, or itself */
 
         torus_coordinates(t, node, at);
         for (unsigned i = 0; i < t->dims; i++)
-            first = first * t->size[i] + at[i] % period[i];
+            first = first * t->size[i] + at[i] % r->period[i];
         if (first == node) {
             r->class_of[node] = r->classes;
             r->representative[r->classes++] = node;
@@ -26,11 +29,12 @@ static void fill_tables(struct routes *r)
     }
 }
 
-int routes_open(struct routes *r, const struct torus *t, const struct algorithm *a, struct error *e)
+static int open_by(struct routes *r, const struct torus *t, const struct algorithm *a, bool by_xor,
+                   struct error *e)
 {
     if (a->accepts(t, e) != 0)
         return -1;
-    *r = (struct routes){.torus = t, .algorithm = a};
+    *r = (struct routes){.torus = t, .algorithm = a, .by_xor = by_xor, .via = TORUS_NO_NODE};
     r->representative = calloc(t->nodes, sizeof *r->representative);
     r->class_of = calloc(t->nodes, sizeof *r->class_of);
     r->neighbour = calloc((size_t)t->nodes * torus_ports(t), sizeof *r->neighbour);
@@ -44,6 +48,17 @@ int routes_open(struct routes *r, const struct torus *t, const struct algorithm 
     return 0;
 }
 
+int routes_open(struct routes *r, const struct torus *t, const struct algorithm *a, struct error *e)
+{
+    return open_by(r, t, a, false, e);
+}
+
+int routes_open_ends(struct routes *r, const struct torus *t, const struct algorithm *a,
+                     struct error *e)
+{
+    return open_by(r, t, a, a->xor_period != NULL, e);
+}
+
 void routes_close(struct routes *r)
 {
     free(r->representative);
@@ -53,26 +68,70 @@ void routes_close(struct routes *r)
     *r = (struct routes){0};
 }
 
+void routes_seek(struct routes *r, uint32_t source_class, uint32_t destination, uint32_t segment)
+{
+    r->begun = true;
+    r->source_class = source_class;
+    r->source = r->representative[source_class];
+    r->destination = destination;
+    r->segment = segment;
+    r->legs = r->algorithm->route(r->torus, r->source, destination, segment, r->leg);
+}
+
+bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)
+{
+    if (r->algorithm->straight_steps == NULL || r->classes < r->torus->nodes)
+        return false;
+    r->via = node;
+    *steps = r->algorithm->straight_steps(r->torus);
+    return true;
+}
+
+/* The destinations of the current class's source: from r->destination up to r->last. A straight way
+ * has the destination's coordinates in the dimensions that are done and the source's in those that
+ * are not begun. So from a source that differs from `via` in some dimension it can come there only
+ * if the dimensions before that one end where `via` is; in the order of ranks these are
+ * neighbours. */
+static void begin_source(struct routes *r)
+{
+    const struct torus *t = r->torus;
+    uint32_t block = t->nodes, source = r->representative[r->source_class];
+
+    r->destination = 0;
+    if (r->via != TORUS_NO_NODE) {
+        uint32_t stride = t->nodes; /* of dimension i */
+        for (unsigned i = 0; i < t->dims; i++) {
+            uint32_t outer = stride;
+            stride /= t->size[i];
+            if (source / stride % t->size[i] != r->via / stride % t->size[i])
+                block = outer;
+        }
+        r->destination = r->via / block * block;
+    }
+    r->last = r->destination + block;
+}
+
 bool routes_next(struct routes *r)
 {
-    const struct algorithm *a = r->algorithm;
-
     /* Counts up (source_class, destination, segment). */
     if (!r->begun) {
         r->begun = true;
-        r->source_class = r->destination = r->segment = 0;
-    } else if (++r->segment == a->segments) {
+        r->source_class = r->segment = 0;
+        begin_source(r);
+    } else if (++r->segment == r->algorithm->segments) {
         r->segment = 0;
         r->destination++;
     }
-    for (; r->source_class < r->classes; r->source_class++, r->destination = 0) {
-        r->source = r->representative[r->source_class];
-        if (r->destination == r->source)
+    for (;;) {
+        if (r->destination == r->representative[r->source_class])
             r->destination++;
-        if (r->destination < r->torus->nodes) {
-            r->legs = a->route(r->torus, r->source, r->destination, r->segment, r->leg);
+        if (r->destination < r->last) {
+            routes_seek(r, r->source_class, r->destination, r->segment);
             return true;
         }
+        if (++r->source_class == r->classes)
+            break;
+        begin_source(r);
     }
     r->begun = false;
     return false;
@@ -82,22 +141,46 @@ uint32_t routes_leg_end(const struct routes *r, uint32_t node, const struct leg 
 {
     unsigned port = torus_port(leg->dim, leg->direction);
 
+    if (leg->hops > 4) /* then arithmetic is quicker than the table */
+        return torus_walk(r->torus, node, leg->dim, leg->direction, leg->hops);
     for (uint16_t hop = 0; hop < leg->hops && node != TORUS_NO_NODE; hop++)
         node = routes_neighbour(r, node, port);
     return node;
 }
 
-uint32_t routes_translate(const struct routes *r, uint32_t node, uint32_t from, uint32_t to)
+uint32_t routes_move(const struct routes *r, uint32_t node, uint32_t from, uint32_t to)
 {
     const struct torus *t = r->torus;
     uint32_t a[TORUS_MAX_DIMS], b[TORUS_MAX_DIMS], c[TORUS_MAX_DIMS];
 
     if (from == to)
         return node;
+    if (r->by_xor)
+        return node ^ from ^ to; /* a rank is its coordinates' bits, one after the other */
     torus_coordinates(t, node, a);
     torus_coordinates(t, from, b);
     torus_coordinates(t, to, c);
     for (unsigned i = 0; i < t->dims; i++)
         a[i] = (a[i] + t->size[i] - b[i] + c[i]) % t->size[i];
     return torus_rank(t, a);
+}
+
+struct leg routes_moved_leg(const struct routes *r, const struct leg *leg, uint32_t from,
+                            uint32_t to)
+{
+    const struct torus *t = r->torus;
+    uint32_t a[TORUS_MAX_DIMS], b[TORUS_MAX_DIMS];
+    struct leg moved = *leg;
+
+    if (!r->by_xor || from == to)
+        return moved;
+    torus_coordinates(t, from, a);
+    torus_coordinates(t, to, b);
+    uint32_t end = a[leg->dim] + (uint32_t)(leg->direction * leg->hops);
+    uint32_t change = (a[leg->dim] ^ end) & (t->size[leg->dim] - 1);
+    int direction = leg->direction;
+    moved.hops =
+        (uint16_t)torus_shortest(t, leg->dim, b[leg->dim], b[leg->dim] ^ change, &direction);
+    moved.direction = (int8_t)direction;
+    return moved;
 }

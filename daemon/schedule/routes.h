@@ -1,10 +1,11 @@
 /* Every different route of an algorithm on a torus, for what is derived from them: plans, peak
  * transit, the verifier.
  *
- * Translation by a multiple of the algorithm's period changes nothing, so nodes fall into classes
- * (coordinates modulo the period), and it is enough to look at the sources within the first period
- * box, one of each class. What happens at some node of such a route happens, moved along, at every
- * node of the same class. */
+ * An algorithm declares symmetries (algorithm.h): moves of all nodes that change nothing, either
+ * translations or XORs. So nodes fall into classes (coordinates modulo the period), and it is
+ * enough to look at the sources within the first period box, one of each class. What happens at the
+ * ends of the legs of such a route happens, moved along, at every node of the same class; with
+ * translation also what happens between them. */
 #ifndef TORUSD_SCHEDULE_ROUTES_H
 #define TORUSD_SCHEDULE_ROUTES_H
 
@@ -13,13 +14,18 @@
 struct routes {
     const struct torus *torus;
     const struct algorithm *algorithm;
+    bool by_xor;                     /* the moves are XORs */
+    uint32_t period[TORUS_MAX_DIMS]; /* of the moves */
     uint32_t classes;
     uint32_t *representative; /* class -> its node in the first period box */
     uint32_t *class_of;       /* node -> class */
     uint32_t *neighbour;      /* node * ports + port -> node or TORUS_NO_NODE */
 
+    uint32_t via; /* TORUS_NO_NODE, or leave out routes that surely do not come to this node */
+
     /* The route that routes_next() has come to, if `begun`. */
     bool begun;
+    uint32_t last; /* destination of this source, + 1 */
     uint32_t source_class, source, destination, segment;
     uint32_t legs;
     struct leg *leg;
@@ -29,11 +35,24 @@ struct routes {
  * torus is borrowed until routes_close(). */
 int routes_open(struct routes *r, const struct torus *t, const struct algorithm *a,
                 struct error *e);
+
+/* The same for who asks routes_moved_leg() for each leg: by XOR where the algorithm declares that,
+ * since that makes fewer classes. */
+int routes_open_ends(struct routes *r, const struct torus *t, const struct algorithm *a,
+                     struct error *e);
 void routes_close(struct routes *r);
+
+/* From now on only the routes that may come to `node`, if the algorithm makes that easy to tell and
+ * no two nodes are of one class. Returns whether it does; then *steps is the highest step of all
+ * routes + 1. */
+bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps);
 
 /* Goes on to the next route: all segments of all destinations of all representatives. Returns false
  * at the end; the next call begins again. */
 bool routes_next(struct routes *r);
+
+/* Goes to one of them; routes_next() goes on from there. */
+void routes_seek(struct routes *r, uint32_t source_class, uint32_t destination, uint32_t segment);
 
 /* The node on the far side of `port`. */
 static inline uint32_t routes_neighbour(const struct routes *r, uint32_t node, unsigned port)
@@ -51,7 +70,18 @@ static inline uint32_t routes_new_legs(const struct routes *r)
     return r->algorithm->operation == OPERATION_ALLGATHER && r->legs > 0 ? r->legs - 1 : 0;
 }
 
-/* Where `node` is after the translation that takes `from` to `to`. */
-uint32_t routes_translate(const struct routes *r, uint32_t node, uint32_t from, uint32_t to);
+/* Where `node` is after the move that takes `from` to `to`, two nodes of one class. */
+uint32_t routes_move(const struct routes *r, uint32_t node, uint32_t from, uint32_t to);
+
+/* The same after routes_open(), when it is a translation. */
+static inline uint32_t routes_translate(const struct routes *r, uint32_t node, uint32_t from,
+                                        uint32_t to)
+{
+    return routes_move(r, node, from, to);
+}
+
+/* What a leg that starts at `from` is after the move that takes `from` to `to`. */
+struct leg routes_moved_leg(const struct routes *r, const struct leg *leg, uint32_t from,
+                            uint32_t to);
 
 #endif

@@ -3,22 +3,11 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/routes.h"
+#include "daemon/schedule/tally.h"
 
 enum { MAX_STEP = (1 << 24) - 1 }; /* room for it in a message's key */
 
-/* A combined message, of every node of the class of its first node. */
-struct message {
-    uint64_t key; /* (step, class, port, hops): sorted, they are in the order in which they run */
-    uint64_t blocks; /* 0: an empty place in the table */
-};
-
-/* Messages by key: open addressing, at most half full. */
-struct messages {
-    struct message *at;
-    size_t count, room; /* room: 0 or a power of two */
-};
-
-/* A channel of every node of a class. */
+/* A channel of a place (struct run). */
 struct channel {
     uint64_t free;     /* when it has carried everything of steps before `step` */
     uint64_t start;    /* when it begins with what it carries in `step`, */
@@ -28,95 +17,62 @@ struct channel {
     uint64_t total; /* blocks, in all steps so far */
 };
 
-/* The last step in which a message started, and in which one ended, at a node of a class, counted
- * from 1; 0 = none so far. */
+/* The last step in which a message started, and in which one ended, at a place, counted from 1; 0 =
+ * none so far. */
 struct turn {
     uint32_t started, ended;
 };
 
-/* The schedule as it runs, each class of nodes standing for all its nodes. */
-struct run {
-    const struct routes *routes;
-    struct channel *channel; /* class * ports + port */
-    uint64_t *ready;         /* class -> when it has taken in all of its steps so far */
-    struct turn *turn;       /* by class */
+/* A combined message in a tally: of a node of the class, and with its move of every other one.
+ * Rising keys are in the order of the steps. */
+static uint64_t message_key(uint32_t class, const struct leg *leg)
+{
+    return (uint64_t)leg->step << 40 | (uint64_t) class << 20 |
+           (uint64_t)torus_port(leg->dim, leg->direction) << 16 | leg->hops;
+}
+
+static uint32_t key_step(uint64_t key)
+{
+    return (uint32_t)(key >> 40);
+}
+
+static uint32_t key_class(uint64_t key)
+{
+    return (uint32_t)(key >> 20) & (TORUS_MAX_NODES - 1);
+}
+
+static struct leg key_leg(uint64_t key)
+{
+    unsigned port = (unsigned)(key >> 16) & (TORUS_MAX_PORTS - 1);
+    return (struct leg){.step = key_step(key),
+                        .hops = (uint16_t)key,
+                        .dim = (uint8_t)torus_port_dim(port),
+                        .direction = (int8_t)torus_port_direction(port)};
+}
+
+/* A combined message under way, from `start`. */
+struct message {
+    struct leg leg;
+    uint32_t start;
+    uint64_t blocks;
 };
 
-static uint32_t message_step(const struct message *m)
+/* The schedule as it runs. What moves along with a translation is looked at once: a place stands
+ * for all nodes of a class then. XOR does not move the channels, so each node is a place. */
+struct run {
+    const struct routes *routes;
+    uint32_t places;
+    struct channel *channel;  /* place * ports + port */
+    uint64_t *ready;          /* by place: when it has taken in all of its steps so far */
+    struct turn *turn;        /* by place */
+    struct message *messages; /* of the current step */
+    size_t count, room;
+    uint64_t block_hops; /* channels crossed by all blocks together */
+};
+
+static uint32_t place(const struct run *run, uint32_t node)
 {
-    return (uint32_t)(m->key >> 40);
-}
-
-static uint32_t message_class(const struct message *m)
-{
-    return (uint32_t)(m->key >> 20) & (TORUS_MAX_NODES - 1);
-}
-
-static unsigned message_port(const struct message *m)
-{
-    return (unsigned)(m->key >> 16) & (TORUS_MAX_PORTS - 1);
-}
-
-static uint16_t message_hops(const struct message *m)
-{
-    return (uint16_t)m->key;
-}
-
-/* The place of `key` in the table: the message that has it, or an empty one. */
-static struct message *find_place(const struct messages *table, uint64_t key)
-{
-    size_t mask = table->room - 1;
-    size_t place = (size_t)(key * 0x9e3779b97f4a7c15u >> 32) & mask; /* Fibonacci hashing */
-
-    while (table->at[place].blocks != 0 && table->at[place].key != key)
-        place = (place + 1) & mask;
-    return &table->at[place];
-}
-
-static int make_room(struct messages *table)
-{
-    struct messages larger = {.count = table->count,
-                              .room = table->room == 0 ? 1024 : 2 * table->room};
-
-    larger.at = calloc(larger.room, sizeof *larger.at);
-    if (larger.at == NULL)
-        return -1;
-    for (size_t i = 0; i < table->room; i++)
-        if (table->at[i].blocks != 0)
-            *find_place(&larger, table->at[i].key) = table->at[i];
-    free(table->at);
-    *table = larger;
-    return 0;
-}
-
-/* One more block in the message with this key. */
-static int add_block(struct messages *table, uint64_t key)
-{
-    if (2 * table->count >= table->room && make_room(table) != 0)
-        return -1;
-    struct message *m = find_place(table, key);
-    table->count += m->blocks == 0;
-    m->key = key;
-    m->blocks++;
-    return 0;
-}
-
-static int compare_messages(const void *a, const void *b)
-{
-    const struct message *x = a, *y = b;
-    return x->key < y->key ? -1 : x->key > y->key;
-}
-
-/* Makes a sorted list of the table. */
-static void sort_messages(struct messages *table)
-{
-    size_t used = 0;
-
-    for (size_t i = 0; i < table->room; i++)
-        if (table->at[i].blocks != 0)
-            table->at[used++] = table->at[i];
-    if (used > 0)
-        qsort(table->at, used, sizeof *table->at, compare_messages);
+    return run->routes->by_xor ? node : run->routes->class_of[node];
 }
 
 static int no_memory(const struct routes *r, struct error *e)
@@ -156,7 +112,7 @@ static int check_branch(const struct routes *r, uint32_t start, struct leg *othe
 
 /* Walks the current route: notes its messages, or says what is wrong with it. `other` has room for
  * another route. */
-static int check_route(const struct routes *r, struct leg *other, struct messages *messages,
+static int check_route(const struct routes *r, struct leg *other, struct tally *messages,
                        bool *minimal, struct error *e)
 {
     uint32_t new = routes_new_legs(r);
@@ -174,16 +130,18 @@ static int check_route(const struct routes *r, struct leg *other, struct message
             return bad_route(r, e, "no hops", i);
         if (leg->step > MAX_STEP || (i > 0 && leg->step <= leg[-1].step))
             return bad_route(r, e, "steps do not rise", i);
-        unsigned port = torus_port(leg->dim, leg->direction);
-        uint64_t key = (uint64_t)leg->step << 40 | (uint64_t)r->class_of[here] << 20 |
-                       (uint64_t)port << 16 | leg->hops;
-        if (i >= new &&add_block(messages, key) != 0)
-            return no_memory(r, e);
+        uint32_t end = routes_leg_end(r, here, leg);
+        if (end == TORUS_NO_NODE)
+            return bad_route(r, e, "no link there", i);
+        if (i >= new) {
+            uint32_t class = r->class_of[here];
+            struct leg moved = routes_moved_leg(r, leg, here, r->representative[class]);
+            if (tally_add(messages, message_key(class, &moved)) != 0)
+                return no_memory(r, e);
+        }
         if (i > 0 && i == new &&check_branch(r, here, other, e) != 0)
             return -1;
-        here = routes_leg_end(r, here, leg);
-        if (here == TORUS_NO_NODE)
-            return bad_route(r, e, "no link there", i);
+        here = end;
         hops += leg->hops;
     }
     if (here != r->destination)
@@ -195,15 +153,14 @@ static int check_route(const struct routes *r, struct leg *other, struct message
 
 /* The channel on which a message leaves *node, made ready for the message's step; moves *node to
  * its other end. */
-static struct channel *cross(const struct run *run, const struct message *m, uint32_t *node)
+static struct channel *cross(const struct run *run, const struct leg *leg, uint32_t *node)
 {
     const struct routes *r = run->routes;
-    unsigned port = message_port(m);
-    struct channel *c = &run->channel[(size_t)r->class_of[*node] * torus_ports(r->torus) + port];
+    unsigned port = torus_port(leg->dim, leg->direction);
+    struct channel *c = &run->channel[(size_t)place(run, *node) * torus_ports(r->torus) + port];
 
-    if (c->step != message_step(m))
-        *c = (struct channel){
-            .free = c->start + c->load, .step = message_step(m), .total = c->total};
+    if (c->step != leg->step)
+        *c = (struct channel){.free = c->start + c->load, .step = leg->step, .total = c->total};
     *node = routes_neighbour(r, *node, port);
     return c;
 }
@@ -217,15 +174,14 @@ static uint64_t later(uint64_t a, uint64_t b)
  * messages that share it in this step can start. */
 static void start_message(const struct run *run, const struct message *m)
 {
-    uint32_t first = run->routes->representative[message_class(m)];
-    uint64_t start = run->ready[message_class(m)];
-    uint32_t node = first;
+    uint64_t start = run->ready[place(run, m->start)];
+    uint32_t node = m->start;
 
-    for (uint32_t hop = 0; hop < message_hops(m); hop++)
-        start = later(start, cross(run, m, &node)->free);
-    node = first;
-    for (uint32_t hop = 0; hop < message_hops(m); hop++) {
-        struct channel *c = cross(run, m, &node);
+    for (uint16_t hop = 0; hop < m->leg.hops; hop++)
+        start = later(start, cross(run, &m->leg, &node)->free);
+    node = m->start;
+    for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
+        struct channel *c = cross(run, &m->leg, &node);
         c->start = later(c->start, start);
         c->load += m->blocks;
         c->total += m->blocks;
@@ -233,13 +189,13 @@ static void start_message(const struct run *run, const struct message *m)
     }
 }
 
-/* Notes that a message starts at `first` and ends at `last`; returns whether it is the only one of
- * its step that does. */
-static bool take_turn(const struct run *run, const struct message *m, uint32_t first, uint32_t last)
+/* Notes that a message ends at `last`; returns whether it is the only one of its step that starts,
+ * or ends, where it does. */
+static bool take_turn(const struct run *run, const struct message *m, uint32_t last)
 {
-    struct turn *from = &run->turn[run->routes->class_of[first]];
-    struct turn *to = &run->turn[run->routes->class_of[last]];
-    uint32_t step = message_step(m) + 1;
+    struct turn *from = &run->turn[place(run, m->start)];
+    struct turn *to = &run->turn[place(run, last)];
+    uint32_t step = m->leg.step + 1;
     bool alone = from->started != step && to->ended != step;
 
     from->started = to->ended = step;
@@ -252,77 +208,135 @@ static bool take_turn(const struct run *run, const struct message *m, uint32_t f
 static bool finish_message(const struct run *run, const struct message *m, uint64_t *load,
                            uint64_t *messages)
 {
-    uint32_t node = run->routes->representative[message_class(m)];
+    uint32_t node = m->start;
     uint64_t end = 0;
 
-    for (uint32_t hop = 0; hop < message_hops(m); hop++) {
-        const struct channel *c = cross(run, m, &node);
+    for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
+        const struct channel *c = cross(run, &m->leg, &node);
         end = later(end, c->start + c->load);
         *load = later(*load, c->load);
         *messages = later(*messages, c->messages);
     }
-    uint64_t *ready = &run->ready[run->routes->class_of[node]];
+    uint64_t *ready = &run->ready[place(run, node)];
     *ready = later(*ready, end);
-    return take_turn(run, m, run->routes->representative[message_class(m)], node);
+    return take_turn(run, m, node);
 }
 
-static void run_schedule(const struct run *run, const struct messages *messages,
-                         struct schedule_report *r)
+static int add_message(struct run *run, struct message m)
 {
-    const struct message *m = messages->at, *end = m + messages->count;
-
-    while (m < end) {
-        const struct message *first = m;
-        uint64_t load = 0, crowd = 0, hops = 0;
-
-        for (; m < end && message_step(m) == message_step(first); m++) {
-            start_message(run, m);
-            hops = later(hops, message_hops(m));
-        }
-        for (m = first; m < end && message_step(m) == message_step(first); m++)
-            r->one_port_kept &= finish_message(run, m, &load, &crowd);
-        r->startups++;
-        r->transmission += load;
-        r->hops += hops;
-        r->contended_steps += crowd > 1;
+    if (run->count == run->room) {
+        size_t room = run->room == 0 ? 64 : 2 * run->room;
+        struct message *messages = reallocarray(run->messages, room, sizeof *messages);
+        if (messages == NULL)
+            return -1;
+        run->messages = messages;
+        run->room = room;
     }
-    for (uint32_t i = 0; i < run->routes->classes; i++)
-        r->critical_path = later(r->critical_path, run->ready[i]);
-    for (size_t i = 0; i < (size_t)run->routes->classes * torus_ports(run->routes->torus); i++)
-        r->busiest = later(r->busiest, run->channel[i].total);
+    run->messages[run->count++] = m;
+    return 0;
 }
 
-static int price(const struct routes *routes, struct messages *messages, struct schedule_report *r,
+/* The messages that one entry of the tally stands for: one from each place of its class. */
+static int add_messages(struct run *run, const struct tally_entry *entry)
+{
+    const struct routes *r = run->routes;
+    uint32_t class = key_class(entry->key), first = r->representative[class];
+    struct leg leg = key_leg(entry->key);
+    uint32_t last = r->by_xor ? r->torus->nodes - 1 : first;
+
+    for (uint32_t start = first; start <= last; start++)
+        if (r->class_of[start] == class &&
+            add_message(run, (struct message){.leg = routes_moved_leg(r, &leg, first, start),
+                                              .start = start,
+                                              .blocks = entry->count}) != 0)
+            return -1;
+    return 0;
+}
+
+/* Starts and ends the messages of a step. */
+static void run_step(struct run *run, struct schedule_report *r)
+{
+    uint64_t load = 0, crowd = 0, hops = 0;
+
+    for (size_t i = 0; i < run->count; i++) {
+        start_message(run, &run->messages[i]);
+        hops = later(hops, run->messages[i].leg.hops);
+        run->block_hops += run->messages[i].blocks * run->messages[i].leg.hops;
+    }
+    for (size_t i = 0; i < run->count; i++)
+        r->one_port_kept &= finish_message(run, &run->messages[i], &load, &crowd);
+    r->startups++;
+    r->transmission += load;
+    r->hops += hops;
+    r->contended_steps += crowd > 1;
+}
+
+/* The shortest ways between all pairs of nodes together. */
+static uint64_t all_distances(const struct torus *t)
+{
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i < t->dims; i++) {
+        uint64_t n = t->size[i], others = t->nodes / n;
+        uint64_t in_line = t->wrap[i] ? n * (n * n / 4) : n * (n * n - 1) / 3;
+        sum += others * others * in_line;
+    }
+    return sum;
+}
+
+static int run_schedule(struct run *run, const struct tally *messages, struct schedule_report *r)
+{
+    for (size_t i = 0; i < messages->count;) {
+        uint32_t step = key_step(messages->at[i].key);
+
+        run->count = 0;
+        for (; i < messages->count && key_step(messages->at[i].key) == step; i++)
+            if (add_messages(run, &messages->at[i]) != 0)
+                return -1;
+        run_step(run, r);
+    }
+    for (uint32_t i = 0; i < run->places; i++)
+        r->critical_path = later(r->critical_path, run->ready[i]);
+    for (size_t i = 0; i < (size_t)run->places * torus_ports(run->routes->torus); i++)
+        r->busiest = later(r->busiest, run->channel[i].total);
+    /* XOR changes the length of a route, so those that were looked at do not tell. */
+    if (run->routes->by_xor)
+        r->minimal =
+            run->block_hops == run->routes->algorithm->segments * all_distances(run->routes->torus);
+    return 0;
+}
+
+static int price(const struct routes *routes, struct tally *messages, struct schedule_report *r,
                  struct error *e)
 {
-    size_t classes = routes->classes;
+    uint32_t places = routes->by_xor ? routes->torus->nodes : routes->classes;
     struct run run = {
         .routes = routes,
-        .channel = calloc(classes * torus_ports(routes->torus), sizeof *run.channel),
-        .ready = calloc(classes, sizeof *run.ready),
-        .turn = calloc(classes, sizeof *run.turn),
+        .places = places,
+        .channel = calloc((size_t)places * torus_ports(routes->torus), sizeof *run.channel),
+        .ready = calloc(places, sizeof *run.ready),
+        .turn = calloc(places, sizeof *run.turn),
     };
-    int rc = 0;
 
-    sort_messages(messages);
-    if (run.channel != NULL && run.ready != NULL && run.turn != NULL)
-        run_schedule(&run, messages, r);
-    else
-        rc = no_memory(routes, e);
+    tally_sort(messages);
+    int rc = run.channel != NULL && run.ready != NULL && run.turn != NULL
+                 ? run_schedule(&run, messages, r)
+                 : -1;
     free(run.channel);
     free(run.ready);
     free(run.turn);
-    return rc;
+    free(run.messages);
+    return rc == 0 ? 0 : no_memory(routes, e);
 }
 
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e)
 {
     struct routes routes;
-    struct messages messages = {0};
+    struct tally messages = {0};
     int rc = 0;
 
-    if (routes_open(&routes, t, a, e) != 0)
+    if (routes_open_ends(&routes, t, a, e) != 0)
         return -1;
     struct leg *other = calloc((size_t)a->max_legs(t) + 1, sizeof *other); /* never 0 bytes */
     if (other == NULL)
@@ -336,7 +350,7 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
         rc = check_route(&routes, other, &messages, &r->minimal, e);
     if (rc == 0)
         rc = price(&routes, &messages, r, e);
-    free(messages.at);
+    tally_free(&messages);
     free(other);
     routes_close(&routes);
     return rc;

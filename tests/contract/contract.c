@@ -212,10 +212,84 @@ void contract_check_period(const struct torus *t, const struct algorithm *a, uin
     free(legs);
 }
 
+/* The end of a leg. */
+static uint32_t leg_end(const struct torus *t, uint32_t node, const struct leg *leg)
+{
+    return torus_walk(t, node, leg->dim, leg->direction, leg->hops);
+}
+
+/* Flipping one bit of a coordinate of source and destination flips it at both ends of every leg;
+ * the leg goes the shorter way between them, or as before. */
+static void check_flipped(const struct torus *t, const struct leg *legs, uint32_t count,
+                          uint32_t source, uint32_t flip, const struct leg *other)
+{
+    uint32_t here = source, there = source ^ flip;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t end = leg_end(t, here, &legs[i]);
+        assert_int_equal(legs[i].step, other[i].step);
+        assert_int_equal(legs[i].dim, other[i].dim);
+        assert_int_equal(leg_end(t, there, &other[i]), end ^ flip);
+        assert_int_equal(torus_distance(t, there, end ^ flip), other[i].hops);
+        assert_int_equal(torus_distance(t, here, end), legs[i].hops);
+        if (t->wrap[legs[i].dim] && 2u * other[i].hops == t->size[legs[i].dim])
+            assert_int_equal(legs[i].direction, other[i].direction);
+        here = end;
+        there = end ^ flip;
+    }
+}
+
+static void check_xor_period(const struct torus *t, const struct algorithm *a)
+{
+    uint32_t period[TORUS_MAX_DIMS], stride = t->nodes;
+    size_t room = a->max_legs(t) + 1;
+    struct leg *legs = calloc(2 * room, sizeof *legs), *other = legs + room;
+
+    assert_non_null(legs);
+    a->xor_period(t, period);
+    for (unsigned dim = 0; dim < t->dims; dim++) {
+        assert_int_equal(period[dim] & (period[dim] - 1), 0);
+        assert_int_equal(t->size[dim] & (t->size[dim] - 1), 0);
+        stride /= t->size[dim];
+        for (uint32_t bit = period[dim]; bit < t->size[dim]; bit *= 2) {
+            uint32_t flip = bit * stride;
+            for (uint32_t s = 0; s < t->nodes; s++) {
+                for (uint32_t d = 0; d < t->nodes; d++) {
+                    if (s == d)
+                        continue;
+                    uint32_t count = a->route(t, s, d, 0, legs);
+                    assert_int_equal(count, a->route(t, s ^ flip, d ^ flip, 0, other));
+                    check_flipped(t, legs, count, s, flip, other);
+                }
+            }
+        }
+    }
+    free(legs);
+}
+
+/* Dimension after dimension, in consecutive steps, up to the step that is declared. */
+static void check_straight(const struct torus *t, const struct algorithm *a)
+{
+    struct leg legs[TORUS_MAX_DIMS];
+
+    assert_int_equal(a->straight_steps(t), count_steps(t, a));
+    for (uint32_t s = 0; s < t->nodes; s++) {
+        for (uint32_t d = 0; d < t->nodes; d++) {
+            uint32_t count = s == d ? 0 : a->route(t, s, d, 0, legs);
+            for (uint32_t i = 1; i < count; i++)
+                assert_true(legs[i].dim > legs[i - 1].dim);
+        }
+    }
+}
+
 void contract_check(const struct torus *t, const struct algorithm *a)
 {
     check_delivery(t, a);
     contract_check_period(t, a, 1);
+    if (a->xor_period != NULL)
+        check_xor_period(t, a);
+    if (a->straight_steps != NULL)
+        check_straight(t, a);
 }
 
 /* Every rectangle that the algorithm takes. How many those are is known: a refusal is not a way

@@ -64,6 +64,8 @@ static void figures(void **state)
     for (unsigned dims = 1; dims <= 8; dims *= 2) {
         for (uint32_t n = 2; n <= 16; n++) {
             for (int wrap = 0; wrap < 2; wrap++) {
+                if (dims == 8 && n > 2)
+                    continue; /* 2^32 nodes and more do not even have numbers */
                 struct torus t = cube(dims, n, wrap);
                 if (dims <= 2 || t.nodes <= 256 || (wrap && dims == 4 && n <= 8)) {
                     check_figures(&t);

@@ -1,5 +1,5 @@
 /* No memory, at every place where memory is asked for: an error, nothing lost (the leak checkers
- * see to that), and the same result as ever once there is enough. */
+ * see to that), and the same result as ever once there is enough. And how much is asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/simulate.h"
@@ -14,19 +15,39 @@
 
 static unsigned allowed; /* allocations before the one that fails */
 
+static size_t held, most_held; /* bytes */
+
 void *__real_calloc(size_t count, size_t size);
 void *__real_reallocarray(void *old, size_t count, size_t size);
+void __real_free(void *memory);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_reallocarray(void *old, size_t count, size_t size);
+void __wrap_free(void *memory);
+
+static void *hold(void *memory)
+{
+    held += malloc_usable_size(memory);
+    most_held = held > most_held ? held : most_held;
+    return memory;
+}
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    return allowed-- == 0 ? NULL : __real_calloc(count, size);
+    return allowed-- == 0 ? NULL : hold(__real_calloc(count, size));
 }
 
 void *__wrap_reallocarray(void *old, size_t count, size_t size)
 {
-    return allowed-- == 0 ? NULL : __real_reallocarray(old, count, size);
+    if (allowed-- == 0)
+        return NULL;
+    held -= malloc_usable_size(old);
+    return hold(__real_reallocarray(old, count, size));
+}
+
+void __wrap_free(void *memory)
+{
+    held -= malloc_usable_size(memory);
+    __real_free(memory);
 }
 
 static int try_plan(const struct torus *t, const struct algorithm *a, struct error *e)
@@ -82,6 +103,7 @@ static void plans(void **state)
 {
     (void)state;
     fails_at_each("at2", try_plan);
+    fails_at_each("direct", try_plan);
     fails_at_each("yangwang", try_plan);
     fails_at_each("tree", try_plan);
 }
@@ -97,7 +119,39 @@ static void reports(void **state)
 {
     (void)state;
     fails_at_each("at2", try_verify);
+    fails_at_each("direct", try_verify);
     fails_at_each("yangwang", try_verify);
+}
+
+/* A node's plan on 128x128 fits into 64 MiB, or as many for each segment of a block, with every
+ * algorithm that runs in steps. */
+static void plans_are_small(void **state)
+{
+    struct torus t;
+    unsigned built = 0;
+
+    (void)state;
+    allowed = UINT32_MAX;
+    assert_int_equal(torus_parse(&t, "128x128", NULL), 0);
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        struct plan p;
+        struct error e;
+
+        if (a->streaming || a->accepts(&t, NULL) != 0)
+            continue;
+        allowed = UINT32_MAX;
+        most_held = held;
+        size_t before = held;
+        if (plan_build(&p, &t, a, 12345, &e) != 0)
+            fail_msg("%s: %s", a->name, e.text);
+        if (most_held - before > ((size_t)a->segments * 64) << 20)
+            fail_msg("%s: %zu MiB", a->name, (most_held - before) >> 20);
+        plan_free(&p);
+        assert_int_equal(held, before);
+        built++;
+    }
+    assert_true(built >= 14);
 }
 
 static void simulations(void **state)
@@ -109,10 +163,8 @@ static void simulations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans),
-        cmocka_unit_test(peaks),
-        cmocka_unit_test(reports),
-        cmocka_unit_test(simulations),
+        cmocka_unit_test(plans),       cmocka_unit_test(peaks),           cmocka_unit_test(reports),
+        cmocka_unit_test(simulations), cmocka_unit_test(plans_are_small),
     };
     allowed = UINT32_MAX;
     return cmocka_run_group_tests(tests, NULL, NULL);

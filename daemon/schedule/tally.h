@@ -1,0 +1,29 @@
+/* Counts by 64-bit key: how many blocks each combined message holds. */
+#ifndef TORUSD_SCHEDULE_TALLY_H
+#define TORUSD_SCHEDULE_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_entry {
+    uint64_t key;
+    uint64_t count; /* 0: an empty place in the table */
+};
+
+/* Starts as {0}. Open addressing, at most half full, until it is sorted. */
+struct tally {
+    struct tally_entry *at;
+    size_t count; /* different keys */
+    size_t room;  /* 0 or a power of two */
+};
+
+/* One more of this key. Returns 0, or -1 without memory. Not after tally_sort(). */
+int tally_add(struct tally *t, uint64_t key);
+
+/* Makes a list of it: at[0..count-1], keys rising, and gives back what it needs no more. */
+void tally_sort(struct tally *t);
+
+/* Frees the entries; leaves an empty tally. */
+void tally_free(struct tally *t);
+
+#endif
