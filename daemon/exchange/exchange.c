@@ -43,6 +43,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
         return NULL;
     all->set = *setup;
     all->ask_at = ROUTER_NEVER;
+    all->costs = predict_default_costs(setup->link_mbit);
     all->planned = calloc(algorithm_count(), sizeof *all->planned);
     if (all->planned == NULL) {
         free(all);

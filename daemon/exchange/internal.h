@@ -7,6 +7,7 @@
 #include "daemon/exchange/exchange.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
+#include "daemon/schedule/predict.h"
 #include "daemon/schedule/tree.h"
 
 /* In exchange.waiting, beside ports: */
@@ -30,6 +31,8 @@ struct planned {
     struct passages passages; /* for streaming */
     uint32_t passages_transit;
     bool passages_built, transit_known;
+    struct predict_counts counts; /* if it is a candidate for "auto" */
+    bool counted, candidate;
 };
 
 struct exchange {
@@ -100,6 +103,7 @@ struct exchanges {
     unsigned untold;         /* ended ones whose clients are to be told in the next tick */
     uint64_t reserved;
     uint32_t counter;
+    struct predict_costs costs;
     struct planned *planned;                 /* by algorithm index */
     uint32_t next_handle[TORUS_MAX_PORTS];   /* whose turn it is at a port */
     uint64_t unheard_since[TORUS_MAX_PORTS]; /* see failure_heard() */

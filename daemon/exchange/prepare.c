@@ -7,6 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/pattern.h"
 #include "daemon/exchange/stepped.h"
@@ -225,12 +226,19 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
     const struct torus *t = router_torus(all->set.router);
     struct planned *planned;
 
-    x->algorithm = algorithm_find(algorithm);
-    if (x->algorithm == NULL)
-        return error_set(e, ERROR_USAGE, "no algorithm \"%.40s\"; there are: %s", algorithm,
-                         algorithm_names());
     if (x->operation >= OPERATIONS)
         return error_set(e, ERROR_USAGE, "operation %u is unknown", (unsigned)x->operation);
+    if (exchange_is_root(x) && strcmp(algorithm, CHOOSE_AUTO) == 0) {
+        x->algorithm =
+            choose_algorithm(all, x->operation, x->block_bytes, x->to[0] != '\0', &x->mode, e);
+        if (x->algorithm == NULL)
+            return -1;
+    } else {
+        x->algorithm = algorithm_find(algorithm);
+    }
+    if (x->algorithm == NULL)
+        return error_set(e, ERROR_USAGE, "no algorithm \"%.40s\"; there are: " CHOOSE_AUTO ", %s",
+                         algorithm, algorithm_names());
     if (x->algorithm->operation != operation_of_algorithms(x->operation))
         return error_set(e, ERROR_USAGE, "%s is no algorithm for operation %s, but for %s",
                          x->algorithm->name, operation_name(x->operation),

@@ -1,0 +1,100 @@
+#include "daemon/exchange/choose.h"
+
+#include <stdlib.h>
+
+#include "daemon/exchange/internal.h"
+
+#define FOLDER_BLOCK (UINT64_C(1) << 20) /* what a file is taken for */
+
+struct predict_costs exchanges_costs(const struct exchanges *all)
+{
+    return all->costs;
+}
+
+void exchanges_set_costs(struct exchanges *all, const struct predict_costs *costs)
+{
+    all->costs = *costs;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* Counts the algorithm's schedule when it is asked for the first time. */
+static int counted(struct exchanges *all, size_t index, struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    const struct algorithm *a = algorithm_at(index);
+    struct planned *p = &all->planned[index];
+
+    if (p->counted)
+        return 0;
+    p->candidate = a->operation == OPERATION_EXCHANGE && a->port_model == PORT_MODEL_ALL &&
+                   a->accepts(t, NULL) == 0 && predict_is_quick(t, a);
+    if (p->candidate && predict_count(t, a, a->streaming, &p->counts, e) != 0)
+        return -1;
+    p->counted = true;
+    return 0;
+}
+
+int choose_candidates(struct exchanges *all, uint64_t block_bytes, struct candidate *list,
+                      struct error *e)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < algorithm_count() && count < CHOOSE_MOST; i++) {
+        const struct algorithm *a = algorithm_at(i);
+        if (counted(all, i, e) != 0)
+            return -1;
+        if (!all->planned[i].candidate)
+            continue;
+        list[count++] = (struct candidate){
+            .algorithm = a,
+            .mode = a->streaming ? MODE_STREAMING : MODE_STEPPED,
+            .counts = all->planned[i].counts,
+            .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
+            .seconds = predict_seconds(&all->planned[i].counts, &all->costs, block_bytes),
+        };
+    }
+    if (count > 0)
+        qsort(list, count, sizeof *list, by_seconds);
+    return (int)count;
+}
+
+/* The first of the registry that does it on this torus. */
+static const struct algorithm *first_for(const struct torus *t, enum operation operation)
+{
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        if (a->operation == operation_of_algorithms(operation) && a->accepts(t, NULL) == 0)
+            return a;
+    }
+    return NULL;
+}
+
+const struct algorithm *choose_algorithm(struct exchanges *all, enum operation operation,
+                                         uint64_t block_bytes, bool folders, enum mode *mode,
+                                         struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    const struct algorithm *chosen = NULL;
+    struct candidate list[CHOOSE_MOST];
+    char dims[TORUS_TEXT_SIZE];
+    int count = 0;
+
+    if (operation == OPERATION_EXCHANGE)
+        count = choose_candidates(all, folders ? FOLDER_BLOCK : block_bytes, list, e);
+    if (count < 0)
+        return NULL;
+    for (int i = 0; i < count && chosen == NULL; i++)
+        if (*mode == MODE_OF_ALGORITHM || *mode == list[i].mode)
+            chosen = list[i].algorithm;
+    if (chosen == NULL)
+        chosen = first_for(t, operation);
+    if (chosen == NULL)
+        (void)error_set(e, ERROR_REFUSED, "no algorithm for operation %s takes a torus of %s",
+                        operation_name(operation), torus_format(t, dims));
+    return chosen;
+}

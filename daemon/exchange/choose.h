@@ -1,0 +1,37 @@
+/* The algorithm and mode "auto": what is predicted to be the fastest on this torus (see
+ * schedule/predict.h), with the costs that were measured last or, before that, the default ones. */
+#ifndef TORUSD_EXCHANGE_CHOOSE_H
+#define TORUSD_EXCHANGE_CHOOSE_H
+
+#include "daemon/exchange/exchange.h"
+#include "daemon/schedule/predict.h"
+
+#define CHOOSE_AUTO "auto"
+#define CHOOSE_MOST 64u
+
+struct candidate {
+    const struct algorithm *algorithm;
+    enum mode mode;
+    struct predict_counts counts;
+    uint64_t piece_bytes; /* of a block, that travel together */
+    double seconds;       /* predicted */
+};
+
+/* Every way to exchange blocks of this size that takes the torus, the fastest first, at most
+ * CHOOSE_MOST. The first call on a torus counts the schedules. Returns how many, or -1 with *e if
+ * there is no memory. */
+int choose_candidates(struct exchanges *all, uint64_t block_bytes, struct candidate *list,
+                      struct error *e);
+
+/* What "auto" stands for. With folders, whose sizes are not known yet, blocks are taken for large.
+ * Sets *mode where it was left to the algorithm. Returns NULL with *e if nothing takes the torus.
+ */
+const struct algorithm *choose_algorithm(struct exchanges *all, enum operation operation,
+                                         uint64_t block_bytes, bool folders, enum mode *mode,
+                                         struct error *e);
+
+/* What the predictions are made with. */
+struct predict_costs exchanges_costs(const struct exchanges *all);
+void exchanges_set_costs(struct exchanges *all, const struct predict_costs *costs);
+
+#endif

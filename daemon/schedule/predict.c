@@ -1,0 +1,150 @@
+#include "daemon/schedule/predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "daemon/schedule/routes.h"
+#include "daemon/schedule/tally.h"
+#include "daemon/schedule/verify.h"
+
+#define QUICK_ROUTES 4e6
+#define FRAME_BYTES 16384.0 /* of a long message; each costs as much as a short one */
+/* What a step takes beyond its busiest channel's bytes, as a part of them: no two links are equally
+ * fast in every moment, and a step waits for the slowest. As seen on links at their limit. */
+#define STEP_SKEW 0.04
+#define UNKNOWN_MBIT 1000.0
+#define GOODPUT 0.95 /* of a nominal rate, behind the headers of TCP, IP and Ethernet */
+
+struct predict_costs predict_default_costs(double link_mbit)
+{
+    double mbit = link_mbit > 0 ? link_mbit : UNKNOWN_MBIT;
+
+    return (struct predict_costs){
+        .step = 40e-6, .message = 10e-6, .bytes_per_second = mbit * 1e6 / 8 * GOODPUT};
+}
+
+static double classes(const struct torus *t, const struct algorithm *a)
+{
+    struct routes r;
+    double count = t->nodes;
+
+    if (routes_open(&r, t, a, NULL) == 0) {
+        count = r.classes;
+        routes_close(&r);
+    }
+    return count;
+}
+
+bool predict_is_quick(const struct torus *t, const struct algorithm *a)
+{
+    return classes(t, a) * t->nodes * a->segments <= QUICK_ROUTES;
+}
+
+/* Messages a node has to send or pass on, and blocks, on average over the nodes. */
+static int count_messages(const struct torus *t, const struct algorithm *a,
+                          struct predict_counts *counts, struct error *e)
+{
+    struct tally messages = {0};
+    struct routes r;
+    double hops = 0;
+    int rc = 0;
+
+    if (routes_open(&r, t, a, e) != 0)
+        return -1;
+    while (rc == 0 && routes_next(&r)) {
+        uint32_t here = r.source;
+        for (uint32_t i = 0; i < r.legs && rc == 0; i++) {
+            const struct leg *leg = &r.leg[i];
+            unsigned port = torus_port(leg->dim, leg->direction);
+            uint64_t at = (uint64_t)r.class_of[here] * TORUS_MAX_PORTS + port;
+            rc = tally_add(&messages, at << 40 | (uint64_t)leg->step << 16 | leg->hops);
+            hops += leg->hops;
+            here = routes_leg_end(&r, here, leg);
+        }
+    }
+    tally_sort(&messages);
+    double crossed = 0;
+    for (size_t i = 0; i < messages.count; i++)
+        crossed += (double)(messages.at[i].key & UINT16_MAX);
+    counts->messages = crossed / r.classes;
+    counts->carried = hops / r.classes / a->segments;
+    tally_free(&messages);
+    routes_close(&r);
+    return rc == 0 ? 0 : error_set(e, ERROR_MEMORY, "no memory to count messages");
+}
+
+static double links_of_a_node(const struct torus *t)
+{
+    double links = 0;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->size[i] > 1)
+            links += t->wrap[i] ? 2 : 2 - 2.0 / t->size[i];
+    return links;
+}
+
+int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
+                  struct predict_counts *counts, struct error *e)
+{
+    struct schedule_report report;
+
+    *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
+    if (a->operation != OPERATION_EXCHANGE)
+        return error_set(e, ERROR_USAGE, "%s is no algorithm for an exchange", a->name);
+    if (count_messages(t, a, counts, e) != 0)
+        return -1;
+    if (streaming) {
+        /* Small blocks: from every neighbour what it has itself, and then, every other hop of the
+         * longest way, what has come from farther. */
+        counts->steps = torus_diameter(t);
+        counts->messages = (1 + counts->steps / 2) * links_of_a_node(t);
+        counts->blocks = torus_bound_all_port(t);
+        return 0;
+    }
+    if (schedule_verify(t, a, &report, e) != 0)
+        return -1;
+    counts->steps = report.startups;
+    counts->blocks = (double)report.critical_path / a->segments;
+    return 0;
+}
+
+double predict_seconds(const struct predict_counts *c, const struct predict_costs *costs,
+                       uint64_t block_bytes)
+{
+    double bytes = (double)block_bytes;
+    double sent = c->blocks * bytes / costs->bytes_per_second;
+    double frames = c->carried * bytes / FRAME_BYTES;
+
+    if (!c->streaming)
+        sent *= 1 + STEP_SKEW;
+    double handled = c->messages + (c->streaming ? 0 : frames);
+    return c->steps * costs->step + handled * costs->message + sent;
+}
+
+void predict_fit(const struct predict_counts *counts, const double *seconds, size_t count,
+                 struct predict_costs *costs)
+{
+    double aa = 0, ab = 0, bb = 0, a = 0, b = 0;
+
+    /* steps * x + messages * y = seconds, each divided by its seconds. */
+    for (size_t i = 0; i < count; i++) {
+        double s = counts[i].steps / seconds[i], m = counts[i].messages / seconds[i];
+        aa += s * s;
+        ab += s * m;
+        bb += m * m;
+        a += s;
+        b += m;
+    }
+    double determinant = aa * bb - ab * ab;
+    double step = fabs(determinant) > 1e-9 * aa * bb ? (a * bb - b * ab) / determinant : -1;
+    double message = fabs(determinant) > 1e-9 * aa * bb ? (b * aa - a * ab) / determinant : -1;
+
+    if (step < 0 || message < 0) { /* the better of the two alone */
+        double by_step = aa > 0 ? a / aa : 0, by_message = bb > 0 ? b / bb : 0;
+        bool steps_explain_more = by_step * a >= by_message * b;
+        step = steps_explain_more ? by_step : 0;
+        message = steps_explain_more ? 0 : by_message;
+    }
+    costs->step = step;
+    costs->message = message;
+}

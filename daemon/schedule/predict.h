@@ -1,0 +1,47 @@
+/* Which algorithm is the fastest for blocks of a size, on links that have been measured. What a
+ * schedule counts (steps, messages, blocks on the busiest channel) is priced with what a step, a
+ * message and a byte cost; three numbers are all that is known of a torus. The cost models of the
+ * papers, with the parameters of their machines, are in cost.h. */
+#ifndef TORUSD_SCHEDULE_PREDICT_H
+#define TORUSD_SCHEDULE_PREDICT_H
+
+#include "daemon/schedule/algorithm.h"
+
+struct predict_costs {
+    double step;             /* seconds from one end of a link to the other, for a short message */
+    double message;          /* seconds that each message crossing a link costs each of its ends */
+    double bytes_per_second; /* of block bytes on a link, each way, while all links are busy */
+};
+
+/* What is taken where nothing has been measured: link_mbit of nominal rate, 0 = not known. */
+struct predict_costs predict_default_costs(double link_mbit);
+
+/* What is counted of an algorithm on a torus; does not depend on the size of the blocks. */
+struct predict_counts {
+    bool streaming;
+    uint32_t segments;
+    double steps;    /* one after the other on the longest way */
+    double messages; /* that a node sends or passes on, on average, as long as blocks are small */
+    double blocks;   /* on the busiest channel, summed over steps */
+    double carried;  /* blocks that a node sends or passes on, on average */
+};
+
+/* Whether predict_count() takes a fraction of a second at most. */
+bool predict_is_quick(const struct torus *t, const struct algorithm *a);
+
+/* Counts the schedule of an exchange's algorithm, executed in steps or streaming. Returns 0, or -1
+ * with *e set (torus refused, not an exchange, no memory). */
+int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
+                  struct predict_counts *counts, struct error *e);
+
+/* Seconds from a node's start until its last block has come. */
+double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
+                       uint64_t block_bytes);
+
+/* The costs of a step and of a message that explain measured exchanges of very small blocks best:
+ * least squares of relative errors, neither below zero. `count` >= 1 measured counts and seconds.
+ * Leaves costs->bytes_per_second alone. */
+void predict_fit(const struct predict_counts *counts, const double *seconds, size_t count,
+                 struct predict_costs *costs);
+
+#endif
