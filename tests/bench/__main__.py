@@ -85,8 +85,8 @@ def parse_arguments(argv=None):
     how.add_argument('--congestion', metavar='NAME', default='cubic',
                      help="congestion control of MPI's and iperf3's connections (cubic); '' for "
                           "the machine's default")
-    how.add_argument('--wait-ms', metavar='MS', type=int, default=1,
-                     help='that an empty poll of MPI may wait (1)')
+    how.add_argument('--wait-ms', metavar='MS', type=int,
+                     help='that an empty poll of MPI may wait (1; 10 for more than 32 ranks)')
     how.add_argument('--memory', metavar='SIZE', help="of each daemon, as torusd's --memory")
     how.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
     where = parser.add_argument_group('results')

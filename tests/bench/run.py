@@ -14,6 +14,7 @@ from .arithmetic import format_size, milliseconds
 
 ROUNDS = 3
 START_TIMEOUT = 120.0
+FAILURES = 2     # of a system, at as many sizes: then it is given up
 FILL = 0.3      # seconds of short repeats, so that the use of processors can be told
 CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter of the time
 NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
@@ -137,7 +138,9 @@ class TorusRun:
         except (TorusError, programs.Unavailable) as e:
             self._failure(f'no MPI: {e}')
             return members
-        patient = {'LD_PRELOAD': str(preload), 'PATIENT_POLL_MS': str(self.options.wait_ms)}
+        wait = self.options.wait_ms or (1 if self.net.geometry.nodes <= 32 else 10)
+        self.result['wait_ms'] = wait
+        patient = {'LD_PRELOAD': str(preload), 'PATIENT_POLL_MS': str(wait)}
         variants = [(systems.PATIENT, patient)]
         if self.options.spinning:
             variants.append((systems.SPINNING, {}))
@@ -174,6 +177,7 @@ class TorusRun:
     def _measure_all(self, members, after_each_size):
         given_up = {}   # systems that are no longer measured, and why
         last = {}       # their cells of the size before
+        failures = {}
         for size in self.options.sizes:
             bound = arithmetic.bound_seconds(self.net.geometry, size, self.goodput)
             cells = self._choose(members, size, bound, last, given_up)
@@ -182,7 +186,9 @@ class TorusRun:
                 if cell.system.family == systems.OURS:
                     cell.predicted = self.predict(cell.system.algorithm, size)
                 if cell.failed is not None:
-                    given_up[cell.system] = 'it failed at a smaller size'
+                    failures[cell.system] = failures.get(cell.system, 0) + 1
+                    if failures[cell.system] == FAILURES:
+                        given_up[cell.system] = 'it failed too often'
             self.result['cells'] += [cell.as_object(self.net.geometry, bound) for cell in cells]
             last = {cell.system: cell for cell in cells if cell.seconds}
             self._report(size, bound, cells)

@@ -81,7 +81,7 @@ class Ours(System):
 
     def _session(self, size, count, timeout):
         result = self._exchange(size, timeout, '--repeat', count)
-        return repeat_seconds(result), messages(result)
+        return repeat_seconds(result, count), messages(result)
 
     def _calls(self, size, count, timeout):
         seconds = []
@@ -91,12 +91,15 @@ class Ours(System):
         return seconds, messages(result)
 
 
-def repeat_seconds(result):
-    """The time of each repeat, from what `torusctl exchange --repeat` prints."""
-    repeats = result.get('repeat_seconds', result.get('repeats'))
-    if isinstance(repeats, list):
-        return [repeat['seconds'] if isinstance(repeat, dict) else repeat for repeat in repeats]
-    return [result['seconds']]
+def repeat_seconds(result, count):
+    """The time of each repeat, from what `torusctl exchange --repeat` prints: the list of so many
+    numbers, or objects with "seconds"."""
+    if count == 1 and 'repeat_seconds' not in result:
+        return [result['seconds']]
+    for name, values in result.items():
+        if isinstance(values, list) and len(values) == count and name not in ('dims', 'per_node'):
+            return [value['seconds'] if isinstance(value, dict) else value for value in values]
+    raise Failed(f'torusctl names no {count} times')
 
 
 def messages(result):
@@ -343,9 +346,9 @@ class Job:
 
 
 class Starter:
-    """Keeps a job running for the systems of one library; starts it again after a failure, once."""
+    """Keeps a job running for the systems of one library; starts it again after a failure, twice."""
 
-    STARTS = 2
+    STARTS = 3
 
     def __init__(self, make_job, start_timeout):
         self.make_job = make_job

@@ -279,13 +279,24 @@ barrier, to its last block. Every byte is verified, outside of the time.
   afterwards.
 - **MPICH, Open MPI**: `MPI_Alltoall`, one rank a host, TCP; IP forwarding over static
   dimension-ordered shortest paths, opposite nodes split by parity; each library's default algorithm
-  and all others that can be forced. An empty poll waits for {wait_ms} ms at most (a preloaded
-  library): ranks that spin keep each other from running. Congestion control of these connections:
-  {congestion}. Tail-loss probes are off; counters of the links show that the traffic crossed them.
+  and all others that can be forced. An empty poll waits for news, {wait} at most (a
+  preloaded library): ranks that spin keep each other from running. Congestion control of these
+  connections: {congestion}. Tail-loss probes are off; counters of the links show that the traffic crossed them.
 - **bound**: the blocks that the busiest channel must carry, at the payload rate that the links of
   the same network gave while all carried traffic both ways. A link lets some 15 KB pass before its
   limit acts, so blocks of up to some KiB can be faster than the bound.
 """
+
+
+def _waits(tori):
+    """How long empty polls waited: "1 ms", or "1 ms (4x4), 10 ms (8x8)"."""
+    waits = {}
+    for torus in tori:
+        if 'wait_ms' in torus:
+            waits.setdefault(torus['wait_ms'], []).append(torus['dims'])
+    if len(waits) <= 1:
+        return ''.join(f'{wait} ms' for wait in waits) or 'some milliseconds'
+    return ', '.join(f'{wait} ms ({", ".join(dims)})' for wait, dims in waits.items())
 
 
 def as_markdown(results, plots=()):
@@ -297,7 +308,7 @@ def as_markdown(results, plots=()):
              f'{machine["default_congestion_control"]}), MPICH {machine["mpich"]}, Open MPI '
              f'{machine["openmpi"]}, iperf3 {machine["iperf3"]}, Mininet {machine["mininet"]}; '
              f'torusd {results["commit"]}; {results["seconds"] / 60:.0f} minutes.', '',
-             METHOD.format(wait_ms=options['wait_ms'],
+             METHOD.format(wait=_waits(results['tori']),
                            congestion=options['congestion'] or 'the default').strip()]
     for plot in plots:
         lines += ['', f'![{plot["caption"]}]({plot["file"]})']
