@@ -35,6 +35,7 @@ static const struct field schedule_fields[] = {
     {"transmission", "transmission", FORMAT_PLAIN},
     {"critical path", "critical_path", FORMAT_PLAIN},
     {"lower bound", "bound", FORMAT_PLAIN},
+    {"bound of", "bound_of", FORMAT_PLAIN},
     {"efficiency", "efficiency", FORMAT_PERCENT},
     {"contended steps", "contended_steps", FORMAT_PLAIN},
     {"minimal routes", "minimal", FORMAT_PLAIN},
@@ -66,7 +67,7 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
     if (a->algorithm == NULL)
         *algorithm = default_algorithm(t, OPERATION_EXCHANGE, &e);
     else
-        *algorithm = named_algorithm(a->algorithm, &e);
+        *algorithm = named_algorithm(a->algorithm, NULL, &e);
     if (*algorithm == NULL || (*algorithm)->accepts(t, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
     return EXIT_DONE;
@@ -148,7 +149,9 @@ const struct command command_plan = {
         "  startups       steps of the schedule\n"
         "  transmission   sum over steps of the most blocks on any channel\n"
         "  critical path  in block times, when nodes wait only for what they need themselves\n"
-        "  lower bound    blocks that the busiest channel must carry, whatever the schedule\n"
+        "  lower bound    block times that every schedule takes with these ports\n"
+        "  bound of       which ports these are; one-port: whether a node that relays a block has\n"
+        "                 to take it in first (single hops) or not (cut-through)\n"
         "  efficiency     lower bound / transmission\n"
         "  contended      steps with two combined messages on one channel\n"
         "  minimal        whether every route is a shortest path\n"

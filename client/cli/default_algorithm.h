@@ -8,7 +8,9 @@
 const struct algorithm *default_algorithm(const struct torus *t, enum operation operation,
                                           struct error *e);
 
-/* The algorithm of this name, or NULL with *e listing the known ones. */
-const struct algorithm *named_algorithm(const char *name, struct error *e);
+/* The algorithm of this name, or NULL with *e listing the known ones: those for `operation`, unless
+ * that is NULL. */
+const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
+                                        struct error *e);
 
 #endif

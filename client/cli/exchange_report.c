@@ -1,6 +1,9 @@
 #include "client/cli/exchange_report.h"
 
+#include <string.h>
+
 #include "client/cli/json.h"
+#include "daemon/schedule/algorithm.h"
 
 static const struct field summary_fields[] = {
     {"exchange", "id", FORMAT_PLAIN},
@@ -12,6 +15,7 @@ static const struct field summary_fields[] = {
     {"block", "block_bytes", FORMAT_BYTES},
     {"time", "seconds", FORMAT_SECONDS},
     {"lower bound", "bound_seconds", FORMAT_SECONDS},
+    {"bound of", "bound_of", FORMAT_PLAIN},
     {"efficiency", "efficiency", FORMAT_PERCENT},
     {"whole call", "call_seconds", FORMAT_SECONDS},
     {"startups", "startups", FORMAT_PLAIN},
@@ -81,7 +85,19 @@ static int set_nodes(json_t *object, const struct torus_exchange_result *x)
     return r | json_object_set_new(object, "per_node", list);
 }
 
-/* How long the busiest channel takes for what it must carry, and what part of the time that is. */
+/* Which lower bound it is. */
+static json_t *bound_of(const struct torus_exchange_result *x)
+{
+    const struct algorithm *a = algorithm_find(x->algorithm);
+
+    if (strcmp(x->operation, operation_name(OPERATION_BROADCAST)) == 0)
+        return json_string("one block");
+    if (strcmp(x->operation, operation_name(OPERATION_BARRIER)) == 0 || a == NULL)
+        return json_null();
+    return json_string(algorithm_bound_name(a));
+}
+
+/* How long the bound's blocks take on a channel, and what part of the time that is. */
 static int set_bound(json_t *o, const struct torus_exchange_result *x)
 {
     json_t *bound = json_null(), *efficiency = json_null();
@@ -93,6 +109,7 @@ static int set_bound(json_t *o, const struct torus_exchange_result *x)
             efficiency = json_real(s / seconds(x->nanoseconds));
     }
     return json_object_set_new(o, "bound_seconds", bound) |
+           json_object_set_new(o, "bound_of", bound_of(x)) |
            json_object_set_new(o, "efficiency", efficiency);
 }
 

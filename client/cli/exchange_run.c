@@ -50,10 +50,11 @@ static int check(const struct cli *cli, enum torus_operation operation,
 static int fill(struct torus_exchange_request *request, const struct exchange_arguments *a,
                 char **from, char **to, struct error *e)
 {
+    const enum operation operation = (enum operation)request->operation;
     const struct algorithm *algorithm;
 
     if (a->algorithm != NULL) {
-        algorithm = named_algorithm(a->algorithm, e);
+        algorithm = named_algorithm(a->algorithm, &operation, e);
         if (algorithm == NULL)
             return -1;
         request->algorithm = algorithm->name;

@@ -14,6 +14,7 @@ int plan_set_report(json_t *object, const struct algorithm *a, const struct sche
            json_object_set_new(object, "transmission", blocks(r->transmission, a)) |
            json_object_set_new(object, "critical_path", blocks(r->critical_path, a)) |
            json_object_set_new(object, "bound", json_number(r->bound)) |
+           json_object_set_new(object, "bound_of", json_string(algorithm_bound_name(a))) |
            json_object_set_new(object, "contended_steps", json_integer(r->contended_steps)) |
            json_object_set_new(object, "minimal", json_boolean(r->minimal));
 }

@@ -58,6 +58,7 @@ const struct algorithm algorithm_a2 = {
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, section 4",
     .port_model = PORT_MODEL_ONE,
+    .single_hops = true,
     .segments = 1,
     .accepts = a2_accepts,
     .max_legs = a2_max_legs,

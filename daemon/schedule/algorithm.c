@@ -1,7 +1,9 @@
 #include "daemon/schedule/algorithm.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "daemon/schedule/product.h"
 #include "daemon/schedule/registry.h"
 
 #define ALGORITHM_ROW(identifier, name) &algorithm_##identifier,
@@ -31,6 +33,18 @@ const char *algorithm_names(void)
 {
     static const char names[] = ALGORITHMS(ALGORITHM_NAME);
     return names + strlen(", ");
+}
+
+const char *algorithm_names_for(enum operation operation, char *names)
+{
+    size_t used = 0;
+
+    names[0] = '\0';
+    for (size_t i = 0; i < algorithm_count() && used < ALGORITHM_NAMES_SIZE; i++)
+        if (registry[i]->operation == operation_of_algorithms(operation))
+            used += (size_t)snprintf(names + used, ALGORITHM_NAMES_SIZE - used, "%s%s",
+                                     used == 0 ? "" : ", ", registry[i]->name);
+    return names;
 }
 
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e)
@@ -70,5 +84,19 @@ double algorithm_bound(const struct algorithm *a, const struct torus *t)
 {
     if (a->operation == OPERATION_ALLGATHER)
         return torus_bound_broadcast(t);
-    return a->port_model == PORT_MODEL_ONE ? torus_bound_one_port(t) : torus_bound_all_port(t);
+    if (a->port_model == PORT_MODEL_ALL)
+        return torus_bound_all_port(t);
+    if (!a->single_hops)
+        return torus_bound_one_port(t);
+    struct product p = product_of_torus(t);
+    return product_bound_single_hops(&p);
+}
+
+const char *algorithm_bound_name(const struct algorithm *a)
+{
+    if (a->operation == OPERATION_ALLGATHER)
+        return "all-to-all broadcast, all-port";
+    if (a->port_model == PORT_MODEL_ALL)
+        return "all-port";
+    return a->single_hops ? "one-port, single hops" : "one-port, cut-through";
 }

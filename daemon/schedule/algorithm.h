@@ -47,6 +47,8 @@ struct algorithm {
     uint32_t segments; /* how many equal parts a block is split into; 1 = whole */
     bool streaming;    /* run without steps, unless the client asks for steps; every leg of every
                         * route is a single hop */
+    bool single_hops;  /* one-port: nobody relays without taking in first, so that every hop of a
+                        * block costs time, and the lower bound is that for this model */
 
     /* Returns 0 if the algorithm takes this torus, else -1 with the reason in *e. */
     int (*accepts)(const struct torus *t, struct error *e);
@@ -91,6 +93,12 @@ const struct algorithm *algorithm_find(const char *name);
 /* The names of all algorithms, "ar, at2, direct", for messages. */
 const char *algorithm_names(void);
 
+/* The names of those that can carry out an operation, the same way. Cut off after
+ * ALGORITHM_NAMES_SIZE
+ * - 1 characters. Returns `names`. */
+#define ALGORITHM_NAMES_SIZE 512
+const char *algorithm_names_for(enum operation operation, char *names);
+
 const char *port_model_name(enum port_model model);   /* "all-port", "one-port" */
 const char *operation_name(enum operation operation); /* "exchange", "barrier" */
 
@@ -100,7 +108,9 @@ static inline enum operation operation_of_algorithms(enum operation operation)
     return operation == OPERATION_EXCHANGE ? OPERATION_EXCHANGE : OPERATION_ALLGATHER;
 }
 
-/* A lower bound for the algorithm's operation and port model: see torus.h. */
+/* A lower bound, in blocks, for the algorithm's operation, port model and hops: see torus.h, and
+ * product.h for single hops. And which one it is: "one-port, single hops". */
 double algorithm_bound(const struct algorithm *a, const struct torus *t);
+const char *algorithm_bound_name(const struct algorithm *a);
 
 #endif

@@ -19,7 +19,7 @@ struct schedule_report {
     uint64_t critical_path;   /* when the last node has taken in its last message */
     uint64_t hops;            /* sum over steps of the longest leg */
     uint64_t busiest;         /* most blocks on any channel, all steps together */
-    double bound;             /* lower bound for the algorithm's port model */
+    double bound;             /* algorithm_bound() */
     uint32_t contended_steps; /* steps in which a channel carries, or relays, two messages */
     bool minimal;             /* every route is a shortest path */
     bool one_port_kept;       /* no step starts, or ends, more than one message at any node */

@@ -1,6 +1,6 @@
 /* What every algorithm promises, checked by enumeration: every block of every pair of nodes arrives
- * once over links that are there, the declared symmetries are true, and the verifier's report is what a
- * plain count over all nodes gives. Anything else fails the running test. */
+ * once over links that are there, the declared symmetries are true, and the verifier's report is
+ * what a plain count over all nodes gives. Anything else fails the running test. */
 #ifndef TORUSD_TESTS_CONTRACT_H
 #define TORUSD_TESTS_CONTRACT_H
 

@@ -416,6 +416,28 @@ static void a2_mesh_figures(void **state)
     }
 }
 
+/* a2 is bound by all hops of all blocks, and says so; others of one port relay for nothing. */
+static void bound_of_a2(void **state)
+{
+    static const char *const tori[] = {"8x8", "5x7", "4x4m", "3mx3m", "2x2x2", "1"};
+    const struct algorithm *a2 = algorithm_find("a2"), *ar1 = algorithm_find("ar1");
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        struct product p = product_of_torus(&t);
+        struct schedule_report r = contract_verify(&t, "a2");
+        assert_close(r.bound, product_bound_single_hops(&p));
+        assert_true((double)r.critical_path >= r.bound - 1e-9);
+    }
+    struct torus t = contract_torus("8x8");
+    assert_close(algorithm_bound(a2, &t), 256); /* 2 * 8 * floor(8^2/4) */
+    assert_string_equal(algorithm_bound_name(a2), "one-port, single hops");
+    assert_string_equal(algorithm_bound_name(ar1), "one-port, cut-through");
+    assert_string_equal(algorithm_bound_name(algorithm_find("at2")), "all-port");
+    assert_string_equal(algorithm_bound_name(algorithm_find("yangwang")),
+                        "all-to-all broadcast, all-port");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +449,7 @@ int main(void)
         cmocka_unit_test(a2_every_rectangle),
         cmocka_unit_test(a2_other_shapes),
         cmocka_unit_test(a2_figures),
+        cmocka_unit_test(bound_of_a2),
         cmocka_unit_test(a2_mesh_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

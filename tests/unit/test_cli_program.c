@@ -106,10 +106,13 @@ static void test_plan(void **state)
     assert_int_equal(RUN("plan", "--dims", "8x8", "--algorithm", "at2", "--json"), 0);
     assert_string_equal(out, "{\"dims\":[8,8],\"algorithm\":\"at2\",\"port_model\":\"all-port\","
                              "\"startups\":6,\"transmission\":64,\"critical_path\":64,"
-                             "\"bound\":64,\"contended_steps\":0,\"minimal\":true}\n");
+                             "\"bound\":64,\"bound_of\":\"all-port\",\"contended_steps\":0,"
+                             "\"minimal\":true}\n");
     assert_string_equal(problem, "");
     assert_int_equal(RUN("--json", "plan", "--dims=6", "--algorithm=ar"), 0);
     assert_non_null(strstr(out, "\"bound\":4.5,"));
+    assert_int_equal(RUN("plan", "--dims", "8x8", "--algorithm", "a2"), 0);
+    assert_non_null(strstr(out, "lower bound      256\nbound of         one-port, single hops\n"));
     assert_int_equal(RUN("plan", "--dims", "4x4m", "--algorithm", "direct", "--json"), 0);
     assert_non_null(strstr(out, "\"wrap\":[true,false]"));
     assert_int_equal(RUN("plan", "--dims", "8x8"), 0);
@@ -177,6 +180,27 @@ static void test_wrong_usage(void **state)
     check_error("usage", NULL);
     assert_int_equal(RUN("--json"), 2);
     check_error("usage", NULL);
+}
+
+/* Only the algorithms that can carry out what is asked for are offered. */
+static void test_unknown_algorithms(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("exchange", "--algorithm", "nonsense", "--block-size", "1"), 2);
+    assert_non_null(strstr(problem, " direct"));
+    assert_null(strstr(problem, "yangwang"));
+    for (int i = 0; i < 2; i++) {
+        if (i == 0)
+            assert_int_equal(RUN("allgather", "--algorithm", "direkt", "--block-size", "1"), 2);
+        else
+            assert_int_equal(
+                RUN("broadcast", "--root", "0", "--algorithm", "direkt", "--block-size", "1"), 2);
+        assert_non_null(strstr(problem, "known are: yangwang, saadschultz"));
+        assert_null(strstr(problem, "direct"));
+    }
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--algorithm", "nonsense"), 2);
+    assert_non_null(strstr(problem, " direct"));
+    assert_non_null(strstr(problem, "yangwang"));
 }
 
 static void test_help(void **state)
@@ -380,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_routes),
         cmocka_unit_test(test_wrong_usage),
+        cmocka_unit_test(test_unknown_algorithms),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_no_daemon),
         cmocka_unit_test(test_output_that_cannot_be_written),

@@ -208,7 +208,8 @@ static void test_report(void **state)
           "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"dims\":[4,4],\"algorithm\":\"at2\","
           "\"mode\":\"stepped\","
           "\"nodes\":16,\"block_bytes\":65536,\"seconds\":0.1,\"bound_seconds\":0.08388608,"
-          "\"efficiency\":0.8388608,\"startups\":4,\"transmission\":8,\"rounds\":1,"
+          "\"bound_of\":\"all-port\",\"efficiency\":0.8388608,\"startups\":4,\"transmission\":8,"
+          "\"rounds\":1,"
           "\"call_seconds\":0.125,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
           "\"verified\":true,\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_"
           "ends\":2,\"ports\":{\"+0\":"
@@ -223,6 +224,7 @@ static void test_report(void **state)
     "block             64 KiB\n"                                                                   \
     "time              100 ms\n"                                                                   \
     "lower bound       83.9 ms\n"                                                                  \
+    "bound of          all-port\n"                                                                 \
     "efficiency        83.9 %\n"                                                                   \
     "whole call        125 ms\n"                                                                   \
     "startups          4\n"                                                                        \
