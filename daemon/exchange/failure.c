@@ -42,6 +42,54 @@ static void name_repetition(struct exchange *x)
         (void)error_wrap(&x->failure, "repetition %u of %u", x->repetition + 1, x->repeat);
 }
 
+/* The child port of this exchange's tree that a node is below, -1 for this node. */
+static int branch_of(const struct exchange *x, const struct torus *t, uint32_t node)
+{
+    uint32_t here = router_rank(x->all->set.router);
+    struct tree_node at;
+    int port = -1;
+
+    while (node != here) {
+        tree_node(t, x->root, node, &at);
+        node = torus_neighbour(t, node, (unsigned)at.parent);
+        port = (int)torus_port_opposite((unsigned)at.parent);
+    }
+    return port;
+}
+
+/* A barrier that not all have come to: which nodes the root has not heard of. A child is heard when
+ * all below it have come, so these are whole branches. */
+static void name_missing(struct exchange *x)
+{
+    const struct torus *t = router_torus(x->all->set.router);
+    uint32_t nodes = 0;
+    char list[128];
+    size_t used = 0;
+
+    if (x->operation != OPERATION_BARRIER || x->state != EXCHANGE_PREPARING ||
+        x->failure.code != ERROR_TIMEOUT)
+        return;
+    if (x->entered) {
+        (void)error_wrap(&x->failure, "node %u has not come", BARRIER_ROOT);
+        return;
+    }
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        int port = branch_of(x, t, node);
+        if (port < 0 || (x->waiting & 1u << port) == 0)
+            continue;
+        if (used < sizeof list - 16) /* room for a rank, and for the end */
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used > 0 ? ", " : "",
+                                     node);
+        else if (list[used - 1] != '.')
+            used += (size_t)snprintf(list + used, sizeof list - used, " ...");
+        nodes++;
+    }
+    if (nodes == 1)
+        (void)error_wrap(&x->failure, "node %s has not come", list);
+    else if (nodes > 1)
+        (void)error_wrap(&x->failure, "not all of nodes %s have come", list);
+}
+
 void failure_here(struct exchange *x, const struct error *e)
 {
     if (exchange_over(x) || x->state == EXCHANGE_FAILING || x->state == EXCHANGE_COMMITTING)
@@ -49,6 +97,7 @@ void failure_here(struct exchange *x, const struct error *e)
     x->failure = *e;
     if (exchange_is_root(x)) {
         name_repetition(x);
+        name_missing(x);
         if (!x->entered) /* else nobody knows of it */
             flood_abort(x, -1, true);
         exchange_end(x, EXCHANGE_FAILED);
@@ -110,6 +159,7 @@ int failure_heard(struct exchanges *all, unsigned port, const Peer__Abort *abort
         x->word_passed = true;
         if (!decided) {
             name_repetition(x);
+            name_missing(x);
             flood_abort(x, -1, true);
             exchange_end(x, EXCHANGE_FAILED);
         }

@@ -250,13 +250,16 @@ def test_barriers_of_other_names_and_again(shared):
         assert all(pool.map(enter, range(16)))
 
 
-@pytest.mark.parametrize('missing', [0, 5])
-def test_a_barrier_that_one_does_not_come_to(shared, missing):
+@pytest.mark.parametrize('missing,says', [(0, 'node 0 has not come'),
+                                          (3, 'node 3 has not come'),
+                                          (5, 'not all of nodes 4, 5, 6, 7, 8, 9, 10, 11 have come')])
+def test_a_barrier_that_one_does_not_come_to(shared, missing, says):
+    """Everywhere the same words: as far as node 0 knows it, who is missing."""
     torus = shared('4x4')
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(
             lambda rank: torus.ctl(rank, 'barrier', '--timeout', 1 if missing else 1.5),
             [rank for rank in range(16) if rank != missing]))
     assert all(result.returncode == 1 and 'not finished within' in result.stderr
-               for result in results), results
+               and says in result.stderr for result in results), results
     test_barriers_of_other_names_and_again(lambda dims: torus)
