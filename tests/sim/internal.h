@@ -5,6 +5,8 @@
 #include "tests/sim/events.h"
 #include "tests/sim/sim.h"
 
+#define SIM_KINDS 32
+
 struct connection;
 struct connection_end;
 struct wire;
@@ -36,6 +38,7 @@ struct node {
     struct connection_end *dirty; /* link_next() has something for these */
     uint64_t wake_at;
     struct disk disk;
+    uint64_t sent[SIM_KINDS]; /* frames, by kind of head */
 };
 
 struct sim {

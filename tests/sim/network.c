@@ -220,6 +220,16 @@ static void on_sent(struct sim *sim, void *object, uint64_t number)
     transmit(end);
 }
 
+/* By its kind: the number of the head's one field, which its first bytes say. */
+static void count_frame(struct node *node, const struct outgoing *frame)
+{
+    const uint8_t *head = frame->head + FRAME_PREFIX_SIZE;
+    unsigned key = head[0] < 0x80 ? head[0] : (head[0] & 0x7fu) | (unsigned)head[1] << 7;
+
+    if (key >> 3 < SIM_KINDS)
+        node->sent[key >> 3]++;
+}
+
 void network_flush(struct node *node)
 {
     struct connection_end *end;
@@ -232,6 +242,7 @@ void network_flush(struct node *node)
             if (frame == NULL)
                 break;
             node->sim->frames++;
+            count_frame(node, frame);
             end->queued += (size_t)frame->head_length + frame->body_length;
             outgoing_push(&end->queue, frame);
         }

@@ -307,6 +307,17 @@ struct chance *sim_chance(struct sim *sim)
     return &sim->chance;
 }
 
+uint64_t sim_frames_sent(const struct sim *sim, uint32_t rank, Peer__Head__KindCase kind)
+{
+    return sim->node[rank].sent[kind];
+}
+
+void sim_forget_frames(struct sim *sim)
+{
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
+        memset(sim->node[rank].sent, 0, sizeof sim->node[rank].sent);
+}
+
 const struct torus *sim_torus(const struct sim *sim)
 {
     return &sim->torus;

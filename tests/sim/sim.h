@@ -29,6 +29,10 @@ void sim_free(struct sim *sim);
 uint64_t sim_now(const struct sim *sim);
 struct chance *sim_chance(struct sim *sim);
 const struct torus *sim_torus(const struct sim *sim);
+
+/* Frames of a kind that a node has sent since the simulation began or was told to forget them. */
+uint64_t sim_frames_sent(const struct sim *sim, uint32_t rank, Peer__Head__KindCase kind);
+void sim_forget_frames(struct sim *sim);
 /* Depends on everything that has happened. */
 uint64_t sim_trace(const struct sim *sim);
 /* Counts frames that have left any node. */
