@@ -1,0 +1,87 @@
+"""Allgather, broadcast and barrier in Mininet: what the interfaces carried is what was reported, and
+the links' rate holds."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from test_allgather import check
+from test_mininet import check_counters, counters
+
+pytestmark = pytest.mark.mininet
+
+RATE = 50
+SIZE = 60_000
+SHAPES = '4x4', '3x2'
+shapes = pytest.mark.parametrize('dims', SHAPES)
+cases = pytest.mark.parametrize(
+    'dims,algorithm', [(dims, name) for dims in SHAPES for name in ('yangwang', 'saadschultz')])
+
+
+@pytest.fixture
+def torus_of(shared):
+    def get(dims):
+        from torus_net import MininetTorus
+        return shared(dims, MininetTorus, bw=RATE)
+    return get
+
+
+def measured(torus, *args, rank=0):
+    """The result, after a look at what the interfaces carried meanwhile."""
+    before = counters(torus)
+    result = torus.json(rank, *args)
+    check_counters(torus, before, counters(torus), result)
+    return result
+
+
+def check_rate(result, blocks):
+    """The busiest channel carries at least so many blocks, at the links' rate."""
+    least = blocks * SIZE * 8 / (RATE * 1e6)
+    assert abs(result['bound_seconds'] - least) < 1e-9
+    assert abs(result['efficiency'] - least / result['seconds']) < 1e-6
+    assert result['efficiency'] < 1.1, 'faster than the links'
+
+
+@cases
+def test_allgather(torus_of, dims, algorithm):
+    torus = torus_of(dims)
+    nodes = torus.geometry.nodes
+    result = measured(torus, 'allgather', '--algorithm', algorithm, '--block-size', SIZE,
+                      rank=nodes - 1)
+    check(result, dims, algorithm, {rank: SIZE for rank in range(nodes)})
+    check_rate(result, -(-(nodes - 1) // 4))
+
+
+@cases
+def test_broadcast(torus_of, dims, algorithm):
+    torus = torus_of(dims)
+    sender = torus.geometry.nodes // 2
+    result = measured(torus, 'broadcast', '--root', sender, '--algorithm', algorithm,
+                      '--block-size', SIZE)
+    check(result, dims, algorithm, {sender: SIZE}, 'broadcast')
+    check_rate(result, 1)
+
+
+@shapes
+def test_barrier(torus_of, dims):
+    """Through when all are there, and no blocks on any link."""
+    torus = torus_of(dims)
+    nodes = torus.geometry.nodes
+    before = counters(torus)
+    with ThreadPoolExecutor(nodes) as pool:
+        results = list(pool.map(lambda rank: torus.json(rank, 'barrier', '--timeout', 60),
+                                range(nodes)))
+    assert all(result['operation'] == 'barrier' and result['blocks_delivered'] == 0
+               for result in results)
+    assert len({result['id'] for result in results}) == 1
+    check_counters(torus, before, counters(torus), results[0])
+
+
+@shapes
+def test_a_barrier_that_one_does_not_come_to(torus_of, dims):
+    torus = torus_of(dims)
+    last = torus.geometry.nodes - 1
+    with ThreadPoolExecutor(last) as pool:
+        results = list(pool.map(lambda rank: torus.ctl(rank, 'barrier', '--timeout', 2),
+                                range(last)))
+    assert all(result.returncode == 1 and 'not finished within' in result.stderr
+               and f'{last} ha' in result.stderr for result in results), results
