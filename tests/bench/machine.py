@@ -98,5 +98,11 @@ def _field_of_release(name):
         return None
 
 
+def available_memory():
+    """Bytes."""
+    said = _field('/proc/meminfo', 'MemAvailable')
+    return int(said.split()[0]) * 1024 if said else 0
+
+
 def load():
     return os.getloadavg()[0]

@@ -83,6 +83,8 @@ class TorusRun:
                              congestion=options.congestion) as net:
             self.net = net
             geometry = net.geometry
+            # What the ranks send and receive, and half of it once more inside of the library.
+            self._copies = 3 * geometry.nodes ** 2
             self.result.update(
                 nodes=geometry.nodes, links=len(geometry.links), congestion=options.congestion,
                 bound_blocks=float(arithmetic.bound_blocks(geometry)),
@@ -92,7 +94,7 @@ class TorusRun:
                      f'{self.result["up_seconds"]:.1f} s')
             try:
                 self._measure_goodput()
-                members = systems.our_systems(net.torus, options.algorithms)
+                members = systems.our_systems(net.torus, options.algorithms, self._failure)
                 self.result['repeats_in_a_session'] = any(s.repeats_itself for s in members)
                 self.predict = systems.explainer(net.torus)
                 if options.mpi:
@@ -219,6 +221,8 @@ class TorusRun:
                                         f'{rank:.2f} times as slow as {leader.system.algorithm}')
             if system.variant == systems.SPINNING and size > self.options.spinning_up_to:
                 given_up[system] = 'spinning is only of interest at small sizes'
+            if system.family != systems.OURS and size * self._copies > machine.available_memory():
+                given_up[system] = 'there is not enough memory for the blocks of all ranks'
             if bound > self.options.longest:
                 given_up[system] = f'the bound alone is {bound:.0f} s'
             cell.left_out = given_up.get(system)

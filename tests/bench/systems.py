@@ -5,7 +5,6 @@
 
 import json
 import os
-import re
 import selectors
 import socket
 import subprocess
@@ -112,23 +111,30 @@ def messages(result):
             'tx_bytes': sum(port['tx_bytes'] for port in ports) / result['nodes']}
 
 
-def our_systems(torus, wanted=None):
+def our_systems(torus, wanted, complain):
     """Every algorithm that takes this torus, or those of `wanted` that do."""
     rows = torus.json(0, 'algorithms', '--dims', str(torus.geometry))['algorithms']
     taken = [row['algorithm'] for row in rows
              if row['operation'] == 'exchange' and row['accepts']]
-    helps = torus.ctl(0, 'exchange', '--help').stdout
-    if re.search(r'\bauto\b', helps):
+    if _takes_auto(torus):
         rows.append({'algorithm': 'auto'})
         taken.append('auto')
     if wanted is not None:
         known = {row['algorithm'] for row in rows} | {'default'}
         for name in wanted:
             if name not in known:
-                raise TorusError(f'torusctl knows no algorithm "{name}"; it has '
-                                 + ', '.join(sorted(known)))
+                complain(f'torusctl knows no algorithm "{name}"')
         taken = [name for name in wanted if name in taken or name == 'default']
-    return [Ours(torus, name, '--repeat' in helps) for name in dict.fromkeys(taken)]
+    repeats_itself = '--repeat' in torus.ctl(0, 'exchange', '--help').stdout
+    return [Ours(torus, name, repeats_itself) for name in dict.fromkeys(taken)]
+
+
+def _takes_auto(torus):
+    try:
+        torus.exchange('auto', 1)
+    except TorusError:
+        return False
+    return True
 
 
 def explainer(torus):
@@ -346,7 +352,7 @@ class Job:
 
 
 class Starter:
-    """Keeps a job running for the systems of one library; starts it again after a failure, twice."""
+    """Keeps a job running for the systems of one library. After failures starts it again, twice."""
 
     STARTS = 3
 

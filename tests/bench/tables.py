@@ -200,8 +200,9 @@ def unlimited_tables(result):
 
 def growth_tables(result):
     table = Table('A torus comes up, exchanges blocks of 1 KiB, verified, and goes away',
-                  ['torus', 'nodes', 'network', 'algorithm', 'up s', 'exchange ms', 'whole call ms', 'down s',
-                   'MiB a daemon', 'most', 'messages a node', 'CPU ms a node', 'of it torusd'])
+                  ['torus', 'nodes', 'network', 'algorithm', 'up s', 'exchange ms',
+                   'whole call ms', 'down s', 'MiB a daemon', 'most', 'messages a node',
+                   'CPU ms a node', 'of it torusd'])
     for row in result['tori']:
         network = row['network'] + (f', {row["mbit"]:g} Mbit/s' if row['mbit'] else '')
         memory = row['memory']
@@ -281,7 +282,8 @@ barrier, to its last block. Every byte is verified, outside of the time.
   dimension-ordered shortest paths, opposite nodes split by parity; each library's default algorithm
   and all others that can be forced. An empty poll waits for news, {wait} at most (a
   preloaded library): ranks that spin keep each other from running. Congestion control of these
-  connections: {congestion}. Tail-loss probes are off; counters of the links show that the traffic crossed them.
+  connections: {congestion}. Tail-loss probes are off; counters of the links show that the traffic
+  crossed them.
 - **bound**: the blocks that the busiest channel must carry, at the payload rate that the links of
   the same network gave while all carried traffic both ways. A link lets some 15 KB pass before its
   limit acts, so blocks of up to some KiB can be faster than the bound.

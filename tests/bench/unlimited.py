@@ -26,7 +26,7 @@ def run(options, say):
                          congestion=options.congestion) as net:
         result['nodes'] = net.geometry.nodes
         result['mean_hops'] = arithmetic.mean_hops(net.geometry)
-        members = systems.our_systems(net.torus, options.algorithms)
+        members = systems.our_systems(net.torus, options.algorithms, failure)
         for size in options.unlimited_sizes:
             for system in members:
                 try:
