@@ -27,6 +27,23 @@ struct exchange_arguments {
             "show each node's ports too (always in JSON)"                                          \
     }
 
+/* Those of allgather and broadcast, and what their help says of them. */
+#define GATHER_OPTIONS                                                                             \
+    {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
+     "one for allgather in 'torusctl algorithms'; else one that takes the torus"},                 \
+        {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
+         "what has come from node 5 is FOLDER/5 afterwards"},                                      \
+        EXCHANGE_OPTIONS
+#define GATHER_DETAILS                                                                             \
+    "SIZE is in bytes, or with K or KiB (1024), M, MiB, G, GiB, or KB (1000), MB, GB; 0 is\n"      \
+    "possible. Every node verifies the generated pattern.\n"                                       \
+    "\n"                                                                                           \
+    "FILE is a file of the sending node's own disk, below its data roots; if it is a folder,\n"    \
+    "the file in it that is named by the node's rank. %r in it stands for the rank, %% for a\n"    \
+    "per cent sign. The folder to write must not exist, or be empty, and appears when all is\n"    \
+    "done. 'torusctl help exchange' explains the rest.\n"                                          \
+    "\n"
+
 /* Returns the exit code, having printed everything. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a);
