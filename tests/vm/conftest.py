@@ -22,6 +22,7 @@ LIVE = []  # the running torus
 
 
 def pytest_configure(config):
+    config.addinivalue_line('markers', 'mininet: of tests/integration, which are imported from')
     config.vm_obstacle = vm_obstacle()
 
 

@@ -53,8 +53,14 @@ class Bridge:
 
     def connect(self, path=None):
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(path or self.control)  # waits where there is no room for it yet
         connection.settimeout(20)
+
+        def connected():
+            try:
+                return connection.connect(path or self.control) or True
+            except BlockingIOError:  # there is no room for it yet
+                return False
+        wait_for(connected, 20)
         return connection
 
     def pair(self):
@@ -199,17 +205,35 @@ def test_a_client_that_does_not_read_holds_up_nobody(bridge):
 
 def test_opened_and_closed(bridge):
     """Many more than there are channels."""
-    for _ in range(5 * CHANNELS):
-        bridge.connect().close()
-    client = bridge.connect()
-    client.sendall(b'last')
-    while read_all_or_nothing(bridge.accept()) != b'last':
-        pass
+    def open_and_close():
+        for _ in range(5 * CHANNELS):
+            bridge.connect().close()
+        with bridge.connect() as last:
+            last.sendall(b'last')
+
+    clients = threading.Thread(target=open_and_close)
+    clients.start()
+    heard = b''
+    while heard != b'last':
+        with bridge.accept() as daemon:
+            heard = daemon.recv(9)
+    clients.join()
 
 
-def read_all_or_nothing(connection):
-    with connection:
-        return connection.recv(9)
+def test_a_daemon_that_does_not_accept_holds_up_no_shell(bridge):
+    bridge.daemon.listen(0)
+    clients = [bridge.connect() for _ in range(10)]
+    for number, client in enumerate(clients):
+        client.sendall(b'%d' % number)
+    clients.pop(3).close()
+    with bridge.connect(bridge.shell) as shell:
+        shell.sendall(b'echo here\n')
+        assert read_all(shell).startswith(b'here')
+    heard = set()
+    wanted = {b'%d' % number for number in range(10) if number != 3}
+    while not heard >= wanted:
+        with bridge.accept() as daemon:
+            heard.add(daemon.recv(9))
 
 
 def test_more_clients_than_channels_wait_for_their_turn(bridge):

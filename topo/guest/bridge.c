@@ -37,7 +37,7 @@
 #define PIECE 8192u        /* of data in one message */
 #define OUT_FULL 65536u    /* with so much to be sent, nothing more is read from clients */
 #define HEADER 8u          /* kind, service, channel (2), length or credit (4); big-endian */
-#define CONNECT_EVERY_MS 5 /* until the daemon answers for the first time */
+#define CONNECT_EVERY_MS 5 /* to a daemon that is not there yet, or too busy to accept */
 
 enum kind { HELLO = 1, OPEN, DATA, CREDIT, END, CLOSE };
 enum service { CONTROL, SHELL, SERVICES };
@@ -49,6 +49,7 @@ enum service { CONTROL, SHELL, SERVICES };
  */
 struct channel {
     bool used;
+    bool waiting; /* the daemon has no room for the connection yet; fd is -1 */
     bool said_close;
     bool heard_close;
     bool said_end;  /* the local reader has come to its end */
@@ -175,6 +176,7 @@ static void close_channel(struct channel *c)
     if (!c->said_close) {
         say(CLOSE, 0, number(c), NULL, 0);
         c->said_close = true;
+        c->waiting = false;
         if (c->fd >= 0)
             (void)close(c->fd);
         c->fd = -1;
@@ -192,6 +194,10 @@ static void settle(struct channel *c)
 {
     if (!c->used || c->said_close)
         return;
+    if (c->waiting && c->heard_close)
+        close_channel(c);
+    if (c->fd < 0)
+        return;
     if (c->deaf)
         c->pending = 0;
     if (c->heard_end && c->pending == 0 && !c->shut && !c->deaf) {
@@ -208,6 +214,8 @@ static void write_pending(struct channel *c)
 {
     uint32_t written = 0;
 
+    if (c->waiting)
+        return;
     while (c->pending > 0) {
         uint32_t piece = WINDOW - c->begin < c->pending ? WINDOW - c->begin : c->pending;
         ssize_t n = send(c->fd, c->ring + c->begin, piece, MSG_NOSIGNAL);
@@ -251,18 +259,38 @@ static void read_local(struct channel *c)
     }
 }
 
+/* -1 where nobody can be reached; errno EAGAIN: not yet. */
 static int connect_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why;
 
     if (fd < 0 || strlen(path) >= sizeof address.sun_path)
         die("%s: no socket, or too long a path", path);
     (void)strcpy(address.sun_path, path);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
+    why = errno;
     (void)close(fd);
+    errno = why;
     return -1;
+}
+
+/* Connects the channel whose connection the daemon had no room for; false: still none. */
+static bool connect_waiting(struct channel *c)
+{
+    c->fd = connect_to(paths[CONTROL]);
+    if (c->fd < 0 && errno == EAGAIN)
+        return false;
+    c->waiting = false;
+    if (c->fd < 0) {
+        close_channel(c);
+        return true;
+    }
+    set_nonblocking(c->fd);
+    write_pending(c);
+    settle(c);
+    return true;
 }
 
 /* The shell's standard input and output, for errors as well. */
@@ -319,14 +347,16 @@ static void listen_at(unsigned service)
 static void on_open(struct channel *c, unsigned service)
 {
     pid_t pid = 0;
-    int fd;
+    int fd, why;
 
     if (outside || c->used || service >= SERVICES)
         die("the other side opens channel %u, which it may not", number(c));
     fd = service == CONTROL ? connect_to(paths[CONTROL]) : start_shell(&pid);
+    why = errno;
     begin_channel(c, fd);
     c->pid = pid;
-    if (fd < 0)
+    c->waiting = fd < 0 && service == CONTROL && why == EAGAIN;
+    if (fd < 0 && !c->waiting)
         close_channel(c);
 }
 
@@ -447,7 +477,7 @@ static struct pollfd wanted(const struct channel *c)
 {
     struct pollfd p = {.fd = -1};
 
-    if (!c->used || c->said_close)
+    if (!c->used || c->fd < 0)
         return p;
     if (!c->said_end && !c->heard_close && c->credit > 0 && out_end - out_begin < OUT_FULL)
         p.events |= POLLIN;
@@ -460,7 +490,7 @@ static struct pollfd wanted(const struct channel *c)
 
 static void on_ready(struct channel *c, short events)
 {
-    if (!c->used || c->said_close)
+    if (!c->used || c->fd < 0)
         return;
     if (c->pending > 0 && (events & (POLLOUT | POLLHUP | POLLERR)) != 0)
         write_pending(c);
@@ -482,6 +512,11 @@ static void run(void)
     struct pollfd p[1 + SERVICES + CHANNELS];
 
     while (!told_to_end) {
+        int patience = -1;
+        for (unsigned i = 0; i < CHANNELS; i++)
+            if (channels[i].waiting && !connect_waiting(&channels[i]))
+                patience = CONNECT_EVERY_MS;
+        send_out();
         reap_shells();
         p[0] = (struct pollfd){.fd = stream, .events = POLLIN};
         if (out_begin < out_end)
@@ -491,7 +526,7 @@ static void run(void)
                 (struct pollfd){.fd = free_channel() != NULL ? listeners[s] : -1, .events = POLLIN};
         for (unsigned i = 0; i < CHANNELS; i++)
             p[1 + SERVICES + i] = wanted(&channels[i]);
-        if (poll(p, sizeof p / sizeof p[0], -1) < 0) {
+        if (poll(p, sizeof p / sizeof p[0], patience) < 0) {
             if (errno != EINTR)
                 die("poll: %s", strerror(errno));
             continue;
