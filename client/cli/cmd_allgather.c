@@ -8,6 +8,7 @@ static const struct option options[] = {
      "gather a generated pattern, so much from each node"},
     {"--from", "FILE", offsetof(struct exchange_arguments, from),
      "gather files: this one of each node"},
+    REPEAT_OPTION,
     GATHER_OPTIONS,
     {0},
 };
@@ -24,7 +25,7 @@ const struct command command_allgather = {
     .usage = "--block-size SIZE | --from FILE --to FOLDER [options]",
     .details =
         "Every node sends the same block of its own to all others. It is done like an exchange:\n"
-        "on all nodes or on none.\n"
+        "on all nodes or on none. With --repeat, one call runs K of them back to back.\n"
         "\n" GATHER_DETAILS "examples:\n"
         "  torusctl allgather --block-size 64KiB\n"
         "  torusctl allgather --from /data/part-%r --to /data/parts\n",

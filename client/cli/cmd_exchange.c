@@ -12,6 +12,9 @@ static const struct option options[] = {
      "exchange files: FOLDER/5 goes to node 5"},
     {"--to", "FOLDER", offsetof(struct exchange_arguments, to),
      "what has come from node 5 is FOLDER/5 afterwards"},
+    REPEAT_OPTION,
+    {"--mode", "MODE", offsetof(struct exchange_arguments, mode),
+     "stepped or streaming; else whichever suits the algorithm"},
     EXCHANGE_OPTIONS,
     {0},
 };
@@ -38,11 +41,20 @@ const struct command command_exchange = {
         "directory, on every node. The folder to write must not exist, or be empty, and appears\n"
         "when all is done.\n"
         "\n"
+        "With --repeat, one call runs K exchanges, as a program in a loop would: all nodes meet\n"
+        "at a barrier between each two, and nothing is prepared anew. The time is the median of\n"
+        "their times, each from the start until the slowest node has its last block. 'sustained'\n"
+        "is the time for each with everything between them included.\n"
+        "\n"
+        "In mode stepped, each node follows the steps of the algorithm; in mode streaming no step\n"
+        "waits for another, which only all-port algorithms can do.\n"
+        "\n"
         "The efficiency compares the time with what the links' nominal rate allows at best.\n"
         "\n"
         "examples:\n"
         "  torusctl exchange --block-size 64KiB\n"
         "  torusctl exchange --algorithm at2 --block-size 1M --json\n"
+        "  torusctl exchange --block-size 1K --repeat 100\n"
         "  torusctl exchange --from /data/out --to /data/in --timeout 60\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),

@@ -1,8 +1,10 @@
 #include "client/cli/exchange_report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/json.h"
+#include "client/cli/quantile.h"
 #include "daemon/schedule/algorithm.h"
 
 static const struct field summary_fields[] = {
@@ -26,6 +28,32 @@ static const struct field summary_fields[] = {
     {"verified", "verified", FORMAT_PLAIN},
     {0},
 };
+static const struct field repeated_fields[] = {
+    {"exchange", "id", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"mode", "mode", FORMAT_PLAIN},
+    {"block", "block_bytes", FORMAT_BYTES},
+    {"repetitions", "repeat", FORMAT_PLAIN},
+    {"median time", "seconds", FORMAT_SECONDS},
+    {"shortest", "seconds_min", FORMAT_SECONDS},
+    {"longest", "seconds_max", FORMAT_SECONDS},
+    {"middle half within", "seconds_spread", FORMAT_SECONDS},
+    {"sustained, each", "sustained_seconds", FORMAT_SECONDS},
+    {"lower bound", "bound_seconds", FORMAT_SECONDS},
+    {"bound of", "bound_of", FORMAT_PLAIN},
+    {"efficiency", "efficiency", FORMAT_PERCENT},
+    {"whole call", "call_seconds", FORMAT_SECONDS},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"rounds, each", "rounds", FORMAT_PLAIN},
+    {"delivered blocks, each", "blocks_delivered", FORMAT_PLAIN},
+    {"delivered bytes, each", "bytes_delivered", FORMAT_BYTES},
+    {"verified", "verified", FORMAT_PLAIN},
+    {0},
+};
 static const struct field port_fields[] = {
     {"node", "rank", FORMAT_PLAIN},
     {"time", "seconds", FORMAT_SECONDS},
@@ -41,9 +69,14 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", .fields = port_fields},
 };
 
-struct view exchange_report_view(bool per_node)
+static const struct section repeated_sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = repeated_fields},
+    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", .fields = port_fields},
+};
+
+struct view exchange_report_view(bool repeated, bool per_node)
 {
-    return (struct view){sections, per_node ? 2 : 1};
+    return (struct view){repeated ? repeated_sections : sections, per_node ? 2 : 1};
 }
 
 static double seconds(uint64_t nanoseconds)
@@ -85,6 +118,36 @@ static int set_nodes(json_t *object, const struct torus_exchange_result *x)
     return r | json_object_set_new(object, "per_node", list);
 }
 
+/* The times of all repetitions. Returns 0 with *median set, or not 0 without memory. */
+static int set_repetitions(json_t *o, const struct torus_exchange_result *x, double *median)
+{
+    double *sorted = calloc(x->each_count + 1, sizeof *sorted);
+    json_t *each = json_array();
+    int r = sorted == NULL;
+
+    for (size_t i = 0; r == 0 && i < x->each_count; i++) {
+        sorted[i] = seconds(x->each[i]);
+        r |= json_array_append_new(each, json_real(sorted[i]));
+    }
+    if (r == 0) {
+        sort_values(sorted, x->each_count);
+        *median = quantile(sorted, x->each_count, 0.5);
+        r |= json_object_set_new(o, "repeat", json_integer(x->repeat));
+        r |= json_object_set_new(o, "seconds", json_real(*median));
+        r |= json_object_set(o, "seconds_each", each);
+        r |= json_object_set_new(o, "seconds_min", json_real(quantile(sorted, x->each_count, 0)));
+        r |= json_object_set_new(o, "seconds_max", json_real(quantile(sorted, x->each_count, 1)));
+        r |= json_object_set_new(o, "seconds_spread",
+                                 json_real(quantile(sorted, x->each_count, 0.75) -
+                                           quantile(sorted, x->each_count, 0.25)));
+        r |= json_object_set_new(o, "sustained_seconds",
+                                 json_real(seconds(x->all_nanoseconds) / x->repeat));
+    }
+    json_decref(each);
+    free(sorted);
+    return r;
+}
+
 /* Which lower bound it is. */
 static json_t *bound_of(const struct torus_exchange_result *x)
 {
@@ -98,23 +161,25 @@ static json_t *bound_of(const struct torus_exchange_result *x)
 }
 
 /* How long the bound's blocks take on a channel, and what part of the time that is. */
-static int set_bound(json_t *o, const struct torus_exchange_result *x)
+static int set_bound(json_t *o, const struct torus_exchange_result *x, double time)
 {
     json_t *bound = json_null(), *efficiency = json_null();
 
     if (x->link_mbit > 0) {
         double s = x->bound * (double)x->block_bytes * 8 / (x->link_mbit * 1e6);
         bound = json_real(s);
-        if (x->nanoseconds > 0)
-            efficiency = json_real(s / seconds(x->nanoseconds));
+        if (time > 0)
+            efficiency = json_real(s / time);
     }
     return json_object_set_new(o, "bound_seconds", bound) |
            json_object_set_new(o, "bound_of", bound_of(x)) |
            json_object_set_new(o, "efficiency", efficiency);
 }
 
-json_t *exchange_report(const struct torus_exchange_result *x, double call_seconds, struct error *e)
+json_t *exchange_report(const struct torus_exchange_result *x, double call_seconds, bool repeated,
+                        struct error *e)
 {
+    double time = seconds(x->nanoseconds);
     struct torus torus;
     json_t *o;
     int r = 0;
@@ -138,8 +203,11 @@ json_t *exchange_report(const struct torus_exchange_result *x, double call_secon
     r |= json_object_set_new(o, "mode", json_string(x->mode));
     r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
     r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
-    r |= json_object_set_new(o, "seconds", json_real(seconds(x->nanoseconds)));
-    r |= set_bound(o, x);
+    if (repeated)
+        r |= set_repetitions(o, x, &time);
+    else
+        r |= json_object_set_new(o, "seconds", json_real(time));
+    r |= set_bound(o, x, time);
     r |= json_object_set_new(o, "startups", json_integer(x->startups));
     r |= json_object_set_new(o, "transmission", json_count(x->transmission));
     r |= json_object_set_new(o, "rounds", json_count(x->rounds));

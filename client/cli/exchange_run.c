@@ -1,6 +1,7 @@
 #include "client/cli/exchange_run.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "client/cli/arguments.h"
@@ -41,9 +42,28 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (a->block_size != NULL && a->from != NULL)
         return cli_fail_usage(cli, "--block-size is for generated patterns: files have their own "
                                    "sizes, leave it out with --from and --to");
+    if (a->repeat != NULL && a->from != NULL)
+        return cli_fail_usage(cli, "--repeat is for generated patterns: files are exchanged once, "
+                                   "leave it out with --from and --to");
     if (a->missing_ok && a->from == NULL)
         return cli_fail_usage(cli, "--missing-ok is for files: it needs --from and --to");
     return EXIT_DONE;
+}
+
+int parse_repeat(const char *text, uint32_t *repeat, struct error *e)
+{
+    if (parse_number(text, TORUS_REPEAT_MOST, repeat, e) != 0)
+        return error_wrap(e, "--repeat");
+    if (*repeat == 0)
+        return error_set(e, ERROR_USAGE, "--repeat: at least 1");
+    return 0;
+}
+
+int parse_mode(const char *text, struct error *e)
+{
+    if (strcmp(text, "stepped") == 0 || strcmp(text, "streaming") == 0)
+        return 0;
+    return error_set(e, ERROR_USAGE, "--mode: '%.40s' is neither stepped nor streaming", text);
 }
 
 /* Fills what the request says; *from and *to are to be freed. */
@@ -67,6 +87,11 @@ static int fill(struct torus_exchange_request *request, const struct exchange_ar
         return error_wrap(e, "--to");
     if (a->root != NULL && parse_number(a->root, TORUS_MAX_NODES - 1, &request->root, e) != 0)
         return error_wrap(e, "--root");
+    if (a->repeat != NULL && parse_repeat(a->repeat, &request->repeat, e) != 0)
+        return -1;
+    if (a->mode != NULL && parse_mode(a->mode, e) != 0)
+        return -1;
+    request->mode = a->mode;
     if (a->timeout != NULL && parse_seconds(a->timeout, &request->timeout_ms, e) != 0)
         return error_wrap(e, "--timeout");
     request->from = *from;
@@ -99,11 +124,11 @@ static int choose_algorithm(const struct cli *cli, struct torus_exchange_request
 }
 
 static int print_result(const struct cli *cli, const struct torus_exchange_result *result,
-                        double call_seconds, bool per_node)
+                        double call_seconds, bool repeated, bool per_node)
 {
-    struct view view = exchange_report_view(per_node);
+    struct view view = exchange_report_view(repeated, per_node);
     struct error e;
-    json_t *value = exchange_report(result, call_seconds, &e);
+    json_t *value = exchange_report(result, call_seconds, repeated, &e);
     int code;
 
     if (value == NULL)
@@ -133,7 +158,7 @@ static int exchange(const struct cli *cli, const struct torus_exchange_request *
     progress_end(&progress);
     if (r != 0)
         return cli_fail_client(cli, &e);
-    code = print_result(cli, result, took, per_node);
+    code = print_result(cli, result, took, request->repeat > 0, per_node);
     torus_exchange_result_free(result);
     return code;
 }

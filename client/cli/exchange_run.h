@@ -10,8 +10,10 @@ struct exchange_arguments {
     const char *block_size;
     const char *from, *to;
     const char *timeout;
-    const char *root; /* broadcast only */
-    const char *name; /* barrier only, which has nothing else but a timeout */
+    const char *repeat; /* exchange and allgather only */
+    const char *mode;   /* exchange only */
+    const char *root;   /* broadcast only */
+    const char *name;   /* barrier only, which has nothing else but a timeout */
     bool missing_ok;
     bool per_node;
 };
@@ -43,6 +45,16 @@ struct exchange_arguments {
     "per cent sign. The folder to write must not exist, or be empty, and appears when all is\n"    \
     "done. 'torusctl help exchange' explains the rest.\n"                                          \
     "\n"
+
+#define REPEAT_OPTION                                                                              \
+    {                                                                                              \
+        "--repeat", "K", offsetof(struct exchange_arguments, repeat),                              \
+            "so many of the pattern, back to back; the time is their median"                       \
+    }
+
+/* The values of these options. Return 0, or -1 with *e. */
+int parse_repeat(const char *text, uint32_t *repeat, struct error *e);
+int parse_mode(const char *text, struct error *e);
 
 /* Returns the exit code, having printed everything. */
 int exchange_run(struct cli *cli, enum torus_operation operation,

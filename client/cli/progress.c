@@ -74,7 +74,10 @@ static void words(char left[SIDE], char right[SIDE], unsigned detail,
     format_bytes(done, (double)progress->done_bytes);
     format_bytes(total, (double)progress->total_bytes);
     left[0] = '\0';
-    if (detail > 0 && progress->rounds > 1)
+    if (detail > 0 && progress->repeat > 1)
+        (void)snprintf(left, SIDE, "%.20s, repetition %" PRIu32 " of %" PRIu32 " ", progress->state,
+                       progress->repetition + 1, progress->repeat);
+    else if (detail > 0 && progress->rounds > 1)
         (void)snprintf(left, SIDE, "%.20s, round %" PRIu64 " of %" PRIu64 " ", progress->state,
                        progress->round, progress->rounds);
     else if (detail > 0)

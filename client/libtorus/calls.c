@@ -119,6 +119,13 @@ static int check_request(const struct torus_exchange_request *r, struct torus_cl
     if (r->from != NULL && r->block_bytes != 0)
         return fail(e, TORUS_ERROR_USAGE,
                     "a block size and folders: give one or the other, files have their own sizes");
+    if (r->repeat > TORUS_REPEAT_MOST)
+        return fail(e, TORUS_ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
+                    r->repeat, (unsigned)TORUS_REPEAT_MOST);
+    if (r->repeat > 1 &&
+        (r->from != NULL || (r->operation != TORUS_EXCHANGE && r->operation != TORUS_ALLGATHER)))
+        return fail(e, TORUS_ERROR_USAGE,
+                    "only an exchange or allgather of a generated pattern can be repeated");
     if (r->from == NULL && r->missing_ok)
         return fail(e, TORUS_ERROR_USAGE, "files cannot be missing where there are none");
     return 0;
@@ -138,6 +145,9 @@ static int send_exchange(struct torus_client *c, const struct torus_exchange_req
         body.to = (char *)(uintptr_t)r->to;
     }
     body.missing_ok = r->missing_ok;
+    body.repeat = r->repeat;
+    if (r->mode != NULL)
+        body.mode = (char *)(uintptr_t)r->mode;
     body.timeout_ms = r->timeout_ms;
     body.operation = r->operation;
     body.sender = r->root;
@@ -164,6 +174,8 @@ static void note(struct run *run, const Control__Reply *reply)
         return;
     }
     copy_text(run->state, sizeof run->state, reply->progress->state);
+    run->now.repetition = reply->progress->repetition;
+    run->now.repeat = reply->progress->repeat;
     run->now.round = reply->progress->round;
     run->now.rounds = reply->progress->rounds;
     run->now.done_bytes = reply->progress->done_bytes;

@@ -274,7 +274,7 @@ int connection_receive(struct torus_client *c, const struct wait *w, Control__Re
     size_t length;
     int r;
 
-    while ((r = frame_stream_next(&c->stream, FRAME_MAX_HEAD, &head, &length, &inner)) == 0) {
+    while ((r = frame_stream_next(&c->stream, FRAME_MAX_REPLY, &head, &length, &inner)) == 0) {
         if (wait_ready(c, POLLIN, w, e) != 0 || read_some(c, e) != 0)
             return -1;
     }

@@ -219,6 +219,8 @@ static int check_exchange(const Control__ExchangeResult *in, struct torus_client
         return senseless(e, "a result without an id or dimensions");
     if (!measurable(in->bound) || !measurable(in->link_mbit))
         return senseless(e, "a bound or a link rate that is no number");
+    if (in->n_each_nanoseconds != 0 && in->n_each_nanoseconds != in->repeat)
+        return senseless(e, "more or fewer times than repetitions");
     if (in->n_node > in->nodes)
         return senseless(e, "figures of more nodes than there are");
     for (size_t i = 0; i < in->n_node; i++)
@@ -298,6 +300,10 @@ static int fill_exchange(struct exchange_holder *h, struct torus_client_error *e
         .verified = in->verified != 0,
         .node_count = in->n_node,
         .node = h->node,
+        .repeat = in->repeat > 0 ? in->repeat : 1,
+        .each_count = in->n_each_nanoseconds,
+        .each = in->each_nanoseconds,
+        .all_nanoseconds = in->all_nanoseconds,
     };
     return 0;
 }

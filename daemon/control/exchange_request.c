@@ -11,6 +11,8 @@ static void on_progress(uv_timer_t *timer)
     Control__Reply reply = CONTROL__REPLY__INIT;
 
     exchange_progress(client->exchange, &now);
+    progress.repetition = now.repetition;
+    progress.repeat = now.repeat;
     progress.round = now.round;
     progress.rounds = now.rounds;
     progress.done_bytes = now.done_bytes;
@@ -54,6 +56,10 @@ static void send_result(struct control_client *client, const struct exchange_res
     message.rounds = result->rounds;
     message.blocks_delivered = result->blocks_delivered;
     message.bytes_delivered = result->bytes_delivered;
+    message.repeat = result->repeat;
+    message.n_each_nanoseconds = result->each != NULL ? result->repeat : 0;
+    message.each_nanoseconds = (uint64_t *)(uintptr_t)result->each; /* packing only reads it */
+    message.all_nanoseconds = result->all_ns;
     message.verified = true; /* or it would have failed */
     message.n_node = result->node != NULL ? t->nodes : 0;
     message.node = nodes;
@@ -107,7 +113,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
 void control_exchange(struct control_client *client, const Control__Request *request)
 {
     const Control__ExchangeRequest *wanted = request->exchange;
-    const struct exchange_spec spec = {
+    struct exchange_spec spec = {
         .algorithm = wanted->algorithm,
         .operation = wanted->operation,
         .sender = wanted->sender,
@@ -116,6 +122,7 @@ void control_exchange(struct control_client *client, const Control__Request *req
         .from = wanted->from,
         .to = wanted->to,
         .missing_ok = wanted->missing_ok,
+        .repeat = wanted->repeat,
         .timeout_ns = wanted->timeout_ms > UINT64_MAX / 4 / MILLISECONDS
                           ? UINT64_MAX / 4
                           : wanted->timeout_ms * MILLISECONDS,
@@ -125,7 +132,11 @@ void control_exchange(struct control_client *client, const Control__Request *req
     Control__Reply reply = CONTROL__REPLY__INIT;
     struct error e;
 
-    client->exchange = exchange_start(client->server->set.exchanges, &spec, &me, &e);
+    if (mode_parse(wanted->mode, &spec.mode) != 0)
+        (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
+                        wanted->mode);
+    else
+        client->exchange = exchange_start(client->server->set.exchanges, &spec, &me, &e);
     if (client->exchange == NULL) {
         control_reply_error(client, &e, NULL);
         return;

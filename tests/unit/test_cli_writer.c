@@ -198,9 +198,10 @@ static const struct torus_exchange_result result = {
 
 static void test_report(void **state)
 {
-    struct view brief = exchange_report_view(false), full = exchange_report_view(true);
+    struct view brief = exchange_report_view(false, false),
+                full = exchange_report_view(false, true);
     struct error e;
-    json_t *value = exchange_report(&result, 0.125, &e);
+    json_t *value = exchange_report(&result, 0.125, false, &e);
 
     (void)state;
     assert_non_null(value);
@@ -252,7 +253,7 @@ static void test_report_without_rate(void **state)
     r.dims = "2x3m";
     r.nodes = 6;
     r.node_count = 0;
-    value = exchange_report(&r, 1, &e);
+    value = exchange_report(&r, 1, false, &e);
     assert_true(json_is_null(json_object_get(value, "bound_seconds")));
     assert_true(json_is_null(json_object_get(value, "efficiency")));
     assert_true(json_is_false(json_array_get(json_object_get(value, "wrap"), 1)));
@@ -261,16 +262,16 @@ static void test_report_without_rate(void **state)
 
     r.link_mbit = 50;
     r.nanoseconds = 0;
-    value = exchange_report(&r, 1, &e);
+    value = exchange_report(&r, 1, false, &e);
     assert_true(json_is_real(json_object_get(value, "bound_seconds")));
     assert_true(json_is_null(json_object_get(value, "efficiency")));
     json_decref(value);
 
     r.nodes = 7;
-    assert_null(exchange_report(&r, 1, &e));
+    assert_null(exchange_report(&r, 1, false, &e));
     assert_int_equal(e.code, ERROR_PROTOCOL);
     r.dims = "four by four";
-    assert_null(exchange_report(&r, 1, &e));
+    assert_null(exchange_report(&r, 1, false, &e));
     assert_int_equal(e.code, ERROR_PROTOCOL);
 }
 

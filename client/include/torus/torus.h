@@ -200,15 +200,28 @@ struct torus_exchange_request {
     const char *from, *to;
     bool missing_ok; /* a missing file counts as an empty block */
 
-    uint64_t timeout_ms; /* give up after so long; 0 = the daemon's default */
+    /* So many exchanges back to back, as a program in a loop would do them: a barrier between each
+     * two, and none is prepared anew. Of a generated pattern, TORUS_EXCHANGE and TORUS_ALLGATHER
+     * only; up to TORUS_REPEAT_MOST; 0 is 1. If one fails, the call fails. */
+    uint32_t repeat;
+
+    /* "stepped": in the steps of the algorithm; "streaming": no step waits for another
+     * (TORUS_EXCHANGE by all-port algorithms only). NULL or "" = whichever suits the algorithm. */
+    const char *mode;
+
+    uint64_t timeout_ms; /* give up after so long in all; 0 = the daemon's default */
 };
 
+#define TORUS_REPEAT_MOST 1000000
+
 struct torus_exchange_progress {
-    const char *exchange; /* id, "" while there is none */
-    const char *state;    /* "" before the daemon has said anything */
-    uint64_t round, rounds;
-    uint64_t done_bytes;  /* delivered at the asked node, */
-    uint64_t total_bytes; /* and to be delivered there */
+    const char *exchange;   /* id, "" while there is none */
+    const char *state;      /* "" before the daemon has said anything */
+    uint64_t round, rounds; /* of a repetition */
+    uint64_t done_bytes;    /* delivered at the asked node, */
+    uint64_t total_bytes;   /* and to be delivered there; 0 = not known */
+    uint32_t repetition;    /* under way, from 0, */
+    uint32_t repeat;        /* of so many; 0 before the daemon has said anything */
 };
 
 /* Called from within torus_exchange_run() whenever the daemon reports, and about five times a
@@ -232,6 +245,7 @@ struct torus_exchange_node {
     const struct torus_exchange_port *port;
 };
 
+/* Of several repetitions, all that is counted and the nodes' times are those of the last one. */
 struct torus_exchange_result {
     const char *id;
     const char *dims;
@@ -239,11 +253,11 @@ struct torus_exchange_result {
     const char *algorithm;
     const char *mode; /* "stepped", "streaming" */
     uint32_t nodes;
-    uint64_t block_bytes;  /* the largest block, where sizes differ */
-    uint64_t nanoseconds;  /* of the slowest node, from go to its last block */
-    double bound;          /* lower bound on the blocks on the busiest channel */
-    double link_mbit;      /* nominal rate of a link, Mbit/s; 0 = unknown */
-    uint32_t startups;     /* counted, per round */
+    uint64_t block_bytes; /* the largest block, where sizes differ */
+    uint64_t nanoseconds; /* of the slowest node, from go to its last block; of several: the last */
+    double bound;         /* lower bound on the blocks on the busiest channel */
+    double link_mbit;     /* nominal rate of a link, Mbit/s; 0 = unknown */
+    uint32_t startups;    /* counted, per round */
     uint64_t transmission; /* counted, per round, in blocks */
     uint64_t rounds;
     uint64_t blocks_delivered; /* at all nodes together */
@@ -251,6 +265,10 @@ struct torus_exchange_result {
     bool verified; /* every block was found to be what its source had sent */
     size_t node_count;
     const struct torus_exchange_node *node; /* by rank; of a barrier, none but at node 0 */
+    uint32_t repeat;                        /* at least 1 */
+    size_t each_count;                      /* `repeat`; where there are no nodes, 0 */
+    const uint64_t *each;                   /* the slowest node's nanoseconds, of each repetition */
+    uint64_t all_nanoseconds; /* from the first go until all had done the last repetition */
 };
 
 /* Runs the operation on the whole torus and waits until it has been committed everywhere (or
