@@ -1,0 +1,261 @@
+/* Networks that are no tori of links, simulated by themselves: the real core has two ports a
+ * dimension, so it runs tori, meshes and hypercubes (dimensions of 2), but neither generalized
+ * hypercubes (complete graphs) nor banyan networks. Here every node has a store of blocks and knows
+ * nothing but the schedule; blocks carry a payload and move hop by hop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/banyan.h"
+#include "daemon/schedule/latin.h"
+#include "daemon/schedule/product.h"
+
+static uint64_t payload(uint32_t source, uint32_t destination)
+{
+    return (((uint64_t)source << 32 | destination) + 1) * 0x9e3779b97f4a7c15u;
+}
+
+/* ---- Products of rings, arrays and complete graphs ------------------------------------------- */
+
+struct block {
+    uint32_t source, destination;
+    uint64_t payload;
+};
+
+/* What a node holds: its own blocks, those that wait for their next hop, those for itself. */
+struct store {
+    struct block *at;
+    uint32_t count, room;
+};
+
+static void put(struct store *s, struct block b)
+{
+    if (s->count == s->room) {
+        s->room = 2 * s->room + 16;
+        s->at = reallocarray(s->at, s->room, sizeof *s->at);
+        assert_non_null(s->at);
+    }
+    s->at[s->count++] = b;
+}
+
+static bool linked(const struct product *p, uint32_t a, uint32_t b)
+{
+    return a != b && product_distance(p, a, b) == 1;
+}
+
+/* Where a block goes from `here` in a step; `here` if it stays. Its way is unrolled from its
+ * beginning, and has to lead here by then. */
+static uint32_t next_hop(const struct product *p, const struct block *b, uint32_t step,
+                         uint32_t here)
+{
+    struct product_walk walks[PRODUCT_MAX_DIMS];
+    unsigned count = product_route(p, b->source, b->destination, walks);
+    uint32_t at = b->source;
+
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t stride = 1, n = p->factor[walks[i].dim].nodes;
+        for (unsigned j = p->dims; --j > walks[i].dim;)
+            stride *= p->factor[j].nodes;
+        for (uint32_t hop = 0; hop < walks[i].walk.hops; hop++) {
+            uint32_t x = at / stride % n;
+            int64_t y = ((int64_t)x + walks[i].walk.stride) % (int64_t)n;
+            uint32_t to = at - x * stride + (uint32_t)(y < 0 ? y + n : y) * stride;
+            if (walks[i].walk.step + hop >= step) {
+                assert_int_equal(at, here);
+                return walks[i].walk.step + hop == step ? to : here;
+            }
+            at = to;
+        }
+    }
+    assert_int_equal(at, here);
+    return here;
+}
+
+/* One step: every node sends what is due, to one neighbour at most, and takes in what comes, from
+ * one at most. Returns the blocks in the largest message. */
+static uint32_t run_step(const struct product *p, struct store *stores, uint32_t step)
+{
+    struct store *coming = calloc(p->nodes, sizeof *coming);
+    uint32_t *from = calloc(p->nodes, sizeof *from); /* sender + 1 */
+    uint32_t largest = 0;
+
+    assert_true(coming && from);
+    for (uint32_t node = 0; node < p->nodes; node++) {
+        struct store *s = &stores[node];
+        uint32_t kept = 0, receiver = node;
+        for (uint32_t i = 0; i < s->count; i++) {
+            uint32_t to = next_hop(p, &s->at[i], step, node);
+            if (to == node) {
+                s->at[kept++] = s->at[i];
+                continue;
+            }
+            assert_true(linked(p, node, to));
+            assert_true(receiver == node || receiver == to);    /* one send */
+            assert_true(from[to] == 0 || from[to] == node + 1); /* one receive */
+            receiver = to;
+            from[to] = node + 1;
+            put(&coming[to], s->at[i]);
+        }
+        s->count = kept;
+    }
+    for (uint32_t node = 0; node < p->nodes; node++) {
+        largest = coming[node].count > largest ? coming[node].count : largest;
+        for (uint32_t i = 0; i < coming[node].count; i++)
+            put(&stores[node], coming[node].at[i]);
+        free(coming[node].at);
+    }
+    free(coming);
+    free(from);
+    return largest;
+}
+
+/* At the end a node holds one block of every other node, for itself and undamaged. */
+static void check_store(const struct product *p, const struct store *s, uint32_t node)
+{
+    bool *seen = calloc(p->nodes, sizeof *seen);
+
+    assert_non_null(seen);
+    assert_int_equal(s->count, p->nodes - 1);
+    for (uint32_t i = 0; i < s->count; i++) {
+        assert_int_equal(s->at[i].destination, node);
+        assert_int_equal(s->at[i].payload, payload(s->at[i].source, node));
+        assert_false(seen[s->at[i].source]);
+        seen[s->at[i].source] = true;
+    }
+    free(seen);
+}
+
+static void run_product(const char *text)
+{
+    struct product p;
+    uint64_t blocks = 0;
+
+    assert_int_equal(product_parse(&p, text, NULL), 0);
+    struct store *stores = calloc(p.nodes, sizeof *stores);
+    assert_non_null(stores);
+    for (uint32_t s = 0; s < p.nodes; s++)
+        for (uint32_t d = 0; d < p.nodes; d++)
+            if (s != d)
+                put(&stores[s], (struct block){s, d, payload(s, d)});
+    for (uint32_t step = 0; step < product_steps(&p); step++) {
+        uint32_t largest = run_step(&p, stores, step);
+        assert_true(largest > 0); /* no step for nothing */
+        blocks += largest;
+    }
+    assert_int_equal(blocks, product_blocks(&p));
+    for (uint32_t node = 0; node < p.nodes; node++) {
+        check_store(&p, &stores[node], node);
+        free(stores[node].at);
+    }
+    free(stores);
+}
+
+/* Optimal where all dimensions are complete graphs: as many block times as the single-hop bound. */
+static void generalized_hypercubes(void **state)
+{
+    static const char *const networks[] = {"complete:1",
+                                           "complete:2",
+                                           "complete:7",
+                                           "complete:16",
+                                           "complete:2^5",
+                                           "complete:3^3",
+                                           "complete:4 x complete:5",
+                                           "complete:2 x complete:6 x complete:3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        struct product p;
+        run_product(networks[i]);
+        assert_int_equal(product_parse(&p, networks[i], NULL), 0);
+        assert_true((double)product_blocks(&p) < product_bound_single_hops(&p) + 1e-9);
+    }
+}
+
+static void mixed_products(void **state)
+{
+    static const char *const networks[] = {"ring:5 x complete:4", "array:3 x complete:3 x ring:4",
+                                           "array:6", "ring:6 x array:4"};
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        run_product(networks[i]);
+}
+
+/* ---- The banyan network ---------------------------------------------------------------------- */
+
+enum { MOST_STAGES = 8, MOST_LINES = 1 << MOST_STAGES };
+
+struct message {
+    bool there;
+    uint32_t source, destination;
+    uint64_t payload;
+};
+
+/* A switch passes on what has come on its two lines, each by itself, by the bit of the destination
+ * that this stage looks at. Two that want the same way would be a conflict. */
+static void run_stage(unsigned m, unsigned stage, const struct message *in, struct message *out)
+{
+    uint32_t lines = 1u << m;
+
+    memset(out, 0, lines * sizeof *out);
+    for (uint32_t line = 0; line < lines; line++) {
+        if (!in[line].there)
+            continue;
+        uint32_t way = banyan_switch(m, stage, line, in[line].destination);
+        assert_int_equal(way / 2, line / 2);
+        uint32_t end = stage + 1 < m ? banyan_link(stage, way) : way;
+        assert_false(out[end].there);
+        out[end] = in[line];
+    }
+}
+
+/* A row enters in each tick, while those before it move on by a stage: in n + m - 1 ticks everybody
+ * has everything. */
+static void run_banyan(unsigned m)
+{
+    static struct message line[MOST_STAGES + 1][MOST_LINES]; /* before each stage, and behind all */
+    static uint8_t got[MOST_LINES][MOST_LINES];
+    uint32_t n = 1u << m, delivered = 0, ticks = 0;
+
+    memset(line, 0, sizeof line);
+    memset(got, 0, sizeof got);
+    for (uint32_t tick = 0; delivered < n * n; tick++, ticks++) {
+        assert_true(tick < 2 * n + m);
+        for (uint32_t j = 0; j < n; j++) {
+            uint32_t to = tick < n ? latin_entry(tick, banyan_permutation(m, 0, j)) : 0;
+            line[0][j] = (struct message){tick < n, j, to, payload(j, to)};
+        }
+        for (unsigned stage = m; stage-- > 0;) /* the last one first: each makes room */
+            run_stage(m, stage, line[stage], line[stage + 1]);
+        for (uint32_t j = 0; j < n; j++) {
+            const struct message *arrived = &line[m][j];
+            if (!arrived->there)
+                continue;
+            assert_int_equal(arrived->destination, j);
+            assert_int_equal(arrived->payload, payload(arrived->source, j));
+            assert_int_equal(got[arrived->source][j]++, 0);
+            delivered++;
+        }
+    }
+    assert_int_equal(ticks, banyan_steps(m));
+}
+
+static void banyan_networks(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m <= MOST_STAGES; m++)
+        run_banyan(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generalized_hypercubes),
+        cmocka_unit_test(mixed_products),
+        cmocka_unit_test(banyan_networks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
