@@ -146,7 +146,9 @@ static int resolve(const struct cli *cli, const struct bounds_arguments *a, stru
     struct torus t;
     struct error e;
 
-    if ((a->network == NULL) == (a->dims == NULL))
+    if (a->network != NULL && a->dims != NULL)
+        return cli_fail_usage(cli, "--network and --dims: give one or the other");
+    if (a->network == NULL && a->dims == NULL)
         return cli_fail_usage(cli, "give a network, such as --network 'ring:8 x complete:3', or a "
                                    "torus, such as --dims 8x8");
     if (a->network != NULL && product_parse(p, a->network, &e) != 0)

@@ -133,6 +133,7 @@ static int parse_parameter(const struct cli *cli, const char *name, const char *
 /* What was asked for. Returns 0, or the exit code after having said what is wrong with it. */
 static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p)
 {
+    enum operation wanted;
     struct error e;
     int code;
 
@@ -152,8 +153,12 @@ static int resolve(const struct cli *cli, const struct predict_arguments *a, str
     if (a->algorithm == NULL || strcmp(a->algorithm, "all") == 0)
         return EXIT_DONE;
     p->algorithm = a->algorithm;
+    wanted = p->operation;
     if (prediction_check_name(p->algorithm, &p->operation, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
+    if (a->operation != NULL && p->operation != wanted)
+        return cli_fail_usage(cli, "--operation %s: %s is for %s", a->operation, a->algorithm,
+                              operation_name(p->operation));
     return EXIT_DONE;
 }
 

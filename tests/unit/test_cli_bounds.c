@@ -79,7 +79,7 @@ static void refusals(void **state)
     static const struct {
         const char *arguments, *says;
     } refused[] = {{"bounds", "--network 'ring:8 x complete:3'"},
-                   {"bounds --dims 4 --network ring:4", "give a network"},
+                   {"bounds --dims 4 --network ring:4", "give one or the other"},
                    {"bounds --network star:3", "\"star:3\""},
                    {"bounds --network 'ring:1024^3'", "more than 1048576 nodes"},
                    {"bounds --dims 8y", "--dims"},

@@ -166,6 +166,7 @@ static void wrong_usage(void **state)
         {"--dims 8x8 --rho 1e99", "--rho"},
         {"--dims 8x8 --tp nan", "--tp"},
         {"--dims 8x8 --operation bcast", "neither exchange nor allgather"},
+        {"--dims 8x8 --operation exchange --algorithm yangwang", "yangwang is for allgather"},
         {"--dims 8x8 9x9", "not expected"},
     };
     (void)state;
