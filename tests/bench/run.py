@@ -13,6 +13,7 @@ from . import arithmetic, machine, network, programs, systems
 from .arithmetic import format_size, milliseconds
 
 ROUNDS = 3
+SETTLED = 4      # times the bound: what is best there is best at larger sizes too, more or less
 START_TIMEOUT = 120.0
 FAILURES = 2     # of a system, at as many sizes: then it is given up
 FILL = 0.3      # seconds of short repeats, so that the use of processors can be told
@@ -197,8 +198,8 @@ class TorusRun:
             after_each_size()
 
     def _choose(self, members, size, bound, last, given_up):
-        """A cell for every system, and how long it may take. What would take too long and was not
-        the best is left out, from now on."""
+        """A cell for every system, and how long it may take. Once bytes count for more than
+        messages, what would take too long and was not the best is left out, from then on."""
         best = {}
         for system, cell in last.items():
             key = system.family, system.variant
@@ -215,7 +216,8 @@ class TorusRun:
                 if rank > CONTENDER:
                     cell.budget /= 4
                 cell.estimate = arithmetic.estimate_next(before.median, before.size, size, bound)
-                if (before is not leader and cell.estimate > cell.budget
+                settled = leader.median < SETTLED * bound * before.size / size
+                if (before is not leader and settled and cell.estimate > cell.budget
                         and (rank > NEAR or cell.estimate > 2 * cell.budget)):
                     given_up[system] = (f'slow to measure, and at {format_size(before.size)} '
                                         f'{rank:.2f} times as slow as {leader.system.algorithm}')

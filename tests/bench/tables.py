@@ -99,8 +99,9 @@ def summary(torus):
     title = f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds (multiple of the bound)'
     return Table(title, heads, rows,
                  f'The links gave {torus["goodput_mbit"]:.2f} Mbit/s of payload each way, all at '
-                 'once; the bound is at that rate. The last column: the best of MPI over the best '
-                 'of torusd.')
+                 'once; the bound is at that rate.'
+                 + (' The last column: the best of MPI over the best of torusd.' if libraries
+                    else ''))
 
 
 def algorithms(torus, family, variant=PATIENT):
