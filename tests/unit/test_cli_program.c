@@ -175,6 +175,13 @@ static void test_wrong_usage(void **state)
     assert_int_equal(RUN("exchange", "--from", "a", "--to", "b", "--block-size", "1"), 2);
     assert_int_equal(RUN("exchange", "--block-size", "1", "--missing-ok"), 2);
     assert_int_equal(RUN("exchange", "--block-size", "1", "--timeout", "0"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--repeat", "0"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--repeat", "1000001"), 2);
+    assert_int_equal(RUN("exchange", "--from", "a", "--to", "b", "--repeat", "2"), 2);
+    assert_non_null(strstr(problem, "--repeat is for generated patterns"));
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--mode", "dreaming"), 2);
+    assert_non_null(strstr(problem, "neither stepped nor streaming"));
+    assert_int_equal(RUN("broadcast", "--block-size", "1", "--root", "0", "--repeat", "2"), 2);
     assert_string_equal(out, "");
     assert_int_equal(RUN("--json", "exchange", "--block-size", "\xff\n"), 2);
     check_error("usage", NULL);

@@ -38,6 +38,21 @@ static void test_line(void **state)
     assert_string_equal(line, "  50 %  1:05");
 }
 
+static void test_repetitions(void **state)
+{
+    struct torus_exchange_progress p = half;
+    char line[256];
+
+    (void)state;
+    p.repetition = 6;
+    p.repeat = 100;
+    (void)progress_line(line, sizeof line, 80, &p, 65000);
+    assert_non_null(strstr(line, "running, repetition 7 of 100 "));
+    p.repetition = UINT32_MAX - 1;
+    p.repeat = UINT32_MAX;
+    assert_true(progress_line(line, sizeof line, 40, &p, 65000) < 40);
+}
+
 static void test_never_too_wide(void **state)
 {
     char line[256];
@@ -72,6 +87,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
+        cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_never_too_wide),
         cmocka_unit_test(test_odd_progress),
     };

@@ -12,6 +12,7 @@
 
 #include "client/cli/exchange_report.h"
 #include "client/cli/json.h"
+#include "client/cli/quantile.h"
 #include "client/cli/writer.h"
 
 /* What the value is printed as; with a view as text, without as JSON. */
@@ -242,6 +243,76 @@ static void test_report(void **state)
     json_decref(value);
 }
 
+static void test_report_of_repetitions(void **state)
+{
+    static const uint64_t each[] = {400000000, 100000000, 200000000, 300000000, 1000000000};
+    struct view view = exchange_report_view(true, false);
+    struct torus_exchange_result r = result;
+    struct error e;
+
+    (void)state;
+    r.repeat = 5;
+    r.each_count = 5;
+    r.each = each;
+    r.nanoseconds = each[4];
+    r.all_nanoseconds = 2500000000;
+    json_t *value = exchange_report(&r, 3, true, &e);
+    json_t *list = json_object_get(value, "seconds_each");
+    assert_int_equal(json_array_size(list), 5);
+    for (size_t i = 0; i < 5; i++) /* in the order in which they were */
+        assert_true(json_real_value(json_array_get(list, i)) == (double)each[i] / 1e9);
+    (void)json_object_del(value, "seconds_each");
+    (void)json_object_del(value, "per_node");
+    check(value, NULL,
+          "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"dims\":[4,4],\"algorithm\":\"at2\","
+          "\"mode\":\"stepped\",\"nodes\":16,\"block_bytes\":65536,\"repeat\":5,\"seconds\":0.3,"
+          "\"seconds_min\":0.1,\"seconds_max\":1.0,\"seconds_spread\":0.2,"
+          "\"sustained_seconds\":0.5,\"bound_seconds\":0.08388608,\"bound_of\":\"all-port\","
+          "\"efficiency\":0.279620266666667,\"startups\":4,\"transmission\":8,\"rounds\":1,"
+          "\"call_seconds\":3.0,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
+          "\"verified\":true}\n");
+    check(value, &view,
+          "exchange                0.7.1\n"
+          "operation               exchange\n"
+          "torus                   4x4\n"
+          "nodes                   16\n"
+          "algorithm               at2\n"
+          "mode                    stepped\n"
+          "block                   64 KiB\n"
+          "repetitions             5\n"
+          "median time             300 ms\n"
+          "shortest                100 ms\n"
+          "longest                 1 s\n"
+          "middle half within      200 ms\n"
+          "sustained, each         500 ms\n"
+          "lower bound             83.9 ms\n"
+          "bound of                all-port\n"
+          "efficiency              28.0 %\n"
+          "whole call              3 s\n"
+          "startups                4\n"
+          "transmission            8\n"
+          "rounds, each            1\n"
+          "delivered blocks, each  240\n"
+          "delivered bytes, each   15 MiB\n"
+          "verified                yes\n");
+    json_decref(value);
+}
+
+static void test_quantiles(void **state)
+{
+    double values[] = {4, 1, 3, 2};
+
+    (void)state;
+    assert_true(quantile(values, 0, 0.5) == 0);
+    assert_true(quantile(values, 1, 0.5) == 4);
+    sort_values(values, 4);
+    assert_true(quantile(values, 4, 0) == 1);
+    assert_true(quantile(values, 4, 0.25) == 1.75);
+    assert_true(quantile(values, 4, 0.5) == 2.5);
+    assert_true(quantile(values, 4, 1) == 4);
+    assert_true(quantile(values, 3, 0.5) == 2);
+}
+
 static void test_report_without_rate(void **state)
 {
     struct torus_exchange_result r = result;
@@ -278,9 +349,10 @@ static void test_report_without_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),    cmocka_unit_test(test_text),
-        cmocka_unit_test(test_formats), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_report),  cmocka_unit_test(test_report_without_rate),
+        cmocka_unit_test(test_json),      cmocka_unit_test(test_text),
+        cmocka_unit_test(test_formats),   cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_report_of_repetitions),
+        cmocka_unit_test(test_report),    cmocka_unit_test(test_report_without_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

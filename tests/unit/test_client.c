@@ -177,6 +177,77 @@ static void test_timeout(void **state)
     end(&f, client);
 }
 
+/* ---- Repetitions ----------------------------------------------------------------------------- */
+
+#define MANY TORUS_REPEAT_MOST
+
+/* As many times as there can be, each as long on the wire as it can be. */
+static void serve_repetitions(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
+    Control__Progress progress = CONTROL__PROGRESS__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    uint64_t *times = malloc(MANY * sizeof *times);
+
+    FAKE_MUST(times != NULL);
+    FAKE_MUST(request->exchange->repeat == MANY);
+    FAKE_MUST(strcmp(request->exchange->mode, "stepped") == 0);
+    control__request__free_unpacked(request, NULL);
+    progress.repetition = 6;
+    progress.repeat = MANY;
+    progress.state = (char[]){"running"};
+    reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
+    reply.progress = &progress;
+    fake_reply(fd, &reply);
+    for (size_t i = 0; i < MANY; i++)
+        times[i] = UINT64_MAX - i;
+    body.id = (char[]){"0.7.1"};
+    body.dims = (char[]){"2"};
+    body.nodes = 2;
+    body.repeat = MANY;
+    body.n_each_nanoseconds = MANY;
+    body.each_nanoseconds = times;
+    body.all_nanoseconds = 12345;
+    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
+    reply.exchange = &body;
+    fake_reply(fd, &reply);
+    free(times);
+}
+
+static int watch_repetitions(void *data, const struct torus_exchange_progress *progress)
+{
+    if (progress->repeat > 0) {
+        assert_int_equal(progress->repetition, 6);
+        assert_int_equal(progress->repeat, MANY);
+        ++*(int *)data;
+    }
+    return 0;
+}
+
+static void test_repetitions(void **state)
+{
+    static const struct torus_exchange_request request = {
+        .algorithm = "at2", .block_bytes = 1, .repeat = MANY, .mode = "stepped"};
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_repetitions);
+    struct torus_exchange_result *result;
+    struct torus_client_error e;
+    int seen = 0;
+
+    (void)state;
+    assert_int_equal(torus_exchange_run(client, &request, watch_repetitions, &seen, &result, &e),
+                     0);
+    assert_true(seen > 0);
+    assert_int_equal(result->repeat, MANY);
+    assert_int_equal(result->each_count, MANY);
+    for (size_t i = 0; i < MANY; i++)
+        assert_true(result->each[i] == UINT64_MAX - i);
+    assert_int_equal(result->all_nanoseconds, 12345);
+    end(&f, client);
+    torus_exchange_result_free(result);
+}
+
 /* ---- Exchanges that end well ----------------------------------------------------------------- */
 
 static void serve_exchange(int fd)
@@ -363,7 +434,7 @@ static void serve_oversize(int fd)
 {
     uint8_t prefix[FRAME_PREFIX_SIZE];
     expect_request(fd);
-    frame_prefix_write(prefix, FRAME_MAX_HEAD + 1, 0);
+    frame_prefix_write(prefix, FRAME_MAX_REPLY + 1, 0);
     fake_write(fd, prefix, sizeof prefix);
     serve_silence(fd); /* it is refused by its length alone */
 }
@@ -485,6 +556,13 @@ static void spoil_rank(Control__ExchangeResult *r)
 {
     r->node[1]->rank = 2;
 }
+static void spoil_times(Control__ExchangeResult *r)
+{
+    static uint64_t times[2];
+    r->repeat = 3;
+    r->n_each_nanoseconds = 2;
+    r->each_nanoseconds = times;
+}
 static void spoil_twice(Control__ExchangeResult *r)
 {
     r->node[1]->rank = 0;
@@ -493,7 +571,7 @@ static void spoil_twice(Control__ExchangeResult *r)
 static void test_senseless_results(void **state)
 {
     static void (*const spoils[])(Control__ExchangeResult *) = {
-        spoil_bound, spoil_rate, spoil_id, spoil_count, spoil_rank, spoil_twice};
+        spoil_bound, spoil_rate, spoil_id, spoil_count, spoil_rank, spoil_times, spoil_twice};
     struct torus_client_error e;
 
     (void)state;
@@ -514,6 +592,10 @@ static void test_senseless_requests(void **state)
         {.algorithm = "at2", .from = "/a", .to = "b"},
         {.algorithm = "at2", .from = "/a", .to = "/b", .block_bytes = 1},
         {.algorithm = "at2", .missing_ok = true},
+        {.algorithm = "at2", .repeat = TORUS_REPEAT_MOST + 1},
+        {.algorithm = "at2", .from = "/a", .to = "/b", .repeat = 2},
+        {.algorithm = "yangwang", .operation = TORUS_BROADCAST, .repeat = 2},
+        {.algorithm = "yangwang", .operation = TORUS_BARRIER, .repeat = 2},
     };
     struct torus_client_error e;
 
@@ -599,21 +681,14 @@ static void test_done_in_spite_of_cancel(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_daemon),
-        cmocka_unit_test(test_default_socket),
-        cmocka_unit_test(test_status_and_links),
-        cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_files_in_pieces),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_daemon_vanishes),
-        cmocka_unit_test(test_turned_away),
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_senseless_results),
-        cmocka_unit_test(test_senseless_requests),
-        cmocka_unit_test(test_cancel_from_callback),
-        cmocka_unit_test(test_cancel_from_thread),
-        cmocka_unit_test(test_done_in_spite_of_cancel),
+        cmocka_unit_test(test_no_daemon),          cmocka_unit_test(test_default_socket),
+        cmocka_unit_test(test_status_and_links),   cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_exchange),           cmocka_unit_test(test_repetitions),
+        cmocka_unit_test(test_files_in_pieces),    cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_daemon_vanishes),    cmocka_unit_test(test_turned_away),
+        cmocka_unit_test(test_nonsense),           cmocka_unit_test(test_senseless_results),
+        cmocka_unit_test(test_senseless_requests), cmocka_unit_test(test_cancel_from_callback),
+        cmocka_unit_test(test_cancel_from_thread), cmocka_unit_test(test_done_in_spite_of_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
