@@ -45,7 +45,7 @@ TRANSLATED_MIB = 24       # of translated code, per machine
 TRIAL_SECONDS = 6         # in which a kernel must run, where the processor does it
 MOST_NODES = 256
 DATA = '/srv'             # in a virtual machine: below it exchanges may read and write
-CONSOLE = ('console=ttyS0 quiet loglevel=4 panic=-1 reboot=t nokaslr mitigations=off '
+CONSOLE = ('console=ttyS0 quiet loglevel=4 panic=-1 reboot=t no_timer_check nokaslr mitigations=off '
            'init_on_alloc=0 ipv6.disable=1 random.trust_cpu=on cryptomgr.notests=1 '
            'audit=0 apparmor=0 nowatchdog rdinit=/init')
 
