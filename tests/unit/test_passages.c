@@ -1,0 +1,258 @@
+/* Passages of all nodes of a torus put together: what one node says of a channel is what the node
+ * at its other end says, and every segment goes its route from one end to the other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/passages.h"
+
+struct all {
+    struct torus t;
+    const struct algorithm *a;
+    struct passages *node;
+    const char *dims;
+};
+
+#define FAIL(all, ...)                                                                             \
+    do {                                                                                           \
+        print_error("%s on %s: ", (all)->a->name, (all)->dims);                                    \
+        fail_msg(__VA_ARGS__);                                                                     \
+    } while (0)
+
+static bool open_all(struct all *all, const char *dims, const struct algorithm *a)
+{
+    struct error e;
+
+    *all = (struct all){.a = a, .dims = dims};
+    assert_int_equal(torus_parse(&all->t, dims, NULL), 0);
+    if (a->operation != OPERATION_EXCHANGE || a->accepts(&all->t, NULL) != 0)
+        return false;
+    all->node = calloc(all->t.nodes, sizeof *all->node);
+    assert_non_null(all->node);
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++)
+        if (passages_build(&all->node[rank], &all->t, a, rank, &e) != 0)
+            FAIL(all, "node %u: %s", rank, e.text);
+    return true;
+}
+
+static void close_all(struct all *all)
+{
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++)
+        passages_free(&all->node[rank]);
+    free(all->node);
+}
+
+/* What leaves by a port comes in at the neighbour's, in the same order. */
+static void check_channel(const struct all *all, uint32_t rank, unsigned port)
+{
+    uint32_t peer = torus_neighbour(&all->t, rank, port);
+    const struct passages *here = &all->node[rank];
+    uint32_t departures = 0;
+
+    if (peer == TORUS_NO_NODE) {
+        assert_int_equal(here->departures[port], 0);
+        assert_int_equal(here->arrivals[port], 0);
+        return;
+    }
+    const struct passages *there = &all->node[peer];
+    unsigned opposite = torus_port_opposite(port);
+    assert_int_equal(here->departures[port], there->arrivals[opposite]);
+    for (uint32_t i = 0; i < here->count; i++) {
+        const struct passage *x = &here->passage[i];
+        if (x->out != port)
+            continue;
+        departures++;
+        assert_in_range(x->place, 0, here->departures[port] - 1);
+        const struct passage *y = &there->passage[there->arrival[opposite][x->place]];
+        if (x->source != y->source || x->destination != y->destination ||
+            x->segment != y->segment || x->hop + 1 != y->hop || x->ahead != y->ahead + 1 ||
+            y->in != opposite)
+            FAIL(all,
+                 "node %u sends segment %u of %u->%u as piece %u, and node %u takes it for %u of "
+                 "%u->%u",
+                 rank, x->segment, x->source, x->destination, x->place, peer, y->segment, y->source,
+                 y->destination);
+    }
+    assert_int_equal(departures, here->departures[port]);
+}
+
+/* Follows every segment from channel to channel and counts the passages that it comes through. */
+static uint64_t walk(const struct all *all, const struct passages *from, uint32_t index)
+{
+    const struct passage *first = &from->passage[index], *x = first;
+    struct leg leg[64];
+    uint32_t here = from->rank, legs, hop = 0, passed = 1;
+
+    assert_int_equal(first->source, from->rank);
+    assert_true(all->a->max_legs(&all->t) <= 64);
+    legs = all->a->route(&all->t, first->source, first->destination, first->segment, leg);
+    for (uint32_t i = 0; i < legs; i++)
+        for (uint16_t n = 0; n < leg[i].hops; n++, passed++) {
+            unsigned port = torus_port(leg[i].dim, leg[i].direction);
+            if (x->out != port || x->hop != hop++)
+                FAIL(all, "%u->%u, segment %u leaves its route at node %u", first->source,
+                     first->destination, first->segment, here);
+            here = torus_neighbour(&all->t, here, port);
+            const struct passages *p = &all->node[here];
+            x = &p->passage[p->arrival[torus_port_opposite(port)][x->place]];
+        }
+    assert_int_equal(here, first->destination);
+    assert_int_equal(x->out, PASSAGE_HERE);
+    assert_int_equal(x->ahead, 0);
+    return passed;
+}
+
+static void check_walks(const struct all *all)
+{
+    uint64_t passed = 0, counted = 0;
+
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++) {
+        const struct passages *p = &all->node[rank];
+        uint32_t own = 0;
+        counted += p->count;
+        for (uint32_t i = 0; i < p->count; i++) {
+            if (p->passage[i].in != PASSAGE_HERE)
+                continue;
+            own++;
+            passed += walk(all, p, i);
+        }
+        assert_int_equal(own, (all->t.nodes - 1) * all->a->segments);
+    }
+    /* Each was passed by its own segment: none is left, and none was passed twice. */
+    assert_int_equal(passed, counted);
+}
+
+static void check_transit(const struct all *all)
+{
+    uint32_t most = 0, said = 0, longest = 0;
+
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++) {
+        const struct passages *p = &all->node[rank];
+        uint32_t transit = 0;
+        for (uint32_t i = 0; i < p->count; i++) {
+            transit += p->passage[i].in != PASSAGE_HERE && p->passage[i].out != PASSAGE_HERE;
+            if (p->passage[i].ahead > longest)
+                longest = p->passage[i].ahead;
+        }
+        if (transit > most)
+            most = transit;
+    }
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++)
+        assert_int_equal(all->node[rank].most_ahead, longest);
+    assert_int_equal(passages_most_transit(&all->t, all->a, &said, NULL), 0);
+    assert_int_equal(said, most);
+}
+
+static void check(const char *dims, const struct algorithm *a)
+{
+    struct all all;
+
+    if (!open_all(&all, dims, a))
+        return;
+    for (uint32_t rank = 0; rank < all.t.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&all.t); port++)
+            check_channel(&all, rank, port);
+    check_walks(&all);
+    check_transit(&all);
+    close_all(&all);
+}
+
+static void nodes_agree_on_every_torus(void **state)
+{
+    /* Rings of 2 and of 1, meshes, and sizes that some algorithms pad with imaginary nodes. */
+    static const char *const tori[] = {"1",   "2",   "2m",  "1x2", "2x2",   "1x6",     "5",
+                                       "8",   "5m",  "3x5", "4x4", "3mx4",  "2mx3mx2", "5x7",
+                                       "6x6", "4x8", "7x3", "8x8", "3x4x5", "2x2x2x2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
+        for (size_t k = 0; k < algorithm_count(); k++)
+            check(tori[i], algorithm_at(k));
+}
+
+/* Node 1 of a mesh of three has something of everything:
+ *
+ *     0->1 0->2  ->  1  ->  0->2 1->2
+ *     1->0 2->0  <-  1  <-  2->0 2->1 */
+static void the_middle_of_a_mesh(void **state)
+{
+    enum { PLUS, MINUS };
+    struct torus t;
+    struct passages p;
+    (void)state;
+    assert_int_equal(torus_parse(&t, "3m", NULL), 0);
+    assert_int_equal(passages_build(&p, &t, algorithm_find("direct"), 1, NULL), 0);
+    assert_int_equal(p.rank, 1);
+    assert_int_equal(p.count, 6);
+    assert_int_equal(p.most_ahead, 2);
+    for (unsigned port = PLUS; port <= MINUS; port++) {
+        assert_int_equal(p.departures[port], 2);
+        assert_int_equal(p.arrivals[port], 2);
+    }
+    const struct passage *here = &p.passage[p.arrival[MINUS][0]];
+    assert_int_equal(here->source, 0);
+    assert_int_equal(here->destination, 1);
+    assert_int_equal(here->out, PASSAGE_HERE);
+    const struct passage *through = &p.passage[p.arrival[MINUS][1]];
+    assert_int_equal(through->source, 0);
+    assert_int_equal(through->destination, 2);
+    assert_int_equal(through->hop, 1);
+    assert_int_equal(through->ahead, 1);
+    assert_int_equal(through->out, PLUS);
+    assert_int_equal(through->place, 0);
+    passages_free(&p);
+}
+
+/* On a torus every node sends to its neighbours first, and so on: else all would begin with node 0.
+ */
+static void our_own_go_by_offset(void **state)
+{
+    struct torus t;
+    struct passages p;
+    (void)state;
+    assert_int_equal(torus_parse(&t, "4x5", NULL), 0);
+    for (uint32_t rank = 0; rank < t.nodes; rank++) {
+        uint32_t expected = 1 * 4; /* offset * segments + segment */
+        assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), rank, NULL), 0);
+        for (uint32_t i = 0; i < p.count; i++) {
+            const struct passage *x = &p.passage[i];
+            if (x->in != PASSAGE_HERE)
+                continue;
+            uint32_t row = (x->destination / 5 + 4 - rank / 5) % 4;
+            uint32_t column = (x->destination % 5 + 5 - rank % 5) % 5;
+            assert_int_equal((row * 5 + column) * 4 + x->segment, expected++);
+        }
+        assert_int_equal(expected, t.nodes * 4);
+        passages_free(&p);
+    }
+}
+
+static void what_has_no_passages_is_refused(void **state)
+{
+    struct torus t;
+    struct passages p;
+    struct error e;
+    (void)state;
+    assert_int_equal(torus_parse(&t, "3x5", NULL), 0);
+    assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), 15, &e), -1);
+    assert_string_equal(e.text, "there is no node 15 among 15");
+    assert_int_equal(passages_build(&p, &t, algorithm_find("yangwang"), 0, &e), -1);
+    assert_string_equal(e.text, "yangwang is no algorithm for an exchange");
+    assert_int_equal(torus_parse(&t, "3x3x3", NULL), 0);
+    assert_int_equal(passages_build(&p, &t, algorithm_find("at2"), 0, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_agree_on_every_torus),
+        cmocka_unit_test(the_middle_of_a_mesh),
+        cmocka_unit_test(our_own_go_by_offset),
+        cmocka_unit_test(what_has_no_passages_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1048 @@
+/* The engine without steps, at node 1 of a mesh of three with whole blocks ("direct"):
+ *
+ *     0->1 0->2  ->  1  ->  0->2 1->2
+ *     1->0 2->0  <-  1  <-  2->0 2->1
+ *
+ * Each channel has two pieces, whose places are in that order. Longer meshes and blocks in segments
+ * where one node has to have more to choose from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/streaming.h"
+#include "router_fixture.h"
+
+enum { PLUS, MINUS }; /* ports */
+enum { HANDLE = 5, NODES_MOST = 130, BLOCK_MOST = 4096, MOST = 70000, PIECES = 700 };
+
+/* Byte `offset` of a block: every other one is a capital. */
+static uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset)
+{
+    uint8_t small = (uint8_t)('a' + (3 * source + destination) % 26);
+    return offset % 2 == 0 ? small : (uint8_t)(small - 'a' + 'A');
+}
+
+struct test_source {
+    struct source base;
+    struct slab_pool *pool;
+    struct slab_writer writer;
+    uint32_t rank;
+    uint64_t size[NODES_MOST];
+    uint8_t read[NODES_MOST][BLOCK_MOST]; /* bytes that have been */
+    bool in_order;                        /* whole blocks: front to back */
+    bool asleep, failing;
+    uint32_t asleep_for;  /* a destination, if not NODES_MOST */
+    uint32_t sleeps_soon; /* bytes that it still has, if not UINT32_MAX */
+};
+
+struct test_sink {
+    struct sink base;
+    uint32_t rank;
+    uint8_t got[NODES_MOST][BLOCK_MOST];
+    uint64_t bytes[NODES_MOST], pending;
+    unsigned writes[NODES_MOST];
+    bool in_order, failing;
+    bool careless; /* whatever comes */
+};
+
+struct node {
+    struct router_fixture f;
+    struct passages passages;
+    struct test_source source;
+    struct test_sink sink;
+    struct engine *engine;
+};
+
+static uint64_t source_size(struct source *s, uint32_t destination)
+{
+    return ((struct test_source *)s)->size[destination];
+}
+
+static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
+                       struct extent *out, struct error *e)
+{
+    struct test_source *s = (struct test_source *)base;
+
+    if (s->failing)
+        return error_set(e, ERROR_IO, "source");
+    if (s->asleep || s->asleep_for == destination || s->sleeps_soon == 0)
+        return 0;
+    assert_true(most > 0 && offset + most <= s->size[destination]);
+    most = most > 3 && s->size[destination] < 100 ? 3 : most; /* small blocks in small pieces */
+    if (s->sleeps_soon != UINT32_MAX) {
+        most = most < s->sleeps_soon ? most : s->sleeps_soon;
+        s->sleeps_soon -= most;
+    }
+    uint8_t *at = slab_writer_take(&s->writer, s->pool, most, out);
+    for (uint64_t i = offset; i < offset + most; i++) {
+        assert_false(s->read[destination][i]); /* once */
+        assert_true(!s->in_order || i == 0 || s->read[destination][i - 1]);
+        s->read[destination][i] = true;
+        *at++ = letter(s->rank, destination, i);
+    }
+    return 1;
+}
+
+static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
+                      const struct extent *piece, struct error *e)
+{
+    struct test_sink *s = (struct test_sink *)base;
+
+    if (s->failing)
+        return error_set(e, ERROR_IO, "sink");
+    s->writes[origin]++;
+    if (s->careless)
+        return 0;
+    for (uint32_t i = 0; i < piece->length; i++) {
+        uint64_t at = offset + i;
+        assert_in_range(at, 0, BLOCK_MOST - 1);
+        assert_int_equal(piece->data[i], letter(origin, s->rank, at));
+        assert_false(s->got[origin][at]);
+        assert_true(!s->in_order || at == 0 || s->got[origin][at - 1]);
+        s->got[origin][at] = true;
+    }
+    s->bytes[origin] += piece->length;
+    return 0;
+}
+
+static uint64_t sink_pending(struct sink *base)
+{
+    return ((struct test_sink *)base)->pending;
+}
+
+static int on_frame(void *context, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct node *node = context;
+    return engine_frame(node->engine, port, head->data, body, body_length, e);
+}
+
+static struct outgoing *on_next(void *context, unsigned port)
+{
+    struct node *node = context;
+    return node->engine != NULL ? engine_next(node->engine, port) : NULL;
+}
+
+static void on_topology(void *context)
+{
+    (void)context;
+}
+
+struct how {
+    const char *dims, *algorithm; /* NULL: a mesh of three, whole blocks */
+    uint32_t rank, window;        /* window 0: 1, at node 1 */
+    bool sizes;                   /* not uniform */
+    uint64_t block;
+    uint32_t round_bytes; /* 0: the whole block */
+};
+
+static struct node *open_engine(const struct how *how)
+{
+    static const struct source_ops source_ops = {.size = source_size, .read = source_read};
+    static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
+    static struct node node; /* large */
+    const struct router_handler handler = {&node, on_frame, on_next, on_topology};
+    const struct algorithm *a = algorithm_find(how->algorithm != NULL ? how->algorithm : "direct");
+    uint32_t rank = how->dims != NULL ? how->rank : 1;
+    struct error e;
+
+    memset(&node, 0, sizeof node);
+    fixture_open(&node.f, how->dims != NULL ? how->dims : "3m", rank, &handler);
+    assert_in_range(node.f.torus.nodes, 1, NODES_MOST);
+    assert_int_equal(passages_build(&node.passages, &node.f.torus, a, rank, NULL), 0);
+    node.source.base.ops = &source_ops;
+    node.source.pool = &node.f.pool;
+    node.source.rank = node.sink.rank = rank;
+    node.source.asleep_for = NODES_MOST;
+    node.source.sleeps_soon = UINT32_MAX;
+    node.source.in_order = node.sink.in_order = a->segments == 1;
+    for (uint32_t i = 0; i < node.f.torus.nodes; i++)
+        node.source.size[i] = how->block;
+    node.sink.base.ops = &sink_ops;
+    const struct engine_setup setup = {
+        .router = node.f.router,
+        .handle = HANDLE,
+        .source = &node.source.base,
+        .sink = &node.sink.base,
+        .uniform = !how->sizes,
+        .block_bytes = how->block,
+        .segment_bytes = how->round_bytes > 0 ? how->round_bytes : (uint32_t)how->block,
+        .segments = a->segments,
+        .window = how->window > 0 ? how->window : 1,
+    };
+    node.engine = streaming_new(&setup, &node.passages, &e);
+    assert_non_null(node.engine);
+    for (unsigned port = 0; port < torus_ports(&node.f.torus); port++)
+        if (torus_neighbour(&node.f.torus, rank, port) != TORUS_NO_NODE)
+            fixture_link_up(&node.f, port);
+    return &node;
+}
+
+static void close_engine(struct node *node)
+{
+    engine_free(node->engine);
+    node->engine = NULL;
+    slab_writer_close(&node->source.writer);
+    fixture_close(&node->f);
+    passages_free(&node->passages);
+}
+
+/* A data frame, on its way in or out. */
+struct frame {
+    unsigned port;
+    uint32_t round;
+    size_t pieces;
+    uint32_t piece[8];
+    size_t sizes;
+    uint32_t size[8];
+    const char *body;
+};
+
+static void send_data(struct node *node, unsigned port, Peer__Data *data, const char *body)
+{
+    Peer__Head head = PEER__HEAD__INIT;
+
+    data->exchange = HANDLE;
+    head.kind_case = PEER__HEAD__KIND_DATA;
+    head.data = data;
+    fixture_say(node->f.up[port], &head, body, (uint32_t)strlen(body));
+}
+
+static void send(struct node *node, const struct frame *frame)
+{
+    Peer__Data data = PEER__DATA__INIT;
+
+    data.round = frame->round;
+    data.n_pieces = frame->pieces;
+    data.pieces = (uint32_t *)(uintptr_t)frame->piece;
+    data.n_sizes = frame->sizes;
+    data.sizes = (uint32_t *)(uintptr_t)frame->size;
+    send_data(node, frame->port, &data, frame->body);
+}
+
+static void accepts(struct node *node, const struct frame *frame)
+{
+    send(node, frame);
+    if (node->f.up[frame->port]->link == NULL)
+        fail_msg("refused: %s", node->f.up[frame->port]->last);
+}
+
+static Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length)
+{
+    Peer__Head *head = fixture_next(node->f.up[port], body, MOST, length);
+
+    while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
+        peer__head__free_unpacked(head, NULL);
+        head = fixture_next(node->f.up[port], body, MOST, length);
+    }
+    if (head != NULL) {
+        assert_int_equal(head->kind_case, PEER__HEAD__KIND_DATA);
+        assert_int_equal(head->data->exchange, HANDLE);
+        assert_int_equal(head->data->step | head->data->hops | head->data->left, 0);
+    }
+    return head;
+}
+
+static void expect_frame(struct node *node, unsigned port, const struct frame *expected)
+{
+    static uint8_t body[MOST];
+    uint32_t length;
+    Peer__Head *head = next_data(node, port, body, &length);
+
+    if (expected == NULL) {
+        assert_null(head);
+        return;
+    }
+    assert_non_null(head);
+    assert_int_equal(head->data->round, expected->round);
+    assert_int_equal(head->data->n_pieces, expected->pieces);
+    for (size_t i = 0; i < expected->pieces; i++)
+        assert_int_equal(head->data->pieces[i], expected->piece[i]);
+    assert_int_equal(head->data->n_sizes, expected->sizes);
+    for (size_t i = 0; i < expected->sizes; i++)
+        assert_int_equal(head->data->sizes[i], expected->size[i]);
+    assert_int_equal(length, strlen(expected->body));
+    assert_memory_equal(body, expected->body, length);
+    peer__head__free_unpacked(head, NULL);
+}
+
+/* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */
+static const struct frame from_0 = {
+    .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = "bBbBcCcC"};
+static const struct frame from_2 = {.port = PLUS, .pieces = 2, .piece = {0, 1}, .body = "gGgGhHhH"};
+static const struct frame own_to_0 = {.pieces = 1, .piece = {0}, .body = "dDdD"};
+static const struct frame own_to_2 = {.pieces = 1, .piece = {1}, .body = "fFfF"};
+static const struct frame on_to_0 = {.pieces = 1, .piece = {1}, .body = "gGgG"};
+static const struct frame on_to_2 = {.pieces = 1, .piece = {0}, .body = "cCcC"};
+static const struct how whole = {.block = 4};
+
+static struct frame in_round(const struct frame *frame, uint32_t round, const char *body)
+{
+    struct frame one = *frame;
+    one.round = round;
+    one.body = body;
+    return one;
+}
+
+static void a_round_without_steps(void **state)
+{
+    struct node *node = open_engine(&whole);
+    const struct engine_counts *counts = &node->engine->counts;
+    (void)state;
+    expect_frame(node, PLUS, NULL); /* not admitted */
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &own_to_2);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &own_to_0);
+    assert_int_equal(node->sink.bytes[1], 4); /* our own for ourselves */
+    accepts(node, &from_0);
+    assert_int_equal(node->sink.bytes[0], 4);
+    expect_frame(node, PLUS, &on_to_2);
+    accepts(node, &from_2);
+    assert_int_equal(node->engine->rounds_finished, 0); /* something is still to be sent on */
+    expect_frame(node, MINUS, &on_to_0);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, NULL);
+    assert_int_equal(node->sink.bytes[2], 4);
+    assert_int_equal(counts->blocks_delivered, 2);
+    assert_int_equal(counts->bytes_delivered, 8);
+    assert_int_equal(counts->delivered_at, node->f.now);
+    for (unsigned port = PLUS; port <= MINUS; port++) {
+        assert_int_equal(counts->port[port].tx_bytes, 8);
+        assert_int_equal(counts->port[port].rx_bytes, 8);
+        assert_int_equal(counts->port[port].tx_blocks, 2);
+        assert_int_equal(counts->port[port].combined_messages, 2);
+    }
+    assert_int_equal(counts->steps, 0);
+    close_engine(node);
+}
+
+static void what_waits_leaves_together(void **state)
+{
+    const struct frame both = {.pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
+    struct node *node = open_engine(&whole);
+    (void)state;
+    accepts(node, &from_0);
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &both);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+}
+
+/* A neighbour may hear of a round before we do: what is for others goes on, ours waits. */
+static void neighbours_may_be_ahead(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    accepts(node, &from_0);
+    accepts(node, &from_2);
+    expect_frame(node, PLUS, &on_to_2);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &on_to_0);
+    expect_frame(node, MINUS, NULL);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &own_to_2);
+    expect_frame(node, MINUS, &own_to_0);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    close_engine(node);
+}
+
+static void the_farthest_leave_first(void **state)
+{
+    const struct how how = {.dims = "4m", .rank = 0, .block = 4};
+    const struct frame out = {.pieces = 3, .piece = {2, 1, 0}, .body = "dDdDcCcCbBbB"};
+    const struct how next = {.dims = "4m", .rank = 1, .block = 4};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &out);
+    close_engine(node);
+
+    /* Node 1: what leaves by + is 0->2 0->3 1->2 1->3 in this order. */
+    node = open_engine(&next);
+    assert_int_equal(node->passages.departures[PLUS], 4);
+    const struct frame far = {.port = MINUS, .pieces = 1, .piece = {2}, .body = "dDdD"};
+    const struct frame near = {.port = MINUS, .pieces = 1, .piece = {1}, .body = "cCcC"};
+    const struct frame all = {.pieces = 4, .piece = {3, 1, 2, 0}, .body = "gGgGdDdDfFfFcCcC"};
+    engine_admit(node->engine, 0);
+    accepts(node, &near);
+    accepts(node, &far);
+    expect_frame(node, PLUS, &all);
+    close_engine(node);
+}
+
+/* However the neighbour cuts what it sends, all of it goes on; a part at once. */
+static void pieces_may_come_in_any_frames(void **state)
+{
+    static const char all[] = "bBbBcCcC";
+    (void)state;
+    for (size_t a = 1; a <= 8; a++)
+        for (size_t b = a; b <= 8; b++) {
+            struct node *node = open_engine(&whole);
+            const size_t cut[] = {0, a, b, 8};
+            size_t out = 0;
+            for (int i = 0; i < 3; i++) {
+                char body[9] = {0};
+                struct frame frame = {.port = MINUS, .body = body};
+                memcpy(body, all + cut[i], cut[i + 1] - cut[i]);
+                for (uint32_t piece = 0; piece < 2; piece++)
+                    if (cut[i] < 4 * piece + 4 && cut[i + 1] > 4 * piece)
+                        frame.piece[frame.pieces++] = piece;
+                if (cut[i] == cut[i + 1])
+                    continue; /* nothing comes */
+                accepts(node, &frame);
+                if (cut[i + 1] <= 4) {
+                    expect_frame(node, PLUS, NULL);
+                    continue;
+                }
+                const struct frame on = {
+                    .pieces = 1, .piece = {0}, .body = body + (cut[i] < 4) * (4 - cut[i])};
+                expect_frame(node, PLUS, &on);
+                out += strlen(on.body);
+            }
+            assert_int_equal(out, 4);
+            assert_int_equal(node->sink.bytes[0], 4);
+            assert_int_equal(node->engine->counts.port[PLUS].tx_blocks, 1);
+            close_engine(node);
+        }
+}
+
+static void several_rounds_are_under_way(void **state)
+{
+    const struct how how = {.block = 8, .round_bytes = 3, .window = 2}; /* 3 + 3 + 2 bytes */
+    const struct frame to_0[] = {{.pieces = 2, .piece = {0, 1}, .body = "dDdgGg"},
+                                 {.round = 1, .pieces = 2, .piece = {0, 1}, .body = "DdDGgG"}};
+    const struct frame first[] = {in_round(&from_2, 0, "gGghHh"), in_round(&from_0, 0, "bBbcCc"),
+                                  in_round(&own_to_2, 0, "fFf"), in_round(&on_to_2, 0, "cCc")};
+    const struct frame second[] = {in_round(&from_2, 1, "GgGHhH"), in_round(&from_0, 1, "BbBCcC"),
+                                   in_round(&own_to_2, 1, "FfF"), in_round(&on_to_2, 1, "CcC")};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    accepts(node, &first[0]); /* one neighbour is ahead of the other */
+    accepts(node, &second[0]);
+    expect_frame(node, MINUS, &to_0[0]); /* the oldest round first */
+    expect_frame(node, MINUS, &to_0[1]);
+    expect_frame(node, MINUS, NULL);
+    expect_frame(node, PLUS, &first[2]);
+    expect_frame(node, PLUS, &second[2]);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    accepts(node, &first[1]);
+    accepts(node, &second[1]);
+    expect_frame(node, PLUS, &first[3]);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    expect_frame(node, PLUS, &second[3]);
+    assert_int_equal(node->engine->rounds_finished, 2);
+    close_engine(node);
+}
+
+static void rounds_follow_each_other(void **state)
+{
+    static const char *const bodies[][6] = {
+        {"dDd", "fFf", "bBbcCc", "cCc", "gGghHh", "gGg"},
+        {"DdD", "FfF", "BbBCcC", "CcC", "GgGHhH", "GgG"},
+        {"dD", "fF", "bBcC", "cC", "gGhH", "gG"},
+    };
+    const struct how how = {.block = 8, .round_bytes = 3, .window = 2};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    for (uint32_t round = 0; round < 3; round++) {
+        const struct frame frame[] = {
+            in_round(&own_to_0, round, bodies[round][0]),
+            in_round(&own_to_2, round, bodies[round][1]),
+            in_round(&from_0, round, bodies[round][2]),
+            in_round(&on_to_2, round, bodies[round][3]),
+            in_round(&from_2, round, bodies[round][4]),
+            in_round(&on_to_0, round, bodies[round][5]),
+        };
+        if (round < 2)
+            engine_admit(node->engine, round + 1);
+        expect_frame(node, MINUS, &frame[0]);
+        expect_frame(node, PLUS, &frame[1]);
+        accepts(node, &frame[2]);
+        expect_frame(node, PLUS, &frame[3]);
+        accepts(node, &frame[4]);
+        assert_int_equal(node->engine->rounds_finished, round);
+        expect_frame(node, MINUS, &frame[5]);
+        assert_int_equal(node->engine->rounds_finished, round + 1);
+        assert_int_equal(node->engine->counts.blocks_delivered, 2);
+    }
+    expect_frame(node, MINUS, NULL);
+    for (uint32_t origin = 0; origin < 3; origin++)
+        assert_int_equal(node->sink.bytes[origin], 8);
+    assert_int_equal(node->engine->counts.bytes_delivered, 16);
+    assert_int_equal(node->engine->counts.port[PLUS].tx_blocks, 6);
+    close_engine(node);
+}
+
+/* Rounds are counted through: those of the second repetition read and write the blocks anew. */
+static void repetitions_begin_anew(void **state)
+{
+    const struct how how = {.block = 4, .round_bytes = 3, .window = 2};
+    struct node *node = open_engine(&how);
+    (void)state;
+    node->engine->rounds = 2;
+    for (uint32_t round = 0; round < 4; round++) {
+        if (round == 2) {
+            memset(node->source.read, 0, sizeof node->source.read);
+            memset(node->sink.got, 0, sizeof node->sink.got);
+        }
+        const struct frame in[] = {
+            in_round(&from_0, round, round % 2 == 0 ? "bBbcCc" : "BC"),
+            in_round(&from_2, round, round % 2 == 0 ? "gGghHh" : "GH"),
+        };
+        const struct frame out[] = {
+            {.round = round,
+             .pieces = 2,
+             .piece = {0, 1},
+             .body = round % 2 == 0 ? "cCcfFf" : "CF"},
+            {.round = round,
+             .pieces = 2,
+             .piece = {1, 0},
+             .body = round % 2 == 0 ? "gGgdDd" : "GD"},
+        };
+        accepts(node, &in[0]); /* before it is admitted */
+        accepts(node, &in[1]);
+        engine_admit(node->engine, round);
+        expect_frame(node, PLUS, &out[0]);
+        expect_frame(node, MINUS, &out[1]);
+        assert_int_equal(node->engine->rounds_finished, round + 1);
+    }
+    close_engine(node);
+}
+
+static void sizes_travel_along(void **state)
+{
+    const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
+    const struct frame in = {
+        .port = MINUS, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 3}, .body = "cCc"};
+    const struct frame part = {
+        .port = PLUS, .pieces = 1, .piece = {1}, .sizes = 1, .size = {5}, .body = "hH"};
+    const struct frame rest = {
+        .port = PLUS, .pieces = 2, .piece = {1, 0}, .sizes = 1, .size = {0}, .body = "hHh"};
+    const struct frame out = {
+        .pieces = 2, .piece = {1, 0}, .sizes = 2, .size = {2, 3}, .body = "fFcCc"};
+    const struct frame back = {
+        .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 0}, .body = ""};
+    struct node *node = open_engine(&how);
+    (void)state;
+    node->source.size[0] = 0;
+    engine_admit(node->engine, 0);
+    accepts(node, &in);
+    expect_frame(node, PLUS, &out);
+    accepts(node, &part);
+    accepts(node, &rest);
+    expect_frame(node, MINUS, &back); /* a block without bytes is a block */
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.writes[0], 1);
+    assert_int_equal(node->sink.bytes[0], 0);
+    assert_int_equal(node->sink.bytes[2], 5);
+    assert_int_equal(node->engine->counts.blocks_delivered, 2);
+    close_engine(node);
+}
+
+/* The size is said once, with the first part. */
+static void a_part_goes_on_with_its_size(void **state)
+{
+    const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
+    const struct frame in[] = {
+        {.port = MINUS, .pieces = 1, .piece = {1}, .sizes = 1, .size = {4}, .body = "c"},
+        {.port = MINUS, .pieces = 1, .piece = {1}, .body = "CcC"}};
+    const struct frame on[] = {{.pieces = 1, .piece = {0}, .sizes = 1, .size = {4}, .body = "c"},
+                               {.pieces = 1, .piece = {0}, .body = "CcC"}};
+    struct node *node = open_engine(&how);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        accepts(node, &in[i]);
+        expect_frame(node, PLUS, &on[i]);
+        expect_frame(node, PLUS, NULL);
+    }
+    close_engine(node);
+}
+
+/* Blocks of one size in segments: whoever has no byte is not sent. Blocks of 300 bytes are one
+ * segment of 256, one of 44 and two of none. */
+static void what_all_know_to_be_empty_is_not_sent(void **state)
+{
+    const struct how how = {
+        .dims = "2m", .algorithm = "stream", .rank = 1, .block = 300, .round_bytes = 300};
+    const struct frame empty = {.port = MINUS, .pieces = 1, .piece = {2}, .body = ""};
+    static uint8_t body[MOST];
+    char in[301] = {0};
+    uint32_t length;
+    (void)state;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        struct node *node = open_engine(&how);
+        engine_admit(node->engine, 0);
+        Peer__Head *head = next_data(node, MINUS, body, &length);
+        assert_non_null(head);
+        assert_int_equal(head->data->n_pieces, 2);
+        assert_int_equal(head->data->pieces[0], 0);
+        assert_int_equal(head->data->pieces[1], 1);
+        assert_int_equal(head->data->n_sizes, 0);
+        assert_int_equal(length, 300);
+        for (uint32_t i = 0; i < length; i++)
+            assert_int_equal(body[i], letter(1, 0, i));
+        peer__head__free_unpacked(head, NULL);
+        expect_frame(node, MINUS, NULL);
+        if (wrong) {
+            send(node, &empty);
+            assert_null(node->f.up[MINUS]->link);
+            close_engine(node);
+            continue;
+        }
+        for (uint32_t i = 0; i < 300; i++)
+            in[i] = (char)letter(0, 1, i);
+        const struct frame frame = {.port = MINUS, .pieces = 2, .piece = {0, 1}, .body = in};
+        accepts(node, &frame);
+        assert_int_equal(node->engine->rounds_finished, 1);
+        assert_int_equal(node->engine->counts.blocks_delivered, 1);
+        assert_int_equal(node->sink.bytes[0], 300);
+        close_engine(node);
+    }
+}
+
+static void blocks_of_nothing_are_an_exchange(void **state)
+{
+    const struct how how = {.block = 0, .round_bytes = 1};
+    struct node *node = open_engine(&how);
+    (void)state;
+    assert_int_equal(node->engine->rounds_finished, 0);
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.writes[0], 1); /* a file may have to be made of it */
+    assert_int_equal(node->sink.writes[2], 1);
+    assert_int_equal(node->engine->counts.blocks_delivered, 2);
+    close_engine(node);
+}
+
+/* More pieces than one frame names; all of them come in in one. */
+static void a_frame_names_a_bounded_number_of_pieces(void **state)
+{
+    const struct how how = {
+        .dims = "130m", .algorithm = "stream", .rank = 0, .sizes = true, .round_bytes = 100};
+    const struct how next = {
+        .dims = "130m", .algorithm = "stream", .rank = 1, .sizes = true, .round_bytes = 100};
+    static uint8_t body[MOST];
+    uint32_t all[PIECES], none[PIECES] = {0}, length, seen = 0;
+    struct node *node = open_engine(&how);
+    Peer__Data data = PEER__DATA__INIT;
+    Peer__Head *head;
+    (void)state;
+    engine_admit(node->engine, 0);
+    while ((head = next_data(node, PLUS, body, &length)) != NULL) {
+        assert_in_range(head->data->n_pieces, 1, 512);
+        assert_int_equal(head->data->n_sizes, head->data->n_pieces);
+        assert_int_equal(length, 0);
+        for (size_t i = 0; i < head->data->n_pieces; i++)
+            all[seen++] = head->data->pieces[i];
+        peer__head__free_unpacked(head, NULL);
+    }
+    assert_int_equal(seen, 129 * 4);
+    close_engine(node);
+
+    node = open_engine(&next);
+    data.n_pieces = data.n_sizes = seen;
+    data.pieces = all;
+    data.sizes = none;
+    send_data(node, MINUS, &data, "");
+    if (node->f.up[MINUS]->link == NULL)
+        fail_msg("refused: %s", node->f.up[MINUS]->last);
+    assert_int_equal(node->sink.writes[0], 4);
+    for (seen = 0; (head = next_data(node, PLUS, body, &length)) != NULL;) {
+        seen += (uint32_t)head->data->n_pieces;
+        peer__head__free_unpacked(head, NULL);
+    }
+    assert_int_equal(seen, 128 * 4);
+    data.n_pieces = data.n_sizes = PIECES; /* the places of the rest are random, but none is new */
+    for (uint32_t i = 129 * 4; i < PIECES; i++)
+        all[i] = i % (129 * 4);
+    send_data(node, MINUS, &data, "");
+    assert_null(node->f.up[MINUS]->link);
+    close_engine(node);
+}
+
+/* --- what is not there --- */
+
+static void a_source_that_is_not_ready_is_asked_again(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    node->source.asleep = true;
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    node->source.asleep = false;
+    expect_frame(node, PLUS, NULL); /* until it says so */
+    unsigned wakes = node->f.up[PLUS]->wakes;
+    engine_wake(node->engine);
+    assert_true(node->f.up[PLUS]->wakes > wakes);
+    expect_frame(node, PLUS, &own_to_2);
+    expect_frame(node, MINUS, &own_to_0);
+    assert_int_equal(node->sink.bytes[1], 4);
+    close_engine(node);
+}
+
+static void what_passes_through_does_not_wait_for_the_source(void **state)
+{
+    const struct frame rest = {.pieces = 1, .piece = {1}, .body = "Ff"};
+    const struct frame begun = {.pieces = 1, .piece = {1}, .body = "f"};
+    const struct frame end = {.pieces = 1, .piece = {1}, .body = "F"};
+    struct node *node = open_engine(&whole);
+    (void)state;
+    node->source.asleep_for = 2;
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, &on_to_2);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+
+    node = open_engine(&whole); /* and a part of it is better than nothing */
+    engine_admit(node->engine, 0);
+    node->source.sleeps_soon = 1;
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, &begun);
+    expect_frame(node, PLUS, &on_to_2);
+    expect_frame(node, PLUS, NULL);
+    node->source.sleeps_soon = 2;
+    expect_frame(node, PLUS, NULL); /* until it says so */
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &rest);
+    expect_frame(node, PLUS, NULL);
+    node->source.sleeps_soon = UINT32_MAX;
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &end);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+}
+
+/* A block is read front to back: not the next round before what could not be read of this one. */
+static void a_round_does_not_overtake_the_one_before(void **state)
+{
+    const struct how how = {.block = 6, .round_bytes = 3, .window = 2};
+    const struct frame to_2[] = {{.pieces = 1, .piece = {1}, .body = "fFf"},
+                                 {.round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
+    struct node *node = open_engine(&how);
+    (void)state;
+    node->source.asleep_for = 2;
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    node->source.sleeps_soon = UINT32_MAX;
+    expect_frame(node, PLUS, NULL);
+    node->source.asleep_for = NODES_MOST;
+    expect_frame(node, PLUS, NULL);
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &to_2[0]);
+    expect_frame(node, PLUS, &to_2[1]);
+    close_engine(node);
+
+    node = open_engine(&how); /* the same when a part could be read */
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    node->source.sleeps_soon = 2;
+    const struct frame part = {.pieces = 1, .piece = {1}, .body = "fF"};
+    const struct frame rest = {.pieces = 1, .piece = {1}, .body = "f"};
+    expect_frame(node, PLUS, &part);
+    expect_frame(node, PLUS, NULL);
+    node->source.sleeps_soon = UINT32_MAX;
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &rest);
+    expect_frame(node, PLUS, &to_2[1]);
+    close_engine(node);
+}
+
+static void our_own_block_may_come_late(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    node->source.asleep_for = 1;
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    accepts(node, &from_2);
+    for (unsigned port = PLUS; port <= MINUS; port++)
+        peer__head__free_unpacked(next_data(node, port, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->source.asleep_for = NODES_MOST;
+    node->source.sleeps_soon = 3;
+    engine_wake(node->engine);
+    assert_int_equal(node->sink.bytes[1], 3);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->source.sleeps_soon = UINT32_MAX;
+    engine_wake(node->engine);
+    assert_int_equal(node->sink.bytes[1], 4);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    close_engine(node);
+}
+
+static void run_whole_round(struct node *node)
+{
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    accepts(node, &from_2);
+    for (unsigned port = PLUS; port <= MINUS; port++) {
+        static uint8_t body[MOST];
+        uint32_t length;
+        Peer__Head *head = next_data(node, port, body, &length);
+        assert_non_null(head);
+        assert_int_equal(length, 8);
+        peer__head__free_unpacked(head, NULL);
+    }
+}
+
+static void a_round_waits_for_the_sink(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    node->sink.pending = 4;
+    run_whole_round(node);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->sink.pending = 0;
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    close_engine(node);
+}
+
+static void our_own_failures_are_no_fault_of_the_peer(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    engine_admit(node->engine, 0);
+    node->sink.failing = true;
+    accepts(node, &from_0);
+    assert_non_null(engine_failed(node->engine));
+    assert_string_equal(engine_failed(node->engine)->text, "sink");
+    expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
+    accepts(node, &from_2);         /* what comes is only looked at */
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    close_engine(node);
+
+    node = open_engine(&whole);
+    node->source.asleep = true;
+    engine_admit(node->engine, 0);
+    node->source.asleep = false;
+    node->source.failing = true;
+    expect_frame(node, PLUS, NULL);
+    assert_string_equal(engine_failed(node->engine)->text, "source");
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+
+    node = open_engine(&whole); /* after a part of a frame has been filled */
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    node->source.failing = true;
+    expect_frame(node, PLUS, NULL);
+    assert_string_equal(engine_failed(node->engine)->text, "source");
+    close_engine(node);
+}
+
+static void nothing_is_sent_on_a_link_that_was_down(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    engine_admit(node->engine, 0);
+    engine_lose_port(node->engine, PLUS);
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &own_to_0);
+    accepts(node, &from_2);
+    expect_frame(node, MINUS, &on_to_0);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    close_engine(node);
+}
+
+/* --- frames that must not be --- */
+
+/* Refused as the first frame, and, for whatever reason, after a part of a piece has come. */
+static void refuses(const struct how *how, const struct frame *bad, const char *text)
+{
+    for (int half = 0; half < 2; half++) {
+        struct node *node = open_engine(how);
+        struct frame first = {.port = bad->port, .pieces = 1, .body = "b"};
+        uint32_t place = bad->port == MINUS ? 0 : 1; /* for us */
+        first.piece[0] = place;
+        first.body = bad->port == MINUS ? "b" : "h";
+        if (how->sizes) {
+            first.sizes = 1;
+            first.size[0] = 3;
+        }
+        engine_admit(node->engine, 0);
+        node->sink.careless = true;
+        if (half == 1)
+            accepts(node, &first);
+        send(node, bad);
+        assert_null(node->f.up[bad->port]->link);
+        if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
+        assert_null(engine_failed(node->engine)); /* the peer's fault, not ours */
+        assert_int_equal(node->engine->rounds_finished, 0);
+        close_engine(node);
+    }
+}
+
+static void frames_that_name_the_wrong_pieces_are_refused(void **state)
+{
+    const struct how two = {.block = 8, .round_bytes = 4, .window = 2};
+    struct frame bad;
+    (void)state;
+    bad = from_0, bad.pieces = 0, bad.body = "";
+    refuses(&whole, &bad, "names no piece");
+    bad = from_0, bad.pieces = 0;
+    refuses(&whole, &bad, "names no piece");
+    bad = from_0, bad.piece[0] = 2;
+    refuses(&whole, &bad, "piece 2 of a channel that has 2");
+    bad = from_0, bad.piece[0] = UINT32_MAX;
+    refuses(&whole, &bad, "piece 4294967295 of a channel that has 2");
+    bad = from_0, bad.pieces = 3, bad.piece[2] = 7; /* behind two that are right */
+    refuses(&whole, &bad, "piece 7 of a channel that has 2");
+    bad = from_0, bad.piece[1] = 0; /* twice in one frame */
+    refuses(&whole, &bad, "piece 0 has come already");
+    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";
+    refuses(&whole, &bad, "3 bytes less than the frame's pieces have");
+    bad = from_0, bad.body = "";
+    refuses(&whole, &bad, "comes without a byte");
+    bad = from_0, bad.body = "bBb"; /* a part of one that is not the last */
+    refuses(&whole, &bad, "1 bytes less than the frame's pieces have");
+    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 0, bad.body = "cCcC";
+    refuses(&whole, &bad, "comes without a byte");
+    bad = from_0, bad.pieces = 1, bad.body = "";
+    refuses(&whole, &bad, "comes without a byte");
+    bad = from_0, bad.body = "bBbBcCcCx";
+    refuses(&whole, &bad, "1 bytes more than the frame's pieces have");
+    bad = from_0, bad.pieces = 1;
+    refuses(&whole, &bad, "4 bytes more than the frame's pieces have");
+    bad = from_2, bad.body = "gGgGhHhHh";
+    refuses(&whole, &bad, "1 bytes more than the frame's pieces have");
+    bad = from_0, bad.round = 1;
+    refuses(&whole, &bad, "data of round 1 (modulo 128) in round 0");
+    bad = from_0, bad.round = 127;
+    refuses(&whole, &bad, "data of round 127 (modulo 128) in round 0");
+    bad = from_0, bad.round = 128;
+    refuses(&whole, &bad, "data of round 128 (modulo 128) in round 0");
+    bad = from_0, bad.round = UINT32_MAX;
+    refuses(&whole, &bad, "data of round 4294967295");
+    bad = from_0, bad.round = 2; /* behind the window */
+    refuses(&two, &bad, "data of round 2 (modulo 128) in round 0");
+}
+
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+    const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
+    struct frame bad;
+    (void)state;
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
+    refuses(&whole, &bad, "sizes of 1 pieces too many");
+    bad = from_0;
+    refuses(&sizes, &bad, "piece 0 without its size");
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4;
+    refuses(&sizes, &bad, "piece 1 without its size");
+    bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
+    refuses(&sizes, &bad, "sizes of 1 pieces too many");
+    bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
+    refuses(&sizes, &bad, "a piece of 5 bytes in a round of at most 4");
+    bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
+    refuses(&sizes, &bad, "a piece of 4294967295 bytes in a round of at most 4");
+    bad = from_0, bad.sizes = 2; /* twice, and without a byte */
+    bad.piece[1] = 0, bad.body = "";
+    refuses(&sizes, &bad, "piece 0 has come already");
+}
+
+/* Over the whole of it, and after: each of these is right once. */
+static void a_piece_comes_once(void **state)
+{
+    const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
+    static const struct frame with_sizes = {
+        .port = MINUS, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 4}, .body = "cCcC"};
+    (void)state;
+    for (int uniform = 0; uniform < 2; uniform++)
+        for (uint32_t piece = 0; piece < 2; piece++) {
+            struct node *node = open_engine(uniform ? &whole : &sizes);
+            const struct frame *first = uniform ? &from_0 : &with_sizes;
+            struct frame again = {.port = MINUS, .pieces = 1, .piece = {piece}, .body = "c"};
+            uint32_t rank = piece == 0 ? 0 : 2;
+            engine_admit(node->engine, 0);
+            accepts(node, first);
+            if (piece == 0)
+                again.body = "";
+            send(node, &again);
+            assert_null(node->f.up[MINUS]->link);
+            assert_non_null(strstr(node->f.up[MINUS]->last, "has come already"));
+            assert_true(rank != 0 || node->sink.writes[0] >= 1);
+            if (!uniform)
+                assert_int_equal(node->sink.writes[0], 1);
+            close_engine(node);
+        }
+}
+
+static void words_about_legs_are_refused(void **state)
+{
+    struct node *node = open_engine(&whole);
+    Peer__Clear clear = PEER__CLEAR__INIT;
+    struct error e;
+    (void)state;
+    assert_int_equal(engine_clear(node->engine, PLUS, &clear, &e), -1);
+    assert_int_equal(e.code, ERROR_PROTOCOL);
+    close_engine(node);
+}
+
+static void where_it_stands_can_be_said(void **state)
+{
+    struct node *node = open_engine(&whole);
+    char text[100];
+    (void)state;
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "waiting for 2 pieces, the first one from node 2 on port +0");
+    accepts(node, &from_2);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "still sending 4 pieces");
+    peer__head__free_unpacked(next_data(node, PLUS, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
+    peer__head__free_unpacked(next_data(node, MINUS, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "all sent and taken in");
+    close_engine(node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_round_without_steps),
+        cmocka_unit_test(what_waits_leaves_together),
+        cmocka_unit_test(neighbours_may_be_ahead),
+        cmocka_unit_test(the_farthest_leave_first),
+        cmocka_unit_test(pieces_may_come_in_any_frames),
+        cmocka_unit_test(several_rounds_are_under_way),
+        cmocka_unit_test(rounds_follow_each_other),
+        cmocka_unit_test(repetitions_begin_anew),
+        cmocka_unit_test(sizes_travel_along),
+        cmocka_unit_test(a_part_goes_on_with_its_size),
+        cmocka_unit_test(what_all_know_to_be_empty_is_not_sent),
+        cmocka_unit_test(blocks_of_nothing_are_an_exchange),
+        cmocka_unit_test(a_frame_names_a_bounded_number_of_pieces),
+        cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
+        cmocka_unit_test(what_passes_through_does_not_wait_for_the_source),
+        cmocka_unit_test(a_round_does_not_overtake_the_one_before),
+        cmocka_unit_test(our_own_block_may_come_late),
+        cmocka_unit_test(a_round_waits_for_the_sink),
+        cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
+        cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
+        cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
+        cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(a_piece_comes_once),
+        cmocka_unit_test(words_about_legs_are_refused),
+        cmocka_unit_test(where_it_stands_can_be_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
