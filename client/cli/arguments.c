@@ -59,6 +59,31 @@ int parse_size(const char *text, uint64_t *bytes, struct error *e)
                      (long long)MOST);
 }
 
+int parse_item(const char **text, char *item, size_t size, struct error *e)
+{
+    size_t length = strcspn(*text, ",");
+
+    if (length >= size)
+        return error_set(e, ERROR_USAGE, "'%.40s...' is too long", *text);
+    memcpy(item, *text, length);
+    item[length] = '\0';
+    *text = (*text)[length] == ',' ? *text + length + 1 : NULL;
+    return 0;
+}
+
+int parse_sizes(const char *text, uint64_t *sizes, size_t most, size_t *count, struct error *e)
+{
+    char one[64];
+
+    for (*count = 0; text != NULL; ++*count) {
+        if (*count == most)
+            return error_set(e, ERROR_USAGE, "more than %zu sizes", most);
+        if (parse_item(&text, one, sizeof one, e) != 0 || parse_size(one, &sizes[*count], e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 int parse_seconds(const char *text, uint64_t *milliseconds, struct error *e)
 {
     uint64_t whole = 0, fraction = 0;

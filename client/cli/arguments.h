@@ -2,6 +2,7 @@
 #ifndef TORUSD_CLI_ARGUMENTS_H
 #define TORUSD_CLI_ARGUMENTS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/base/error.h"
@@ -11,6 +12,12 @@
 /* Bytes: "65536", "64KiB", "64K", "1MB"; K, M and G are powers of 1024, KB, MB and GB of 1000;
  * upper or lower case. */
 int parse_size(const char *text, uint64_t *bytes, struct error *e);
+
+/* The next of several items with commas between: moves *text behind it, to NULL after the last. */
+int parse_item(const char **text, char *item, size_t size, struct error *e);
+
+/* Sizes with commas between, at most `most` of them. */
+int parse_sizes(const char *text, uint64_t *sizes, size_t most, size_t *count, struct error *e);
 
 /* Seconds above 0, with up to three decimals: "30", "0.5". */
 int parse_seconds(const char *text, uint64_t *milliseconds, struct error *e);

@@ -99,27 +99,6 @@ static int parse_operation(const char *text, enum operation *operation, struct e
     return error_set(e, ERROR_USAGE, "'%.40s' is neither exchange nor allgather", text);
 }
 
-/* Block sizes with commas between them. */
-static int parse_sizes(const char *text, struct prediction *p, struct error *e)
-{
-    char one[64];
-
-    for (p->sizes = 0;; text++) {
-        size_t length = strcspn(text, ",");
-        if (p->sizes == MOST_SIZES)
-            return error_set(e, ERROR_USAGE, "more than %d sizes", MOST_SIZES);
-        if (length >= sizeof one)
-            return error_set(e, ERROR_USAGE, "'%.40s...' is no size", text);
-        memcpy(one, text, length);
-        one[length] = '\0';
-        if (parse_size(one, &p->size[p->sizes++], e) != 0)
-            return -1;
-        text += length;
-        if (*text == '\0')
-            return 0;
-    }
-}
-
 /* A parameter of the machine, or what it is by default. */
 static int parse_parameter(const struct cli *cli, const char *name, const char *text,
                            double *parameter)
@@ -143,7 +122,8 @@ static int resolve(const struct cli *cli, const struct predict_arguments *a, str
         return cli_fail_usage(cli, "--dims: %s", e.text);
     if (a->operation != NULL && parse_operation(a->operation, &p->operation, &e) != 0)
         return cli_fail_usage(cli, "--operation: %s", e.text);
-    if (parse_sizes(a->block_size != NULL ? a->block_size : "64,1KiB,16KiB", p, &e) != 0)
+    if (parse_sizes(a->block_size != NULL ? a->block_size : "64,1KiB,16KiB", p->size, MOST_SIZES,
+                    &p->sizes, &e) != 0)
         return cli_fail_usage(cli, "--block-size: %s", e.text);
     if ((code = parse_parameter(cli, "--ts", a->ts, &p->parameters.ts)) != EXIT_DONE ||
         (code = parse_parameter(cli, "--tw", a->tw, &p->parameters.tw)) != EXIT_DONE ||

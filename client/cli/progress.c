@@ -139,7 +139,11 @@ int progress_update(void *data, const struct torus_exchange_progress *progress)
     if (!p->shown || now - p->began_ms < FIRST_MS || now - p->drawn_ms < REDRAW_MS)
         return 0;
     columns = terminal_columns();
-    width = progress_line(text, sizeof text, columns, progress, now - p->began_ms);
+    width = 0;
+    if (p->title != NULL && strlen(p->title) + 2 < columns && columns < sizeof text)
+        width = (size_t)snprintf(text, sizeof text, "%s  ", p->title);
+    width += progress_line(text + width, sizeof text - width, columns - width, progress,
+                           now - p->began_ms);
     if (p->drawn_ms != 0)
         replace(p, columns, text);
     else

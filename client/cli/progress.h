@@ -9,7 +9,8 @@
 struct torus_exchange_progress;
 
 struct progress {
-    bool shown; /* whether to show anything at all */
+    bool shown;        /* whether to show anything at all */
+    const char *title; /* written before the line; may be NULL */
     int64_t began_ms;
     int64_t drawn_ms;   /* when it was drawn last; 0 = not on the screen */
     size_t drawn_width; /* columns that it then took up */

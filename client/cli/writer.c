@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#define MAX_FIELDS 16
 #define GAP 2 /* columns between columns */
 
 void writer_json(FILE *out, const json_t *value)
@@ -77,15 +76,15 @@ static void records(FILE *out, const json_t *value, const struct field *fields)
 struct table {
     FILE *out;
     const struct field *fields;
-    size_t width[MAX_FIELDS];
-    bool right[MAX_FIELDS]; /* numbers */
-    bool any[MAX_FIELDS];   /* a column without a single entry is left out */
+    size_t width[MOST_FIELDS];
+    bool right[MOST_FIELDS]; /* numbers */
+    bool any[MOST_FIELDS];   /* a column without a single entry is left out */
 };
 
 static void measure(struct table *t, const json_t *row)
 {
     char text[FORMAT_SIZE];
-    for (size_t i = 0; i < MAX_FIELDS && t->fields[i].label != NULL; i++) {
+    for (size_t i = 0; i < MOST_FIELDS && t->fields[i].label != NULL; i++) {
         size_t n = format_field(text, row, t->fields[i].key, t->fields[i].format);
         if (n > t->width[i])
             t->width[i] = n;
@@ -99,7 +98,7 @@ static void line(const struct table *t, const json_t *row)
 {
     size_t owed = 0; /* spaces to come before the next text, so that none end a line */
 
-    for (size_t i = 0; i < MAX_FIELDS && t->fields[i].label != NULL; i++) {
+    for (size_t i = 0; i < MOST_FIELDS && t->fields[i].label != NULL; i++) {
         char text[FORMAT_SIZE];
         size_t n, pad;
         if (!t->any[i])
@@ -156,7 +155,7 @@ static void table(FILE *out, const struct section *s, const json_t *list)
 {
     struct table t = {.out = out, .fields = s->fields};
 
-    for (size_t i = 0; i < MAX_FIELDS && t.fields[i].label != NULL; i++)
+    for (size_t i = 0; i < MOST_FIELDS && t.fields[i].label != NULL; i++)
         t.width[i] = format_columns(t.fields[i].label);
     for_rows(&t, s, list, false);
     line(&t, NULL);

@@ -9,6 +9,8 @@
 
 #include "client/cli/format.h"
 
+#define MOST_FIELDS 64 /* of a section, with the end */
+
 struct field {
     const char *label; /* what people read; NULL ends a list of fields */
     const char *key;   /* in the JSON object */

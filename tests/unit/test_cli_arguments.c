@@ -178,12 +178,40 @@ static void test_folders(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
+static void test_lists(void **state)
+{
+    const char *text = "at2,a-name-that-is-too-long";
+    uint64_t sizes[3];
+    struct error e;
+    char item[8];
+    size_t count;
+
+    (void)state;
+    assert_int_equal(parse_item(&text, item, sizeof item, &e), 0);
+    assert_string_equal(item, "at2");
+    assert_int_equal(parse_item(&text, item, sizeof item, &e), -1);
+    text = "last";
+    assert_int_equal(parse_item(&text, item, sizeof item, &e), 0);
+    assert_string_equal(item, "last");
+    assert_null(text);
+    assert_int_equal(parse_sizes("0,1K,2MB", sizes, 3, &count, &e), 0);
+    assert_int_equal(count, 3);
+    assert_int_equal(sizes[1], 1024);
+    assert_int_equal(sizes[2], 2000000);
+    assert_int_equal(parse_sizes("1,2,3,4", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("1,,2", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("1,", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("1,x", sizes, 3, &count, &e), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes),   cmocka_unit_test(test_no_sizes),
         cmocka_unit_test(test_seconds), cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_micros),  cmocka_unit_test(test_folders),
+        cmocka_unit_test(test_lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

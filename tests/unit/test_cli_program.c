@@ -350,6 +350,72 @@ static void test_exchange(void **state)
     json_decref(value);
 }
 
+/* Two algorithms; the first one fails and the daemon can be asked again. */
+static void serve_bench(int fd)
+{
+    for (int i = 0; i < 4; i++) {
+        Control__Request *request = fake_request(fd);
+        bool first = i == 1;
+        FAKE_MUST(request != NULL);
+        if (i % 2 == 0) {
+            FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_STATUS);
+            fake_reply_status(fd);
+        } else {
+            FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+            FAKE_MUST(strcmp(request->exchange->algorithm, first ? "at2" : "direct") == 0);
+            FAKE_MUST(request->exchange->block_bytes == 65536);
+            FAKE_MUST(request->exchange->repeat == 3);
+            FAKE_MUST(strcmp(request->exchange->mode, "stepped") == 0);
+            if (first)
+                fake_reply_error(fd, ERROR_LINK, "node 3 is \"down\"", "0.7.1");
+            else
+                fake_reply_repetitions(fd);
+        }
+        control__request__free_unpacked(request, NULL);
+    }
+}
+
+#define BENCH(f, ...)                                                                              \
+    RUN("--socket", (f).path, "bench", "--algorithms", "at2,direct", "--sizes", "64K", "--repeat", \
+        "3", "--mode", "stepped", __VA_ARGS__)
+
+static void test_bench(void **state)
+{
+    struct fake f;
+    json_t *value, *results;
+
+    (void)state;
+    fake_start(&f, serve_bench);
+    assert_int_equal(BENCH(f, "--json"), 1);
+    fake_stop(&f);
+    assert_string_equal(problem, "torusctl: 1 of 2 failed\n");
+    value = object();
+    results = json_object_get(value, "results");
+    assert_int_equal(json_array_size(results), 2);
+    assert_string_equal(json_string_value(json_object_get(
+                            json_object_get(json_array_get(results, 0), "error"), "code")),
+                        "link");
+    assert_true(json_real_value(json_object_get(json_array_get(results, 1), "seconds")) == 0.2);
+    assert_true(json_is_true(json_object_get(json_array_get(results, 1), "best")));
+    json_decref(value);
+
+    fake_start(&f, serve_bench);
+    assert_int_equal(BENCH(f, "--csv"), 1);
+    fake_stop(&f);
+    assert_string_equal(out,
+                        "block_bytes,algorithm,mode,seconds,seconds_min,seconds_max,seconds_spread,"
+                        "sustained_seconds,bound_seconds,efficiency,repeat,error\n"
+                        "65536,at2,,,,,,,,,3,\"node 3 is \"\"down\"\"\"\n"
+                        "65536,direct,stepped,0.2,0.1,0.6,0.25,0.4,0.08388608,0.4194304,3,\n");
+
+    fake_start(&f, serve_bench);
+    assert_int_equal(BENCH(f, "--timeout", "9"), 1);
+    fake_stop(&f);
+    assert_non_null(
+        strstr(out, " block  at2     direct     bound\n64 KiB  failed  200 ms *  168 ms\n"));
+    assert_non_null(strstr(out, "failed   block  because\nat2     64 KiB  node 3 is \"down\"\n"));
+}
+
 static void serve_files(int fd)
 {
     Control__Request *request = fake_request(fd);
@@ -418,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_bench),
         cmocka_unit_test(test_failed_exchange),
         cmocka_unit_test(test_interrupted_exchange),
     };

@@ -205,7 +205,7 @@ void fake_reply_progress(int fd, uint64_t done, uint64_t total)
     fake_reply(fd, &reply);
 }
 
-void fake_reply_result(int fd)
+static void reply_result(int fd, uint64_t *each, size_t repeat)
 {
     Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
     Control__ExchangeResult__Node first = CONTROL__EXCHANGE_RESULT__NODE__INIT,
@@ -243,7 +243,22 @@ void fake_reply_result(int fd)
     body.verified = 1;
     body.n_node = 2;
     body.node = nodes;
+    body.repeat = (uint32_t)repeat;
+    body.n_each_nanoseconds = repeat;
+    body.each_nanoseconds = each;
+    body.all_nanoseconds = 1200000000;
     reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
     reply.exchange = &body;
     fake_reply(fd, &reply);
+}
+
+void fake_reply_result(int fd)
+{
+    reply_result(fd, NULL, 0);
+}
+
+void fake_reply_repetitions(int fd)
+{
+    uint64_t each[] = {200000000, 600000000, 100000000};
+    reply_result(fd, each, 3);
 }

@@ -40,5 +40,6 @@ void fake_reply_links(int fd);
 void fake_reply_accepted(int fd, const char *id);
 void fake_reply_progress(int fd, uint64_t done, uint64_t total);
 void fake_reply_result(int fd);
+void fake_reply_repetitions(int fd); /* three: 0.2, 0.6 and 0.1 s */
 
 #endif
