@@ -4,6 +4,7 @@ The programs come from $TORUS_BIN, else PATH, else build/. Run with:
 /usr/bin/python3 -m pytest tests/vm (as `scripts/test vm` does)
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+os.environ.setdefault('TORUS_SLOWNESS', '4')  # machines without kvm; waiting.py reads it
 sys.path.insert(0, str(CHECKOUT / 'topo'))
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'integration'))  # waiting, background
 

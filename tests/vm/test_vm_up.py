@@ -120,17 +120,23 @@ def test_wrong_usage(bench, arguments, said):
 def test_a_life(bench):
     """A limit, files of logs, the machine's shell, figures, exit status; and then nothing is left."""
     logs = bench.folder / 'logs'
+    ask = ('import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); '
+           's.sendall(b"/sbin/tc -s class show dev plus1\\n"); s.shutdown(socket.SHUT_WR); '
+           'print(s.makefile().read(), file=sys.stderr)')
     script = ('torusctl --json exchange --algorithm ar --block-size 200000 && '
+              f"/usr/bin/python3 -c '{ask}' $TORUS_RUN_DIR/1.shell && "
               'torusctl --socket $TORUS_RUN_DIR/1.sock --json status >&2 && exit 7')
-    result = bench.run_up('1x2', '--bw', '8', '--memory', '8MiB', '--keep-logs', str(logs), '--run',
+    result = bench.run_up('1x2', '--bw', '2', '--memory', '8MiB', '--keep-logs', str(logs), '--run',
                           script)
     assert result.returncode == 7, result.stderr
     exchange = json.loads(result.stdout)
     assert exchange['verified'] is True
-    # 200000 bytes to one neighbour over two cables of 8 Mbit/s: limited, in the machines.
-    assert exchange['bound_seconds'] == pytest.approx(0.1, rel=0.01)
-    assert exchange['seconds'] > 0.08
-    assert '"link_mbit":8' in result.stderr.replace(' ', '')
+    # 200000 bytes to one neighbour over two cables of 2 Mbit/s: they went through the limit.
+    assert exchange['bound_seconds'] == pytest.approx(0.4, rel=0.01)
+    assert exchange['seconds'] > 0.3
+    through = re.search(r'class htb 5:1 root .*rate 2Mbit .*\s+Sent (\d+) bytes', result.stderr)
+    assert int(through[1]) > 100000, result.stderr
+    assert '"link_mbit":2' in result.stderr.replace(' ', '')
     said = re.search(r'1x2 in virtual machines: 2 up after [\d.]+ s, all 2 links up after [\d.]+ s, '
                      r'(\d+) MiB of memory', result.stderr)
     assert 50 < int(said[1]) < 1000

@@ -130,10 +130,12 @@ class Progress:
     """A line on the terminal that changes in place."""
 
     def __init__(self):
-        self.begin = time.monotonic()
+        self.begin = None
         self.said = None
 
     def __call__(self, up, of):
+        if self.begin is None:
+            self.begin = time.monotonic()
         now = up, int(time.monotonic() - self.begin)
         if now != self.said:
             self.said = now
