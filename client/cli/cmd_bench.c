@@ -6,11 +6,11 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
-#include "client/cli/default_algorithm.h"
 #include "client/cli/exchange_report.h"
 #include "client/cli/exchange_run.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/json.h"
+#include "client/cli/named_algorithm.h"
 #include "client/cli/progress.h"
 
 #define MOST_SIZES 64

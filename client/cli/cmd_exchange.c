@@ -5,7 +5,7 @@
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
-     "see 'torusctl algorithms'; else one that takes the torus"},
+     "see 'torusctl algorithms'; else auto: the one predicted to be the fastest"},
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
      "exchange a generated pattern, so much to each node"},
     {"--from", "FOLDER", offsetof(struct exchange_arguments, from),
@@ -15,6 +15,10 @@ static const struct option options[] = {
     REPEAT_OPTION,
     {"--mode", "MODE", offsetof(struct exchange_arguments, mode),
      "stepped or streaming; else whichever suits the algorithm"},
+    {"--explain", NULL, offsetof(struct exchange_arguments, explain),
+     "first list what auto chooses from, with the predicted times"},
+    {"--dry-run", NULL, offsetof(struct exchange_arguments, dry_run),
+     "only list that, and exchange nothing"},
     EXCHANGE_OPTIONS,
     {0},
 };
@@ -49,11 +53,21 @@ const struct command command_exchange = {
         "In mode stepped, each node follows the steps of the algorithm; in mode streaming no step\n"
         "waits for another, which only all-port algorithms can do.\n"
         "\n"
+        "Without --algorithm, the daemon predicts the time that each algorithm takes for blocks "
+        "of\n"
+        "this size (files count as 1 MiB), and takes the fastest. Predictions are made with what\n"
+        "steps, messages and bytes cost on this torus, as 'torusctl calibrate' has measured it, "
+        "or\n"
+        "with default costs. --explain shows them: steps one after the other, messages that a "
+        "node\n"
+        "sends or passes on, blocks on the busiest channel, seconds.\n"
+        "\n"
         "The efficiency compares the time with what the links' nominal rate allows at best.\n"
         "\n"
         "examples:\n"
         "  torusctl exchange --block-size 64KiB\n"
         "  torusctl exchange --algorithm at2 --block-size 1M --json\n"
+        "  torusctl exchange --block-size 4K --explain\n"
         "  torusctl exchange --block-size 1K --repeat 100\n"
         "  torusctl exchange --from /data/out --to /data/in --timeout 60\n",
     .options = options,

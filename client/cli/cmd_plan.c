@@ -3,8 +3,8 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
-#include "client/cli/default_algorithm.h"
 #include "client/cli/json.h"
+#include "client/cli/named_algorithm.h"
 #include "client/cli/plan_report.h"
 #include "client/cli/routes.h"
 
@@ -53,6 +53,17 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "messages", .fields = message_fields},
 };
 
+/* The schedule to look at where none was named: an optimal one if there is one. */
+static const struct algorithm *shown_first(const struct torus *t)
+{
+    static const char *const names[] = {"at2", "ar"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (algorithm_find(names[i])->accepts(t, NULL) == 0)
+            return algorithm_find(names[i]);
+    return algorithm_find("direct"); /* takes any */
+}
+
 /* The torus and the algorithm that were asked for. Returns 0, or the exit code after having said
  * what is wrong with them. */
 static int resolve(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
@@ -65,7 +76,7 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
     if (torus_parse(t, a->dims, &e) != 0)
         return cli_fail_usage(cli, "--dims: %s", e.text);
     if (a->algorithm == NULL)
-        *algorithm = default_algorithm(t, OPERATION_EXCHANGE, &e);
+        *algorithm = shown_first(t);
     else
         *algorithm = named_algorithm(a->algorithm, NULL, &e);
     if (*algorithm == NULL || (*algorithm)->accepts(t, &e) != 0)

@@ -1,6 +1,7 @@
 /* torusctl status: the daemon, its place in the torus, and the exchanges that it knows. */
 #include <stddef.h>
 
+#include "client/cli/candidates.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 
@@ -41,6 +42,7 @@ static const struct field exchange_fields[] = {
 static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
+    {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
 };
 
@@ -93,6 +95,7 @@ static json_t *value_of(const struct torus_client_status *s, const struct torus 
                              s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
     r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
     r |= json_object_set_new(o, "memory", memory);
+    r |= json_object_set_new(o, "calibration", calibration_value(&s->calibration));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
     if (r == 0)
         return o;
@@ -132,7 +135,8 @@ const struct command command_status = {
     .usage = "[--socket PATH] [--json]",
     .details =
         "The torus is whole when every link of every node is up, as far as this node has heard;\n"
-        "otherwise the faults say what is not.\n"
+        "otherwise the faults say what is not. The costs are what predictions of the time of an\n"
+        "exchange are made with; see 'torusctl help calibrate'.\n"
         "\n"
         "examples:\n"
         "  torusctl status\n"

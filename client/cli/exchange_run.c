@@ -5,9 +5,10 @@
 #include <time.h>
 
 #include "client/cli/arguments.h"
-#include "client/cli/default_algorithm.h"
+#include "client/cli/candidates.h"
 #include "client/cli/exchange_report.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/named_algorithm.h"
 #include "client/cli/progress.h"
 
 /* The library's operations are those that the schedules know. */
@@ -73,7 +74,8 @@ static int fill(struct torus_exchange_request *request, const struct exchange_ar
     const enum operation operation = (enum operation)request->operation;
     const struct algorithm *algorithm;
 
-    if (a->algorithm != NULL) {
+    request->algorithm = TORUS_AUTO;
+    if (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0) {
         algorithm = named_algorithm(a->algorithm, &operation, e);
         if (algorithm == NULL)
             return -1;
@@ -101,38 +103,47 @@ static int fill(struct torus_exchange_request *request, const struct exchange_ar
     return 0;
 }
 
-/* Chooses the algorithm by the torus that the daemon is a node of. Returns 0 or the exit code. */
-static int choose_algorithm(const struct cli *cli, struct torus_exchange_request *request)
+/* Who chose the algorithm, and what was expected of it. `predictions` may be NULL. */
+static int set_choice(const struct cli *cli, json_t *value,
+                      const struct torus_exchange_request *request,
+                      const struct torus_exchange_result *result,
+                      const struct torus_candidates *predictions)
 {
-    struct torus_client_status *status;
-    struct torus_client_error failed;
-    const struct algorithm *algorithm = NULL;
-    struct torus torus;
-    struct error e;
+    double predicted =
+        predictions != NULL ? candidates_seconds(predictions, result->algorithm, result->mode) : -1;
+    int r = json_object_set_new(value, "requested", json_string(request->algorithm));
 
-    if (torus_client_status(cli->client, &status, &failed) != 0)
-        return cli_fail_client(cli, &failed);
-    if (torus_parse(&torus, status->dims, &e) == 0)
-        algorithm = default_algorithm(&torus, (enum operation)request->operation, &e);
-    else
-        e.code = ERROR_PROTOCOL;
-    torus_client_status_free(status);
-    if (algorithm == NULL)
-        return cli_fail(cli, &e);
-    request->algorithm = algorithm->name;
-    return EXIT_DONE;
+    if (!cli->json && strcmp(request->algorithm, TORUS_AUTO) == 0)
+        r |= json_object_set_new(value, "algorithm",
+                                 json_sprintf("%s (" TORUS_AUTO ")", result->algorithm));
+    if (predictions == NULL)
+        return r;
+    r |= json_object_set_new(value, "predicted_seconds",
+                             predicted >= 0 ? json_real(predicted) : json_null());
+    if (cli->json) {
+        json_t *all = candidates_value(predictions);
+        r |= json_object_update_missing(value, all);
+        json_decref(all);
+    }
+    return r;
 }
 
-static int print_result(const struct cli *cli, const struct torus_exchange_result *result,
-                        double call_seconds, bool repeated, bool per_node)
+static int print_result(const struct cli *cli, const struct exchange_arguments *a,
+                        const struct torus_exchange_request *request,
+                        const struct torus_exchange_result *result,
+                        const struct torus_candidates *predictions, double call_seconds)
 {
-    struct view view = exchange_report_view(repeated, per_node);
+    struct view view = exchange_report_view(a->repeat != NULL, a->per_node);
     struct error e;
-    json_t *value = exchange_report(result, call_seconds, repeated, &e);
+    json_t *value = exchange_report(result, call_seconds, a->repeat != NULL, &e);
     int code;
 
     if (value == NULL)
         return cli_fail(cli, &e);
+    if (set_choice(cli, value, request, result, predictions) != 0) {
+        json_decref(value);
+        value = NULL;
+    }
     code = cli_print(cli, value, &view);
     if (code == EXIT_DONE && !result->verified) {
         (void)fprintf(stderr, "torusctl: exchange %s: delivered, but not verified\n", result->id);
@@ -141,8 +152,9 @@ static int print_result(const struct cli *cli, const struct torus_exchange_resul
     return code;
 }
 
-static int exchange(const struct cli *cli, const struct torus_exchange_request *request,
-                    bool per_node)
+static int exchange(const struct cli *cli, const struct exchange_arguments *a,
+                    const struct torus_exchange_request *request,
+                    const struct torus_candidates *predictions)
 {
     struct torus_exchange_result *result;
     struct torus_client_error e;
@@ -158,8 +170,30 @@ static int exchange(const struct cli *cli, const struct torus_exchange_request *
     progress_end(&progress);
     if (r != 0)
         return cli_fail_client(cli, &e);
-    code = print_result(cli, result, took, request->repeat > 0, per_node);
+    code = print_result(cli, a, request, result, predictions, took);
     torus_exchange_result_free(result);
+    return code;
+}
+
+/* Says what is predicted, for people before the exchange begins, and does the exchange. */
+static int explain(const struct cli *cli, const struct exchange_arguments *a,
+                   const struct torus_exchange_request *request)
+{
+    struct torus_candidates *predictions;
+    struct torus_client_error e;
+    int code = EXIT_DONE;
+
+    if (torus_client_candidates(cli->client, request, &predictions, &e) != 0)
+        return cli_fail_client(cli, &e);
+    if (a->dry_run || !cli->json)
+        code = cli_print(cli, candidates_value(predictions), &candidates_view);
+    if (code == EXIT_DONE && !a->dry_run) {
+        if (!cli->json)
+            (void)putchar('\n');
+        (void)fflush(stdout);
+        code = exchange(cli, a, request, predictions);
+    }
+    torus_client_candidates_free(predictions);
     return code;
 }
 
@@ -177,10 +211,9 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
         code = cli_fail(cli, &e);
     if (code == EXIT_DONE)
         code = cli_connect(cli);
-    if (code == EXIT_DONE && request.algorithm == NULL)
-        code = choose_algorithm(cli, &request);
     if (code == EXIT_DONE)
-        code = exchange(cli, &request, a->per_node);
+        code =
+            a->explain || a->dry_run ? explain(cli, a, &request) : exchange(cli, a, &request, NULL);
     free(from);
     free(to);
     return code;

@@ -16,6 +16,7 @@ struct exchange_arguments {
     const char *name;   /* barrier only, which has nothing else but a timeout */
     bool missing_ok;
     bool per_node;
+    bool explain, dry_run; /* exchange only */
 };
 
 /* The options that are the same for all of them. */
@@ -32,7 +33,7 @@ struct exchange_arguments {
 /* Those of allgather and broadcast, and what their help says of them. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
-     "one for allgather in 'torusctl algorithms'; else one that takes the torus"},                 \
+     "one for allgather in 'torusctl algorithms'; else the daemon chooses"},                       \
         {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
          "what has come from node 5 is FOLDER/5 afterwards"},                                      \
         EXCHANGE_OPTIONS

@@ -90,6 +90,58 @@ int torus_client_links(struct torus_client *client, struct torus_client_links **
     return *links != NULL ? 0 : -1;
 }
 
+/* ---- Predictions ----------------------------------------------------------------------------- */
+
+int torus_client_candidates(struct torus_client *client,
+                            const struct torus_exchange_request *wanted,
+                            struct torus_candidates **candidates, struct torus_client_error *error)
+{
+    Control__CandidatesRequest body = CONTROL__CANDIDATES_REQUEST__INIT;
+    Control__Request request = CONTROL__REQUEST__INIT;
+    Control__Reply *reply;
+
+    body.block_bytes = wanted->block_bytes;
+    body.folders = wanted->from != NULL;
+    if (wanted->mode != NULL)
+        body.mode = (char *)(uintptr_t)wanted->mode;
+    request.kind_case = CONTROL__REQUEST__KIND_CANDIDATES;
+    request.candidates = &body;
+    reply = ask(client, &request, CONTROL__REPLY__KIND_CANDIDATES, error);
+    *candidates = reply != NULL ? candidates_from(reply, error) : NULL;
+    if (reply != NULL && *candidates == NULL)
+        connection_drop(client);
+    return *candidates != NULL ? 0 : -1;
+}
+
+int torus_client_calibrate(struct torus_client *client, const struct torus_costs *costs,
+                           struct torus_calibration *calibration, struct torus_client_error *error)
+{
+    Control__CalibrationRequest body = CONTROL__CALIBRATION_REQUEST__INIT;
+    Control__Costs measured = CONTROL__COSTS__INIT;
+    Control__Request request = CONTROL__REQUEST__INIT;
+    struct torus_calibration now;
+    Control__Reply *reply;
+    int r;
+
+    body.reset = costs == NULL;
+    if (costs != NULL) {
+        measured.step_seconds = costs->step_seconds;
+        measured.message_seconds = costs->message_seconds;
+        measured.bytes_per_second = costs->bytes_per_second;
+        body.measured = &measured;
+    }
+    request.kind_case = CONTROL__REQUEST__KIND_CALIBRATION;
+    request.calibration = &body;
+    reply = ask(client, &request, CONTROL__REPLY__KIND_CALIBRATION, error);
+    if (reply == NULL)
+        return -1;
+    r = calibration_from(reply->calibration, calibration != NULL ? calibration : &now, error);
+    control__reply__free_unpacked(reply, NULL);
+    if (r != 0)
+        connection_drop(client);
+    return r;
+}
+
 /* ---- Exchanges ------------------------------------------------------------------------------- */
 
 struct run {
@@ -109,8 +161,6 @@ static int tick(void *data)
 
 static int check_request(const struct torus_exchange_request *r, struct torus_client_error *e)
 {
-    if (r->algorithm == NULL || r->algorithm[0] == '\0')
-        return fail(e, TORUS_ERROR_USAGE, "an exchange needs the name of an algorithm");
     if ((r->from == NULL) != (r->to == NULL))
         return fail(e, TORUS_ERROR_USAGE, "an exchange of files needs both folders, from and to");
     if (r->from != NULL && (r->from[0] != '/' || r->to[0] != '/'))
@@ -138,7 +188,9 @@ static int send_exchange(struct torus_client *c, const struct torus_exchange_req
     Control__Request request = CONTROL__REQUEST__INIT;
 
     /* Packing only reads these texts; protobuf-c has no const for them. */
-    body.algorithm = (char *)(uintptr_t)r->algorithm;
+    body.algorithm = (char *)(uintptr_t)TORUS_AUTO;
+    if (r->algorithm != NULL && r->algorithm[0] != '\0')
+        body.algorithm = (char *)(uintptr_t)r->algorithm;
     body.block_bytes = r->block_bytes;
     if (r->from != NULL) {
         body.from = (char *)(uintptr_t)r->from;

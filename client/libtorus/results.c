@@ -18,6 +18,12 @@ struct links_holder {
     struct torus_client_link *link;
 };
 
+struct candidates_holder {
+    struct torus_candidates candidates;
+    Control__Reply *reply;
+    struct torus_candidate *candidate;
+};
+
 struct exchange_holder {
     struct torus_exchange_result result;
     Control__Reply *reply;
@@ -57,6 +63,82 @@ static int senseless(struct torus_client_error *e, const char *what)
 static bool measurable(double value)
 {
     return isfinite(value) && value >= 0;
+}
+
+/* ---- Predictions ----------------------------------------------------------------------------- */
+
+int calibration_from(const Control__Calibration *in, struct torus_calibration *out,
+                     struct torus_client_error *e)
+{
+    const Control__Costs *costs = in != NULL ? in->costs : NULL;
+
+    if (costs == NULL || !measurable(costs->step_seconds) || !measurable(costs->message_seconds) ||
+        !measurable(costs->bytes_per_second))
+        return senseless(e, "costs that are no numbers");
+    *out = (struct torus_calibration){
+        .costs = {.step_seconds = costs->step_seconds,
+                  .message_seconds = costs->message_seconds,
+                  .bytes_per_second = costs->bytes_per_second},
+        .measured_at = in->measured_at,
+    };
+    return 0;
+}
+
+void torus_client_candidates_free(struct torus_candidates *candidates)
+{
+    struct candidates_holder *h = (struct candidates_holder *)candidates;
+    if (h == NULL)
+        return;
+    control__reply__free_unpacked(h->reply, NULL);
+    free(h->candidate);
+    free(h);
+}
+
+static int fill_candidates(struct candidates_holder *h, struct torus_client_error *e)
+{
+    const Control__Candidates *in = h->reply->candidates;
+
+    if (calibration_from(in->calibration, &h->candidates.calibration, e) != 0)
+        return -1;
+    h->candidate = several(in->n_candidate, sizeof *h->candidate);
+    if (h->candidate == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < in->n_candidate; i++) {
+        const Control__Candidates__Candidate *from = in->candidate[i];
+        if (!measurable(from->steps) || !measurable(from->messages) || !measurable(from->blocks) ||
+            !measurable(from->seconds))
+            return senseless(e, "a prediction that is no number");
+        h->candidate[i] = (struct torus_candidate){
+            .algorithm = clean(from->algorithm),
+            .mode = clean(from->mode),
+            .segments = from->segments,
+            .piece_bytes = from->piece_bytes,
+            .steps = from->steps,
+            .messages = from->messages,
+            .blocks = from->blocks,
+            .seconds = from->seconds,
+        };
+    }
+    h->candidates.block_bytes = in->block_bytes;
+    h->candidates.count = in->n_candidate;
+    h->candidates.candidate = h->candidate;
+    return 0;
+}
+
+struct torus_candidates *candidates_from(Control__Reply *reply, struct torus_client_error *e)
+{
+    struct candidates_holder *h = calloc(1, sizeof *h);
+    if (h == NULL) {
+        control__reply__free_unpacked(reply, NULL);
+        no_memory(e);
+        return NULL;
+    }
+    h->reply = reply;
+    if (fill_candidates(h, e) != 0) {
+        torus_client_candidates_free(&h->candidates);
+        return NULL;
+    }
+    return &h->candidates;
 }
 
 /* ---- Status ---------------------------------------------------------------------------------- */
@@ -121,7 +203,7 @@ static int fill_status(struct status_holder *h, struct torus_client_error *e)
         .memory_reserved = in->memory_reserved,
         .memory_used = in->memory_used,
     };
-    return 0;
+    return in->calibration != NULL ? calibration_from(in->calibration, &out->calibration, e) : 0;
 }
 
 struct torus_client_status *status_from(Control__Reply *reply, struct torus_client_error *e)

@@ -12,5 +12,10 @@
 struct torus_client_status *status_from(Control__Reply *reply, struct torus_client_error *e);
 struct torus_client_links *links_from(Control__Reply *reply, struct torus_client_error *e);
 struct torus_exchange_result *exchange_from(Control__Reply *reply, struct torus_client_error *e);
+struct torus_candidates *candidates_from(Control__Reply *reply, struct torus_client_error *e);
+
+/* Copies it, unless it makes no sense. Returns 0, or -1 with *e set. */
+int calibration_from(const Control__Calibration *in, struct torus_calibration *out,
+                     struct torus_client_error *e);
 
 #endif

@@ -34,6 +34,15 @@ void control_reply_error(struct control_client *client, const struct error *e, c
 /* requests.c: one function a kind of request, in a table. */
 void control_request(struct control_client *client, const Control__Request *request);
 
+/* predictions.c */
+struct calibration_message { /* its message points into it */
+    Control__Calibration message;
+    Control__Costs costs;
+};
+void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out);
+void control_calibration(struct control_client *client, const Control__Request *request);
+void control_candidates(struct control_client *client, const Control__Request *request);
+
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);
 void control_exchange_abandon(struct control_client *client);

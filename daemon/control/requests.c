@@ -17,6 +17,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     Control__Status__Exchange exchange[EXCHANGES_SHOWN], *exchanges[EXCHANGES_SHOWN];
     char dims[TORUS_TEXT_SIZE], fault[FAULTS_SHOWN][160], *faults[FAULTS_SHOWN];
     uint32_t coordinates[TORUS_MAX_DIMS];
+    struct calibration_message calibration;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -54,6 +55,8 @@ static void on_status(struct control_client *client, const Control__Request *req
     status.memory_reserved = exchanges_reserved(set->exchanges);
     status.memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
     status.pid = (uint64_t)getpid();
+    control_calibration_fill(set->exchanges, &calibration);
+    status.calibration = &calibration.message;
     reply.kind_case = CONTROL__REPLY__KIND_STATUS;
     reply.status = &status;
     control_reply(client, &reply);
@@ -105,6 +108,8 @@ static const struct {
     {CONTROL__REQUEST__KIND_STATUS, on_status},
     {CONTROL__REQUEST__KIND_LINKS, on_links},
     {CONTROL__REQUEST__KIND_EXCHANGE, control_exchange},
+    {CONTROL__REQUEST__KIND_CANDIDATES, control_candidates},
+    {CONTROL__REQUEST__KIND_CALIBRATION, control_calibration},
 };
 
 void control_request(struct control_client *client, const Control__Request *request)

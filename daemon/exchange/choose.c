@@ -4,18 +4,6 @@
 
 #include "daemon/exchange/internal.h"
 
-#define FOLDER_BLOCK (UINT64_C(1) << 20) /* what a file is taken for */
-
-struct predict_costs exchanges_costs(const struct exchanges *all)
-{
-    return all->costs;
-}
-
-void exchanges_set_costs(struct exchanges *all, const struct predict_costs *costs)
-{
-    all->costs = *costs;
-}
-
 static int by_seconds(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
@@ -39,23 +27,25 @@ static int counted(struct exchanges *all, size_t index, struct error *e)
     return 0;
 }
 
-int choose_candidates(struct exchanges *all, uint64_t block_bytes, struct candidate *list,
-                      struct error *e)
+int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mode,
+                      struct candidate *list, struct error *e)
 {
+    const struct predict_costs costs = exchanges_costs(all);
     size_t count = 0;
 
     for (size_t i = 0; i < algorithm_count() && count < CHOOSE_MOST; i++) {
         const struct algorithm *a = algorithm_at(i);
+        enum mode its_mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
         if (counted(all, i, e) != 0)
             return -1;
-        if (!all->planned[i].candidate)
+        if (!all->planned[i].candidate || (mode != MODE_OF_ALGORITHM && mode != its_mode))
             continue;
         list[count++] = (struct candidate){
             .algorithm = a,
-            .mode = a->streaming ? MODE_STREAMING : MODE_STEPPED,
+            .mode = its_mode,
             .counts = all->planned[i].counts,
             .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
-            .seconds = predict_seconds(&all->planned[i].counts, &all->costs, block_bytes),
+            .seconds = predict_seconds(&all->planned[i].counts, &costs, block_bytes),
         };
     }
     if (count > 0)
@@ -85,14 +75,12 @@ const struct algorithm *choose_algorithm(struct exchanges *all, enum operation o
     int count = 0;
 
     if (operation == OPERATION_EXCHANGE)
-        count = choose_candidates(all, folders ? FOLDER_BLOCK : block_bytes, list, e);
+        count = choose_candidates(all, folders ? CHOOSE_FOLDER_BLOCK : block_bytes, *mode, list, e);
     if (count < 0)
         return NULL;
-    for (int i = 0; i < count && chosen == NULL; i++)
-        if (*mode == MODE_OF_ALGORITHM || *mode == list[i].mode)
-            chosen = list[i].algorithm;
-    if (chosen == NULL)
-        chosen = first_for(t, operation);
+    if (count > 0)
+        *mode = list[0].mode;
+    chosen = count > 0 ? list[0].algorithm : first_for(t, operation);
     if (chosen == NULL)
         (void)error_set(e, ERROR_REFUSED, "no algorithm for operation %s takes a torus of %s",
                         operation_name(operation), torus_format(t, dims));

@@ -3,6 +3,7 @@
 #ifndef TORUSD_EXCHANGE_CHOOSE_H
 #define TORUSD_EXCHANGE_CHOOSE_H
 
+#include "daemon/exchange/calibration.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/schedule/predict.h"
 
@@ -17,11 +18,15 @@ struct candidate {
     double seconds;       /* predicted */
 };
 
-/* Every way to exchange blocks of this size that takes the torus, the fastest first, at most
- * CHOOSE_MOST. The first call on a torus counts the schedules. Returns how many, or -1 with *e if
- * there is no memory. */
-int choose_candidates(struct exchanges *all, uint64_t block_bytes, struct candidate *list,
-                      struct error *e);
+/* What a file is taken for: its size is not known yet. Large, since then a bad choice costs most.
+ */
+#define CHOOSE_FOLDER_BLOCK (UINT64_C(1) << 20)
+
+/* Every way to exchange blocks of this size that takes the torus, in this mode or, with
+ * MODE_OF_ALGORITHM, in any; the fastest first, at most CHOOSE_MOST. The first call on a torus
+ * counts the schedules. Returns how many, or -1 with *e if there is no memory. */
+int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mode,
+                      struct candidate *list, struct error *e);
 
 /* What "auto" stands for. With folders, whose sizes are not known yet, blocks are taken for large.
  * Sets *mode where it was left to the algorithm. Returns NULL with *e if nothing takes the torus.
@@ -29,9 +34,5 @@ int choose_candidates(struct exchanges *all, uint64_t block_bytes, struct candid
 const struct algorithm *choose_algorithm(struct exchanges *all, enum operation operation,
                                          uint64_t block_bytes, bool folders, enum mode *mode,
                                          struct error *e);
-
-/* What the predictions are made with. */
-struct predict_costs exchanges_costs(const struct exchanges *all);
-void exchanges_set_costs(struct exchanges *all, const struct predict_costs *costs);
 
 #endif

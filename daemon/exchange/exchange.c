@@ -43,7 +43,6 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
         return NULL;
     all->set = *setup;
     all->ask_at = ROUTER_NEVER;
-    all->costs = predict_default_costs(setup->link_mbit);
     all->planned = calloc(algorithm_count(), sizeof *all->planned);
     if (all->planned == NULL) {
         free(all);
@@ -52,6 +51,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
     doubts_load(all);
+    calibration_load(all);
     return all;
 }
 
@@ -216,6 +216,8 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
         return doubt_query_heard(all, head->outcome_query, e);
     case PEER__HEAD__KIND_OUTCOME:
         return doubt_outcome_heard(all, head->outcome, e);
+    case PEER__HEAD__KIND_CALIBRATION:
+        return calibration_heard(all, port, head->calibration, e);
     default:
         break;
     }
@@ -270,6 +272,7 @@ void exchanges_topology(struct exchanges *all)
 
     HASH_ITER(hh, all->active, x, next)
     failure_topology(x);
+    calibration_topology(all);
 }
 
 uint64_t exchanges_deadline(const struct exchanges *all)

@@ -4,6 +4,7 @@
 
 #include <uthash.h>
 
+#include "daemon/exchange/calibration.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
@@ -103,9 +104,10 @@ struct exchanges {
     unsigned untold;         /* ended ones whose clients are to be told in the next tick */
     uint64_t reserved;
     uint32_t counter;
-    struct predict_costs costs;
-    struct planned *planned;                 /* by algorithm index */
-    uint32_t next_handle[TORUS_MAX_PORTS];   /* whose turn it is at a port */
+    struct calibration calibration;
+    uint32_t calibration_told;             /* ports (bits) whose neighbours have been told of it */
+    struct planned *planned;               /* by algorithm index */
+    uint32_t next_handle[TORUS_MAX_PORTS]; /* whose turn it is at a port */
     uint64_t unheard_since[TORUS_MAX_PORTS]; /* see failure_heard() */
     uint32_t unheard_of[TORUS_MAX_PORTS];
     struct doubt *doubts;
@@ -204,6 +206,13 @@ void doubts_free(struct exchanges *all);
 void doubts_tick(struct exchanges *all, uint64_t now);
 int doubt_query_heard(struct exchanges *all, const Peer__OutcomeQuery *query, struct error *e);
 int doubt_outcome_heard(struct exchanges *all, const Peer__Outcome *outcome, struct error *e);
+
+/* calibration.c */
+void calibration_load(struct exchanges *all);
+int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibration *in,
+                      struct error *e);
+/* Links may have come up, whose other ends have not heard of it. */
+void calibration_topology(struct exchanges *all);
 
 /* report.c */
 int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e);

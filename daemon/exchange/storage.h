@@ -4,6 +4,7 @@
 #define TORUSD_EXCHANGE_STORAGE_H
 
 #include "daemon/exchange/blocks.h"
+#include "daemon/exchange/calibration.h"
 #include "daemon/schedule/algorithm.h"
 
 struct folder_request {
@@ -56,6 +57,12 @@ struct storage {
     /* Calls each() for every exchange whose finished output waits for its outcome (in doubt). */
     void (*each_in_doubt)(void *context, void (*each)(void *argument, const char *id),
                           void *argument);
+
+    /* May be NULL: nothing is kept. The last calibration that this node has heard of: 1 with *c, 0
+     * if there is none, or -1 with *e. It need not survive a failure of power: neighbours tell it
+     * again. */
+    int (*load_calibration)(void *context, struct calibration *c, struct error *e);
+    int (*store_calibration)(void *context, const struct calibration *c, struct error *e);
 
     /* Ends such a doubt: puts the output under its final name, or removes it. */
     int (*resolve)(void *context, const char *id, bool committed, struct error *e);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/files/calibration_file.h"
 #include "daemon/files/journal.h"
 
 static int open_folders(void *context, const struct folder_request *request,
@@ -43,6 +44,16 @@ static void each_in_doubt(void *context, void (*each)(void *argument, const char
                           void *argument)
 {
     journal_each(((struct folders *)context)->state_folder, each, argument);
+}
+
+static int load_calibration(void *context, struct calibration *c, struct error *e)
+{
+    return calibration_file_read(((struct folders *)context)->state_folder, c, e);
+}
+
+static int store_calibration(void *context, const struct calibration *c, struct error *e)
+{
+    return calibration_file_write(((struct folders *)context)->state_folder, c, e);
 }
 
 /* The daemon died after it had put the output in place, and before it had noted that. */
@@ -95,6 +106,8 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
         .was_committed = was_committed,
         .forget_commit = forget_commit,
         .each_in_doubt = each_in_doubt,
+        .load_calibration = load_calibration,
+        .store_calibration = store_calibration,
         .resolve = resolve,
     };
     return 0;

@@ -2,6 +2,7 @@
  *
  *     committed-ID    this node, as the root, decided to commit; until every node has confirmed
  *     exchange-ID     an output of this node that has not got its final name yet
+ *     calibration     see calibration_file.h
  */
 #ifndef TORUSD_FILES_JOURNAL_H
 #define TORUSD_FILES_JOURNAL_H

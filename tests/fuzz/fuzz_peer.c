@@ -195,8 +195,13 @@ static void open_node(struct node *n, uint8_t which)
     const struct router_handler handler = {n, on_frame, on_next, on_topology};
     struct torus torus;
 
-    *n = (struct node){.storage = {n, open_folders, record_commit, was_committed, forget_commit,
-                                   each_in_doubt, resolve}};
+    *n = (struct node){.storage = {.context = n,
+                                   .open_folders = open_folders,
+                                   .record_commit = record_commit,
+                                   .was_committed = was_committed,
+                                   .forget_commit = forget_commit,
+                                   .each_in_doubt = each_in_doubt,
+                                   .resolve = resolve}};
     REQUIRE(torus_parse(&torus, tori[which % 4], NULL) == 0);
     fixture_open(&n->f, tori[which % 4], (which / 4u) % torus.nodes, &handler);
     log_set_level(LOG_LEVEL_ERROR);

@@ -312,17 +312,101 @@ static void test_links(void **state)
     assert_non_null(strstr(out, "940 Mbit/s"));
 }
 
-/* The client asks for the torus first, to choose an algorithm for it. */
+static void reply_candidates(int fd, double seconds)
+{
+    Control__Candidates__Candidate candidate = CONTROL__CANDIDATES__CANDIDATE__INIT;
+    Control__Candidates__Candidate *candidates[] = {&candidate};
+    Control__Costs costs = CONTROL__COSTS__INIT;
+    Control__Calibration calibration = CONTROL__CALIBRATION__INIT;
+    Control__Candidates body = CONTROL__CANDIDATES__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    candidate.algorithm = (char *)(uintptr_t) "at2";
+    candidate.mode = (char *)(uintptr_t) "stepped";
+    candidate.segments = 1;
+    candidate.seconds = seconds;
+    costs.step_seconds = 4e-5;
+    calibration.costs = &costs;
+    calibration.measured_at = 86400;
+    body.n_candidate = 1;
+    body.candidate = candidates;
+    body.calibration = &calibration;
+    reply.kind_case = CONTROL__REPLY__KIND_CANDIDATES;
+    reply.candidates = &body;
+    fake_reply(fd, &reply);
+}
+
+static void expect_candidates_request(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_CANDIDATES);
+    FAKE_MUST(request->candidates->block_bytes == 4096);
+    control__request__free_unpacked(request, NULL);
+}
+
+static void serve_explained(int fd)
+{
+    expect_candidates_request(fd);
+    reply_candidates(fd, 0.25);
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_accepted(fd, "0.7.1");
+    fake_reply_result(fd);
+}
+
+static void serve_dry_run(int fd)
+{
+    expect_candidates_request(fd);
+    reply_candidates(fd, 0.25);
+    FAKE_MUST(fake_request(fd) == NULL); /* and nothing is exchanged */
+}
+
+static void serve_senseless_candidates(int fd)
+{
+    expect_candidates_request(fd);
+    reply_candidates(fd, -1);
+}
+
+static void test_explain(void **state)
+{
+    struct fake f;
+    json_t *value;
+
+    (void)state;
+    fake_start(&f, serve_explained);
+    assert_int_equal(
+        RUN("exchange", "--json", "--socket", f.path, "--block-size", "4K", "--explain"), 0);
+    fake_stop(&f);
+    value = object();
+    assert_int_equal(json_array_size(json_object_get(value, "candidates")), 1);
+    assert_true(json_number_value(json_object_get(value, "predicted_seconds")) == 0.25);
+    assert_true(json_is_true(json_object_get(value, "verified")));
+    json_decref(value);
+
+    fake_start(&f, serve_explained);
+    assert_int_equal(RUN("exchange", "--socket", f.path, "--block-size", "4K", "--explain"), 0);
+    fake_stop(&f);
+    assert_non_null(strstr(out, "1970-01-02 00:00:00Z"));
+    assert_non_null(strstr(out, "at2 (auto)"));
+    assert_non_null(strstr(out, "predicted     "));
+
+    fake_start(&f, serve_dry_run);
+    assert_int_equal(RUN("exchange", "--socket", f.path, "--block-size", "4K", "--dry-run"), 0);
+    fake_stop(&f);
+    assert_non_null(strstr(out, "250 ms"));
+
+    fake_start(&f, serve_senseless_candidates);
+    assert_int_equal(RUN("exchange", "--socket", f.path, "--block-size", "4K", "--explain"), 1);
+    fake_stop(&f);
+    assert_non_null(strstr(problem, "makes no sense"));
+}
+
 static void serve_exchange(int fd)
 {
     Control__Request *request = fake_request(fd);
-    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_STATUS);
-    control__request__free_unpacked(request, NULL);
-    fake_reply_status(fd);
-
-    request = fake_request(fd);
     FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
-    FAKE_MUST(strcmp(request->exchange->algorithm, "direct") == 0); /* the torus is 4x4m */
+    FAKE_MUST(strcmp(request->exchange->algorithm, "auto") == 0);
     FAKE_MUST(request->exchange->block_bytes == 65536);
     FAKE_MUST(request->exchange->timeout_ms == 2500);
     control__request__free_unpacked(request, NULL);
@@ -344,6 +428,8 @@ static void test_exchange(void **state)
     assert_string_equal(problem, "");
     value = object();
     assert_true(json_is_true(json_object_get(value, "verified")));
+    assert_string_equal(json_string_value(json_object_get(value, "requested")), "auto");
+    assert_string_equal(json_string_value(json_object_get(value, "algorithm")), "at2");
     assert_true(json_real_value(json_object_get(value, "call_seconds")) > 0);
     node = json_array_get(json_object_get(value, "per_node"), 0);
     assert_non_null(json_object_get(json_object_get(node, "ports"), "+0"));
@@ -485,6 +571,7 @@ int main(void)
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_bench),
+        cmocka_unit_test(test_explain),
         cmocka_unit_test(test_failed_exchange),
         cmocka_unit_test(test_interrupted_exchange),
     };

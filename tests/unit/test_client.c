@@ -585,8 +585,6 @@ static void test_senseless_results(void **state)
 static void test_senseless_requests(void **state)
 {
     static const struct torus_exchange_request requests[] = {
-        {.block_bytes = 1},
-        {.algorithm = "", .block_bytes = 1},
         {.algorithm = "at2", .from = "/a"},
         {.algorithm = "at2", .to = "/a"},
         {.algorithm = "at2", .from = "/a", .to = "b"},

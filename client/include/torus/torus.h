@@ -94,8 +94,8 @@ TORUS_EXPORT void torus_client_close(struct torus_client *client);
  * client is not closed meanwhile. The client is of no use afterwards except to be closed. */
 TORUS_EXPORT void torus_client_cancel(struct torus_client *client);
 
-/* How long torus_client_status() and torus_client_links() wait for the daemon, in milliseconds;
- * 10000 unless set; 0 = for ever. */
+/* How long calls that the daemon answers at once wait for it (all but torus_exchange_run()), in
+ * milliseconds; 10000 unless set; 0 = for ever. */
 TORUS_EXPORT void torus_client_set_timeout(struct torus_client *client, unsigned milliseconds);
 
 /* After _PROTOCOL, _IO, _MEMORY, _TIMEOUT, _CANCELLED or _LOST that arose on this side, the
@@ -113,6 +113,18 @@ struct torus_client_activity {
     const char *reason; /* of a failure */
     uint32_t root;      /* rank of the node that was asked for it */
     uint64_t age_ms;    /* since it began */
+};
+
+/* What predictions are made with. */
+struct torus_costs {
+    double step_seconds;     /* from one end of a link to the other, for a short message */
+    double message_seconds;  /* what each message over a link costs each of its ends */
+    double bytes_per_second; /* of block bytes on a link, each way, while all links are busy */
+};
+
+struct torus_calibration {
+    struct torus_costs costs;
+    uint64_t measured_at; /* seconds since 1970; 0: never, these are the default costs */
 };
 
 struct torus_client_status {
@@ -134,6 +146,7 @@ struct torus_client_status {
     uint64_t memory_budget;        /* bytes for blocks on their way, */
     uint64_t memory_reserved;      /* of these promised to exchanges, */
     uint64_t memory_used;          /* and in use now */
+    struct torus_calibration calibration;
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees, or -1 with *status
@@ -183,9 +196,13 @@ enum torus_operation {
     TORUS_BARRIER,      /* no blocks: done when every node has been asked for it (MPI_Barrier) */
 };
 
+#define TORUS_AUTO "auto" /* the algorithm that is predicted to be the fastest */
+
 /* What to exchange. Zero-initialise it and set what matters; the texts stay the caller's. */
 struct torus_exchange_request {
-    const char *algorithm; /* "at2"; needed; one for the operation: allgather's do broadcasts too */
+    /* "at2", for the operation: allgather's do broadcasts too; NULL, "" or TORUS_AUTO: the daemon
+     * chooses. */
+    const char *algorithm;
     enum torus_operation operation;
     uint32_t root;       /* TORUS_BROADCAST: rank of the node that has the block */
     const char *barrier; /* TORUS_BARRIER: its name, up to 63 bytes; NULL is one too */
@@ -285,6 +302,44 @@ TORUS_EXPORT int torus_exchange_run(struct torus_client *client,
                                     struct torus_client_error *error);
 TORUS_EXPORT void
 torus_exchange_result_free(struct torus_exchange_result *result); /* NULL is fine */
+
+/* ---- Predictions ----------------------------------------------------------------------------- */
+
+/* A way to exchange blocks of a size. */
+struct torus_candidate {
+    const char *algorithm;
+    const char *mode;     /* "stepped", "streaming" */
+    uint32_t segments;    /* parts of a block that go different ways */
+    uint64_t piece_bytes; /* of a block that travel together */
+    double steps;         /* one after the other on the longest way */
+    double messages;      /* that a node sends or passes on, on average, while blocks are small */
+    double blocks;        /* on the busiest channel, summed over steps */
+    double seconds;       /* predicted */
+};
+
+struct torus_candidates {
+    uint64_t block_bytes; /* what files are taken for, whose sizes are not known before */
+    struct torus_calibration calibration;
+    size_t count;
+    const struct torus_candidate *candidate; /* the fastest first, which TORUS_AUTO takes */
+};
+
+/* Asks the daemon what TORUS_AUTO chooses from for a TORUS_EXCHANGE like this one, of which
+ * block_bytes, from and mode matter. Nothing is exchanged. Ownership as for torus_client_status().
+ */
+TORUS_EXPORT int torus_client_candidates(struct torus_client *client,
+                                         const struct torus_exchange_request *request,
+                                         struct torus_candidates **candidates,
+                                         struct torus_client_error *error);
+TORUS_EXPORT void
+torus_client_candidates_free(struct torus_candidates *candidates); /* NULL is fine */
+
+/* Gives new costs to all nodes, which keep them over restarts; NULL takes them back to the default
+ * costs. Returns 0 with *calibration (unless NULL) as it is now, or -1 with *error set. */
+TORUS_EXPORT int torus_client_calibrate(struct torus_client *client,
+                                        const struct torus_costs *costs,
+                                        struct torus_calibration *calibration,
+                                        struct torus_client_error *error);
 
 #ifdef __cplusplus
 }

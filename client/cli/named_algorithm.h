@@ -1,0 +1,12 @@
+/* Algorithms by the names that people give. */
+#ifndef TORUSD_CLI_NAMED_ALGORITHM_H
+#define TORUSD_CLI_NAMED_ALGORITHM_H
+
+#include "daemon/schedule/algorithm.h"
+
+/* The algorithm of this name, or NULL with *e listing the known ones: those for `operation`, unless
+ * that is NULL. */
+const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
+                                        struct error *e);
+
+#endif

@@ -1,0 +1,95 @@
+/* The requests for what "auto" chooses from, and for the costs that this is predicted with. */
+#include <time.h>
+
+#include "daemon/control/internal.h"
+#include "daemon/exchange/choose.h"
+
+void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out)
+{
+    const struct predict_costs costs = exchanges_costs(exchanges);
+
+    control__calibration__init(&out->message);
+    control__costs__init(&out->costs);
+    out->costs.step_seconds = costs.step;
+    out->costs.message_seconds = costs.message;
+    out->costs.bytes_per_second = costs.bytes_per_second;
+    out->message.costs = &out->costs;
+    out->message.measured_at = exchanges_calibration(exchanges)->measured_at;
+}
+
+void control_calibration(struct control_client *client, const Control__Request *request)
+{
+    const Control__CalibrationRequest *wanted = request->calibration;
+    struct exchanges *exchanges = client->server->set.exchanges;
+    struct calibration_message calibration;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    struct error e;
+    int result = 0;
+
+    if (wanted->measured != NULL && wanted->reset) {
+        result = error_set(&e, ERROR_USAGE, "a calibration and none: ask for one or the other");
+    } else if (wanted->measured != NULL) {
+        const struct predict_costs costs = {
+            .step = wanted->measured->step_seconds,
+            .message = wanted->measured->message_seconds,
+            .bytes_per_second = wanted->measured->bytes_per_second,
+        };
+        result = exchanges_calibrate(exchanges, &costs, (uint64_t)time(NULL), &e);
+    } else if (wanted->reset) {
+        result = exchanges_calibrate(exchanges, NULL, 0, &e);
+    }
+    if (result != 0) {
+        control_reply_error(client, &e, NULL);
+        return;
+    }
+    control_calibration_fill(exchanges, &calibration);
+    reply.kind_case = CONTROL__REPLY__KIND_CALIBRATION;
+    reply.calibration = &calibration.message;
+    control_reply(client, &reply);
+}
+
+void control_candidates(struct control_client *client, const Control__Request *request)
+{
+    const Control__CandidatesRequest *wanted = request->candidates;
+    struct exchanges *exchanges = client->server->set.exchanges;
+    uint64_t block_bytes = wanted->folders ? CHOOSE_FOLDER_BLOCK : wanted->block_bytes;
+    struct candidate list[CHOOSE_MOST];
+    Control__Candidates__Candidate candidate[CHOOSE_MOST], *candidates[CHOOSE_MOST];
+    struct calibration_message calibration;
+    Control__Candidates message = CONTROL__CANDIDATES__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    enum mode mode;
+    struct error e;
+    int count = -1;
+
+    if (mode_parse(wanted->mode, &mode) != 0)
+        (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
+                        wanted->mode);
+    else
+        count = choose_candidates(exchanges, block_bytes, mode, list, &e);
+    if (count < 0) {
+        control_reply_error(client, &e, NULL);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        const struct candidate *from = &list[i];
+        Control__Candidates__Candidate *to = candidates[i] = &candidate[i];
+        control__candidates__candidate__init(to);
+        to->algorithm = (char *)(uintptr_t)from->algorithm->name;
+        to->mode = (char *)(uintptr_t)mode_name(from->mode);
+        to->segments = from->algorithm->segments;
+        to->piece_bytes = from->piece_bytes;
+        to->steps = from->counts.steps;
+        to->messages = from->counts.messages;
+        to->blocks = from->counts.blocks;
+        to->seconds = from->seconds;
+    }
+    control_calibration_fill(exchanges, &calibration);
+    message.n_candidate = (size_t)count;
+    message.candidate = candidates;
+    message.calibration = &calibration.message;
+    message.block_bytes = block_bytes;
+    reply.kind_case = CONTROL__REPLY__KIND_CANDIDATES;
+    reply.candidates = &message;
+    control_reply(client, &reply);
+}
