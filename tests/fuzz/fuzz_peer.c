@@ -268,6 +268,8 @@ static void start(struct node *n, uint8_t which)
         {.algorithm = "direct", .from = "/in", .to = "/out", .timeout_ns = SECONDS},
         {.algorithm = "ar", .block_bytes = 100, .from = "", .to = "", .timeout_ns = UINT64_MAX / 4},
         {.algorithm = "direct", .from = "/refuse", .to = "/out"},
+        {.algorithm = "stream", .block_bytes = 300000, .from = "", .to = ""},
+        {.algorithm = "stream", .from = "/in", .to = "/out"},
     };
     struct error e;
 

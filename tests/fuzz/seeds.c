@@ -4,7 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
+#include "daemon/schedule/tree.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 #include "proto/peer.pb-c.h"
@@ -68,8 +70,9 @@ static void frame(unsigned port, const Peer__Head *head, const char *body)
 #define HANDLE 9
 #define ID "0-00000000-4"
 
-static void prepare(unsigned port, const char *dims, const char *algorithm, const char *to,
-                    uint64_t block)
+/* Without steps, if there is a window. */
+static void prepare_window(unsigned port, const char *dims, const char *algorithm, const char *to,
+                           uint64_t block, uint32_t window)
 {
     Peer__Prepare message = PEER__PREPARE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -78,16 +81,33 @@ static void prepare(unsigned port, const char *dims, const char *algorithm, cons
     message.id = (char *)(uintptr_t)ID;
     message.dims = (char *)(uintptr_t)dims;
     message.algorithm = (char *)(uintptr_t)algorithm;
-    message.mode = (char *)(uintptr_t) "stepped";
+    message.mode = (char *)(uintptr_t)(window > 0 ? "streaming" : "stepped");
     message.from = (char *)(uintptr_t)(to[0] != '\0' ? "/in" : "");
     message.to = (char *)(uintptr_t)to;
     message.block_bytes = block;
     message.segment_bytes = 10;
-    message.window = 1;
+    message.window = window > 0 ? window : 1;
     message.timeout_ms = 1000;
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &message;
     frame(port, &head, "");
+}
+
+static void prepare(unsigned port, const char *dims, const char *algorithm, const char *to,
+                    uint64_t block)
+{
+    prepare_window(port, dims, algorithm, to, block, 0);
+}
+
+/* The port by which the words of root 0 come. */
+static unsigned parent(const char *dims, uint32_t rank)
+{
+    struct torus t;
+    struct tree_node tree;
+
+    REQUIRE(torus_parse(&t, dims, NULL) == 0);
+    tree_node(&t, 0, rank, &tree);
+    return (unsigned)tree.parent;
 }
 
 static void go(unsigned port, uint64_t rounds)
@@ -134,6 +154,63 @@ static void all_arrivals(const char *dims, const char *algorithm, uint32_t rank,
         operation(SEND, 0);
     }
     plan_free(&plan);
+}
+
+#define PIECES_A_FRAME 10u /* so that a head fits, and a body */
+
+/* All that crosses the channels to `rank` in a round without steps, each piece of that many bytes;
+ * the last of a frame comes in two parts. */
+static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, uint32_t round,
+                       bool sizes, uint32_t bytes)
+{
+    struct torus t;
+    struct passages passages;
+    char body[PIECES_A_FRAME * 256] = "";
+
+    REQUIRE(bytes > 0 && bytes < 256);
+    REQUIRE(torus_parse(&t, dims, NULL) == 0);
+    REQUIRE(passages_build(&passages, &t, algorithm_find(algorithm), rank, NULL) == 0);
+    for (unsigned port = 0; port < torus_ports(&t); port++) {
+        for (uint32_t i = 0; i < passages.arrivals[port]; i += PIECES_A_FRAME) {
+            Peer__Data message = PEER__DATA__INIT;
+            Peer__Head head = PEER__HEAD__INIT;
+            uint32_t left = passages.arrivals[port] - i, piece[PIECES_A_FRAME],
+                     size[PIECES_A_FRAME];
+            message.exchange = HANDLE;
+            message.round = round;
+            message.n_pieces = left < PIECES_A_FRAME ? left : PIECES_A_FRAME;
+            message.n_sizes = sizes ? message.n_pieces : 0;
+            message.pieces = piece;
+            message.sizes = size;
+            for (uint32_t k = 0; k < message.n_pieces; k++) {
+                piece[k] = i + k;
+                size[k] = bytes;
+            }
+            memset(body, 'b', sizeof body);
+            body[message.n_pieces * bytes - 1] = '\0';
+            head.kind_case = PEER__HEAD__KIND_DATA;
+            head.data = &message;
+            frame(port, &head, body);
+            message.pieces = &piece[message.n_pieces - 1];
+            message.n_pieces = 1;
+            message.n_sizes = 0;
+            frame(port, &head, "b");
+        }
+        operation(SEND, 0);
+    }
+    passages_free(&passages);
+}
+
+static void round_go(unsigned port, uint64_t round)
+{
+    Peer__RoundGo message = PEER__ROUND_GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = HANDLE;
+    message.round = round;
+    head.kind_case = PEER__HEAD__KIND_ROUND_GO;
+    head.round_go = &message;
+    frame(port, &head, "");
 }
 
 static void commit(unsigned port)
@@ -257,11 +334,38 @@ static void peer_seeds(const char *folder)
     all_arrivals("4x4", "at2", 15, false);
     close_seed();
 
+    /* Without steps: several rounds under way, one of them before its time; sizes along, and not.
+     */
+    open_seed(folder, "peer", "stream", node(TORUS_3, 1));
+    hello(0);
+    hello(1);
+    prepare_window(1, "3", "stream", "/out", 0, 2);
+    all_pieces("3", "stream", 1, 0, true, 2);
+    go(1, 3);
+    all_pieces("3", "stream", 1, 1, true, 1);
+    round_go(1, 2);
+    all_pieces("3", "stream", 1, 2, true, 3);
+    commit(1);
+    operation(SEND, 0);
+    close_seed();
+
+    for (int sizes = 0; sizes < 2; sizes++) {
+        open_seed(folder, "peer", sizes ? "stream-torus-sizes" : "stream-torus",
+                  node(TORUS_4X4, 15));
+        for (unsigned port = 0; port < 4; port++)
+            hello(port);
+        prepare_window(parent("4x4", 15), "4x4", sizes ? "stream" : "direct", sizes ? "/out" : "",
+                       4, 3);
+        go(parent("4x4", 15), 1);
+        all_pieces("4x4", sizes ? "stream" : "direct", 15, 0, sizes, sizes ? 2 : 4);
+        close_seed();
+    }
+
     /* The root itself. */
     open_seed(folder, "peer", "root", node(TORUS_2M, 0));
     hello(0);
     link_states(0, 2, 2);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         operation(START, 0);
         (void)fputc(i, out);
         operation(SEND, 0);
