@@ -595,6 +595,52 @@ static void a_go_for_each_repetition(void **state)
         }
 }
 
+/* The middle one of three, with nothing to send: what it says of a repetition is what its child
+ * says, if that was slower. Once, and in its turn. */
+static void the_slowest_is_told_upwards(void **state)
+{
+    Peer__Prepare prepare = PEER__PREPARE__INIT;
+    Peer__Ready ready = PEER__READY__INIT;
+    Peer__Repeated repeated = PEER__REPEATED__INIT;
+    Peer__Head head = PEER__HEAD__INIT, *heard;
+    struct node n;
+
+    (void)state;
+    open_node_of(&n, "3m");
+    fixture_link_up(&n.f, 1 - PORT);
+    prepare.handle = ready.exchange = repeated.exchange = HANDLE;
+    prepare.id = (char[]){ID};
+    prepare.dims = (char[]){"3m"};
+    prepare.algorithm = (char[]){"stream"};
+    prepare.mode = (char[]){"streaming"};
+    prepare.window = 1;
+    prepare.segment_bytes = 1;
+    prepare.timeout_ms = 60000;
+    prepare.repeat = 3;
+    head.kind_case = PEER__HEAD__KIND_PREPARE;
+    head.prepare = &prepare;
+    fixture_say(n.f.up[PORT], &head, NULL, 0);
+    head.kind_case = PEER__HEAD__KIND_READY;
+    head.ready = &ready;
+    fixture_say(n.f.up[1 - PORT], &head, NULL, 0);
+    assert_int_equal(hear(&n), PEER__HEAD__KIND_READY);
+    say_go(&n, 0, 1);
+    assert_int_equal(hear(&n), PEER__HEAD__KIND__NOT_SET); /* not before its child */
+    repeated.nanoseconds = 123456789;
+    head.kind_case = PEER__HEAD__KIND_REPEATED;
+    head.repeated = &repeated;
+    fixture_say(n.f.up[1 - PORT], &head, NULL, 0);
+    heard = fixture_next(n.f.up[PORT], NULL, 0, NULL);
+    assert_int_equal(heard->kind_case, PEER__HEAD__KIND_REPEATED);
+    assert_int_equal(heard->repeated->repetition, 0);
+    assert_int_equal(heard->repeated->nanoseconds, 123456789);
+    peer__head__free_unpacked(heard, NULL);
+    assert_non_null(n.f.up[1 - PORT]->link);
+    fixture_say(n.f.up[1 - PORT], &head, NULL, 0); /* again */
+    assert_null(n.f.up[1 - PORT]->link);
+    close_node(&n);
+}
+
 static void a_session_that_is_too_long_is_refused(void **state)
 {
     struct node n;
@@ -717,6 +763,7 @@ int main(void)
         cmocka_unit_test(prepares_that_no_root_sends_are_refused),
         cmocka_unit_test(a_node_that_cannot_says_why),
         cmocka_unit_test(a_go_for_each_repetition),
+        cmocka_unit_test(the_slowest_is_told_upwards),
         cmocka_unit_test(a_session_that_is_too_long_is_refused),
         cmocka_unit_test(a_link_that_was_down_carries_the_exchange_no_more),
         cmocka_unit_test(memory_may_run_out_at_any_moment),
