@@ -21,7 +21,12 @@
  *   of its links, and one at the edge exactly as much by the link along it: what is rounded down in
  *   one box is rounded up in the other.
  * Both come to ceil((N-1)/d) blocks on a channel at most, d the fewest links of a node: the bound.
- * So do rings, lines, and where one dimension wraps, if its size is odd (else 5 more on 4x11).
+ * So do rings, lines, and cylinders, where one dimension wraps. If rings of a cylinder have exact
+ * opposites, these are shared out by themselves, in turns between the two links of the ring, and
+ * make up for the rounding of the boxes beside them; for that a phase more or less takes longer
+ * than with the boxes alone. On rings of two, lines of m > 4 nodes miss the bound of
+ * ceil((2m-1)/3) by what a shortest way costs: an end of a line has to take in the m - 1 blocks of
+ * its line by its one link there, and m - 1 is what the busiest channel carries.
  *
  * A block is d hops away after phase d: as many steps as the diameter, which is least. On odd n x n
  * tori every phase is balanced too, so that the transmission is the bound, as in the paper; others
@@ -135,6 +140,85 @@ static bool comes_along_row(const struct plane *p, uint64_t before, bool round_u
     return ((before + 1) * p->k + extra) / p->t > (before * p->k + extra) / p->t;
 }
 
+/* Whether the cell after `before` others is one of the `chosen` of `cells`, spread evenly. */
+static bool is_chosen(uint64_t before, uint64_t chosen, uint64_t cells)
+{
+    return (before + 1) * chosen / cells > before * chosen / cells;
+}
+
+/* Whether it is a cylinder whose rings have exact opposites: then *ring is their axis. */
+static bool is_even_cylinder(const struct plane *p, unsigned *ring)
+{
+    *ring = p->wrap[ROW] ? ROW : COLUMN;
+    return p->wrap[ROW] != p->wrap[COLUMN] && has_opposite(p, *ring) && p->size[1 - *ring] > 1;
+}
+
+/* The sources on one side of a node of a cylinder, in other rings than its own: two boxes, and
+ * between them those at the rings' opposites. */
+struct side {
+    uint64_t cells;     /* of a box */
+    uint64_t box[2];    /* how many of each box come in along the ring, - and + */
+    uint64_t opposites; /* how many of the opposites do, in turns, */
+    int first;          /* the first one from this direction */
+};
+
+/* Shares out a side of `rings` rings. *lead is how many more blocks come in along the ring from +
+ * than from - so far, -1 to 1, and again afterwards. */
+static struct side share_side(const struct plane *p, unsigned ring, uint32_t rings, int *lead)
+{
+    uint64_t n = p->size[ring], m = p->size[1 - ring];
+    uint64_t along_ring = n * m - 1 - (n * m - 1) / 3; /* at the end, which has three links */
+    uint64_t share = along_ring - (n - 1);             /* of these, from other rings */
+    uint64_t both = (n - 1) * (m - 1);                 /* that may come in either way */
+    struct side s = {.cells = (n / 2 - 1) * rings};
+
+    if (rings == 0)
+        return s;
+    if (share > both)
+        share = both; /* rings of two: the others have only one shortest way */
+    share = share * rings / (m - 1);
+    uint64_t low = s.cells * share / ((n - 1) * rings);
+    uint64_t high = low + (s.cells * share % ((n - 1) * rings) != 0);
+    if (low + high > share)
+        high = low;
+    if (low + high + rings < share)
+        low = high;
+    s.opposites = share - low - high;
+    /* A box that has one more and an odd opposite make up for each other; what is left of them
+     * makes up for the lead. */
+    int more = (int)(high - low), odd = (int)(s.opposites % 2);
+    int sign = (more - odd) * *lead > 0 ? -1 : 1;
+    s.box[sign > 0] = high;
+    s.box[sign < 0] = low;
+    s.first = -sign;
+    *lead += sign * (more - odd);
+    return s;
+}
+
+/* way_in() on such a cylinder, for a source in another ring. */
+static struct way way_into_cylinder(const struct plane *p, unsigned ring, const uint32_t *node,
+                                    const uint32_t *hops, const int *direction)
+{
+    uint32_t x = node[p->dim[1 - ring]];
+    int lead = 1; /* the opposite in the node's own ring comes from + */
+    struct side up = share_side(p, ring, p->size[1 - ring] - 1 - x, &lead);
+    struct side down = share_side(p, ring, x, &lead);
+    int beyond = direction[1 - ring];
+    const struct side *s = beyond > 0 ? &up : &down;
+    uint32_t rings = beyond > 0 ? p->size[1 - ring] - 1 - x : x;
+
+    if (direction[ring] != 0) {
+        uint64_t before = cells_before(rings, p->size[ring] / 2 - 1, hops[1 - ring], hops[ring]);
+        bool along = is_chosen(before, s->box[direction[ring] > 0], s->cells);
+        return along ? (struct way){ring, direction[ring]} : (struct way){1 - ring, beyond};
+    }
+    uint64_t before = hops[1 - ring] - 1;
+    if (!is_chosen(before, s->opposites, rings))
+        return (struct way){1 - ring, beyond};
+    uint64_t turn = before * s->opposites / rings;
+    return (struct way){ring, turn % 2 == 0 ? s->first : -s->first};
+}
+
 /* The link by which a node takes in the source's block, both given by their coordinates. */
 static struct way way_in(const struct plane *p, const uint32_t *node, const uint32_t *source)
 {
@@ -153,6 +237,9 @@ static struct way way_in(const struct plane *p, const uint32_t *node, const uint
     for (unsigned axis = COLUMN; axis <= ROW; axis++)
         if (hops[1 - axis] == 0)
             return (struct way){axis, opposite[axis] ? 1 : direction[axis]};
+    unsigned ring;
+    if (is_even_cylinder(p, &ring))
+        return way_into_cylinder(p, ring, node, hops, direction);
 
     /* The four boxes as the sails of a windmill: those opposite in the column belong to the boxes
      * down right and up left, those opposite in the row to the other two. */
