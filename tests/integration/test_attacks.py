@@ -241,10 +241,10 @@ ID = '1-00000001-1'
 
 
 def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='',
-            segment_bytes=100):
-    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: algorithm, 6: 'stepped',
-                            7: block_bytes, 8: source, 9: target, 11: segment_bytes, 12: 1000,
-                            16: 1})
+            segment_bytes=100, mode='stepped', window=1, timeout_ms=1000):
+    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: algorithm, 6: mode,
+                            7: block_bytes, 8: source, 9: target, 11: segment_bytes,
+                            12: timeout_ms, 16: window})
 
 
 LIES = {
@@ -301,6 +301,52 @@ def test_lies_cost_the_connection(torus, false_neighbour, what):
     wait_for(lambda: not false_neighbour.link()['up'], 20)
     assert false_neighbour.link()['reason']
     torus.node(1).start()
+    still_works(torus, rank=5)
+    torus.node(1).terminate()
+
+
+def pieces(*places, round=0, body=0, sizes=(), fields=None):
+    """A data frame without steps."""
+    packed = {number: b''.join(map(varint, values))
+              for number, values in ((6, sizes), (7, places)) if values}
+    return peer('data', {1: 77, 2: round, **packed, **(fields or {})}, bytes(body))
+
+
+# Of an exchange without steps: blocks of 100 bytes in two rounds, both under way. Node 5 does not
+# look at what is for others; the first pieces on this channel are (they come from node 0).
+STREAMED = {
+    'no piece': (pieces(body=50), 'names no piece'),
+    'a piece that is none': (pieces(5000, body=50), 'piece 5000 of a channel that has'),
+    'a piece twice': (pieces(0, 0, body=100), 'has come already'),
+    'a piece of nothing': (pieces(0), 'comes without a byte'),
+    'bytes of no piece': (pieces(0, 1, body=101), 'bytes more than'),
+    'part of a piece that is not the last': (pieces(0, 1, body=49), 'bytes less than'),
+    'sizes that all know': (pieces(0, body=50, sizes=(50,)), 'sizes of 1 pieces too many'),
+    'a round that is not under way': (pieces(0, round=2, body=50), 'has no place there'),
+    'thousands of pieces': (pieces(*[0] * 20000, body=50), 'has come already'),
+    'word of a leg': (frame({17: {1: 77}}), 'there are no steps'),
+}
+
+
+@pytest.mark.parametrize('what', STREAMED)
+def test_lies_in_a_streaming_exchange(torus, false_neighbour, what):
+    """Node 5 and those behind it are ready, and the false root sends what it must not."""
+    data, said = STREAMED[what]
+    with false_neighbour.connect() as s:
+        send(s, prepare(id=f'1-00000001-{100 + list(STREAMED).index(what)}', algorithm='direct',
+                        mode='streaming', window=2, segment_bytes=50, timeout_ms=60000))
+        heads = b''
+        while not any(head.startswith(varint(HEAD['ready'] << 3 | 2)) for head in frames(heads)):
+            piece = s.recv(65536)
+            assert piece, frames(heads)
+            heads += piece
+        send(s, data)
+        until_closed(s)
+    wait_for(lambda: not false_neighbour.link()['up'], 20)
+    assert said in false_neighbour.link()['reason']
+    torus.node(1).start()
+    wait_for(lambda: not any(x['state'] in ('ready', 'running') for rank in (4, 5, 6, 9)
+                             for x in torus.status(rank)['exchanges']), 20)
     still_works(torus, rank=5)
     torus.node(1).terminate()
 

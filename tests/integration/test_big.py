@@ -48,7 +48,8 @@ def test_files(loopback, disk, dims, algorithm, size, capsys):
 
 
 @pytest.mark.parametrize('dims,algorithm,size', [
-    ('4x4', 'at2', '24MiB'), ('4x4', 'direct', '16MiB'), ('3x4x5', 'direct', '1MiB')])
+    ('4x4', 'at2', '24MiB'), ('4x4', 'direct', '16MiB'), ('3x4x5', 'direct', '1MiB'),
+    ('4x4', 'stream', '8MiB')])
 def test_patterns(loopback, dims, algorithm, size, capsys):
     torus = loopback(dims)
     with MemoryWatch(torus) as watch:
@@ -61,7 +62,24 @@ def test_patterns(loopback, dims, algorithm, size, capsys):
     assert most < LIMIT
 
 
-@pytest.mark.parametrize('dims,algorithm', [('4x4', 'at2'), ('1x6', 'ar')])
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_blocks(loopback, capsys):
+    """Without steps, too: 240 MiB and 15 GiB take the same."""
+    most = {}
+    for size in 1, 64:
+        torus = loopback('4x4')
+        with MemoryWatch(torus) as watch:
+            result = torus.exchange('stream', f'{size}MiB')
+        check_result(result, '4x4', 'stream', size * MIB)
+        most[size] = max(watch.most.values())
+        with capsys.disabled():
+            print(f'\n4x4 stream, blocks of {size} MiB: {result["seconds"]:.1f} s, rounds '
+                  f'{result["rounds"]}, most memory of a daemon {most[size] / MIB:.1f} MiB')
+        torus.stop()
+    assert most[64] < LIMIT and most[64] < 1.5 * most[1] + 8 * MIB, most
+
+
+@pytest.mark.parametrize('dims,algorithm', [('4x4', 'at2'), ('4x4', 'stream'), ('1x6', 'ar')])
 def test_a_slow_node_is_felt_by_the_sources(loopback, dims, algorithm):
     """One daemon stops for a while: nobody fills up meanwhile."""
     from background import LongExchange, stopped

@@ -277,7 +277,8 @@ def test_a_daemon_is_killed(shared, dead, algorithm):
 
 
 @pytest.mark.parametrize('dims,algorithm,dead', [('1x6', 'ar', 2), ('2x2', 'at2', 3),
-                                                 ('1x2', 'ar', 1), ('3x4x5', 'direct', 31)])
+                                                 ('1x2', 'ar', 1), ('3x4x5', 'direct', 31),
+                                                 ('4x4', 'stream', 5)])
 def test_a_daemon_is_killed_on_other_tori(shared, dims, algorithm, dead):
     torus = shared(dims)
     with LongExchange(torus, algorithm=algorithm) as client:
@@ -313,11 +314,11 @@ def test_a_daemon_that_ends_in_the_middle(torus):
     still_works(torus)
 
 
-@pytest.mark.parametrize('busy', [0, 6])
-def test_a_silent_daemon(torus, busy):
+@pytest.mark.parametrize('busy,algorithm', [(0, 'at2'), (6, 'at2'), (0, 'stream')])
+def test_a_silent_daemon(torus, busy, algorithm):
     """Its connections stay open, but nothing comes: the heartbeats tell, and do not tell later
     where the links have been busy for long."""
-    with LongExchange(torus) as client:
+    with LongExchange(torus, algorithm=algorithm) as client:
         wait_for(lambda: torus.status()['exchanges'][0]['age_seconds'] >= busy)
         with stopped(torus.node(5)):
             code, _, err = client.end(10)
@@ -327,7 +328,7 @@ def test_a_silent_daemon(torus, busy):
         torus.wait_whole(30)
         # It had no part in the verdict, and learns of it or comes to its own.
         wait_for(lambda: state_of(torus, client.id, 5)[0] in ('failed', None), 30)
-    still_works(torus, rank=5)
+    still_works(torus, rank=5, algorithm=algorithm)
 
 
 @pytest.mark.parametrize('folders', [False, True], ids=['pattern', 'folders'])
@@ -356,11 +357,12 @@ def test_the_asked_daemon_is_killed(loopback, tmp_path, folders):
         check_target(args[3], sizes)
 
 
-def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path):
+@pytest.mark.parametrize('algorithm', ['at2', 'stream'])
+def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path, algorithm):
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(random_sizes(16, 0), 2_000_000)
     source, target = make_sources(tmp_path, sizes), f'{tmp_path}/sub/in-%r'
-    arguments = 'exchange', '--algorithm', 'at2', '--from', source, '--to', target
+    arguments = 'exchange', '--algorithm', algorithm, '--from', source, '--to', target
     with Client(torus, *arguments) as client:
         wait_for(lambda: any('.torusd-' in path and path.endswith('/9')
                              for path in listing(tmp_path)))
@@ -371,7 +373,7 @@ def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
     assert not [path for path in listing(tmp_path) if '/in-' in path]
     still_works(torus)
-    torus.exchange('at2', source=source, target=target)
+    torus.exchange(algorithm, source=source, target=target)
     check_target(target, sizes)
 
 

@@ -14,7 +14,7 @@ from trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from waiting import wait_for
 
 SHAPES = [('4x4', 'at2'), ('5x3', 'at2'), ('4x4', 'direct'), ('2x2', 'at2'), ('1x6', 'ar'),
-          ('1x1', 'at2'), ('1x2', 'ar'), ('3x2x2', 'direct')]
+          ('1x1', 'at2'), ('1x2', 'ar'), ('3x2x2', 'direct'), ('4x4', 'stream'), ('3x2x2', 'stream')]
 
 
 @pytest.fixture(scope='module')
@@ -75,12 +75,13 @@ def test_one_file_is_much_larger(torus, base):
     check_target(f'{base}/in-%r', sizes)
 
 
-def test_little_memory(shared, root, base):
+@pytest.mark.parametrize('algorithm', ['direct', 'stream'])
+def test_little_memory(shared, root, base, algorithm):
     torus = shared('4x4', data_roots=(str(root),), memory='2MiB')
     sizes = random_sizes(16, 'little')
-    result = torus.exchange('direct', source=make_sources(base, sizes), target=f'{base}/in-%r')
+    result = torus.exchange(algorithm, source=make_sources(base, sizes), target=f'{base}/in-%r')
     assert result['rounds'] > 1
-    check_result(result, '4x4', 'direct', sizes=sizes)
+    check_result(result, '4x4', algorithm, sizes=sizes)
     check_target(f'{base}/in-%r', sizes)
 
 
