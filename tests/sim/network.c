@@ -12,7 +12,7 @@
 
 struct wire {
     enum sim_wire state;
-    uint64_t latency;
+    uint64_t latency, rate;
     struct event *held; /* what has come to a silent wire */
     size_t held_count;
 };
@@ -199,7 +199,7 @@ static void transmit(struct connection_end *end)
     piece->to = other(end);
     piece->length = length;
     take_bytes(end, piece->bytes, length);
-    uint64_t time = sim->set.rate > 0 ? length * SECONDS / sim->set.rate : 0;
+    uint64_t time = c->wire->rate > 0 ? length * SECONDS / c->wire->rate : 0;
     end->sending = true;
     sim_schedule(sim, time, "sent", on_sent, end, 0);
     sim_schedule(sim, time + c->wire->latency, "arrived", on_arrived, piece, length);
@@ -426,11 +426,18 @@ void network_open(struct sim *sim)
     sim->wire = calloc(wires, sizeof *sim->wire);
     if (sim->wire == NULL)
         abort();
-    for (size_t i = 0; i < wires; i++)
+    for (size_t i = 0; i < wires; i++) {
+        sim->wire[i].rate = sim->set.rate;
         sim->wire[i].latency =
             sim->set.chop && sim->set.latency > 0
                 ? sim->set.latency / 2 + chance_below(&sim->chance, sim->set.latency)
                 : sim->set.latency;
+    }
+}
+
+void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
+{
+    wire_at(sim, rank, port)->rate = rate;
 }
 
 /* All nodes are dead. Whoever still held something has given it back, or sim_kill() has seen it. */

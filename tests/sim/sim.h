@@ -76,6 +76,8 @@ enum sim_wire {
 };
 
 void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire state);
+/* Bytes a second each way, of this link alone. */
+void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
 /* Flips one bit in each of the next `count` pieces that arrive anywhere. */
 void sim_damage(struct sim *sim, unsigned count);
 

@@ -13,7 +13,12 @@
 
 static uint64_t first_seed, seeds = 4;
 
-static const struct exchange_spec spec = {.algorithm = "at2", .from = "/random/3000", .to = "/a"};
+/* Both engines, by turns. */
+static struct exchange_spec spec_of(uint64_t seed)
+{
+    return (struct exchange_spec){
+        .algorithm = seed % 2 == 0 ? "at2" : "stream", .from = "/random/3000", .to = "/a"};
+}
 
 struct stage {
     uint32_t victim;
@@ -39,6 +44,7 @@ static void die_in_state(uint64_t seed, uint32_t victim, enum exchange_state sta
 {
     const struct sim_setup setup = {
         .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
+    const struct exchange_spec spec = spec_of(seed);
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
@@ -93,6 +99,7 @@ static void decided_and_dead(const char *dims, uint64_t seed)
 {
     const struct sim_setup setup = {
         .dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
+    const struct exchange_spec spec = spec_of(seed);
     struct sim *sim = sim_new(&setup);
     uint32_t nodes = sim_torus(sim)->nodes, root = (uint32_t)seed % nodes;
 
@@ -141,6 +148,7 @@ static void a_node_that_was_cut_off_learns_the_outcome(void **state)
                                         .latency = 100 * MICROSECONDS,
                                         .rate = 12500000,
                                         .chop = true};
+        const struct exchange_spec spec = spec_of(seed);
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
         struct sim_request *r = sim_exchange(sim, 0, &spec);

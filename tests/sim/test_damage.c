@@ -35,7 +35,8 @@ static void damage(uint64_t seed)
                                     .chop = true};
     struct sim *sim = sim_new(&setup);
     struct chance *chance = sim_chance(sim);
-    const struct exchange_spec spec = {.algorithm = chance_below(chance, 2) == 0 ? "at2" : "direct",
+    static const char *const algorithms[] = {"at2", "direct", "stream"};
+    const struct exchange_spec spec = {.algorithm = algorithms[chance_below(chance, 3)],
                                        .block_bytes = chance_below(chance, 3000),
                                        .from = "",
                                        .to = "",

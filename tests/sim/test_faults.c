@@ -22,6 +22,8 @@ static const struct exchange_spec specs[] = {
     {.algorithm = "direct", .from = "/random/20000", .to = "/a"},
     {.algorithm = "at2", .from = "/random/5000", .to = "/a"},
     {.algorithm = "direct", .from = "/same/0", .to = "/a"},
+    {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = ""},
+    {.algorithm = "stream", .from = "/random/20000", .to = "/a"},
 };
 
 static uint32_t any(struct sim *sim, uint32_t below)
@@ -166,8 +168,10 @@ static void a_disk_may_fail(void **state)
         enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
         const struct sim_setup setup = {
             .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
-        const struct exchange_spec spec = {
-            .algorithm = "direct", .from = "/random/9000", .to = "/a"};
+        const struct exchange_spec spec = {.algorithm = seed / SIM_DISK_FAULTS % 2 == 0 ? "direct"
+                                                                                        : "stream",
+                                           .from = "/random/9000",
+                                           .to = "/a"};
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
         uint32_t root = any(sim, 12), victim = any(sim, 12);
@@ -209,7 +213,7 @@ static void a_timeout_ends_it_everywhere(void **state)
                                         .latency = 100 * MICROSECONDS,
                                         .rate = 12500000,
                                         .chop = true};
-        struct exchange_spec spec = specs[seed % 3];
+        struct exchange_spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
         spec.timeout_ns = 1 + chance_below(sim_chance(sim), 20 * MILLISECONDS);

@@ -36,6 +36,35 @@ static double run(const char *dims, const char *algorithm, uint64_t block, uint6
     return ratio;
 }
 
+/* Virtual time over the lower bound, without steps; with little memory in rounds. A link at half
+ * the rate of the others is in the way of all that crosses it, and of nothing else. */
+static double stream(const char *dims, uint64_t block, uint64_t memory, bool slow_link)
+{
+    const struct sim_setup setup = {
+        .dims = dims, .seed = 1, .rate = RATE, .memory = memory > 0 ? memory : UINT64_C(1) << 32};
+    const struct exchange_spec spec = {
+        .algorithm = "stream", .block_bytes = block, .from = "", .to = ""};
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    if (slow_link)
+        sim_set_rate(sim, 1, 0, RATE / 2);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+    (void)sim_run_until_ended(r, 600 * SECONDS);
+    check_success(r, &spec);
+    assert_true(check_agreement(r, &spec));
+    assert_true(memory == 0 ? r->result.rounds == 1 : r->result.rounds > 4);
+    double ratio =
+        (double)r->result.nanoseconds / (r->result.bound * (double)block / (double)RATE * 1e9);
+    print_message("%-6s stream blocks of %7llu: bound %5.2f blocks, %3llu rounds%s; %9.3f ms, %.3f "
+                  "of the bound\n",
+                  dims, (unsigned long long)block, r->result.bound,
+                  (unsigned long long)r->result.rounds, slow_link ? ", a slow link" : "",
+                  (double)r->result.nanoseconds / 1e6, ratio);
+    sim_free(sim);
+    return ratio;
+}
+
 static void check(double ratio, double least, double most)
 {
     if (ratio < least || ratio > most)
@@ -52,6 +81,26 @@ static void transmission_takes_the_models_time(void **state)
     check(run("4x4", "direct", 65536, 0), 0.80, 1.30);
 }
 
+static void streaming_takes_little_more_than_the_bound(void **state)
+{
+    (void)state;
+    check(stream("4x4", 65536, 0, false), 0.99, 1.02);
+    check(stream("5x7", 65536, 0, false), 0.99, 1.02);
+    check(stream("8x8", 65536, 0, false), 0.99, 1.02);
+    check(stream("3x4x5", 65536, 0, false), 0.99, 1.03);
+    /* 1 MiB of memory, of which an exchange takes a quarter, a round a quarter of that. */
+    check(stream("4x4", 65536, 1 << 20, false), 0.99, 1.10);
+    check(stream("5x7", 65536, 1 << 20, false), 0.99, 1.12);
+}
+
+static void a_slow_link_holds_up_what_crosses_it(void **state)
+{
+    (void)state;
+    check(stream("4x4", 65536, 0, true), 1.98, 2.05); /* that link has as much to carry as any */
+    check(stream("4x4", 65536, 1 << 20, true), 1.98, 2.10);
+    check(stream("5x7", 65536, 1 << 20, true), 1.35, 1.50); /* there are busier ones than that */
+}
+
 static void small_blocks_cost_startups(void **state)
 {
     (void)state;
@@ -63,6 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(transmission_takes_the_models_time),
+        cmocka_unit_test(streaming_takes_little_more_than_the_bound),
+        cmocka_unit_test(a_slow_link_holds_up_what_crosses_it),
         cmocka_unit_test(small_blocks_cost_startups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
