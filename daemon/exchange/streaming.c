@@ -190,12 +190,24 @@ static void dequeue(struct streaming *s, struct round *r, uint32_t index)
 
 /* --- rounds --- */
 
+static void free_round(struct round *r)
+{
+    free(r->flow);
+    free(r->queue);
+    free(r->waiting);
+    *r = (struct round){0};
+}
+
+/* All of it or nothing. */
 static int allocate_round(struct streaming *s, struct round *r)
 {
     r->flow = calloc((size_t)s->passages->count + 1, sizeof *r->flow);
     r->queue = calloc((size_t)s->ports * s->distances, sizeof *r->queue);
     r->waiting = calloc((size_t)s->ports * s->words, sizeof *r->waiting);
-    return r->flow != NULL && r->queue != NULL && r->waiting != NULL ? 0 : -1;
+    if (r->flow != NULL && r->queue != NULL && r->waiting != NULL)
+        return 0;
+    free_round(r);
+    return -1;
 }
 
 /* What is written where no byte comes: a file may have to be made. */
@@ -633,7 +645,12 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
     uint32_t waiting = 0, first = NONE;
 
     if (!r->open || r->number != engine->rounds_finished || r->left == 0) {
-        (void)snprintf(text, size, "all sent and taken in");
+        const char *state = "all sent and taken in";
+        if (engine->set.sink->ops->pending(engine->set.sink) > 0)
+            state = "writing what has come in";
+        else if (r->open && r->number == engine->rounds_finished && !r->own_delivered)
+            state = "reading its own block for itself";
+        (void)snprintf(text, size, "%s", state);
         return;
     }
     for (uint32_t i = 0; i < s->passages->count; i++) {
@@ -662,9 +679,7 @@ static void streaming_free(struct engine *engine)
         for (uint32_t f = 0; r->open && f < s->passages->count; f++)
             while (r->flow[f].first != NONE)
                 drop_first_parcel(s, &r->flow[f]);
-        free(r->flow);
-        free(r->queue);
-        free(r->waiting);
+        free_round(r);
     }
     free(s->round);
     free(s->parcel);

@@ -33,6 +33,7 @@ static bool fails_now(void)
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *pointer, size_t size);
+void *__real_reallocarray(void *pointer, size_t count, size_t size);
 void __real_link_received(struct link *link, size_t length);
 struct outgoing *__real_link_next(struct link *link);
 int __real_decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
@@ -41,6 +42,7 @@ int __real_decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *dat
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *pointer, size_t size);
+void *__wrap_reallocarray(void *pointer, size_t count, size_t size);
 void __wrap_link_received(struct link *link, size_t length);
 struct outgoing *__wrap_link_next(struct link *link);
 int __wrap_decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
@@ -59,6 +61,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *pointer, size_t size)
 {
     return fails_now() ? NULL : __real_realloc(pointer, size);
+}
+
+void *__wrap_reallocarray(void *pointer, size_t count, size_t size)
+{
+    return fails_now() ? NULL : __real_reallocarray(pointer, count, size);
 }
 
 void __wrap_link_received(struct link *link, size_t length)

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "daemon/exchange/streaming.h"
+#include "failing_memory.h"
 #include "router_fixture.h"
 
 enum { PLUS, MINUS }; /* ports */
@@ -764,6 +765,7 @@ static void a_round_does_not_overtake_the_one_before(void **state)
 static void our_own_block_may_come_late(void **state)
 {
     struct node *node = open_engine(&whole);
+    char text[100];
     (void)state;
     node->source.asleep_for = 1;
     engine_admit(node->engine, 0);
@@ -772,6 +774,8 @@ static void our_own_block_may_come_late(void **state)
     for (unsigned port = PLUS; port <= MINUS; port++)
         peer__head__free_unpacked(next_data(node, port, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
     assert_int_equal(node->engine->rounds_finished, 0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "reading its own block for itself");
     node->source.asleep_for = NODES_MOST;
     node->source.sleeps_soon = 3;
     engine_wake(node->engine);
@@ -802,10 +806,13 @@ static void run_whole_round(struct node *node)
 static void a_round_waits_for_the_sink(void **state)
 {
     struct node *node = open_engine(&whole);
+    char text[100];
     (void)state;
     node->sink.pending = 4;
     run_whole_round(node);
     assert_int_equal(node->engine->rounds_finished, 0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "writing what has come in");
     node->sink.pending = 0;
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 1);
@@ -845,6 +852,62 @@ static void our_own_failures_are_no_fault_of_the_peer(void **state)
     expect_frame(node, PLUS, NULL);
     assert_string_equal(engine_failed(node->engine)->text, "source");
     close_engine(node);
+}
+
+static void drain(struct node *node)
+{
+    static uint8_t body[MOST];
+    uint32_t length;
+    Peer__Head *head;
+
+    for (unsigned port = PLUS; port <= MINUS; port++)
+        while ((head = next_data(node, port, body, &length)) != NULL)
+            peer__head__free_unpacked(head, NULL);
+}
+
+/* Every allocation fails once: the exchange may fail of it, and nothing else. */
+static bool run_out_of_memory(unsigned after)
+{
+    const struct frame second = in_round(&from_0, 1, "bBbBcCcC");
+    const struct how how = {.block = 8, .round_bytes = 4, .window = 2};
+    struct node *node = open_engine(&how);
+    struct frame part = in_round(&from_2, 0, "gGgGhH"), rest = in_round(&from_2, 0, "hH");
+
+    rest.pieces = 1;
+    rest.piece[0] = 1;
+    memory_fails(after);
+    if (node->f.up[MINUS]->link != NULL)
+        send(node, &from_0);
+    if (node->f.up[PLUS]->link != NULL)
+        send(node, &part);
+    drain(node);
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    if (node->f.up[MINUS]->link != NULL)
+        send(node, &second);
+    if (node->f.up[PLUS]->link != NULL)
+        send(node, &rest);
+    drain(node);
+    bool failed = memory_failed();
+    if (failed) {
+        bool closed = node->f.up[MINUS]->link == NULL || node->f.up[PLUS]->link == NULL;
+        assert_true(closed || engine_failed(node->engine) != NULL);
+        if (engine_failed(node->engine) != NULL)
+            assert_int_equal(engine_failed(node->engine)->code, ERROR_MEMORY);
+    } else {
+        assert_int_equal(node->engine->rounds_finished, 1);
+    }
+    close_engine(node);
+    return failed;
+}
+
+static void memory_may_be_over_at_any_moment(void **state)
+{
+    unsigned after = 0;
+    (void)state;
+    while (run_out_of_memory(after))
+        after++;
+    assert_in_range(after, 6, 200);
 }
 
 static void nothing_is_sent_on_a_link_that_was_down(void **state)
@@ -1037,6 +1100,7 @@ int main(void)
         cmocka_unit_test(our_own_block_may_come_late),
         cmocka_unit_test(a_round_waits_for_the_sink),
         cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
+        cmocka_unit_test(memory_may_be_over_at_any_moment),
         cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
         cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
