@@ -64,6 +64,8 @@ static const struct field port_fields[] = {
     {"received", "rx_bytes", FORMAT_BYTES},
     {"blocks sent", "tx_blocks", FORMAT_PLAIN},
     {"messages", "combined_messages", FORMAT_PLAIN},
+    {"rtt at best", "min_rtt_us", FORMAT_MICROS},
+    {"rate", "rate_bps", FORMAT_RATE},
     {0},
 };
 static const struct section sections[] = {
@@ -98,6 +100,8 @@ static int set_ports(json_t *object, const struct torus_exchange_node *n)
         r |= json_object_set_new(o, "rx_bytes", json_count(p->rx_bytes));
         r |= json_object_set_new(o, "tx_blocks", json_count(p->tx_blocks));
         r |= json_object_set_new(o, "combined_messages", json_count(p->combined_messages));
+        r |= json_object_set_new(o, "min_rtt_us", json_known(p->min_rtt_us));
+        r |= json_object_set_new(o, "rate_bps", json_known(p->rate_bps));
         r |= json_object_set_new(ports, p->name, o);
     }
     return r | json_object_set_new(object, "ports", ports);

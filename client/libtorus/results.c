@@ -352,6 +352,8 @@ static int fill_nodes(struct exchange_holder *h, struct torus_client_error *e)
                 .rx_bytes = from->port[j]->rx_bytes,
                 .tx_blocks = from->port[j]->tx_blocks,
                 .combined_messages = from->port[j]->combined_messages,
+                .min_rtt_us = from->port[j]->min_rtt_us,
+                .rate_bps = from->port[j]->rate_bps,
             };
     }
     return 0;

@@ -84,6 +84,8 @@ static void send_result(struct control_client *client, const struct exchange_res
             to->rx_bytes = from->port[p].rx_bytes;
             to->tx_blocks = from->port[p].tx_blocks;
             to->combined_messages = from->port[p].combined_messages;
+            to->min_rtt_us = from->link[p].min_rtt_us;
+            to->rate_bps = from->link[p].rate_bps;
             node[i].port[node[i].n_port++] = to;
         }
     }

@@ -1,13 +1,18 @@
 #include "daemon/exchange/choose.h"
 
-#include <stdlib.h>
-
 #include "daemon/exchange/internal.h"
 
-static int by_seconds(const void *a, const void *b)
+/* Puts a candidate behind those that are faster. Of equals the one that is further down in the
+ * registry comes first: the schedules made for few messages on real links, not those of papers. */
+static void insert(struct candidate *list, size_t count, const struct candidate *one)
 {
-    const struct candidate *x = a, *y = b;
-    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+    size_t at = count;
+
+    while (at > 0 && one->seconds <= list[at - 1].seconds) {
+        list[at] = list[at - 1];
+        at--;
+    }
+    list[at] = *one;
 }
 
 /* Counts the algorithm's schedule when it is asked for the first time. */
@@ -40,16 +45,15 @@ int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mod
             return -1;
         if (!all->planned[i].candidate || (mode != MODE_OF_ALGORITHM && mode != its_mode))
             continue;
-        list[count++] = (struct candidate){
+        const struct candidate one = {
             .algorithm = a,
             .mode = its_mode,
             .counts = all->planned[i].counts,
             .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
             .seconds = predict_seconds(&all->planned[i].counts, &costs, block_bytes),
         };
+        insert(list, count++, &one);
     }
-    if (count > 0)
-        qsort(list, count, sizeof *list, by_seconds);
     return (int)count;
 }
 

@@ -60,6 +60,7 @@ struct exchange_node_report {
     uint64_t blocks_delivered, bytes_delivered;
     uint32_t most_starts, most_ends; /* legs at a time, see engine.h */
     struct engine_port_counts port[TORUS_MAX_PORTS];
+    struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
 };
 
 struct exchange_result {

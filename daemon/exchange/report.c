@@ -45,6 +45,11 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
     memcpy(mine->port, counts->port, sizeof mine->port);
+    for (unsigned p = 0; p < torus_ports(router_torus(x->all->set.router)); p++) {
+        struct port_info info;
+        router_port_info(x->all->set.router, p, &info);
+        mine->link[p] = info.stat;
+    }
     raise_to(r->step_blocks, counts->step_blocks, counts->steps);
     raise_to(r->step_messages, counts->step_messages, counts->steps);
     r->delivered_digest += x->sink->ops->digest(x->sink);
@@ -77,13 +82,16 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
         out->bytes_delivered = in->bytes_delivered;
         out->most_starts = in->most_starts;
         out->most_ends = in->most_ends;
-        for (size_t p = 0; p < in->n_port; p++)
+        for (size_t p = 0; p < in->n_port; p++) {
             out->port[p] = (struct engine_port_counts){
                 .tx_bytes = in->port[p]->tx_bytes,
                 .rx_bytes = in->port[p]->rx_bytes,
                 .tx_blocks = in->port[p]->tx_blocks,
                 .combined_messages = in->port[p]->combined_messages,
             };
+            out->link[p].min_rtt_us = in->port[p]->min_rtt_us;
+            out->link[p].rate_bps = in->port[p]->rate_bps;
+        }
     }
     raise_to(r->step_blocks, done->step_blocks, steps);
     raise_to(r->step_messages, done->step_messages, steps);
@@ -125,6 +133,8 @@ int report_send(struct exchange *x, unsigned port)
             to->rx_bytes = from->port[p].rx_bytes;
             to->tx_blocks = from->port[p].tx_blocks;
             to->combined_messages = from->port[p].combined_messages;
+            to->min_rtt_us = from->link[p].min_rtt_us;
+            to->rate_bps = from->link[p].rate_bps;
             node[i].port[p] = to;
         }
     }

@@ -14,5 +14,7 @@ void tcp_stat(int fd, struct connection_stat *stat)
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
         return;
     stat->rtt_us = info.tcpi_rtt;
+    /* It is the largest 32-bit number before there has been any. */
+    stat->min_rtt_us = info.tcpi_min_rtt < UINT32_MAX ? info.tcpi_min_rtt : 0;
     stat->rate_bps = info.tcpi_delivery_rate * 8;
 }

@@ -9,8 +9,9 @@
 struct outgoing;
 
 struct connection_stat {
-    uint32_t rtt_us;   /* 0 = unknown */
-    uint64_t rate_bps; /* delivery rate in bits a second; 0 = unknown */
+    uint32_t rtt_us;     /* 0 = unknown */
+    uint32_t min_rtt_us; /* the shortest of the last minutes; 0 = unknown */
+    uint64_t rate_bps;   /* delivery rate in bits a second; 0 = unknown */
 };
 
 struct router_io {

@@ -23,7 +23,6 @@ struct predict_counts {
     double steps;    /* one after the other on the longest way */
     double messages; /* that a node sends or passes on, on average, as long as blocks are small */
     double blocks;   /* on the busiest channel, summed over steps */
-    double carried;  /* blocks that a node sends or passes on, on average */
 };
 
 /* Whether predict_count() takes a fraction of a second at most. */
@@ -37,6 +36,11 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
 /* Seconds from a node's start until its last block has come. */
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
+
+/* The bytes a second with which predict_seconds() explains a measured exchange of large blocks,
+ * given the other costs. */
+double predict_rate(const struct predict_counts *counts, const struct predict_costs *costs,
+                    uint64_t block_bytes, double seconds);
 
 /* The costs of a step and of a message that explain measured exchanges of very small blocks best:
  * least squares of relative errors, neither below zero. `count` >= 1 measured counts and seconds.

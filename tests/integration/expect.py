@@ -127,6 +127,7 @@ def schedule(dims, algorithm):
 
 
 COUNTS = ('tx_bytes', 'rx_bytes', 'tx_blocks', 'combined_messages')
+PORT_KEYS = {*COUNTS, 'min_rtt_us', 'rate_bps'}
 KEYS = {'id': str, 'dims': list, 'algorithm': str, 'mode': str, 'nodes': int, 'block_bytes': int,
         'seconds': float, 'startups': int, 'transmission': int, 'rounds': int,
         'call_seconds': float, 'blocks_delivered': int, 'bytes_delivered': int, 'verified': bool,
@@ -210,7 +211,7 @@ def check_result(result, dims, algorithm, block_bytes=None, sizes=None, bw=None,
         assert ports[rank].keys() == {port.name for port in geometry.ports(rank)}
         for port in geometry.ports(rank):
             said, here = ports[rank][port.name], (rank, port.name)
-            assert said.keys() == set(COUNTS) and all(type(n) is int for n in said.values())
+            assert said.keys() == PORT_KEYS and all(type(said[k]) is int for k in COUNTS)
             there = ports[geometry.neighbour(rank, port)][port.opposite.name]
             assert said['rx_bytes'] == there['tx_bytes'], here
             if streamed:

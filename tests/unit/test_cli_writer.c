@@ -174,7 +174,7 @@ static void test_numbers(void **state)
 
 /* ---- The report of an exchange --------------------------------------------------------------- */
 
-static const struct torus_exchange_port port = {"+0", 1, 2, 3, 4};
+static const struct torus_exchange_port port = {"+0", 1, 2, 3, 4, 5, 6};
 static const struct torus_exchange_node node = {1, 99000000, 4, 2, 1, &port};
 static const struct torus_exchange_result result = {
     .id = "0.7.1",
@@ -215,7 +215,8 @@ static void test_report(void **state)
           "\"call_seconds\":0.125,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
           "\"verified\":true,\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_"
           "ends\":2,\"ports\":{\"+0\":"
-          "{\"tx_bytes\":1,\"rx_bytes\":2,\"tx_blocks\":3,\"combined_messages\":4}}}]}\n");
+          "{\"tx_bytes\":1,\"rx_bytes\":2,\"tx_blocks\":3,\"combined_messages\":4,\"min_rtt_us\":5,"
+          "\"rate_bps\":6}}}]}\n");
 #define SUMMARY                                                                                    \
     "exchange          0.7.1\n"                                                                    \
     "operation         exchange\n"                                                                 \
@@ -237,9 +238,10 @@ static void test_report(void **state)
     "verified          yes\n"
     check(value, &brief, SUMMARY);
     check(value, &full,
-          SUMMARY "\n"
-                  "node   time  port  sent  received  blocks sent  messages\n"
-                  "   1  99 ms  +0     1 B       2 B            3         4\n");
+          SUMMARY
+          "\n"
+          "node   time  port  sent  received  blocks sent  messages  rtt at best     rate\n"
+          "   1  99 ms  +0     1 B       2 B            3         4         5 us  6 bit/s\n");
     json_decref(value);
 }
 

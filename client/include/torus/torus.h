@@ -251,6 +251,8 @@ struct torus_exchange_port {
     uint64_t tx_bytes, rx_bytes;
     uint64_t tx_blocks;
     uint64_t combined_messages; /* that left through it */
+    uint32_t min_rtt_us;        /* of the connection, in microseconds; 0 = unknown */
+    uint64_t rate_bps;          /* what TCP has measured at the end, bits a second; 0 = unknown */
 };
 
 struct torus_exchange_node {

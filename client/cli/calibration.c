@@ -1,0 +1,168 @@
+#include "client/cli/calibration.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/cli/quantile.h"
+
+#define PASSES 3u
+#define SMALL_SECONDS 0.08 /* for one algorithm with single bytes in a pass, about */
+#define SMALL_MOST 100u
+#define WARM_UP 3u
+#define FIRST_BLOCK 1024u
+#define BLOCK_MOST (UINT64_C(1) << 28)
+#define BUSY_SECONDS 0.8
+#define BUSY_ENOUGH 0.5 /* not again for the rest */
+#define BUSY_TIMES 2u   /* once more as often; the fastest counts */
+#define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
+
+static const char *const names[CALIBRATION_ALGORITHMS] = {"tree",   "pair",   "pair-s4", "dim",
+                                                          "dim-s2", "stream", "at2",     "direct"};
+
+/* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
+static int measure(struct torus_client *client, const char *algorithm, uint64_t block_bytes,
+                   uint32_t repeat, double part, double *seconds,
+                   struct torus_exchange_result **result, struct torus_client_error *failed)
+{
+    const struct torus_exchange_request request = {
+        .algorithm = algorithm, .block_bytes = block_bytes, .repeat = repeat};
+    struct torus_exchange_result *r;
+    double *each;
+
+    if (torus_exchange_run(client, &request, NULL, NULL, &r, failed) != 0)
+        return -1;
+    each = calloc(r->each_count + 1, sizeof *each);
+    if (each == NULL) {
+        *failed = (struct torus_client_error){TORUS_ERROR_MEMORY, "out of memory", ""};
+        torus_exchange_result_free(r);
+        return -1;
+    }
+    for (size_t i = 0; i < r->each_count; i++)
+        each[i] = (double)r->each[i] / 1e9;
+    sort_values(each, r->each_count);
+    *seconds =
+        r->each_count > 0 ? quantile(each, r->each_count, part) : (double)r->nanoseconds / 1e9;
+    free(each);
+    if (*seconds < 1e-9)
+        *seconds = 1e-9; /* is divided by */
+    if (result != NULL)
+        *result = r;
+    else
+        torus_exchange_result_free(r);
+    return 0;
+}
+
+/* All algorithms in turn, and again: the best of the medians, since what else runs on the nodes
+ * meanwhile can only add to them. */
+static int measure_small(struct torus_client *client, void (*say)(const char *what),
+                         struct calibration_run *run, struct torus_client_error *failed)
+{
+    char text[80];
+
+    for (unsigned pass = 0; pass <= PASSES; pass++)
+        for (size_t i = 0; i < run->count; i++) {
+            const char *name = run->algorithm[i]->name;
+            double repeat = WARM_UP, seconds;
+            (void)snprintf(text, sizeof text, "single bytes, pass %u of %u: %s", pass, PASSES,
+                           name);
+            say(text);
+            if (pass > 0)
+                repeat = SMALL_SECONDS / run->seconds[i];
+            if (repeat > SMALL_MOST)
+                repeat = SMALL_MOST;
+            if (measure(client, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5,
+                        &seconds, NULL, failed) != 0)
+                return -1;
+            /* The first pass, when nothing is warm, tells only how often. */
+            if (pass <= 1 || seconds < run->seconds[i])
+                run->seconds[i] = seconds;
+        }
+    predict_fit(run->counts, run->seconds, run->count, &run->costs);
+    return 0;
+}
+
+static int measure_busy(struct torus_client *client, void (*say)(const char *what),
+                        struct calibration_run *run, const struct algorithm *stream,
+                        struct torus_client_error *failed, struct error *e)
+{
+    struct predict_counts counts;
+    char text[80];
+
+    if (predict_count(&run->torus, stream, true, &counts, e) != 0)
+        return -1;
+    run->block_bytes = FIRST_BLOCK;
+    for (;;) {
+        (void)snprintf(text, sizeof text, "all links busy: blocks of %llu KiB",
+                       (unsigned long long)run->block_bytes / 1024);
+        say(text);
+        if (measure(client, stream->name, run->block_bytes, 1, 0, &run->block_seconds, NULL,
+                    failed) != 0)
+            return -1;
+        if (run->block_seconds >= BUSY_ENOUGH || run->block_bytes >= BLOCK_MOST)
+            break;
+        double growth = BUSY_SECONDS / run->block_seconds;
+        run->block_bytes =
+            (uint64_t)((double)run->block_bytes * (growth < GROWTH_MOST ? growth : GROWTH_MOST));
+    }
+    double first = run->block_seconds;
+    if (measure(client, stream->name, run->block_bytes, BUSY_TIMES, 0, &run->block_seconds,
+                &run->busy, failed) != 0)
+        return -1;
+    if (first < run->block_seconds)
+        run->block_seconds = first;
+    run->costs.bytes_per_second =
+        predict_rate(&counts, &run->costs, run->block_bytes, run->block_seconds);
+    return 0;
+}
+
+/* Which of the algorithms take the torus, and what they count. */
+static int count(struct calibration_run *run, struct error *e)
+{
+    for (size_t i = 0; i < CALIBRATION_ALGORITHMS; i++) {
+        const struct algorithm *a = algorithm_find(names[i]);
+        if (a == NULL || a->accepts(&run->torus, NULL) != 0 || !predict_is_quick(&run->torus, a))
+            continue;
+        if (predict_count(&run->torus, a, a->streaming, &run->counts[run->count], e) != 0)
+            return -1;
+        run->algorithm[run->count++] = a;
+    }
+    if (run->count == 0)
+        return error_set(e, ERROR_REFUSED, "no algorithm to measure with takes this torus");
+    return 0;
+}
+
+int calibration_measure(struct torus_client *client, void (*say)(const char *what),
+                        struct calibration_run *run, struct torus_client_error *failed,
+                        struct error *e)
+{
+    struct torus_client_status *status;
+    int r;
+
+    *run = (struct calibration_run){0};
+    *e = (struct error){0};
+    *failed = (struct torus_client_error){0};
+    if (torus_client_status(client, &status, failed) != 0)
+        return -1;
+    r = torus_parse(&run->torus, status->dims, e);
+    torus_client_status_free(status);
+    if (r != 0) {
+        e->code = ERROR_PROTOCOL;
+        return error_wrap(e, "the daemon's dimensions make no sense");
+    }
+    if (run->torus.nodes < 2)
+        return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
+    if (count(run, e) != 0)
+        return -1;
+    if (measure_small(client, say, run, failed) != 0 ||
+        measure_busy(client, say, run, algorithm_find("stream"), failed, e) != 0) {
+        calibration_free(run);
+        return -1;
+    }
+    return 0;
+}
+
+void calibration_free(struct calibration_run *run)
+{
+    torus_exchange_result_free(run->busy);
+    run->busy = NULL;
+}

@@ -1,0 +1,37 @@
+/* Measures what exchanges cost on a running torus (daemon/schedule/predict.h):
+ *
+ * - steps and messages: from exchanges of single bytes by algorithms that differ in how many they
+ *   need, the costs that explain the medians best;
+ * - bytes: from one exchange that keeps all links busy both ways for most of a second, the rate
+ *   at which it went. Every exchange waits for the slowest link, so this rate has that one in it,
+ *   and what the processors cannot do. TCP's own figures for each link are only shown: they tell
+ *   which link is slow, but jump up with every burst that a link lets through. */
+#ifndef TORUSD_CLI_CALIBRATION_H
+#define TORUSD_CLI_CALIBRATION_H
+
+#include <torus/torus.h>
+
+#include "daemon/schedule/predict.h"
+
+#define CALIBRATION_ALGORITHMS 8
+
+struct calibration_run {
+    struct torus torus;
+    struct predict_costs costs;
+    size_t count; /* of the algorithms that take the torus */
+    const struct algorithm *algorithm[CALIBRATION_ALGORITHMS];
+    struct predict_counts counts[CALIBRATION_ALGORITHMS];
+    double seconds[CALIBRATION_ALGORITHMS]; /* the median for one byte */
+    uint64_t block_bytes;                   /* of the exchange with all links busy */
+    double block_seconds;
+    struct torus_exchange_result *busy; /* that exchange */
+};
+
+/* Measures, calling say() before each part. Returns 0 with *run, to be released with
+ * calibration_free(); or -1 with *failed set where the daemon or an exchange failed, else *e. */
+int calibration_measure(struct torus_client *client, void (*say)(const char *what),
+                        struct calibration_run *run, struct torus_client_error *failed,
+                        struct error *e);
+void calibration_free(struct calibration_run *run);
+
+#endif

@@ -1,0 +1,157 @@
+/* A calibration reaches every node, the newer one wins, and who was away is told; "auto" chooses by
+ * it. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/choose.h"
+#include "tests/sim/checks.h"
+#include "tests/sim/internal.h"
+
+static const struct predict_costs first = {20e-6, 8e-6, 6e6}, second = {10e-6, 60e-6, 1e9};
+
+static struct sim *start(const char *dims)
+{
+    const struct sim_setup setup = {
+        .dims = dims, .seed = 7, .latency = 100 * MICROSECONDS, .rate = 125000000};
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    return sim;
+}
+
+static void calibrate(struct sim *sim, uint32_t rank, const struct predict_costs *costs)
+{
+    struct error e;
+
+    assert_int_equal(exchanges_calibrate(sim_exchanges(sim, rank), costs, 1000 + rank, &e), 0);
+    sim_settle(&sim->node[rank]);
+}
+
+static bool knows(struct sim *sim, uint32_t rank, const struct predict_costs *costs)
+{
+    const struct calibration *c = exchanges_calibration(sim_exchanges(sim, rank));
+
+    return c->measured_at != 0 && memcmp(&c->costs, costs, sizeof *costs) == 0;
+}
+
+static void check_all_know(struct sim *sim, const struct predict_costs *costs)
+{
+    sim_pass(sim, 1 * SECONDS);
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        assert_true(knows(sim, rank, costs));
+}
+
+static void all_nodes_hear_of_it_and_the_newer_wins(void **state)
+{
+    (void)state;
+    struct sim *sim = start("4x4");
+    uint64_t before = sim_frames(sim);
+    calibrate(sim, 5, &first);
+    check_all_know(sim, &first);
+    /* Flooded, not echoed for ever: at most once over each link each way, and heartbeats. */
+    assert_true(sim_frames(sim) - before <= 64 + 2 * 64);
+    calibrate(sim, 10, &second);
+    check_all_know(sim, &second);
+    calibrate(sim, 0, NULL);
+    sim_pass(sim, 1 * SECONDS);
+    for (uint32_t rank = 0; rank < 16; rank++)
+        assert_int_equal(exchanges_calibration(sim_exchanges(sim, rank))->measured_at, 0);
+    sim_free(sim);
+}
+
+static void two_at_once_become_one(void **state)
+{
+    (void)state;
+    struct sim *sim = start("3x3");
+    calibrate(sim, 0, &first);
+    calibrate(sim, 8, &second);   /* has not heard of the other: the same version */
+    check_all_know(sim, &second); /* measured later */
+    sim_free(sim);
+}
+
+static void a_late_node_is_told(void **state)
+{
+    (void)state;
+    struct sim *sim = start("3x3");
+    sim_kill(sim, 4, SIM_CRASH);
+    sim_pass(sim, 1 * SECONDS);
+    calibrate(sim, 0, &first);
+    sim_pass(sim, 1 * SECONDS);
+    sim_restart(sim, 4);
+    assert_int_equal(exchanges_calibration(sim_exchanges(sim, 4))->version, 0);
+    sim_run_until_whole(sim);
+    check_all_know(sim, &first);
+    /* And what it tells has not replaced anything. */
+    calibrate(sim, 4, &second);
+    check_all_know(sim, &second);
+    sim_free(sim);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    const struct predict_costs wrong[] = {
+        {-1e-6, 1e-6, 1e6}, {1e-6, -1e-6, 1e6}, {1e-6, 1e-6, 0},    {(double)NAN, 1e-6, 1e6},
+        {1e-6, 1e-6, -1e6}, {1e9, 1e-6, 1e6},   {1e-6, 1e-6, 1e30}, {1e-6, (double)INFINITY, 1e6}};
+    struct error e;
+
+    (void)state;
+    struct sim *sim = start("2x2");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(exchanges_calibrate(sim_exchanges(sim, 0), &wrong[i], 1, &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+    }
+    assert_int_equal(exchanges_calibration(sim_exchanges(sim, 0))->version, 0);
+    sim_free(sim);
+}
+
+static const char *chosen(struct sim *sim, uint64_t block_bytes)
+{
+    struct candidate list[CHOOSE_MOST];
+    struct error e;
+    int count = choose_candidates(sim_exchanges(sim, 0), block_bytes, MODE_OF_ALGORITHM, list, &e);
+
+    assert_true(count > 1);
+    for (int i = 1; i < count; i++)
+        assert_true(list[i - 1].seconds <= list[i].seconds);
+    return list[0].algorithm->name;
+}
+
+static void auto_takes_the_one_for_the_size(void **state)
+{
+    (void)state;
+    struct sim *sim = start("4x4");
+    calibrate(sim, 0, &second); /* messages are what costs */
+    assert_string_equal(chosen(sim, 1), "tree");
+    assert_string_equal(chosen(sim, 1 << 20), "stream");
+    const struct exchange_spec small = {
+        .algorithm = CHOOSE_AUTO, .block_bytes = 1, .from = "", .to = ""};
+    const struct exchange_spec folders = {
+        .algorithm = CHOOSE_AUTO, .from = "/same/1000", .to = "/to"};
+    struct sim_request *r = sim_exchange(sim, 0, &small);
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    assert_int_equal(r->error.code, ERROR_NONE);
+    assert_string_equal(r->result.algorithm, "tree");
+    r = sim_exchange(sim, 3, &folders);
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    assert_int_equal(r->error.code, ERROR_NONE);
+    assert_string_equal(r->result.algorithm, "stream");
+    sim_free(sim);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_nodes_hear_of_it_and_the_newer_wins),
+        cmocka_unit_test(two_at_once_become_one),
+        cmocka_unit_test(a_late_node_is_told),
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(auto_takes_the_one_for_the_size),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* The calibration in the state folder: read as written, or reported as damaged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/files/calibration_file.h"
+#include "folder_fixture.h"
+
+static const struct calibration good = {
+    .version = 3, .measured_at = 1700000000, .costs = {1.0 / 3e5, 1e-5, 5.9e6}};
+
+static void it_is_read_as_it_was_written(void **state)
+{
+    const struct calibration taken_back = {.version = 4};
+    struct calibration c;
+    struct error e;
+
+    assert_int_equal(calibration_file_read(*state, &c, &e), 0);
+    assert_int_equal(calibration_file_write(*state, &good, &e), 0);
+    assert_int_equal(calibration_file_read(*state, &c, &e), 1);
+    assert_false(calibration_newer(&c, &good) || calibration_newer(&good, &c));
+    assert_int_equal(calibration_file_write(*state, &taken_back, &e), 0);
+    assert_int_equal(calibration_file_read(*state, &c, &e), 1);
+    assert_int_equal(c.version, 4);
+    assert_int_equal(c.measured_at, 0);
+    assert_int_equal(entries(*state), 1); /* and nothing half-written beside it */
+}
+
+static void every_damage_is_noticed(void **state)
+{
+    static char text[1024];
+    struct calibration c;
+    struct error e;
+
+    assert_int_equal(calibration_file_write(*state, &good, &e), 0);
+    FILE *f = fopen(at(state, "calibration"), "re");
+    size_t length = fread(text, 1, sizeof text, f);
+    (void)fclose(f);
+    for (size_t cut = 0; cut < length; cut++) {
+        make_file(at(state, "calibration"), text, cut);
+        assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+    }
+    for (size_t i = 0; i < length; i++) {
+        char kept = text[i];
+        text[i] = (char)(kept ^ 0x40);
+        make_file(at(state, "calibration"), text, length);
+        assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+        text[i] = kept;
+    }
+    make_file(at(state, "calibration"), text, length);
+    assert_int_equal(calibration_file_read(*state, &c, &e), 1);
+    text[length] = '\n';
+    make_file(at(state, "calibration"), text, length + 1);
+    assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+}
+
+static void senseless_numbers_are_refused(void **state)
+{
+    static const char *const numbers[] = {
+        "version 0\nmeasured_at 9\nstep_seconds 0\nmessage_seconds 0\nbytes_per_second 1000\n",
+        "version 4294967295\nmeasured_at 9\nstep_seconds 0\nmessage_seconds 0\nbytes_per_second "
+        "1000\n",
+        "version 1\nmeasured_at 9\nstep_seconds -1\nmessage_seconds 0\nbytes_per_second 1000\n",
+        "version 1\nmeasured_at 9\nstep_seconds nan\nmessage_seconds 0\nbytes_per_second 1000\n",
+        "version 1\nmeasured_at 9\nstep_seconds inf\nmessage_seconds 0\nbytes_per_second 1000\n",
+        "version 1\nmeasured_at 9\nstep_seconds 0\nmessage_seconds 0\nbytes_per_second 0\n",
+        "version 1\nmeasured_at 9\nstep_seconds 0\nmessage_seconds 1000\nbytes_per_second 1000\n",
+        "version 1\nmeasured_at 0\nstep_seconds 0\nmessage_seconds 0\nbytes_per_second 1000\n",
+    };
+    struct calibration c;
+    struct error e;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        make_file(at(state, "calibration"), numbers[i], strlen(numbers[i]));
+        assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+    }
+}
+
+static void a_folder_in_its_place_is_an_error(void **state)
+{
+    struct calibration c;
+    struct error e;
+
+    make_folder(at(state, "calibration"));
+    assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+    assert_int_equal(calibration_file_write(*state, &good, &e), -1);
+    assert_int_equal(e.code, ERROR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_read_as_it_was_written, folder_setup,
+                                        folder_teardown),
+        cmocka_unit_test_setup_teardown(every_damage_is_noticed, folder_setup, folder_teardown),
+        cmocka_unit_test_setup_teardown(senseless_numbers_are_refused, folder_setup,
+                                        folder_teardown),
+        cmocka_unit_test_setup_teardown(a_folder_in_its_place_is_an_error, folder_setup,
+                                        folder_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
