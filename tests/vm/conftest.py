@@ -5,6 +5,7 @@ The programs come from $TORUS_BIN, else PATH, else build/. Run with:
 """
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,8 @@ LIVE = []  # the running torus
 
 
 def pytest_configure(config):
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a background job, and clients with it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line('markers', 'mininet: of tests/integration, which are imported from')
     config.vm_obstacle = vm_obstacle()
 

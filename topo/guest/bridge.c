@@ -30,6 +30,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CHANNELS 64u
@@ -71,6 +72,7 @@ static bool outside;
 static uint8_t *out;
 static size_t out_begin, out_end, out_room;
 static volatile sig_atomic_t told_to_end;
+static sigset_t undisturbed; /* the signals that are blocked while this program waits: none */
 
 __attribute__((format(printf, 1, 2))) static void complain(const char *format, ...)
 {
@@ -302,6 +304,9 @@ static int start_shell(pid_t *pid)
         return -1;
     *pid = fork();
     if (*pid == 0) {
+        (void)sigprocmask(SIG_SETMASK, &undisturbed, NULL);
+        (void)signal(SIGPIPE, SIG_DFL);
+        (void)signal(SIGHUP, SIG_DFL);
         (void)setsid();
         for (int fd = 0; fd < 3; fd++)
             (void)dup2(pair[1], fd);
@@ -328,17 +333,19 @@ static void reap_shells(void)
 
 /* --- what comes out of the stream --- */
 
+/* The socket appears under its name when it can be connected to, not before. */
 static void listen_at(unsigned service)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int n = snprintf(address.sun_path, sizeof address.sun_path, "%s~", paths[service]);
 
-    if (fd < 0 || strlen(paths[service]) >= sizeof address.sun_path)
+    if (fd < 0 || n < 0 || (size_t)n >= sizeof address.sun_path)
         die("%s: no socket, or too long a path", paths[service]);
-    (void)strcpy(address.sun_path, paths[service]);
-    (void)unlink(paths[service]);
+    (void)unlink(address.sun_path);
     (void)umask(0177);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 64) != 0)
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 64) != 0 ||
+        rename(address.sun_path, paths[service]) != 0)
         die("%s: %s", paths[service], strerror(errno));
     set_nonblocking(fd);
     listeners[service] = fd;
@@ -503,7 +510,7 @@ static void on_ready(struct channel *c, short events)
 
 static void on_signal(int signum)
 {
-    if (signum != SIGCHLD) /* which only interrupts poll() */
+    if (signum != SIGCHLD) /* which only interrupts ppoll() */
         told_to_end = 1;
 }
 
@@ -512,10 +519,10 @@ static void run(void)
     struct pollfd p[1 + SERVICES + CHANNELS];
 
     while (!told_to_end) {
-        int patience = -1;
+        const struct timespec soon = {.tv_nsec = CONNECT_EVERY_MS * 1000000L}, *patience = NULL;
         for (unsigned i = 0; i < CHANNELS; i++)
             if (channels[i].waiting && !connect_waiting(&channels[i]))
-                patience = CONNECT_EVERY_MS;
+                patience = &soon;
         send_out();
         reap_shells();
         p[0] = (struct pollfd){.fd = stream, .events = POLLIN};
@@ -526,9 +533,9 @@ static void run(void)
                 (struct pollfd){.fd = free_channel() != NULL ? listeners[s] : -1, .events = POLLIN};
         for (unsigned i = 0; i < CHANNELS; i++)
             p[1 + SERVICES + i] = wanted(&channels[i]);
-        if (poll(p, sizeof p / sizeof p[0], patience) < 0) {
+        if (ppoll(p, sizeof p / sizeof p[0], patience, &undisturbed) < 0) {
             if (errno != EINTR)
-                die("poll: %s", strerror(errno));
+                die("ppoll: %s", strerror(errno));
             continue;
         }
         for (unsigned i = 0; i < CHANNELS; i++)
@@ -546,6 +553,7 @@ static void run(void)
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_signal};
+    sigset_t signals;
 
     if (argc != 5 || (strcmp(argv[1], "outside") != 0 && strcmp(argv[1], "inside") != 0)) {
         (void)fputs("usage: bridge outside FD CONTROL SHELL | bridge inside DEVICE CONTROL SHELL\n",
@@ -561,6 +569,11 @@ int main(int argc, char **argv)
     if (stream < 0 || fcntl(stream, F_GETFL) < 0)
         die("%s: %s", argv[2], strerror(errno));
     set_nonblocking(stream);
+    (void)sigemptyset(&undisturbed);
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGCHLD);
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGCHLD, &action, NULL);
@@ -573,6 +586,7 @@ int main(int argc, char **argv)
         say(HELLO, 0, 0, NULL, 0);
         send_out();
     }
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL); /* they are noticed in ppoll() only */
     run();
     remove_sockets();
     return 0;

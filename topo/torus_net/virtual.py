@@ -21,7 +21,6 @@ import json
 import os
 import shlex
 import shutil
-import signal
 import socket
 import subprocess
 import tarfile
@@ -125,8 +124,9 @@ def machine_arguments(accelerator, ram, image):
     """What all virtual machines have in common: no devices but those that are named."""
     accelerators = {'tcg': f'tcg,thread=single,tb-size={TRANSLATED_MIB}', 'kvm': 'kvm'}
     return ['-accel', accelerators[accelerator], '-cpu', 'host' if accelerator == 'kvm' else 'max',
-            '-machine', 'pc,smm=off,graphics=off,vmport=off,usb=off', '-bios', 'qboot.rom', '-smp', '1', '-m', str(ram), '-nodefaults',
-            '-no-user-config', '-display', 'none', '-no-reboot',
+            '-machine', 'pc,smm=off,graphics=off,vmport=off,usb=off', '-bios', 'qboot.rom',
+            '-smp', '1', '-m', str(ram), '-nodefaults', '-no-user-config', '-display', 'none',
+            '-no-reboot',
             '-kernel', str(image.kernel), '-initrd', str(image.initramfs)]
 
 
