@@ -236,9 +236,12 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
     } else {
         x->algorithm = algorithm_find(algorithm);
     }
-    if (x->algorithm == NULL)
-        return error_set(e, ERROR_USAGE, "no algorithm \"%.40s\"; there are: " CHOOSE_AUTO ", %s",
-                         algorithm, algorithm_names());
+    if (x->algorithm == NULL) {
+        char names[ALGORITHM_NAMES_SIZE];
+        return error_set(
+            e, ERROR_USAGE, "no algorithm \"%.40s\" for operation %s; there are: %s, %s", algorithm,
+            operation_name(x->operation), CHOOSE_AUTO, algorithm_names_for(x->operation, names));
+    }
     if (x->algorithm->operation != operation_of_algorithms(x->operation))
         return error_set(e, ERROR_USAGE, "%s is no algorithm for operation %s, but for %s",
                          x->algorithm->name, operation_name(x->operation),

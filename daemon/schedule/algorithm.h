@@ -94,8 +94,7 @@ const struct algorithm *algorithm_find(const char *name);
 const char *algorithm_names(void);
 
 /* The names of those that can carry out an operation, the same way. Cut off after
- * ALGORITHM_NAMES_SIZE
- * - 1 characters. Returns `names`. */
+ * ALGORITHM_NAMES_SIZE - 1 characters. Returns `names`. */
 #define ALGORITHM_NAMES_SIZE 512
 const char *algorithm_names_for(enum operation operation, char *names);
 
