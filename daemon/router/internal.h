@@ -23,6 +23,7 @@ struct link {
     uint32_t slab_used;
     struct outgoing_queue own; /* hello: goes out before the link is up */
     uint64_t opened, last_received, last_sent;
+    uint64_t last_frame; /* that has come whole */
     uint64_t tx_bytes, rx_bytes;
 };
 

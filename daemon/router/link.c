@@ -59,7 +59,7 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
     link->dialled = dialled;
     (void)strncpy(link->address, address, sizeof link->address - 1);
     decoder_init(&link->decoder, FRAME_MAX_STRANGER_HEAD, 0);
-    link->opened = link->last_received = link->last_sent = router_now(r);
+    link->opened = link->last_received = link->last_frame = link->last_sent = router_now(r);
     link->next = r->port[port].candidates;
     r->port[port].candidates = link;
     say_hello(link);
@@ -151,6 +151,7 @@ static int on_frame(void *context, const Peer__Head *head, const struct extents 
     struct router *r = link->router;
     int result = 0;
 
+    link->last_frame = link->last_received;
     if (head->kind_case == PEER__HEAD__KIND_REFUSAL) {
         char reason[256];
         return error_set(e, ERROR_LINK, "refused by %s: %s", link->address,

@@ -195,6 +195,12 @@ static void tick_link(struct router *r, struct link *link, uint64_t now)
         link_close(link, &why, false);
         return;
     }
+    if (now >= link->last_frame + ROUTER_FRAME_TIME) {
+        (void)error_set(&why, ERROR_PROTOCOL, "no whole frame for %d s",
+                        (int)(ROUTER_FRAME_TIME / SECONDS));
+        link_close(link, &why, true);
+        return;
+    }
     if (now >= link->last_sent + ROUTER_HEARTBEAT) {
         Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
         Peer__Head head = PEER__HEAD__INIT;
@@ -231,6 +237,7 @@ void router_tick(struct router *r)
         }
         if (port->link != NULL) {
             port->link->last_received += slept;
+            port->link->last_frame += slept;
             tick_link(r, port->link, now);
         }
         if (now >= port->dial_at)
@@ -256,6 +263,7 @@ uint64_t router_deadline(const struct router *r)
             earlier(&at, link->opened + ROUTER_HELLO_TIME);
         if (port->link != NULL) {
             earlier(&at, port->link->last_received + ROUTER_SILENCE);
+            earlier(&at, port->link->last_frame + ROUTER_FRAME_TIME);
             earlier(&at, port->link->last_sent + ROUTER_HEARTBEAT);
         }
         earlier(&at, port->dial_at);

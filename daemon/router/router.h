@@ -20,6 +20,8 @@
 #define SECONDS (UINT64_C(1000) * MILLISECONDS)
 #define ROUTER_HEARTBEAT (1 * SECONDS)
 #define ROUTER_SILENCE (5 * SECONDS)
+/* The longest frame takes no longer on any link worth having: what comes is no frames any more. */
+#define ROUTER_FRAME_TIME (20 * SECONDS)
 #define ROUTER_HELLO_TIME (5 * SECONDS)
 #define ROUTER_NEVER UINT64_MAX
 

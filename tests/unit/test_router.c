@@ -200,6 +200,28 @@ static void a_silent_link_is_given_up(void **state)
     fixture_close(&f);
 }
 
+/* A length that was damaged on its way swallows all that follows, heartbeats too. */
+static void a_link_without_whole_frames_is_given_up(void **state)
+{
+    static const uint8_t endless[] = {0, 0, 0, 30, 0, 0, 200, 0}, beat[] = {0};
+    struct router_fixture f;
+
+    (void)state;
+    fixture_open(&f, "4", 0, NULL);
+    fixture_link_up(&f, 0);
+    fixture_feed(f.up[0], endless, sizeof endless);
+    for (uint64_t passed = 0; passed + ROUTER_HEARTBEAT < ROUTER_FRAME_TIME;
+         passed += ROUTER_HEARTBEAT) {
+        assert_non_null(f.up[0]->link);
+        pass(&f, ROUTER_HEARTBEAT);
+        fixture_feed(f.up[0], beat, sizeof beat);
+    }
+    pass(&f, ROUTER_HEARTBEAT);
+    assert_null(f.up[0]->link);
+    assert_string_equal(f.up[0]->last, "no whole frame for 20 s");
+    fixture_close(&f);
+}
+
 static void we_are_not_silent_ourselves(void **state)
 {
     struct router_fixture f;
@@ -408,6 +430,7 @@ int main(void)
         cmocka_unit_test(strangers_do_not_touch_a_link_that_is_up),
         cmocka_unit_test(a_new_connection_of_the_neighbour_replaces_the_old_one),
         cmocka_unit_test(a_silent_link_is_given_up),
+        cmocka_unit_test(a_link_without_whole_frames_is_given_up),
         cmocka_unit_test(we_are_not_silent_ourselves),
         cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),
         cmocka_unit_test(who_never_says_hello_is_closed),
