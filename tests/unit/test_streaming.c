@@ -38,6 +38,7 @@ struct test_source {
     uint8_t read[NODES_MOST][BLOCK_MOST]; /* bytes that have been */
     bool in_order;                        /* whole blocks: front to back */
     bool asleep, failing;
+    unsigned naps;        /* so many reads come too early */
     uint32_t asleep_for;  /* a destination, if not NODES_MOST */
     uint32_t sleeps_soon; /* bytes that it still has, if not UINT32_MAX */
 };
@@ -72,6 +73,10 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 
     if (s->failing)
         return error_set(e, ERROR_IO, "source");
+    if (s->naps > 0) {
+        s->naps--;
+        return 0;
+    }
     if (s->asleep || s->asleep_for == destination || s->sleeps_soon == 0)
         return 0;
     assert_true(most > 0 && offset + most <= s->size[destination]);
@@ -651,6 +656,8 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
         peer__head__free_unpacked(head, NULL);
     }
     assert_int_equal(seen, 129 * 4);
+    for (uint32_t i = 0; i < seen; i++) /* by destination, the farthest first */
+        assert_int_equal(all[i] / 4, 128 - i / 4);
     close_engine(node);
 
     node = open_engine(&next);
@@ -735,12 +742,10 @@ static void a_round_does_not_overtake_the_one_before(void **state)
                                  {.round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
     struct node *node = open_engine(&how);
     (void)state;
-    node->source.asleep_for = 2;
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
-    node->source.sleeps_soon = UINT32_MAX;
+    node->source.naps = 1; /* the next round's could be read */
     expect_frame(node, PLUS, NULL);
-    node->source.asleep_for = NODES_MOST;
     expect_frame(node, PLUS, NULL);
     engine_wake(node->engine);
     expect_frame(node, PLUS, &to_2[0]);
@@ -1016,6 +1021,8 @@ static void sizes_that_cannot_be_are_refused(void **state)
     refuses(&sizes, &bad, "a piece of 5 bytes in a round of at most 4");
     bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
     refuses(&sizes, &bad, "a piece of 4294967295 bytes in a round of at most 4");
+    bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
+    refuses(&sizes, &bad, "comes without a byte");
     bad = from_0, bad.sizes = 2; /* twice, and without a byte */
     bad.piece[1] = 0, bad.body = "";
     refuses(&sizes, &bad, "piece 0 has come already");
