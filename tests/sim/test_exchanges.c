@@ -144,6 +144,32 @@ static void different_sizes_in_rounds(void **state)
     on_every_torus(512 * 1024, folders);
 }
 
+/* The engine without steps runs the routes of every all-port algorithm. */
+static void streamed(struct sim *sim, const struct algorithm *a)
+{
+    static const struct exchange_spec specs[] = {
+        {.block_bytes = 7, .from = "", .to = ""},
+        {.block_bytes = 20000, .from = "", .to = ""},
+        {.from = "/random/3000", .to = "/streamed"},
+    };
+
+    if (a->operation != OPERATION_EXCHANGE || a->port_model != PORT_MODEL_ALL ||
+        sim_torus(sim)->nodes > 16) /* larger ones only take longer */
+        return;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct exchange_spec spec = specs[i];
+        spec.algorithm = a->name;
+        spec.mode = MODE_STREAMING;
+        run_one(sim, any_node(sim), &spec);
+    }
+}
+
+static void every_all_port_algorithm_streams(void **state)
+{
+    (void)state;
+    on_every_torus(128 * 1024, streamed); /* in several rounds on larger tori */
+}
+
 static void several_exchanges_at_once_do_not_mind_each_other(void **state)
 {
     (void)state;
@@ -158,15 +184,18 @@ static void several_exchanges_at_once_do_not_mind_each_other(void **state)
             {.algorithm = "direct", .from = "/random/4000", .to = "/a"},
             {.algorithm = "at2", .from = "/random/100", .to = "/b"},
             {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""},
+            {.algorithm = "stream", .block_bytes = 5000, .from = "", .to = ""},
+            {.algorithm = "stream", .from = "/random/4000", .to = "/c"},
         };
-        struct sim_request *r[4];
+        enum { AT_ONCE = sizeof spec / sizeof spec[0] };
+        struct sim_request *r[AT_ONCE];
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < AT_ONCE; i++) {
             r[i] = sim_exchange(sim, any_node(sim), &spec[i]);
             sim_pass(sim, chance_below(sim_chance(sim), 2 * MILLISECONDS));
         }
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < AT_ONCE; i++) {
             (void)sim_run_until_ended(r[i], 100 * SECONDS);
             check_success(r[i], &spec[i]);
         }
@@ -264,11 +293,11 @@ static void who_leaves_a_barrier_ends_it(void **state)
     sim_free(sim);
 }
 
-static uint64_t trace_of(uint64_t seed)
+static uint64_t trace_of(uint64_t seed, const char *algorithm)
 {
     const struct sim_setup setup = {
         .dims = "4x4", .seed = seed, .latency = 50 * MICROSECONDS, .chop = true};
-    const struct exchange_spec spec = {.algorithm = "at2", .from = "/random/3000", .to = "/a"};
+    const struct exchange_spec spec = {.algorithm = algorithm, .from = "/random/3000", .to = "/a"};
     struct sim *sim = sim_new(&setup);
     uint64_t trace;
 
@@ -282,8 +311,10 @@ static uint64_t trace_of(uint64_t seed)
 static void the_same_seed_gives_the_same_run(void **state)
 {
     (void)state;
-    assert_int_equal(trace_of(1), trace_of(1));
-    assert_int_not_equal(trace_of(1), trace_of(2));
+    assert_int_equal(trace_of(1, "at2"), trace_of(1, "at2"));
+    assert_int_not_equal(trace_of(1, "at2"), trace_of(2, "at2"));
+    assert_int_equal(trace_of(1, "stream"), trace_of(1, "stream"));
+    assert_int_not_equal(trace_of(1, "stream"), trace_of(2, "stream"));
 }
 
 int main(void)
@@ -294,6 +325,7 @@ int main(void)
         cmocka_unit_test(more_rounds_than_the_wire_can_count),
         cmocka_unit_test(blocks_of_different_sizes_arrive),
         cmocka_unit_test(different_sizes_in_rounds),
+        cmocka_unit_test(every_all_port_algorithm_streams),
         cmocka_unit_test(several_exchanges_at_once_do_not_mind_each_other),
         cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
         cmocka_unit_test(all_meet_at_a_barrier),
