@@ -54,6 +54,17 @@ def test_published_counts_of_ar(p):
     assert planned['bound'] == p * p / 8
 
 
+@pytest.mark.parametrize('dims', ['4x4', '5x3'])
+def test_every_all_port_algorithm_streams(shared, dims):
+    torus = shared(dims)
+    for algorithm in accepted(dims):
+        if plan(dims, algorithm)['port_model'] != 'all-port':
+            continue
+        for size in 1, 65536:
+            result = torus.exchange(algorithm, size, options=('--mode', 'streaming'))
+            check_result(result, dims, algorithm, size, mode='streaming')
+
+
 @cases
 def test_pattern(shared, dims, algorithm):
     torus = shared(dims)
