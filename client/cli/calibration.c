@@ -14,6 +14,13 @@
 #define BUSY_SECONDS 0.8
 #define BUSY_ENOUGH 0.5 /* not again for the rest */
 #define BUSY_TIMES 2u   /* once more as often; the fastest counts */
+#define BETWEEN_FIRST UINT64_C(16)
+#define BETWEEN_LAST (UINT64_C(64) * 1024)
+#define BETWEEN_GROWTH 4u
+#define BETWEEN_SECONDS 0.4 /* what takes longer is told by the rate */
+#define BETWEEN_LEAST 5.0
+#define BETWEEN_MOST 40.0
+#define HOPELESS 3.0    /* times as long as the best: not measured */
 #define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
 
 static const char *const names[CALIBRATION_ALGORITHMS] = {"tree",   "pair",   "pair-s4", "dim",
@@ -115,6 +122,41 @@ static int measure_busy(struct torus_client *client, void (*say)(const char *wha
     return 0;
 }
 
+/* Sizes between a byte and busy links, by every algorithm that may be the fastest there. The daemon
+ * remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
+static int measure_between(struct torus_client *client, void (*say)(const char *what),
+                           const struct calibration_run *run, struct torus_client_error *failed)
+{
+    double ratio[CALIBRATION_ALGORITHMS]; /* measured over predicted, as last seen */
+    char text[80];
+
+    for (size_t i = 0; i < run->count; i++)
+        ratio[i] = run->seconds[i] / predict_seconds(&run->counts[i], &run->costs, 1);
+    for (uint64_t bytes = BETWEEN_FIRST; bytes <= BETWEEN_LAST; bytes *= BETWEEN_GROWTH) {
+        double expected[CALIBRATION_ALGORITHMS], best = BETWEEN_SECONDS;
+        for (size_t i = 0; i < run->count; i++) {
+            expected[i] = ratio[i] * predict_seconds(&run->counts[i], &run->costs, bytes);
+            best = expected[i] < best ? expected[i] : best;
+        }
+        for (size_t i = 0; i < run->count && best < BETWEEN_SECONDS; i++) {
+            double repeat = SMALL_SECONDS / expected[i], seconds;
+            if (expected[i] > HOPELESS * best)
+                continue;
+            (void)snprintf(text, sizeof text, "blocks of %llu bytes: %s", (unsigned long long)bytes,
+                           run->algorithm[i]->name);
+            say(text);
+            repeat = repeat > BETWEEN_MOST    ? BETWEEN_MOST
+                     : repeat < BETWEEN_LEAST ? BETWEEN_LEAST
+                                              : repeat;
+            if (measure(client, run->algorithm[i]->name, bytes, (uint32_t)repeat, 0.5, &seconds,
+                        NULL, failed) != 0)
+                return -1;
+            ratio[i] *= seconds / expected[i];
+        }
+    }
+    return 0;
+}
+
 /* Which of the algorithms take the torus, and what they count. */
 static int count(struct calibration_run *run, struct error *e)
 {
@@ -154,7 +196,8 @@ int calibration_measure(struct torus_client *client, void (*say)(const char *wha
     if (count(run, e) != 0)
         return -1;
     if (measure_small(client, say, run, failed) != 0 ||
-        measure_busy(client, say, run, algorithm_find("stream"), failed, e) != 0) {
+        measure_busy(client, say, run, algorithm_find("stream"), failed, e) != 0 ||
+        measure_between(client, say, run, failed) != 0) {
         calibration_free(run);
         return -1;
     }

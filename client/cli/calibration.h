@@ -5,7 +5,9 @@
  * - bytes: from one exchange that keeps all links busy both ways for most of a second, the rate
  *   at which it went. Every exchange waits for the slowest link, so this rate has that one in it,
  *   and what the processors cannot do. TCP's own figures for each link are only shown: they tell
- *   which link is slow, but jump up with every burst that a link lets through. */
+ *   which link is slow, but jump up with every burst that a link lets through;
+ * - what lies between, where bursts and processors make every algorithm differ from the model in
+ *   its own way, by exchanges of some sizes, which the asked daemon remembers. */
 #ifndef TORUSD_CLI_CALIBRATION_H
 #define TORUSD_CLI_CALIBRATION_H
 

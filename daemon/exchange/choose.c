@@ -1,6 +1,13 @@
 #include "daemon/exchange/choose.h"
 
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "daemon/exchange/internal.h"
+
+#define LEARN_LEAST 5u  /* exchanges in a session that is to be believed */
+#define LEARNT_REACH 4u /* octaves to which a measurement applies */
 
 /* Puts a candidate behind those that are faster. Of equals the one that is further down in the
  * registry comes first: the schedules made for few messages on real links, not those of papers. */
@@ -13,6 +20,79 @@ static void insert(struct candidate *list, size_t count, const struct candidate 
         at--;
     }
     list[at] = *one;
+}
+
+static unsigned octave(uint64_t block_bytes)
+{
+    return block_bytes < 2 ? 0 : 63u - (unsigned)__builtin_clzll(block_bytes);
+}
+
+/* The logarithm of measured over predicted at an octave; false if nothing was measured there. */
+static bool correction_at(const struct planned *p, const struct predict_costs *costs, unsigned at,
+                          double *log_ratio)
+{
+    const struct learnt *l = &p->learnt[at];
+
+    if (l->seconds > 0)
+        *log_ratio = log(l->seconds / predict_seconds(&p->counts, costs, l->block_bytes));
+    return l->seconds > 0;
+}
+
+/* What the model predicts, times what measurements at the sizes next to this one say of it. */
+static double corrected_seconds(const struct planned *p, const struct predict_costs *costs,
+                                uint64_t block_bytes)
+{
+    double seconds = predict_seconds(&p->counts, costs, block_bytes);
+    double exact = block_bytes < 1 ? 0 : log2((double)block_bytes), below = 0, above = 0;
+    unsigned here = octave(block_bytes), low = 0, high = 0;
+    bool is_below = false, is_above = false;
+
+    for (unsigned i = 0; i <= LEARNT_REACH; i++) {
+        if (!is_below && i <= here && here - i < CHOOSE_OCTAVES &&
+            correction_at(p, costs, here - i, &below)) {
+            is_below = true;
+            low = here - i;
+        }
+        if (!is_above && i > 0 && here + i < CHOOSE_OCTAVES &&
+            correction_at(p, costs, here + i, &above)) {
+            is_above = true;
+            high = here + i;
+        }
+    }
+    if (is_below && is_above) {
+        double from = log2((double)p->learnt[low].block_bytes);
+        double to = log2((double)p->learnt[high].block_bytes);
+        double part = to > from && exact > from ? (exact - from) / (to - from) : 0;
+        return seconds * exp(below + (above - below) * (part < 1 ? part : 1));
+    }
+    return seconds * exp(is_below ? below : is_above ? above : 0);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void choose_learn(const struct exchange *x)
+{
+    size_t index = 0, size = x->repeat * sizeof *x->each;
+    uint64_t *each;
+
+    if (x->operation != OPERATION_EXCHANGE || x->to[0] != '\0' || x->each == NULL ||
+        x->repeat < LEARN_LEAST || x->block_bytes == 0 ||
+        x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
+        return;
+    while (algorithm_at(index) != x->algorithm)
+        index++;
+    struct learnt *l = &x->all->planned[index].learnt[octave(x->block_bytes) % CHOOSE_OCTAVES];
+    each = malloc(size);
+    if (each == NULL)
+        return; /* then it is not learnt */
+    memcpy(each, x->each, size);
+    qsort(each, x->repeat, sizeof *each, compare_times);
+    *l = (struct learnt){x->block_bytes, (double)each[x->repeat / 2] / 1e9};
+    free(each);
 }
 
 /* Counts the algorithm's schedule when it is asked for the first time. */
@@ -50,7 +130,7 @@ int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mod
             .mode = its_mode,
             .counts = all->planned[i].counts,
             .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
-            .seconds = predict_seconds(&all->planned[i].counts, &costs, block_bytes),
+            .seconds = corrected_seconds(&all->planned[i], &costs, block_bytes),
         };
         insert(list, count++, &one);
     }

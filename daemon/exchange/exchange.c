@@ -6,6 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */
@@ -300,6 +301,7 @@ static void tell_client(struct exchange *x)
                         "finish when they are back",
                         x->fault.text);
     } else if (x->state == EXCHANGE_COMMITTED && e.code == ERROR_NONE) {
+        choose_learn(x);
         report_result(x, &result);
         x->client.ended(x->client.context, &result, NULL);
         return;

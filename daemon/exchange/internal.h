@@ -24,6 +24,14 @@ struct report {
     uint64_t sent_digest, delivered_digest;
 };
 
+#define CHOOSE_OCTAVES 48u
+
+/* How long an exchange has really taken. */
+struct learnt {
+    uint64_t block_bytes;
+    double seconds; /* 0: not known */
+};
+
 /* What is known of an algorithm on this torus, from when it is first needed. */
 struct planned {
     struct plan plan;
@@ -34,6 +42,7 @@ struct planned {
     bool passages_built, transit_known;
     struct predict_counts counts; /* if it is a candidate for "auto" */
     bool counted, candidate;
+    struct learnt learnt[CHOOSE_OCTAVES]; /* by the binary logarithm of the block's size */
 };
 
 struct exchange {
