@@ -5,6 +5,7 @@ on the machine meanwhile meets all of them alike. What is slow is measured less 
 hopelessly slow not at all at larger sizes; both is written down.
 """
 
+import pathlib
 import time
 
 from torus_net import TorusError
@@ -38,6 +39,7 @@ class Cell:
         self.failed = None
         self.left_out = None
         self.predicted = None
+        self.simulated = None
         self.estimate = None         # seconds of an exchange
         self.budget = 0.0            # seconds for all of them
 
@@ -59,7 +61,7 @@ class Cell:
                 process_seconds=self.process_seconds / self.exchanges,
                 bytes_on_links=self.sent_bytes / self.exchanges,
                 bytes_over_shortest=self.sent_bytes / ideal if ideal else None, **self.detail)
-        for name in ('failed', 'left_out', 'predicted'):
+        for name in ('failed', 'left_out', 'predicted', 'simulated'):
             if getattr(self, name) is not None:
                 result[name] = getattr(self, name)
         return result
@@ -97,7 +99,13 @@ class TorusRun:
                 self._measure_goodput()
                 members = systems.our_systems(net.torus, options.algorithms, self._failure)
                 self.result['repeats_in_a_session'] = any(s.repeats_itself for s in members)
+                if any(s.algorithm == 'auto' for s in members):
+                    said = net.torus.ctl(0, 'calibrate')
+                    self.say(f'{self.dims}: calibrated' if said.returncode == 0 else said.stderr)
                 self.predict = systems.explainer(net.torus)
+                self.simulate = systems.simulator(
+                    pathlib.Path(options.bin or 'build') / 'tests/sim/simulate', str(self.dims),
+                    self.goodput)
                 if options.mpi:
                     members += self._mpi_systems()
                 self._measure_all(members, after_each_size)
@@ -188,6 +196,7 @@ class TorusRun:
             for cell in cells:
                 if cell.system.family == systems.OURS:
                     cell.predicted = self.predict(cell.system.algorithm, size)
+                    cell.simulated = self.simulate(cell.system.algorithm, size)
                 if cell.failed is not None:
                     failures[cell.system] = failures.get(cell.system, 0) + 1
                     if failures[cell.system] == FAILURES:

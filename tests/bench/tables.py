@@ -144,21 +144,29 @@ def processors(torus):
     return table
 
 
-def predictions(torus):
-    """What torusctl said beforehand, beside what was measured; None if it says nothing."""
+def compared(torus, key, title):
+    """What was said beforehand (cell[key]) over what was measured; None if nothing was said."""
     cells = [cell for cell in cells_of(torus, OURS)
-             if cell.get('predicted') is not None and cell['median']]
+             if cell.get(key) is not None and cell['median']]
     if not cells:
         return None
     sizes = sorted({cell['size'] for cell in cells})
-    table = Table(f'{torus["dims"]}: predicted over measured time',
+    table = Table(f'{torus["dims"]}: {title}',
                   ['algorithm'] + [format_size(size) for size in sizes])
     for name in dict.fromkeys(cell['algorithm'] for cell in cells):
         by_size = {cell['size']: cell for cell in cells if cell['algorithm'] == name}
         table.rows.append([name] + [
-            digits(by_size[size]['predicted'] / by_size[size]['median'], 2) if size in by_size
+            digits(by_size[size][key] / by_size[size]['median'], 2) if size in by_size
             else NONE for size in sizes])
     return table
+
+
+def predictions(torus):
+    return compared(torus, 'predicted', 'time that torusctl predicted over measured time')
+
+
+def simulations(torus):
+    return compared(torus, 'simulated', "the simulator's virtual time over measured time")
 
 
 def torus_tables(torus):
@@ -171,9 +179,9 @@ def torus_tables(torus):
             if cells_of(torus, family, variant):
                 yield algorithms(torus, family, variant)
     yield processors(torus)
-    table = predictions(torus)
-    if table:
-        yield table
+    for table in (predictions(torus), simulations(torus)):
+        if table:
+            yield table
 
 
 # --- the other parts ---
