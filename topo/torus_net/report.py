@@ -34,8 +34,9 @@ def rows(result):
     yield 'nodes', f'{result["nodes"]} ({dims})'
     yield 'algorithm', f'{result["algorithm"]}, {result["mode"]}'
     yield 'block', size(result['block_bytes'])
-    yield 'steps', f'{result["startups"]}' + (f' in each of {result["rounds"]} rounds'
-                                              if result['rounds'] > 1 else '')
+    what = 'steps' if result['mode'] == 'stepped' else 'most messages by a port'
+    yield what, f'{result["startups"]}' + (f' in each of {result["rounds"]} rounds'
+                                     if result['rounds'] > 1 else '')
     yield 'bytes sent per port', span(sent, size) if sent else 'no ports'
     yield 'time', duration(result['seconds'])
     if bound:
@@ -52,7 +53,7 @@ def main():
     except ValueError as e:
         sys.exit(f'no JSON object: {e}')
     for name, value in rows(result):
-        print(f'  {name:20s} {value}')
+        print(f'  {name:24s} {value}')
     return 0 if result['verified'] else 1
 
 
