@@ -144,6 +144,46 @@ static void auto_takes_the_one_for_the_size(void **state)
     sim_free(sim);
 }
 
+static double candidate_seconds(struct sim *sim, const char *name, uint64_t block_bytes)
+{
+    struct candidate list[CHOOSE_MOST];
+    struct error e;
+    int count = choose_candidates(sim_exchanges(sim, 0), block_bytes, MODE_OF_ALGORITHM, list, &e);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(list[i].algorithm->name, name) == 0)
+            return list[i].seconds;
+    fail_msg("%s is no candidate", name);
+    return 0;
+}
+
+/* A session's median corrects what is predicted for blocks of its size and, fading into what is
+ * known on the other side, of those near it. One exchange alone corrects nothing. */
+static void auto_learns_from_sessions(void **state)
+{
+    struct sim *sim = start("4x4");
+    struct exchange_spec spec = {
+        .algorithm = "at2", .block_bytes = 4096, .from = "", .to = "", .repeat = 1};
+    double model = candidate_seconds(sim, "at2", 4096), far = candidate_seconds(sim, "at2", 1);
+    double other = candidate_seconds(sim, "stream", 4096);
+
+    (void)state;
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+    (void)sim_run_until_ended(r, 60 * SECONDS);
+    assert_true(candidate_seconds(sim, "at2", 4096) == model);
+    spec.repeat = 7;
+    r = sim_exchange(sim, 0, &spec);
+    (void)sim_run_until_ended(r, 60 * SECONDS);
+    assert_int_equal(r->result.repeat, 7);
+    double seen = (double)r->result.each[6] / 1e9; /* in virtual time one is like the other */
+    assert_true(fabs(model / seen - 1) > 0.01);
+    assert_true(fabs(candidate_seconds(sim, "at2", 4096) / seen - 1) < 0.01);
+    assert_true(fabs(candidate_seconds(sim, "at2", 6000) / model - 1) > 0.01);
+    assert_true(candidate_seconds(sim, "at2", 1) == far);
+    assert_true(candidate_seconds(sim, "stream", 4096) == other);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +192,7 @@ int main(void)
         cmocka_unit_test(a_late_node_is_told),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(auto_takes_the_one_for_the_size),
+        cmocka_unit_test(auto_learns_from_sessions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
