@@ -445,7 +445,7 @@ def test_progress_on_a_terminal(torus):
     import pty
     main, terminal = pty.openpty()
     process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'exchange',
-                                '--algorithm', 'at2', '--block-size', '8MiB'], stderr=terminal,
+                                '--algorithm', 'at2', '--block-size', '32MiB'], stderr=terminal,
                                stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     os.close(terminal)
     out, _ = process.communicate(timeout=120 * SLOWNESS)
