@@ -87,10 +87,14 @@ def make_torus(options, say):
 
 
 def main(argv=None):
-    options = parse_arguments(argv)
+    return launch('torus.py', parse_arguments(argv), make_torus, serve)
 
+
+def launch(name, options, make, run):
+    """make() a torus by the options, run() it, and take it down whatever happens. `name` is the
+    program's, for what it says. Returns its exit status."""
     def complain(text):
-        print(f'torus.py: {text}', file=sys.stderr, flush=True)
+        print(f'{name}: {text}', file=sys.stderr, flush=True)
 
     say = (lambda text: None) if options.quiet else complain
     interrupts.install()
@@ -98,8 +102,8 @@ def main(argv=None):
     status, failed = 1, True
     try:
         try:
-            torus = make_torus(options, say)
-            status = serve(torus, options, say)
+            torus = make(options, say)
+            status = run(torus, options, say)
             failed = status != 0
         finally:
             interrupts.stop_raising()

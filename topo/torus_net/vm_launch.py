@@ -7,8 +7,8 @@ import sys
 import time
 
 from . import interrupts
-from .geometry import Geometry, UsageError
-from .launch import run_command
+from .geometry import Geometry
+from .launch import launch, run_command
 from .process import TorusError
 from .prompt import LoopbackPrompt
 from .rate import parse_mbit
@@ -144,36 +144,7 @@ class Progress:
 
 
 def main(argv=None):
-    options = parse_arguments(argv)
-
-    def complain(text):
-        print(f'vm-up: {text}', file=sys.stderr, flush=True)
-
-    say = (lambda text: None) if options.quiet else complain
-    interrupts.install()
-    torus = None
-    status, failed = 1, True
-    try:
-        try:
-            torus = make_torus(options, say)
-            status = serve(torus, options, say)
-            failed = status != 0
-        finally:
-            interrupts.stop_raising()
-    except UsageError as e:
-        complain(e)
-        status = 2
-    except (TorusError, OSError) as e:
-        complain(e)
-    except (KeyboardInterrupt, interrupts.Terminated) as e:
-        status, failed = 128 + getattr(e, 'signum', signal.SIGINT), False
-    finally:
-        if torus is not None and torus.run is not None:
-            for problem in torus.stop(failed):
-                complain(problem)
-            if torus.kept_logs:
-                complain(f'logs: {torus.kept_logs}')
-    return status
+    return launch('vm-up', parse_arguments(argv), make_torus, serve)
 
 
 def serve(torus, options, say):
