@@ -74,31 +74,32 @@ static struct planned *planned_for(struct exchange *x, struct error *e)
     return &x->own;
 }
 
+/* Blocks of which some of their segments wait. */
+static uint32_t whole_blocks(const struct exchange *x, uint32_t pieces)
+{
+    uint32_t segments = x->algorithm->segments;
+
+    return pieces / segments + (pieces % segments != 0);
+}
+
 /* How many blocks in transit, at the most, a node holds in one round: this one, or any. */
 static uint32_t transit_here(const struct exchange *x, const struct planned *planned)
 {
-    uint32_t pieces = 0, segments = x->algorithm->segments;
-
-    if (x->mode != MODE_STREAMING)
-        return planned->plan.peak_transit;
-    for (uint32_t i = 0; i < planned->passages.count; i++)
-        pieces += planned->passages.passage[i].in != PASSAGE_HERE &&
-                  planned->passages.passage[i].out != PASSAGE_HERE;
-    return pieces / segments + (pieces % segments != 0);
+    return x->mode == MODE_STREAMING ? whole_blocks(x, planned->passages.transit)
+                                     : planned->plan.peak_transit;
 }
 
 static int transit_anywhere(const struct exchange *x, struct planned *planned, uint32_t *most,
                             struct error *e)
 {
     const struct torus *t = router_torus(x->all->set.router);
-    uint32_t segments = x->algorithm->segments;
 
     if (x->mode == MODE_STREAMING) {
         if (!planned->transit_known &&
             passages_most_transit(t, x->algorithm, &planned->passages_transit, e) != 0)
             return -1;
         planned->transit_known = true;
-        *most = planned->passages_transit / segments + (planned->passages_transit % segments != 0);
+        *most = whole_blocks(x, planned->passages_transit);
         return 0;
     }
     if (!planned->peak_known && plan_peak_transit(t, x->algorithm, &planned->peak_transit, e) != 0)

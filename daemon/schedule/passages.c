@@ -30,8 +30,8 @@ static int note(struct list *list, const struct routes *r, uint32_t rank, uint32
 {
     if (r->class_of[here] != r->class_of[rank])
         return 0;
-    passage.source = routes_translate(r, r->source, here, rank);
-    passage.destination = routes_translate(r, r->destination, here, rank);
+    passage.source = routes_move(r, r->source, here, rank);
+    passage.destination = routes_move(r, r->destination, here, rank);
     passage.segment = (uint16_t)r->segment;
     return add(list, &passage);
 }
@@ -135,6 +135,8 @@ int passages_build(struct passages *p, const struct torus *t, const struct algor
     routes_close(&routes);
     p->count = list.count;
     p->passage = list.at;
+    for (uint32_t i = 0; i < p->count; i++)
+        p->transit += p->passage[i].in != PASSAGE_HERE && p->passage[i].out != PASSAGE_HERE;
     if (rc == 0)
         rc = order_channels(p, torus_ports(t));
     if (rc != 0) {

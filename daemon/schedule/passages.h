@@ -25,6 +25,7 @@ struct passages {
     uint32_t rank;
     uint32_t count;
     struct passage *passage; /* those of our own blocks among them in the order of their offsets */
+    uint32_t transit;        /* those of blocks that are neither ours nor for us */
     uint32_t most_ahead;     /* of any passage of any node */
     uint32_t arrivals[TORUS_MAX_PORTS];
     uint32_t *arrival[TORUS_MAX_PORTS]; /* by port, by place at the sender: index of the passage */

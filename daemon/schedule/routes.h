@@ -73,13 +73,6 @@ static inline uint32_t routes_new_legs(const struct routes *r)
 /* Where `node` is after the move that takes `from` to `to`, two nodes of one class. */
 uint32_t routes_move(const struct routes *r, uint32_t node, uint32_t from, uint32_t to);
 
-/* The same after routes_open(), when it is a translation. */
-static inline uint32_t routes_translate(const struct routes *r, uint32_t node, uint32_t from,
-                                        uint32_t to)
-{
-    return routes_move(r, node, from, to);
-}
-
 /* What a leg that starts at `from` is after the move that takes `from` to `to`. */
 struct leg routes_moved_leg(const struct routes *r, const struct leg *leg, uint32_t from,
                             uint32_t to);
