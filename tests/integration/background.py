@@ -6,6 +6,12 @@ import subprocess
 from waiting import SLOWNESS, wait_running
 
 
+def heed_sigint():
+    """A shell's background job ignores SIGINT, and all that it starts; clients must notice it here."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Client:
     """A torusctl that runs by itself. Ended at the latest when the `with` block ends."""
 

@@ -13,6 +13,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / 'topo'))
 
+from background import heed_sigint  # noqa: E402
 from torus_net import LoopbackTorus, TorusError, mininet_obstacle  # noqa: E402
 from torus_net.process import tail  # noqa: E402
 
@@ -24,6 +25,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    heed_sigint()
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
     config.addinivalue_line('markers', 'slow: takes more than half a minute')
     config.addinivalue_line('markers', 'memory: measures it, so no sanitizer may hold back what is freed')

@@ -5,7 +5,6 @@ The programs come from $TORUS_BIN, else PATH, else build/. Run with:
 """
 
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ os.environ.setdefault('TORUS_SLOWNESS', '4')  # machines without kvm; waiting.py
 sys.path.insert(0, str(CHECKOUT / 'topo'))
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'integration'))  # waiting, background
 
+from background import heed_sigint  # noqa: E402
 from torus_net.process import tail  # noqa: E402
 from torus_net.virtual import VirtualTorus, vm_obstacle  # noqa: E402
 
@@ -25,8 +25,7 @@ LIVE = []  # the running torus
 
 
 def pytest_configure(config):
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as in a background job, and clients with it
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    heed_sigint()
     config.addinivalue_line('markers', 'mininet: of tests/integration, which are imported from')
     config.vm_obstacle = vm_obstacle()
 
