@@ -23,6 +23,7 @@ struct node {
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
+    uint64_t wakes_at; /* by that timer; ROUTER_NEVER: it is not set */
     bool running;
 };
 
@@ -44,7 +45,9 @@ static void on_topology(void *context)
 
 static void on_wake_up(uv_timer_t *timer)
 {
-    (void)timer; /* the loop is awake: before_sleep() does the rest */
+    struct node *node = timer->data;
+
+    node->wakes_at = ROUTER_NEVER; /* the loop is awake: before_sleep() does the rest */
 }
 
 static void on_no_sleep(uv_idle_t *idle)
@@ -52,33 +55,55 @@ static void on_no_sleep(uv_idle_t *idle)
     (void)idle;
 }
 
-/* All that has come in during this turn of the loop has been dealt with: let time pass, send what
- * there is to send, and see when to wake up. */
-static void before_sleep(uv_prepare_t *prepare)
+static uint64_t deadline(const struct node *node)
 {
-    struct node *node = prepare->data;
-    uint64_t now = uv_hrtime(), at;
+    uint64_t router = router_deadline(node->router);
+    uint64_t exchanges = exchanges_deadline(node->exchanges);
 
+    return router < exchanges ? router : exchanges;
+}
+
+static void let_time_pass(struct node *node, uint64_t now)
+{
     if (now >= router_deadline(node->router))
         router_tick(node->router);
     if (now >= exchanges_deadline(node->exchanges))
         exchanges_tick(node->exchanges);
-    if (tcp_flush(node->tcp))
+}
+
+/* Deadlines move away with every frame: the timer is left alone if it fires in time, and then too
+ * early as a rule. */
+static void wake_up_at(struct node *node, uint64_t at)
+{
+    uint64_t now;
+
+    if (at >= node->wakes_at)
+        return;
+    now = uv_hrtime();
+    uv_update_time(node->wake_up.loop);
+    if (uv_timer_start(&node->wake_up, on_wake_up,
+                       at > now ? (at - now + MILLISECONDS - 1) / MILLISECONDS : 0, 0) == 0)
+        node->wakes_at = at;
+}
+
+/* All that has come in during this turn of the loop has been dealt with: send what there is to
+ * send, let time pass, and see when to wake up. */
+static void before_sleep(uv_prepare_t *prepare)
+{
+    struct node *node = prepare->data;
+    bool more = tcp_flush(node->tcp);
+    uint64_t now = uv_hrtime(), at = deadline(node);
+
+    if (now >= at) {
+        let_time_pass(node, now);
+        more = tcp_flush(node->tcp);
+        at = deadline(node);
+    }
+    if (more)
         (void)uv_idle_start(&node->no_sleep, on_no_sleep);
     else
         (void)uv_idle_stop(&node->no_sleep);
-
-    at = router_deadline(node->router);
-    if (exchanges_deadline(node->exchanges) < at)
-        at = exchanges_deadline(node->exchanges);
-    if (at == ROUTER_NEVER) {
-        (void)uv_timer_stop(&node->wake_up);
-        return;
-    }
-    now = uv_hrtime();
-    uv_update_time(prepare->loop);
-    (void)uv_timer_start(&node->wake_up, on_wake_up,
-                         at > now ? (at - now + MILLISECONDS - 1) / MILLISECONDS : 0, 0);
+    wake_up_at(node, at);
 }
 
 struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e)
@@ -126,7 +151,8 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     (void)uv_prepare_init(loop, &node->before_sleep);
     (void)uv_idle_init(loop, &node->no_sleep);
     (void)uv_timer_init(loop, &node->wake_up);
-    node->before_sleep.data = node;
+    node->before_sleep.data = node->wake_up.data = node;
+    node->wakes_at = ROUTER_NEVER;
     (void)uv_prepare_start(&node->before_sleep, before_sleep);
     node->running = true;
     router_start(node->router);

@@ -63,21 +63,31 @@ struct stepped {
     bool all_delivered;
 };
 
-/* From the start of one segment of a round to that of the next. Where sizes differ, it is the same
- * for all blocks, since the end of a leg does not know how long the whole block is. */
-static uint32_t stride(const struct stepped *s, uint64_t round)
-{
-    uint32_t segments = s->base.set.segments;
+/* A round's part of the blocks: where it begins in each, and how far it is from the start of one
+ * segment to that of the next. Where sizes differ, that is the same for all blocks, since the end
+ * of a leg does not know how long the whole block is. */
+struct part {
+    uint64_t begin;
+    uint32_t stride;
+};
 
-    if (s->base.set.uniform)
-        return engine_part(&s->base, s->base.set.block_bytes, round) / segments;
-    return s->base.set.segment_bytes / segments + (s->base.set.segment_bytes % segments != 0);
+static struct part part_of(const struct stepped *s, uint64_t round)
+{
+    const struct engine_setup *set = &s->base.set;
+    struct part part = {engine_offset(&s->base, round), 0};
+
+    if (set->uniform)
+        part.stride = engine_part(&s->base, set->block_bytes, round) / set->segments;
+    else
+        part.stride =
+            set->segment_bytes / set->segments + (set->segment_bytes % set->segments != 0);
+    return part;
 }
 
 /* Where a segment begins in its block. */
-static uint64_t segment_start(const struct stepped *s, uint64_t round, uint32_t segment)
+static uint64_t segment_start(const struct part *part, uint32_t segment)
 {
-    return engine_offset(&s->base, round) + (uint64_t)segment * stride(s, round);
+    return part->begin + (uint64_t)segment * part->stride;
 }
 
 static struct stepped *of(struct engine *engine)
@@ -386,7 +396,7 @@ static bool stays_here(const struct stepped *s, const struct plan_block *b)
 }
 
 static int begin_block(struct stepped *s, const struct plan_message *m, const struct incoming *in,
-                       uint64_t round)
+                       const struct part *part)
 {
     const struct plan_block *b = &s->plan->block[m->first + in->begun];
     struct extent nothing = {0};
@@ -397,8 +407,8 @@ static int begin_block(struct stepped *s, const struct plan_message *m, const st
     if (!stays_here(s, b))
         return 0;
     if (in->remaining == 0 &&
-        s->base.set.sink->ops->write(s->base.set.sink, b->source,
-                                     segment_start(s, round, b->segment), &nothing, &e) != 0)
+        s->base.set.sink->ops->write(s->base.set.sink, b->source, segment_start(part, b->segment),
+                                     &nothing, &e) != 0)
         return engine_fail(&s->base, &e);
     s->delivered += b->segment == 0;
     return 0;
@@ -406,7 +416,7 @@ static int begin_block(struct stepped *s, const struct plan_message *m, const st
 
 /* `piece` continues the block that was begun last. */
 static int put(struct stepped *s, const struct plan_message *m, const struct incoming *in,
-               uint64_t round, const struct extent *piece)
+               const struct part *part, const struct extent *piece)
 {
     const struct plan_block *b = &s->plan->block[m->first + in->begun - 1];
     struct error e;
@@ -418,8 +428,7 @@ static int put(struct stepped *s, const struct plan_message *m, const struct inc
         return 0;
     s->base.counts.bytes_delivered += piece->length;
     if (s->base.set.sink->ops->write(s->base.set.sink, b->source,
-                                     segment_start(s, round, b->segment) + in->offset, piece,
-                                     &e) != 0)
+                                     segment_start(part, b->segment) + in->offset, piece, &e) != 0)
         return engine_fail(&s->base, &e);
     return 0;
 }
@@ -430,6 +439,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
                    uint32_t body_length, uint32_t *begun_here, struct error *e)
 {
     bool relayed = m->left > 0;
+    struct part part = part_of(s, round);
     struct extent_cursor cursor = {0};
     struct extent piece;
     size_t sizes_used = 0;
@@ -442,7 +452,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
             if (!relayed) {
                 n = extents_take(body, &cursor, most, &piece);
                 if (s->base.failure.code == ERROR_NONE)
-                    (void)put(s, m, in, round, &piece);
+                    (void)put(s, m, in, &part, &piece);
             }
             in->remaining -= n;
             in->offset += n;
@@ -453,7 +463,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
         if (in->begun == m->blocks)
             break;
         if (s->base.set.uniform) {
-            in->remaining = stride(s, round);
+            in->remaining = part.stride;
             if (in->remaining > 0 && have == 0) {
                 in->remaining = 0;
                 break;
@@ -468,7 +478,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
         }
         in->offset = 0;
         if (!relayed && s->base.failure.code == ERROR_NONE)
-            (void)begin_block(s, m, in, round);
+            (void)begin_block(s, m, in, &part);
         in->begun++;
         ++*begun_here;
     }
@@ -575,25 +585,27 @@ static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear
 /* --- going out --- */
 
 /* Bytes of a block that leaves in this round. */
-static uint32_t leaving_length(const struct stepped *s, const struct plan_block *b)
+static uint32_t leaving_length(const struct stepped *s, const struct plan_block *b,
+                               const struct part *part)
 {
     const struct slot *slot = slot_of_send(s, b);
 
     if (slot != NULL)
         return slot->length;
+    if (s->base.set.uniform)
+        return part->stride;
     uint32_t whole = engine_part(
         &s->base, s->base.set.source->ops->size(s->base.set.source, b->destination), s->round);
-    uint32_t each = stride(s, s->round);
-    uint64_t before = (uint64_t)each * b->segment;
+    uint64_t before = (uint64_t)part->stride * b->segment;
     if (whole <= before)
         return 0;
-    return whole - before < each ? (uint32_t)(whole - before) : each;
+    return whole - before < part->stride ? (uint32_t)(whole - before) : part->stride;
 }
 
 /* Moves up to `most` bytes of the block into the frame's body. Returns how many; 0 if the source
  * has none yet, or after a failure. */
 static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struct plan_block *b,
-                           uint32_t most, struct outgoing *frame)
+                           const struct part *part, uint32_t most, struct outgoing *frame)
 {
     const struct slot *slot = slot_of_send(s, b);
     struct extent piece;
@@ -610,8 +622,8 @@ static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struc
         return piece.length;
     }
     result = s->base.set.source->ops->read(s->base.set.source, b->destination,
-                                           segment_start(s, s->round, b->segment) + sender->offset,
-                                           most, &piece, &e);
+                                           segment_start(part, b->segment) + sender->offset, most,
+                                           &piece, &e);
     if (result < 0)
         (void)engine_fail(&s->base, &e);
     sender->stalled = result == 0;
@@ -628,11 +640,12 @@ static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struc
 static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct plan_message *m,
                           struct outgoing *frame, uint32_t *sizes)
 {
+    const struct part part = part_of(s, s->round);
     uint32_t begun = 0;
 
     while (sender->block < m->blocks && frame->body.count < OUTGOING_MAX_EXTENTS) {
         const struct plan_block *b = &s->plan->block[m->first + sender->block];
-        uint32_t length = leaving_length(s, b);
+        uint32_t length = leaving_length(s, b, &part);
         bool begins = sender->offset == 0;
         uint32_t room = FRAME_FILL - frame->body_length;
 
@@ -640,7 +653,7 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
             break;
         if (length > sender->offset) {
             uint32_t want = length - sender->offset < room ? length - sender->offset : room;
-            uint32_t n = want > 0 ? move_bytes(s, sender, b, want, frame) : 0;
+            uint32_t n = want > 0 ? move_bytes(s, sender, b, &part, want, frame) : 0;
             if (n == 0)
                 break;
             sender->offset += n;

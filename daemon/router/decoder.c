@@ -3,12 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Heads of data frames are unpacked into this, so that the hot path allocates nothing; whatever
- * does not fit is malloc'ed. */
+/* Heads of data frames are unpacked into this, so that the hot path allocates nothing and has
+ * nothing to free; whatever does not fit is malloc'ed. */
 struct arena {
     size_t used;
     uint8_t *bytes;
     size_t size;
+    bool overflown;
 };
 
 static void *arena_alloc(void *context, size_t size)
@@ -16,8 +17,10 @@ static void *arena_alloc(void *context, size_t size)
     struct arena *a = context;
     size_t rounded = (size + 15) & ~(size_t)15;
 
-    if (rounded > a->size - a->used)
+    if (rounded > a->size - a->used) {
+        a->overflown = true;
         return malloc(size);
+    }
     a->used += rounded;
     return a->bytes + a->used - rounded;
 }
@@ -78,7 +81,7 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
         result = error_set(e, ERROR_MEMORY, "no memory for a frame");
     if (result == 0)
         result = frame(context, message, &d->body, d->prefix.body, e);
-    if (message != NULL)
+    if (message != NULL && arena.overflown)
         peer__head__free_unpacked(message, &allocator);
     next_frame(d);
     return result;

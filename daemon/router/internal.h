@@ -52,6 +52,7 @@ struct router {
     struct outgoing_pool outgoing;
     struct topology topology;
     struct port port[TORUS_MAX_PORTS];
+    uint64_t now; /* when something last came in or fell due: near enough for heartbeats */
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
 };

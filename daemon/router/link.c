@@ -59,7 +59,8 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
     link->dialled = dialled;
     (void)strncpy(link->address, address, sizeof link->address - 1);
     decoder_init(&link->decoder, FRAME_MAX_STRANGER_HEAD, 0);
-    link->opened = link->last_received = link->last_frame = link->last_sent = router_now(r);
+    r->now = router_now(r);
+    link->opened = link->last_received = link->last_frame = link->last_sent = r->now;
     link->next = r->port[port].candidates;
     r->port[port].candidates = link;
     say_hello(link);
@@ -204,7 +205,7 @@ void link_received(struct link *link, size_t length)
 
     link->slab_used += (uint32_t)length;
     link->rx_bytes += length;
-    link->last_received = router_now(link->router);
+    link->last_received = link->router->now = router_now(link->router);
     link->feeding = true;
     int result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
     link->feeding = false;
@@ -226,7 +227,7 @@ struct outgoing *link_next(struct link *link)
             frame = r->handler.next(r->handler.context, link->port);
     }
     if (frame != NULL) {
-        link->last_sent = router_now(r);
+        link->last_sent = r->now;
         link->tx_bytes += frame->head_length + frame->body_length;
     }
     return frame;

@@ -1,8 +1,10 @@
 #include "daemon/router/outgoing.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define POOL_MOST 256u
+#define SHORT_PIECES 4u
 
 struct outgoing *outgoing_new(struct outgoing_pool *pool)
 {
@@ -54,10 +56,27 @@ void outgoing_pool_close(struct outgoing_pool *pool)
     pool->count = 0;
 }
 
+/* Whether it fits into `inline_head` whatever its numbers are, so that they need not be gone
+ * through twice: five fields of a tag and at most five bytes, a few pieces, and four bytes around
+ * them. */
+static bool is_short(const Peer__Head *head)
+{
+    return head->kind_case == PEER__HEAD__KIND_DATA && head->data->n_sizes == 0 &&
+           head->data->n_pieces <= SHORT_PIECES && head->data->base.n_unknown_fields == 0;
+}
+_Static_assert(FRAME_PREFIX_SIZE + 5 * 6 + SHORT_PIECES * 5 + 4 <= OUTGOING_INLINE_HEAD, "");
+
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
 {
-    size_t length = peer__head__get_packed_size(head);
+    size_t length;
 
+    if (is_short(head)) {
+        length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
+        frame_prefix_write(frame->head, (uint32_t)length, frame->body_length);
+        frame->head_length = FRAME_PREFIX_SIZE + (uint32_t)length;
+        return 0;
+    }
+    length = peer__head__get_packed_size(head);
     if (FRAME_PREFIX_SIZE + length > OUTGOING_INLINE_HEAD) {
         frame->head = malloc(FRAME_PREFIX_SIZE + length);
         if (frame->head == NULL) {

@@ -223,7 +223,7 @@ static uint64_t overslept(const struct router *r, uint64_t now)
 
 void router_tick(struct router *r)
 {
-    uint64_t now = router_now(r);
+    uint64_t now = r->now = router_now(r);
     uint64_t slept = overslept(r, now);
 
     r->any_doomed = false;
