@@ -23,8 +23,8 @@
 #define HOPELESS 3.0    /* times as long as the best: not measured */
 #define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
 
-static const char *const names[CALIBRATION_ALGORITHMS] = {"tree",   "pair",   "pair-s4", "dim",
-                                                          "dim-s2", "stream", "at2",     "direct"};
+static const char *const names[CALIBRATION_ALGORITHMS] = {
+    "tree", "pair", "pair-s2", "pair-s4", "dim", "dim-s2", "dim-tree", "stream", "at2", "direct"};
 
 /* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
 static int measure(struct torus_client *client, const char *algorithm, uint64_t block_bytes,

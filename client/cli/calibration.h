@@ -15,7 +15,7 @@
 
 #include "daemon/schedule/predict.h"
 
-#define CALIBRATION_ALGORITHMS 8
+#define CALIBRATION_ALGORITHMS 10
 
 struct calibration_run {
     struct torus torus;

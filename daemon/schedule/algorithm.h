@@ -69,9 +69,9 @@ struct algorithm {
      * leg are not moved along. */
     void (*xor_period)(const struct torus *t, uint32_t *period);
 
-    /* NULL, or of algorithms whose blocks all take the straight way (straight.h) the highest step
-     * of the schedule + 1: so that a plan need not look at blocks that cannot come by. */
-    uint32_t (*straight_steps)(const struct torus *t);
+    /* NULL, or of algorithms whose blocks all go through the dimensions in rising order the highest
+     * step of the schedule + 1: so that a plan need not look at blocks that cannot come by. */
+    uint32_t (*ordered_steps)(const struct torus *t);
 
     /* Writes the route of one segment of block (source, destination), source != destination, in
      * real coordinates. Returns the number of legs, 1..max_legs(t). The torus must be accepted. */

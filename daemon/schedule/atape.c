@@ -73,6 +73,6 @@ const struct algorithm algorithm_atape = {
     .accepts = atape_accepts,
     .max_legs = atape_max_legs,
     .period = atape_period,
-    .straight_steps = atape_steps,
+    .ordered_steps = atape_steps,
     .route = atape_route,
 };

@@ -84,6 +84,6 @@ const struct algorithm algorithm_direct = {
     .accepts = direct_accepts,
     .max_legs = direct_max_legs,
     .period = direct_period,
-    .straight_steps = direct_steps,
+    .ordered_steps = direct_steps,
     .route = direct_route,
 };

@@ -27,6 +27,7 @@
     ROW(pair_s4, "pair-s4")                                                                        \
     ROW(dim, "dim")                                                                                \
     ROW(dim_s2, "dim-s2")                                                                          \
+    ROW(dim_tree, "dim-tree")                                                                      \
     ROW(direct, "direct")                                                                          \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")

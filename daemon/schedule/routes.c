@@ -80,16 +80,16 @@ void routes_seek(struct routes *r, uint32_t source_class, uint32_t destination, 
 
 bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)
 {
-    if (r->algorithm->straight_steps == NULL || r->classes < r->torus->nodes)
+    if (r->algorithm->ordered_steps == NULL || r->classes < r->torus->nodes)
         return false;
     r->via = node;
-    *steps = r->algorithm->straight_steps(r->torus);
+    *steps = r->algorithm->ordered_steps(r->torus);
     return true;
 }
 
-/* The destinations of the current class's source: from r->destination up to r->last. A straight way
- * has the destination's coordinates in the dimensions that are done and the source's in those that
- * are not begun. So from a source that differs from `via` in some dimension it can come there only
+/* The destinations of the current class's source: from r->destination up to r->last. A block has the
+ * destination's coordinates in the dimensions that are done and the source's in those that are not
+ * begun. So from a source that differs from `via` in some dimension it can come there only
  * if the dimensions before that one end where `via` is; in the order of ranks these are
  * neighbours. */
 static void begin_source(struct routes *r)

@@ -11,6 +11,7 @@
  * way up and in step D + h - 1 on the way down, D being the depth of the tree. */
 #include <stdlib.h>
 
+#include "daemon/schedule/climb.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/registry.h"
 
@@ -45,24 +46,7 @@ static void tree_period(const struct torus *t, uint32_t *period)
 /* Hops from the root along `dim` to a coordinate; those towards - are negative. */
 static int64_t from_root(const struct torus *t, unsigned dim, uint32_t coordinate)
 {
-    uint32_t root = t->wrap[dim] ? 0 : t->size[dim] / 2;
-    int direction = 1; /* at the exact opposite, as tree.h */
-    uint32_t hops = torus_shortest(t, dim, root, coordinate, &direction);
-
-    return direction * (int64_t)hops;
-}
-
-static uint32_t length(int64_t hops)
-{
-    return (uint32_t)(hops < 0 ? -hops : hops);
-}
-
-/* The hops from the root that two ways along a dimension have in common. */
-static int64_t common(int64_t a, int64_t b)
-{
-    if ((a < 0) != (b < 0))
-        return 0;
-    return length(a) < length(b) ? a : b;
+    return climb_offset(t, dim, t->wrap[dim] ? 0 : t->size[dim] / 2, coordinate);
 }
 
 /* How far the tree reaches along `dim`, in the direction of +, or of -. */
@@ -80,31 +64,6 @@ static void from_root_all(const struct torus *t, uint32_t node, int64_t *hops)
         hops[i] = from_root(t, i, at[i]);
 }
 
-/* A way, hop by hop; `depth` is that of the node it has come to. */
-struct climb {
-    struct leg *legs;
-    uint32_t count, depth, deepest;
-};
-
-static void add_hop(struct climb *c, unsigned dim, bool plus, uint32_t step)
-{
-    c->legs[c->count++] =
-        (struct leg){.step = step, .hops = 1, .dim = (uint8_t)dim, .direction = plus ? 1 : -1};
-}
-
-/* From `hops` away from where the way turned into this dimension, to `end` away. */
-static void climb_up(struct climb *c, unsigned dim, int64_t hops, int64_t end)
-{
-    for (uint32_t left = length(hops - end); left > 0; left--, c->depth--)
-        add_hop(c, dim, hops < 0, c->deepest - c->depth);
-}
-
-static void climb_down(struct climb *c, unsigned dim, int64_t start, int64_t hops)
-{
-    for (uint32_t left = length(hops - start); left > 0; left--)
-        add_hop(c, dim, hops > 0, c->deepest + ++c->depth - 1);
-}
-
 static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t destination,
                            uint32_t segment, struct leg *legs)
 {
@@ -119,12 +78,12 @@ static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t dest
     for (unsigned i = 0; i < t->dims; i++) {
         up[i] = from_root(t, i, at[i]);
         down[i] = from_root(t, i, to[i]);
-        c.depth += length(up[i]);
+        c.depth += climb_length(up[i]);
     }
     while (up[fork] == down[fork])
         fork++;
 
-    int64_t shared = common(up[fork], down[fork]);
+    int64_t shared = climb_common(up[fork], down[fork]);
     for (unsigned i = t->dims; --i > fork;)
         climb_up(&c, i, up[i], 0);
     climb_up(&c, fork, up[fork], shared);
@@ -156,7 +115,7 @@ static unsigned find_branch(const struct torus *t, const int64_t *hops, const in
         fork++;
     if (fork == t->dims)
         return HERE;
-    bool below = common(hops[fork], other[fork]) == hops[fork];
+    bool below = climb_common(hops[fork], other[fork]) == hops[fork];
     for (unsigned i = fork + 1; i < t->dims; i++)
         below &= hops[i] == 0;
     return below ? torus_port(fork, other[fork] > hops[fork] ? 1 : -1) : (unsigned)parent;
@@ -171,7 +130,7 @@ static int find_branches(struct branches *b, const struct torus *t, uint32_t ran
         return -1;
     from_root_all(t, rank, hops);
     for (unsigned i = 0; i < t->dims; i++) {
-        b->depth += length(hops[i]);
+        b->depth += climb_length(hops[i]);
         if (hops[i] != 0)
             b->parent = (int)torus_port(i, hops[i] > 0 ? -1 : 1);
     }

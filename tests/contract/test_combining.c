@@ -395,6 +395,53 @@ static void dim_everywhere(void **state)
     everywhere("dim-s2", check_dim_split);
 }
 
+static uint64_t dim_tree_blocks(const struct torus *t)
+{
+    uint64_t blocks = 0;
+    for (unsigned i = 0; i < t->dims; i++)
+        for (uint64_t n = t->size[i], a = 1; a <= n / 2; a++)
+            blocks += 2 * a * (n - a) * (t->nodes / n);
+    return blocks;
+}
+
+/* A message each way through the n - 1 links of every line's tree. */
+static uint64_t dim_tree_messages(const struct torus *t)
+{
+    uint64_t messages = 0;
+    for (unsigned i = 0; i < t->dims; i++)
+        messages += (uint64_t)t->nodes / t->size[i] * 2 * (t->size[i] - 1);
+    return messages;
+}
+
+static void check_dim_tree(const struct torus *t, const char *name)
+{
+    struct schedule_report r = contract_verify(t, name);
+    uint32_t steps = 0;
+    uint64_t sends = 0;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        steps += t->size[i] / 2 * 2;
+    assert_int_equal(r.startups, steps);
+    assert_int_equal(r.transmission, dim_tree_blocks(t));
+    assert_in_range(r.critical_path, 0, r.transmission);
+    assert_int_equal(r.contended_steps, 0);
+    if (t->nodes > MOST_PLANS)
+        return;
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        struct plan p;
+        assert_int_equal(plan_build(&p, t, algorithm_find(name), rank, NULL), 0);
+        sends += p.sends;
+        plan_free(&p);
+    }
+    assert_int_equal(sends, dim_tree_messages(t));
+}
+
+static void dim_tree_everywhere(void **state)
+{
+    (void)state;
+    everywhere("dim-tree", check_dim_tree);
+}
+
 /* With a segment for each dimension every channel is busy all the time. */
 static void halves_reach_the_bound(void **state)
 {
@@ -412,10 +459,11 @@ static void halves_reach_the_bound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree_everywhere),      cmocka_unit_test(tree_knows_its_plans),
-        cmocka_unit_test(tree_is_too_large),    cmocka_unit_test(pair_everywhere),
-        cmocka_unit_test(pair_uses_both_links), cmocka_unit_test(pair_refuses),
-        cmocka_unit_test(dim_everywhere),       cmocka_unit_test(halves_reach_the_bound),
+        cmocka_unit_test(tree_everywhere),        cmocka_unit_test(tree_knows_its_plans),
+        cmocka_unit_test(tree_is_too_large),      cmocka_unit_test(pair_everywhere),
+        cmocka_unit_test(pair_uses_both_links),   cmocka_unit_test(pair_refuses),
+        cmocka_unit_test(dim_everywhere),         cmocka_unit_test(dim_tree_everywhere),
+        cmocka_unit_test(halves_reach_the_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

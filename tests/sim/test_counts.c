@@ -86,7 +86,8 @@ static void tree_sends_a_message_an_edge_each_way(void **state)
 /* In steps every node sends and passes on exactly its plan's messages, each in one frame. */
 static void small_blocks_take_the_plans_messages(void **state)
 {
-    static const char *const names[] = {"tree", "pair", "pair-s4", "dim", "dim-s2", "at2"};
+    static const char *const names[] = {"tree",   "pair",     "pair-s4", "dim",
+                                        "dim-s2", "dim-tree", "at2"};
 
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
