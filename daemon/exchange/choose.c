@@ -81,10 +81,37 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* What a link has let through too fast it makes good before the next exchange of a session can
+ * start. An exchange by itself does not notice, of many each one has to wait: small arrears hardly
+ * count, large ones fully. */
+static double with_arrears(struct exchanges *all, double median, double sustained)
+{
+    double pause = fmax(sustained - median, 0);
+
+    all->least_pause = fmin(all->least_pause, pause); /* of the waves alone */
+    return hypot(median, pause - all->least_pause);
+}
+
+/* The median of the times of a session, in seconds; 0 without memory. */
+static double median_of(const struct exchange *x)
+{
+    uint64_t *each = calloc(x->repeat, sizeof *each);
+    double median;
+
+    if (each == NULL)
+        return 0;
+    memcpy(each, x->each, x->repeat * sizeof *each);
+    qsort(each, x->repeat, sizeof *each, compare_times);
+    median = (double)each[x->repeat / 2] / 1e9;
+    free(each);
+    return median;
+}
+
 void choose_learn(const struct exchange *x)
 {
-    size_t index = 0, size = x->repeat * sizeof *x->each;
-    uint64_t *each;
+    struct exchanges *all = x->all;
+    const struct predict_costs costs = exchanges_costs(all);
+    size_t index = 0;
 
     if (x->operation != OPERATION_EXCHANGE || x->to[0] != '\0' || x->each == NULL ||
         x->repeat < LEARN_LEAST || x->block_bytes == 0 ||
@@ -92,14 +119,19 @@ void choose_learn(const struct exchange *x)
         return;
     while (algorithm_at(index) != x->algorithm)
         index++;
-    struct learnt *l = &x->all->planned[index].learnt[octave(x->block_bytes) % CHOOSE_OCTAVES];
-    each = malloc(size);
-    if (each == NULL)
+    struct planned *p = &all->planned[index];
+    struct learnt *l = &p->learnt[octave(x->block_bytes) % CHOOSE_OCTAVES], before = *l;
+    double median = median_of(x);
+    if (median <= 0)
         return; /* then it is not learnt */
-    memcpy(each, x->each, size);
-    qsort(each, x->repeat, sizeof *each, compare_times);
-    *l = (struct learnt){x->block_bytes, (double)each[x->repeat / 2] / 1e9};
-    free(each);
+    l->block_bytes = x->block_bytes;
+    l->seconds = with_arrears(all, median, (double)x->all_ns / 1e9 / x->repeat);
+    /* One session may have had bad luck, or good. */
+    if (before.seconds > 0 && p->candidate)
+        l->seconds =
+            (l->seconds + before.seconds * predict_seconds(&p->counts, &costs, l->block_bytes) /
+                              predict_seconds(&p->counts, &costs, before.block_bytes)) /
+            2;
 }
 
 /* Counts the algorithm's schedule when it is asked for the first time. */

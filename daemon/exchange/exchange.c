@@ -1,5 +1,6 @@
 #include "daemon/exchange/exchange.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
         return NULL;
     all->set = *setup;
     all->ask_at = ROUTER_NEVER;
+    all->least_pause = INFINITY;
     all->planned = calloc(algorithm_count(), sizeof *all->planned);
     if (all->planned == NULL) {
         free(all);

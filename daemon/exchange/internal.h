@@ -114,9 +114,10 @@ struct exchanges {
     uint64_t reserved;
     uint32_t counter;
     struct calibration calibration;
-    uint32_t calibration_told;             /* ports (bits) whose neighbours have been told of it */
-    struct planned *planned;               /* by algorithm index */
-    uint32_t next_handle[TORUS_MAX_PORTS]; /* whose turn it is at a port */
+    uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
+    struct planned *planned;   /* by algorithm index */
+    double least_pause;        /* seconds between two exchanges of a session, seen so far */
+    uint32_t next_handle[TORUS_MAX_PORTS];   /* whose turn it is at a port */
     uint64_t unheard_since[TORUS_MAX_PORTS]; /* see failure_heard() */
     uint32_t unheard_of[TORUS_MAX_PORTS];
     struct doubt *doubts;
