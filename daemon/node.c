@@ -116,7 +116,8 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         return NULL;
     }
     const struct router_handler handler = {node, on_frame, on_next, on_topology};
-    const struct tcp_setup tcp_setup = {loop, &config->torus, config->address, config->congestion};
+    const struct tcp_setup tcp_setup = {loop, &config->torus, config->address, config->congestion,
+                                        config->link_mbit};
 
     node->config = config;
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);

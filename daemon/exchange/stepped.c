@@ -374,6 +374,7 @@ static int relay(struct stepped *s, unsigned in, const Peer__Data *data, const s
     head.kind_case = PEER__HEAD__KIND_DATA;
     head.data = &onward;
     frame->body_length = body_length;
+    frame->in_passing = onward.left > 0;
     for (uint32_t i = 0; i < body->count; i++)
         if (extents_add(&frame->body, body->item[i].slab, body->item[i].data,
                         body->item[i].length) != 0)
@@ -708,6 +709,7 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
     data.step = m->step;
     data.hops = m->hops;
     data.left = m->hops - 1u;
+    frame->in_passing = data.left > 0;
     if (!s->base.set.uniform) {
         data.n_sizes = begun;
         data.sizes = sizes;

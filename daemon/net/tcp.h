@@ -15,6 +15,7 @@ struct tcp_setup {
     const struct torus *torus;
     const struct sockaddr_storage *address; /* by port: dialled (+) or listened on (-) */
     const char *congestion;                 /* TCP congestion control; "" = the system's */
+    double link_mbit;                       /* nominal rate; 0 = unknown */
 };
 
 /* Binds and listens on the `-` ports that have a neighbour. Returns NULL with *e if one cannot be

@@ -1,6 +1,5 @@
 #include "daemon/router/outgoing.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define POOL_MOST 256u
@@ -21,6 +20,7 @@ struct outgoing *outgoing_new(struct outgoing_pool *pool)
     frame->next = NULL;
     frame->body_length = 0;
     frame->head_length = 0;
+    frame->in_passing = false;
     frame->head = frame->inline_head;
     return frame;
 }

@@ -2,6 +2,8 @@
 #ifndef TORUSD_ROUTER_OUTGOING_H
 #define TORUSD_ROUTER_OUTGOING_H
 
+#include <stdbool.h>
+
 #include "daemon/base/slab.h"
 #include "proto/frame.h"
 #include "proto/peer.pb-c.h"
@@ -14,7 +16,8 @@ struct outgoing {
     struct extents body;
     uint32_t body_length;
     uint32_t head_length; /* prefix included */
-    uint8_t *head;        /* `inline_head`, or malloc'ed when longer */
+    bool in_passing; /* a relay on the way passes it on: it should arrive before what follows */
+    uint8_t *head;   /* `inline_head`, or malloc'ed when longer */
     uint8_t inline_head[OUTGOING_INLINE_HEAD];
 };
 
