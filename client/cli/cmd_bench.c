@@ -25,7 +25,7 @@ struct bench_arguments {
 
 static const struct option options[] = {
     {"--algorithms", "NAMES", offsetof(struct bench_arguments, algorithms),
-     "with commas between: at2,direct; else, or with 'all', all that take the torus"},
+     "with commas between: at2,direct,auto; else, or with 'all', all that take the torus"},
     {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
      "of blocks, with commas between: 64,4KiB; else " DEFAULT_SIZES},
     {"--repeat", "K", offsetof(struct bench_arguments, repeat),
@@ -43,7 +43,7 @@ struct sweep {
     struct cli *cli;
     struct torus torus;
     double link_mbit;
-    const struct algorithm *algorithm[MOST_ALGORITHMS];
+    const char *algorithm[MOST_ALGORITHMS]; /* names */
     size_t algorithms;
     uint64_t size[MOST_SIZES];
     size_t sizes;
@@ -59,14 +59,14 @@ struct sweep {
 
 /* ---- What was asked for ---------------------------------------------------------------------- */
 
-static int add_algorithm(struct sweep *s, const struct algorithm *a, struct error *e)
+static int add_algorithm(struct sweep *s, const char *name, struct error *e)
 {
     for (size_t i = 0; i < s->algorithms; i++)
-        if (s->algorithm[i] == a)
-            return error_set(e, ERROR_USAGE, "%s is there twice", a->name);
+        if (strcmp(s->algorithm[i], name) == 0)
+            return error_set(e, ERROR_USAGE, "%s is there twice", name);
     if (s->algorithms == MOST_ALGORITHMS)
         return error_set(e, ERROR_USAGE, "more than %d algorithms", (int)MOST_ALGORITHMS);
-    s->algorithm[s->algorithms++] = a;
+    s->algorithm[s->algorithms++] = name;
     return 0;
 }
 
@@ -78,7 +78,7 @@ static int add_all(struct sweep *s, struct error *e)
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         if (a->operation == OPERATION_EXCHANGE && a->accepts(&s->torus, e) == 0 &&
-            (!all_port || a->port_model == PORT_MODEL_ALL) && add_algorithm(s, a, e) != 0)
+            (!all_port || a->port_model == PORT_MODEL_ALL) && add_algorithm(s, a->name, e) != 0)
             return -1;
     }
     return 0;
@@ -92,12 +92,17 @@ static int parse_algorithms(const char *text, struct sweep *s, struct error *e)
     while (text != NULL) {
         if (parse_item(&text, one, sizeof one, e) != 0)
             return -1;
+        if (strcmp(one, TORUS_AUTO) == 0) {
+            if (add_algorithm(s, TORUS_AUTO, e) != 0)
+                return -1;
+            continue;
+        }
         const struct algorithm *a = named_algorithm(one, &exchange, e);
         if (a == NULL)
             return -1;
         if (a->operation != OPERATION_EXCHANGE)
             return error_set(e, ERROR_USAGE, "%s is no algorithm for exchanges", a->name);
-        if (add_algorithm(s, a, e) != 0)
+        if (add_algorithm(s, a->name, e) != 0)
             return -1;
     }
     return 0;
@@ -160,7 +165,7 @@ static json_t *failure(const struct torus_client_error *e)
 }
 
 /* Adds what the session reported, or why it failed. Returns 0, or -1 with *e. */
-static int add_result(struct sweep *s, uint64_t size, const struct algorithm *a,
+static int add_result(struct sweep *s, uint64_t size, const char *name,
                       const struct torus_exchange_result *result, double took,
                       const struct torus_client_error *failed, struct error *e)
 {
@@ -170,7 +175,7 @@ static int add_result(struct sweep *s, uint64_t size, const struct algorithm *a,
                                        "efficiency",  "call_seconds",   "sustained_seconds"};
     json_t *o = json_object(), *report;
     int r = json_object_set_new(o, "block_bytes", json_count(size)) |
-            json_object_set_new(o, "algorithm", json_string(a->name));
+            json_object_set_new(o, "algorithm", json_string(name));
 
     if (result == NULL) {
         s->failed++;
@@ -183,6 +188,8 @@ static int add_result(struct sweep *s, uint64_t size, const struct algorithm *a,
         }
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
             r |= json_object_set(o, kept[i], json_object_get(report, kept[i]));
+        if (strcmp(name, TORUS_AUTO) == 0)
+            r |= json_object_set(o, "chosen", json_object_get(report, "algorithm"));
         json_decref(report);
     }
     if (r == 0 && json_array_append_new(s->results, o) == 0)
@@ -211,10 +218,10 @@ static bool can_go_on(struct sweep *s)
     return true;
 }
 
-static int run_one(struct sweep *s, uint64_t size, const struct algorithm *a, struct error *e)
+static int run_one(struct sweep *s, uint64_t size, const char *name, struct error *e)
 {
     const struct torus_exchange_request request = {
-        .algorithm = a->name,
+        .algorithm = name,
         .block_bytes = size,
         .repeat = s->repeat,
         .mode = s->mode,
@@ -228,7 +235,7 @@ static int run_one(struct sweep *s, uint64_t size, const struct algorithm *a, st
 
     format_bytes(bytes, (double)size);
     (void)snprintf(s->now, sizeof s->now, "%zu of %zu: %s, %.20s", json_array_size(s->results) + 1,
-                   s->sizes * s->algorithms, a->name, bytes);
+                   s->sizes * s->algorithms, name, bytes);
     r = torus_exchange_run(s->cli->client, &request, progress_update, &s->progress, &result,
                            &failed);
     if (r != 0 && failed.code == TORUS_ERROR_CANCELLED) {
@@ -241,7 +248,8 @@ static int run_one(struct sweep *s, uint64_t size, const struct algorithm *a, st
         torus_exchange_result_free(result);
         result = NULL;
     }
-    if (add_result(s, size, a, result, ((double)progress_clock() - began) / 1e3, &failed, e) != 0)
+    if (add_result(s, size, name, result, ((double)progress_clock() - began) / 1e3, &failed, e) !=
+        0)
         r = -2;
     torus_exchange_result_free(result);
     if (r == -1)
@@ -365,8 +373,7 @@ static int print_text(const struct sweep *s)
     json_t *o = json_object();
 
     for (size_t k = 0; k < s->algorithms; k++)
-        fields[columns++] =
-            (struct field){s->algorithm[k]->name, s->algorithm[k]->name, FORMAT_PLAIN};
+        fields[columns++] = (struct field){s->algorithm[k], s->algorithm[k], FORMAT_PLAIN};
     if (s->link_mbit > 0)
         fields[columns++] = (struct field){"bound", "bound", FORMAT_SECONDS};
     (void)json_set_torus(o, &s->torus);

@@ -32,6 +32,17 @@ def test_json(shared):
     assert value['results'][0]['id'] != value['results'][1]['id']
 
 
+def test_what_auto_chooses(shared):
+    torus = shared('4x4', bw=1000)
+    status, out, err = bench(torus, '--algorithms', 'auto,direct', '--sizes', '1', '--json')
+    auto, direct = json.loads(out)['results']
+    assert (status, err) == (0, '')
+    assert (auto['algorithm'], direct['algorithm']) == ('auto', 'direct')
+    names = [row['algorithm'] for row in
+             torus.json(0, 'algorithms', '--dims', '4x4')['algorithms']]
+    assert auto['chosen'] in names and 'chosen' not in direct
+
+
 def test_every_algorithm_in_a_table(shared):
     torus = shared('4x4', bw=1000)
     status, out, err = bench(torus, '--sizes', '1,500', '--repeat', 2)

@@ -17,8 +17,8 @@ sys.path.insert(0, str(CHECKOUT / 'topo'))
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'integration'))  # waiting, background
 
 from background import heed_sigint  # noqa: E402
+from torus_net import VirtualTorus, vm_obstacle  # noqa: E402
 from torus_net.process import tail  # noqa: E402
-from torus_net.virtual import VirtualTorus, vm_obstacle  # noqa: E402
 
 HOUR = 3600
 LIVE = []  # the running torus

@@ -1,7 +1,8 @@
 """Tori of daemons on one machine, for the launcher, for tests and for scripts.
 
 LoopbackTorus: plain processes on 127.0.0.1. MininetTorus: a network namespace a node and a
-rate-limited cable a link (root and Debian's `mininet` package are needed).
+rate-limited cable a link (root and Debian's `mininet` package are needed). VirtualTorus: a virtual
+machine a node (qemu and a Debian kernel package are needed).
 """
 
 from .geometry import Geometry, Link, Port, UsageError
@@ -10,10 +11,11 @@ from .obstacle import mininet_obstacle
 from .process import CHECKOUT, TorusError, find_program
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import CommandFailed, Node, Torus
+from .virtual import VirtualTorus, vm_obstacle
 
 __all__ = ['CHECKOUT', 'CommandFailed', 'Geometry', 'Link', 'LoopbackTorus', 'MININET_MAX_MBIT',
-           'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'find_program',
-           'mininet_obstacle', 'parse_mbit']
+           'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'VirtualTorus', 'find_program',
+           'mininet_obstacle', 'parse_mbit', 'vm_obstacle']
 
 
 def __getattr__(name):
