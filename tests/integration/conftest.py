@@ -27,7 +27,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     heed_sigint()
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
-    config.addinivalue_line('markers', 'slow: takes more than half a minute')
+    config.addinivalue_line('markers', 'slow: takes half a minute, with sanitizers')
     config.addinivalue_line('markers', 'memory: measures it, so no sanitizer may hold back what is freed')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
     config.mininet_obstacle = obstacle

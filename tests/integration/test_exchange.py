@@ -75,7 +75,7 @@ def test_pattern(shared, dims, algorithm):
 
 
 @pytest.mark.parametrize('dims,memory', [('4x4', '1MiB'), ('5x3', '1MiB'), ('1x6', '1MiB'),
-                                         ('3x4x5', '2MiB')])
+                                         pytest.param('3x4x5', '2MiB', marks=pytest.mark.slow)])
 def test_rounds(shared, dims, memory):
     """Little memory: the blocks go in pieces, and every round costs what the plan says."""
     torus = shared(dims, memory=memory)
