@@ -83,7 +83,7 @@ def describe():
         'processor': _field('/proc/cpuinfo', 'model name') or platform.machine(),
         'processors': len(os.sched_getaffinity(0)),
         'memory_gib': round(int(memory.split()[0]) / 2 ** 20, 1) if memory else None,
-        'kernel': platform.release(),
+        'kernel': '.'.join(platform.release().split('.')[:2]),
         'system': _field_of_release('PRETTY_NAME'),
         'default_congestion_control': congestion.read_text().strip(),
         'mpich': _package('mpich'), 'openmpi': _package('openmpi-bin'),
