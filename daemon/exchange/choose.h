@@ -37,7 +37,8 @@ const struct algorithm *choose_algorithm(struct exchanges *all, enum operation o
 
 /* The times of a finished session of several exchanges, at its root: the model's prediction for
  * blocks of about that size is corrected by their median, and by the time the links needed between
- * them, from then on, in this daemon, until it ends. What a link lets through in bursts, or processors that nodes share, no model knows. */
+ * them, from then on, in this daemon, until it ends. What a link lets through in bursts, or
+ * processors that nodes share, no model knows. */
 void choose_learn(const struct exchange *x);
 
 #endif

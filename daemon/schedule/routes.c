@@ -87,11 +87,10 @@ bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)
     return true;
 }
 
-/* The destinations of the current class's source: from r->destination up to r->last. A block has the
- * destination's coordinates in the dimensions that are done and the source's in those that are not
- * begun. So from a source that differs from `via` in some dimension it can come there only
- * if the dimensions before that one end where `via` is; in the order of ranks these are
- * neighbours. */
+/* The destinations of the current class's source: from r->destination up to r->last. A block has
+ * the destination's coordinates in the dimensions that are done and the source's in those that are
+ * not begun. So from a source that differs from `via` in some dimension it can come there only if
+ * the dimensions before that one end where `via` is; in the order of ranks these are neighbours. */
 static void begin_source(struct routes *r)
 {
     const struct torus *t = r->torus;
