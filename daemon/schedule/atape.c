@@ -26,13 +26,6 @@ static uint32_t atape_max_legs(const struct torus *t)
     return t->dims;
 }
 
-/* The rows are made by XOR, which moving along a dimension does not keep. */
-static void atape_period(const struct torus *t, uint32_t *period)
-{
-    for (unsigned i = 0; i < t->dims; i++)
-        period[i] = t->size[i];
-}
-
 /* A block of row i is done in step i + legs - 1: only the last rows can be the last to be done. */
 static uint32_t atape_steps(const struct torus *t)
 {
@@ -72,7 +65,7 @@ const struct algorithm algorithm_atape = {
     .segments = 1,
     .accepts = atape_accepts,
     .max_legs = atape_max_legs,
-    .period = atape_period,
+    .period = torus_no_period, /* rows are made by XOR, which moving along does not keep */
     .ordered_steps = atape_steps,
     .route = atape_route,
 };

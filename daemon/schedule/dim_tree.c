@@ -27,12 +27,6 @@ static uint32_t dim_tree_steps(const struct torus *t)
     return steps;
 }
 
-static void dim_tree_period(const struct torus *t, uint32_t *period)
-{
-    for (unsigned i = 0; i < t->dims; i++)
-        period[i] = t->size[i];
-}
-
 static uint32_t dim_tree_route(const struct torus *t, uint32_t source, uint32_t destination,
                                uint32_t segment, struct leg *legs)
 {
@@ -72,7 +66,7 @@ const struct algorithm algorithm_dim_tree = {
     .segments = 1,
     .accepts = dim_tree_accepts,
     .max_legs = dim_tree_steps,
-    .period = dim_tree_period,
+    .period = torus_no_period,
     .ordered_steps = dim_tree_steps,
     .route = dim_tree_route,
 };

@@ -175,6 +175,12 @@ void torus_full_period(const struct torus *t, uint32_t *period)
         period[i] = t->wrap[i] ? 1 : t->size[i];
 }
 
+void torus_no_period(const struct torus *t, uint32_t *period)
+{
+    for (unsigned i = 0; i < t->dims; i++)
+        period[i] = t->size[i];
+}
+
 double torus_bound_all_port(const struct torus *t)
 {
     double bound = 0;

@@ -92,6 +92,9 @@ uint32_t torus_diameter(const struct torus *t);
  * other and from the ends of a mesh: 1 in dimensions that wrap, else the size. */
 void torus_full_period(const struct torus *t, uint32_t *period);
 
+/* The same for algorithms that have none: every node is different. */
+void torus_no_period(const struct torus *t, uint32_t *period);
+
 /* Lower bound on the blocks that the busiest channel must carry in a complete exchange, all ports
  * of a node working: max over i of (N/n_i) * floor(n_i^2/4) / 2 on rings (paper 000, lemma 1), of
  * (N/n_i) * floor(n_i/2) * ceil(n_i/2) on meshes. May be fractional (ring of 6: 4.5). */

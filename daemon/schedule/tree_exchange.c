@@ -37,12 +37,6 @@ static uint32_t tree_max_legs(const struct torus *t)
     return 2 * depth(t);
 }
 
-static void tree_period(const struct torus *t, uint32_t *period)
-{
-    for (unsigned i = 0; i < t->dims; i++)
-        period[i] = t->size[i];
-}
-
 /* Hops from the root along `dim` to a coordinate; those towards - are negative. */
 static int64_t from_root(const struct torus *t, unsigned dim, uint32_t coordinate)
 {
@@ -297,7 +291,7 @@ const struct algorithm algorithm_tree = {
     .segments = 1,
     .accepts = tree_accepts,
     .max_legs = tree_max_legs,
-    .period = tree_period,
+    .period = torus_no_period,
     .route = tree_route,
     .plan = tree_plan,
     .peak_transit = tree_peak_transit,

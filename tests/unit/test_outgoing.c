@@ -55,6 +55,40 @@ static void short_and_long_heads_are_encoded(void **state)
     outgoing_pool_close(&pool);
 }
 
+/* The largest numbers there are, and pieces up to and beyond what surely fits into the frame. */
+static void heads_of_data_fit_whatever_their_numbers(void **state)
+{
+    struct outgoing_pool pool = {0};
+    uint32_t pieces[8];
+    (void)state;
+    memset(pieces, 0xff, sizeof pieces);
+    for (size_t count = 0; count <= sizeof pieces / sizeof *pieces; count++) {
+        struct outgoing *frame = outgoing_new(&pool);
+        struct frame_prefix prefix;
+        Peer__Data data = PEER__DATA__INIT;
+        Peer__Head head = PEER__HEAD__INIT, *got;
+
+        data.exchange = data.round = data.step = data.hops = data.left = UINT32_MAX;
+        data.n_pieces = count;
+        data.pieces = pieces;
+        head.kind_case = PEER__HEAD__KIND_DATA;
+        head.data = &data;
+        assert_int_equal(outgoing_set_head(frame, &head), 0);
+        assert_true(frame->head != frame->inline_head ||
+                    frame->head_length <= OUTGOING_INLINE_HEAD);
+        assert_int_equal(
+            frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL), 0);
+        assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
+        got = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+        assert_non_null(got);
+        assert_int_equal(got->data->left, UINT32_MAX);
+        assert_int_equal(got->data->n_pieces, count);
+        peer__head__free_unpacked(got, NULL);
+        outgoing_free(&pool, frame);
+    }
+    outgoing_pool_close(&pool);
+}
+
 static void a_frame_used_again_is_empty(void **state)
 {
     struct outgoing_pool pool = {0};
@@ -125,6 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_and_long_heads_are_encoded),
+        cmocka_unit_test(heads_of_data_fit_whatever_their_numbers),
         cmocka_unit_test(a_frame_used_again_is_empty),
         cmocka_unit_test(a_queue_keeps_the_order),
         cmocka_unit_test(a_pool_keeps_a_bounded_number),
