@@ -71,6 +71,14 @@ def bound_seconds(geometry, block, mbit):
     return float(bound_blocks(geometry)) * block * 8e-6 / mbit
 
 
+def largest_within(geometry, seconds, mbit):
+    """The largest power of two that, as a block's bytes, the bound allows in so many seconds."""
+    size = 1
+    while bound_seconds(geometry, 2 * size, mbit) <= seconds:
+        size *= 2
+    return size
+
+
 def total_hops(geometry):
     """Over all ordered pairs: the hops of a shortest path."""
     total = 0

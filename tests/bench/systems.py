@@ -1,5 +1,6 @@
 """What is measured. A system is one algorithm, of ours or of an MPI library; a family is whose.
 
+    system.warm_up(size, timeout)
     sample = system.measure(size, warmup, repeats, timeout)
 """
 
@@ -34,7 +35,8 @@ class Sample:
 class System:
     repeats_cheaply = True  # many repeats in one call cost hardly more than their own time
 
-    def __init__(self, family, algorithm, variant=''):
+    def __init__(self, connections, family, algorithm, variant=''):
+        self.connections = connections  # whose they are: the same object for all who use them
         self.family = family
         self.algorithm = algorithm
         self.variant = variant  # how an MPI library waits
@@ -48,7 +50,7 @@ class System:
 
 class Ours(System):
     def __init__(self, torus, algorithm, repeats_itself):
-        super().__init__(OURS, algorithm)
+        super().__init__(torus, OURS, algorithm)
         self.torus = torus
         self.repeats_itself = self.repeats_cheaply = repeats_itself
 
@@ -66,6 +68,12 @@ class Ours(System):
         if len(seconds) != warmup + repeats:
             raise Failed(f'{len(seconds)} times were reported instead of {warmup + repeats}')
         return Sample(seconds[warmup:], self._process_seconds() - before, detail)
+
+    def warm_up(self, size, timeout):
+        try:
+            self.torus.exchange('stream', size, timeout=timeout)
+        except (TorusError, subprocess.TimeoutExpired) as e:
+            raise Failed(f'warming up: {e}') from e
 
     def _process_seconds(self):
         return sum(machine.process_seconds(node.pid) for node in self.torus.nodes)
@@ -406,7 +414,7 @@ class Starter:
 
 class Mpi(System):
     def __init__(self, starter, library, algorithm, variant):
-        super().__init__(library.family, algorithm, variant)
+        super().__init__(starter, library.family, algorithm, variant)
         self.starter = starter
 
     def measure(self, size, warmup, repeats, timeout):
@@ -418,3 +426,10 @@ class Mpi(System):
             self.starter.failed(e)
             raise
         return Sample(seconds, job.process_seconds() - before)
+
+    def warm_up(self, size, timeout):
+        try:
+            self.starter.running().run(size, 0, 1, 'default', timeout)
+        except Failed as e:
+            self.starter.failed(e)
+            raise Failed(f'warming up: {e}') from e

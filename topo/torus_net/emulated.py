@@ -129,8 +129,10 @@ class TorusHost(Host):
             if isinstance(interface, TorusIntf):
                 tc += interface.tc_lines()
         # IPv6 would send on the links by itself. No such files: no IPv6, which is as well.
+        # And TCP is to remember what a link carries when nothing has been sent for a while.
         script = ('for i in all default; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done '
-                  f'2>/dev/null\nset -e\nip -batch - <<END\n' + '\n'.join(ip) + '\nEND\n')
+                  f'2>/dev/null\nset -e\necho 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle\n'
+                  f'ip -batch - <<END\n' + '\n'.join(ip) + '\nEND\n')
         if tc:
             script += 'tc -batch - <<END\n' + '\n'.join(tc) + '\nEND\n'
         self.run('sh', '-s', stdin=script)
