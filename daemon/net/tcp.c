@@ -38,7 +38,6 @@
  * ms, and 112 in common packets.) */
 #define SLOW_MBIT 500.0
 #define UNSENT_SLOW (16 * 1024)
-#define PACKETS_FROM_MBIT 20.0
 #define LINGER_MS 1000
 #define DIAL_SYN_RETRIES 2 /* about seven seconds */
 
@@ -69,7 +68,6 @@ struct tcp {
     unsigned handles; /* listeners and connections that are not closed */
     bool closing;
     bool slow;
-    bool packets;                /* for frames that are passed on */
     struct outgoing_pool frames; /* of last words, once the router has gone */
 };
 
@@ -247,7 +245,7 @@ static bool write_batch(struct connection *c)
             buffers[count++] = uv_buf_init((char *)(uintptr_t)frame->body.item[i].data,
                                            frame->body.item[i].length);
         bytes += frame->head_length + frame->body_length;
-        packet = frame->in_passing && c->tcp->packets;
+        packet = frame->in_passing && c->tcp->slow;
     }
     if (count == 0 || c->link == NULL)
         return false;
@@ -508,7 +506,6 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     tcp->set = *setup;
     tcp->handles = 1; /* our own */
     tcp->slow = setup->link_mbit > 0 && setup->link_mbit <= SLOW_MBIT;
-    tcp->packets = tcp->slow && setup->link_mbit >= PACKETS_FROM_MBIT;
     for (unsigned port = 0; port < torus_ports(setup->torus); port++) {
         if (torus_port_direction(port) > 0 ||
             torus_neighbour(setup->torus, rank, port) == TORUS_NO_NODE)
