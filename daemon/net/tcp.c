@@ -32,12 +32,14 @@
  * its window it queues hundreds there, and the other direction's acknowledgements behind them: with
  * a round trip of 0.3 s a window that is small, after a loss or at the start, stays small for
  * seconds. (4x4 at 50 Mbit/s, 64 KiB, first exchange of new connections: 91 ms paced, 127 not.)
+ * Not so the first PACED_FROM bytes after a rest: what limits a link may let them through at once.
  *
  * Also a relay has nothing before all of a packet of the kernel, 64 KiB at the most, has come: a
  * frame that somebody passes on gets its own. (at2 in steps, 64 KiB on 4x4 at 50 Mbit/s, paced: 89
  * ms, and 112 in common packets.) */
 #define SLOW_MBIT 500.0
 #define UNSENT_SLOW (16 * 1024)
+#define PACED_FROM (24u * 1024u)
 #define LINGER_MS 1000
 #define DIAL_SYN_RETRIES 2 /* about seven seconds */
 
@@ -53,7 +55,9 @@ struct connection {
     unsigned port;
     unsigned handles; /* open */
     int dial_error;   /* when it could not even be tried */
-    bool dirty, writing, closing;
+    bool dirty, writing, closing, paced;
+    double ahead;            /* bytes that the link cannot have carried yet, at its nominal rate, */
+    uint64_t ahead_since_ms; /* when that was reckoned; both for slow links only */
     struct outgoing_queue batch; /* being written */
     struct outgoing *last;       /* to be written before it closes */
 };
@@ -197,6 +201,32 @@ static void on_write(uv_write_t *request, int status)
         mark_dirty(c);
 }
 
+static void pace(struct connection *c, bool paced)
+{
+    uint32_t bytes_per_second = paced ? (uint32_t)(c->tcp->set.link_mbit * 1e6 / 8) : UINT32_MAX;
+    uv_os_fd_t fd;
+
+    if (c->paced == paced || uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return;
+    c->paced = paced;
+    (void)setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
+                     sizeof bytes_per_second);
+}
+
+/* So many bytes are about to be written: on a slow link, is it time to pace them? */
+static void pace_for(struct connection *c, size_t bytes)
+{
+    uint64_t now = uv_now(c->tcp->set.loop);
+    double rest = c->ahead - (double)(now - c->ahead_since_ms) * c->tcp->set.link_mbit * 1e3 / 8;
+
+    c->ahead = (rest > 0 ? rest : 0) + (double)bytes;
+    c->ahead_since_ms = now;
+    if (c->ahead > PACED_FROM)
+        pace(c, true);
+    else if (rest <= 0)
+        pace(c, false);
+}
+
 /* What of `buffers` follows after `done` bytes. */
 static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
 {
@@ -249,6 +279,8 @@ static bool write_batch(struct connection *c)
     }
     if (count == 0 || c->link == NULL)
         return false;
+    if (c->tcp->slow)
+        pace_for(c, bytes);
     int written = packet ? try_write_packet(c, buffers, count)
                          : uv_try_write((uv_stream_t *)&c->socket, buffers, count);
     if (written < 0 && written != UV_EAGAIN) {
@@ -334,11 +366,6 @@ static void tune(struct connection *c)
     if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
         return;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
-    if (c->tcp->slow) {
-        uint32_t bytes_per_second = (uint32_t)(c->tcp->set.link_mbit * 1e6 / 8);
-        (void)setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
-                         sizeof bytes_per_second);
-    }
     if (congestion[0] != '\0' &&
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion)) != 0)
         log_debug("congestion control %s cannot be had: %s", congestion, strerror(errno));
