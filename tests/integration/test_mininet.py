@@ -2,6 +2,7 @@
 interfaces' own counters tell what really went where."""
 
 import re
+import signal
 
 import pytest
 from background import LongExchange
@@ -57,6 +58,7 @@ def test_hosts_reach_their_neighbours_and_nobody_else(torus_of, dims):
             interfaces = {line.split(':')[0].strip() for line in lines if ':' in line}
         assert interfaces == {'lo'} | {node.interface(port.name) for port in ports}
         assert node.run('cat', '/proc/sys/net/ipv4/ip_forward').strip() == '0'
+        assert node.run('cat', '/proc/sys/net/ipv4/tcp_slow_start_after_idle').strip() == '0'
         routes = node.run('ip', '-4', 'route', 'show').splitlines()
         assert len(routes) == len(ports)
         for route in routes:
@@ -147,6 +149,25 @@ def test_a_link_that_flaps(torus_of):
             torus.link_unmute(9, '-0')
         code, out, err = client.end(90)
         assert code == 0, err
+
+
+def test_much_is_paced_and_little_is_not(torus_of):
+    """While much is sent, TCP sends no faster than the link carries; after a rest, as it likes."""
+    torus = torus_of('4x4')
+
+    def limits():  # of the connections to neighbours, in bit/s
+        said = [re.search(r' pacing_rate \d+bps(?:/(\d+)bps)?', line)
+                for node in torus.nodes
+                for line in node.run('ss', '-Htin', 'state', 'established', 'src', '10.0.0.0/8')
+                .splitlines() if 'pacing_rate' in line]
+        assert len(said) == 64
+        return {limit[1] for limit in said}
+
+    with LongExchange(torus, algorithm='stream') as client:
+        wait_for(lambda: limits() == {'50000000'}, 20, lambda: f'limits of {limits()} bit/s')
+        client.send_signal(signal.SIGINT)
+        client.end(30)
+    wait_for(lambda: limits() == {None}, 20, lambda: f'limits of {limits()} bit/s')
 
 
 def test_a_node_is_killed(torus_of, tmp_path):
