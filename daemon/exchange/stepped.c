@@ -6,6 +6,7 @@
 
 #define BLOCKS_A_FRAME 512u      /* that begin in it; bounds the head when sizes travel along */
 #define FRAME_FILL (16u * 1024u) /* body bytes: what a relay waits for before it passes them on */
+#define COPIED_MOST 256u /* bytes of a block that costs less to copy than to keep track of */
 
 /* How far a combined message has come in. */
 struct incoming {
@@ -53,6 +54,9 @@ struct stepped {
     uint64_t *cleared;     /* one-port, by plan.send: 1 + the last round for which it was cleared */
     struct incoming *incoming;
     struct slot *slot;
+    uint8_t *copies;         /* of the blocks in transit by slot, if they are small; else NULL */
+    uint32_t copy_stride;    /* from one to the next */
+    struct slab_writer body; /* copies on their way out */
     struct sender sender[TORUS_MAX_PORTS];
     uint32_t *sender_messages;
     uint64_t own_offset; /* of our block for ourselves */
@@ -175,6 +179,8 @@ static void stepped_free(struct engine *engine)
     if (s->slot != NULL)
         for (uint32_t i = 0; i <= s->plan->slots; i++)
             extents_free(&s->slot[i].bytes);
+    slab_writer_close(&s->body);
+    free(s->copies);
     free(s->takes_left);
     free(s->incoming);
     free(s->slot);
@@ -415,6 +421,11 @@ static int begin_block(struct stepped *s, const struct plan_message *m, const st
     return 0;
 }
 
+static uint8_t *copy_of(const struct stepped *s, const struct plan_block *b)
+{
+    return s->copies + (size_t)b->slot * s->copy_stride;
+}
+
 /* `piece` continues the block that was begun last. */
 static int put(struct stepped *s, const struct plan_message *m, const struct incoming *in,
                const struct part *part, const struct extent *piece)
@@ -422,8 +433,10 @@ static int put(struct stepped *s, const struct plan_message *m, const struct inc
     const struct plan_block *b = &s->plan->block[m->first + in->begun - 1];
     struct error e;
 
-    if (b->slot != PLAN_NO_SLOT &&
-        extents_add(&s->slot[b->slot].bytes, piece->slab, piece->data, piece->length) != 0)
+    if (b->slot != PLAN_NO_SLOT && s->copies != NULL)
+        memcpy(copy_of(s, b) + in->offset, piece->data, piece->length);
+    else if (b->slot != PLAN_NO_SLOT &&
+             extents_add(&s->slot[b->slot].bytes, piece->slab, piece->data, piece->length) != 0)
         return engine_no_memory(&s->base);
     if (!stays_here(s, b))
         return 0;
@@ -603,6 +616,27 @@ static uint32_t leaving_length(const struct stepped *s, const struct plan_block 
     return whole - before < part->stride ? (uint32_t)(whole - before) : part->stride;
 }
 
+/* Small blocks become one run of bytes, whose frame has one extent. Returns `length`, 0 if there is
+ * no memory. */
+static uint32_t append_copy(struct stepped *s, const uint8_t *data, uint32_t length,
+                            struct outgoing *frame)
+{
+    struct extent room;
+    uint8_t *at = slab_writer_take(&s->body, router_pool(s->base.set.router), length, &room);
+
+    if (at == NULL) {
+        (void)engine_no_memory(&s->base);
+        return 0;
+    }
+    memcpy(at, data, length);
+    if (extents_add(&frame->body, room.slab, at, length) != 0) {
+        (void)engine_no_memory(&s->base);
+        length = 0;
+    }
+    slab_unref(room.slab);
+    return length;
+}
+
 /* Moves up to `most` bytes of the block into the frame's body. Returns how many; 0 if the source
  * has none yet, or after a failure. */
 static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struct plan_block *b,
@@ -613,6 +647,8 @@ static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struc
     struct error e;
     int result;
 
+    if (slot != NULL && s->copies != NULL)
+        return append_copy(s, copy_of(s, b) + sender->offset, most, frame);
     if (slot != NULL) {
         if (extents_take(&slot->bytes, &sender->cursor, most, &piece) == 0)
             return 0;
@@ -630,7 +666,9 @@ static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struc
     sender->stalled = result == 0;
     if (result <= 0)
         return 0;
-    if (extents_add(&frame->body, piece.slab, piece.data, piece.length) != 0)
+    if (s->copies != NULL)
+        piece.length = append_copy(s, piece.data, piece.length, frame);
+    else if (extents_add(&frame->body, piece.slab, piece.data, piece.length) != 0)
         (void)engine_no_memory(&s->base);
     slab_unref(piece.slab);
     return piece.length;
@@ -803,14 +841,19 @@ struct engine *stepped_new(const struct engine_setup *setup, const struct plan *
     s->cleared = calloc((size_t)plan->sends + 1, sizeof *s->cleared);
     s->incoming = calloc((size_t)plan->arrivals + 1, sizeof *s->incoming);
     s->slot = calloc((size_t)plan->slots + 1, sizeof *s->slot);
+    s->copy_stride = setup->segment_bytes / setup->segments;
+    bool small = setup->uniform && !setup->gather && s->copy_stride <= COPIED_MOST;
+    if (small)
+        s->copies = malloc((size_t)plan->slots * s->copy_stride + 1);
     s->channel_blocks = calloc(steps * s->ports, sizeof *s->channel_blocks);
     s->channel_messages = calloc(steps * s->ports, sizeof *s->channel_messages);
     s->base.counts.step_blocks = calloc(steps, sizeof *s->base.counts.step_blocks);
     s->base.counts.step_messages = calloc(steps, sizeof *s->base.counts.step_messages);
     if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
-        s->incoming == NULL || s->slot == NULL || s->channel_blocks == NULL ||
-        s->channel_messages == NULL || s->base.counts.step_blocks == NULL ||
-        s->base.counts.step_messages == NULL || lay_out_senders(s) != 0) {
+        s->incoming == NULL || s->slot == NULL || (small && s->copies == NULL) ||
+        s->channel_blocks == NULL || s->channel_messages == NULL ||
+        s->base.counts.step_blocks == NULL || s->base.counts.step_messages == NULL ||
+        lay_out_senders(s) != 0) {
         (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
         stepped_free(&s->base);
         return NULL;
