@@ -15,9 +15,11 @@
 #define BUSY_ENOUGH 0.5 /* not again for the rest */
 #define BUSY_TIMES 2u   /* once more as often; the fastest counts */
 #define BETWEEN_FIRST UINT64_C(16)
-#define BETWEEN_LAST (UINT64_C(64) * 1024)
+#define BETWEEN_LAST (UINT64_C(1024) * 1024)
 #define BETWEEN_GROWTH 4u
-#define BETWEEN_SECONDS 0.4 /* what takes longer is told by the rate */
+#define BETWEEN_SECONDS 0.4   /* what takes longer is told by the rate, */
+#define LARGE UINT64_C(65536) /* and of larger blocks, unless links are so fast that processors */
+#define LARGE_SECONDS 0.2     /* are the limit, what takes longer than this */
 #define BETWEEN_LEAST 5.0
 #define BETWEEN_MOST 40.0
 #define HOPELESS 3.0    /* times as long as the best: not measured */
@@ -133,12 +135,13 @@ static int measure_between(struct torus_client *client, void (*say)(const char *
     for (size_t i = 0; i < run->count; i++)
         ratio[i] = run->seconds[i] / predict_seconds(&run->counts[i], &run->costs, 1);
     for (uint64_t bytes = BETWEEN_FIRST; bytes <= BETWEEN_LAST; bytes *= BETWEEN_GROWTH) {
-        double expected[CALIBRATION_ALGORITHMS], best = BETWEEN_SECONDS;
+        double longest = bytes > LARGE ? LARGE_SECONDS : BETWEEN_SECONDS;
+        double expected[CALIBRATION_ALGORITHMS], best = longest;
         for (size_t i = 0; i < run->count; i++) {
             expected[i] = ratio[i] * predict_seconds(&run->counts[i], &run->costs, bytes);
             best = expected[i] < best ? expected[i] : best;
         }
-        for (size_t i = 0; i < run->count && best < BETWEEN_SECONDS; i++) {
+        for (size_t i = 0; i < run->count && best < longest; i++) {
             double repeat = SMALL_SECONDS / expected[i], seconds;
             if (expected[i] > HOPELESS * best)
                 continue;
