@@ -28,8 +28,8 @@ class Usage:
         self.busy = after.busy - before.busy
         self.seconds = after.when - before.when
         idle = after.idle - before.idle
-        stolen = after.stolen - before.stolen
-        self.available = self.busy + idle + stolen
+        self.stolen = after.stolen - before.stolen  # by other machines on the same processors
+        self.available = self.busy + idle + self.stolen
         self.share = self.busy / self.available if self.available > 0 else 0.0
 
 

@@ -21,6 +21,7 @@ FILL = 0.3      # seconds of short repeats, so that the use of processors can be
 CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter of the time
 NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
 WARM = 1.5       # seconds that the bound allows an exchange that only warms connections up
+WARM_FACTOR = 4  # times the size that is measured, in such an exchange
 
 
 class Cell:
@@ -32,6 +33,7 @@ class Cell:
         self.seconds = []
         self.exchanges = 0           # those that were not counted among them
         self.busy_seconds = 0.0      # of all processors, everything included
+        self.stolen_seconds = 0.0
         self.processor_seconds = 0.0
         self.shares = []
         self.process_seconds = 0.0
@@ -58,6 +60,8 @@ class Cell:
                 exchanges=self.exchanges,
                 busy=(self.busy_seconds / self.processor_seconds if self.processor_seconds else
                       None),
+                stolen=(self.stolen_seconds / self.processor_seconds if self.processor_seconds
+                        else None),
                 cpu_seconds=self.busy_seconds / self.exchanges,
                 process_seconds=self.process_seconds / self.exchanges,
                 bytes_on_links=self.sent_bytes / self.exchanges,
@@ -258,19 +262,19 @@ class TorusRun:
                     timeout = 30 + 3 * (cell.estimate + bound) * (each + warmup)
                     self._measure(cell, warmup, each, timeout)
 
-    def _warm_up(self, system):
+    def _warm_up(self, system, size):
         """Whoever had the network last may have filled its queues, and others' connections have
         lost packets in them: an exchange that nobody counts, when somebody else's turn begins."""
         if system.connections is self.turn_of:
             return
         self.turn_of = system.connections
-        size = arithmetic.largest_within(self.net.geometry, WARM, self.goodput)
-        system.warm_up(min(size, max(self.options.sizes)), 60 + 20 * WARM)
+        most = arithmetic.largest_within(self.net.geometry, WARM, self.goodput)
+        system.warm_up(min(WARM_FACTOR * size, most), 60 + 20 * WARM)
 
     def _trial(self, cell, bound):
         """The first time that a system is met: what it takes, or None if it fails."""
         try:
-            self._warm_up(cell.system)
+            self._warm_up(cell.system, cell.size)
             return arithmetic.median(cell.system.measure(cell.size, 1, 1, 60 + 20 * bound).seconds)
         except systems.Failed as e:
             self._cell_failed(cell, e)
@@ -278,7 +282,7 @@ class TorusRun:
 
     def _measure(self, cell, warmup, repeats, timeout):
         try:
-            self._warm_up(cell.system)
+            self._warm_up(cell.system, cell.size)
         except systems.Failed as e:
             self._cell_failed(cell, e)
             return
@@ -299,6 +303,7 @@ class TorusRun:
         cell.seconds += sample.seconds
         cell.exchanges += exchanges
         cell.busy_seconds += usage.busy
+        cell.stolen_seconds += usage.stolen
         cell.processor_seconds += usage.available
         cell.process_seconds += sample.process_seconds or 0.0
         cell.sent_bytes += sent

@@ -162,16 +162,17 @@ def explainer(torus):
 
 SIMULATED = ('stream', 'at2', 'dim-s2', 'pair-s4')  # where they take the torus
 SIMULATED_FROM, SIMULATED_TO = 4096, 262144
+BURST = 15 << 10  # bytes, that Mininet's links let through
 
 
 def simulator(program, dims, mbit):
-    """A function (algorithm, size): the seconds that it takes in virtual time, on links of this
-    rate and processors that cost nothing, or None where that is not asked for."""
+    """A function (algorithm, size): the seconds that it takes in virtual time, on links with this
+    rate's limiter and processors that cost nothing, or None where that is not asked for."""
     def simulated(algorithm, size):
         if (algorithm not in SIMULATED or not SIMULATED_FROM <= size <= SIMULATED_TO
                 or not program.exists()):
             return None
-        done = subprocess.run([program, dims, algorithm, str(size), str(mbit * 1e6 / 8), '20'],
+        done = subprocess.run([program, dims, algorithm, str(size), str(mbit * 1e6 / 8), '20', str(BURST)],
                               capture_output=True, text=True, timeout=120, check=False)
         return json.loads(done.stdout)['seconds'] if done.returncode == 0 else None
     return simulated

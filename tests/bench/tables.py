@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from .arithmetic import digits, format_size, milliseconds
+from .arithmetic import digits, format_size, median, milliseconds
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
 
 NONE = '-'
@@ -139,8 +139,13 @@ def processors(torus):
             row.append(NONE if cell is None or cell['busy'] is None else
                        f'{cell["busy"]:.0%} {milliseconds(cell["cpu_seconds"])}')
         table.rows.append(row)
+    stolen = [[cell['stolen'] for cell in torus['cells']
+               if cell['size'] == size and cell.get('stolen') is not None] for size in sizes]
+    if any(map(any, stolen)):
+        table.rows.append(['stolen from all'] + [f'{median(each):.0%}' if each else NONE
+                                                 for each in stolen])
     table.note = ('Over whole calls: making and checking the contents, and what the call itself '
-                  'costs, are part of it.')
+                  'costs, are part of it. Stolen: by other machines on the same processors.')
     return table
 
 

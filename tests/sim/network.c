@@ -6,7 +6,9 @@
 #include "tests/sim/internal.h"
 
 #define SOCKET_BUFFER (128u * 1024u)
-#define PIECE_MOST (64u * 1024u) /* with `chop`; otherwise a packet */
+#define PIECE_MOST (64u * 1024u) /* with `chop`; otherwise a packet, or with `burst` as many as */
+#define PACED_PART 1024u /* TCP hands over at once when it is paced: a millisecond's worth, */
+#define PACED_LEAST 2u   /* but no fewer than these */
 #define PACKET 1500u
 #define DIAL_TIMEOUT (7 * SECONDS)
 
@@ -28,6 +30,7 @@ struct connection_end {
     size_t first_done;           /* and bytes of its first frame that have */
     uint8_t *farewell;           /* what is queued, once the link is closed here */
     size_t farewell_done;
+    uint64_t due; /* when the wire, at its rate, has carried all that has left */
     bool sending;
     bool closing;  /* after what is queued */
     bool vanished; /* with its machine: says nothing, hears nothing */
@@ -174,6 +177,22 @@ static void take_bytes(struct connection_end *end, uint8_t *out, size_t length)
 
 static void on_sent(struct sim *sim, void *object, uint64_t number);
 
+/* How long a piece takes to leave: as long as the wire needs for it; or, with `burst`, until what
+ * the limiter has let through too early is little enough, whatever the size of the piece. */
+static uint64_t time_to_leave(struct connection_end *end, size_t length)
+{
+    const struct sim *sim = end->node->sim;
+    uint64_t rate = end->connection->wire->rate, now = sim->now;
+
+    if (rate == 0)
+        return 0;
+    uint64_t begin = end->due > now ? end->due : now, ahead = sim->set.burst * SECONDS / rate;
+    end->due = begin + length * SECONDS / rate;
+    if (sim->set.burst == 0)
+        return end->due - now;
+    return begin > now + ahead ? begin - ahead - now : 0;
+}
+
 static void transmit(struct connection_end *end)
 {
     struct sim *sim = end->node->sim;
@@ -188,6 +207,12 @@ static void transmit(struct connection_end *end)
         end->closing = false;
         return;
     }
+    if (sim->set.burst > 0) {
+        uint64_t paced = c->wire->rate / PACED_PART;
+        length = paced > PIECE_MOST             ? PIECE_MOST
+                 : paced > PACED_LEAST * PACKET ? paced
+                                                : PACED_LEAST * PACKET;
+    }
     if (sim->set.chop)
         length =
             1 + chance_below(&sim->chance, chance_below(&sim->chance, 8) == 0 ? 16 : PIECE_MOST);
@@ -199,7 +224,7 @@ static void transmit(struct connection_end *end)
     piece->to = other(end);
     piece->length = length;
     take_bytes(end, piece->bytes, length);
-    uint64_t time = c->wire->rate > 0 ? length * SECONDS / c->wire->rate : 0;
+    uint64_t time = time_to_leave(end, length);
     end->sending = true;
     sim_schedule(sim, time, "sent", on_sent, end, 0);
     sim_schedule(sim, time + c->wire->latency, "arrived", on_arrived, piece, length);

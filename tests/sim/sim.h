@@ -16,6 +16,8 @@ struct sim_setup {
     uint64_t seed;
     uint64_t latency; /* of a link, in nanoseconds; with `chop` anything about it */
     uint64_t rate;    /* of a link each way, in bytes a second; 0: unlimited */
+    uint64_t burst;   /* 0, or bytes by which a link's limiter may be ahead of its rate: as Linux's
+                       * htb, it lets a packet through at once if it is no more, then holds back */
     uint64_t memory;  /* budget of a node; 0: 64 MiB */
     bool chop;        /* bytes come in pieces of any size, disks take their time */
 };

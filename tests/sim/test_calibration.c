@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -184,6 +185,50 @@ static void auto_learns_from_sessions(void **state)
     sim_free(sim);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* A session of 64-byte blocks: its median, and what each exchange took beyond it. In seconds. */
+static void run_session(struct sim *sim, const char *algorithm, double *median, double *pause)
+{
+    enum { REPEAT = 41 };
+    const struct exchange_spec spec = {
+        .algorithm = algorithm, .block_bytes = 64, .from = "", .to = "", .repeat = REPEAT};
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+    uint64_t each[REPEAT];
+
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    assert_int_equal(r->error.code, ERROR_NONE);
+    memcpy(each, r->result.each, sizeof each);
+    qsort(each, REPEAT, sizeof *each, compare_times);
+    *median = (double)each[REPEAT / 2] / 1e9;
+    *pause = (double)r->result.all_ns / 1e9 / REPEAT - *median;
+}
+
+/* A limiter lets packets of an exchange through early and then holds back the next one: that the
+ * blocks arrive soon is not all that counts. */
+static void auto_counts_what_links_owe(void **state)
+{
+    const struct sim_setup setup = {
+        .dims = "4x4", .seed = 7, .latency = 20 * MICROSECONDS, .rate = 2500000, .burst = 4000};
+    struct sim *sim = sim_new(&setup);
+    double median, pause, least;
+
+    (void)state;
+    sim_run_until_whole(sim);
+    run_session(sim, "pair", &median, &least);
+    assert_true(fabs(candidate_seconds(sim, "pair", 64) / median - 1) < 0.01);
+    run_session(sim, "tree", &median, &pause);
+    assert_true(pause > 5 * least && pause > median / 4);
+    double counted = candidate_seconds(sim, "tree", 64);
+    assert_true(counted > 1.04 * median);
+    assert_true(fabs(counted / hypot(median, pause - least) - 1) < 0.01);
+    sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +238,7 @@ int main(void)
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(auto_takes_the_one_for_the_size),
         cmocka_unit_test(auto_learns_from_sessions),
+        cmocka_unit_test(auto_counts_what_links_owe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
