@@ -22,6 +22,8 @@ CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter o
 NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
 WARM = 1.5       # seconds that the bound allows an exchange that only warms connections up
 WARM_FACTOR = 4  # times the size that is measured, in such an exchange
+WARM_MOST = 5    # of them
+WARMER = 0.95    # of the one before: then one more
 
 
 class Cell:
@@ -232,7 +234,8 @@ class TorusRun:
                     cell.budget /= 4
                 cell.estimate = arithmetic.estimate_next(before.median, before.size, size, bound)
                 settled = leader.median < SETTLED * bound * before.size / size
-                if (before is not leader and settled and cell.estimate > cell.budget
+                if (before is not leader and system.algorithm != 'auto' and settled
+                        and cell.estimate > cell.budget
                         and (rank > NEAR or cell.estimate > 2 * cell.budget)):
                     given_up[system] = (f'slow to measure, and at {format_size(before.size)} '
                                         f'{rank:.2f} times as slow as {leader.system.algorithm}')
@@ -264,12 +267,18 @@ class TorusRun:
 
     def _warm_up(self, system, size):
         """Whoever had the network last may have filled its queues, and others' connections have
-        lost packets in them: an exchange that nobody counts, when somebody else's turn begins."""
+        lost packets in them: when somebody else's turn begins, exchanges that nobody counts, until
+        they become no faster."""
         if system.connections is self.turn_of:
             return
         self.turn_of = system.connections
         most = arithmetic.largest_within(self.net.geometry, WARM, self.goodput)
-        system.warm_up(min(WARM_FACTOR * size, most), 60 + 20 * WARM)
+        last = None
+        for _ in range(WARM_MOST):
+            seconds = system.warm_up(min(WARM_FACTOR * size, most), 60 + 20 * WARM)
+            if last is not None and seconds > WARMER * last:
+                break
+            last = seconds
 
     def _trial(self, cell, bound):
         """The first time that a system is met: what it takes, or None if it fails."""

@@ -1,6 +1,6 @@
 """What is measured. A system is one algorithm, of ours or of an MPI library; a family is whose.
 
-    system.warm_up(size, timeout)
+    seconds = system.warm_up(size, timeout)
     sample = system.measure(size, warmup, repeats, timeout)
 """
 
@@ -71,7 +71,7 @@ class Ours(System):
 
     def warm_up(self, size, timeout):
         try:
-            self.torus.exchange('stream', size, timeout=timeout)
+            return self.torus.exchange('stream', size, timeout=timeout)['seconds']
         except (TorusError, subprocess.TimeoutExpired) as e:
             raise Failed(f'warming up: {e}') from e
 
@@ -172,8 +172,8 @@ def simulator(program, dims, mbit):
         if (algorithm not in SIMULATED or not SIMULATED_FROM <= size <= SIMULATED_TO
                 or not program.exists()):
             return None
-        done = subprocess.run([program, dims, algorithm, str(size), str(mbit * 1e6 / 8), '20', str(BURST)],
-                              capture_output=True, text=True, timeout=120, check=False)
+        command = [program, dims, algorithm, str(size), str(mbit * 1e6 / 8), '20', str(BURST)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         return json.loads(done.stdout)['seconds'] if done.returncode == 0 else None
     return simulated
 
@@ -430,7 +430,7 @@ class Mpi(System):
 
     def warm_up(self, size, timeout):
         try:
-            self.starter.running().run(size, 0, 1, 'default', timeout)
+            return self.starter.running().run(size, 0, 1, 'default', timeout)[0]
         except Failed as e:
             self.starter.failed(e)
             raise Failed(f'warming up: {e}') from e
