@@ -6,7 +6,7 @@
 
 #define BLOCKS_A_FRAME 512u      /* that begin in it; bounds the head when sizes travel along */
 #define FRAME_FILL (16u * 1024u) /* body bytes: what a relay waits for before it passes them on */
-#define COPIED_MOST 256u /* bytes of a block that costs less to copy than to keep track of */
+#define COPIED_MOST 64u /* bytes of a block that costs less to copy than to keep track of */
 
 /* How far a combined message has come in. */
 struct incoming {

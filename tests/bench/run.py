@@ -37,7 +37,6 @@ class Cell:
         self.busy_seconds = 0.0      # of all processors, everything included
         self.stolen_seconds = 0.0
         self.processor_seconds = 0.0
-        self.shares = []
         self.process_seconds = 0.0
         self.sent_bytes = 0
         self.detail = {}

@@ -406,6 +406,26 @@ bool sim_run_until_ended(struct sim_request *r, uint64_t most)
     return sim_run(r->sim, most, request_ended, r);
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+double sim_median_seconds(const struct sim_request *r)
+{
+    size_t count = r->result.repeat;
+    uint64_t *each = calloc(count + 1, sizeof *each);
+
+    if (each == NULL)
+        abort();
+    memcpy(each, r->result.each, count * sizeof *each);
+    qsort(each, count, sizeof *each, compare_times);
+    double median = (double)each[count / 2] / 1e9;
+    free(each);
+    return median;
+}
+
 #define LISTED 100u
 
 bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *out)

@@ -100,6 +100,8 @@ struct sim_request {
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct exchange_spec *spec);
 void sim_cancel(struct sim_request *request);
 bool sim_run_until_ended(struct sim_request *request, uint64_t most);
+/* The median of the repetitions of an exchange that has succeeded, in seconds. */
+double sim_median_seconds(const struct sim_request *request);
 /* True if the node knows the exchange. */
 bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *info);
 /* No exchange is under way on any live node, no memory is reserved. */

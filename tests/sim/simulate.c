@@ -9,17 +9,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/sim/sim.h"
 
 #define REPEAT 9
-
-static int compare_times(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
 
 static double number(const char *text)
 {
@@ -70,12 +63,9 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "simulate: %s\n", r->ended ? r->error.text : "it does not end");
         return 1;
     }
-    uint64_t each[REPEAT];
-    memcpy(each, r->result.each, sizeof each);
-    qsort(each, REPEAT, sizeof *each, compare_times);
     (void)printf("{\"dims\": \"%s\", \"algorithm\": \"%s\", \"block_bytes\": %" PRIu64
                  ", \"seconds\": %.9f}\n",
-                 argv[1], argv[2], spec.block_bytes, (double)each[REPEAT / 2] / 1e9);
+                 argv[1], argv[2], spec.block_bytes, sim_median_seconds(r));
     sim_free(sim);
     return 0;
 }

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -185,12 +184,6 @@ static void auto_learns_from_sessions(void **state)
     sim_free(sim);
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* A session of 64-byte blocks: its median, and what each exchange took beyond it. In seconds. */
 static void run_session(struct sim *sim, const char *algorithm, double *median, double *pause)
 {
@@ -198,13 +191,10 @@ static void run_session(struct sim *sim, const char *algorithm, double *median, 
     const struct exchange_spec spec = {
         .algorithm = algorithm, .block_bytes = 64, .from = "", .to = "", .repeat = REPEAT};
     struct sim_request *r = sim_exchange(sim, 0, &spec);
-    uint64_t each[REPEAT];
 
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
-    memcpy(each, r->result.each, sizeof each);
-    qsort(each, REPEAT, sizeof *each, compare_times);
-    *median = (double)each[REPEAT / 2] / 1e9;
+    *median = sim_median_seconds(r);
     *pause = (double)r->result.all_ns / 1e9 / REPEAT - *median;
 }
 
