@@ -112,12 +112,12 @@ def test_strangers_are_turned_away_by_name(torus, how):
 
 
 def test_who_says_nothing_is_sent_away_in_time(torus):
-    """Also who says it drop by drop."""
+    """Also who says it drop by drop: a hello that would take half a minute."""
     silent, slow = (connect(torus.node(5).addresses['-1'], 30 * SLOWNESS) for _ in range(2))
     over = threading.Event()
 
     def drip():
-        for byte in hello('4x4', 14, 2) * 100:
+        for byte in hello('4x4' * 60, 14, 2):
             if over.wait(0.2) or not send(slow, bytes([byte])):
                 return
 
