@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from torus_net import TorusError, interrupts
+from torus_net import TorusError, interrupts, same_layout
 from torus_net.emulated import host_name
 
 from . import machine, network
@@ -277,8 +277,8 @@ class Job:
         command = self.library.command(self.agent, hosts, self.environment,
                                        [str(self.program), '--control', str(control)])
         keeper = f'/proc/{self.net.keepers[0].pid}/ns'
-        enter = ['setpriv', '--pdeathsig', 'KILL', 'nsenter', f'--net={keeper}/net',
-                 f'--uts={keeper}/uts', f'--mount={keeper}/mnt',
+        enter = ['setpriv', '--pdeathsig', 'KILL', *same_layout(), 'nsenter',
+                 f'--net={keeper}/net', f'--uts={keeper}/uts', f'--mount={keeper}/mnt',
                  'unshare', '--pid', '--fork', '--kill-child=KILL',
                  'sh', '-c', 'cd / && "$@"; exit $?', 'mpi']
         environment = {**os.environ, 'TMPDIR': str(self.folder), 'SHELL': '/bin/sh',

@@ -10,7 +10,7 @@ import json
 import subprocess
 import time
 
-from torus_net import TorusError, interrupts
+from torus_net import TorusError, interrupts, same_layout
 
 from . import arithmetic, machine, network, systems
 
@@ -117,7 +117,7 @@ def _forward(net, shift, seconds):
 
 def _iperf(net, rank, *arguments):
     command = ['setpriv', '--pdeathsig', 'KILL', *net.torus.node(rank).host.enter(),
-               'iperf3', *arguments]
+               *same_layout(), 'iperf3', *arguments]
     with interrupts.held():
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, text=True, start_new_session=True)

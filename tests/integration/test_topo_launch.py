@@ -152,6 +152,28 @@ def test_options_reach_the_daemons(bench):
         assert words in result.stdout
 
 
+@network
+def test_all_daemons_have_one_layout(bench, network):
+    """Also where a mapping is random otherwise: the stack."""
+    same = subprocess.run(['setarch', '-R', 'true'], stderr=subprocess.DEVNULL).returncode == 0
+    result = bench.run('2x2', *network, '--run', 'for r in 0 1 2 3; do '
+                       'grep -F "[stack]" /proc/$(cat $TORUS_RUN_DIR/$r.pid)/maps; done')
+    assert result.returncode == 0, result.stderr
+    ends = [re.match(r'[0-9a-f]+-([0-9a-f]+)', line)[1] for line in result.stdout.splitlines()]
+    assert len(ends) == 4
+    assert (len(set(ends)) == 1) == same
+
+
+def test_where_one_layout_is_forbidden_there_are_several(bench):
+    folder = bench.folder / 'path'
+    folder.mkdir()
+    (folder / 'setarch').write_text('#!/bin/sh\nexit 1\n')
+    (folder / 'setarch').chmod(0o755)
+    result = bench.run('1x2', '--loopback', '--run', 'torusctl status',
+                       PATH=f'{folder}:{os.environ["PATH"]}')
+    assert result.returncode == 0, result.stderr
+
+
 @pytest.mark.parametrize('rate', ['0', '-5', 'nan', 'inf', '1001', 'fast'])
 def test_rates_that_cannot_be_kept_are_refused(bench, rate):
     result = bench.run('2x2', f'--bw={rate}', '--run', 'true')

@@ -8,14 +8,14 @@ machine a node (qemu and a Debian kernel package are needed).
 from .geometry import Geometry, Link, Port, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
-from .process import CHECKOUT, TorusError, find_program
+from .process import CHECKOUT, TorusError, find_program, same_layout
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import CommandFailed, Node, Torus
 from .virtual import VirtualTorus, vm_obstacle
 
 __all__ = ['CHECKOUT', 'CommandFailed', 'Geometry', 'Link', 'LoopbackTorus', 'MININET_MAX_MBIT',
            'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'VirtualTorus', 'find_program',
-           'mininet_obstacle', 'parse_mbit', 'vm_obstacle']
+           'mininet_obstacle', 'parse_mbit', 'same_layout', 'vm_obstacle']
 
 
 def __getattr__(name):
