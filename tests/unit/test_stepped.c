@@ -12,10 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/exchange/stepped.h"
-#include "router_fixture.h"
-
-enum { PLUS, MINUS }; /* ports */
-enum { HANDLE = 5, MOST = 200 };
+#include "engine_fixture.h"
 
 static struct plan_block blocks[] = {
     {.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
@@ -46,236 +43,48 @@ static const struct plan plan = {
     .peak_transit = 1,
 };
 
-/* Block (source, destination) is made of one letter. */
-static uint8_t letter(uint32_t source, uint32_t destination)
+static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
 {
-    return (uint8_t)('a' + 3 * source + destination);
-}
-
-struct test_source {
-    struct source base;
-    struct slab_pool *pool;
-    struct slab_writer writer;
-    uint64_t size[3];
-    bool asleep, failing;
-};
-
-struct test_sink {
-    struct sink base;
-    uint64_t got[3], pending;
-    unsigned writes[3];
-    bool failing;
-};
-
-struct node {
-    struct router_fixture f;
-    struct test_source source;
-    struct test_sink sink;
-    struct engine *engine;
-    uint64_t admitted;
-    unsigned port_asked;
-};
-
-static uint64_t source_size(struct source *s, uint32_t destination)
-{
-    return ((struct test_source *)s)->size[destination];
-}
-
-static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
-                       struct extent *out, struct error *e)
-{
-    struct test_source *s = (struct test_source *)base;
-
-    if (s->failing)
-        return error_set(e, ERROR_IO, "source");
-    if (s->asleep)
-        return 0;
-    assert_true(offset + most <= s->size[destination]);
-    most = most > 3 ? 3 : most; /* in small pieces */
-    memset(slab_writer_take(&s->writer, s->pool, most, out), letter(1, destination), most);
-    return 1;
-}
-
-static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
-                      const struct extent *piece, struct error *e)
-{
-    struct test_sink *s = (struct test_sink *)base;
-
-    if (s->failing)
-        return error_set(e, ERROR_IO, "sink");
-    s->writes[origin]++;
-    if (piece->length == 0)
-        return 0;
-    assert_int_equal(offset, s->got[origin]);
-    for (uint32_t i = 0; i < piece->length; i++)
-        assert_int_equal(piece->data[i], letter(origin, 1));
-    s->got[origin] += piece->length;
-    return 0;
-}
-
-static uint64_t sink_pending(struct sink *base)
-{
-    return ((struct test_sink *)base)->pending;
-}
-
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    struct node *node = context;
-    return engine_frame(node->engine, port, head->data, body, body_length, e);
-}
-
-static struct outgoing *on_next(void *context, unsigned port)
-{
-    struct node *node = context;
-    return node->engine != NULL ? engine_next(node->engine, port) : NULL;
-}
-
-static void on_topology(void *context)
-{
-    (void)context;
-}
-
-static void open_engine(struct node *node, bool uniform, uint64_t block, uint32_t segment)
-{
-    static const struct source_ops source_ops = {.size = source_size, .read = source_read};
-    static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
-    const struct router_handler handler = {node, on_frame, on_next, on_topology};
+    struct node *node = node_open("3", 1, block);
     struct error e;
 
-    *node = (struct node){.source.size = {block, block, block}};
-    fixture_open(&node->f, "3", 1, &handler);
-    node->source.base.ops = &source_ops;
-    node->source.pool = &node->f.pool;
-    node->sink.base.ops = &sink_ops;
-    const struct engine_setup setup = {
-        .router = node->f.router,
-        .handle = HANDLE,
-        .source = &node->source.base,
-        .sink = &node->sink.base,
-        .uniform = uniform,
-        .block_bytes = block,
-        .segment_bytes = segment,
-        .segments = 1,
-        .window = 1,
-    };
-    node->engine = stepped_new(&setup, &plan, &e);
+    node->setup.uniform = uniform;
+    node->setup.segment_bytes = segment;
+    node->engine = stepped_new(&node->setup, &plan, &e);
     assert_non_null(node->engine);
-    fixture_link_up(&node->f, PLUS);
-    fixture_link_up(&node->f, MINUS);
+    node_connect(node);
+    return node;
 }
 
-static void admit(struct node *node, uint64_t round)
-{
-    node->admitted = round;
-    engine_admit(node->engine, round);
-}
-
-static bool round_finished(const struct node *node)
-{
-    return node->engine->rounds_finished == node->admitted + 1;
-}
-
-static void close_engine(struct node *node)
-{
-    engine_free(node->engine);
-    node->engine = NULL;
-    slab_writer_close(&node->source.writer);
-    fixture_close(&node->f);
-}
-
-/* A data frame as a neighbour sends it. */
-struct frame {
-    unsigned port;
-    uint32_t round, step, hops, left;
-    size_t sizes;
-    uint32_t size[8];
-    const char *body;
-};
-
-static void send(struct node *node, const struct frame *frame)
-{
-    Peer__Data data = PEER__DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-
-    data.exchange = HANDLE;
-    data.round = frame->round;
-    data.step = frame->step;
-    data.hops = frame->hops;
-    data.left = frame->left;
-    data.n_sizes = frame->sizes;
-    data.sizes = (uint32_t *)(uintptr_t)frame->size;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &data;
-    fixture_say(node->f.up[frame->port], &head, frame->body, (uint32_t)strlen(frame->body));
-}
-
-static void accepts(struct node *node, const struct frame *frame)
-{
-    send(node, frame);
-    if (node->f.up[frame->port]->link == NULL)
-        fail_msg("refused: %s", node->f.up[frame->port]->last);
-}
-
-static void expect_frame(struct node *node, unsigned port, const struct frame *expected)
-{
-    uint8_t body[MOST];
-    uint32_t length;
-    Peer__Head *head = fixture_next(node->f.up[port], body, sizeof body, &length);
-
-    while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
-        peer__head__free_unpacked(head, NULL);
-        head = fixture_next(node->f.up[port], body, sizeof body, &length);
-    }
-    if (expected == NULL) {
-        assert_null(head);
-        return;
-    }
-    assert_non_null(head);
-    assert_int_equal(head->kind_case, PEER__HEAD__KIND_DATA);
-    assert_int_equal(head->data->exchange, HANDLE);
-    assert_int_equal(head->data->round, expected->round);
-    assert_int_equal(head->data->step, expected->step);
-    assert_int_equal(head->data->hops, expected->hops);
-    assert_int_equal(head->data->left, expected->left);
-    assert_int_equal(head->data->n_sizes, expected->sizes);
-    for (size_t i = 0; i < expected->sizes; i++)
-        assert_int_equal(head->data->sizes[i], expected->size[i]);
-    assert_int_equal(length, strlen(expected->body));
-    assert_memory_equal(body, expected->body, length);
-    peer__head__free_unpacked(head, NULL);
-}
-
-static const struct frame from_0 = {.port = MINUS, .hops = 1, .body = "bbbbcccc"};
-static const struct frame relayed = {.port = PLUS, .hops = 2, .left = 1, .body = "gggg"};
-static const struct frame relayed_on = {.hops = 2, .left = 0, .body = "gggg"};
-static const struct frame from_2 = {.port = PLUS, .step = 1, .hops = 1, .body = "hhhh"};
-static const struct frame to_2 = {.hops = 1, .left = 0, .body = "ffff"};
-static const struct frame to_2_on = {.step = 1, .hops = 1, .left = 0, .body = "cccc"};
+static const struct frame from_0 = {.port = MINUS, .hops = 1, .body = "bBbBcCcC"};
+static const struct frame relayed = {.port = PLUS, .hops = 2, .left = 1, .body = "gGgG"};
+static const struct frame relayed_on = {.hops = 2, .left = 0, .body = "gGgG"};
+static const struct frame from_2 = {.port = PLUS, .step = 1, .hops = 1, .body = "hHhH"};
+static const struct frame to_2 = {.hops = 1, .left = 0, .body = "fFfF"};
+static const struct frame to_2_on = {.step = 1, .hops = 1, .left = 0, .body = "cCcC"};
 
 static void a_round_runs_step_by_step(void **state)
 {
-    struct node node;
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    expect_frame(&node, PLUS, NULL); /* not started */
-    admit(&node, 0);
-    expect_frame(&node, PLUS, &to_2);
-    expect_frame(&node, PLUS, NULL); /* step 2 waits for what step 1 takes in */
-    accepts(&node, &from_0);
-    expect_frame(&node, PLUS, &to_2_on);
-    assert_false(round_finished(&node));
-    accepts(&node, &from_2);
-    assert_false(round_finished(&node)); /* something is still to be relayed */
-    accepts(&node, &relayed);
-    expect_frame(&node, MINUS, &relayed_on);
-    expect_frame(&node, MINUS, NULL);
-    expect_frame(&node, PLUS, NULL);
-    assert_true(round_finished(&node));
-    assert_int_equal(node.sink.got[0], 4);
-    assert_int_equal(node.sink.got[1], 4);
-    assert_int_equal(node.sink.got[2], 4);
-    const struct engine_counts *counts = &node.engine->counts;
+    expect_frame(node, PLUS, NULL); /* not started */
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &to_2);
+    expect_frame(node, PLUS, NULL); /* step 2 waits for what step 1 takes in */
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, &to_2_on);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    accepts(node, &from_2);
+    assert_int_equal(node->engine->rounds_finished, 0); /* something is still to be relayed */
+    accepts(node, &relayed);
+    expect_frame(node, MINUS, &relayed_on);
+    expect_frame(node, MINUS, NULL);
+    expect_frame(node, PLUS, NULL);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.bytes[0], 4);
+    assert_int_equal(node->sink.bytes[1], 4);
+    assert_int_equal(node->sink.bytes[2], 4);
+    const struct engine_counts *counts = &node->engine->counts;
     assert_int_equal(counts->blocks_delivered, 2);
     assert_int_equal(counts->bytes_delivered, 8);
     assert_int_equal(counts->port[PLUS].tx_bytes, 8);
@@ -288,35 +97,33 @@ static void a_round_runs_step_by_step(void **state)
     assert_int_equal(counts->port[MINUS].rx_bytes, 8);
     assert_int_equal(counts->step_blocks[0], 1);
     assert_int_equal(counts->step_blocks[1], 1);
-    close_engine(&node);
+    node_close(node);
 }
 
 static void neighbours_may_be_ahead(void **state)
 {
-    struct node node;
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    accepts(&node, &from_2); /* before we have heard `go` */
-    accepts(&node, &relayed);
-    accepts(&node, &from_0);
-    admit(&node, 0);
-    expect_frame(&node, MINUS, &relayed_on);
-    expect_frame(&node, PLUS, &to_2);
-    expect_frame(&node, PLUS, &to_2_on);
-    assert_true(round_finished(&node));
-    close_engine(&node);
+    accepts(node, &from_2); /* before we have heard `go` */
+    accepts(node, &relayed);
+    accepts(node, &from_0);
+    engine_admit(node->engine, 0);
+    expect_frame(node, MINUS, &relayed_on);
+    expect_frame(node, PLUS, &to_2);
+    expect_frame(node, PLUS, &to_2_on);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    node_close(node);
 }
 
 static void rounds_follow_each_other(void **state)
 {
-    struct node node;
     struct frame frame;
+    struct node *node = open_engine(true, 4, 3); /* rounds of 3 bytes and of 1 */
     (void)state;
-    open_engine(&node, true, 4, 3); /* rounds of 3 bytes and of 1 */
-    admit(&node, 0);
+    engine_admit(node->engine, 0);
     for (uint32_t round = 0; round < 2; round++) {
-        static const char *const bodies[][6] = {{"fff", "bbbccc", "ccc", "hhh", "ggg", "ggg"},
-                                                {"f", "bc", "c", "h", "g", "g"}};
+        static const char *const bodies[][6] = {{"fFf", "bBbcCc", "cCc", "hHh", "gGg", "gGg"},
+                                                {"F", "BC", "C", "H", "G", "G"}};
         static const struct frame *const kinds[] = {&to_2,   &from_0,  &to_2_on,
                                                     &from_2, &relayed, &relayed_on};
         for (int i = 0; i < 6; i++) {
@@ -324,109 +131,107 @@ static void rounds_follow_each_other(void **state)
             frame.round = round;
             frame.body = bodies[round][i];
             if (kinds[i] == &to_2 || kinds[i] == &to_2_on)
-                expect_frame(&node, PLUS, &frame);
+                expect_frame(node, PLUS, &frame);
             else if (kinds[i] == &relayed_on)
-                expect_frame(&node, MINUS, &frame);
+                expect_frame(node, MINUS, &frame);
             else
-                accepts(&node, &frame);
+                accepts(node, &frame);
             if (round == 0 && kinds[i] == &relayed) {
                 /* A neighbour has heard of the next round before us. */
                 frame = from_2;
                 frame.round = 1;
-                frame.body = "h";
-                assert_true(round_finished(&node));
-                accepts(&node, &frame);
+                frame.body = "H";
+                assert_int_equal(node->engine->rounds_finished, round + 1);
+                accepts(node, &frame);
             }
             if (round == 1 && i == 2)
                 i++; /* that one has come */
         }
-        assert_true(round_finished(&node));
+        assert_int_equal(node->engine->rounds_finished, round + 1);
         if (round == 0)
-            admit(&node, 1);
+            engine_admit(node->engine, 1);
     }
-    assert_int_equal(node.sink.got[0], 4);
-    assert_int_equal(node.sink.got[2], 4);
-    assert_int_equal(node.engine->counts.bytes_delivered, 8);
-    assert_int_equal(node.engine->counts.port[PLUS].tx_blocks, 4);
-    close_engine(&node);
+    assert_int_equal(node->sink.bytes[0], 4);
+    assert_int_equal(node->sink.bytes[2], 4);
+    assert_int_equal(node->engine->counts.bytes_delivered, 8);
+    assert_int_equal(node->engine->counts.port[PLUS].tx_blocks, 4);
+    node_close(node);
 }
 
 static void a_message_may_come_in_any_frames(void **state)
 {
-    static const char all[] = "bbbbcccc";
+    static const char all[] = "bBbBcCcC";
     (void)state;
     for (size_t a = 0; a <= 8; a++)
         for (size_t b = a; b <= 8; b++) {
-            struct node node;
             char part[3][9] = {{0}};
             memcpy(part[0], all, a);
             memcpy(part[1], all + a, b - a);
             memcpy(part[2], all + b, 8 - b);
-            open_engine(&node, true, 4, 4);
-            admit(&node, 0);
+            struct node *node = open_engine(true, 4, 4);
+            engine_admit(node->engine, 0);
             for (int i = 0; i < 3; i++) {
                 struct frame frame = from_0;
                 frame.body = part[i];
                 if (i < 2 || b < 8) /* nothing may follow the last byte */
                     if (i < 1 || a < 8)
-                        accepts(&node, &frame);
+                        accepts(node, &frame);
             }
-            expect_frame(&node, PLUS, &to_2);
-            expect_frame(&node, PLUS, &to_2_on);
-            assert_int_equal(node.sink.got[0], 4);
-            close_engine(&node);
+            expect_frame(node, PLUS, &to_2);
+            expect_frame(node, PLUS, &to_2_on);
+            assert_int_equal(node->sink.bytes[0], 4);
+            node_close(node);
         }
 }
 
 static void blocks_of_different_sizes_say_how_long_they_are(void **state)
 {
-    struct node node;
-    const struct frame in = {.port = MINUS, .hops = 1, .sizes = 2, .size = {0, 3}, .body = "ccc"};
-    const struct frame out = {.hops = 1, .sizes = 1, .size = {2}, .body = "ff"};
-    const struct frame on = {.step = 1, .hops = 1, .sizes = 1, .size = {3}, .body = "ccc"};
+    const struct frame in = {.port = MINUS, .hops = 1, .sizes = 2, .size = {0, 3}, .body = "cCc"};
+    const struct frame out = {.hops = 1, .sizes = 1, .size = {2}, .body = "fF"};
+    const struct frame on = {.step = 1, .hops = 1, .sizes = 1, .size = {3}, .body = "cCc"};
     const struct frame through = {
         .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {1}, .body = "g"};
     const struct frame through_on = {.hops = 2, .sizes = 1, .size = {1}, .body = "g"};
     const struct frame empty = {
         .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {0}, .body = ""};
+    struct node *node = open_engine(false, 2, 100);
     (void)state;
-    open_engine(&node, false, 2, 100);
-    admit(&node, 0);
-    expect_frame(&node, PLUS, &out);
-    accepts(&node, &in);
-    expect_frame(&node, PLUS, &on);
-    accepts(&node, &through);
-    expect_frame(&node, MINUS, &through_on);
-    accepts(&node, &empty);
-    assert_true(round_finished(&node));
-    assert_int_equal(node.sink.writes[0], 1); /* an empty block is a block */
-    assert_int_equal(node.sink.got[0], 0);
-    assert_int_equal(node.sink.writes[2], 1);
-    assert_int_equal(node.engine->counts.blocks_delivered, 2);
-    close_engine(&node);
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &out);
+    accepts(node, &in);
+    expect_frame(node, PLUS, &on);
+    accepts(node, &through);
+    expect_frame(node, MINUS, &through_on);
+    accepts(node, &empty);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.writes[0], 1); /* an empty block is a block */
+    assert_int_equal(node->sink.bytes[0], 0);
+    assert_int_equal(node->sink.writes[2], 1);
+    assert_int_equal(node->engine->counts.blocks_delivered, 2);
+    node_close(node);
 }
 
 /* Refused as the first frame, and, for whatever reason, after part of the message has come. */
 static void refuses(bool uniform, const struct frame *bad, const char *text)
 {
     for (int half = 0; half < 2; half++) {
-        struct node node;
         struct frame first = from_0;
-        open_engine(&node, uniform, 4, 4);
-        admit(&node, 0);
+        struct node *node = open_engine(uniform, 4, 4);
+        node->sink.careless = true;
+        engine_admit(node->engine, 0);
         if (!uniform) {
             first.sizes = 1;
             first.size[0] = 3;
         }
-        first.body = uniform ? "b" : "bb";
+        first.body = uniform ? "b" : "bB";
         if (half == 1)
-            accepts(&node, &first);
-        send(&node, bad);
-        assert_null(node.f.up[bad->port]->link);
-        if (half == 0 && strstr(node.f.up[bad->port]->last, text) == NULL)
-            fail_msg("\"%s\" is not in \"%s\"", text, node.f.up[bad->port]->last);
-        assert_null(engine_failed(node.engine)); /* the peer's fault, not ours */
-        close_engine(&node);
+            accepts(node, &first);
+        send_frame(node, bad);
+        assert_null(node->f.up[bad->port]->link);
+        if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
+        assert_null(engine_failed(node->engine)); /* the peer's fault, not ours */
+        node_close(node);
     }
 }
 
@@ -454,7 +259,7 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
     refuses(true, &bad, "is expected here");
     bad = relayed, bad.left = 0;
     refuses(true, &bad, "is expected here");
-    bad = from_0, bad.body = "bbbbccccc";
+    bad = from_0, bad.body = "bBbBcCcCc";
     refuses(true, &bad, "bytes more than the message's blocks have");
     bad = from_0, bad.sizes = 1, bad.size[0] = 4;
     refuses(true, &bad, "sizes of 1 blocks too many");
@@ -485,111 +290,105 @@ static void a_message_comes_once(void **state)
     static const struct frame *const messages[] = {&from_0, &relayed};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct node node;
         struct frame again = *messages[i];
-        open_engine(&node, true, 4, 4);
-        admit(&node, 0);
-        accepts(&node, messages[i]);
+        struct node *node = open_engine(true, 4, 4);
+        engine_admit(node->engine, 0);
+        accepts(node, messages[i]);
         again.body = "";
-        send(&node, &again);
-        assert_null(node.f.up[again.port]->link);
-        assert_non_null(strstr(node.f.up[again.port]->last, "came twice"));
-        close_engine(&node);
+        send_frame(node, &again);
+        assert_null(node->f.up[again.port]->link);
+        assert_non_null(strstr(node->f.up[again.port]->last, "came twice"));
+        node_close(node);
     }
 }
 
 static void a_source_that_is_not_ready_is_asked_again(void **state)
 {
-    struct node node;
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    node.source.asleep = true;
-    admit(&node, 0);
-    expect_frame(&node, PLUS, NULL);
-    node.source.asleep = false;
-    expect_frame(&node, PLUS, NULL); /* until it says so */
-    unsigned wakes = node.f.up[PLUS]->wakes;
-    engine_wake(node.engine);
-    assert_true(node.f.up[PLUS]->wakes > wakes);
-    expect_frame(&node, PLUS, &to_2);
-    assert_int_equal(node.sink.got[1], 4);
-    close_engine(&node);
+    node->source.asleep = true;
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    node->source.asleep = false;
+    expect_frame(node, PLUS, NULL); /* until it says so */
+    unsigned wakes = node->f.up[PLUS]->wakes;
+    engine_wake(node->engine);
+    assert_true(node->f.up[PLUS]->wakes > wakes);
+    expect_frame(node, PLUS, &to_2);
+    assert_int_equal(node->sink.bytes[1], 4);
+    node_close(node);
 }
 
 static void a_round_waits_for_the_sink(void **state)
 {
-    struct node node;
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    admit(&node, 0);
-    node.sink.pending = 4;
-    accepts(&node, &from_0);
-    accepts(&node, &from_2);
-    accepts(&node, &relayed);
-    expect_frame(&node, PLUS, &to_2);
-    expect_frame(&node, PLUS, &to_2_on);
-    assert_false(round_finished(&node));
-    node.sink.pending = 0;
-    engine_wake(node.engine);
-    assert_true(round_finished(&node));
-    close_engine(&node);
+    engine_admit(node->engine, 0);
+    node->sink.pending = 4;
+    accepts(node, &from_0);
+    accepts(node, &from_2);
+    accepts(node, &relayed);
+    expect_frame(node, PLUS, &to_2);
+    expect_frame(node, PLUS, &to_2_on);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->sink.pending = 0;
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    node_close(node);
 }
 
 static void our_own_failures_are_no_fault_of_the_peer(void **state)
 {
-    struct node node;
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    admit(&node, 0);
-    node.sink.failing = true;
-    accepts(&node, &from_0);
-    assert_non_null(engine_failed(node.engine));
-    assert_string_equal(engine_failed(node.engine)->text, "sink");
-    expect_frame(&node, PLUS, NULL); /* nothing is sent after a failure */
-    close_engine(&node);
+    engine_admit(node->engine, 0);
+    node->sink.failing = true;
+    accepts(node, &from_0);
+    assert_non_null(engine_failed(node->engine));
+    assert_string_equal(engine_failed(node->engine)->text, "sink");
+    expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
+    node_close(node);
 
-    open_engine(&node, true, 4, 4);
-    node.source.failing = true;
-    admit(&node, 0);
-    assert_string_equal(engine_failed(node.engine)->text, "source");
-    close_engine(&node);
+    node = open_engine(true, 4, 4);
+    node->source.failing = true;
+    engine_admit(node->engine, 0);
+    assert_string_equal(engine_failed(node->engine)->text, "source");
+    node_close(node);
 }
 
 static void nothing_is_sent_on_a_link_that_was_down(void **state)
 {
-    struct node node;
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    admit(&node, 0);
-    engine_lose_port(node.engine, PLUS);
-    expect_frame(&node, PLUS, NULL);
-    accepts(&node, &relayed);
-    expect_frame(&node, MINUS, &relayed_on);
-    close_engine(&node);
+    engine_admit(node->engine, 0);
+    engine_lose_port(node->engine, PLUS);
+    expect_frame(node, PLUS, NULL);
+    accepts(node, &relayed);
+    expect_frame(node, MINUS, &relayed_on);
+    node_close(node);
 
-    open_engine(&node, true, 4, 4);
-    admit(&node, 0);
-    engine_lose_port(node.engine, MINUS);
-    accepts(&node, &relayed);
-    expect_frame(&node, MINUS, NULL);
-    expect_frame(&node, PLUS, &to_2);
-    close_engine(&node);
+    node = open_engine(true, 4, 4);
+    engine_admit(node->engine, 0);
+    engine_lose_port(node->engine, MINUS);
+    accepts(node, &relayed);
+    expect_frame(node, MINUS, NULL);
+    expect_frame(node, PLUS, &to_2);
+    node_close(node);
 }
 
 static void where_it_stands_can_be_said(void **state)
 {
-    struct node node;
     char text[100];
+    struct node *node = open_engine(true, 4, 4);
     (void)state;
-    open_engine(&node, true, 4, 4);
-    admit(&node, 0);
-    accepts(&node, &relayed);
-    engine_describe(node.engine, text, sizeof text);
+    engine_admit(node->engine, 0);
+    accepts(node, &relayed);
+    engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "step 1 of 2, waiting for the message of step 1 on port -0");
-    accepts(&node, &from_0);
-    engine_describe(node.engine, text, sizeof text);
+    accepts(node, &from_0);
+    engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "step 2 of 2, waiting for the message of step 2 on port +0");
-    close_engine(&node);
+    node_close(node);
 }
 
 int main(void)

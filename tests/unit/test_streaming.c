@@ -16,129 +16,12 @@
 #include <cmocka.h>
 
 #include "daemon/exchange/streaming.h"
+#include "engine_fixture.h"
 #include "failing_memory.h"
-#include "router_fixture.h"
 
-enum { PLUS, MINUS }; /* ports */
-enum { HANDLE = 5, NODES_MOST = 130, BLOCK_MOST = 4096, MOST = 70000, PIECES = 700 };
+enum { PIECES = 700 };
 
-/* Byte `offset` of a block: every other one is a capital. */
-static uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset)
-{
-    uint8_t small = (uint8_t)('a' + (3 * source + destination) % 26);
-    return offset % 2 == 0 ? small : (uint8_t)(small - 'a' + 'A');
-}
-
-struct test_source {
-    struct source base;
-    struct slab_pool *pool;
-    struct slab_writer writer;
-    uint32_t rank;
-    uint64_t size[NODES_MOST];
-    uint8_t read[NODES_MOST][BLOCK_MOST]; /* bytes that have been */
-    bool in_order;                        /* whole blocks: front to back */
-    bool asleep, failing;
-    unsigned naps;        /* so many reads come too early */
-    uint32_t asleep_for;  /* a destination, if not NODES_MOST */
-    uint32_t sleeps_soon; /* bytes that it still has, if not UINT32_MAX */
-};
-
-struct test_sink {
-    struct sink base;
-    uint32_t rank;
-    uint8_t got[NODES_MOST][BLOCK_MOST];
-    uint64_t bytes[NODES_MOST], pending;
-    unsigned writes[NODES_MOST];
-    bool in_order, failing;
-    bool careless; /* whatever comes */
-};
-
-struct node {
-    struct router_fixture f;
-    struct passages passages;
-    struct test_source source;
-    struct test_sink sink;
-    struct engine *engine;
-};
-
-static uint64_t source_size(struct source *s, uint32_t destination)
-{
-    return ((struct test_source *)s)->size[destination];
-}
-
-static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
-                       struct extent *out, struct error *e)
-{
-    struct test_source *s = (struct test_source *)base;
-
-    if (s->failing)
-        return error_set(e, ERROR_IO, "source");
-    if (s->naps > 0) {
-        s->naps--;
-        return 0;
-    }
-    if (s->asleep || s->asleep_for == destination || s->sleeps_soon == 0)
-        return 0;
-    assert_true(most > 0 && offset + most <= s->size[destination]);
-    most = most > 3 && s->size[destination] < 100 ? 3 : most; /* small blocks in small pieces */
-    if (s->sleeps_soon != UINT32_MAX) {
-        most = most < s->sleeps_soon ? most : s->sleeps_soon;
-        s->sleeps_soon -= most;
-    }
-    uint8_t *at = slab_writer_take(&s->writer, s->pool, most, out);
-    for (uint64_t i = offset; i < offset + most; i++) {
-        assert_false(s->read[destination][i]); /* once */
-        assert_true(!s->in_order || i == 0 || s->read[destination][i - 1]);
-        s->read[destination][i] = true;
-        *at++ = letter(s->rank, destination, i);
-    }
-    return 1;
-}
-
-static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
-                      const struct extent *piece, struct error *e)
-{
-    struct test_sink *s = (struct test_sink *)base;
-
-    if (s->failing)
-        return error_set(e, ERROR_IO, "sink");
-    s->writes[origin]++;
-    if (s->careless)
-        return 0;
-    for (uint32_t i = 0; i < piece->length; i++) {
-        uint64_t at = offset + i;
-        assert_in_range(at, 0, BLOCK_MOST - 1);
-        assert_int_equal(piece->data[i], letter(origin, s->rank, at));
-        assert_false(s->got[origin][at]);
-        assert_true(!s->in_order || at == 0 || s->got[origin][at - 1]);
-        s->got[origin][at] = true;
-    }
-    s->bytes[origin] += piece->length;
-    return 0;
-}
-
-static uint64_t sink_pending(struct sink *base)
-{
-    return ((struct test_sink *)base)->pending;
-}
-
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    struct node *node = context;
-    return engine_frame(node->engine, port, head->data, body, body_length, e);
-}
-
-static struct outgoing *on_next(void *context, unsigned port)
-{
-    struct node *node = context;
-    return node->engine != NULL ? engine_next(node->engine, port) : NULL;
-}
-
-static void on_topology(void *context)
-{
-    (void)context;
-}
+static struct passages passages;
 
 struct how {
     const char *dims, *algorithm; /* NULL: a mesh of three, whole blocks */
@@ -150,132 +33,30 @@ struct how {
 
 static struct node *open_engine(const struct how *how)
 {
-    static const struct source_ops source_ops = {.size = source_size, .read = source_read};
-    static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
-    static struct node node; /* large */
-    const struct router_handler handler = {&node, on_frame, on_next, on_topology};
     const struct algorithm *a = algorithm_find(how->algorithm != NULL ? how->algorithm : "direct");
+    const char *dims = how->dims != NULL ? how->dims : "3m";
     uint32_t rank = how->dims != NULL ? how->rank : 1;
+    struct node *node = node_open(dims, rank, how->block);
     struct error e;
 
-    memset(&node, 0, sizeof node);
-    fixture_open(&node.f, how->dims != NULL ? how->dims : "3m", rank, &handler);
-    assert_in_range(node.f.torus.nodes, 1, NODES_MOST);
-    assert_int_equal(passages_build(&node.passages, &node.f.torus, a, rank, NULL), 0);
-    node.source.base.ops = &source_ops;
-    node.source.pool = &node.f.pool;
-    node.source.rank = node.sink.rank = rank;
-    node.source.asleep_for = NODES_MOST;
-    node.source.sleeps_soon = UINT32_MAX;
-    node.source.in_order = node.sink.in_order = a->segments == 1;
-    for (uint32_t i = 0; i < node.f.torus.nodes; i++)
-        node.source.size[i] = how->block;
-    node.sink.base.ops = &sink_ops;
-    const struct engine_setup setup = {
-        .router = node.f.router,
-        .handle = HANDLE,
-        .source = &node.source.base,
-        .sink = &node.sink.base,
-        .uniform = !how->sizes,
-        .block_bytes = how->block,
-        .segment_bytes = how->round_bytes > 0 ? how->round_bytes : (uint32_t)how->block,
-        .segments = a->segments,
-        .window = how->window > 0 ? how->window : 1,
-    };
-    node.engine = streaming_new(&setup, &node.passages, &e);
-    assert_non_null(node.engine);
-    for (unsigned port = 0; port < torus_ports(&node.f.torus); port++)
-        if (torus_neighbour(&node.f.torus, rank, port) != TORUS_NO_NODE)
-            fixture_link_up(&node.f, port);
-    return &node;
+    assert_int_equal(passages_build(&passages, &node->f.torus, a, rank, NULL), 0);
+    node->source.in_order = node->sink.in_order = a->segments == 1;
+    node->setup.uniform = !how->sizes;
+    if (how->round_bytes > 0)
+        node->setup.segment_bytes = how->round_bytes;
+    node->setup.segments = a->segments;
+    if (how->window > 0)
+        node->setup.window = how->window;
+    node->engine = streaming_new(&node->setup, &passages, &e);
+    assert_non_null(node->engine);
+    node_connect(node);
+    return node;
 }
 
 static void close_engine(struct node *node)
 {
-    engine_free(node->engine);
-    node->engine = NULL;
-    slab_writer_close(&node->source.writer);
-    fixture_close(&node->f);
-    passages_free(&node->passages);
-}
-
-/* A data frame, on its way in or out. */
-struct frame {
-    unsigned port;
-    uint32_t round;
-    size_t pieces;
-    uint32_t piece[8];
-    size_t sizes;
-    uint32_t size[8];
-    const char *body;
-};
-
-static void send_data(struct node *node, unsigned port, Peer__Data *data, const char *body)
-{
-    Peer__Head head = PEER__HEAD__INIT;
-
-    data->exchange = HANDLE;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = data;
-    fixture_say(node->f.up[port], &head, body, (uint32_t)strlen(body));
-}
-
-static void send(struct node *node, const struct frame *frame)
-{
-    Peer__Data data = PEER__DATA__INIT;
-
-    data.round = frame->round;
-    data.n_pieces = frame->pieces;
-    data.pieces = (uint32_t *)(uintptr_t)frame->piece;
-    data.n_sizes = frame->sizes;
-    data.sizes = (uint32_t *)(uintptr_t)frame->size;
-    send_data(node, frame->port, &data, frame->body);
-}
-
-static void accepts(struct node *node, const struct frame *frame)
-{
-    send(node, frame);
-    if (node->f.up[frame->port]->link == NULL)
-        fail_msg("refused: %s", node->f.up[frame->port]->last);
-}
-
-static Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length)
-{
-    Peer__Head *head = fixture_next(node->f.up[port], body, MOST, length);
-
-    while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
-        peer__head__free_unpacked(head, NULL);
-        head = fixture_next(node->f.up[port], body, MOST, length);
-    }
-    if (head != NULL) {
-        assert_int_equal(head->kind_case, PEER__HEAD__KIND_DATA);
-        assert_int_equal(head->data->exchange, HANDLE);
-        assert_int_equal(head->data->step | head->data->hops | head->data->left, 0);
-    }
-    return head;
-}
-
-static void expect_frame(struct node *node, unsigned port, const struct frame *expected)
-{
-    static uint8_t body[MOST];
-    uint32_t length;
-    Peer__Head *head = next_data(node, port, body, &length);
-
-    if (expected == NULL) {
-        assert_null(head);
-        return;
-    }
-    assert_non_null(head);
-    assert_int_equal(head->data->round, expected->round);
-    assert_int_equal(head->data->n_pieces, expected->pieces);
-    for (size_t i = 0; i < expected->pieces; i++)
-        assert_int_equal(head->data->pieces[i], expected->piece[i]);
-    assert_int_equal(head->data->n_sizes, expected->sizes);
-    for (size_t i = 0; i < expected->sizes; i++)
-        assert_int_equal(head->data->sizes[i], expected->size[i]);
-    assert_int_equal(length, strlen(expected->body));
-    assert_memory_equal(body, expected->body, length);
-    peer__head__free_unpacked(head, NULL);
+    node_close(node);
+    passages_free(&passages);
 }
 
 /* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */
@@ -374,7 +155,7 @@ static void the_farthest_leave_first(void **state)
 
     /* Node 1: what leaves by + is 0->2 0->3 1->2 1->3 in this order. */
     node = open_engine(&next);
-    assert_int_equal(node->passages.departures[PLUS], 4);
+    assert_int_equal(passages.departures[PLUS], 4);
     const struct frame far = {.port = MINUS, .pieces = 1, .piece = {2}, .body = "dDdD"};
     const struct frame near = {.port = MINUS, .pieces = 1, .piece = {1}, .body = "cCcC"};
     const struct frame all = {.pieces = 4, .piece = {3, 1, 2, 0}, .body = "gGgGdDdDfFfFcCcC"};
@@ -583,7 +364,7 @@ static void what_all_know_to_be_empty_is_not_sent(void **state)
     const struct how how = {
         .dims = "2m", .algorithm = "stream", .rank = 1, .block = 300, .round_bytes = 300};
     const struct frame empty = {.port = MINUS, .pieces = 1, .piece = {2}, .body = ""};
-    static uint8_t body[MOST];
+    static uint8_t body[BODY_MOST];
     char in[301] = {0};
     uint32_t length;
     (void)state;
@@ -602,7 +383,7 @@ static void what_all_know_to_be_empty_is_not_sent(void **state)
         peer__head__free_unpacked(head, NULL);
         expect_frame(node, MINUS, NULL);
         if (wrong) {
-            send(node, &empty);
+            send_frame(node, &empty);
             assert_null(node->f.up[MINUS]->link);
             close_engine(node);
             continue;
@@ -640,7 +421,7 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
         .dims = "130m", .algorithm = "stream", .rank = 0, .sizes = true, .round_bytes = 100};
     const struct how next = {
         .dims = "130m", .algorithm = "stream", .rank = 1, .sizes = true, .round_bytes = 100};
-    static uint8_t body[MOST];
+    static uint8_t body[BODY_MOST];
     uint32_t all[PIECES], none[PIECES] = {0}, length, seen = 0;
     struct node *node = open_engine(&how);
     Peer__Data data = PEER__DATA__INIT;
@@ -777,7 +558,8 @@ static void our_own_block_may_come_late(void **state)
     accepts(node, &from_0);
     accepts(node, &from_2);
     for (unsigned port = PLUS; port <= MINUS; port++)
-        peer__head__free_unpacked(next_data(node, port, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
+        peer__head__free_unpacked(next_data(node, port, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}),
+                                  NULL);
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "reading its own block for itself");
@@ -799,7 +581,7 @@ static void run_whole_round(struct node *node)
     accepts(node, &from_0);
     accepts(node, &from_2);
     for (unsigned port = PLUS; port <= MINUS; port++) {
-        static uint8_t body[MOST];
+        static uint8_t body[BODY_MOST];
         uint32_t length;
         Peer__Head *head = next_data(node, port, body, &length);
         assert_non_null(head);
@@ -861,7 +643,7 @@ static void our_own_failures_are_no_fault_of_the_peer(void **state)
 
 static void drain(struct node *node)
 {
-    static uint8_t body[MOST];
+    static uint8_t body[BODY_MOST];
     uint32_t length;
     Peer__Head *head;
 
@@ -882,16 +664,16 @@ static bool run_out_of_memory(unsigned after)
     rest.piece[0] = 1;
     memory_fails(after);
     if (node->f.up[MINUS]->link != NULL)
-        send(node, &from_0);
+        send_frame(node, &from_0);
     if (node->f.up[PLUS]->link != NULL)
-        send(node, &part);
+        send_frame(node, &part);
     drain(node);
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     if (node->f.up[MINUS]->link != NULL)
-        send(node, &second);
+        send_frame(node, &second);
     if (node->f.up[PLUS]->link != NULL)
-        send(node, &rest);
+        send_frame(node, &rest);
     drain(node);
     bool failed = memory_failed();
     if (failed) {
@@ -949,7 +731,7 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
         node->sink.careless = true;
         if (half == 1)
             accepts(node, &first);
-        send(node, bad);
+        send_frame(node, bad);
         assert_null(node->f.up[bad->port]->link);
         if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
             fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
@@ -1045,7 +827,7 @@ static void a_piece_comes_once(void **state)
             accepts(node, first);
             if (piece == 0)
                 again.body = "";
-            send(node, &again);
+            send_frame(node, &again);
             assert_null(node->f.up[MINUS]->link);
             assert_non_null(strstr(node->f.up[MINUS]->last, "has come already"));
             assert_true(rank != 0 || node->sink.writes[0] >= 1);
@@ -1078,8 +860,9 @@ static void where_it_stands_can_be_said(void **state)
     accepts(node, &from_2);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "still sending 4 pieces");
-    peer__head__free_unpacked(next_data(node, PLUS, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
-    peer__head__free_unpacked(next_data(node, MINUS, (uint8_t[MOST]){0}, &(uint32_t){0}), NULL);
+    peer__head__free_unpacked(next_data(node, PLUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}), NULL);
+    peer__head__free_unpacked(next_data(node, MINUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}),
+                              NULL);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "all sent and taken in");
     close_engine(node);

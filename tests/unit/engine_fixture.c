@@ -1,0 +1,216 @@
+#include "engine_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset)
+{
+    uint8_t small = (uint8_t)('a' + (3 * source + destination) % 26);
+    return offset % 2 == 0 ? small : (uint8_t)(small - 'a' + 'A');
+}
+
+static uint64_t source_size(struct source *s, uint32_t destination)
+{
+    return ((struct test_source *)s)->size[destination];
+}
+
+static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
+                       struct extent *out, struct error *e)
+{
+    struct test_source *s = (struct test_source *)base;
+
+    if (s->failing)
+        return error_set(e, ERROR_IO, "source");
+    if (s->naps > 0) {
+        s->naps--;
+        return 0;
+    }
+    if (s->asleep || s->asleep_for == destination || s->sleeps_soon == 0)
+        return 0;
+    assert_true(most > 0 && offset + most <= s->size[destination]);
+    most = most > 3 && s->size[destination] < 100 ? 3 : most; /* small blocks in small pieces */
+    if (s->sleeps_soon != UINT32_MAX) {
+        most = most < s->sleeps_soon ? most : s->sleeps_soon;
+        s->sleeps_soon -= most;
+    }
+    uint8_t *at = slab_writer_take(&s->writer, s->pool, most, out);
+    for (uint64_t i = offset; i < offset + most; i++) {
+        assert_false(s->read[destination][i]); /* once */
+        assert_true(!s->in_order || i == 0 || s->read[destination][i - 1]);
+        s->read[destination][i] = true;
+        *at++ = letter(s->rank, destination, i);
+    }
+    return 1;
+}
+
+static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
+                      const struct extent *piece, struct error *e)
+{
+    struct test_sink *s = (struct test_sink *)base;
+
+    if (s->failing)
+        return error_set(e, ERROR_IO, "sink");
+    s->writes[origin]++;
+    if (s->careless)
+        return 0;
+    for (uint32_t i = 0; i < piece->length; i++) {
+        uint64_t at = offset + i;
+        assert_in_range(at, 0, BLOCK_MOST - 1);
+        assert_int_equal(piece->data[i], letter(origin, s->rank, at));
+        assert_false(s->got[origin][at]);
+        assert_true(!s->in_order || at == 0 || s->got[origin][at - 1]);
+        s->got[origin][at] = true;
+    }
+    s->bytes[origin] += piece->length;
+    return 0;
+}
+
+static uint64_t sink_pending(struct sink *base)
+{
+    return ((struct test_sink *)base)->pending;
+}
+
+static int on_frame(void *context, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct node *node = context;
+    return engine_frame(node->engine, port, head->data, body, body_length, e);
+}
+
+static struct outgoing *on_next(void *context, unsigned port)
+{
+    struct node *node = context;
+    return node->engine != NULL ? engine_next(node->engine, port) : NULL;
+}
+
+static void on_topology(void *context)
+{
+    (void)context;
+}
+
+struct node *node_open(const char *dims, uint32_t rank, uint64_t block)
+{
+    static const struct source_ops source_ops = {.size = source_size, .read = source_read};
+    static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
+    static struct node node; /* large */
+    const struct router_handler handler = {&node, on_frame, on_next, on_topology};
+
+    memset(&node, 0, sizeof node);
+    fixture_open(&node.f, dims, rank, &handler);
+    assert_in_range(node.f.torus.nodes, 1, NODES_MOST);
+    node.source.base.ops = &source_ops;
+    node.source.pool = &node.f.pool;
+    node.source.rank = node.sink.rank = rank;
+    node.source.asleep_for = NODES_MOST;
+    node.source.sleeps_soon = UINT32_MAX;
+    node.source.in_order = node.sink.in_order = true;
+    for (uint32_t i = 0; i < node.f.torus.nodes; i++)
+        node.source.size[i] = block;
+    node.sink.base.ops = &sink_ops;
+    node.setup = (struct engine_setup){
+        .router = node.f.router,
+        .handle = HANDLE,
+        .source = &node.source.base,
+        .sink = &node.sink.base,
+        .uniform = true,
+        .block_bytes = block,
+        .segment_bytes = (uint32_t)block,
+        .segments = 1,
+        .window = 1,
+    };
+    return &node;
+}
+
+void node_connect(struct node *node)
+{
+    const struct torus *t = &node->f.torus;
+
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        if (torus_neighbour(t, node->f.rank, port) != TORUS_NO_NODE)
+            fixture_link_up(&node->f, port);
+}
+
+void node_close(struct node *node)
+{
+    engine_free(node->engine);
+    node->engine = NULL;
+    slab_writer_close(&node->source.writer);
+    fixture_close(&node->f);
+}
+
+void send_data(struct node *node, unsigned port, Peer__Data *data, const char *body)
+{
+    Peer__Head head = PEER__HEAD__INIT;
+
+    data->exchange = HANDLE;
+    head.kind_case = PEER__HEAD__KIND_DATA;
+    head.data = data;
+    fixture_say(node->f.up[port], &head, body, (uint32_t)strlen(body));
+}
+
+void send_frame(struct node *node, const struct frame *frame)
+{
+    Peer__Data data = PEER__DATA__INIT;
+
+    data.round = frame->round;
+    data.step = frame->step;
+    data.hops = frame->hops;
+    data.left = frame->left;
+    data.n_pieces = frame->pieces;
+    data.pieces = (uint32_t *)(uintptr_t)frame->piece;
+    data.n_sizes = frame->sizes;
+    data.sizes = (uint32_t *)(uintptr_t)frame->size;
+    send_data(node, frame->port, &data, frame->body);
+}
+
+void accepts(struct node *node, const struct frame *frame)
+{
+    send_frame(node, frame);
+    if (node->f.up[frame->port]->link == NULL)
+        fail_msg("refused: %s", node->f.up[frame->port]->last);
+}
+
+Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length)
+{
+    Peer__Head *head = fixture_next(node->f.up[port], body, BODY_MOST, length);
+
+    while (head != NULL && head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
+        peer__head__free_unpacked(head, NULL);
+        head = fixture_next(node->f.up[port], body, BODY_MOST, length);
+    }
+    if (head != NULL) {
+        assert_int_equal(head->kind_case, PEER__HEAD__KIND_DATA);
+        assert_int_equal(head->data->exchange, HANDLE);
+    }
+    return head;
+}
+
+void expect_frame(struct node *node, unsigned port, const struct frame *expected)
+{
+    static uint8_t body[BODY_MOST];
+    uint32_t length;
+    Peer__Head *head = next_data(node, port, body, &length);
+
+    if (expected == NULL) {
+        assert_null(head);
+        return;
+    }
+    assert_non_null(head);
+    assert_int_equal(head->data->round, expected->round);
+    assert_int_equal(head->data->step, expected->step);
+    assert_int_equal(head->data->hops, expected->hops);
+    assert_int_equal(head->data->left, expected->left);
+    assert_int_equal(head->data->n_pieces, expected->pieces);
+    for (size_t i = 0; i < expected->pieces; i++)
+        assert_int_equal(head->data->pieces[i], expected->piece[i]);
+    assert_int_equal(head->data->n_sizes, expected->sizes);
+    for (size_t i = 0; i < expected->sizes; i++)
+        assert_int_equal(head->data->sizes[i], expected->size[i]);
+    assert_int_equal(length, strlen(expected->body));
+    assert_memory_equal(body, expected->body, length);
+    peer__head__free_unpacked(head, NULL);
+}

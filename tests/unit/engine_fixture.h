@@ -1,0 +1,77 @@
+/* One node's engine over a router without a network: a source and a sink that know every byte that
+ * blocks are made of, and data frames as neighbours send and get them. */
+#ifndef TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
+#define TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
+
+#include "daemon/exchange/engine.h"
+#include "router_fixture.h"
+
+enum { PLUS, MINUS }; /* ports of a ring */
+enum { HANDLE = 5, NODES_MOST = 130, BLOCK_MOST = 4096, BODY_MOST = 70000 };
+
+struct test_source {
+    struct source base;
+    struct slab_pool *pool;
+    struct slab_writer writer;
+    uint32_t rank;
+    uint64_t size[NODES_MOST];
+    uint8_t read[NODES_MOST][BLOCK_MOST]; /* bytes that have been */
+    bool in_order;                        /* front to back */
+    bool asleep, failing;
+    unsigned naps;        /* so many reads come too early */
+    uint32_t asleep_for;  /* a destination, if not NODES_MOST */
+    uint32_t sleeps_soon; /* bytes that it still has, if not UINT32_MAX */
+};
+
+struct test_sink {
+    struct sink base;
+    uint32_t rank;
+    uint8_t got[NODES_MOST][BLOCK_MOST];
+    uint64_t bytes[NODES_MOST], pending;
+    unsigned writes[NODES_MOST];
+    bool in_order, failing;
+    bool careless; /* whatever comes */
+};
+
+struct node {
+    struct router_fixture f;
+    struct test_source source;
+    struct test_sink sink;
+    struct engine *engine; /* the test makes it of `setup` */
+    struct engine_setup setup;
+};
+
+/* A data frame, on its way in or out. */
+struct frame {
+    unsigned port;
+    uint32_t round;
+    uint32_t step, hops, left; /* stepped */
+    size_t pieces;             /* streaming */
+    uint32_t piece[8];
+    size_t sizes;
+    uint32_t size[8];
+    const char *body;
+};
+
+/* Byte `offset` of a block: every other one is a capital. */
+uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset);
+
+/* A node without an engine; every block has `block` bytes. The setup is for one round of whole,
+ * uniform blocks and a window of 1; the test may change it. There is one node at a time. */
+struct node *node_open(const char *dims, uint32_t rank, uint64_t block);
+/* The links to all neighbours come up. */
+void node_connect(struct node *node);
+/* Frees the engine, too. Fails the test if buffers have leaked. */
+void node_close(struct node *node);
+
+void send_data(struct node *node, unsigned port, Peer__Data *data, const char *body);
+/* A neighbour sends it. */
+void send_frame(struct node *node, const struct frame *frame);
+/* And it is not refused. */
+void accepts(struct node *node, const struct frame *frame);
+/* What the node sends next at this port, or NULL; `body` has BODY_MOST bytes. */
+Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length);
+/* It sends this, apart from the port; NULL: nothing. */
+void expect_frame(struct node *node, unsigned port, const struct frame *expected);
+
+#endif
