@@ -17,7 +17,8 @@
 
 void config_init(struct config *c)
 {
-    *c = (struct config){.memory = DEFAULT_MEMORY, .log_level = LOG_LEVEL_INFO};
+    *c = (struct config){
+        .daemons_per_processor = 1, .memory = DEFAULT_MEMORY, .log_level = LOG_LEVEL_INFO};
     (void)strcpy(c->control, DEFAULT_CONTROL);
     (void)strcpy(c->congestion, "reno");
 }
@@ -82,13 +83,26 @@ static int set_roots(struct config *c, const char *value, struct error *e)
     return result;
 }
 
-static int set_link_mbit(struct config *c, const char *value, struct error *e)
+static bool parse_number(const char *value, double least, double *number)
 {
     char *end;
 
-    c->link_mbit = strtod(value, &end);
-    if (end == value || *end != '\0' || !isfinite(c->link_mbit) || c->link_mbit < 0)
+    *number = strtod(value, &end);
+    return end != value && *end == '\0' && isfinite(*number) && *number >= least;
+}
+
+static int set_link_mbit(struct config *c, const char *value, struct error *e)
+{
+    if (!parse_number(value, 0, &c->link_mbit))
         return error_set(e, ERROR_USAGE, "link_mbit \"%.40s\" is no rate in Mbit/s", value);
+    return 0;
+}
+
+static int set_daemons_per_processor(struct config *c, const char *value, struct error *e)
+{
+    if (!parse_number(value, 1, &c->daemons_per_processor))
+        return error_set(e, ERROR_USAGE,
+                         "daemons_per_processor \"%.40s\" is no number of 1 or more", value);
     return 0;
 }
 
@@ -119,10 +133,17 @@ static const struct {
     const char *name;
     int (*set)(struct config *c, const char *value, struct error *e);
 } settings[] = {
-    {"dims", set_dims},           {"rank", set_rank},       {"coordinates", set_coordinates},
-    {"control", set_control},     {"state_dir", set_state}, {"data_roots", set_roots},
-    {"link_mbit", set_link_mbit}, {"memory", set_memory},   {"congestion", set_congestion},
+    {"dims", set_dims},
+    {"rank", set_rank},
+    {"coordinates", set_coordinates},
+    {"control", set_control},
+    {"state_dir", set_state},
+    {"data_roots", set_roots},
+    {"link_mbit", set_link_mbit},
+    {"memory", set_memory},
+    {"congestion", set_congestion},
     {"log_level", set_log_level},
+    {"daemons_per_processor", set_daemons_per_processor},
 };
 
 int config_set(struct config *c, const char *name, const char *value, struct error *e)

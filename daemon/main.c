@@ -34,6 +34,9 @@ static const char help[] =
     "  --state-dir DIR      what must survive a crash (default: PATH.state beside the socket)\n"
     "  --link-mbit RATE     nominal link rate, for the reports' lower bound; TCP is\n"
     "                       held to a rate of up to 500 Mbit/s\n"
+    "  --daemons-per-processor N\n"
+    "                       that share the machine's processors (default 1): what auto reckons\n"
+    "                       with until torusctl calibrate has measured\n"
     "  --memory SIZE        for blocks on their way, all exchanges together (default 64MiB)\n"
     "  --congestion NAME    TCP congestion control of the links (default reno; \"\": the "
     "system's)\n"
@@ -41,8 +44,8 @@ static const char help[] =
     "  --help, --version\n"
     "\n"
     "The INI file has the same settings: [node] with dims, rank, coordinates, control, data_roots\n"
-    "(separated by colons), state_dir, link_mbit, memory, congestion, log_level; [ports] with\n"
-    "lines such as \"+0 = 10.0.0.2:7411\".\n"
+    "(separated by colons), state_dir, link_mbit, daemons_per_processor, memory, congestion,\n"
+    "log_level; [ports] with lines such as \"+0 = 10.0.0.2:7411\".\n"
     "\n"
     "exit codes: 0 ended by a signal; 1 could not start; 2 wrong usage\n";
 
@@ -60,9 +63,17 @@ static int set_port(struct config *config, char *value, struct error *e)
 static int read_options(int argc, char **argv, struct config *config, int *exit_code)
 {
     enum { CONFIG = 256, PORT, HELP, VERSION, SETTING };
-    static const char *const setting[] = {"dims",       "rank",       "coordinates", "control",
-                                          "state_dir",  "data_roots", "link_mbit",   "memory",
-                                          "congestion", "log_level"};
+    static const char *const setting[] = {"dims",
+                                          "rank",
+                                          "coordinates",
+                                          "control",
+                                          "state_dir",
+                                          "data_roots",
+                                          "link_mbit",
+                                          "memory",
+                                          "congestion",
+                                          "log_level",
+                                          "daemons_per_processor"};
     static const struct option options[] = {
         {"config", required_argument, NULL, CONFIG},
         {"port", required_argument, NULL, PORT},
@@ -78,6 +89,7 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
         {"memory", required_argument, NULL, SETTING + 7},
         {"congestion", required_argument, NULL, SETTING + 8},
         {"log-level", required_argument, NULL, SETTING + 9},
+        {"daemons-per-processor", required_argument, NULL, SETTING + 10},
         {0},
     };
     struct error e = {0};

@@ -132,7 +132,8 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         goto no_memory;
     tcp_attach(node->tcp, node->router);
     const struct exchanges_setup exchanges_setup = {node->router, &node->storage, config->memory,
-                                                    config->link_mbit};
+                                                    config->link_mbit,
+                                                    config->daemons_per_processor};
     node->exchanges = exchanges_new(&exchanges_setup);
     if (node->exchanges == NULL)
         goto no_memory;

@@ -70,8 +70,9 @@ const struct calibration *exchanges_calibration(const struct exchanges *all)
 
 struct predict_costs exchanges_costs(const struct exchanges *all)
 {
-    return all->calibration.measured_at != 0 ? all->calibration.costs
-                                             : predict_default_costs(all->set.link_mbit);
+    return all->calibration.measured_at != 0
+               ? all->calibration.costs
+               : predict_default_costs(all->set.link_mbit, all->set.daemons_per_processor);
 }
 
 static void fill_head(const struct exchanges *all, Peer__Calibration *body, Peer__Head *head)

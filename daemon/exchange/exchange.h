@@ -112,6 +112,7 @@ struct exchanges_setup {
     const struct storage *storage; /* must outlive the exchanges */
     uint64_t memory_budget;        /* bytes for blocks on their way, all exchanges together */
     double link_mbit;              /* nominal rate; 0 = unknown */
+    double daemons_per_processor;  /* that handle messages in turn; 1: a machine of its own */
 };
 
 /* Returns NULL if there is no memory. */

@@ -11,8 +11,13 @@
 /* What a step takes beyond its busiest channel's bytes, as a part of them: no two links are equally
  * fast in every moment, and a step waits for the slowest. As seen on links at their limit. */
 #define STEP_SKEW 0.04
-#define STREAM_HOPS 0.7 /* messages through each link for each hop after the first */
+#define STREAM_HOPS 0.9 /* messages through each link for each hop after the first */
 #define UNKNOWN_MBIT 1000.0
+/* Seconds of a processor for a message, as measured on tori of 16 to 64 nodes; and of a step
+ * between machines, and within one, where it leads from process to process. */
+#define MESSAGE 10e-6
+#define LONG_STEP 40e-6
+#define SHORT_STEP 10e-6
 /* Of a nominal rate: 1448 of 1514 bytes, behind the headers of TCP, IP and Ethernet. */
 #define GOODPUT 0.956
 /* Messages are handled while others are on the links, but not all of them: what both take together
@@ -21,12 +26,14 @@
  * and 3.4 and 13.8 ms for bytes. */
 #define OVERLAP 1.5
 
-struct predict_costs predict_default_costs(double link_mbit)
+struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor)
 {
     double mbit = link_mbit > 0 ? link_mbit : UNKNOWN_MBIT;
+    bool shared = nodes_per_processor > 1;
 
-    return (struct predict_costs){
-        .step = 40e-6, .message = 10e-6, .bytes_per_second = mbit * 1e6 / 8 * GOODPUT};
+    return (struct predict_costs){.step = shared ? SHORT_STEP : LONG_STEP,
+                                  .message = MESSAGE * (shared ? nodes_per_processor : 1),
+                                  .bytes_per_second = mbit * 1e6 / 8 * GOODPUT};
 }
 
 static double classes(const struct torus *t, const struct algorithm *a)

@@ -13,8 +13,10 @@ struct predict_costs {
     double bytes_per_second; /* of block bytes on a link, each way, while all links are busy */
 };
 
-/* What is taken where nothing has been measured: link_mbit of nominal rate, 0 = not known. */
-struct predict_costs predict_default_costs(double link_mbit);
+/* What is taken where nothing has been measured: link_mbit of nominal rate, 0 = not known. Where
+ * nodes share processors (an emulated torus), each handles its messages in turn with others: so many
+ * a processor, at least 1. */
+struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor);
 
 /* What is counted of an algorithm on a torus; does not depend on the size of the blocks. */
 struct predict_counts {

@@ -290,7 +290,9 @@ Measured by `scripts/bench`. One Mininet network a torus; in it, all systems tak
 size. A time is a median, of the largest time over the nodes or ranks from its own start, after a
 barrier, to its last block. Every byte is verified, outside of the time. When the network passes
 from one system's connections to another's, exchanges that are not counted come first, until they
-become no faster: in the queues of the one, packets of the other were lost or late.
+become no faster: in the queues of the one, packets of the other were lost or late. All programs run
+without address randomization: machines of their own would each have branch predictors, here the
+nodes share them.
 
 - **torusd**: programs of this checkout; `auto` chooses by itself, the best is known only
   afterwards.

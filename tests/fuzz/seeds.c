@@ -458,8 +458,8 @@ static void config_seeds(const char *folder)
     open_seed(folder, "config", "whole", -1);
     (void)fputs("; a node\n[node]\ndims = 4x8m\nrank = 9\ncoordinates = 1,1\ncontrol = /tmp/sock\n"
                 "state_dir = /tmp/state\ndata_roots = /tmp:/usr\nlink_mbit = 2500.5\n"
-                "memory = 3MiB\ncongestion = cubic\nlog_level = debug\n[ports]\n"
-                "+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
+                "daemons_per_processor = 2\nmemory = 3MiB\ncongestion = cubic\n"
+                "log_level = debug\n[ports]\n+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
                 out);
     close_seed();
     open_seed(folder, "config", "wrong", -1);

@@ -148,7 +148,7 @@ def test_options_reach_the_daemons(bench):
                        r'tr "\0" " " </proc/$(cat $TORUS_RUN_DIR/1.pid)/cmdline')
     assert result.returncode == 0, result.stderr
     for words in (f'--data-root {roots[0]}', f'--data-root {roots[1]}', '--link-mbit 50',
-                  '--memory 32MiB', '--dims 1x2', '--rank 1'):
+                  '--memory 32MiB', '--dims 1x2', '--rank 1', '--daemons-per-processor '):
         assert words in result.stdout
 
 

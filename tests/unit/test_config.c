@@ -37,6 +37,7 @@ static void every_setting_is_read(void **state)
                    "state_dir = /var/lib/x\n"
                    "data_roots = %s::%s:\n"
                    "link_mbit = 2500.5\n"
+                   "daemons_per_processor = 1.5\n"
                    "memory = 3MiB\n"
                    "congestion = cubic\n"
                    "log_level = debug\n"
@@ -58,6 +59,7 @@ static void every_setting_is_read(void **state)
     assert_string_equal(c.roots.path[0], at(state, "a"));
     assert_string_equal(c.roots.path[1], at(state, "b"));
     assert_true(c.link_mbit > 2500.4 && c.link_mbit < 2500.6);
+    assert_true(c.daemons_per_processor > 1.4 && c.daemons_per_processor < 1.6);
     assert_int_equal(c.memory, 3 << 20);
     assert_string_equal(c.congestion, "cubic");
     assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
@@ -77,6 +79,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_int_equal(config_finish(&c, &e), 0);
     assert_string_equal(c.control, "/run/torusd/control.sock");
     assert_string_equal(c.state_folder, "/run/torusd/control.sock.state");
+    assert_true(c.daemons_per_processor > 0.9 && c.daemons_per_processor < 1.1);
     assert_int_equal(c.memory, 64 << 20);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);
     assert_int_equal(c.roots.count, 0);
@@ -110,6 +113,9 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[node]\nlink_mbit = -1\n", 2, "link_mbit");
     check_refused(state, "[node]\nlink_mbit = nan\n", 2, "link_mbit");
     check_refused(state, "[node]\nlink_mbit = inf\n", 2, "link_mbit");
+    check_refused(state, "[node]\ndaemons_per_processor = few\n", 2, "daemons_per_processor");
+    check_refused(state, "[node]\ndaemons_per_processor = 0.5\n", 2, "1 or more");
+    check_refused(state, "[node]\ndaemons_per_processor = nan\n", 2, "1 or more");
     check_refused(state, "[node]\nmemory = much\n", 2, "memory");
     check_refused(state, "[node]\nmemory = 1023KiB\n", 2, "at least 1MiB");
     check_refused(state, "[node]\nlog_level = loud\n", 2, "log_level");

@@ -141,7 +141,7 @@ static void the_rate_is_what_explains_a_large_exchange(void **state)
 
 static void the_default_costs_choose_sensibly(void **state)
 {
-    struct predict_costs costs = predict_default_costs(50);
+    struct predict_costs costs = predict_default_costs(50, 1);
     struct predict_counts tree = count("4x4", "tree"), pair = count("4x4", "pair"),
                           stream = count("4x4", "stream");
 
@@ -150,8 +150,20 @@ static void the_default_costs_choose_sensibly(void **state)
     assert_true(predict_seconds(&stream, &costs, 1 << 20) <
                 predict_seconds(&pair, &costs, 1 << 20));
     assert_true(predict_seconds(&pair, &costs, 1024) < predict_seconds(&tree, &costs, 1024));
-    costs = predict_default_costs(0);
+    costs = predict_default_costs(0, 1);
     assert_true(costs.bytes_per_second > 0);
+}
+
+/* Many steps of few messages, or few of many: processors that nodes share prefer the former. */
+static void shared_processors_make_messages_dear(void **state)
+{
+    struct predict_costs own = predict_default_costs(10, 1), shared = predict_default_costs(10, 32);
+    struct predict_counts tree = count("8x8", "tree"), at2 = count("8x8", "at2");
+
+    (void)state;
+    assert_true(predict_seconds(&at2, &own, 1) < predict_seconds(&tree, &own, 1));
+    assert_true(predict_seconds(&tree, &shared, 1) < predict_seconds(&at2, &shared, 1));
+    assert_true(predict_seconds(&at2, &shared, 1 << 16) < predict_seconds(&tree, &shared, 1 << 16));
 }
 
 int main(void)
@@ -163,6 +175,7 @@ int main(void)
         cmocka_unit_test(the_fit_is_never_negative),
         cmocka_unit_test(the_rate_is_what_explains_a_large_exchange),
         cmocka_unit_test(the_default_costs_choose_sensibly),
+        cmocka_unit_test(shared_processors_make_messages_dear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,7 @@ class Torus:
         self.keep_logs = keep_logs
         self.extra = extra
         self.log_level = log_level
+        self.daemons_per_processor = max(1, self.geometry.nodes / len(os.sched_getaffinity(0)))
         slowness = 10 if self.wrap else 1
         self.timeout = timeout or (30 + 0.25 * self.geometry.nodes) * slowness
         self.grace = 15 * slowness
@@ -194,6 +195,7 @@ class Torus:
         argv = [self.torusd, '--dims', str(self.geometry), '--rank', str(rank)]
         for name, address in addresses.items():
             argv.append(f'--port={name}={address}')
+        argv += ['--daemons-per-processor', f'{self.daemons_per_processor:g}']
         argv += ['--control', str(run.socket(rank)), '--state-dir', str(run.state(rank))]
         for folder in self.data_roots:
             argv += ['--data-root', folder]

@@ -443,6 +443,7 @@ class VirtualTorus(Torus):
                       self.nodes[rank].addresses.items()]
         if self.bw is not None:
             arguments.append(f'--link-mbit={self.bw:g}')
+        arguments.append(f'--daemons-per-processor={self.daemons_per_processor:g}')
         if self.log_level is not None:
             arguments.append(f'--log-level={self.log_level}')
         arguments += list(self.extra(rank) if callable(self.extra) else self.extra)
