@@ -18,7 +18,7 @@ struct config {
     char state_folder[PATH_MAX];
     struct roots roots;
     double link_mbit; /* 0: unknown */
-    double daemons_per_processor;
+    double daemons_per_processor; /* at least 1 */
     uint64_t memory;
     char congestion[16];
     int log_level;
