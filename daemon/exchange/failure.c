@@ -8,8 +8,9 @@
 #include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
 
-/* From the first link of a node that goes down until all of them have been reported. */
-#define NAMING_TIME (1 * SECONDS)
+/* From the first link of a node that goes down until all of them have been reported: what its
+ * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
+#define NAMING_TIME (ROUTER_HEARTBEAT + 1 * SECONDS)
 /* How long a node waits for the root's verdict. */
 #define VERDICT_TIME (4 * SECONDS)
 /* Failures of exchanges that are not known here: at most so many from a link in so long. */

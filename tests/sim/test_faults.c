@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -113,6 +114,35 @@ static void a_node_may_die_and_come_back_at_once(void **state)
         sim_restart(run.sim, run.victim);
         (void)check_agreement(run.request, run.spec);
         end(&run);
+    }
+}
+
+/* Its neighbours do not notice at the same time: what each has heard last may be a heartbeat old,
+ * and some of it was still on its way. */
+static void a_dead_machine_is_named(void **state)
+{
+    const struct exchange_spec spec = {
+        .algorithm = "at2", .block_bytes = 100000, .from = "", .to = ""};
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 10; seed++) {
+        const struct sim_setup setup = {
+            .dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 100000};
+        struct sim *sim = sim_new(&setup);
+        char name[40];
+        sim_run_until_whole(sim);
+        struct sim_request *request = sim_exchange(sim, any(sim, 5), &spec);
+        uint32_t victim = 5 + any(sim, 11);
+        sim_pass(sim, chance_below(sim_chance(sim), 2000 * MILLISECONDS));
+        for (unsigned port = 0; port < 4; port++) {
+            sim_set_wire(sim, victim, port, SIM_WIRE_SILENT);
+            sim_pass(sim, 450 * MILLISECONDS);
+        }
+        sim_kill(sim, victim, SIM_POWER);
+        assert_true(sim_run_until_ended(request, 60 * SECONDS));
+        (void)snprintf(name, sizeof name, "node %u is down", victim);
+        if (strstr(request->error.text, name) == NULL)
+            fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, request->error.text, name);
+        sim_free(sim);
     }
 }
 
@@ -263,6 +293,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_link_may_be_cut),
         cmocka_unit_test(a_link_may_flap),
         cmocka_unit_test(a_short_silence_does_no_harm),
+        cmocka_unit_test(a_dead_machine_is_named),
         cmocka_unit_test(a_disk_may_fail),
         cmocka_unit_test(a_client_may_cancel),
         cmocka_unit_test(a_timeout_ends_it_everywhere),
