@@ -122,7 +122,7 @@ def test_a_capture_shows_neighbours_only(machines):
         part = listening.recv(100)
         assert part, received
         received += part
-    machines.exchange('at2', 20000, within=90)
+    machines.exchange('at2', 100000, within=90)
     with pytest.raises(TorusError, match='unreachable'):
         node.run('ping', '-c', '1', '-W', '1', own_address(machines, 0, '+0'))
     lines = node.finish(listening, 'capture')[1].decode().splitlines()
