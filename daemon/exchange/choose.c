@@ -68,11 +68,12 @@ static double corrected_seconds(const struct planned *p, const struct predict_co
     double by_ratio = seconds * exp(is_below ? below : is_above ? above : 0);
     if (!is_below || is_above)
         return by_ratio;
-    /* Larger blocks gain no more by a burst than smaller ones: the same time, not the same part. */
+    /* Larger blocks gain no more by a burst than smaller ones: the same time, not the same part. Of
+     * what smaller ones took longer, some grows with the blocks and some does not. */
     const struct learnt *l = &p->learnt[low];
     double by_difference =
         seconds + l->seconds - predict_seconds(&p->counts, costs, l->block_bytes);
-    return by_ratio > by_difference ? by_ratio : by_difference;
+    return by_ratio > by_difference ? sqrt(by_ratio * by_difference) : by_difference;
 }
 
 static int compare_times(const void *a, const void *b)

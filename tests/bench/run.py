@@ -5,6 +5,7 @@ on the machine meanwhile meets all of them alike. What is slow is measured less 
 hopelessly slow not at all at larger sizes; both is written down.
 """
 
+import math
 import pathlib
 import time
 
@@ -22,8 +23,9 @@ CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter o
 NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
 WARM = 1.5       # seconds that the bound allows an exchange that only warms connections up
 WARM_FACTOR = 4  # times the size that is measured, in such an exchange
-WARM_MOST = 5    # of them
-WARMER = 0.95    # of the one before: then one more
+WARM_MOST = 8    # of them
+WARMER = 0.95    # of the shortest before: then it goes on
+WARM_IN_VAIN = 2  # in a row that are no faster: enough
 
 
 class Cell:
@@ -272,12 +274,13 @@ class TorusRun:
             return
         self.turn_of = system.connections
         most = arithmetic.largest_within(self.net.geometry, WARM, self.goodput)
-        last = None
+        best, in_vain = math.inf, 0
         for _ in range(WARM_MOST):
             seconds = system.warm_up(min(WARM_FACTOR * size, most), 60 + 20 * WARM)
-            if last is not None and seconds > WARMER * last:
+            in_vain = in_vain + 1 if seconds > WARMER * best else 0
+            if in_vain == WARM_IN_VAIN:
                 break
-            last = seconds
+            best = min(best, seconds)
 
     def _trial(self, cell, bound):
         """The first time that a system is met: what it takes, or None if it fails."""
