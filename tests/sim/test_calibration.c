@@ -184,12 +184,13 @@ static void auto_learns_from_sessions(void **state)
     sim_free(sim);
 }
 
-/* A session of 64-byte blocks: its median, and what each exchange took beyond it. In seconds. */
-static void run_session(struct sim *sim, const char *algorithm, double *median, double *pause)
+/* A session: its median, and what each exchange took beyond it. In seconds. */
+static void run_session(struct sim *sim, const char *algorithm, uint64_t block_bytes,
+                        double *median, double *pause)
 {
     enum { REPEAT = 41 };
     const struct exchange_spec spec = {
-        .algorithm = algorithm, .block_bytes = 64, .from = "", .to = "", .repeat = REPEAT};
+        .algorithm = algorithm, .block_bytes = block_bytes, .from = "", .to = "", .repeat = REPEAT};
     struct sim_request *r = sim_exchange(sim, 0, &spec);
 
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
@@ -209,14 +210,43 @@ static void auto_counts_what_links_owe(void **state)
 
     (void)state;
     sim_run_until_whole(sim);
-    run_session(sim, "pair", &median, &least);
+    run_session(sim, "pair", 64, &median, &least);
     assert_true(fabs(candidate_seconds(sim, "pair", 64) / median - 1) < 0.01);
-    run_session(sim, "tree", &median, &pause);
+    run_session(sim, "tree", 64, &median, &pause);
     assert_true(pause > 5 * least && pause > median / 4);
     double counted = candidate_seconds(sim, "tree", 64);
     assert_true(counted > 1.04 * median);
     assert_true(fabs(counted / hypot(median, pause - least) - 1) < 0.01);
     sim_free(sim);
+}
+
+/* What is known of small blocks, said of larger ones: of what they took longer than the model says,
+ * some grows with the blocks and some does not; what they gained does not grow. */
+static void auto_concludes_from_smaller_blocks(void **state)
+{
+    const struct sim_setup slow = {
+        .dims = "4x4", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000};
+    const struct sim_setup fast = {.dims = "4x4", .seed = 7, .latency = 1, .rate = 0};
+
+    (void)state;
+    for (int faster = 0; faster < 2; faster++) {
+        struct sim *sim = sim_new(faster ? &fast : &slow);
+        double median, pause;
+        sim_run_until_whole(sim);
+        double small = candidate_seconds(sim, "pair", 1024);
+        double large = candidate_seconds(sim, "pair", 8192);
+        run_session(sim, "pair", 1024, &median, &pause);
+        double by_ratio = large * median / small, by_difference = large + median - small;
+        double now = candidate_seconds(sim, "pair", 8192);
+        if (faster) {
+            assert_true(median < 0.9 * small);
+            assert_true(fabs(now / by_difference - 1) < 0.001);
+        } else {
+            assert_true(by_ratio > 1.1 * by_difference);
+            assert_true(fabs(now / sqrt(by_ratio * by_difference) - 1) < 0.001);
+        }
+        sim_free(sim);
+    }
 }
 
 int main(void)
@@ -229,6 +259,7 @@ int main(void)
         cmocka_unit_test(auto_takes_the_one_for_the_size),
         cmocka_unit_test(auto_learns_from_sessions),
         cmocka_unit_test(auto_counts_what_links_owe),
+        cmocka_unit_test(auto_concludes_from_smaller_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
