@@ -5,9 +5,10 @@
 
 #include "daemon/base/log.h"
 #include "daemon/control/server.h"
-#include "daemon/exchange/exchange.h"
+#include "daemon/core/core.h"
 #include "daemon/files/folders.h"
 #include "daemon/net/tcp.h"
+#include "daemon/workers.h"
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
 
@@ -15,8 +16,8 @@ struct node {
     const struct config *config;
     struct slab_pool pool;
     struct tcp *tcp;
-    struct router *router;
-    struct exchanges *exchanges;
+    struct core *core;
+    struct workers workers;
     struct folders folders;
     struct storage storage;
     struct control_server *control;
@@ -26,22 +27,6 @@ struct node {
     uint64_t wakes_at; /* by that timer; ROUTER_NEVER: it is not set */
     bool running;
 };
-
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    return exchanges_frame(((struct node *)context)->exchanges, port, head, body, body_length, e);
-}
-
-static struct outgoing *on_next(void *context, unsigned port)
-{
-    return exchanges_next(((struct node *)context)->exchanges, port);
-}
-
-static void on_topology(void *context)
-{
-    exchanges_topology(((struct node *)context)->exchanges);
-}
 
 static void on_wake_up(uv_timer_t *timer)
 {
@@ -53,22 +38,6 @@ static void on_wake_up(uv_timer_t *timer)
 static void on_no_sleep(uv_idle_t *idle)
 {
     (void)idle;
-}
-
-static uint64_t deadline(const struct node *node)
-{
-    uint64_t router = router_deadline(node->router);
-    uint64_t exchanges = exchanges_deadline(node->exchanges);
-
-    return router < exchanges ? router : exchanges;
-}
-
-static void let_time_pass(struct node *node, uint64_t now)
-{
-    if (now >= router_deadline(node->router))
-        router_tick(node->router);
-    if (now >= exchanges_deadline(node->exchanges))
-        exchanges_tick(node->exchanges);
 }
 
 /* Deadlines move away with every frame: the timer is left alone if it fires in time, and then too
@@ -92,18 +61,26 @@ static void before_sleep(uv_prepare_t *prepare)
 {
     struct node *node = prepare->data;
     bool more = tcp_flush(node->tcp);
-    uint64_t now = uv_hrtime(), at = deadline(node);
+    uint64_t now = uv_hrtime(), at = core_deadline(node->core);
 
     if (now >= at) {
-        let_time_pass(node, now);
+        core_tick(node->core);
         more = tcp_flush(node->tcp);
-        at = deadline(node);
+        at = core_deadline(node->core);
     }
     if (more)
         (void)uv_idle_start(&node->no_sleep, on_no_sleep);
     else
         (void)uv_idle_stop(&node->no_sleep);
     wake_up_at(node, at);
+}
+
+static void on_planned(void *context)
+{
+    struct node *node = context;
+
+    if (node->control != NULL)
+        control_planned(node->control);
 }
 
 struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e)
@@ -115,11 +92,11 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         (void)error_set(e, ERROR_MEMORY, "no memory");
         return NULL;
     }
-    const struct router_handler handler = {node, on_frame, on_next, on_topology};
     const struct tcp_setup tcp_setup = {loop, &config->torus, config->address, config->congestion,
                                         config->link_mbit};
 
     node->config = config;
+    workers_on_loop(loop, &node->workers);
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
     node->folders = (struct folders){loop, &node->pool, &config->roots, config->state_folder};
     if (folders_init(&node->folders, &node->storage, e) != 0)
@@ -127,21 +104,28 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     node->tcp = tcp_new(&tcp_setup, config->rank, &io, e);
     if (node->tcp == NULL)
         goto fail;
-    node->router = router_new(&config->torus, config->rank, &io, &handler, &node->pool);
-    if (node->router == NULL)
+    const struct core_setup core_setup = {
+        .torus = &config->torus,
+        .rank = config->rank,
+        .io = io,
+        .pool = &node->pool,
+        .storage = &node->storage,
+        .workers = node->workers,
+        .memory_budget = config->memory,
+        .link_mbit = config->link_mbit,
+        .daemons_per_processor = config->daemons_per_processor,
+        .planned = on_planned,
+        .planned_context = node,
+    };
+    node->core = core_new(&core_setup);
+    if (node->core == NULL)
         goto no_memory;
-    tcp_attach(node->tcp, node->router);
-    const struct exchanges_setup exchanges_setup = {node->router, &node->storage, config->memory,
-                                                    config->link_mbit,
-                                                    config->daemons_per_processor};
-    node->exchanges = exchanges_new(&exchanges_setup);
-    if (node->exchanges == NULL)
-        goto no_memory;
+    tcp_attach(node->tcp, core_router(node->core));
     const struct control_setup control_setup = {
         .loop = loop,
         .path = config->control,
-        .router = node->router,
-        .exchanges = node->exchanges,
+        .router = core_router(node->core),
+        .exchanges = core_exchanges(node->core),
         .roots = &config->roots,
         .address = config->address,
         .link_mbit = config->link_mbit,
@@ -157,7 +141,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     node->wakes_at = ROUTER_NEVER;
     (void)uv_prepare_start(&node->before_sleep, before_sleep);
     node->running = true;
-    router_start(node->router);
+    core_start(node->core);
     return node;
 no_memory:
     (void)error_set(e, ERROR_MEMORY, "no memory");
@@ -178,10 +162,9 @@ void node_stop(struct node *node)
     node->running = false;
     if (node->control != NULL)
         control_close(node->control);
-    if (node->exchanges != NULL)
-        exchanges_free(node->exchanges);
-    if (node->router != NULL)
-        router_free(node->router);
+    core_free(node->core);
+    if (node->storage.close != NULL)
+        node->storage.close(node->storage.context);
     if (node->tcp != NULL)
         tcp_close(node->tcp);
 }

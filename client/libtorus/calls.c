@@ -184,7 +184,8 @@ static int check_request(const struct torus_exchange_request *r, struct torus_cl
 static int send_exchange(struct torus_client *c, const struct torus_exchange_request *r,
                          const struct wait *w, struct torus_client_error *e)
 {
-    Control__ExchangeRequest body = CONTROL__EXCHANGE_REQUEST__INIT;
+    Torus__Spec body = TORUS__SPEC__INIT;
+    Control__ExchangeRequest exchange = CONTROL__EXCHANGE_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
 
     /* Packing only reads these texts; protobuf-c has no const for them. */
@@ -206,7 +207,8 @@ static int send_exchange(struct torus_client *c, const struct torus_exchange_req
     if (r->barrier != NULL)
         body.barrier = (char *)(uintptr_t)r->barrier;
     request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
-    request.exchange = &body;
+    exchange.spec = &body;
+    request.exchange = &exchange;
     return connection_send(c, &request, w, e);
 }
 

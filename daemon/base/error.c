@@ -29,6 +29,8 @@ const char *error_name(enum error_code code)
         return "damaged";
     case ERROR_IN_DOUBT:
         return "in doubt";
+    case ERROR_BUSY:
+        return "busy";
     }
     return "unknown";
 }

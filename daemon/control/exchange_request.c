@@ -1,7 +1,25 @@
 /* The request for an exchange: accepted, progress now and then, then the result or an error. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/control/internal.h"
+
+/* The newest name of the exchange: it has another one when it begins anew. */
+static void say_accepted(struct control_client *client)
+{
+    const char *id = exchange_id(client->exchange);
+    Control__Accepted accepted = CONTROL__ACCEPTED__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    if (strcmp(client->exchange_id, id) == 0)
+        return;
+    (void)snprintf(client->exchange_id, sizeof client->exchange_id, "%s", id);
+    accepted.id = client->exchange_id;
+    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
+    reply.accepted = &accepted;
+    control_reply(client, &reply);
+}
 
 static void on_progress(uv_timer_t *timer)
 {
@@ -10,6 +28,7 @@ static void on_progress(uv_timer_t *timer)
     Control__Progress progress = CONTROL__PROGRESS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
+    say_accepted(client);
     exchange_progress(client->exchange, &now);
     progress.repetition = now.repetition;
     progress.repeat = now.repeat;
@@ -60,7 +79,7 @@ static void send_result(struct control_client *client, const struct exchange_res
     message.n_each_nanoseconds = result->each != NULL ? result->repeat : 0;
     message.each_nanoseconds = (uint64_t *)(uintptr_t)result->each; /* packing only reads it */
     message.all_nanoseconds = result->all_ns;
-    message.verified = true; /* or it would have failed */
+    message.verified = result->check != CHECK_NOTHING; /* or it would have failed */
     message.n_node = result->node != NULL ? t->nodes : 0;
     message.node = nodes;
     for (unsigned p = 0; p < ports; p++)
@@ -114,39 +133,22 @@ static void on_ended(void *context, const struct exchange_result *result, const 
 
 void control_exchange(struct control_client *client, const Control__Request *request)
 {
-    const Control__ExchangeRequest *wanted = request->exchange;
-    struct exchange_spec spec = {
-        .algorithm = wanted->algorithm,
-        .operation = wanted->operation,
-        .sender = wanted->sender,
-        .barrier = wanted->barrier,
-        .block_bytes = wanted->block_bytes,
-        .from = wanted->from,
-        .to = wanted->to,
-        .missing_ok = wanted->missing_ok,
-        .repeat = wanted->repeat,
-        .timeout_ns = wanted->timeout_ms > UINT64_MAX / 4 / MILLISECONDS
-                          ? UINT64_MAX / 4
-                          : wanted->timeout_ms * MILLISECONDS,
-    };
     const struct exchange_client me = {client, on_ended};
-    Control__Accepted accepted = CONTROL__ACCEPTED__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
+    struct spec spec;
     struct error e;
 
-    if (mode_parse(wanted->mode, &spec.mode) != 0)
-        (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
-                        wanted->mode);
-    else
+    client->exchange_id[0] = '\0';
+    if (request->exchange->spec == NULL) {
+        (void)error_set(&e, ERROR_PROTOCOL, "the request does not say what to exchange");
+    } else if (spec_unpack(&spec, request->exchange->spec, &e) == 0) {
         client->exchange = exchange_start(client->server->set.exchanges, &spec, &me, &e);
+        spec_free(&spec);
+    }
     if (client->exchange == NULL) {
         control_reply_error(client, &e, NULL);
         return;
     }
-    accepted.id = (char *)(uintptr_t)exchange_id(client->exchange);
-    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
-    reply.accepted = &accepted;
-    control_reply(client, &reply);
+    say_accepted(client);
     if (client->exchange != NULL)
         (void)uv_timer_start(&client->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
 }
@@ -154,6 +156,6 @@ void control_exchange(struct control_client *client, const Control__Request *req
 void control_exchange_abandon(struct control_client *client)
 {
     if (client->exchange != NULL)
-        exchange_cancel(client->exchange);
+        exchange_abandon(client->exchange);
     client->exchange = NULL;
 }

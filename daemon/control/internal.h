@@ -15,7 +15,9 @@ struct control_client {
     struct control_server *server;
     struct control_client *next;
     struct frame_stream in;
-    struct exchange *exchange; /* under way for this client */
+    struct exchange *exchange; /* under way for this client, */
+    char exchange_id[EXCHANGE_ID_SIZE]; /* by the name it has been told last */
+    Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
     bool leaving;              /* it sends no more, and is closed after the answer */
 };
 
@@ -42,6 +44,9 @@ struct calibration_message { /* its message points into it */
 void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out);
 void control_calibration(struct control_client *client, const Control__Request *request);
 void control_candidates(struct control_client *client, const Control__Request *request);
+/* Answers it now, if it has waited for schedules to be counted. */
+void control_candidates_again(struct control_client *client);
+void control_candidates_forget(struct control_client *client);
 
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);

@@ -1,4 +1,6 @@
 /* The requests for what "auto" chooses from, and for the costs that this is predicted with. */
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "daemon/control/internal.h"
@@ -48,9 +50,10 @@ void control_calibration(struct control_client *client, const Control__Request *
     control_reply(client, &reply);
 }
 
-void control_candidates(struct control_client *client, const Control__Request *request)
+/* Returns false if schedules are being counted. */
+static bool answer_candidates(struct control_client *client,
+                              const Control__CandidatesRequest *wanted)
 {
-    const Control__CandidatesRequest *wanted = request->candidates;
     struct exchanges *exchanges = client->server->set.exchanges;
     uint64_t block_bytes = wanted->folders ? CHOOSE_FOLDER_BLOCK : wanted->block_bytes;
     struct candidate list[CHOOSE_MOST];
@@ -60,18 +63,21 @@ void control_candidates(struct control_client *client, const Control__Request *r
     Control__Reply reply = CONTROL__REPLY__INIT;
     enum mode mode;
     struct error e;
-    int count = -1;
+    unsigned count = 0;
+    int result = -1;
 
     if (mode_parse(wanted->mode, &mode) != 0)
         (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
                         wanted->mode);
     else
-        count = choose_candidates(exchanges, block_bytes, mode, list, &e);
-    if (count < 0) {
+        result = choose_candidates(exchanges, block_bytes, mode, list, &count, &e);
+    if (result == 0)
+        return false;
+    if (result < 0) {
         control_reply_error(client, &e, NULL);
-        return;
+        return true;
     }
-    for (int i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const struct candidate *from = &list[i];
         Control__Candidates__Candidate *to = candidates[i] = &candidate[i];
         control__candidates__candidate__init(to);
@@ -85,11 +91,45 @@ void control_candidates(struct control_client *client, const Control__Request *r
         to->seconds = from->seconds;
     }
     control_calibration_fill(exchanges, &calibration);
-    message.n_candidate = (size_t)count;
+    message.n_candidate = count;
     message.candidate = candidates;
     message.calibration = &calibration.message;
     message.block_bytes = block_bytes;
     reply.kind_case = CONTROL__REPLY__KIND_CANDIDATES;
     reply.candidates = &message;
     control_reply(client, &reply);
+    return true;
+}
+
+void control_candidates(struct control_client *client, const Control__Request *request)
+{
+    const struct error no_memory = {ERROR_MEMORY, "out of memory"};
+    const Control__CandidatesRequest *wanted = request->candidates;
+    Control__CandidatesRequest *kept;
+
+    if (answer_candidates(client, wanted))
+        return;
+    kept = malloc(sizeof *kept);
+    if (kept == NULL || (kept->mode = strdup(wanted->mode)) == NULL) {
+        free(kept);
+        control_reply_error(client, &no_memory, NULL);
+        return;
+    }
+    kept->block_bytes = wanted->block_bytes;
+    kept->folders = wanted->folders;
+    client->candidates = kept;
+}
+
+void control_candidates_forget(struct control_client *client)
+{
+    if (client->candidates != NULL)
+        free(client->candidates->mode);
+    free(client->candidates);
+    client->candidates = NULL;
+}
+
+void control_candidates_again(struct control_client *client)
+{
+    if (client->candidates != NULL && answer_candidates(client, client->candidates))
+        control_candidates_forget(client);
 }

@@ -114,10 +114,10 @@ static const struct {
 
 void control_request(struct control_client *client, const Control__Request *request)
 {
-    const struct error busy = {ERROR_PROTOCOL, "one request at a time: an exchange is under way on "
-                                               "this connection"};
+    const struct error busy = {ERROR_PROTOCOL, "one request at a time: the one before has not been "
+                                               "answered yet on this connection"};
 
-    if (client->exchange != NULL) {
+    if (client->exchange != NULL || client->candidates != NULL) {
         control_reply_error(client, &busy, NULL);
         return;
     }

@@ -35,6 +35,7 @@ static void on_client_closed(uv_handle_t *handle)
             *at = client->next;
             break;
         }
+    control_candidates_forget(client);
     frame_stream_free(&client->in);
     free(client);
     server_release(s);
@@ -124,7 +125,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
         /* It may still want to know how its exchange ends; if not, the answer cannot be written. */
         client->leaving = true;
         (void)uv_read_stop(stream);
-        exchange_stop(client->exchange);
+        exchange_cancel(client->exchange);
         return;
     }
     if (length < 0) {
@@ -235,6 +236,12 @@ struct control_server *control_open(const struct control_setup *setup, struct er
         return NULL;
     }
     return s;
+}
+
+void control_planned(struct control_server *s)
+{
+    for (struct control_client *c = s->clients; c != NULL; c = c->next)
+        control_candidates_again(c);
 }
 
 void control_close(struct control_server *s)

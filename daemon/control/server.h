@@ -26,6 +26,9 @@ struct control_setup {
  * too long. A socket file that nobody serves is replaced. */
 struct control_server *control_open(const struct control_setup *setup, struct error *e);
 
+/* Schedules have been counted: clients may wait for that. */
+void control_planned(struct control_server *server);
+
 /* Cancels the exchanges of its clients and closes; freed when the loop has closed the handles. */
 void control_close(struct control_server *server);
 

@@ -1,8 +1,8 @@
 /* Where the blocks of one node come from (source) and go to (sink): a generated pattern, folders,
  * later a program's own memory.
  *
- * Whatever cannot be done at once is reported through block_events; an event is never raised from
- * inside a call to the source or sink. */
+ * Nothing here waits. What cannot be done at once is begun, and block_events tell when to ask again;
+ * no event is ever raised from inside a call to the source or sink. */
 #ifndef TORUSD_EXCHANGE_BLOCKS_H
 #define TORUSD_EXCHANGE_BLOCKS_H
 
@@ -13,14 +13,26 @@ struct block_events {
     void *context;
     /* Something that was pending is done: ask again. */
     void (*wake)(void *context);
+    /* It cannot go on. At most once. */
     void (*failed)(void *context, const struct error *e);
+    /* Its close() had returned false: now nothing of it is left to do. The last event. */
+    void (*closed)(void *context);
 };
 
 struct source;
 struct sink;
 
 struct source_ops {
-    /* Bytes of the block for a destination. */
+    /* Whether the blocks have been found and their sizes are known (wake follows if not). */
+    bool (*opened)(struct source *s);
+
+    /* How blocks are cut, said once between opened() and the first read: in each round,
+     * `round_bytes` of a block are split into `segments` segments of run_bytes() each, the last may
+     * be shorter; each segment is read front to back, round after round. Returns 0, or -1 with *e.
+     */
+    int (*lay_out)(struct source *s, uint64_t round_bytes, uint32_t segments, struct error *e);
+
+    /* Bytes of the block for a destination; once opened. */
     uint64_t (*size)(struct source *s, uint32_t destination);
 
     /* Bytes of that block from `offset` on, at most `most` of them; each block is read once, front
@@ -29,19 +41,37 @@ struct source_ops {
     int (*read)(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
                 struct extent *out, struct error *e);
 
-    /* When everything has been read: 0 if what was sent is what the source held at prepare, else
-     * -1 with *e. Adds the blocks' digests to *digest. */
-    int (*check)(struct source *s, uint64_t *digest, struct error *e);
+    /* Everything has been read: check that what was sent is what the source held when it was opened.
+     * Returns true when that is so; else wake or failed follows. */
+    bool (*finish)(struct source *s);
 
-    /* Frees it; with operations under way it does so later. No event follows. */
-    void (*close)(struct source *s);
+    /* Sum of the blocks' digests; after finish. */
+    uint64_t (*digest)(struct source *s);
+
+    /* Frees it. Returns true, or false if operations are under way: closed() follows. No other
+     * event does. */
+    bool (*close)(struct source *s);
 };
 
 struct source {
     const struct source_ops *ops;
+    bool sized; /* each block has a size of its own; else all have the one that was asked for */
+};
+
+/* What is compared with what was sent, for the result to be called verified. */
+enum check {
+    CHECK_NOTHING,  /* there are no blocks */
+    CHECK_DIGEST,   /* digests of all blocks, summed over all nodes */
+    CHECK_CONTENTS, /* every byte */
 };
 
 struct sink_ops {
+    /* Whether the target can be written (wake follows if not). */
+    bool (*opened)(struct sink *s);
+
+    /* As the source's. */
+    int (*lay_out)(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e);
+
     /* The next bytes of the block from `origin`, which come front to back. Takes a reference of its
      * own where it needs one. Returns 0, or -1 with *e. */
     int (*write)(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
@@ -50,22 +80,35 @@ struct sink_ops {
     /* Bytes taken in that are not yet where they belong (wake follows when it becomes 0). */
     uint64_t (*pending)(struct sink *s);
 
-    /* Everything has come: make it last. Returns true when that is done (wake follows else). */
+    /* Everything has come: make it last. Returns true when that is done (wake follows if not). */
     bool (*finish)(struct sink *s);
 
     /* Sum of the blocks' digests; after finish. */
     uint64_t (*digest)(struct sink *s);
 
-    /* Puts the result under its final name. Returns 0, or -1 with *e. */
+    /* Durable sinks: puts the finished result under its final name. Returns 1 when it is there; 0 if
+     * that has begun (wake follows: ask again); -1 with *e if it could not: the result stays under
+     * its temporary name, for storage.resolve(). */
     int (*commit)(struct sink *s, struct error *e);
 
-    /* Frees it; with operations under way it does so later. No event follows. What was not
-     * committed is removed, unless `keep` (in doubt). */
-    void (*close)(struct sink *s, bool keep);
+    /* Frees it. What was not committed is removed, unless `keep` (in doubt). Returns true, or false
+     * if operations are under way: closed() follows when nothing is left to remove. No other event
+     * does. */
+    bool (*close)(struct sink *s, bool keep);
 };
 
 struct sink {
     const struct sink_ops *ops;
+    bool durable; /* there is a result to commit */
+    enum check check;
 };
+
+/* Bytes from the start of one segment of a round to that of the next; UINT64_MAX of one alone. */
+static inline uint64_t run_bytes(uint64_t round_bytes, uint32_t segments)
+{
+    if (segments <= 1)
+        return UINT64_MAX;
+    return round_bytes / segments + (round_bytes % segments != 0);
+}
 
 #endif

@@ -94,7 +94,6 @@ static void take(struct exchanges *all, const struct calibration *c, int from)
     const struct storage *storage = all->set.storage;
     Peer__Calibration body = PEER__CALIBRATION__INIT;
     Peer__Head head = PEER__HEAD__INIT;
-    struct error e;
 
     all->calibration = *c;
     if (c->measured_at != 0)
@@ -102,9 +101,8 @@ static void take(struct exchanges *all, const struct calibration *c, int from)
                  c->costs.message * 1e6, c->costs.bytes_per_second * 8 / 1e6);
     else
         log_info("calibration taken back: default costs");
-    if (storage->store_calibration != NULL &&
-        storage->store_calibration(storage->context, c, &e) != 0)
-        log_warning("the calibration will be forgotten when this daemon ends: %s", e.text);
+    if (storage->store_calibration != NULL)
+        storage->store_calibration(storage->context, c);
     fill_head(all, &body, &head);
     router_flood(all->set.router, from, &head);
 }

@@ -28,7 +28,7 @@ static unsigned octave(uint64_t block_bytes)
 }
 
 /* The logarithm of measured over predicted at an octave; false if nothing was measured there. */
-static bool correction_at(const struct planned *p, const struct predict_costs *costs, unsigned at,
+static bool correction_at(const struct counted *p, const struct predict_costs *costs, unsigned at,
                           double *log_ratio)
 {
     const struct learnt *l = &p->learnt[at];
@@ -39,7 +39,7 @@ static bool correction_at(const struct planned *p, const struct predict_costs *c
 }
 
 /* What the model predicts, times what measurements at the sizes next to this one say of it. */
-static double corrected_seconds(const struct planned *p, const struct predict_costs *costs,
+static double corrected_seconds(const struct counted *p, const struct predict_costs *costs,
                                 uint64_t block_bytes)
 {
     double seconds = predict_seconds(&p->counts, costs, block_bytes);
@@ -48,12 +48,12 @@ static double corrected_seconds(const struct planned *p, const struct predict_co
     bool is_below = false, is_above = false;
 
     for (unsigned i = 0; i <= LEARNT_REACH; i++) {
-        if (!is_below && i <= here && here - i < CHOOSE_OCTAVES &&
+        if (!is_below && i <= here && here - i < PLANNER_OCTAVES &&
             correction_at(p, costs, here - i, &below)) {
             is_below = true;
             low = here - i;
         }
-        if (!is_above && i > 0 && here + i < CHOOSE_OCTAVES &&
+        if (!is_above && i > 0 && here + i < PLANNER_OCTAVES &&
             correction_at(p, costs, here + i, &above)) {
             is_above = true;
             high = here + i;
@@ -96,14 +96,14 @@ static double with_arrears(struct exchanges *all, double median, double sustaine
 /* The median of the times of a session, in seconds; 0 without memory. */
 static double median_of(const struct exchange *x)
 {
-    uint64_t *each = calloc(x->repeat, sizeof *each);
+    uint64_t *each = calloc(x->spec.repeat, sizeof *each);
     double median;
 
     if (each == NULL)
         return 0;
-    memcpy(each, x->each, x->repeat * sizeof *each);
-    qsort(each, x->repeat, sizeof *each, compare_times);
-    median = (double)each[x->repeat / 2] / 1e9;
+    memcpy(each, x->rounds.each, x->spec.repeat * sizeof *each);
+    qsort(each, x->spec.repeat, sizeof *each, compare_times);
+    median = (double)each[x->spec.repeat / 2] / 1e9;
     free(each);
     return median;
 }
@@ -114,67 +114,52 @@ void choose_learn(const struct exchange *x)
     const struct predict_costs costs = exchanges_costs(all);
     size_t index = 0;
 
-    if (x->operation != OPERATION_EXCHANGE || x->to[0] != '\0' || x->each == NULL ||
-        x->repeat < LEARN_LEAST || x->block_bytes == 0 ||
+    if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
+        x->rounds.each == NULL || x->spec.repeat < LEARN_LEAST || x->spec.block_bytes == 0 ||
         x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         return;
     while (algorithm_at(index) != x->algorithm)
         index++;
-    struct planned *p = &all->planned[index];
-    struct learnt *l = &p->learnt[octave(x->block_bytes) % CHOOSE_OCTAVES], before = *l;
+    struct counted *c = &planner_counted(all->planner)[index];
+    struct learnt *l = &c->learnt[octave(x->spec.block_bytes) % PLANNER_OCTAVES], before = *l;
     double median = median_of(x);
     if (median <= 0)
         return; /* then it is not learnt */
-    l->block_bytes = x->block_bytes;
-    l->seconds = with_arrears(all, median, (double)x->all_ns / 1e9 / x->repeat);
+    l->block_bytes = x->spec.block_bytes;
+    l->seconds = with_arrears(all, median, (double)x->rounds.all_ns / 1e9 / x->spec.repeat);
     /* One session may have had bad luck, or good. */
-    if (before.seconds > 0 && p->candidate)
+    if (before.seconds > 0 && c->candidate)
         l->seconds =
-            (l->seconds + before.seconds * predict_seconds(&p->counts, &costs, l->block_bytes) /
-                              predict_seconds(&p->counts, &costs, before.block_bytes)) /
+            (l->seconds + before.seconds * predict_seconds(&c->counts, &costs, l->block_bytes) /
+                              predict_seconds(&c->counts, &costs, before.block_bytes)) /
             2;
 }
 
-/* Counts the algorithm's schedule when it is asked for the first time. */
-static int counted(struct exchanges *all, size_t index, struct error *e)
-{
-    const struct torus *t = router_torus(all->set.router);
-    const struct algorithm *a = algorithm_at(index);
-    struct planned *p = &all->planned[index];
-
-    if (p->counted)
-        return 0;
-    p->candidate = a->operation == OPERATION_EXCHANGE && a->port_model == PORT_MODEL_ALL &&
-                   a->accepts(t, NULL) == 0 && predict_is_quick(t, a);
-    if (p->candidate && predict_count(t, a, a->streaming, &p->counts, e) != 0)
-        return -1;
-    p->counted = true;
-    return 0;
-}
-
 int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mode,
-                      struct candidate *list, struct error *e)
+                      struct candidate *list, unsigned *count, struct error *e)
 {
     const struct predict_costs costs = exchanges_costs(all);
-    size_t count = 0;
+    struct counted *counted;
+    int result = planner_count(all->planner, &counted, e);
 
-    for (size_t i = 0; i < algorithm_count() && count < CHOOSE_MOST; i++) {
+    *count = 0;
+    if (result <= 0)
+        return result;
+    for (size_t i = 0; i < algorithm_count() && *count < CHOOSE_MOST; i++) {
         const struct algorithm *a = algorithm_at(i);
         enum mode its_mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
-        if (counted(all, i, e) != 0)
-            return -1;
-        if (!all->planned[i].candidate || (mode != MODE_OF_ALGORITHM && mode != its_mode))
+        if (!counted[i].candidate || (mode != MODE_OF_ALGORITHM && mode != its_mode))
             continue;
         const struct candidate one = {
             .algorithm = a,
             .mode = its_mode,
-            .counts = all->planned[i].counts,
+            .counts = counted[i].counts,
             .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
-            .seconds = corrected_seconds(&all->planned[i], &costs, block_bytes),
+            .seconds = corrected_seconds(&counted[i], &costs, block_bytes),
         };
-        insert(list, count++, &one);
+        insert(list, (*count)++, &one);
     }
-    return (int)count;
+    return 1;
 }
 
 /* The first of the registry that does it on this torus. */
@@ -188,25 +173,26 @@ static const struct algorithm *first_for(const struct torus *t, enum operation o
     return NULL;
 }
 
-const struct algorithm *choose_algorithm(struct exchanges *all, enum operation operation,
-                                         uint64_t block_bytes, bool folders, enum mode *mode,
-                                         struct error *e)
+int choose_algorithm(struct exchanges *all, enum operation operation, uint64_t block_bytes,
+                     bool folders, enum mode *mode, const struct algorithm **chosen,
+                     struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
-    const struct algorithm *chosen = NULL;
     struct candidate list[CHOOSE_MOST];
     char dims[TORUS_TEXT_SIZE];
-    int count = 0;
+    unsigned count = 0;
+    int result = 1;
 
     if (operation == OPERATION_EXCHANGE)
-        count = choose_candidates(all, folders ? CHOOSE_FOLDER_BLOCK : block_bytes, *mode, list, e);
-    if (count < 0)
-        return NULL;
+        result = choose_candidates(all, folders ? CHOOSE_FOLDER_BLOCK : block_bytes, *mode, list,
+                                   &count, e);
+    if (result <= 0)
+        return result;
     if (count > 0)
         *mode = list[0].mode;
-    chosen = count > 0 ? list[0].algorithm : first_for(t, operation);
-    if (chosen == NULL)
-        (void)error_set(e, ERROR_REFUSED, "no algorithm for operation %s takes a torus of %s",
-                        operation_name(operation), torus_format(t, dims));
-    return chosen;
+    *chosen = count > 0 ? list[0].algorithm : first_for(t, operation);
+    if (*chosen == NULL)
+        return error_set(e, ERROR_REFUSED, "no algorithm for operation %s takes a torus of %s",
+                         operation_name(operation), torus_format(t, dims));
+    return 1;
 }

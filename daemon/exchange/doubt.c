@@ -1,7 +1,10 @@
 /* A node that had finished, but was cut off before it heard the outcome, keeps its output under its
- * temporary name and asks when the torus is whole again. The root's journal knows: what is not
- * recorded there as committed was not. Question and answer go along the tree of the node they are
- * meant for, one way and one frame a link: nothing is flooded, so nothing can multiply. */
+ * temporary name and asks when the torus is whole again. The root's decisions tell: what is not on
+ * record there as committed was not. Question and answer go along the tree of the node they are
+ * meant for, one way and one frame a link: nothing is flooded, so nothing can multiply.
+ *
+ * An output that could not be put in place, although that is decided, is a doubt, too: it is tried
+ * again until what is in its way has gone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,25 +13,43 @@
 #include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
 
-#define ASK_EVERY (2 * SECONDS)
+struct doubt {
+    struct doubt *next;
+    char id[EXCHANGE_ID_SIZE];
+    bool committed; /* the outcome is known */
+    bool resolving; /* and being carried out */
+};
 
-void doubt_add(struct exchanges *all, const char *id)
+static struct doubt *find(struct exchanges *all, const char *id)
 {
-    struct doubt *d = calloc(1, sizeof *d);
+    struct doubt *d = all->doubts;
 
-    if (d == NULL)
-        return; /* the journal still has it: asked about after the next start */
-    (void)snprintf(d->id, sizeof d->id, "%s", id);
-    d->next = all->doubts;
-    all->doubts = d;
-    log_warning("exchange %s is in doubt: its output is kept under its temporary name", id);
-    if (all->ask_at == ROUTER_NEVER)
-        all->ask_at = router_now(all->set.router) + ASK_EVERY / 4;
+    while (d != NULL && strcmp(d->id, id) != 0)
+        d = d->next;
+    return d;
+}
+
+void doubt_add(struct exchanges *all, const char *id, bool decided)
+{
+    uint64_t soon = router_now(all->set.router) + ASK_EVERY / 4;
+    struct doubt *d = find(all, id);
+
+    if (d == NULL) {
+        d = calloc(1, sizeof *d);
+        if (d == NULL)
+            return; /* the journal still has it: asked about after the next start */
+        (void)snprintf(d->id, sizeof d->id, "%s", id);
+        d->next = all->doubts;
+        all->doubts = d;
+    }
+    d->committed = d->committed || decided;
+    if (soon < all->ask_at)
+        all->ask_at = soon;
 }
 
 static void load_one(void *argument, const char *id)
 {
-    doubt_add(argument, id);
+    doubt_add(argument, id, false);
 }
 
 void doubts_load(struct exchanges *all)
@@ -36,106 +57,128 @@ void doubts_load(struct exchanges *all)
     all->set.storage->each_in_doubt(all->set.storage->context, load_one, all);
 }
 
+static void drop(struct exchanges *all, struct doubt *d)
+{
+    for (struct doubt **at = &all->doubts; *at != NULL; at = &(*at)->next)
+        if (*at == d) {
+            *at = d->next;
+            free(d);
+            return;
+        }
+}
+
 void doubts_free(struct exchanges *all)
 {
-    while (all->doubts != NULL) {
-        struct doubt *d = all->doubts;
-        all->doubts = d->next;
-        free(d);
-    }
+    while (all->doubts != NULL)
+        drop(all, all->doubts);
 }
 
-/* The outcome is known: the doubt ends. */
-static void settle(struct exchanges *all, const char *id, bool committed)
+static void on_resolved(void *context, const char *id, const struct error *e)
 {
-    for (struct doubt **at = &all->doubts; *at != NULL; at = &(*at)->next) {
-        struct doubt *d = *at;
-        struct exchange *x, *next;
-        struct error e;
-        if (strcmp(d->id, id) != 0)
-            continue;
-        if (all->set.storage->resolve(all->set.storage->context, id, committed, &e) != 0) {
-            log_error("exchange %s: %s", id, e.text);
-            return; /* asked about again */
-        }
-        log_info("exchange %s was %s", id, committed ? "committed" : "not committed");
-        HASH_ITER(hh, all->ended, x, next)
-        if (strcmp(x->id, id) == 0)
-            x->state = committed ? EXCHANGE_COMMITTED : EXCHANGE_FAILED;
-        *at = d->next;
-        free(d);
+    struct exchanges *all = context;
+    struct doubt *d = find(all, id);
+    struct exchange *x = exchange_find_id(all, id);
+    bool committed = d != NULL && d->committed;
+
+    if (d == NULL)
+        return;
+    d->resolving = false;
+    if (e != NULL) { /* tried again */
+        log_warning("exchange %s: %s", id, e->text);
+        if (committed)
+            decision_confirm(all, id, router_rank(all->set.router), e->text);
         return;
     }
+    log_info("exchange %s was %s", id, committed ? "committed" : "not committed");
+    if (x != NULL && x->state == EXCHANGE_IN_DOUBT) {
+        if (committed)
+            x->failure.code = ERROR_NONE;
+        exchange_enter(x, committed ? EXCHANGE_COMMITTED : EXCHANGE_FAILED);
+    }
+    drop(all, d);
+    if (committed)
+        decision_confirm(all, id, router_rank(all->set.router), "");
 }
 
-/* An id begins with the root's rank. */
-static uint32_t root_of(const char *id)
+bool doubt_settle(struct exchanges *all, const char *id, bool committed)
 {
-    return (uint32_t)strtoul(id, NULL, 10);
+    const struct storage *storage = all->set.storage;
+    const struct exchange *x = exchange_find_id(all, id);
+    struct doubt *d = find(all, id);
+
+    if (d == NULL)
+        return false;
+    if (d->resolving || (d->committed && !committed) || (x != NULL && x->own.closing > 0))
+        return true; /* asked about again */
+    d->committed = committed;
+    d->resolving = true;
+    storage->resolve(storage->context, id, committed, on_resolved, all);
+    return true;
 }
 
-/* The root's word on an exchange that is no longer under way; 0: not yet decided. */
+/* The root's answer about an exchange; 0: not yet decided. */
 static int outcome(struct exchanges *all, const char *id)
 {
-    struct exchange *x, *next;
+    const struct exchange *x = exchange_find_id(all, id);
 
-    HASH_ITER(hh, all->active, x, next)
-    if (strcmp(x->id, id) == 0 && x->state != EXCHANGE_COMMITTING)
+    if (x != NULL && !exchange_has_ended(x->state) && x->state != EXCHANGE_COMMITTING)
         return 0;
-    return all->set.storage->was_committed(all->set.storage->context, id) ? 1 : -1;
+    return decision_find(all, id) != NULL ? 1 : -1;
 }
 
-/* One link nearer to the node that it is meant for. */
-static void send_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head)
+static void ask(struct exchanges *all, struct doubt *d)
 {
-    struct tree_node here;
+    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t root = exchange_root_of(d->id);
 
-    tree_node(router_torus(all->set.router), rank, router_rank(all->set.router), &here);
-    router_send(all->set.router, (unsigned)here.parent, head);
-}
-
-void doubts_tick(struct exchanges *all, uint64_t now)
-{
-    if (now < all->ask_at)
-        return;
-    all->ask_at = all->doubts != NULL ? now + ASK_EVERY : ROUTER_NEVER;
-    if (!topology_whole(router_topology(all->set.router)))
-        return;
-    for (struct doubt *d = all->doubts, *next; d != NULL; d = next) {
-        Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
-        uint32_t root = root_of(d->id);
-        next = d->next;
-        if (root == router_rank(all->set.router)) {
-            int known = outcome(all, d->id);
-            if (known != 0)
-                settle(all, d->id, known > 0);
-        } else if (root < router_torus(all->set.router)->nodes) {
-            query.id = d->id;
-            query.asker = router_rank(all->set.router);
-            head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-            head.outcome_query = &query;
-            send_towards(all, root, &head);
-        }
+    if (d->committed) {
+        (void)doubt_settle(all, d->id, true);
+    } else if (root == router_rank(all->set.router)) {
+        int known = outcome(all, d->id);
+        if (known != 0)
+            (void)doubt_settle(all, d->id, known > 0);
+    } else if (root < router_torus(all->set.router)->nodes &&
+               topology_whole(router_topology(all->set.router))) {
+        query.id = d->id;
+        query.asker = router_rank(all->set.router);
+        head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+        head.outcome_query = &query;
+        wave_towards(all, root, &head);
     }
 }
 
-int doubt_query_heard(struct exchanges *all, const Peer__OutcomeQuery *query, struct error *e)
+void doubts_ask(struct exchanges *all)
 {
+    struct doubt *next;
+
+    for (struct doubt *d = all->doubts; d != NULL; d = next) {
+        next = d->next;
+        ask(all, d);
+    }
+}
+
+int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+                      struct error *e)
+{
+    const Peer__OutcomeQuery *query = head->outcome_query;
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
     char id[EXCHANGE_ID_SIZE];
-    Peer__Head head = PEER__HEAD__INIT;
+    Peer__Head to = PEER__HEAD__INIT;
+    uint32_t root;
 
+    (void)port;
     text_printable(id, sizeof id, query->id);
-    if (query->asker >= nodes || query->asker == me || root_of(id) >= nodes)
+    root = exchange_root_of(id);
+    if (query->asker >= nodes || query->asker == me || root >= nodes)
         return error_set(e, ERROR_PROTOCOL, "node %u asks about an exchange of node %u",
-                         query->asker, root_of(id));
-    if (root_of(id) != me) {
+                         query->asker, root);
+    if (root != me) {
         Peer__OutcomeQuery onward = *query;
         onward.id = id;
-        head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
-        head.outcome_query = &onward;
-        send_towards(all, root_of(id), &head);
+        to.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+        to.outcome_query = &onward;
+        wave_towards(all, root, &to);
         return 0;
     }
     int known = outcome(all, id);
@@ -144,29 +187,55 @@ int doubt_query_heard(struct exchanges *all, const Peer__OutcomeQuery *query, st
         answer.id = id;
         answer.committed = known > 0;
         answer.asker = query->asker;
-        head.kind_case = PEER__HEAD__KIND_OUTCOME;
-        head.outcome = &answer;
-        send_towards(all, query->asker, &head);
+        to.kind_case = PEER__HEAD__KIND_OUTCOME;
+        to.outcome = &answer;
+        wave_towards(all, query->asker, &to);
     }
     return 0;
 }
 
-int doubt_outcome_heard(struct exchanges *all, const Peer__Outcome *answer, struct error *e)
+/* The outcome of an exchange of another node, for this node. */
+static void hear_outcome(struct exchanges *all, const char *id, bool committed)
 {
+    struct exchange *x = exchange_find_id(all, id);
+    const struct error lost = {ERROR_CANCELLED, "its root did not commit it"};
+
+    if (doubt_settle(all, id, committed))
+        return;
+    if (x != NULL && x->state == EXCHANGE_DONE) {
+        if (committed) {
+            commit_begin(x);
+        } else {
+            x->failure = lost;
+            exchange_enter(x, EXCHANGE_FAILED);
+        }
+    } else if (committed && (x == NULL || exchange_has_ended(x->state))) {
+        decision_confirm(all, id, router_rank(all->set.router), ""); /* it is in place */
+    }
+}
+
+int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+                        struct error *e)
+{
+    const Peer__Outcome *answer = head->outcome;
+    uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
     char id[EXCHANGE_ID_SIZE];
-    Peer__Head head = PEER__HEAD__INIT;
+    Peer__Head to = PEER__HEAD__INIT;
     Peer__Outcome onward = *answer;
 
-    if (answer->asker >= router_torus(all->set.router)->nodes)
-        return error_set(e, ERROR_PROTOCOL, "an answer for node %u", answer->asker);
+    (void)port;
     text_printable(id, sizeof id, answer->id);
-    if (answer->asker == router_rank(all->set.router)) {
-        settle(all, id, answer->committed);
+    if (answer->asker >= nodes || exchange_root_of(id) >= nodes)
+        return error_set(e, ERROR_PROTOCOL, "an answer for node %u about an exchange of node %u",
+                         answer->asker, exchange_root_of(id));
+    if (answer->asker == me) {
+        if (exchange_root_of(id) != me)
+            hear_outcome(all, id, answer->committed);
         return 0;
     }
     onward.id = id;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME;
-    head.outcome = &onward;
-    send_towards(all, answer->asker, &head);
+    to.kind_case = PEER__HEAD__KIND_OUTCOME;
+    to.outcome = &onward;
+    wave_towards(all, answer->asker, &to);
     return 0;
 }

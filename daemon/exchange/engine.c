@@ -1,26 +1,5 @@
 #include "daemon/exchange/engine.h"
 
-#include <string.h>
-
-static const char *const modes[] = {
-    [MODE_OF_ALGORITHM] = "", [MODE_STEPPED] = "stepped", [MODE_STREAMING] = "streaming"};
-
-int mode_parse(const char *word, enum mode *mode)
-{
-    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
-        if (strcmp(word, modes[i]) == 0) {
-            *mode = (enum mode)i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
-const char *mode_name(enum mode mode)
-{
-    return modes[mode];
-}
-
 int engine_fail(struct engine *engine, const struct error *e)
 {
     if (engine->failure.code == ERROR_NONE)

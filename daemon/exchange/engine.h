@@ -12,12 +12,6 @@
 
 #define ENGINE_ROUND_MASK 127u /* Data.round is the round modulo this + 1 */
 
-enum mode { MODE_OF_ALGORITHM, MODE_STEPPED, MODE_STREAMING };
-
-/* "stepped", "streaming"; "" is left to the algorithm. Returns 0, or -1 for any other word. */
-int mode_parse(const char *word, enum mode *mode);
-const char *mode_name(enum mode mode);
-
 struct engine_setup {
     struct router *router;
     uint32_t handle;       /* Prepare.handle */

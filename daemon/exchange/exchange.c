@@ -12,29 +12,16 @@
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */
 
-const char *exchange_state_name(enum exchange_state state)
+static void on_planned(void *context)
 {
-    switch (state) {
-    case EXCHANGE_PREPARING:
-        return "preparing";
-    case EXCHANGE_READY:
-        return "ready";
-    case EXCHANGE_RUNNING:
-        return "running";
-    case EXCHANGE_DONE:
-        return "done";
-    case EXCHANGE_COMMITTING:
-        return "committing";
-    case EXCHANGE_FAILING:
-        return "failing";
-    case EXCHANGE_COMMITTED:
-        return "committed";
-    case EXCHANGE_FAILED:
-        return "failed";
-    case EXCHANGE_IN_DOUBT:
-        return "in doubt";
-    }
-    return "unknown";
+    struct exchanges *all = context;
+    struct exchange *x, *next;
+
+    all->turns_due = true;
+    HASH_ITER(hh, all->active, x, next)
+    exchange_advance(x);
+    if (all->set.planned != NULL)
+        all->set.planned(all->set.planned_context);
 }
 
 struct exchanges *exchanges_new(const struct exchanges_setup *setup)
@@ -46,42 +33,46 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     all->set = *setup;
     all->ask_at = ROUTER_NEVER;
     all->least_pause = INFINITY;
-    all->planned = calloc(algorithm_count(), sizeof *all->planned);
-    if (all->planned == NULL) {
+    all->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
+                               &setup->workers, on_planned, all);
+    if (all->planner == NULL) {
         free(all);
         return NULL;
     }
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
+    decisions_load(all);
     doubts_load(all);
     calibration_load(all);
     return all;
 }
 
-void exchange_release(struct exchange *x, bool keep_output)
-{
-    engine_free(x->engine);
-    x->engine = NULL;
-    plan_free(&x->own.plan);
-    if (x->source != NULL)
-        x->source->ops->close(x->source);
-    x->source = NULL;
-    if (x->sink != NULL)
-        x->sink->ops->close(x->sink, keep_output);
-    x->sink = NULL;
-    x->all->reserved -= x->reserved;
-    x->reserved = 0;
-}
-
 void exchange_forget(struct exchange *x)
 {
-    if (exchange_over(x))
+    if (x->all != NULL && exchange_has_ended(x->state))
         HASH_DEL(x->all->ended, x);
-    else
+    else if (x->all != NULL)
         HASH_DEL(x->all->active, x);
     report_free(&x->report);
-    free(x->each);
+    spec_free(&x->spec);
+    free(x->rounds.each);
     free(x);
+}
+
+/* With the exchanges, or, if its source or sink is still closing, after that. */
+static void let_go(struct exchange *x)
+{
+    struct exchanges *all = x->all;
+
+    if (x->own.closing == 0) {
+        exchange_forget(x);
+        return;
+    }
+    if (exchange_has_ended(x->state))
+        HASH_DEL(all->ended, x);
+    else
+        HASH_DEL(all->active, x);
+    x->all = NULL;
 }
 
 void exchanges_free(struct exchanges *all)
@@ -91,18 +82,17 @@ void exchanges_free(struct exchanges *all)
     HASH_ITER(hh, all->active, x, next)
     {
         /* An output that may have been committed elsewhere stays for the next start. */
-        exchange_release(x, x->state == EXCHANGE_DONE && !exchange_is_root(x));
-        exchange_forget(x);
+        bool keep = x->state == EXCHANGE_DONE || x->state == EXCHANGE_DECIDING ||
+                    x->state == EXCHANGE_COMMITTING;
+        opening_release_engine(x);
+        opening_close(x, keep);
+        let_go(x);
     }
     HASH_ITER(hh, all->ended, x, next)
-    exchange_forget(x);
-    for (size_t i = 0; i < algorithm_count(); i++) {
-        if (all->planned[i].built)
-            plan_free(&all->planned[i].plan);
-        passages_free(&all->planned[i].passages);
-    }
-    free(all->planned);
+    let_go(x);
+    planner_free(all->planner);
     doubts_free(all);
+    decisions_free(all);
     free(all);
 }
 
@@ -111,8 +101,7 @@ void exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32
     x->handle = handle;
     x->root = root;
     (void)snprintf(x->id, sizeof x->id, "%s", id);
-    if (root != TORUS_NO_NODE)
-        x->root_boot = router_topology(x->all->set.router)->entry[root].boot;
+    x->root_boot = router_topology(router_of(x))->entry[root].boot;
 }
 
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id, uint32_t root)
@@ -124,8 +113,8 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
     x->all = all;
     exchange_rename(x, handle, id, root);
     x->began = router_now(all->set.router);
-    x->deadline = x->fault_at = ROUTER_NEVER;
-    x->rounds = x->repeat = 1;
+    x->deadline = x->fault.at = ROUTER_NEVER;
+    x->rounds.count = 1;
     HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
     return x;
 }
@@ -140,110 +129,40 @@ struct exchange *exchange_find(struct exchanges *all, uint32_t handle)
     return x;
 }
 
-void exchange_end(struct exchange *x, enum exchange_state state)
+struct exchange *exchange_find_id(struct exchanges *all, const char *id)
 {
-    struct exchanges *all = x->all;
+    struct exchange *x, *next;
 
-    if (!exchange_over(x)) {
-        HASH_DEL(all->active, x);
-        HASH_ADD(hh, all->ended, handle, sizeof x->handle, x);
-        all->untold += x->has_client;
-    }
-    x->state = state;
-    if (state == EXCHANGE_COMMITTED)
-        log_info("exchange %s: done", x->id);
-    else if (state == EXCHANGE_FAILED)
-        log_warning("exchange %s failed: %s", x->id, x->failure.text);
-    else
-        doubt_add(all, x->id);
-    exchange_release(x, state == EXCHANGE_IN_DOUBT);
+    HASH_ITER(hh, all->active, x, next)
+    if (strcmp(x->id, id) == 0)
+        return x;
+    HASH_ITER(hh, all->ended, x, next)
+    if (strcmp(x->id, id) == 0)
+        return x;
+    return NULL;
 }
 
-static uint32_t handle_of(const Peer__Head *head)
+uint32_t exchange_root_of(const char *id)
 {
-    switch (head->kind_case) {
-    case PEER__HEAD__KIND_DATA:
-        return head->data->exchange;
-    case PEER__HEAD__KIND_CLEAR:
-        return head->clear->exchange;
-    case PEER__HEAD__KIND_READY:
-        return head->ready->exchange;
-    case PEER__HEAD__KIND_GO:
-        return head->go->exchange;
-    case PEER__HEAD__KIND_REPEATED:
-        return head->repeated->exchange;
-    case PEER__HEAD__KIND_ROUND_DONE:
-        return head->round_done->exchange;
-    case PEER__HEAD__KIND_ROUND_GO:
-        return head->round_go->exchange;
-    case PEER__HEAD__KIND_DONE:
-        return head->done->exchange;
-    case PEER__HEAD__KIND_COMMIT:
-        return head->commit->exchange;
-    case PEER__HEAD__KIND_COMMITTED:
-        return head->committed->exchange;
-    default:
-        return UINT32_MAX;
-    }
+    return (uint32_t)strtoul(id, NULL, 10);
 }
 
-/* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
- * before it does: what belongs to the first rounds after that one has its place, too. */
-static bool expects_data(const struct exchange *x, const Peer__Head *head)
+void exchange_advance(struct exchange *x)
 {
-    uint64_t finished, round, end = 0;
-
-    if (x->engine == NULL || (x->state != EXCHANGE_READY && x->state != EXCHANGE_RUNNING))
-        return false;
-    finished = round = x->engine->rounds_finished;
-    if (head->kind_case == PEER__HEAD__KIND_DATA)
-        round += (head->data->round - finished) & ENGINE_ROUND_MASK;
-    if (x->state == EXCHANGE_RUNNING)
-        end = exchange_end_round(x);
-    if (finished < end)
-        return round < end;
-    return (end == 0 || !exchange_last_repetition(x)) && round < end + x->window;
-}
-
-int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    struct exchange *x;
-
-    switch (head->kind_case) {
-    case PEER__HEAD__KIND_PREPARE:
-        return prepare_heard(all, port, head->prepare, e);
-    case PEER__HEAD__KIND_ABORT:
-        return failure_heard(all, port, head->abort, e);
-    case PEER__HEAD__KIND_OUTCOME_QUERY:
-        return doubt_query_heard(all, head->outcome_query, e);
-    case PEER__HEAD__KIND_OUTCOME:
-        return doubt_outcome_heard(all, head->outcome, e);
-    case PEER__HEAD__KIND_CALIBRATION:
-        return calibration_heard(all, port, head->calibration, e);
+    switch (x->state) {
+    case EXCHANGE_OPENING:
+    case EXCHANGE_PREPARING:
+        prepare_advance(x);
+        break;
+    case EXCHANGE_RUNNING:
+        rounds_advance(x);
+        break;
+    case EXCHANGE_COMMITTING:
+        commit_advance(x);
+        break;
     default:
         break;
     }
-    x = exchange_find(all, handle_of(head));
-    if (x == NULL)
-        return error_set(e, ERROR_PROTOCOL, "a frame of exchange %u, which nobody prepared",
-                         handle_of(head));
-    /* Frames of an exchange that has failed meanwhile are on their way for a while. */
-    if (exchange_over(x) || x->state == EXCHANGE_FAILING || (x->lost & 1u << port) != 0)
-        return 0;
-    if (head->kind_case != PEER__HEAD__KIND_DATA && head->kind_case != PEER__HEAD__KIND_CLEAR)
-        return wave_word(x, port, head, e);
-    if (!expects_data(x, head))
-        return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: data that has no place there",
-                         x->id, exchange_state_name(x->state));
-    if (head->kind_case == PEER__HEAD__KIND_CLEAR)
-        return engine_clear(x->engine, port, head->clear, e) == 0
-                   ? 0
-                   : error_wrap(e, "exchange %s", x->id);
-    if (engine_frame(x->engine, port, head->data, body, body_length, e) != 0)
-        return error_wrap(e, "exchange %s", x->id);
-    exchange_advance(x);
-    return 0;
 }
 
 struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
@@ -257,7 +176,7 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
             x = all->active;
         struct exchange *next = x->hh.next;
         if (x->state == EXCHANGE_RUNNING) {
-            struct outgoing *frame = engine_next(x->engine, port);
+            struct outgoing *frame = engine_next(x->own.engine, port);
             exchange_advance(x);
             if (frame != NULL) {
                 all->next_handle[port] = next != NULL ? next->handle : UINT32_MAX;
@@ -283,32 +202,45 @@ uint64_t exchanges_deadline(const struct exchanges *all)
     uint64_t at = all->ask_at;
 
     for (const struct exchange *x = all->active; x != NULL; x = x->hh.next) {
-        uint64_t one = (x->waiting & TURN_PART) != 0 ? 0 : failure_deadline(x);
+        uint64_t one = failure_deadline(x);
         if (one < at)
             at = one;
     }
-    return all->untold > 0 || HASH_COUNT(all->ended) > ENDED_REMEMBERED ? 0 : at;
+    return all->tellable > 0 || all->turns_due || HASH_COUNT(all->ended) > ENDED_REMEMBERED ? 0 : at;
 }
 
-static void tell_client(struct exchange *x)
+void exchange_tell(struct exchange *x, const struct error *e)
 {
     struct exchange_result result;
-    struct error e = x->failure;
 
-    x->client_told = true;
-    x->all->untold--;
-    if (x->state == EXCHANGE_COMMITTED && x->unconfirmed) {
-        (void)error_set(&e, ERROR_IN_DOUBT,
-                        "committed, but not every node has confirmed it (%s); those that have not "
-                        "finish when they are back",
-                        x->fault.text);
-    } else if (x->state == EXCHANGE_COMMITTED && e.code == ERROR_NONE) {
-        choose_learn(x);
-        report_result(x, &result);
-        x->client.ended(x->client.context, &result, NULL);
+    if (exchange_has_ended(x->state) && x->own.closing == 0)
+        x->all->tellable--;
+    x->client_state = CLIENT_TOLD;
+    if (e != NULL) {
+        x->client.ended(x->client.context, NULL, e);
         return;
     }
-    x->client.ended(x->client.context, NULL, &e);
+    choose_learn(x);
+    report_result(x, &result);
+    x->client.ended(x->client.context, &result, NULL);
+}
+
+static bool may_be_forgotten(const struct exchange *x)
+{
+    return x->client_state != CLIENT_WAITING && x->own.closing == 0;
+}
+
+static void tick_ended(struct exchanges *all)
+{
+    struct exchange *x, *next;
+
+    HASH_ITER(hh, all->ended, x, next)
+    {
+        if (x->client_state == CLIENT_WAITING && x->own.closing == 0)
+            exchange_tell(x, x->failure.code != ERROR_NONE ? &x->failure : NULL);
+        if (HASH_COUNT(all->ended) > ENDED_REMEMBERED && may_be_forgotten(x))
+            exchange_forget(x);
+    }
 }
 
 void exchanges_tick(struct exchanges *all)
@@ -319,32 +251,33 @@ void exchanges_tick(struct exchanges *all)
     HASH_ITER(hh, all->active, x, next)
     {
         failure_tick(x, now);
-        if (!exchange_over(x) && (x->waiting & TURN_PART) != 0)
-            exchange_resume(x);
+        if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
+            rounds_resume(x);
     }
-    HASH_ITER(hh, all->ended, x, next)
-    {
-        if (x->has_client && !x->client_told)
-            tell_client(x);
-        if (HASH_COUNT(all->ended) > ENDED_REMEMBERED)
-            exchange_forget(x);
+    if (now >= all->ask_at) {
+        all->ask_at = ROUTER_NEVER;
+        doubts_ask(all);
+        if (all->doubts != NULL)
+            all->ask_at = now + ASK_EVERY;
+        decisions_remind(all, now);
     }
-    doubts_tick(all, now);
-}
-
-void exchange_stop(struct exchange *x)
-{
-    const struct error e = {ERROR_CANCELLED, "cancelled by its client"};
-
-    failure_here(x, &e);
+    turns_advance(all);
+    tick_ended(all);
 }
 
 void exchange_cancel(struct exchange *x)
 {
-    if (exchange_over(x))
-        x->all->untold--;
-    x->has_client = false;
-    exchange_stop(x);
+    const struct error e = {ERROR_CANCELLED, "cancelled by its client"};
+
+    verdict_here(x, &e);
+}
+
+void exchange_abandon(struct exchange *x)
+{
+    if (exchange_has_ended(x->state) && x->client_state == CLIENT_WAITING && x->own.closing == 0)
+        x->all->tellable--;
+    x->client_state = CLIENT_NONE;
+    exchange_cancel(x);
 }
 
 const char *exchange_id(const struct exchange *x)
@@ -354,22 +287,25 @@ const char *exchange_id(const struct exchange *x)
 
 void exchange_progress(const struct exchange *x, struct exchange_progress *progress)
 {
-    uint64_t takes = exchange_takes(x, router_rank(x->all->set.router));
-    uint64_t bytes = x->to[0] == '\0' ? takes * x->block_bytes : 0;
+    const struct rounds *r = &x->rounds;
+    bool sized = spec_has_folders(&x->spec);
+    uint64_t bytes = sized ? 0 : exchange_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
-    uint32_t finished =
-        x->repetition + (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
-                         (x->waiting & OWN_PART) == 0);
+    uint32_t finished = r->repetition +
+                        (x->state == EXCHANGE_PAUSED ||
+                         (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
+                          (x->owed & OWN_PART) == 0));
 
     *progress = (struct exchange_progress){
         .state = x->state,
-        .repetition = x->repetition,
-        .repeat = x->repeat,
-        .round = x->round - exchange_first_round(x),
-        .rounds = x->rounds,
-        .done_bytes = x->engine != NULL ? x->engine->counts.bytes_delivered : 0,
+        .repetition = r->repetition,
+        .repeat = x->spec.repeat,
+        .round = r->round - exchange_first_round(x),
+        .rounds = r->count,
+        .done_bytes = x->own.engine != NULL ? x->own.engine->counts.bytes_delivered
+                                            : x->own.delivered_bytes,
     };
-    if (__builtin_mul_overflow(bytes, x->repeat, &progress->total_bytes))
+    if (__builtin_mul_overflow(bytes, x->spec.repeat, &progress->total_bytes))
         progress->total_bytes = 0; /* too much to be told */
     else
         progress->done_bytes += bytes * finished;
@@ -384,8 +320,14 @@ static void info(const struct exchange *x, struct exchange_info *out)
     };
     (void)snprintf(out->id, sizeof out->id, "%s", x->id);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
-                   x->algorithm != NULL ? x->algorithm->name : "?");
+                   x->algorithm != NULL ? x->algorithm->name : x->spec.algorithm);
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
+}
+
+/* An attempt that was taken back is not what anybody asked for. */
+static bool is_listed(const struct exchange *x)
+{
+    return x->state != EXCHANGE_FAILED || x->failure.code != ERROR_BUSY;
 }
 
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, size_t most)
@@ -398,7 +340,8 @@ size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, s
         struct UT_hash_table *table = all->ended->hh.tbl;
         for (const struct exchange *x = ELMT_FROM_HH(table, table->tail); x != NULL && n < most;
              x = x->hh.prev)
-            info(x, &list[n++]);
+            if (is_listed(x))
+                info(x, &list[n++]);
     }
     return n;
 }

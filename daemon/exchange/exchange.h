@@ -1,58 +1,72 @@
-/* The exchanges of one node: their life from prepare to commit:
+/* The exchanges of one node, from what a client asks for to what every node has delivered.
  *
- *                       root: all below ready        all have done
- *     PREPARING --own and children ready--> READY --go--> RUNNING --own and children done--> DONE
- *         |                                                 |  rounds: round_done up, round_go down
- *         |  refusal, fault, deadline, client gone          |                        |
- *         +----------------> FAILING --root's verdict--> FAILED      commit, renamed: COMMITTED
+ *             WAITING  ENTERED                       at the root: its turn has not come;
+ *                |        |                          a barrier entered here, not prepared yet
+ *        prepare |        |
+ *                v        |
+ *    (sizes   OPENING     |      sized: sizes go up
+ *     differ)    |        |
+ *                v        |
+ *             OPENED      |      layout comes down
+ *                |        |
+ *                v        v
+ *                PREPARING       own and children's parts: ready goes up
+ *                    |
+ *                    v
+ *                  READY         go comes down
+ *                    |
+ *                    v  repeated up
+ *                 RUNNING <--------------> PAUSED      rounds: round_done up, round_go down
+ *                    |     go down
+ *          done up   +---------------> FINISHED        nothing to keep
+ *                    |        \------> COMMITTED       the same at the root
+ *                    v
+ *          DONE / DECIDING (root)
+ *                    |   commit comes down
+ *                    v
+ *               COMMITTING ----------> COMMITTED       confirm goes to the root
+ *
+ * From every state but DECIDING and COMMITTING an exchange can fail: a node tells the root
+ * (objection) and is FAILING, the root decides for all (verdict): FAILED. A node that is DONE and
+ * hears nothing any more is IN_DOUBT and asks. The same as a table, with what may follow what, is
+ * state.c; which message may come in which state is messages.c.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node
- * hears from its children before it tells its parent. Of the rounds `window` may be under way at
- * the same time, so their waves overlap: round k + window starts on a node after round k is
- * finished on all. Invariants: in every state but the ended ones the node owes its parent the next
- * word of a wave, or waits for one from it; and nowhere has a round started that is `window` or
- * more ahead of one that some node has not finished.
- *
- * A session of several exchanges back to back is one exchange here: its repetitions are rounds that
- * go on counting, with a wave `repeated` up and a `go` down between them. A node is RUNNING from
- * the first to the last.
+ * hears from its children before it tells its parent. Of the rounds `window` may be under way at the
+ * same time, so their waves overlap: round k + window starts on a node after round k is finished on
+ * all. A session of several exchanges back to back is one exchange here: its repetitions are rounds
+ * that go on counting.
  *
  * Every exchange ends committed, failed (everywhere with the same error) or in doubt. */
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H
 #define TORUSD_EXCHANGE_EXCHANGE_H
 
+#include "daemon/base/work.h"
 #include "daemon/exchange/engine.h"
+#include "daemon/exchange/spec.h"
 #include "daemon/exchange/storage.h"
 
 #define EXCHANGE_ID_SIZE 48
-#define EXCHANGE_PATH_SIZE 4096
-#define BARRIER_NAME_SIZE 64
-#define EXCHANGE_REPEAT_MOST 1000000u
 
 enum exchange_state {
+    EXCHANGE_WAITING,
+    EXCHANGE_ENTERED,
+    EXCHANGE_OPENING,
+    EXCHANGE_OPENED,
     EXCHANGE_PREPARING,
     EXCHANGE_READY,
     EXCHANGE_RUNNING,
+    EXCHANGE_PAUSED,
     EXCHANGE_DONE,
+    EXCHANGE_DECIDING,
     EXCHANGE_COMMITTING,
     EXCHANGE_FAILING,
-    EXCHANGE_COMMITTED, /* ended from here on */
+    EXCHANGE_FINISHED, /* ended from here on */
+    EXCHANGE_COMMITTED,
     EXCHANGE_FAILED,
     EXCHANGE_IN_DOUBT,
 };
-
-struct exchange_spec {
-    const char *algorithm;
-    enum operation operation;
-    enum mode mode;
-    uint32_t sender;       /* broadcast: whose block */
-    const char *barrier;   /* its name; see barrier.c */
-    uint64_t block_bytes;  /* of the generated pattern, without folders */
-    const char *from, *to; /* "" : generated pattern, verified; see storage.h */
-    bool missing_ok;
-    uint32_t repeat;     /* so many exchanges back to back, of the pattern only; 0 is 1 */
-    uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */
-};
+#define EXCHANGE_STATES (EXCHANGE_IN_DOUBT + 1u)
 
 struct exchange_node_report {
     uint32_t rank;
@@ -79,12 +93,14 @@ struct exchange_result {
     uint32_t repeat;
     const uint64_t *each; /* `repeat` of them: nanoseconds; NULL: known at the root only */
     uint64_t all_ns;      /* from the first go until all had done the last, at the root */
+    enum check check;     /* what was compared with what had been sent */
 };
 
 /* Who asked for an exchange. */
 struct exchange_client {
     void *context;
-    /* Exactly one of result and e is NULL. Called once, not from inside exchange_start(). */
+    /* Exactly one of result and e is NULL. Called once, not from inside exchange_start() or
+     * exchange_cancel(), when nothing of a failed exchange is left on this node. */
     void (*ended)(void *context, const struct exchange_result *result, const struct error *e);
 };
 
@@ -110,9 +126,13 @@ struct exchange;
 struct exchanges_setup {
     struct router *router;
     const struct storage *storage; /* must outlive the exchanges */
+    struct workers workers;        /* what takes long runs there */
     uint64_t memory_budget;        /* bytes for blocks on their way, all exchanges together */
     double link_mbit;              /* nominal rate; 0 = unknown */
     double daemons_per_processor;  /* that handle messages in turn; 1: a machine of its own */
+    /* May be NULL: schedules have been counted, who asked for candidates may ask again. */
+    void (*planned)(void *context);
+    void *planned_context;
 };
 
 /* Returns NULL if there is no memory. */
@@ -129,18 +149,21 @@ void exchanges_topology(struct exchanges *all);
 uint64_t exchanges_deadline(const struct exchanges *all);
 void exchanges_tick(struct exchanges *all);
 
-/* Starts an exchange on all nodes, with this one as its root. Returns it (good until the client is
- * told that it has ended) or NULL with *e if it is refused right here. `client` is copied. */
-struct exchange *exchange_start(struct exchanges *all, const struct exchange_spec *spec,
+/* Asks for an exchange on all nodes, with this one as its root; it waits for its turn. Returns it
+ * (good until the client is told that it has ended) or NULL with *e if it is refused right here.
+ * `spec` and `client` are copied. */
+struct exchange *exchange_start(struct exchanges *all, const struct spec *spec,
                                 const struct exchange_client *client, struct error *e);
 
-/* The client wants no more: fails the exchange everywhere, unless it has already been decided to
- * commit. The client is told how it ended. */
-void exchange_stop(struct exchange *x);
-
-/* The client has gone: the same, but it is not called again. */
+/* Asks that it ends: it fails everywhere, unless it has already been decided to commit. The client
+ * is told how it ended. */
 void exchange_cancel(struct exchange *x);
 
+/* The client has gone: the same, but it is not called again, and *x is no longer good. */
+void exchange_abandon(struct exchange *x);
+
+/* Good until the client is told, but it changes when the exchange begins anew because a node was
+ * busy. */
 const char *exchange_id(const struct exchange *x);
 void exchange_progress(const struct exchange *x, struct exchange_progress *progress);
 
@@ -150,5 +173,10 @@ size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, s
 uint64_t exchanges_reserved(const struct exchanges *all);
 
 const char *exchange_state_name(enum exchange_state state);
+bool exchange_has_ended(enum exchange_state state);
+
+/* Whether everything that must hold between two events does: the invariant of every exchange's
+ * state, and the sum of what they have reserved. Returns 0, or -1 with *e. */
+int exchanges_check(const struct exchanges *all, struct error *e);
 
 #endif

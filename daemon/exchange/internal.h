@@ -1,4 +1,15 @@
-/* Shared by the files of this folder only. */
+/* Shared by the files of this folder only. Who calls whom:
+ *
+ *     messages   the table: message, states, side, handler            exchanges_frame
+ *     turn       the root's queue; begins an exchange, and again if a node was busy
+ *     prepare    opening, sizes, memory, engine: until a node is ready
+ *     rounds     go, rounds, repetitions: until a node is done
+ *     commit     decision, commit, confirmation
+ *     verdict    objections to the root, its verdict to all
+ *     failure    what a fault, a deadline or a client that leaves makes of an exchange
+ *     state      one function changes the state; every state has an invariant
+ *     wave       words to parent and children
+ */
 #ifndef TORUSD_EXCHANGE_INTERNAL_H
 #define TORUSD_EXCHANGE_INTERNAL_H
 
@@ -6,14 +17,18 @@
 
 #include "daemon/exchange/calibration.h"
 #include "daemon/exchange/exchange.h"
-#include "daemon/schedule/passages.h"
-#include "daemon/schedule/plan.h"
-#include "daemon/schedule/predict.h"
+#include "daemon/exchange/planner.h"
 #include "daemon/schedule/tree.h"
 
-/* In exchange.waiting, beside ports: */
-#define OWN_PART (1u << 31)  /* this node's own part of the wave */
-#define TURN_PART (1u << 30) /* of a node without neighbours: the other work of this process */
+#define OWN_PART (1u << 31) /* in exchange.owed, beside ports: this node's own part of the wave */
+
+/* From the first link of a node that goes down until all of them have been reported: what its
+ * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
+#define NAMING_TIME (ROUTER_HEARTBEAT + 1 * SECONDS)
+/* How long a node waits for the root's verdict. */
+#define VERDICT_TIME (4 * SECONDS)
+/* How often a node in doubt asks, and a root reminds who has not confirmed. */
+#define ASK_EVERY (2 * SECONDS)
 
 /* What has been reported from this node and below; the root's is everybody's. */
 struct report {
@@ -22,28 +37,52 @@ struct report {
     uint32_t *step_blocks, *step_messages;
     uint32_t steps;
     uint64_t sent_digest, delivered_digest;
+    enum check check; /* of this node's sink */
 };
 
-#define CHOOSE_OCTAVES 48u
-
-/* How long an exchange has really taken. */
-struct learnt {
-    uint64_t block_bytes;
-    double seconds; /* 0: not known */
+/* This node's blocks and what moves them. */
+struct own {
+    struct planned *planned;
+    struct source *source;
+    struct sink *sink;
+    unsigned closing; /* sources and sinks whose close() goes on */
+    uint64_t largest_block;
+    uint64_t round_bytes; /* 0: not known yet */
+    uint32_t window;
+    uint64_t reserved;
+    struct engine *engine;
+    uint64_t delivered_bytes; /* by an engine that has gone */
 };
 
-/* What is known of an algorithm on this torus, from when it is first needed. */
-struct planned {
-    struct plan plan;
-    uint32_t peak_transit; /* of the node that has the largest; the root's own may be far smaller */
-    bool built, peak_known;
-    struct passages passages; /* for streaming */
-    uint32_t passages_transit;
-    bool passages_built, transit_known;
-    struct predict_counts counts; /* if it is a candidate for "auto" */
-    bool counted, candidate;
-    struct learnt learnt[CHOOSE_OCTAVES]; /* by the binary logarithm of the block's size */
+struct rounds {
+    uint32_t repetition; /* the one under way */
+    uint64_t count;      /* of one repetition; all that follows counts rounds through */
+    uint64_t round;      /* the first that has not been finished here and by all below */
+    uint64_t admitted;   /* rounds below this one may leave from here */
+    uint64_t finished_below[TORUS_MAX_PORTS]; /* so many, says the child at the port */
+    uint64_t first_went;                      /* when the first `go` came, */
+    uint64_t went;                            /* and the last */
+    uint64_t slowest; /* nanoseconds that this repetition took the slowest node here and below */
+    uint64_t *each;   /* root: that of all, by repetition; there is room for each_room */
+    uint32_t each_count, each_room;
+    uint64_t all_ns; /* root: from the first `go` to the end of the last repetition */
 };
+
+/* Links have gone down meanwhile. */
+struct fault {
+    uint64_t at; /* ROUTER_NEVER: none */
+    struct error e;
+    uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
+};
+
+/* The root's: when it may begin. */
+struct turn {
+    uint64_t number;   /* lower ones come first */
+    uint64_t retry_at; /* a node was busy */
+    uint64_t pause;    /* the last one before a retry */
+};
+
+enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
 
 struct exchange {
     UT_hash_handle hh; /* by handle, in exchanges.active or .ended */
@@ -51,82 +90,69 @@ struct exchange {
     uint32_t handle;
     char id[EXCHANGE_ID_SIZE];
     uint32_t root;
+    uint64_t root_boot; /* as known when it began */
     struct tree_node tree;
-    const struct algorithm *algorithm; /* NULL: known only by a word of its failure */
-    enum operation operation;
+    struct spec spec;
+    const struct algorithm *algorithm; /* NULL: not chosen yet */
     enum mode mode;
-    uint32_t window;
-    uint32_t sender; /* broadcast: whose block */
-    char barrier[BARRIER_NAME_SIZE];
-    bool entered;       /* a barrier that a client has entered here, and that is not prepared yet */
-    struct planned own; /* broadcast: the plan for that block alone */
-    uint64_t block_bytes;
-    char from[EXCHANGE_PATH_SIZE], to[EXCHANGE_PATH_SIZE];
-    bool missing_ok;
-    uint64_t segment_bytes;
-    uint64_t timeout_ns;
 
     enum exchange_state state;
-    struct error failure; /* when FAILING or FAILED */
-    uint64_t began, deadline;
-    uint64_t fault_at; /* a link has gone down meanwhile; ROUTER_NEVER: none */
-    struct error fault;
-    uint32_t lost; /* ports whose links have been down meanwhile: nothing is sent or taken there */
-    uint64_t root_boot;               /* of its root, as known when it began */
-    bool word_passed, verdict_passed; /* Aborts flooded already: not final, final */
+    uint32_t owed;        /* child ports (bits) and OWN_PART that this wave still owes */
+    struct error failure; /* when FAILING, FAILED or IN_DOUBT; WAITING: why it was busy */
+    bool verdict_heard;   /* it failed by the root's decision, not only by its own */
+    uint64_t began, deadline, timeout_ns;
 
-    uint32_t waiting; /* child ports (bits) and OWN_PART that this wave still owes */
-    uint64_t largest_block;
-    uint32_t repeat;     /* exchanges back to back, at least 1 */
-    uint32_t repetition; /* the one under way */
-    uint64_t rounds;     /* of one of them; all that follows counts rounds through */
-    uint64_t round;      /* the first that has not been finished here and by all below */
-    uint64_t admitted;   /* rounds below this one may leave from here */
-    uint64_t finished_below[TORUS_MAX_PORTS]; /* so many, by the word of the child at the port */
-    uint64_t first_went;                      /* when the first `go` came, */
-    uint64_t went;                            /* and the last */
-    uint64_t slowest; /* nanoseconds that this repetition took the slowest node here and below */
-    uint64_t *each;   /* root: that of all, by repetition; there is room for each_room */
-    uint32_t each_count, each_room;
-    uint64_t all_ns; /* root: from the first `go` to the end of the last repetition */
-
-    uint64_t reserved;
-    struct source *source;
-    struct sink *sink;
-    struct engine *engine;
+    struct fault fault;
+    struct turn turn;
+    struct own own;
+    struct rounds rounds;
     struct report report;
 
-    bool has_client, client_told;
-    bool unconfirmed; /* committed, but not all have said so */
+    enum client_state client_state;
     struct exchange_client client;
 };
 
-struct doubt {
-    struct doubt *next;
-    char id[EXCHANGE_ID_SIZE];
-};
+struct doubt;
+struct decision;
+
+#define VERDICTS_REMEMBERED 256u
 
 struct exchanges {
     struct exchanges_setup set;
     struct exchange *active; /* by handle */
     struct exchange *ended;  /* by handle, the youngest last, until they are forgotten */
-    unsigned untold;         /* ended ones whose clients are to be told in the next tick */
+    unsigned tellable;       /* ended ones whose clients are to be told in the next tick */
+    bool turns_due;          /* something has changed for those that wait */
     uint64_t reserved;
     uint32_t counter;
+    uint64_t turns;
     struct calibration calibration;
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
-    struct planned *planned;   /* by algorithm index */
-    double least_pause;        /* seconds between two exchanges of a session, seen so far */
-    uint32_t next_handle[TORUS_MAX_PORTS];   /* whose turn it is at a port */
-    uint64_t unheard_since[TORUS_MAX_PORTS]; /* see failure_heard() */
-    uint32_t unheard_of[TORUS_MAX_PORTS];
+    struct planner *planner;
+    double least_pause; /* seconds between two exchanges of a session, seen so far */
+    uint32_t next_handle[TORUS_MAX_PORTS];      /* whose turn it is at a port */
+    uint64_t unknown_logged[TORUS_MAX_PORTS];   /* when a message was last ignored aloud */
+    uint64_t verdict[VERDICTS_REMEMBERED];      /* hashes of ids unknown here, for flooding */
+    unsigned next_verdict;
     struct doubt *doubts;
-    uint64_t ask_at; /* about doubts; ROUTER_NEVER: none */
+    struct decision *decisions;
+    uint64_t ask_at; /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
+    struct error broken; /* code ERROR_NONE, or an invariant that has not held */
 };
 
-static inline bool exchange_over(const struct exchange *x)
+static inline struct router *router_of(const struct exchange *x)
 {
-    return x->state >= EXCHANGE_COMMITTED;
+    return x->all->set.router;
+}
+
+static inline const struct torus *torus_of(const struct exchange *x)
+{
+    return router_torus(x->all->set.router);
+}
+
+static inline uint32_t rank_of(const struct exchange *x)
+{
+    return router_rank(x->all->set.router);
 }
 
 static inline bool exchange_is_root(const struct exchange *x)
@@ -134,88 +160,163 @@ static inline bool exchange_is_root(const struct exchange *x)
     return x->tree.parent < 0;
 }
 
+/* There is a result to commit. */
+static inline bool exchange_is_durable(const struct exchange *x)
+{
+    return x->own.sink != NULL && x->own.sink->durable;
+}
+
 /* The rounds of the repetition under way are these, */
 static inline uint64_t exchange_first_round(const struct exchange *x)
 {
-    return x->repetition * x->rounds;
+    return x->rounds.repetition * x->rounds.count;
 }
 
 /* up to this one, which is not one of them. */
 static inline uint64_t exchange_end_round(const struct exchange *x)
 {
-    return (x->repetition + 1) * x->rounds;
+    return (x->rounds.repetition + 1) * x->rounds.count;
 }
 
 static inline bool exchange_last_repetition(const struct exchange *x)
 {
-    return x->repetition + 1 == x->repeat;
+    return x->rounds.repetition + 1 == x->spec.repeat;
 }
 
 /* Whether a node has blocks to send, */
 static inline bool exchange_sends(const struct exchange *x, uint32_t rank)
 {
-    return x->operation != OPERATION_BARRIER &&
-           (x->operation != OPERATION_BROADCAST || rank == x->sender);
+    return x->spec.operation != OPERATION_BARRIER &&
+           (x->spec.operation != OPERATION_BROADCAST || rank == x->spec.sender);
 }
 
 /* and how many blocks of others it takes in. */
 static inline uint64_t exchange_takes(const struct exchange *x, uint32_t rank)
 {
-    if (x->operation == OPERATION_BARRIER)
+    if (x->spec.operation == OPERATION_BARRIER)
         return 0;
-    if (x->operation == OPERATION_BROADCAST)
-        return rank != x->sender;
-    return router_torus(x->all->set.router)->nodes - 1;
+    if (x->spec.operation == OPERATION_BROADCAST)
+        return rank != x->spec.sender;
+    return torus_of(x)->nodes - 1;
 }
 
-/* exchange.c */
+/* exchange.c: the table of exchanges */
 struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
+uint32_t exchange_root_of(const char *id);
+struct exchange *exchange_find_id(struct exchanges *all, const char *id);
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
                               uint32_t root);
 void exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
-void exchange_end(struct exchange *x, enum exchange_state state);
-/* Gives back everything but the memory of it; and that, too. */
-void exchange_release(struct exchange *x, bool keep_output);
 void exchange_forget(struct exchange *x);
-
-/* prepare.c */
-int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
-                  struct error *e);
-
-/* waves.c */
-void wave_begin(struct exchange *x);
-/* A word of the running wave from a peer. */
-int wave_word(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-void wave_to_children(struct exchange *x, const Peer__Head *head);
-void exchange_send(struct exchange *x, unsigned port, const Peer__Head *head);
 /* Goes on as far as what has been heard and done allows. */
 void exchange_advance(struct exchange *x);
-/* TURN_PART: it is this exchange's turn again. */
-void exchange_resume(struct exchange *x);
+/* Tells its client, once; `result` or `e`. */
+void exchange_tell(struct exchange *x, const struct error *e);
+
+/* state.c */
+void exchange_enter(struct exchange *x, enum exchange_state state);
+/* One of its source and sink has been closed. */
+void state_closed_one(struct exchange *x);
+
+/* wave.c */
+void wave_begin(struct exchange *x);
+int wave_child_part(struct exchange *x, unsigned port, struct error *e);
+bool wave_is_child(const struct exchange *x, unsigned port);
+void wave_send(struct exchange *x, unsigned port, const Peer__Head *head);
+void wave_to_parent(struct exchange *x, const Peer__Head *head);
+void wave_to_children(struct exchange *x, const Peer__Head *head);
+/* One link nearer to a node, along its tree. */
+void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
+
+/* turn.c */
+/* By the sizes of the blocks, and the nominal rate of the links. */
+uint64_t turn_default_timeout(const struct exchange *x);
+bool turn_may_retry(const struct exchange *x);
+void turn_again(struct exchange *x, const struct error *busy);
+uint64_t turn_deadline(const struct exchange *x);
+void turns_advance(struct exchanges *all);
+
+/* prepare.c */
+int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+void prepare_begin(struct exchange *x);
+void prepare_advance(struct exchange *x);
+int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int ready_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+
+/* opening.c: this node's own part of that. Each goes on as far as it can: 1 done, 0 something is
+ * under way, -1 with *e. */
+int opening_blocks(struct exchange *x, struct error *e);
+int opening_engine(struct exchange *x, struct error *e);
+/* Root only: how much goes in a round, at most; own.largest_block is everybody's. */
+int opening_choose_rounds(struct exchange *x, struct error *e);
+void opening_release_engine(struct exchange *x);
+void opening_close(struct exchange *x, bool keep);
+
+/* rounds.c */
+void rounds_begin(struct exchange *x); /* root: all are ready */
+void rounds_advance(struct exchange *x);
+void rounds_resume(struct exchange *x); /* PAUSED without a parent: its turn in the loop */
+int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int round_done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int round_go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int repeated_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+
+/* commit.c */
+void commit_decide(struct exchange *x); /* root: all have done */
+void commit_advance(struct exchange *x);
+int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+/* The outcome has been heard from the root by another way than the wave. */
+void commit_begin(struct exchange *x);
+
+/* decision.c: the decisions of this node, as a root, that not every node has confirmed */
+void decisions_load(struct exchanges *all);
+void decisions_free(struct exchanges *all);
+void decisions_remind(struct exchanges *all, uint64_t now);
+struct decision *decision_find(struct exchanges *all, const char *id);
+struct decision *decision_add(struct exchanges *all, const char *id); /* NULL: no memory */
+void decision_drop(struct exchanges *all, struct decision *d);
+/* Why it is not confirmed yet by all, in words. */
+void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e);
+void decision_confirm(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle);
+int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 
 /* barrier.c */
 #define BARRIER_ROOT 0u
 struct exchange *barrier_preparing(struct exchanges *all, const char *name);
 int barrier_enter(struct exchange *x, uint64_t timeout_ns, const struct exchange_client *client,
                   struct error *e);
-struct exchange *barrier_prepared(struct exchanges *all, const Peer__Prepare *prepare,
-                                  const char *id);
+struct exchange *barrier_prepared(struct exchanges *all, const char *name);
+
+/* verdict.c */
+/* This node cannot go on: the root decides for all, any other node tells it. */
+void verdict_here(struct exchange *x, const struct error *e);
+/* Root: the attempt is over everywhere. */
+void verdict_send(struct exchange *x, const struct error *e);
+void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint32_t root,
+                    const struct error *e);
+int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+bool verdict_is_remembered(const struct exchanges *all, const char *id);
 
 /* failure.c */
-void failure_here(struct exchange *x, const struct error *e);
-int failure_heard(struct exchanges *all, unsigned port, const Peer__Abort *abort, struct error *e);
 void failure_topology(struct exchange *x);
 bool failure_own_link_down(const struct exchange *x, struct error *e);
 void failure_tick(struct exchange *x, uint64_t now);
 uint64_t failure_deadline(const struct exchange *x);
 
 /* doubt.c */
-void doubt_add(struct exchanges *all, const char *id);
+/* `decided`: that it was committed is known, and only the output cannot be put in place yet. */
+void doubt_add(struct exchanges *all, const char *id, bool decided);
+bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
 void doubts_load(struct exchanges *all);
 void doubts_free(struct exchanges *all);
-void doubts_tick(struct exchanges *all, uint64_t now);
-int doubt_query_heard(struct exchanges *all, const Peer__OutcomeQuery *query, struct error *e);
-int doubt_outcome_heard(struct exchanges *all, const Peer__Outcome *outcome, struct error *e);
+void doubts_ask(struct exchanges *all);
+int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+                      struct error *e);
+int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+                        struct error *e);
 
 /* calibration.c */
 void calibration_load(struct exchanges *all);
@@ -227,7 +328,7 @@ void calibration_topology(struct exchanges *all);
 /* report.c */
 int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e);
 int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e);
-int report_send(struct exchange *x, unsigned port);
+int report_send(struct exchange *x);
 int report_check(struct exchange *x, struct error *e);
 void report_result(const struct exchange *x, struct exchange_result *result);
 void report_free(struct report *r);

@@ -148,22 +148,43 @@ static int source_read(struct source *s, uint32_t destination, uint64_t offset, 
     return 1;
 }
 
-static int source_check(struct source *s, uint64_t *digest, struct error *e)
+static bool source_opened(struct source *s)
 {
-    (void)s, (void)digest, (void)e; /* every byte is checked where it arrives */
+    (void)s;
+    return true;
+}
+
+static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    (void)s, (void)round_bytes, (void)segments, (void)e;
     return 0;
 }
 
-static void source_close(struct source *s)
+static bool source_finish(struct source *s)
+{
+    (void)s;
+    return true;
+}
+
+static uint64_t source_digest(struct source *s)
+{
+    (void)s; /* every byte is checked where it arrives */
+    return 0;
+}
+
+static bool source_close(struct source *s)
 {
     slab_writer_close(&((struct pattern_source *)s)->writer);
     free(s);
+    return true;
 }
 
 struct source *pattern_source(uint64_t seed, uint32_t rank, uint64_t block_bytes,
                               struct slab_pool *pool)
 {
-    static const struct source_ops ops = {source_size, source_read, source_check, source_close};
+    static const struct source_ops ops = {source_opened, source_lay_out, source_size, source_read,
+                                          source_finish, source_digest,   source_close};
     struct pattern_source *p = calloc(1, sizeof *p);
 
     if (p == NULL)
@@ -214,27 +235,41 @@ static uint64_t sink_digest(struct sink *s)
     return 0;
 }
 
-static int sink_commit(struct sink *s, struct error *e)
+static bool sink_opened(struct sink *s)
 {
-    (void)s, (void)e;
+    (void)s;
+    return true;
+}
+
+static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
+{
+    (void)s, (void)round_bytes, (void)segments, (void)e;
     return 0;
 }
 
-static void sink_close(struct sink *s, bool keep)
+static int sink_commit(struct sink *s, struct error *e)
+{
+    (void)s, (void)e; /* it is not durable */
+    return 1;
+}
+
+static bool sink_close(struct sink *s, bool keep)
 {
     (void)keep;
     free(s);
+    return true;
 }
 
 struct sink *pattern_sink(uint64_t seed, uint32_t rank, bool gather)
 {
-    static const struct sink_ops ops = {sink_write,  sink_pending, sink_finish,
-                                        sink_digest, sink_commit,  sink_close};
+    static const struct sink_ops ops = {sink_opened, sink_lay_out, sink_write,  sink_pending,
+                                        sink_finish, sink_digest,  sink_commit, sink_close};
     struct pattern_sink *p = calloc(1, sizeof *p);
 
     if (p == NULL)
         return NULL;
     p->base.ops = &ops;
+    p->base.check = CHECK_CONTENTS;
     p->seed = seed;
     p->rank = rank;
     p->gather = gather;

@@ -1,531 +1,333 @@
-/* How an exchange begins: the root decides how much goes in a round, and every node checks the
- * whole specification against its torus, memory and folders before it is ready. */
+/* How an exchange begins on all nodes: the root says what is wanted, every node checks it against
+ * its torus, memory and folders, and is ready or objects. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
 #include "daemon/base/text.h"
-#include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/exchange/pattern.h"
-#include "daemon/exchange/stepped.h"
-#include "daemon/exchange/streaming.h"
 
-#define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
-#define MEMORY_SHARES 4u        /* how many exchanges of any size fit in at once */
-#define EXCHANGES_AT_ONCE 64u
-#define LONGEST_TIMEOUT (UINT64_C(366) * 24 * 3600 * SECONDS)
-#define WHOLE_PAGES 4096u
-#define STREAMING_WINDOW 4u
-#define WINDOW_MOST 64u             /* half of what Data.round tells apart */
+#define ALL_AT_ONCE 256u            /* prepared here by all roots, without barriers */
+#define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
-static struct planned *planned_at(struct exchanges *all, const struct algorithm *a)
-{
-    size_t index = 0;
-
-    while (algorithm_at(index) != a)
-        index++;
-    return &all->planned[index];
-}
-
-static struct planned *passages_for(struct exchanges *all, const struct algorithm *a,
-                                    struct error *e)
-{
-    struct planned *p = planned_at(all, a);
-
-    if (!p->passages_built && passages_build(&p->passages, router_torus(all->set.router), a,
-                                             router_rank(all->set.router), e) != 0)
-        return NULL;
-    p->passages_built = true;
-    return p;
-}
-
-static struct planned *plan_for(struct exchanges *all, const struct algorithm *a, struct error *e)
-{
-    struct planned *p = planned_at(all, a);
-
-    if (!p->built && plan_build(&p->plan, router_torus(all->set.router), a,
-                                router_rank(all->set.router), e) != 0)
-        return NULL;
-    p->built = true;
-    return p;
-}
-
-static struct planned *planned_for(struct exchange *x, struct error *e)
-{
-    const struct router *router = x->all->set.router;
-
-    if (x->mode == MODE_STREAMING)
-        return passages_for(x->all, x->algorithm, e);
-    x->own.peak_known = true;
-    if (x->operation == OPERATION_BARRIER) {
-        x->own.plan.rank = router_rank(router);
-        return &x->own; /* no messages */
-    }
-    if (x->operation != OPERATION_BROADCAST)
-        return plan_for(x->all, x->algorithm, e);
-    if (plan_build_source(&x->own.plan, router_torus(router), x->algorithm, router_rank(router),
-                          x->sender, e) != 0)
-        return NULL;
-    x->own.peak_transit = 1;
-    return &x->own;
-}
-
-/* Blocks of which some of their segments wait. */
-static uint32_t whole_blocks(const struct exchange *x, uint32_t pieces)
-{
-    uint32_t segments = x->algorithm->segments;
-
-    return pieces / segments + (pieces % segments != 0);
-}
-
-/* How many blocks in transit, at the most, a node holds in one round: this one, or any. */
-static uint32_t transit_here(const struct exchange *x, const struct planned *planned)
-{
-    return x->mode == MODE_STREAMING ? whole_blocks(x, planned->passages.transit)
-                                     : planned->plan.peak_transit;
-}
-
-static int transit_anywhere(const struct exchange *x, struct planned *planned, uint32_t *most,
-                            struct error *e)
-{
-    const struct torus *t = router_torus(x->all->set.router);
-
-    if (x->mode == MODE_STREAMING) {
-        if (!planned->transit_known &&
-            passages_most_transit(t, x->algorithm, &planned->passages_transit, e) != 0)
-            return -1;
-        planned->transit_known = true;
-        *most = whole_blocks(x, planned->passages_transit);
-        return 0;
-    }
-    if (!planned->peak_known && plan_peak_transit(t, x->algorithm, &planned->peak_transit, e) != 0)
-        return -1;
-    planned->peak_known = true;
-    *most = planned->peak_transit;
-    return 0;
-}
-
-/* Blocks of which parts may lie in a node's memory at the same time, for a round. */
-static uint64_t blocks_in_memory(const struct exchange *x, uint32_t transit)
-{
-    uint64_t blocks = (uint64_t)transit + 1;
-
-    if (x->operation != OPERATION_EXCHANGE)
-        blocks++; /* our own */
-    if (x->to[0] != '\0')
-        blocks += router_torus(x->all->set.router)->nodes; /* on their way to the disk */
-    return blocks;
-}
-
-/* Root only: as much of every block in one round as any node's share of memory holds, if they all
- * have as much as this one; streaming, in each of several rounds. */
-static int choose_rounds(struct exchange *x, struct planned *planned, struct error *e)
-{
-    bool streaming = x->mode == MODE_STREAMING;
-    uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
-    uint32_t transit;
-
-    if (transit_anywhere(x, planned, &transit, e) != 0)
-        return -1;
-    uint64_t most = x->all->set.memory_budget / MEMORY_SHARES / blocks_in_memory(x, transit);
-    uint64_t wanted = x->block_bytes > 0 ? x->block_bytes : 1;
-
-    x->window = 1;
-    if (streaming && (x->to[0] != '\0' || wanted > most)) {
-        x->window = STREAMING_WINDOW;
-        most /= STREAMING_WINDOW;
-    }
-    if (most == 0)
-        return error_set(e, ERROR_MEMORY,
-                         "the memory budget of %" PRIu64 " bytes does not hold one byte of each "
-                         "block on its way",
-                         x->all->set.memory_budget);
-    if (most > UINT32_C(1) << 30)
-        most = UINT32_C(1) << 30;
-    if (most > unit)
-        most -= most % unit;
-    if (x->to[0] == '\0' && wanted <= most)
-        most = wanted;
-    x->segment_bytes = most;
-    return 0;
-}
-
-static void source_or_sink_moved(void *context)
-{
-    struct exchange *x = context;
-
-    if (exchange_over(x) || x->engine == NULL)
-        return;
-    engine_wake(x->engine);
-    exchange_advance(x);
-}
-
-static void source_or_sink_failed(void *context, const struct error *e)
-{
-    struct error here = *e;
-    struct exchange *x = context;
-
-    (void)error_wrap(&here, "node %u", router_rank(x->all->set.router));
-    failure_here(x, &here);
-}
-
-static uint64_t seed_of(const char *id)
-{
-    uint64_t seed = UINT64_C(14695981039346656037);
-
-    for (const char *c = id; *c != '\0'; c++)
-        seed = (seed ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    return seed;
-}
-
-static int open_blocks(struct exchange *x, struct error *e)
-{
-    struct exchanges *all = x->all;
-    uint32_t rank = router_rank(all->set.router);
-    uint32_t nodes = router_torus(all->set.router)->nodes;
-    const struct block_events events = {x, source_or_sink_moved, source_or_sink_failed};
-
-    if (x->to[0] != '\0') {
-        const struct folder_request request = {
-            .id = x->id,
-            .operation = x->operation,
-            .sender = x->sender,
-            .from = x->from,
-            .to = x->to,
-            .missing_ok = x->missing_ok,
-            .rank = rank,
-            .nodes = nodes,
-            .round_bytes = x->segment_bytes,
-            .segments = x->algorithm->segments,
-        };
-        if (all->set.storage->open_folders(all->set.storage->context, &request, &events, &x->source,
-                                           &x->sink, e) != 0)
-            return -1;
-        for (uint32_t d = 0; d < nodes; d++) {
-            uint64_t size = x->source->ops->size(x->source, d);
-            if (size > x->largest_block)
-                x->largest_block = size;
-        }
-        return 0;
-    }
-    x->source = pattern_source(seed_of(x->id), rank, x->block_bytes, router_pool(all->set.router));
-    x->sink = pattern_sink(seed_of(x->id), rank, x->operation != OPERATION_EXCHANGE);
-    if (x->source == NULL || x->sink == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory for an exchange");
-    x->largest_block = x->block_bytes;
-    return 0;
-}
-
-/* Everything that this node must have before it can say that it is ready. */
-static int prepare_here(struct exchange *x, const char *algorithm, struct error *e)
-{
-    struct exchanges *all = x->all;
-    const struct torus *t = router_torus(all->set.router);
-    struct planned *planned;
-
-    if (x->operation >= OPERATIONS)
-        return error_set(e, ERROR_USAGE, "operation %u is unknown", (unsigned)x->operation);
-    if (exchange_is_root(x) && strcmp(algorithm, CHOOSE_AUTO) == 0) {
-        x->algorithm =
-            choose_algorithm(all, x->operation, x->block_bytes, x->to[0] != '\0', &x->mode, e);
-        if (x->algorithm == NULL)
-            return -1;
-    } else {
-        x->algorithm = algorithm_find(algorithm);
-    }
-    if (x->algorithm == NULL) {
-        char names[ALGORITHM_NAMES_SIZE];
-        return error_set(
-            e, ERROR_USAGE, "no algorithm \"%.40s\" for operation %s; there are: %s, %s", algorithm,
-            operation_name(x->operation), CHOOSE_AUTO, algorithm_names_for(x->operation, names));
-    }
-    if (x->algorithm->operation != operation_of_algorithms(x->operation))
-        return error_set(e, ERROR_USAGE, "%s is no algorithm for operation %s, but for %s",
-                         x->algorithm->name, operation_name(x->operation),
-                         operation_name(x->algorithm->operation));
-    if (x->operation == OPERATION_BROADCAST && x->sender >= t->nodes)
-        return error_set(e, ERROR_USAGE, "there is no node %u among %u", x->sender, t->nodes);
-    if (x->algorithm->accepts(t, e) != 0)
-        return -1;
-    if ((x->from[0] == '\0') != (x->to[0] == '\0'))
-        return error_set(e, ERROR_USAGE, "a source folder needs a target folder, and the reverse");
-    if (x->repeat > EXCHANGE_REPEAT_MOST)
-        return error_set(e, ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
-                         x->repeat, EXCHANGE_REPEAT_MOST);
-    if (x->repeat > 1 && (x->to[0] != '\0' || x->operation == OPERATION_BROADCAST ||
-                          x->operation == OPERATION_BARRIER))
-        return error_set(e, ERROR_USAGE,
-                         "only an exchange or allgather of a generated pattern can be repeated");
-    if (x->mode == MODE_OF_ALGORITHM)
-        x->mode = x->algorithm->streaming && x->operation == OPERATION_EXCHANGE ? MODE_STREAMING
-                                                                                : MODE_STEPPED;
-    if (x->mode == MODE_STREAMING &&
-        (x->operation != OPERATION_EXCHANGE || x->algorithm->port_model != PORT_MODEL_ALL))
-        return error_set(e, ERROR_USAGE,
-                         "mode streaming is for exchanges by all-port algorithms; %s is %s, for "
-                         "operation %s: use --mode stepped",
-                         x->algorithm->name, port_model_name(x->algorithm->port_model),
-                         operation_name(x->operation));
-    planned = planned_for(x, e);
-    if (planned == NULL)
-        return -1;
-    if (exchange_is_root(x) && choose_rounds(x, planned, e) != 0)
-        return -1;
-    if (x->segment_bytes == 0 || x->segment_bytes > UINT32_C(1) << 30)
-        return error_set(e, ERROR_PROTOCOL, "a round of %" PRIu64 " bytes a block",
-                         x->segment_bytes);
-    if (x->window == 0 || x->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
-        return error_set(e, ERROR_PROTOCOL, "%u rounds at the same time", x->window);
-    uint64_t need = x->segment_bytes * x->window * blocks_in_memory(x, transit_here(x, planned));
-    if (need > all->set.memory_budget - all->reserved)
-        return error_set(e, ERROR_MEMORY,
-                         "the exchange needs %" PRIu64 " bytes of memory here, %" PRIu64
-                         " of %" PRIu64 " are free",
-                         need, all->set.memory_budget - all->reserved, all->set.memory_budget);
-    x->reserved = need;
-    all->reserved += need;
-    if (open_blocks(x, e) != 0)
-        return -1;
-    const struct engine_setup setup = {
-        .router = all->set.router,
-        .handle = x->handle,
-        .source = x->source,
-        .sink = x->sink,
-        .one_port = x->algorithm->port_model == PORT_MODEL_ONE,
-        .gather = x->operation != OPERATION_EXCHANGE,
-        .idle = !exchange_sends(x, router_rank(all->set.router)),
-        .segments = x->algorithm->segments,
-        .uniform = x->to[0] == '\0' &&
-                   (x->mode == MODE_STREAMING || (x->block_bytes % x->algorithm->segments == 0 &&
-                                                  x->segment_bytes % x->algorithm->segments == 0)),
-        .block_bytes = x->block_bytes,
-        .segment_bytes = (uint32_t)x->segment_bytes,
-        .window = x->window,
-    };
-    x->engine = x->mode == MODE_STREAMING ? streaming_new(&setup, &planned->passages, e)
-                                          : stepped_new(&setup, &planned->plan, e);
-    return x->engine != NULL ? 0 : -1;
-}
-
-static void refuse(struct exchange *x, struct error *e)
-{
-    if (!exchange_is_root(x))
-        (void)error_wrap(e, "node %u refuses", router_rank(x->all->set.router));
-    failure_here(x, e);
-}
+/* --- this node's part, and the wave --- */
 
 static void send_prepare(struct exchange *x)
 {
     Peer__Prepare prepare = PEER__PREPARE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
+    Torus__Spec spec;
     char dims[TORUS_TEXT_SIZE];
 
-    prepare.handle = x->handle;
+    spec_pack(&x->spec, &spec);
+    spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
+    spec.mode = (char *)(uintptr_t)mode_name(x->mode);
+    if (exchange_is_root(x)) /* what its turn has left of it */
+        spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
+    prepare.exchange = x->handle;
     prepare.id = x->id;
     prepare.root = x->root;
-    prepare.dims = torus_format(router_torus(x->all->set.router), dims);
-    prepare.algorithm = (char *)(uintptr_t)x->algorithm->name;
-    prepare.mode = (char *)(uintptr_t)mode_name(x->mode);
-    prepare.window = x->window;
-    prepare.repeat = x->repeat;
-    prepare.block_bytes = x->block_bytes;
-    prepare.from = x->from;
-    prepare.to = x->to;
-    prepare.missing_ok = x->missing_ok;
-    prepare.segment_bytes = x->segment_bytes;
-    prepare.timeout_ms = x->timeout_ns / MILLISECONDS;
-    prepare.operation = x->operation;
-    prepare.sender = x->sender;
-    prepare.barrier = x->barrier;
+    prepare.dims = torus_format(torus_of(x), dims);
+    prepare.spec = &spec;
+    prepare.round_bytes = x->own.round_bytes;
+    prepare.window = x->own.window;
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &prepare;
     wave_to_children(x, &head);
 }
 
-int prepare_heard(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
-                  struct error *e)
+void prepare_begin(struct exchange *x)
+{
+    wave_begin(x);
+    send_prepare(x);
+}
+
+static void send_sized(struct exchange *x)
+{
+    Peer__Sized sized = PEER__SIZED__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    sized.exchange = x->handle;
+    sized.largest_block = x->own.largest_block;
+    head.kind_case = PEER__HEAD__KIND_SIZED;
+    head.sized = &sized;
+    wave_to_parent(x, &head);
+}
+
+static void send_layout(struct exchange *x)
+{
+    Peer__Layout layout = PEER__LAYOUT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    layout.exchange = x->handle;
+    layout.round_bytes = x->own.round_bytes;
+    layout.window = x->own.window;
+    layout.timeout_ms = x->timeout_ns / MILLISECONDS;
+    head.kind_case = PEER__HEAD__KIND_LAYOUT;
+    head.layout = &layout;
+    wave_to_children(x, &head);
+}
+
+static void send_ready(struct exchange *x)
+{
+    Peer__Ready ready = PEER__READY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    ready.exchange = x->handle;
+    head.kind_case = PEER__HEAD__KIND_READY;
+    head.ready = &ready;
+    wave_to_parent(x, &head);
+}
+
+static void object(struct exchange *x, struct error *e)
+{
+    if (!exchange_is_root(x) && e->code != ERROR_BUSY)
+        (void)error_wrap(e, "node %u refuses", rank_of(x));
+    verdict_here(x, e);
+}
+
+/* All have opened their blocks: the root knows the largest. */
+static void all_opened(struct exchange *x)
+{
+    struct error e;
+
+    if (!exchange_is_root(x)) {
+        exchange_enter(x, EXCHANGE_OPENED);
+        send_sized(x);
+        return;
+    }
+    if (opening_choose_rounds(x, &e) != 0) {
+        object(x, &e);
+        return;
+    }
+    if (x->spec.timeout_ns == 0) {
+        x->timeout_ns = turn_default_timeout(x);
+        x->deadline = router_now(router_of(x)) + x->timeout_ns;
+    }
+    exchange_enter(x, EXCHANGE_PREPARING);
+    wave_begin(x);
+    send_layout(x);
+    exchange_advance(x);
+}
+
+static void all_ready(struct exchange *x)
+{
+    if (exchange_is_root(x)) {
+        rounds_begin(x);
+        return;
+    }
+    exchange_enter(x, EXCHANGE_READY);
+    send_ready(x);
+}
+
+void prepare_advance(struct exchange *x)
+{
+    bool opening = x->state == EXCHANGE_OPENING;
+    struct error e;
+
+    if ((x->owed & OWN_PART) != 0) {
+        int result = opening_blocks(x, &e);
+        if (result > 0 && opening && !x->own.source->sized)
+            result = error_set(&e, ERROR_PROTOCOL, "an exchange without a round's size");
+        if (result > 0 && !opening)
+            result = opening_engine(x, &e);
+        if (result < 0) {
+            object(x, &e);
+            return;
+        }
+        if (result > 0 &&
+            (x->spec.operation != OPERATION_BARRIER || x->client_state == CLIENT_WAITING))
+            x->owed &= ~OWN_PART;
+    }
+    if (x->owed != 0)
+        return;
+    if (opening)
+        all_opened(x);
+    else
+        all_ready(x);
+}
+
+/* --- the root's prepare --- */
+
+/* An id is root-boot-counter, by which answers find the root. */
+static bool is_id_of(const char *id, uint32_t root)
+{
+    char again[EXCHANGE_ID_SIZE];
+    unsigned rank, boot, counter;
+
+    if (sscanf(id, "%u-%8x-%u", &rank, &boot, &counter) != 3)
+        return false;
+    (void)snprintf(again, sizeof again, "%u-%08x-%u", rank, boot, counter);
+    return rank == root && strcmp(id, again) == 0;
+}
+
+/* Whether it is one that a root sends, to this node and over this link. */
+static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
+                         struct tree_node *tree, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
-    uint32_t rank = router_rank(all->set.router);
     char dims[TORUS_TEXT_SIZE], id[EXCHANGE_ID_SIZE];
-    struct error why;
-    struct exchange *x = exchange_find(all, prepare->handle);
-    struct tree_node tree;
+    struct exchange *x = exchange_find(all, prepare->exchange);
 
     text_printable(id, sizeof id, prepare->id);
     if (prepare->root >= t->nodes || strcmp(prepare->dims, torus_format(t, dims)) != 0)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s for root %u of another torus",
                          id, prepare->root);
-    tree_node(t, prepare->root, rank, &tree);
-    if (tree.parent != (int)port)
+    if (!is_id_of(prepare->id, prepare->root))
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange \"%s\", which is not an id of node %u",
+                         id, prepare->root);
+    tree_node(t, prepare->root, router_rank(all->set.router), tree);
+    if (tree->parent != (int)port)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
-    if (x != NULL && strcmp(x->id, id) == 0)
-        return x->algorithm == NULL
-                   ? 0 /* its failure was faster */
-                   : error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
-    if (x != NULL && (!exchange_over(x) || (x->has_client && !x->client_told)))
-        return error_set(e, ERROR_PROTOCOL, "exchange %s has the handle of exchange %s", id, x->id);
+    if (prepare->spec == NULL)
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s says nothing", id);
+    if (x == NULL || exchange_has_ended(x->state))
+        return 0;
+    return strcmp(x->id, id) == 0
+               ? error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id)
+               : error_set(e, ERROR_PROTOCOL, "exchange %s has the handle of exchange %s", id,
+                           x->id);
+}
+
+static unsigned count(const struct exchanges *all, bool barriers)
+{
+    unsigned n = 0;
+
+    for (const struct exchange *x = all->active; x != NULL; x = x->hh.next)
+        n += (x->spec.operation == OPERATION_BARRIER) == barriers;
+    return n;
+}
+
+/* Whether this node can take part at all. */
+static int check_spec_here(struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    bool barrier = spec->operation == OPERATION_BARRIER;
+    const struct algorithm *a;
+    enum mode mode = spec->mode;
+
+    if (spec_check(spec, t, e) != 0)
+        return -1;
+    a = algorithm_find(spec->algorithm);
+    if (a == NULL || mode == MODE_OF_ALGORITHM)
+        return error_set(e, ERROR_USAGE, "neither algorithm nor mode has been chosen");
+    if (spec_check_algorithm(spec, t, a, &mode, e) != 0)
+        return -1;
+    if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : ALL_AT_ONCE))
+        return error_set(e, ERROR_BUSY, "node %u is busy: %u exchanges are under way there",
+                         router_rank(all->set.router), count(all, barrier));
+    return 0;
+}
+
+static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prepare,
+                                struct spec *spec)
+{
+    struct exchange *x = NULL;
+
+    if (spec->operation == OPERATION_BARRIER)
+        x = barrier_prepared(all, spec->barrier);
+    if (x == NULL) {
+        x = exchange_add(all, prepare->exchange, prepare->id, prepare->root);
+        if (x == NULL)
+            return NULL;
+    } else { /* it was entered here before */
+        HASH_DEL(all->active, x);
+        exchange_rename(x, prepare->exchange, prepare->id, prepare->root);
+        HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
+        spec_free(&x->spec);
+    }
+    x->spec = *spec;
+    x->algorithm = algorithm_find(spec->algorithm);
+    x->mode = spec->mode;
+    x->own.round_bytes = prepare->round_bytes;
+    x->own.window = prepare->window;
+    return x;
+}
+
+int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const Peer__Prepare *prepare = head->prepare;
+    struct exchange *x = exchange_find(all, prepare->exchange);
+    struct tree_node tree;
+    struct spec spec;
+    struct error why;
+
+    if (check_prepare(all, port, prepare, &tree, e) != 0)
+        return -1;
+    if (verdict_is_remembered(all, prepare->id))
+        return 0; /* its failure was faster */
+    if (x != NULL && strcmp(x->id, prepare->id) == 0)
+        return 0;
+    if (x != NULL && (x->own.closing > 0 || x->client_state == CLIENT_WAITING))
+        return error_set(e, ERROR_PROTOCOL, "exchange %s has the handle of exchange %s",
+                         prepare->id, x->id);
     if (x != NULL)
         exchange_forget(x); /* the handle comes round again */
-    if (strlen(prepare->from) >= EXCHANGE_PATH_SIZE || strlen(prepare->to) >= EXCHANGE_PATH_SIZE ||
-        strlen(prepare->barrier) >= BARRIER_NAME_SIZE ||
-        prepare->timeout_ms > LONGEST_TIMEOUT / MILLISECONDS)
-        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s that no root sends", id);
-    x = prepare->operation == OPERATION_BARRIER ? barrier_prepared(all, prepare, id) : NULL;
-    if (x == NULL)
-        x = exchange_add(all, prepare->handle, id, prepare->root);
-    if (x == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory for an exchange");
+    int result = spec_unpack(&spec, prepare->spec, &why);
+    if (result == 0 && check_spec_here(all, &spec, &why) != 0) {
+        spec_free(&spec);
+        result = -1;
+    }
+    x = result == 0 ? take_on(all, prepare, &spec) : NULL;
+    if (x == NULL) {
+        if (result == 0) {
+            spec_free(&spec);
+            (void)error_set(&why, ERROR_MEMORY, "out of memory for an exchange");
+        }
+        if (why.code != ERROR_BUSY)
+            (void)error_wrap(&why, "node %u refuses", router_rank(all->set.router));
+        objection_send(all, prepare->exchange, prepare->id, prepare->root, &why);
+        return 0;
+    }
     x->tree = tree;
-    x->operation = prepare->operation;
-    x->sender = prepare->sender;
-    text_printable(x->barrier, sizeof x->barrier, prepare->barrier);
-    x->block_bytes = prepare->block_bytes;
-    (void)snprintf(x->from, sizeof x->from, "%s", prepare->from);
-    (void)snprintf(x->to, sizeof x->to, "%s", prepare->to);
-    x->missing_ok = prepare->missing_ok;
-    x->segment_bytes = prepare->segment_bytes;
-    x->window = prepare->window;
-    x->repeat = prepare->repeat > 0 ? prepare->repeat : 1;
-    uint64_t timeout_ns = prepare->timeout_ms * MILLISECONDS;
-    uint64_t deadline = router_now(all->set.router) + timeout_ns + PEER_PATIENCE;
+    uint64_t timeout_ns = x->spec.timeout_ns;
+    uint64_t deadline = router_now(router_of(x)) + timeout_ns + PEER_PATIENCE;
     if (deadline < x->deadline) { /* who has entered a barrier here may want to wait less long */
         x->timeout_ns = timeout_ns;
         x->deadline = deadline;
     }
-    wave_begin(x);
-    x->algorithm = algorithm_find(prepare->algorithm);
-    bool known_mode = mode_parse(prepare->mode, &x->mode) == 0 && x->mode != MODE_OF_ALGORITHM;
+    exchange_enter(x, x->own.round_bytes == 0 ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
     /* Straight on to the children: the whole torus checks at the same time. */
-    if (x->algorithm != NULL && known_mode)
-        send_prepare(x);
-    if (HASH_COUNT(all->active) > EXCHANGES_AT_ONCE) {
-        (void)error_set(&why, ERROR_REFUSED, "%u exchanges are under way already",
-                        EXCHANGES_AT_ONCE);
-        refuse(x, &why);
-    } else if (failure_own_link_down(x, &why)) {
-        refuse(x, &why);
-    } else if (!known_mode) {
-        (void)error_set(&why, ERROR_REFUSED, "mode \"%.20s\" is unknown", prepare->mode);
-        refuse(x, &why);
-    } else if (prepare_here(x, prepare->algorithm, &why) != 0) {
-        refuse(x, &why);
-    } else {
-        if (x->operation != OPERATION_BARRIER || x->has_client)
-            x->waiting &= ~OWN_PART;
-        exchange_advance(x);
-    }
-    return 0;
-}
-
-/* --- at the root --- */
-
-static uint64_t default_timeout(const struct exchange *x)
-{
-    double bound = 0;
-
-    if (x->operation == OPERATION_BARRIER)
-        return LONGEST_TIMEOUT;
-    if (x->all->set.link_mbit > 0)
-        bound = torus_bound_all_port(router_torus(x->all->set.router)) * (double)x->largest_block *
-                8 / (x->all->set.link_mbit * 1e6);
+    prepare_begin(x);
+    if (failure_own_link_down(x, &why))
+        object(x, &why);
     else
-        bound = 300;
-    bound *= x->repeat;
-    if (20 * bound >= (double)(LONGEST_TIMEOUT / SECONDS))
-        return LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
-    return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
-}
-
-static int check_spec(struct exchanges *all, const struct exchange_spec *spec, struct error *e)
-{
-    const struct topology *topology = router_topology(all->set.router);
-    char text[200];
-
-    if (strlen(spec->from) >= EXCHANGE_PATH_SIZE || strlen(spec->to) >= EXCHANGE_PATH_SIZE)
-        return error_set(e, ERROR_USAGE, "a path of more than %d bytes", EXCHANGE_PATH_SIZE - 1);
-    if (spec->block_bytes > UINT64_C(1) << 46)
-        return error_set(e, ERROR_USAGE, "blocks of more than 64 TiB");
-    if (spec->barrier != NULL && strlen(spec->barrier) >= BARRIER_NAME_SIZE)
-        return error_set(e, ERROR_USAGE, "a name of more than %d bytes", BARRIER_NAME_SIZE - 1);
-    if (spec->operation == OPERATION_BARRIER && (spec->block_bytes > 0 || spec->to[0] != '\0'))
-        return error_set(e, ERROR_USAGE, "a barrier has no blocks");
-    if (!topology_whole(topology) && topology_fault(topology, 0, text, sizeof text))
-        return error_set(e, ERROR_LINK, "the torus is not whole: %s", text);
+        exchange_advance(x);
     return 0;
 }
 
-struct exchange *exchange_start(struct exchanges *all, const struct exchange_spec *spec,
-                                const struct exchange_client *client, struct error *e)
+int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
 {
-    const struct torus *t = router_torus(all->set.router);
-    uint32_t rank = router_rank(all->set.router);
-    uint32_t counter, handle;
-    char id[EXCHANGE_ID_SIZE];
-    struct exchange *x;
-
-    if (check_spec(all, spec, e) != 0)
-        return NULL;
-    if (spec->operation == OPERATION_BARRIER) {
-        char name[BARRIER_NAME_SIZE];
-        text_printable(name, sizeof name, spec->barrier != NULL ? spec->barrier : "");
-        x = barrier_preparing(all, name);
-        if (x != NULL)
-            return barrier_enter(x, spec->timeout_ns, client, e) == 0 ? x : NULL;
-    }
-    if (HASH_COUNT(all->active) >= EXCHANGES_AT_ONCE) {
-        (void)error_set(e, ERROR_REFUSED, "%u exchanges are under way already",
-                        HASH_COUNT(all->active));
-        return NULL;
-    }
-    do {
-        counter = ++all->counter;
-        handle = (uint32_t)((uint64_t)counter * t->nodes + rank) & HANDLE_MASK;
-    } while (exchange_find(all, handle) != NULL);
-    (void)snprintf(id, sizeof id, "%u-%08" PRIx32 "-%u", rank,
-                   (uint32_t)router_boot(all->set.router), counter);
-    x = exchange_add(all, handle, id, rank);
-    if (x == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
-        return NULL;
-    }
-    tree_node(t, rank, rank, &x->tree);
-    x->operation = spec->operation;
-    x->mode = spec->mode;
-    x->sender = spec->sender;
-    text_printable(x->barrier, sizeof x->barrier, spec->barrier != NULL ? spec->barrier : "");
-    x->block_bytes = spec->block_bytes;
-    (void)snprintf(x->from, sizeof x->from, "%s", spec->from);
-    (void)snprintf(x->to, sizeof x->to, "%s", spec->to);
-    x->missing_ok = spec->missing_ok;
-    x->repeat = spec->repeat > 0 ? spec->repeat : 1;
-    wave_begin(x);
-    x->entered = x->operation == OPERATION_BARRIER && rank != BARRIER_ROOT;
-    if (x->entered)
-        x->waiting = OWN_PART;
-    if (prepare_here(x, spec->algorithm, e) != 0) {
-        exchange_release(x, false);
-        exchange_forget(x);
-        return NULL;
-    }
-    x->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns : default_timeout(x);
-    if (x->timeout_ns > LONGEST_TIMEOUT)
-        x->timeout_ns = LONGEST_TIMEOUT;
-    x->deadline = x->began + x->timeout_ns;
-    x->has_client = true;
-    x->client = *client;
-    log_info("exchange %s: %s, %s, %s", x->id, operation_name(x->operation), x->algorithm->name,
-             x->to[0] != '\0' ? "folders" : "generated blocks");
-    if (x->entered) {
-        exchange_release(x, false); /* until it is prepared */
-        return x;
-    }
-    send_prepare(x);
-    x->waiting &= ~OWN_PART;
+    if (wave_child_part(x, port, e) != 0)
+        return -1;
+    if (head->sized->largest_block > x->own.largest_block)
+        x->own.largest_block = head->sized->largest_block;
     exchange_advance(x);
-    return x;
+    return 0;
+}
+
+int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    (void)port, (void)e;
+    x->own.round_bytes = head->layout->round_bytes;
+    x->own.window = head->layout->window;
+    if (head->layout->timeout_ms <= SPEC_LONGEST_TIMEOUT / MILLISECONDS) {
+        x->timeout_ns = head->layout->timeout_ms * MILLISECONDS;
+        x->deadline = router_now(router_of(x)) + x->timeout_ns + PEER_PATIENCE;
+    }
+    exchange_enter(x, EXCHANGE_PREPARING);
+    wave_begin(x);
+    send_layout(x);
+    exchange_advance(x);
+    return 0;
+}
+
+int ready_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    (void)head;
+    if (wave_child_part(x, port, e) != 0)
+        return -1;
+    exchange_advance(x);
+    return 0;
 }

@@ -32,35 +32,37 @@ static void raise_to(uint32_t *most, const uint32_t *values, uint32_t count)
 
 int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
 {
-    const struct engine_counts *counts = &x->engine->counts;
+    const struct engine_counts *counts = &x->own.engine->counts;
     struct report *r = &x->report;
-    struct exchange_node_report *mine = add_node(r, router_torus(x->all->set.router)->nodes);
+    struct exchange_node_report *mine = add_node(r, torus_of(x)->nodes);
 
     if (mine == NULL || room_for_steps(r, counts->steps) != 0)
         return error_set(e, ERROR_MEMORY, "no memory for a report");
-    mine->rank = router_rank(x->all->set.router);
+    mine->rank = rank_of(x);
     mine->nanoseconds = nanoseconds;
     mine->blocks_delivered = counts->blocks_delivered;
     mine->bytes_delivered = counts->bytes_delivered;
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
     memcpy(mine->port, counts->port, sizeof mine->port);
-    for (unsigned p = 0; p < torus_ports(router_torus(x->all->set.router)); p++) {
+    for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
         struct port_info info;
-        router_port_info(x->all->set.router, p, &info);
+        router_port_info(router_of(x), p, &info);
         mine->link[p] = info.stat;
     }
     raise_to(r->step_blocks, counts->step_blocks, counts->steps);
     raise_to(r->step_messages, counts->step_messages, counts->steps);
-    r->delivered_digest += x->sink->ops->digest(x->sink);
-    return x->source->ops->check(x->source, &r->sent_digest, e);
+    r->delivered_digest += x->own.sink->ops->digest(x->own.sink);
+    r->sent_digest += x->own.source->ops->digest(x->own.source);
+    r->check = x->own.sink->check;
+    return 0;
 }
 
 int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e)
 {
-    const struct torus *t = router_torus(x->all->set.router);
+    const struct torus *t = torus_of(x);
     struct report *r = &x->report;
-    uint32_t steps = x->engine->counts.steps;
+    uint32_t steps = x->own.engine->counts.steps;
 
     if (room_for_steps(r, steps) != 0)
         return error_set(e, ERROR_MEMORY, "no memory for a report");
@@ -100,10 +102,10 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
     return 0;
 }
 
-int report_send(struct exchange *x, unsigned port)
+int report_send(struct exchange *x)
 {
     const struct report *r = &x->report;
-    unsigned ports = torus_ports(router_torus(x->all->set.router));
+    unsigned ports = torus_ports(torus_of(x));
     Peer__NodeReport *node = calloc(r->nodes, sizeof *node);
     Peer__NodeReport **nodes = calloc(r->nodes, sizeof(Peer__NodeReport *));
     Peer__PortReport *port_report = calloc((size_t)r->nodes * ports, sizeof *port_report);
@@ -148,7 +150,7 @@ int report_send(struct exchange *x, unsigned port)
     done.delivered_digest = r->delivered_digest;
     head.kind_case = PEER__HEAD__KIND_DONE;
     head.done = &done;
-    exchange_send(x, port, &head);
+    wave_to_parent(x, &head);
     result = 0;
 out:
     free(node);
@@ -167,7 +169,7 @@ static int by_rank(const void *a, const void *b)
 int report_check(struct exchange *x, struct error *e)
 {
     struct report *r = &x->report;
-    uint32_t nodes = router_torus(x->all->set.router)->nodes;
+    uint32_t nodes = torus_of(x)->nodes;
 
     qsort(r->node, r->nodes, sizeof *r->node, by_rank);
     for (uint32_t i = 0; i < nodes; i++) {
@@ -188,9 +190,9 @@ int report_check(struct exchange *x, struct error *e)
 /* Blocks that the busiest channel must carry. */
 static double bound(const struct exchange *x, const struct torus *t)
 {
-    if (x->operation == OPERATION_BARRIER)
+    if (x->spec.operation == OPERATION_BARRIER)
         return 0;
-    if (x->operation == OPERATION_BROADCAST)
+    if (x->spec.operation == OPERATION_BROADCAST)
         return t->nodes > 1;
     return algorithm_bound(x->algorithm, t);
 }
@@ -210,28 +212,29 @@ static void count_channels(const struct exchange *x, struct exchange_result *res
         }
     }
     result->startups = (uint32_t)((messages + result->rounds - 1) / result->rounds);
-    result->transmission = x->to[0] == '\0' && x->block_bytes > 0
-                               ? (bytes + x->block_bytes - 1) / x->block_bytes
+    result->transmission = x->report.check == CHECK_CONTENTS && x->spec.block_bytes > 0
+                               ? (bytes + x->spec.block_bytes - 1) / x->spec.block_bytes
                                : (pieces + parts - 1) / parts;
 }
 
 void report_result(const struct exchange *x, struct exchange_result *result)
 {
     const struct report *r = &x->report;
-    const struct torus *t = router_torus(x->all->set.router);
+    const struct torus *t = torus_of(x);
 
     *result = (struct exchange_result){
         .id = x->id,
         .algorithm = x->algorithm->name,
-        .operation = x->operation,
+        .operation = x->spec.operation,
         .mode = x->mode,
-        .block_bytes = x->largest_block,
-        .rounds = x->rounds,
+        .block_bytes = x->own.largest_block,
+        .rounds = x->rounds.count,
         .node = exchange_is_root(x) ? r->node : NULL,
-        .repeat = x->repeat,
-        .each = x->each,
-        .all_ns = x->all_ns,
+        .repeat = x->spec.repeat,
+        .each = x->rounds.each,
+        .all_ns = x->rounds.all_ns,
         .bound = bound(x, t),
+        .check = x->spec.operation == OPERATION_BARRIER ? CHECK_NOTHING : r->check,
     };
     for (uint32_t i = 0; i < r->nodes; i++) {
         if (r->node[i].nanoseconds > result->nanoseconds)

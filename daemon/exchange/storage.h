@@ -1,5 +1,7 @@
 /* What outlives an exchange or lies outside the daemon: folders and the journal of decisions. Under
- * libuv this is daemon/files; the simulator brings its own. */
+ * libuv this is daemon/files; the simulator brings its own.
+ *
+ * Nothing waits for a disk: what is begun here ends with a call of done(), or nobody is told. */
 #ifndef TORUSD_EXCHANGE_STORAGE_H
 #define TORUSD_EXCHANGE_STORAGE_H
 
@@ -17,11 +19,6 @@ struct folder_request {
     const char *to;
     bool missing_ok; /* a missing source file is an empty block */
     uint32_t rank, nodes;
-    /* In each round, `round_bytes` of a block are split into `segments` segments (0 means 1) of
-     * folder_run_bytes() each, the last may be shorter; each segment is read and written front to
-     * back, round after round. */
-    uint64_t round_bytes;
-    uint32_t segments;
 };
 
 /* Whether a node has blocks to send. */
@@ -30,42 +27,46 @@ static inline bool folder_sends(const struct folder_request *r, uint32_t rank)
     return r->operation != OPERATION_BROADCAST || rank == r->sender;
 }
 
-static inline uint64_t folder_run_bytes(const struct folder_request *request)
-{
-    if (request->segments <= 1)
-        return UINT64_MAX;
-    return request->round_bytes / request->segments +
-           (request->round_bytes % request->segments != 0);
-}
+/* `e` is NULL if it has been done. Never called from inside the call that began it. */
+typedef void storage_done_fn(void *argument, const char *id, const struct error *e);
 
 struct storage {
     void *context;
 
-    /* Opens both folders after checking all that can be checked: below the data roots, a regular
-     * file for each destination, target absent or empty and writable. Returns 0 with *source and
-     * *sink owned by the caller, or -1 with *e and nothing left behind. */
+    /* Begins to open both folders and to check all that can be checked: below the data roots, a
+     * regular file for each destination, target absent or empty and writable. Returns 0 with *source
+     * and *sink owned by the caller, or -1 with *e if there is no memory. What is found to be wrong
+     * later comes through events->failed; ERROR_BUSY if another exchange is writing to the target.
+     */
     int (*open_folders)(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e);
 
-    /* Root only: makes the decision to commit survive a crash. Returns 0, or -1 with *e. */
-    int (*record_commit)(void *context, const char *id, struct error *e);
-    bool (*was_committed)(void *context, const char *id);
+    /* Root only: makes the decision to commit survive a crash. If that fails it will not be found
+     * on record after a restart either. */
+    void (*record_commit)(void *context, const char *id, storage_done_fn *done, void *argument);
     /* Every node has confirmed: nobody will ask any more. */
     void (*forget_commit)(void *context, const char *id);
 
-    /* Calls each() for every exchange whose finished output waits for its outcome (in doubt). */
+    /* At start: calls each() for every decision on record, and for every exchange whose finished
+     * output waits for its outcome (in doubt). */
+    void (*each_committed)(void *context, void (*each)(void *argument, const char *id),
+                           void *argument);
     void (*each_in_doubt)(void *context, void (*each)(void *argument, const char *id),
                           void *argument);
 
-    /* May be NULL: nothing is kept. The last calibration that this node has heard of: 1 with *c, 0
-     * if there is none, or -1 with *e. It need not survive a failure of power: neighbours tell it
-     * again. */
-    int (*load_calibration)(void *context, struct calibration *c, struct error *e);
-    int (*store_calibration)(void *context, const struct calibration *c, struct error *e);
-
     /* Ends such a doubt: puts the output under its final name, or removes it. */
-    int (*resolve)(void *context, const char *id, bool committed, struct error *e);
+    void (*resolve)(void *context, const char *id, bool committed, storage_done_fn *done,
+                    void *argument);
+
+    /* Both may be NULL: nothing is kept. The last calibration that this node has heard of, at start:
+     * 1 with *c, 0 if there is none, or -1 with *e. It need not survive a failure of power:
+     * neighbours tell it again. */
+    int (*load_calibration)(void *context, struct calibration *c, struct error *e);
+    void (*store_calibration)(void *context, const struct calibration *c);
+
+    /* No done() is called after this. */
+    void (*close)(void *context);
 };
 
 #endif

@@ -1,0 +1,46 @@
+/* One node without I/O: its links (router) and its exchanges, wired once for the daemon, the
+ * simulator, fuzzing and tests. Connections, time and randomness come through router/io.h, disks
+ * through exchange/storage.h, what takes long goes to base/work.h.
+ *
+ * Frames come in by router_connected() and link_received(), go out by link_next() (router.h). After
+ * anything has happened to it: core_tick() if its deadline has passed, then send what there is. */
+#ifndef TORUSD_CORE_CORE_H
+#define TORUSD_CORE_CORE_H
+
+#include "daemon/exchange/exchange.h"
+
+struct core;
+
+struct core_setup {
+    const struct torus *torus; /* must outlive the core, as the pool and the storage */
+    uint32_t rank;
+    struct router_io io;
+    struct slab_pool *pool;
+    const struct storage *storage;
+    struct workers workers;
+    uint64_t memory_budget;       /* bytes for blocks on their way, all exchanges together */
+    double link_mbit;             /* nominal rate; 0: unknown */
+    double daemons_per_processor; /* at least 1; 0 is 1 */
+    /* May be NULL: schedules have been counted (exchange/choose.h). */
+    void (*planned)(void *context);
+    void *planned_context;
+};
+
+/* Nothing is dialled before core_start(). Returns NULL if there is no memory. */
+struct core *core_new(const struct core_setup *setup);
+void core_start(struct core *core);
+
+/* Ends all exchanges on this node without telling the others, closes all connections, frees. */
+void core_free(struct core *core);
+
+/* When core_tick() must be called next (as io.now()), or ROUTER_NEVER. */
+uint64_t core_deadline(const struct core *core);
+void core_tick(struct core *core);
+
+/* Whether everything that must hold between two events does. Returns 0, or -1 with *e: a bug. */
+int core_check(const struct core *core, struct error *e);
+
+struct router *core_router(struct core *core);
+struct exchanges *core_exchanges(struct core *core);
+
+#endif

@@ -1,0 +1,171 @@
+/* Which message may come when, from where, and who takes it. */
+#include <stddef.h>
+
+#include "daemon/base/log.h"
+#include "daemon/exchange/internal.h"
+
+#define S(state) (1u << EXCHANGE_##state)
+
+enum side { PARENT, CHILD, ANY };
+
+/* Messages of one exchange. */
+static const struct {
+    Peer__Head__KindCase kind;
+    const char *name;
+    uint32_t states;
+    enum side side;
+    int (*take)(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+} messages[] = {
+    {PEER__HEAD__KIND_SIZED, "sized", S(OPENING), CHILD, sized_heard},
+    {PEER__HEAD__KIND_LAYOUT, "layout", S(OPENED), PARENT, layout_heard},
+    {PEER__HEAD__KIND_READY, "ready", S(PREPARING), CHILD, ready_heard},
+    {PEER__HEAD__KIND_GO, "go", S(READY) | S(PAUSED), PARENT, go_heard},
+    {PEER__HEAD__KIND_ROUND_DONE, "round done", S(RUNNING), CHILD, round_done_heard},
+    {PEER__HEAD__KIND_ROUND_GO, "round go", S(RUNNING), PARENT, round_go_heard},
+    {PEER__HEAD__KIND_REPEATED, "repeated", S(RUNNING), CHILD, repeated_heard},
+    {PEER__HEAD__KIND_DONE, "done", S(RUNNING), CHILD, done_heard},
+    {PEER__HEAD__KIND_COMMIT, "commit", S(DONE) | S(IN_DOUBT), PARENT, commit_heard},
+};
+
+/* In these states nothing is expected any more, but something may be on its way. */
+#define LATE                                                                                       \
+    (S(FAILING) | S(FINISHED) | S(COMMITTED) | S(FAILED) | S(IN_DOUBT) | S(WAITING) | S(ENTERED))
+
+/* Messages for this node. */
+static const struct {
+    Peer__Head__KindCase kind;
+    int (*take)(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+} node_messages[] = {
+    {PEER__HEAD__KIND_PREPARE, prepare_heard},
+    {PEER__HEAD__KIND_OBJECTION, objection_heard},
+    {PEER__HEAD__KIND_VERDICT, verdict_heard},
+    {PEER__HEAD__KIND_CONFIRM, confirm_heard},
+    {PEER__HEAD__KIND_OUTCOME_QUERY, doubt_query_heard},
+    {PEER__HEAD__KIND_OUTCOME, doubt_outcome_heard},
+};
+
+/* All messages of an exchange begin with its handle. */
+#define HANDLE_FIRST(type)                                                                         \
+    _Static_assert(offsetof(type, exchange) == offsetof(Peer__Ready, exchange), "handle first")
+HANDLE_FIRST(Peer__Data);
+HANDLE_FIRST(Peer__Clear);
+HANDLE_FIRST(Peer__Sized);
+HANDLE_FIRST(Peer__Layout);
+HANDLE_FIRST(Peer__Go);
+HANDLE_FIRST(Peer__RoundDone);
+HANDLE_FIRST(Peer__RoundGo);
+HANDLE_FIRST(Peer__Repeated);
+HANDLE_FIRST(Peer__Done);
+HANDLE_FIRST(Peer__Commit);
+
+static uint32_t handle_of(const Peer__Head *head)
+{
+    return head->ready->exchange; /* the oneof's pointers share their place */
+}
+
+static bool is_data(const Peer__Head *head)
+{
+    return head->kind_case == PEER__HEAD__KIND_DATA || head->kind_case == PEER__HEAD__KIND_CLEAR;
+}
+
+/* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
+ * before it does: what belongs to the first rounds after that one has its place, too. */
+static bool expects_data(const struct exchange *x, const Peer__Head *head)
+{
+    uint64_t finished, round, end = 0;
+    bool running = x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED;
+
+    if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
+        return false;
+    finished = round = x->own.engine->rounds_finished;
+    if (head->kind_case == PEER__HEAD__KIND_DATA)
+        round += (head->data->round - finished) & ENGINE_ROUND_MASK;
+    if (running)
+        end = exchange_end_round(x);
+    if (finished < end)
+        return round < end;
+    return (end == 0 || !exchange_last_repetition(x)) && round < end + x->own.window;
+}
+
+static int take_data(struct exchange *x, unsigned port, const Peer__Head *head,
+                     const struct extents *body, uint32_t body_length, struct error *e)
+{
+    if (!expects_data(x, head))
+        return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected data in this state",
+                         x->id, exchange_state_name(x->state));
+    if (head->kind_case == PEER__HEAD__KIND_CLEAR)
+        return engine_clear(x->own.engine, port, head->clear, e) == 0
+                   ? 0
+                   : error_wrap(e, "exchange %s", x->id);
+    if (engine_frame(x->own.engine, port, head->data, body, body_length, e) != 0)
+        return error_wrap(e, "exchange %s", x->id);
+    exchange_advance(x);
+    return 0;
+}
+
+static int take_message(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
+        if (messages[i].kind != head->kind_case)
+            continue;
+        bool from_parent = x->tree.parent == (int)port;
+        bool right_side = messages[i].side == PARENT ? from_parent : wave_is_child(x, port);
+        if ((messages[i].states & 1u << x->state) != 0 && right_side)
+            return messages[i].take(x, port, head, e);
+        if ((LATE & 1u << x->state) != 0)
+            return 0;
+        return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s", x->id,
+                         exchange_state_name(x->state), messages[i].name,
+                         right_side ? " in this state" : " from this side");
+    }
+    return error_set(e, ERROR_PROTOCOL, "a message of an unknown kind (%d)", (int)head->kind_case);
+}
+
+static bool is_of_an_exchange(const Peer__Head *head)
+{
+    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
+        if (messages[i].kind == head->kind_case)
+            return true;
+    return is_data(head);
+}
+
+/* Of an exchange that was refused here, or that has ended and been forgotten, messages may still be
+ * on their way, however many: they cost a line in the log now and then. */
+static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle)
+{
+    uint64_t now = router_now(all->set.router);
+    char name[TORUS_PORT_NAME_SIZE];
+
+    if (all->unknown_logged[port] != 0 && now < all->unknown_logged[port] + 1 * SECONDS)
+        return;
+    all->unknown_logged[port] = now;
+    log_info("port %s: a message of exchange %u, which is not known here, is ignored",
+             torus_port_name(port, name), handle);
+}
+
+int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct exchange *x;
+
+    if (head->kind_case == PEER__HEAD__KIND_CALIBRATION)
+        return calibration_heard(all, port, head->calibration, e);
+    for (size_t i = 0; i < sizeof node_messages / sizeof *node_messages; i++)
+        if (node_messages[i].kind == head->kind_case)
+            return node_messages[i].take(all, port, head, e);
+    if (!is_of_an_exchange(head))
+        return error_set(e, ERROR_PROTOCOL, "a message of an unknown kind (%d)",
+                         (int)head->kind_case);
+    x = exchange_find(all, handle_of(head));
+    if (x == NULL) {
+        ignore_unknown(all, port, handle_of(head));
+        return 0;
+    }
+    if ((x->fault.lost & 1u << port) != 0)
+        return 0;
+    if (!is_data(head))
+        return take_message(x, port, head, e);
+    if ((LATE & 1u << x->state) != 0)
+        return 0;
+    return take_data(x, port, head, body, body_length, e);
+}

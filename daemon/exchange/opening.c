@@ -1,0 +1,288 @@
+/* This node's own part of preparing: the plan, the blocks, the memory for those on their way, and
+ * the engine that moves them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+#include "daemon/exchange/pattern.h"
+#include "daemon/exchange/stepped.h"
+#include "daemon/exchange/streaming.h"
+
+#define MEMORY_SHARES 4u /* how many exchanges of any size fit in at once */
+#define WHOLE_PAGES 4096u
+#define STREAMING_WINDOW 4u
+#define WINDOW_MOST 64u /* half of what the round of data tells apart */
+#define ROUND_MOST (UINT64_C(1) << 30)
+
+/* --- the blocks --- */
+
+static void on_moved(void *context)
+{
+    struct exchange *x = context;
+
+    if (x->own.engine != NULL)
+        engine_wake(x->own.engine);
+    exchange_advance(x);
+}
+
+static void on_failed(void *context, const struct error *e)
+{
+    struct error here = *e;
+    struct exchange *x = context;
+
+    if (x->state != EXCHANGE_OPENING && x->state != EXCHANGE_PREPARING)
+        (void)error_wrap(&here, "node %u", rank_of(x));
+    else if (!exchange_is_root(x) && e->code != ERROR_BUSY)
+        (void)error_wrap(&here, "node %u refuses", rank_of(x));
+    verdict_here(x, &here);
+}
+
+static void on_closed(void *context)
+{
+    struct exchange *x = context;
+
+    if (x->all != NULL)
+        state_closed_one(x);
+    else if (--x->own.closing == 0)
+        exchange_forget(x); /* the exchanges have gone before it */
+}
+
+static uint64_t seed_of(const char *id)
+{
+    uint64_t seed = UINT64_C(14695981039346656037);
+
+    for (const char *c = id; *c != '\0'; c++)
+        seed = (seed ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    return seed;
+}
+
+static int open_folders(struct exchange *x, struct error *e)
+{
+    const struct storage *storage = x->all->set.storage;
+    const struct block_events events = {x, on_moved, on_failed, on_closed};
+    const struct folder_request request = {
+        .id = x->id,
+        .operation = x->spec.operation,
+        .sender = x->spec.sender,
+        .from = x->spec.from,
+        .to = x->spec.to,
+        .missing_ok = x->spec.missing_ok,
+        .rank = rank_of(x),
+        .nodes = torus_of(x)->nodes,
+    };
+
+    return storage->open_folders(storage->context, &request, &events, &x->own.source, &x->own.sink,
+                                 e);
+}
+
+static int open_pattern(struct exchange *x, struct error *e)
+{
+    uint64_t seed = seed_of(x->id);
+    uint32_t rank = rank_of(x);
+
+    x->own.source = pattern_source(seed, rank, x->spec.block_bytes, router_pool(router_of(x)));
+    x->own.sink = pattern_sink(seed, rank, x->spec.operation != OPERATION_EXCHANGE);
+    if (x->own.source != NULL && x->own.sink != NULL)
+        return 0;
+    if (x->own.source != NULL)
+        (void)x->own.source->ops->close(x->own.source);
+    if (x->own.sink != NULL)
+        (void)x->own.sink->ops->close(x->own.sink, false);
+    x->own.source = NULL;
+    x->own.sink = NULL;
+    return error_set(e, ERROR_MEMORY, "out of memory for generated blocks");
+}
+
+static void find_largest(struct exchange *x)
+{
+    struct source *source = x->own.source;
+
+    for (uint32_t d = 0; d < torus_of(x)->nodes; d++) {
+        uint64_t size = source->ops->size(source, d);
+        if (size > x->own.largest_block)
+            x->own.largest_block = size;
+        if (!source->sized)
+            break;
+    }
+}
+
+int opening_blocks(struct exchange *x, struct error *e)
+{
+    struct own *own = &x->own;
+    uint32_t sender =
+        x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
+    int result = 1;
+
+    if (own->planned == NULL && x->spec.operation == OPERATION_BARRIER) {
+        own->planned = planner_get_empty(x->all->planner);
+        if (own->planned == NULL)
+            return error_set(e, ERROR_MEMORY, "out of memory for a barrier");
+    } else if (own->planned == NULL) {
+        result = planner_get(x->all->planner, x->algorithm, x->mode, sender, exchange_is_root(x),
+                             &own->planned, e);
+        if (result <= 0)
+            return result;
+    }
+    if (own->source == NULL &&
+        (spec_has_folders(&x->spec) ? open_folders(x, e) : open_pattern(x, e)) != 0)
+        return -1;
+    if (!own->source->ops->opened(own->source) || !own->sink->ops->opened(own->sink))
+        return 0;
+    find_largest(x);
+    return 1;
+}
+
+/* --- memory --- */
+
+/* Blocks of which some of their segments wait. */
+static uint32_t whole_blocks(const struct exchange *x, uint32_t pieces)
+{
+    uint32_t segments = x->algorithm->segments;
+
+    return pieces / segments + (pieces % segments != 0);
+}
+
+/* Blocks of which parts may lie in a node's memory at the same time, for a round, if so many pieces
+ * are in transit there at the most. */
+static uint64_t blocks_in_memory(const struct exchange *x, uint32_t pieces)
+{
+    uint64_t blocks = 1u + (x->mode == MODE_STREAMING ? whole_blocks(x, pieces) : pieces);
+
+    if (x->spec.operation != OPERATION_EXCHANGE)
+        blocks++; /* our own */
+    if (x->own.sink->durable)
+        blocks += torus_of(x)->nodes; /* on their way to the disk */
+    return blocks;
+}
+
+/* As much of every block in one round as any node's share of memory holds, if they all have as much
+ * as this one; streaming, in each of several rounds. */
+int opening_choose_rounds(struct exchange *x, struct error *e)
+{
+    struct own *own = &x->own;
+    uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
+    uint64_t budget = x->all->set.memory_budget;
+    uint64_t most = budget / MEMORY_SHARES / blocks_in_memory(x, own->planned->most_transit);
+    uint64_t wanted = own->largest_block > 0 ? own->largest_block : 1;
+
+    own->window = 1;
+    if (x->mode == MODE_STREAMING && wanted > most) {
+        own->window = STREAMING_WINDOW;
+        most /= STREAMING_WINDOW;
+    }
+    if (most == 0)
+        return error_set(e, ERROR_MEMORY,
+                         "the memory budget of %" PRIu64 " bytes does not hold one byte of each "
+                         "block on its way",
+                         budget);
+    if (most > ROUND_MOST)
+        most = ROUND_MOST;
+    if (most > unit)
+        most -= most % unit;
+    own->round_bytes = wanted <= most ? wanted : most;
+    return 0;
+}
+
+static int reserve(struct exchange *x, struct error *e)
+{
+    struct exchanges *all = x->all;
+    const struct planned *planned = x->own.planned;
+    uint32_t pieces =
+        x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
+    uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
+
+    if (need > all->set.memory_budget)
+        return error_set(e, ERROR_MEMORY,
+                         "the exchange needs %" PRIu64 " bytes of memory on node %u, whose budget is "
+                         "%" PRIu64,
+                         need, rank_of(x), all->set.memory_budget);
+    if (need > all->set.memory_budget - all->reserved)
+        return error_set(e, ERROR_BUSY,
+                         "node %u is busy: the exchange needs %" PRIu64 " bytes of memory there, "
+                         "%" PRIu64 " of %" PRIu64 " are free",
+                         rank_of(x), need, all->set.memory_budget - all->reserved,
+                         all->set.memory_budget);
+    x->own.reserved = need;
+    all->reserved += need;
+    return 0;
+}
+
+static int new_engine(struct exchange *x, struct error *e)
+{
+    struct own *own = &x->own;
+    uint32_t segments = x->algorithm->segments;
+    bool even = x->spec.block_bytes % segments == 0 && own->round_bytes % segments == 0;
+    const struct engine_setup setup = {
+        .router = router_of(x),
+        .handle = x->handle,
+        .source = own->source,
+        .sink = own->sink,
+        .one_port = x->algorithm->port_model == PORT_MODEL_ONE,
+        .gather = x->spec.operation != OPERATION_EXCHANGE,
+        .idle = !exchange_sends(x, rank_of(x)),
+        .segments = segments,
+        .uniform = !own->source->sized && (x->mode == MODE_STREAMING || even),
+        .block_bytes = x->spec.block_bytes,
+        .segment_bytes = (uint32_t)own->round_bytes,
+        .window = own->window,
+    };
+
+    own->engine = x->mode == MODE_STREAMING ? streaming_new(&setup, &own->planned->passages, e)
+                                            : stepped_new(&setup, &own->planned->plan, e);
+    return own->engine != NULL ? 0 : -1;
+}
+
+int opening_engine(struct exchange *x, struct error *e)
+{
+    struct own *own = &x->own;
+    uint32_t segments = x->algorithm->segments;
+
+    if (own->engine != NULL)
+        return 1;
+    if (own->round_bytes == 0 || own->round_bytes > ROUND_MOST)
+        return error_set(e, ERROR_PROTOCOL, "a round of %" PRIu64 " bytes a block",
+                         own->round_bytes);
+    if (own->window == 0 || own->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
+        return error_set(e, ERROR_PROTOCOL, "%u rounds at the same time", own->window);
+    if (reserve(x, e) != 0)
+        return -1;
+    if (own->source->ops->lay_out(own->source, own->round_bytes, segments, e) != 0 ||
+        own->sink->ops->lay_out(own->sink, own->round_bytes, segments, e) != 0 ||
+        new_engine(x, e) != 0) {
+        opening_release_engine(x);
+        return -1;
+    }
+    for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
+        if ((x->fault.lost & 1u << port) != 0)
+            engine_lose_port(own->engine, port);
+    return 1;
+}
+
+void opening_release_engine(struct exchange *x)
+{
+    struct own *own = &x->own;
+
+    if (own->engine != NULL)
+        own->delivered_bytes = own->engine->counts.bytes_delivered;
+    engine_free(own->engine);
+    own->engine = NULL;
+    if (own->reserved > 0)
+        x->all->turns_due = true;
+    x->all->reserved -= own->reserved;
+    own->reserved = 0;
+}
+
+void opening_close(struct exchange *x, bool keep)
+{
+    struct own *own = &x->own;
+
+    if (own->source != NULL && !own->source->ops->close(own->source))
+        own->closing++;
+    if (own->sink != NULL && !own->sink->ops->close(own->sink, keep))
+        own->closing++;
+    own->source = NULL;
+    own->sink = NULL;
+    if (own->planned != NULL)
+        planner_put(x->all->planner, own->planned);
+    own->planned = NULL;
+}

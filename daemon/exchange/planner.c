@@ -1,0 +1,306 @@
+#include "daemon/exchange/planner.h"
+
+#include <stdlib.h>
+
+enum kind { BUILD, TRANSIT, COUNT };
+
+struct job {
+    struct work work;
+    struct job *next;
+    struct planner *planner; /* NULL: it has gone */
+    enum kind kind;
+    struct torus torus;
+    uint32_t rank;
+    /* BUILD, TRANSIT: what for, and what has been computed */
+    const struct algorithm *algorithm;
+    enum mode mode;
+    uint32_t sender;
+    struct plan plan;
+    struct passages passages;
+    uint32_t most_transit;
+    struct counted *counted; /* COUNT: by index */
+    struct error error;
+};
+
+struct planner {
+    struct torus torus;
+    uint32_t rank;
+    struct workers workers;
+    void (*wake)(void *context);
+    void *context;
+    struct planned *planned;
+    struct counted *counted; /* by index */
+    bool is_counted;
+    struct job *jobs;   /* under way */
+    struct error error;
+};
+
+/* --- off the loop --- */
+
+static int build(struct job *j)
+{
+    if (j->mode == MODE_STREAMING)
+        return passages_build(&j->passages, &j->torus, j->algorithm, j->rank, &j->error);
+    if (j->sender != TORUS_NO_NODE)
+        return plan_build_source(&j->plan, &j->torus, j->algorithm, j->rank, j->sender, &j->error);
+    return plan_build(&j->plan, &j->torus, j->algorithm, j->rank, &j->error);
+}
+
+static int find_transit(struct job *j)
+{
+    if (j->mode == MODE_STREAMING)
+        return passages_most_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
+    if (j->sender != TORUS_NO_NODE) {
+        j->most_transit = 1;
+        return 0;
+    }
+    return plan_peak_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
+}
+
+static int count(struct job *j)
+{
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        struct counted *c = &j->counted[i];
+        c->candidate = a->operation == OPERATION_EXCHANGE && a->port_model == PORT_MODEL_ALL &&
+                       a->accepts(&j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
+        if (c->candidate &&
+            predict_count(&j->torus, a, a->streaming, &c->counts, &j->error) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void on_run(struct work *work)
+{
+    struct job *j = (struct job *)work;
+    int result = j->kind == BUILD ? build(j) : j->kind == TRANSIT ? find_transit(j) : count(j);
+
+    if (result == 0)
+        j->error.code = ERROR_NONE;
+}
+
+/* --- on the loop --- */
+
+static void free_job(struct job *j)
+{
+    plan_free(&j->plan);
+    passages_free(&j->passages);
+    free(j->counted);
+    free(j);
+}
+
+static struct planned *find(struct planner *p, const struct algorithm *a, enum mode mode,
+                            uint32_t sender)
+{
+    struct planned *found = p->planned;
+
+    while (found != NULL &&
+           (found->algorithm != a || found->mode != mode || found->sender != sender))
+        found = found->next;
+    return found;
+}
+
+static void install(struct planner *p, struct job *j)
+{
+    struct planned *planned;
+
+    if (j->kind == COUNT) {
+        for (size_t i = 0; i < algorithm_count(); i++) {
+            p->counted[i].candidate = j->counted[i].candidate;
+            p->counted[i].counts = j->counted[i].counts;
+        }
+        p->is_counted = true;
+        return;
+    }
+    planned = find(p, j->algorithm, j->mode, j->sender);
+    if (planned == NULL)
+        return; /* nobody waits for it any more: the next one asks again */
+    if (j->kind == TRANSIT) {
+        planned->most_transit = j->most_transit;
+        planned->transit_known = true;
+        return;
+    }
+    planned->plan = j->plan;
+    planned->passages = j->passages;
+    planned->built = true;
+    j->plan = (struct plan){0};
+    j->passages = (struct passages){0};
+}
+
+static void on_done(struct work *work)
+{
+    struct job *j = (struct job *)work;
+    struct planner *p = j->planner;
+
+    if (p != NULL) {
+        for (struct job **at = &p->jobs; *at != NULL; at = &(*at)->next)
+            if (*at == j) {
+                *at = j->next;
+                break;
+            }
+        if (j->error.code != ERROR_NONE)
+            p->error = j->error;
+        else
+            install(p, j);
+    }
+    free_job(j);
+    if (p != NULL)
+        p->wake(p->context);
+}
+
+static bool under_way(const struct planner *p, const struct job *like)
+{
+    for (const struct job *j = p->jobs; j != NULL; j = j->next)
+        if (j->kind == like->kind && j->algorithm == like->algorithm && j->mode == like->mode &&
+            j->sender == like->sender)
+            return true;
+    return false;
+}
+
+/* Returns 0: it is under way; -1 with *e: there is no memory, or the last one has failed. */
+static int begin(struct planner *p, const struct job *like, struct error *e)
+{
+    struct job *j;
+
+    if (under_way(p, like))
+        return 0;
+    if (p->error.code != ERROR_NONE) {
+        *e = p->error;
+        p->error.code = ERROR_NONE;
+        return -1;
+    }
+    j = malloc(sizeof *j);
+    if (j == NULL)
+        goto no_memory;
+    *j = *like;
+    j->work = (struct work){.run = on_run, .done = on_done};
+    j->planner = p;
+    j->torus = p->torus;
+    j->rank = p->rank;
+    if (j->kind == COUNT && (j->counted = calloc(algorithm_count(), sizeof *j->counted)) == NULL)
+        goto no_memory;
+    if (workers_submit(&p->workers, &j->work) != 0)
+        goto no_memory;
+    j->next = p->jobs;
+    p->jobs = j;
+    return 0;
+no_memory:
+    if (j != NULL)
+        free_job(j);
+    return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+}
+
+struct planner *planner_new(const struct torus *torus, uint32_t rank,
+                            const struct workers *workers, void (*wake)(void *context),
+                            void *context)
+{
+    struct planner *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return NULL;
+    p->counted = calloc(algorithm_count(), sizeof *p->counted);
+    if (p->counted == NULL) {
+        free(p);
+        return NULL;
+    }
+    p->torus = *torus;
+    p->rank = rank;
+    p->workers = *workers;
+    p->wake = wake;
+    p->context = context;
+    return p;
+}
+
+static void free_planned(struct planned *planned)
+{
+    plan_free(&planned->plan);
+    passages_free(&planned->passages);
+    free(planned);
+}
+
+void planner_free(struct planner *p)
+{
+    for (struct job *j = p->jobs; j != NULL; j = j->next)
+        j->planner = NULL;
+    while (p->planned != NULL) {
+        struct planned *planned = p->planned;
+        p->planned = planned->next;
+        free_planned(planned);
+    }
+    free(p->counted);
+    free(p);
+}
+
+int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
+                bool anywhere, struct planned **out, struct error *e)
+{
+    struct planned *planned = find(p, a, mode, sender);
+    struct job like = {.kind = BUILD, .algorithm = a, .mode = mode, .sender = sender};
+
+    if (planned == NULL) {
+        planned = calloc(1, sizeof *planned);
+        if (planned == NULL)
+            return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+        planned->algorithm = a;
+        planned->mode = mode;
+        planned->sender = sender;
+        planned->next = p->planned;
+        p->planned = planned;
+    }
+    if (!planned->built)
+        return begin(p, &like, e);
+    like.kind = TRANSIT;
+    if (anywhere && !planned->transit_known)
+        return begin(p, &like, e);
+    planned->users++;
+    *out = planned;
+    return 1;
+}
+
+struct planned *planner_get_empty(struct planner *p)
+{
+    struct planned *planned = find(p, NULL, MODE_STEPPED, TORUS_NO_NODE);
+
+    if (planned == NULL) {
+        planned = calloc(1, sizeof *planned);
+        if (planned == NULL)
+            return NULL;
+        planned->mode = MODE_STEPPED;
+        planned->sender = TORUS_NO_NODE;
+        planned->plan.rank = p->rank;
+        planned->built = planned->transit_known = true;
+        planned->next = p->planned;
+        p->planned = planned;
+    }
+    planned->users++;
+    return planned;
+}
+
+/* Those of broadcasts are not kept: there are as many as nodes. */
+void planner_put(struct planner *p, struct planned *planned)
+{
+    if (--planned->users > 0 || planned->sender == TORUS_NO_NODE)
+        return;
+    for (struct planned **at = &p->planned; *at != NULL; at = &(*at)->next)
+        if (*at == planned) {
+            *at = planned->next;
+            break;
+        }
+    free_planned(planned);
+}
+
+int planner_count(struct planner *p, struct counted **out, struct error *e)
+{
+    const struct job like = {.kind = COUNT};
+
+    if (!p->is_counted)
+        return begin(p, &like, e);
+    *out = p->counted;
+    return 1;
+}
+
+struct counted *planner_counted(struct planner *p)
+{
+    return p->counted;
+}

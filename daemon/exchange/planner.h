@@ -1,0 +1,63 @@
+/* The plans of this node, by algorithm and mode, and the counts that "auto" chooses by. They are
+ * computed off the loop when they are first asked for, and kept. */
+#ifndef TORUSD_EXCHANGE_PLANNER_H
+#define TORUSD_EXCHANGE_PLANNER_H
+
+#include "daemon/base/work.h"
+#include "daemon/exchange/spec.h"
+#include "daemon/schedule/passages.h"
+#include "daemon/schedule/plan.h"
+#include "daemon/schedule/predict.h"
+
+/* This node's part of a schedule. */
+struct planned {
+    struct planned *next;
+    const struct algorithm *algorithm;
+    enum mode mode;
+    uint32_t sender; /* of a broadcast; TORUS_NO_NODE: all have blocks */
+    struct plan plan;
+    struct passages passages;  /* for streaming, instead */
+    uint32_t most_transit;     /* pieces on their way, at the most, at the node that has most */
+    bool built, transit_known;
+    unsigned users;
+};
+
+/* What auto knows of an algorithm on this torus. */
+#define PLANNER_OCTAVES 48u
+struct learnt {
+    uint64_t block_bytes;
+    double seconds; /* 0: not known */
+};
+struct counted {
+    struct predict_counts counts;
+    bool candidate;
+    struct learnt learnt[PLANNER_OCTAVES]; /* by the binary logarithm of the block's size */
+};
+
+struct planner;
+
+/* `wake` is called on the loop when something that was under way is there, or has failed. `torus`
+ * and `workers` are copied. Returns NULL if there is no memory. */
+struct planner *planner_new(const struct torus *torus, uint32_t rank,
+                            const struct workers *workers, void (*wake)(void *context),
+                            void *context);
+/* What is under way is thrown away when it is done. */
+void planner_free(struct planner *p);
+
+/* The plan for an algorithm in a mode (stepped or streaming); `sender` is TORUS_NO_NODE except for
+ * broadcasts; `anywhere`: most_transit is needed, too. Returns 1 with *out, which the caller gives
+ * back with planner_put(); 0 if it is being computed (wake follows); -1 with *e. */
+int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
+                bool anywhere, struct planned **out, struct error *e);
+/* Of a barrier: no messages. Returns NULL if there is no memory. */
+struct planned *planner_get_empty(struct planner *p);
+void planner_put(struct planner *p, struct planned *planned);
+
+/* What is counted of all algorithms, by index in the registry. Returns 1 with *out (kept by the
+ * planner, which the caller may let learn), 0 if it is being counted (wake follows), -1 with *e. */
+int planner_count(struct planner *p, struct counted **out, struct error *e);
+
+/* The same array at any time: what has been learnt need not wait for the counts. */
+struct counted *planner_counted(struct planner *p);
+
+#endif

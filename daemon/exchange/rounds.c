@@ -1,0 +1,351 @@
+/* From `go` until this node and all below it are done: rounds, of which a few overlap, and
+ * repetitions. A child may be `window` rounds ahead of its parent; its messages come in the order of
+ * the rounds all the same. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+
+/* The next round may leave from here. */
+static void admit(struct exchange *x)
+{
+    engine_admit(x->own.engine, x->rounds.admitted++);
+}
+
+static void begin_repetition(struct exchange *x)
+{
+    struct rounds *r = &x->rounds;
+    uint64_t end = exchange_end_round(x);
+
+    r->went = router_now(router_of(x));
+    r->slowest = 0;
+    r->round = exchange_first_round(x);
+    wave_begin(x);
+    while (r->admitted < end && r->admitted < r->round + x->own.window)
+        admit(x);
+}
+
+static void send_go(struct exchange *x)
+{
+    Peer__Go message = PEER__GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = x->handle;
+    message.rounds = x->rounds.count;
+    message.repetition = x->rounds.repetition;
+    head.kind_case = PEER__HEAD__KIND_GO;
+    head.go = &message;
+    wave_to_children(x, &head);
+}
+
+static void go(struct exchange *x, uint64_t rounds)
+{
+    x->rounds.count = x->own.engine->rounds = rounds;
+    send_go(x);
+    exchange_enter(x, EXCHANGE_RUNNING);
+    x->rounds.first_went = router_now(router_of(x));
+    begin_repetition(x);
+}
+
+static void go_on(struct exchange *x)
+{
+    x->rounds.repetition++;
+    send_go(x);
+    if (x->state != EXCHANGE_RUNNING)
+        exchange_enter(x, EXCHANGE_RUNNING);
+    begin_repetition(x);
+}
+
+void rounds_resume(struct exchange *x)
+{
+    go_on(x);
+    exchange_advance(x);
+}
+
+void rounds_begin(struct exchange *x)
+{
+    uint64_t largest = x->own.largest_block, each = x->own.round_bytes;
+    uint64_t rounds = largest / each + (largest % each != 0);
+    struct error e;
+
+    rounds = rounds > 0 ? rounds : 1;
+    if (rounds > UINT64_MAX / x->spec.repeat) {
+        (void)error_set(&e, ERROR_USAGE, "more rounds than can be counted");
+        verdict_here(x, &e);
+        return;
+    }
+    go(x, rounds);
+    exchange_advance(x);
+}
+
+/* --- what completes a wave --- */
+
+/* Whether this node and all below it have finished the round x->rounds.round. */
+static bool round_is_finished(const struct exchange *x)
+{
+    if (x->own.engine->rounds_finished <= x->rounds.round)
+        return false;
+    for (unsigned i = 0; i < x->tree.children; i++)
+        if (x->rounds.finished_below[x->tree.child[i]] <= x->rounds.round)
+            return false;
+    return true;
+}
+
+static void send_round_go(struct exchange *x, uint64_t round)
+{
+    Peer__RoundGo message = PEER__ROUND_GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = x->handle;
+    message.round = round;
+    head.kind_case = PEER__HEAD__KIND_ROUND_GO;
+    head.round_go = &message;
+    wave_to_children(x, &head);
+}
+
+/* Not the last round, which `done` reports. */
+static void all_finished_round(struct exchange *x)
+{
+    Peer__RoundDone message = PEER__ROUND_DONE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint64_t round = x->rounds.round++;
+
+    if (exchange_is_root(x)) {
+        if (x->rounds.admitted < exchange_end_round(x)) {
+            send_round_go(x, x->rounds.admitted);
+            admit(x);
+        }
+        return;
+    }
+    message.exchange = x->handle;
+    message.round = round;
+    head.kind_case = PEER__HEAD__KIND_ROUND_DONE;
+    head.round_done = &message;
+    wave_to_parent(x, &head);
+}
+
+/* Root only: how long this repetition took. Returns 0, or -1 having failed. */
+static int note_repetition(struct exchange *x)
+{
+    struct rounds *r = &x->rounds;
+    struct error e;
+
+    if (r->each_count == r->each_room) {
+        uint32_t room = r->each_room == 0 ? 1 : 2 * r->each_room;
+        uint64_t *each = reallocarray(r->each, room, sizeof *each);
+        if (each == NULL) {
+            (void)error_set(&e, ERROR_MEMORY, "out of memory for the repetitions' times");
+            verdict_here(x, &e);
+            return -1;
+        }
+        r->each = each;
+        r->each_room = room;
+    }
+    r->each[r->each_count++] = r->slowest;
+    return 0;
+}
+
+/* All have finished a repetition that is not the last. */
+static void all_repeated(struct exchange *x)
+{
+    Peer__Repeated message = PEER__REPEATED__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    if (exchange_is_root(x)) {
+        if (note_repetition(x) != 0)
+            return;
+        if (x->tree.children > 0)
+            go_on(x);
+        else /* nobody is waited for: the rest of this process has its turn first */
+            exchange_enter(x, EXCHANGE_PAUSED);
+        return;
+    }
+    message.exchange = x->handle;
+    message.repetition = x->rounds.repetition;
+    message.nanoseconds = x->rounds.slowest;
+    head.kind_case = PEER__HEAD__KIND_REPEATED;
+    head.repeated = &message;
+    exchange_enter(x, EXCHANGE_PAUSED);
+    wave_to_parent(x, &head);
+}
+
+static void all_done_at_root(struct exchange *x)
+{
+    struct rounds *r = &x->rounds;
+    struct error e;
+
+    for (uint32_t i = 0; i < x->report.nodes; i++)
+        if (x->report.node[i].nanoseconds > r->slowest)
+            r->slowest = x->report.node[i].nanoseconds;
+    r->all_ns = router_now(router_of(x)) - r->first_went;
+    if (note_repetition(x) != 0)
+        return;
+    if (report_check(x, &e) != 0)
+        verdict_here(x, &e);
+    else if (exchange_is_durable(x))
+        commit_decide(x);
+    else
+        exchange_enter(x, EXCHANGE_COMMITTED);
+}
+
+static void all_done(struct exchange *x)
+{
+    struct error e;
+
+    if (exchange_is_root(x)) {
+        all_done_at_root(x);
+    } else if (report_send(x) != 0) {
+        (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a report", rank_of(x));
+        verdict_here(x, &e);
+    } else {
+        exchange_enter(x, exchange_is_durable(x) ? EXCHANGE_DONE : EXCHANGE_FINISHED);
+    }
+}
+
+/* What has been counted in one repetition does not belong to the next. Nothing of that can have
+ * come in yet: no node starts it before this one has reported. */
+static void count_anew(struct engine_counts *counts)
+{
+    memset(counts->port, 0, sizeof counts->port);
+    counts->most_starts = counts->most_ends = 0;
+    counts->bytes_delivered = 0;
+    for (uint32_t step = 0; step < counts->steps; step++)
+        counts->step_blocks[step] = counts->step_messages[step] = 0;
+}
+
+/* This node's own part of `done` or `repeated`, once it has finished the last round. */
+static int own_part(struct exchange *x, struct error *e)
+{
+    struct engine *engine = x->own.engine;
+    uint64_t nanoseconds = engine->counts.delivered_at - x->rounds.went;
+
+    if (engine->rounds_finished < exchange_end_round(x))
+        return 0;
+    if (!exchange_last_repetition(x)) {
+        if (nanoseconds > x->rounds.slowest)
+            x->rounds.slowest = nanoseconds;
+        count_anew(&engine->counts);
+    } else {
+        bool written = x->own.sink->ops->finish(x->own.sink);
+        bool checked = x->own.source->ops->finish(x->own.source);
+        if (!written || !checked)
+            return 0;
+        if (report_add_own(x, nanoseconds, e) != 0)
+            return -1;
+    }
+    x->owed &= ~OWN_PART;
+    return 0;
+}
+
+void rounds_advance(struct exchange *x)
+{
+    struct error e = {0};
+
+    while (x->state == EXCHANGE_RUNNING) {
+        const struct error *failed = engine_failed(x->own.engine);
+        if (failed != NULL)
+            e = *failed;
+        else if ((x->owed & OWN_PART) != 0)
+            (void)own_part(x, &e);
+        if (e.code != ERROR_NONE) {
+            (void)error_wrap(&e, "node %u", rank_of(x));
+            verdict_here(x, &e);
+            return;
+        }
+        if (x->rounds.round + 1 < exchange_end_round(x)) {
+            if (!round_is_finished(x))
+                return;
+            all_finished_round(x);
+        } else if (x->owed != 0) {
+            return;
+        } else if (!exchange_last_repetition(x)) {
+            all_repeated(x);
+        } else {
+            all_done(x);
+        }
+    }
+}
+
+/* --- messages --- */
+
+static int unexpected(const struct exchange *x, const char *what, struct error *e)
+{
+    return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"", x->id,
+                     exchange_state_name(x->state), what);
+}
+
+int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const Peer__Go *message = head->go;
+
+    (void)port;
+    if (x->state == EXCHANGE_READY && message->repetition == 0 && message->rounds > 0 &&
+        message->rounds <= UINT64_MAX / x->spec.repeat)
+        go(x, message->rounds);
+    else if (x->state == EXCHANGE_PAUSED &&
+             message->repetition == x->rounds.repetition + 1 &&
+             message->rounds == x->rounds.count)
+        go_on(x);
+    else
+        return unexpected(x, "go", e);
+    exchange_advance(x);
+    return 0;
+}
+
+int round_done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    uint64_t round = head->round_done->round;
+
+    if (round != x->rounds.finished_below[port] || round + 1 >= exchange_end_round(x) ||
+        round >= x->rounds.admitted)
+        return unexpected(x, "round done", e);
+    x->rounds.finished_below[port]++;
+    exchange_advance(x);
+    return 0;
+}
+
+int round_go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const struct rounds *r = &x->rounds;
+
+    (void)port;
+    if (head->round_go->round != r->admitted || r->admitted >= exchange_end_round(x) ||
+        r->admitted >= r->round + x->own.window)
+        return unexpected(x, "round go", e);
+    send_round_go(x, r->admitted);
+    admit(x);
+    exchange_advance(x);
+    return 0;
+}
+
+/* Whether the child at this port has reported all rounds of the repetition but the last. */
+static bool owes_last_round(const struct exchange *x, unsigned port)
+{
+    return x->rounds.finished_below[port] + 1 == exchange_end_round(x) &&
+           x->rounds.admitted == exchange_end_round(x);
+}
+
+int repeated_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    if (!owes_last_round(x, port) || exchange_last_repetition(x) ||
+        head->repeated->repetition != x->rounds.repetition)
+        return unexpected(x, "repeated", e);
+    if (wave_child_part(x, port, e) != 0)
+        return -1;
+    if (head->repeated->nanoseconds > x->rounds.slowest)
+        x->rounds.slowest = head->repeated->nanoseconds;
+    x->rounds.finished_below[port]++;
+    exchange_advance(x);
+    return 0;
+}
+
+int done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    if (!owes_last_round(x, port) || !exchange_last_repetition(x))
+        return unexpected(x, "done", e);
+    if (wave_child_part(x, port, e) != 0 || report_add_child(x, head->done, e) != 0)
+        return -1;
+    x->rounds.finished_below[port]++;
+    exchange_advance(x);
+    return 0;
+}

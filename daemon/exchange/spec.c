@@ -1,0 +1,160 @@
+#include "daemon/exchange/spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/text.h"
+
+#define MILLISECOND UINT64_C(1000000)
+
+static const char *const modes[] = {
+    [MODE_OF_ALGORITHM] = "", [MODE_STEPPED] = "stepped", [MODE_STREAMING] = "streaming"};
+
+int mode_parse(const char *name, enum mode *mode)
+{
+    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (strcmp(name, modes[i]) == 0) {
+            *mode = (enum mode)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+const char *mode_name(enum mode mode)
+{
+    return modes[mode];
+}
+
+void spec_free(struct spec *s)
+{
+    free(s->algorithm);
+    free(s->barrier);
+    free(s->from);
+    free(s->to);
+    *s = (struct spec){0};
+}
+
+static char *copy_text(const char *text, bool *good)
+{
+    char *copy = strdup(text != NULL ? text : "");
+
+    *good = *good && copy != NULL;
+    return copy;
+}
+
+int spec_copy(struct spec *to, const struct spec *from, struct error *e)
+{
+    bool good = true;
+
+    *to = *from;
+    to->algorithm = copy_text(from->algorithm, &good);
+    to->barrier = copy_text(from->barrier, &good);
+    to->from = copy_text(from->from, &good);
+    to->to = copy_text(from->to, &good);
+    if (to->repeat == 0)
+        to->repeat = 1;
+    if (good)
+        return 0;
+    spec_free(to);
+    return error_set(e, ERROR_MEMORY, "out of memory");
+}
+
+int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
+{
+    struct spec borrowed = {
+        .algorithm = message->algorithm,
+        .operation = message->operation,
+        .sender = message->sender,
+        .barrier = message->barrier,
+        .block_bytes = message->block_bytes,
+        .from = message->from,
+        .to = message->to,
+        .missing_ok = message->missing_ok,
+        .repeat = message->repeat,
+        .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
+                          ? SPEC_LONGEST_TIMEOUT
+                          : message->timeout_ms * MILLISECOND,
+    };
+
+    if (mode_parse(message->mode, &borrowed.mode) != 0)
+        return error_set(e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
+                         message->mode);
+    if (spec_copy(s, &borrowed, e) != 0)
+        return -1;
+    text_clean(s->algorithm);
+    text_clean(s->barrier);
+    return 0;
+}
+
+void spec_pack(const struct spec *s, Torus__Spec *message)
+{
+    torus__spec__init(message);
+    message->algorithm = s->algorithm;
+    message->mode = (char *)(uintptr_t)mode_name(s->mode);
+    message->operation = s->operation;
+    message->sender = s->sender;
+    message->barrier = s->barrier;
+    message->block_bytes = s->block_bytes;
+    message->from = s->from;
+    message->to = s->to;
+    message->missing_ok = s->missing_ok;
+    message->repeat = s->repeat;
+    message->timeout_ms = s->timeout_ns / MILLISECOND;
+}
+
+int spec_check(const struct spec *s, const struct torus *t, struct error *e)
+{
+    bool barrier = s->operation == OPERATION_BARRIER;
+
+    if (s->operation >= OPERATIONS)
+        return error_set(e, ERROR_USAGE, "operation %u does not exist", (unsigned)s->operation);
+    if (strlen(s->from) >= SPEC_PATH_SIZE || strlen(s->to) >= SPEC_PATH_SIZE)
+        return error_set(e, ERROR_USAGE, "a path is longer than %u bytes", SPEC_PATH_SIZE - 1);
+    if (strlen(s->barrier) >= SPEC_BARRIER_SIZE)
+        return error_set(e, ERROR_USAGE, "a barrier's name is longer than %u bytes",
+                         SPEC_BARRIER_SIZE - 1);
+    if (s->block_bytes > SPEC_BLOCK_MOST)
+        return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
+    if (barrier && (s->block_bytes > 0 || spec_has_folders(s)))
+        return error_set(e, ERROR_USAGE, "a barrier has no blocks");
+    if (s->operation == OPERATION_BROADCAST && s->sender >= t->nodes)
+        return error_set(e, ERROR_USAGE, "node %u is not one of the %u nodes of this torus",
+                         s->sender, t->nodes);
+    if ((s->from[0] == '\0') != (s->to[0] == '\0'))
+        return error_set(e, ERROR_USAGE,
+                         "a source folder needs a target folder, and a target a source");
+    if (s->repeat > SPEC_REPEAT_MOST)
+        return error_set(e, ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
+                         s->repeat, SPEC_REPEAT_MOST);
+    if (s->repeat > 1 && (spec_has_folders(s) || s->operation == OPERATION_BROADCAST || barrier))
+        return error_set(e, ERROR_USAGE,
+                         "only an exchange or allgather of generated blocks can be repeated");
+    if (strcmp(s->algorithm, SPEC_AUTO) != 0 && algorithm_find(s->algorithm) == NULL) {
+        char names[ALGORITHM_NAMES_SIZE];
+        return error_set(e, ERROR_USAGE,
+                         "no algorithm \"%.40s\" for operation %s; there are: %s, %s", s->algorithm,
+                         operation_name(s->operation), SPEC_AUTO,
+                         algorithm_names_for(s->operation, names));
+    }
+    return 0;
+}
+
+int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,
+                         enum mode *mode, struct error *e)
+{
+    if (a->operation != operation_of_algorithms(s->operation))
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for operation %s, but for %s",
+                         a->name, operation_name(s->operation), operation_name(a->operation));
+    if (a->accepts(t, e) != 0)
+        return -1;
+    if (*mode == MODE_OF_ALGORITHM)
+        *mode = a->streaming && s->operation == OPERATION_EXCHANGE ? MODE_STREAMING : MODE_STEPPED;
+    if (*mode == MODE_STREAMING &&
+        (s->operation != OPERATION_EXCHANGE || a->port_model != PORT_MODEL_ALL))
+        return error_set(e, ERROR_USAGE,
+                         "mode streaming is for exchanges by all-port algorithms; %s is %s, for "
+                         "operation %s: use --mode stepped",
+                         a->name, port_model_name(a->port_model), operation_name(s->operation));
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* What was asked for: one owned struct, with one checker and one codec, for the control socket, the
+ * root and every node. */
+#ifndef TORUSD_EXCHANGE_SPEC_H
+#define TORUSD_EXCHANGE_SPEC_H
+
+#include "daemon/base/error.h"
+#include "daemon/schedule/algorithm.h"
+#include "proto/spec.pb-c.h"
+
+#define SPEC_AUTO "auto" /* the algorithm that is predicted to be the fastest */
+#define SPEC_PATH_SIZE 4096u
+#define SPEC_BARRIER_SIZE 64u
+#define SPEC_REPEAT_MOST 1000000u
+#define SPEC_BLOCK_MOST (UINT64_C(1) << 46)
+#define SPEC_LONGEST_TIMEOUT (UINT64_C(366) * 24 * 3600 * 1000000000) /* nanoseconds */
+
+enum mode { MODE_OF_ALGORITHM, MODE_STEPPED, MODE_STREAMING };
+
+/* "stepped", "streaming"; "" is left to the algorithm. Returns 0, or -1 for any other name. */
+int mode_parse(const char *name, enum mode *mode);
+const char *mode_name(enum mode mode);
+
+struct spec {
+    char *algorithm;
+    enum mode mode;
+    enum operation operation;
+    uint32_t sender;      /* broadcast: whose block */
+    char *barrier;        /* its name; see barrier.c */
+    uint64_t block_bytes; /* of generated blocks */
+    char *from, *to;      /* "": generated blocks, verified; else folders, see storage.h */
+    bool missing_ok;
+    uint32_t repeat;     /* so many exchanges back to back; 0 is 1 */
+    uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */
+};
+
+/* A copy with texts of its own, "" for each that is NULL, that the caller gives to spec_free().
+ * Returns 0, or -1 with *e and nothing to free. */
+int spec_copy(struct spec *to, const struct spec *from, struct error *e);
+void spec_free(struct spec *s);
+
+/* From a message of a client or peer: the same, and the texts are printable. Also -1 if a value is
+ * none that there is (ERROR_USAGE). */
+int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e);
+
+/* Into a message, which borrows the texts. */
+void spec_pack(const struct spec *s, Torus__Spec *message);
+
+/* Every rule that does not depend on the node. Returns 0, or -1 with *e. */
+int spec_check(const struct spec *s, const struct torus *t, struct error *e);
+
+/* The rules for an algorithm and mode, once they are chosen. Sets *mode where it was left to the
+ * algorithm. Returns 0, or -1 with *e. */
+int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,
+                         enum mode *mode, struct error *e);
+
+static inline bool spec_has_folders(const struct spec *s)
+{
+    return s->to[0] != '\0';
+}
+
+#endif

@@ -1,0 +1,269 @@
+/* When an exchange that was asked for at this node begins: in the order of asking, a few at a time,
+ * when there is memory for it. If another node finds that it has none, the exchange is taken back
+ * everywhere and begins anew later, under a new id, as long as its timeout allows. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/exchange/choose.h"
+#include "daemon/exchange/internal.h"
+
+#define OWN_AT_ONCE 4u   /* of this node's, without barriers */
+#define ALL_AT_ONCE 64u  /* of all nodes' */
+#define WAITING_MOST 1024u
+#define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
+#define PAUSE_FIRST (10 * MILLISECONDS)
+#define PAUSE_MOST (1 * SECONDS)
+#define LONGEST_WAIT (3600 * SECONDS) /* for a turn, without a timeout of its own */
+
+static unsigned count(const struct exchanges *all, bool own, bool waiting)
+{
+    uint32_t rank = router_rank(all->set.router);
+    unsigned n = 0;
+
+    for (const struct exchange *x = all->active; x != NULL; x = x->hh.next)
+        n += x->spec.operation != OPERATION_BARRIER && (!own || x->root == rank) &&
+             (x->state == EXCHANGE_WAITING) == waiting;
+    return n;
+}
+
+/* A new name, so that nothing of a former attempt is taken for this one's. */
+static void new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t *handle)
+{
+    uint32_t nodes = router_torus(all->set.router)->nodes, rank = router_rank(all->set.router);
+    uint32_t counter;
+
+    do {
+        counter = ++all->counter;
+        *handle = (uint32_t)((uint64_t)counter * nodes + rank) & HANDLE_MASK;
+    } while (exchange_find(all, *handle) != NULL);
+    (void)snprintf(id, EXCHANGE_ID_SIZE, "%u-%08" PRIx32 "-%u", rank,
+                   (uint32_t)router_boot(all->set.router), counter);
+}
+
+/* 1: known; 0: schedules are being counted; -1 with *e. */
+static int choose(struct exchange *x, struct error *e)
+{
+    int result;
+
+    if (x->algorithm != NULL)
+        return 1;
+    x->mode = x->spec.mode;
+    if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0) {
+        result = choose_algorithm(x->all, x->spec.operation, x->spec.block_bytes,
+                                  spec_has_folders(&x->spec), &x->mode, &x->algorithm, e);
+        if (result <= 0)
+            return result;
+    } else {
+        x->algorithm = algorithm_find(x->spec.algorithm);
+    }
+    if (spec_check_algorithm(&x->spec, torus_of(x), x->algorithm, &x->mode, e) == 0)
+        return 1;
+    return -1;
+}
+
+uint64_t turn_default_timeout(const struct exchange *x)
+{
+    double bound = 300;
+
+    if (x->spec.operation == OPERATION_BARRIER)
+        return SPEC_LONGEST_TIMEOUT;
+    if (x->all->set.link_mbit > 0)
+        bound = torus_bound_all_port(torus_of(x)) * (double)x->own.largest_block * 8 /
+                (x->all->set.link_mbit * 1e6);
+    bound *= x->spec.repeat;
+    if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
+        return SPEC_LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
+    return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
+}
+
+/* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
+ * those behind it may; -1: it needs memory, and nobody may overtake it. */
+static int try_begin(struct exchange *x)
+{
+    struct exchanges *all = x->all;
+    struct error e;
+    int result = choose(x, &e);
+    bool opened = false;
+
+    if (result > 0) {
+        result = opening_blocks(x, &e);
+        opened = result > 0;
+        if (result == 0 && x->own.source == NULL)
+            return 0; /* planning goes on */
+    }
+    if (result >= 0 && !x->own.source->sized && !opened)
+        return 0;
+    if (result >= 0 && !x->own.source->sized) {
+        result = opening_choose_rounds(x, &e);
+        if (result == 0 && opening_engine(x, &e) < 0)
+            result = -1;
+    }
+    if (result < 0 && e.code == ERROR_BUSY) {
+        x->failure = e;
+        opening_close(x, false);
+        return all->reserved > 0 ? -1 : 0;
+    }
+    if (result < 0) {
+        verdict_here(x, &e);
+        return 1;
+    }
+    if (x->spec.timeout_ns == 0) {
+        x->timeout_ns = turn_default_timeout(x);
+        x->deadline = router_now(router_of(x)) + x->timeout_ns;
+    }
+    x->failure.code = ERROR_NONE;
+    exchange_enter(x, x->own.source->sized ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    prepare_begin(x);
+    exchange_advance(x);
+    return 1;
+}
+
+static struct exchange *first_after(const struct exchanges *all, uint64_t number, uint64_t now)
+{
+    struct exchange *first = NULL;
+
+    for (struct exchange *x = all->active; x != NULL; x = x->hh.next)
+        if (x->state == EXCHANGE_WAITING && x->turn.number > number && x->own.closing == 0 &&
+            now >= x->turn.retry_at && (first == NULL || x->turn.number < first->turn.number))
+            first = x;
+    return first;
+}
+
+void turns_advance(struct exchanges *all)
+{
+    uint64_t now = router_now(all->set.router), number = 0;
+    struct exchange *x;
+    bool blocked = false;
+
+    all->turns_due = false;
+    while ((x = first_after(all, number, now)) != NULL) {
+        bool barrier = x->spec.operation == OPERATION_BARRIER;
+        number = x->turn.number;
+        if (!barrier && (blocked || count(all, true, false) >= OWN_AT_ONCE ||
+                         count(all, false, false) >= ALL_AT_ONCE)) {
+            blocked = true;
+            continue;
+        }
+        if (x->turn.pause > 0) {
+            char id[EXCHANGE_ID_SIZE];
+            uint32_t handle;
+            new_name(all, id, &handle);
+            HASH_DEL(all->active, x);
+            exchange_rename(x, handle, id, x->root);
+            HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
+        }
+        blocked = try_begin(x) < 0;
+    }
+}
+
+bool turn_may_retry(const struct exchange *x)
+{
+    return exchange_is_root(x) &&
+           (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
+}
+
+/* Somewhere there was no room for it. */
+void turn_again(struct exchange *x, const struct error *busy)
+{
+    uint64_t chance, now = router_now(router_of(x));
+
+    verdict_send(x, busy);
+    x->failure = *busy;
+    x->own.round_bytes = 0;
+    x->own.largest_block = 0;
+    x->turn.pause = x->turn.pause == 0 ? PAUSE_FIRST : 2 * x->turn.pause;
+    if (x->turn.pause > PAUSE_MOST)
+        x->turn.pause = PAUSE_MOST;
+    router_random(router_of(x), &chance, sizeof chance);
+    x->turn.retry_at = now + x->turn.pause / 2 + chance % x->turn.pause;
+    if (x->spec.timeout_ns == 0)
+        x->deadline = x->began + LONGEST_WAIT;
+    log_debug("exchange %s waits and begins anew: %s", x->id, busy->text);
+    exchange_enter(x, EXCHANGE_WAITING);
+}
+
+uint64_t turn_deadline(const struct exchange *x)
+{
+    uint64_t retry = x->turn.retry_at > router_now(router_of(x)) ? x->turn.retry_at : ROUTER_NEVER;
+
+    return retry < x->deadline ? retry : x->deadline;
+}
+
+static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    const struct torus *t = router_torus(all->set.router);
+    const struct topology *topology = router_topology(all->set.router);
+    enum mode mode = spec->mode;
+    char text[200];
+
+    if (spec_check(spec, t, e) != 0)
+        return -1;
+    if (strcmp(spec->algorithm, SPEC_AUTO) != 0 &&
+        spec_check_algorithm(spec, t, algorithm_find(spec->algorithm), &mode, e) != 0)
+        return -1;
+    if (!topology_whole(topology) && topology_fault(topology, 0, text, sizeof text))
+        return error_set(e, ERROR_LINK, "the torus is not whole: %s", text);
+    if (count(all, true, true) >= WAITING_MOST)
+        return error_set(e, ERROR_REFUSED, "%u exchanges wait for their turn at this node already",
+                         WAITING_MOST);
+    return 0;
+}
+
+static struct exchange *add(struct exchanges *all, struct spec *spec,
+                            const struct exchange_client *client)
+{
+    uint32_t rank = router_rank(all->set.router), handle;
+    char id[EXCHANGE_ID_SIZE];
+    struct exchange *x;
+
+    new_name(all, id, &handle);
+    x = exchange_add(all, handle, id, rank);
+    if (x == NULL)
+        return NULL;
+    tree_node(router_torus(all->set.router), rank, rank, &x->tree);
+    x->spec = *spec;
+    x->state = spec->operation == OPERATION_BARRIER && rank != BARRIER_ROOT ? EXCHANGE_ENTERED
+                                                                            : EXCHANGE_WAITING;
+    x->turn.number = ++all->turns;
+    x->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns : LONGEST_WAIT;
+    if (spec->operation == OPERATION_BARRIER && spec->timeout_ns == 0)
+        x->timeout_ns = SPEC_LONGEST_TIMEOUT;
+    x->deadline = x->began + x->timeout_ns;
+    x->client_state = CLIENT_WAITING;
+    x->client = *client;
+    return x;
+}
+
+struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted,
+                                const struct exchange_client *client, struct error *e)
+{
+    struct exchange *x;
+    struct spec spec;
+
+    if (spec_copy(&spec, wanted, e) != 0)
+        return NULL;
+    if (check_start(all, &spec, e) != 0) {
+        spec_free(&spec);
+        return NULL;
+    }
+    if (spec.operation == OPERATION_BARRIER) {
+        x = barrier_preparing(all, spec.barrier);
+        if (x != NULL) {
+            spec_free(&spec);
+            return barrier_enter(x, wanted->timeout_ns, client, e) == 0 ? x : NULL;
+        }
+    }
+    x = add(all, &spec, client);
+    if (x == NULL) {
+        spec_free(&spec);
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+        return NULL;
+    }
+    log_info("exchange %s: %s, %s, %s", x->id, operation_name(spec.operation), spec.algorithm,
+             spec_has_folders(&spec) ? "folders" : "generated blocks");
+    all->turns_due = true;
+    turns_advance(all);
+    return x;
+}
