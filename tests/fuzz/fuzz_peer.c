@@ -261,7 +261,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
 
 static void start(struct node *n, uint8_t which)
 {
-    static const struct exchange_spec spec[] = {
+    static const struct spec spec[] = {
         {.algorithm = "direct", .block_bytes = 0, .from = "", .to = ""},
         {.algorithm = "direct", .block_bytes = 10, .from = "", .to = ""},
         {.algorithm = "at2", .block_bytes = 300000, .from = "", .to = ""},

@@ -14,7 +14,7 @@
 #define SETTLE_TIME (200 * SECONDS)
 
 /* A node's messages and blocks by port are its plan's. */
-static void check_plan_counts(struct sim_request *r, const struct exchange_spec *spec,
+static void check_plan_counts(struct sim_request *r, const struct spec *spec,
                               uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
@@ -39,7 +39,7 @@ static void check_plan_counts(struct sim_request *r, const struct exchange_spec 
 }
 
 /* Without steps how many messages there are is left to the moment, but not what they carry. */
-static void check_passage_counts(struct sim_request *r, const struct exchange_spec *spec,
+static void check_passage_counts(struct sim_request *r, const struct spec *spec,
                                  uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
@@ -71,7 +71,7 @@ static void check_passage_counts(struct sim_request *r, const struct exchange_sp
     assert_int_equal(bytes, hops * spec->block_bytes); /* all of its ways are shortest ways */
 }
 
-static void check_node_counts(struct sim_request *r, const struct exchange_spec *spec,
+static void check_node_counts(struct sim_request *r, const struct spec *spec,
                               uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
@@ -96,7 +96,7 @@ static void check_node_counts(struct sim_request *r, const struct exchange_spec 
     assert_int_equal(node->bytes_delivered, expected_bytes);
 }
 
-void check_success(struct sim_request *r, const struct exchange_spec *spec)
+void check_success(struct sim_request *r, const struct spec *spec)
 {
     const struct torus *t = sim_torus(r->sim);
 
@@ -115,7 +115,7 @@ void check_success(struct sim_request *r, const struct exchange_spec *spec)
     }
 }
 
-bool check_agreement(struct sim_request *r, const struct exchange_spec *spec)
+bool check_agreement(struct sim_request *r, const struct spec *spec)
 {
     struct sim *sim = r->sim;
     bool folders = spec->to[0] != '\0', committed = false, failed = false;
@@ -134,6 +134,10 @@ bool check_agreement(struct sim_request *r, const struct exchange_spec *spec)
         switch (info.state) {
         case EXCHANGE_COMMITTED:
             committed = true;
+            break;
+        case EXCHANGE_FINISHED:
+            if (folders)
+                sim_fail(sim, "node %u has finished and keeps nothing", rank);
             break;
         case EXCHANGE_FAILED:
             if (strcmp(info.algorithm, "?") == 0)
@@ -194,7 +198,7 @@ void check_doubts_end(struct sim *sim, const char *id)
 
 void check_next_exchange(struct sim *sim, uint32_t root)
 {
-    const struct exchange_spec spec = {
+    const struct spec spec = {
         .algorithm = "direct", .block_bytes = 100, .from = "", .to = ""};
 
     sim_run_until_whole(sim);

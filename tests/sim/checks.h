@@ -5,12 +5,12 @@
 #include "tests/sim/sim.h"
 
 /* It has succeeded, and every node counted what its plan says, in every round. */
-void check_success(struct sim_request *request, const struct exchange_spec *spec);
+void check_success(struct sim_request *request, const struct spec *spec);
 
 /* Lets it end everywhere, and checks that the nodes agree: outputs in place everywhere or nowhere
  * (those of dead and doubtful nodes apart), failed everywhere with the same words. Returns true if
  * it was committed. */
-bool check_agreement(struct sim_request *request, const struct exchange_spec *spec);
+bool check_agreement(struct sim_request *request, const struct spec *spec);
 
 /* With all nodes and links there again: all doubts end, and the outputs are in place on all nodes
  * or on none. */

@@ -45,7 +45,8 @@ struct sim_source {
     char from[64];
     enum operation operation;
     bool sends;
-    bool closed, waking;
+    bool opening, checked, closed, waking;
+    char rival[64]; /* the target, if it is there already */
     uint32_t ready_for; /* a destination whose bytes are there now */
     struct slab_writer writer;
 };
@@ -66,7 +67,9 @@ struct sim_sink {
     struct write *writes;
     uint64_t pending;
     bool closed, syncing;
-    bool keep; /* it could not be put in place: somebody has to do it by hand */
+    bool tried;            /* to put it in place */
+    struct error obstacle; /* why that failed */
+    bool keep;
 };
 
 static uint64_t duration(struct sim *sim)
@@ -105,6 +108,15 @@ static uint64_t source_size(struct source *base, uint32_t destination)
     return sim_block_size(s->from, s->node->rank, destination);
 }
 
+/* Its last operation is over. */
+static void source_gone(struct sim_source *s)
+{
+    const struct block_events events = s->events;
+
+    free(s);
+    events.closed(events.context);
+}
+
 static void source_ready(struct sim *sim, void *object, uint64_t number)
 {
     struct sim_source *s = object;
@@ -113,11 +125,9 @@ static void source_ready(struct sim *sim, void *object, uint64_t number)
 
     (void)sim, (void)number;
     s->waking = false;
-    if (s->closed) {
-        free(s);
-        return;
-    }
-    if (faulty(node, SIM_DISK_READ, &e))
+    if (s->closed)
+        source_gone(s);
+    else if (faulty(node, SIM_DISK_READ, &e))
         s->events.failed(s->events.context, &e);
     else
         s->events.wake(s->events.context);
@@ -158,27 +168,100 @@ static uint64_t digest_of(uint32_t source, uint32_t destination, uint64_t size)
     return chance_word(&c);
 }
 
-static int source_check(struct source *base, uint64_t *digest, struct error *e)
+static bool source_opened(struct source *base)
+{
+    return !((struct sim_source *)base)->opening;
+}
+
+static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    (void)base, (void)round_bytes, (void)segments, (void)e;
+    return 0;
+}
+
+/* The one operation that may be under way. */
+static void begin(struct sim_source *s, const char *what,
+                  void (*over)(struct sim *sim, void *object, uint64_t number))
+{
+    if (!s->waking)
+        sim_schedule(s->node->sim, duration(s->node->sim), what, over, s, 0);
+    s->waking = true;
+}
+
+static void source_checked(struct sim *sim, void *object, uint64_t number)
+{
+    struct sim_source *s = object;
+    struct node *node = s->node;
+    struct error e;
+
+    (void)sim, (void)number;
+    s->waking = false;
+    if (s->closed) {
+        source_gone(s);
+    } else if (faulty(node, SIM_DISK_CHECK, &e)) {
+        s->events.failed(s->events.context, &e);
+    } else {
+        s->checked = true;
+        s->events.wake(s->events.context);
+    }
+    sim_settle(node);
+}
+
+static bool source_finish(struct source *base)
 {
     struct sim_source *s = (struct sim_source *)base;
+
+    if (!s->checked)
+        begin(s, "checked", source_checked);
+    return s->checked;
+}
+
+static void source_is_open(struct sim *sim, void *object, uint64_t number)
+{
+    struct sim_source *s = object;
+    struct node *node = s->node;
+    struct error e;
+
+    (void)sim, (void)number;
+    s->waking = false;
+    if (s->closed) {
+        source_gone(s);
+    } else if (s->rival[0] != '\0') {
+        (void)error_set(&e, ERROR_REFUSED, "target folder %s exists and is not empty", s->rival);
+        s->events.failed(s->events.context, &e);
+    } else if (faulty(node, SIM_DISK_OPEN, &e)) {
+        s->events.failed(s->events.context, &e);
+    } else {
+        s->opening = false;
+        s->events.wake(s->events.context);
+    }
+    sim_settle(node);
+}
+
+static uint64_t source_digest(struct source *base)
+{
+    struct sim_source *s = (struct sim_source *)base;
+    uint64_t sum = 0, *digest = &sum;
     uint32_t nodes = s->node->sim->torus.nodes, me = s->node->rank;
 
     if (s->operation != OPERATION_EXCHANGE && s->sends)
         *digest += nodes * digest_of(me, me, source_size(base, me));
     for (uint32_t d = 0; s->operation == OPERATION_EXCHANGE && d < nodes; d++)
         *digest += digest_of(s->node->rank, d, source_size(base, d));
-    *digest += faulty(s->node, SIM_DISK_DIGEST, NULL);
-    return faulty(s->node, SIM_DISK_CHECK, e) ? -1 : 0;
+    return sum + faulty(s->node, SIM_DISK_DIGEST, NULL);
 }
 
-static void source_close(struct source *base)
+static bool source_close(struct source *base)
 {
     struct sim_source *s = (struct sim_source *)base;
 
     slab_writer_close(&s->writer);
     s->closed = true;
-    if (!s->waking)
-        free(s);
+    if (s->waking)
+        return false;
+    free(s);
+    return true;
 }
 
 /* --- sink --- */
@@ -196,10 +279,17 @@ static bool is_expected(const struct output *o, uint32_t origin)
     return o->operation != OPERATION_BROADCAST || origin == o->sender;
 }
 
-static void release_sink(struct sim_sink *s)
+static bool sink_opened(struct sink *base)
 {
-    if (s->closed && s->writes == NULL && !s->syncing)
-        free(s);
+    (void)base; /* with the source */
+    return true;
+}
+
+static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segments,
+                        struct error *e)
+{
+    (void)base, (void)round_bytes, (void)segments, (void)e;
+    return 0;
 }
 
 static void forget_write(struct write *w)
@@ -298,6 +388,19 @@ static uint64_t sink_pending(struct sink *base)
     return ((struct sim_sink *)base)->pending;
 }
 
+static void remove_output(struct node *node, struct output *o);
+
+/* Its last operation is over. */
+static void sink_gone(struct sim_sink *s)
+{
+    const struct block_events events = s->events;
+
+    if (s->output->state != PLACED && !s->keep && !s->node->doomed)
+        remove_output(s->node, s->output);
+    free(s);
+    events.closed(events.context);
+}
+
 static void sync_over(struct sim *sim, void *object, uint64_t number)
 {
     struct sim_sink *s = object;
@@ -307,10 +410,8 @@ static void sync_over(struct sim *sim, void *object, uint64_t number)
     (void)sim, (void)number;
     s->syncing = false;
     if (s->closed) {
-        release_sink(s);
-        return;
-    }
-    if (faulty(node, SIM_DISK_SYNC, &e)) {
+        sink_gone(s);
+    } else if (faulty(node, SIM_DISK_SYNC, &e)) {
         s->events.failed(s->events.context, &e);
     } else {
         s->output->state = FINISHED;
@@ -348,7 +449,7 @@ static uint32_t root_of(const char *id)
     return (uint32_t)strtoul(id, NULL, 10);
 }
 
-static int place(struct node *node, struct output *o)
+static void place(struct node *node, struct output *o)
 {
     if (!sim_decided(node->sim, root_of(o->id), o->id))
         sim_fail(node->sim, "node %u puts the output of %s in place, which its root never decided",
@@ -356,17 +457,41 @@ static int place(struct node *node, struct output *o)
     if (o->state != FINISHED)
         sim_fail(node->sim, "node %u puts an unfinished output in place", node->rank);
     o->state = PLACED;
-    return 0;
+}
+
+static void commit_over(struct sim *sim, void *object, uint64_t number)
+{
+    struct sim_sink *s = object;
+    struct node *node = s->node;
+
+    (void)sim, (void)number;
+    s->syncing = false;
+    s->tried = true;
+    if (!node->doomed) { /* else dead, in truth */
+        if (faulty(node, SIM_DISK_COMMIT, &s->obstacle))
+            s->keep = true;
+        else
+            place(node, s->output);
+    }
+    if (s->closed)
+        sink_gone(s);
+    else
+        s->events.wake(s->events.context);
+    sim_settle(node);
 }
 
 static int sink_commit(struct sink *base, struct error *e)
 {
     struct sim_sink *s = (struct sim_sink *)base;
 
-    if (s->node->doomed) /* dead, in truth */
+    if (!s->tried) {
+        if (!s->syncing)
+            sim_schedule(s->node->sim, duration(s->node->sim), "placed", commit_over, s, 0);
+        s->syncing = true;
         return 0;
-    s->keep = faulty(s->node, SIM_DISK_COMMIT, e);
-    return s->keep ? -1 : place(s->node, s->output);
+    }
+    *e = s->obstacle;
+    return s->keep ? -1 : 1;
 }
 
 static void remove_output(struct node *node, struct output *o)
@@ -383,7 +508,19 @@ static void remove_output(struct node *node, struct output *o)
     free(o);
 }
 
-static void sink_close(struct sink *base, bool keep)
+static void removed(struct sim *sim, void *object, uint64_t number)
+{
+    struct sim_sink *s = object;
+    struct node *node = s->node;
+
+    (void)sim, (void)number;
+    s->syncing = false;
+    sink_gone(s);
+    sim_settle(node);
+}
+
+/* What was not committed is removed when the operation under way is over, or after a while. */
+static bool sink_close(struct sink *base, bool keep)
 {
     struct sim_sink *s = (struct sim_sink *)base;
     struct write *next;
@@ -393,10 +530,16 @@ static void sink_close(struct sink *base, bool keep)
         forget_write(w);
         w->sink = NULL; /* freed when it completes */
     }
-    if (s->output->state != PLACED && !keep && !s->keep && !s->node->doomed)
-        remove_output(s->node, s->output);
+    s->keep = s->keep || keep;
     s->closed = true;
-    release_sink(s);
+    if (!s->syncing && (s->output->state == PLACED || s->keep || s->node->doomed)) {
+        free(s);
+        return true;
+    }
+    if (!s->syncing)
+        sim_schedule(s->node->sim, duration(s->node->sim), "removed", removed, s, 0);
+    s->syncing = true;
+    return false;
 }
 
 /* --- storage --- */
@@ -405,31 +548,28 @@ static int open_folders(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e)
 {
-    static const struct source_ops source_ops = {source_size, source_read, source_check,
+    static const struct source_ops source_ops = {source_opened, source_lay_out, source_size,
+                                                 source_read,   source_finish,  source_digest,
                                                  source_close};
-    static const struct sink_ops sink_ops = {sink_write,  sink_pending, sink_finish,
-                                             sink_digest, sink_commit,  sink_close};
+    static const struct sink_ops sink_ops = {sink_opened, sink_lay_out, sink_write,  sink_pending,
+                                             sink_finish, sink_digest,  sink_commit, sink_close};
     struct node *node = context;
-    struct sim_source *from;
-    struct sim_sink *to;
-    struct output *o;
+    struct sim_source *from = calloc(1, sizeof *from);
+    struct sim_sink *to = calloc(1, sizeof *to);
+    struct output *o = calloc(1, sizeof *o);
 
-    if (faulty(node, SIM_DISK_OPEN, e))
-        return -1;
-    for (o = node->disk.outputs; o != NULL; o = o->next)
-        if (strcmp(o->to, request->to) == 0)
-            return error_set(e, ERROR_REFUSED, "target folder %s exists and is not empty",
-                             request->to);
-    from = calloc(1, sizeof *from);
-    to = calloc(1, sizeof *to);
-    o = calloc(1, sizeof *o);
+    (void)e;
     if (from == NULL || to == NULL || o == NULL ||
         (o->got = calloc(request->nodes, sizeof *o->got)) == NULL ||
         (o->arrived = calloc(request->nodes, sizeof *o->arrived)) == NULL)
         abort();
-    from->base.ops = &source_ops;
+    for (const struct output *other = node->disk.outputs; other != NULL; other = other->next)
+        if (strcmp(other->to, request->to) == 0)
+            (void)snprintf(from->rival, sizeof from->rival, "%s", request->to);
+    from->base = (struct source){&source_ops, true};
     from->node = to->node = node;
     from->events = to->events = *events;
+    from->opening = true;
     from->ready_for = UINT32_MAX;
     (void)snprintf(from->from, sizeof from->from, "%s", request->from);
     from->operation = o->operation = request->operation;
@@ -442,29 +582,80 @@ static int open_folders(void *context, const struct folder_request *request,
     (void)snprintf(o->to, sizeof o->to, "%s", request->to);
     o->next = node->disk.outputs;
     node->disk.outputs = o;
-    to->base.ops = &sink_ops;
+    to->base = (struct sink){&sink_ops, true, CHECK_DIGEST};
     to->output = o;
+    begin(from, "opened", source_is_open);
     *source = &from->base;
     *sink = &to->base;
     return 0;
 }
 
-static int record_commit(void *context, const char *id, struct error *e)
-{
-    struct node *node = context;
-    struct disk *disk = &node->disk;
+/* Something begun, of which somebody is told when it is over. */
+struct begun {
+    struct node *node;
+    uint32_t storage; /* it is told through this one, if it is still the node's */
+    char id[EXCHANGE_ID_SIZE];
+    bool committed;
+    storage_done_fn *done;
+    void *argument;
+};
 
-    if (faulty(node, SIM_DISK_RECORD, e))
-        return -1;
+static void begin_operation(struct node *node, const char *what, const char *id, bool committed,
+                            storage_done_fn *done, void *argument,
+                            void (*over)(struct sim *sim, void *object, uint64_t number))
+{
+    struct begun *op = calloc(1, sizeof *op);
+
+    if (op == NULL)
+        abort();
+    *op = (struct begun){node, node->life, "", committed, done, argument};
+    (void)snprintf(op->id, sizeof op->id, "%s", id);
+    sim_schedule(node->sim, duration(node->sim), what, over, op, 0);
+}
+
+/* False: the machine has died meanwhile. */
+static bool still_there(const struct begun *op)
+{
+    return op->node->alive && op->node->life == op->storage;
+}
+
+static void tell(struct begun *op, const struct error *e)
+{
+    op->done(op->argument, op->id, e);
+    sim_settle(op->node);
+    free(op);
+}
+
+static void recorded(struct sim *sim, void *object, uint64_t number)
+{
+    struct begun *op = object;
+    struct node *node = op->node;
+    struct disk *disk = &node->disk;
+    struct error e;
+
+    (void)sim, (void)number;
+    if (!still_there(op)) {
+        free(op);
+        return;
+    }
+    if (faulty(node, SIM_DISK_RECORD, &e)) {
+        tell(op, &e);
+        return;
+    }
     disk->decision = realloc(disk->decision, (disk->decisions + 1) * sizeof *disk->decision);
     if (disk->decision == NULL)
         abort();
     struct decision *d = &disk->decision[disk->decisions++];
-    (void)snprintf(d->id, sizeof d->id, "%s", id);
+    (void)snprintf(d->id, sizeof d->id, "%s", op->id);
     d->forgotten = false;
     if (node->crash_when_decided)
         node->doomed = true;
-    return 0;
+    tell(op, NULL);
+}
+
+static void record_commit(void *context, const char *id, storage_done_fn *done, void *argument)
+{
+    begin_operation(context, "recorded", id, true, done, argument, recorded);
 }
 
 static struct decision *find_decision(const struct node *node, const char *id)
@@ -475,11 +666,14 @@ static struct decision *find_decision(const struct node *node, const char *id)
     return NULL;
 }
 
-static bool was_committed(void *context, const char *id)
+static void each_committed(void *context, void (*each)(void *argument, const char *id),
+                           void *argument)
 {
-    const struct decision *d = find_decision(context, id);
+    const struct node *node = context;
 
-    return d != NULL && !d->forgotten;
+    for (size_t i = 0; i < node->disk.decisions; i++)
+        if (!node->disk.decision[i].forgotten)
+            each(argument, node->disk.decision[i].id);
 }
 
 static void forget_commit(void *context, const char *id)
@@ -495,19 +689,38 @@ static void each_in_doubt(void *context, void (*each)(void *argument, const char
             each(argument, o->id);
 }
 
-static int resolve(void *context, const char *id, bool committed, struct error *e)
+static void resolved(struct sim *sim, void *object, uint64_t number)
 {
-    struct node *node = context;
+    struct begun *op = object;
+    struct node *node = op->node;
+    struct error e;
 
-    for (struct output *o = node->disk.outputs; o != NULL; o = o->next) {
-        if (strcmp(o->id, id) != 0)
-            continue;
-        if (committed)
-            return place(node, o);
-        remove_output(node, o);
-        return 0;
+    (void)sim, (void)number;
+    if (!still_there(op)) {
+        free(op);
+        return;
     }
-    return error_set(e, ERROR_IO, "exchange %s has no output here", id);
+    for (struct output *o = node->disk.outputs; o != NULL; o = o->next) {
+        if (strcmp(o->id, op->id) != 0)
+            continue;
+        if (op->committed && faulty(node, SIM_DISK_COMMIT, &e)) {
+            tell(op, &e);
+            return;
+        }
+        if (op->committed)
+            place(node, o);
+        else
+            remove_output(node, o);
+        tell(op, NULL);
+        return;
+    }
+    sim_fail(sim, "node %u resolves exchange %s, of which it has no output", node->rank, op->id);
+}
+
+static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
+                    void *argument)
+{
+    begin_operation(context, "resolved", id, committed, done, argument, resolved);
 }
 
 void disk_storage(struct node *node, struct storage *storage)
@@ -516,11 +729,16 @@ void disk_storage(struct node *node, struct storage *storage)
         .context = node,
         .open_folders = open_folders,
         .record_commit = record_commit,
-        .was_committed = was_committed,
         .forget_commit = forget_commit,
+        .each_committed = each_committed,
         .each_in_doubt = each_in_doubt,
         .resolve = resolve,
     };
+}
+
+void disk_storage_closed(struct node *node)
+{
+    node->life++; /* what is under way belongs to the one before */
 }
 
 /* What was never finished is removed, as the daemon does when it starts. */

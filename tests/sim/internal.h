@@ -32,8 +32,7 @@ struct node {
     enum sim_death death;
     uint32_t life; /* counts starts */
     struct slab_pool pool;
-    struct router *router;
-    struct exchanges *exchanges;
+    struct core *core;
     struct storage storage;
     struct connection_end *dirty; /* link_next() has something for these */
     uint64_t wake_at;
@@ -80,6 +79,8 @@ void network_node_back(struct node *node);
 
 /* disk.c */
 void disk_storage(struct node *node, struct storage *storage);
+/* Nobody is told any more what the node has begun. */
+void disk_storage_closed(struct node *node);
 void disk_after_crash(struct node *node);
 void disk_free(struct node *node);
 

@@ -64,7 +64,7 @@ static struct wire *wire_at(struct sim *sim, uint32_t rank, unsigned port)
 static void forget_queue(struct connection_end *end)
 {
     if (end->queue.first != NULL)
-        outgoing_clear(router_outgoing(end->node->router), &end->queue);
+        outgoing_clear(router_outgoing(core_router(end->node->core)), &end->queue);
     free(end->farewell);
     end->farewell = NULL;
     end->queued = end->first_done = end->farewell_done = 0;
@@ -170,7 +170,7 @@ static void take_bytes(struct connection_end *end, uint8_t *out, size_t length)
         end->first_done += n;
         if (end->first_done == (size_t)frame->head_length + frame->body_length) {
             end->first_done = 0;
-            outgoing_free(router_outgoing(end->node->router), outgoing_pop(&end->queue));
+            outgoing_free(router_outgoing(core_router(end->node->core)), outgoing_pop(&end->queue));
         }
     }
 }
@@ -288,7 +288,7 @@ static void dial_over(struct sim *sim, void *object, uint64_t number)
     if (!node->alive || node->life != life)
         return;
     if (wire->state != SIM_WIRE_UP || !peer->alive) {
-        router_dial_failed(node->router, port,
+        router_dial_failed(core_router(node->core), port,
                            wire->state == SIM_WIRE_UP ? "connection refused" : "timed out");
         sim_settle(node);
         return;
@@ -302,8 +302,8 @@ static void dial_over(struct sim *sim, void *object, uint64_t number)
     c->end[0] = (struct connection_end){.connection = c, .node = node};
     c->end[1] = (struct connection_end){.connection = c, .node = peer};
     c->end[1].link =
-        router_connected(peer->router, torus_port_opposite(port), false, &c->end[1], "dialler");
-    c->end[0].link = router_connected(node->router, port, true, &c->end[0], "listener");
+        router_connected(core_router(peer->core), torus_port_opposite(port), false, &c->end[1], "dialler");
+    c->end[0].link = router_connected(core_router(node->core), port, true, &c->end[0], "listener");
     if (c->end[0].link == NULL)
         sim_fail(sim, "node %u does not want the connection that it dialled", node->rank);
     if (c->end[1].link == NULL)
@@ -360,7 +360,7 @@ static void io_close(void *context, void *connection, struct outgoing *last)
     if (last == NULL || end->vanished) {
         forget_queue(end);
         if (last != NULL)
-            outgoing_free(router_outgoing(((struct node *)context)->router), last);
+            outgoing_free(router_outgoing(core_router(((struct node *)context)->core)), last);
     } else { /* the kernel has it all; nothing of ours is held any longer */
         outgoing_push(&end->queue, last);
         end->queued += last->head_length;

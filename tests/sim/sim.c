@@ -41,30 +41,14 @@ void sim_schedule(struct sim *sim, uint64_t delay, const char *what,
 
 /* --- a node --- */
 
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    return exchanges_frame(((struct node *)context)->exchanges, port, head, body, body_length, e);
-}
-
-static struct outgoing *on_next(void *context, unsigned port)
-{
-    return exchanges_next(((struct node *)context)->exchanges, port);
-}
-
-static void on_topology(void *context)
-{
-    exchanges_topology(((struct node *)context)->exchanges);
-}
-
 /* What must hold after whatever has happened to a node. */
 static void check_node(const struct node *node)
 {
     const struct sim *sim = node->sim;
-    uint64_t reserved = exchanges_reserved(node->exchanges);
+    struct error e;
 
-    if (reserved > sim->set.memory)
-        sim_fail(sim, "node %u has reserved %llu bytes", node->rank, (unsigned long long)reserved);
+    if (core_check(node->core, &e) != 0)
+        sim_fail(sim, "node %u: %s", node->rank, e.text);
 }
 
 static void on_wake(struct sim *sim, void *object, uint64_t at)
@@ -86,19 +70,14 @@ void sim_settle(struct node *node)
 
     if (!node->alive)
         return;
-    if (sim->now >= router_deadline(node->router))
-        router_tick(node->router);
-    if (sim->now >= exchanges_deadline(node->exchanges))
-        exchanges_tick(node->exchanges);
+    core_tick(node->core);
     if (node->doomed) {
         sim_kill(sim, node->rank, SIM_CRASH);
         return;
     }
     network_flush(node);
     check_node(node);
-    at = router_deadline(node->router);
-    if (exchanges_deadline(node->exchanges) < at)
-        at = exchanges_deadline(node->exchanges);
+    at = core_deadline(node->core);
     if (at < sim->now)
         at = sim->now;
     if (at < node->wake_at) {
@@ -107,11 +86,39 @@ void sim_settle(struct node *node)
     }
 }
 
+/* Off the loop: at once, but nobody is told before now. */
+static void on_work_done(struct sim *sim, void *object, uint64_t life)
+{
+    struct work *work = object;
+    struct node *node = work->reserved[0];
+
+    (void)sim, (void)life;
+    work->done(work);
+    sim_settle(node);
+}
+
+static int submit(void *context, struct work *work)
+{
+    struct node *node = context;
+
+    work->reserved[0] = node;
+    work->run(work);
+    sim_schedule(node->sim, 0, "work", on_work_done, work, node->life);
+    return 0;
+}
+
 static void start(struct node *node)
 {
     struct sim *sim = node->sim;
-    const struct router_handler handler = {node, on_frame, on_next, on_topology};
-    struct router_io io;
+    struct core_setup setup = {
+        .torus = &sim->torus,
+        .rank = node->rank,
+        .pool = &node->pool,
+        .storage = &node->storage,
+        .workers = {node, submit},
+        .memory_budget = sim->set.memory,
+        .link_mbit = (double)sim->set.rate * 8 / 1e6,
+    };
 
     node->alive = true;
     node->doomed = node->crash_when_decided = false;
@@ -120,20 +127,11 @@ static void start(struct node *node)
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
     disk_storage(node, &node->storage);
     disk_after_crash(node);
-    network_io(node, &io);
-    node->router = router_new(&sim->torus, node->rank, &io, &handler, &node->pool);
-    if (node->router == NULL)
+    network_io(node, &setup.io);
+    node->core = core_new(&setup);
+    if (node->core == NULL)
         abort();
-    const struct exchanges_setup setup = {
-        .router = node->router,
-        .storage = &node->storage,
-        .memory_budget = sim->set.memory,
-        .link_mbit = (double)sim->set.rate * 8 / 1e6,
-    };
-    node->exchanges = exchanges_new(&setup);
-    if (node->exchanges == NULL)
-        abort();
-    router_start(node->router);
+    core_start(node->core);
     sim_settle(node);
 }
 
@@ -156,10 +154,9 @@ void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
     node->death = death;
     node->doomed = death != SIM_STOP; /* its disk does not change any more */
     network_node_dies(node, death);
-    exchanges_free(node->exchanges);
-    router_free(node->router);
-    node->exchanges = NULL;
-    node->router = NULL;
+    core_free(node->core);
+    disk_storage_closed(node);
+    node->core = NULL;
     node->dirty = NULL;
     leaked = slab_pool_close(&node->pool);
     if (leaked > 0 && death != SIM_STOP)
@@ -181,12 +178,12 @@ void sim_restart(struct sim *sim, uint32_t rank)
 
 struct router *sim_router(struct sim *sim, uint32_t rank)
 {
-    return sim->node[rank].router;
+    return core_router(sim->node[rank].core);
 }
 
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank)
 {
-    return sim->node[rank].exchanges;
+    return core_exchanges(sim->node[rank].core);
 }
 
 /* --- time --- */
@@ -254,7 +251,7 @@ static bool is_whole(struct sim *sim, void *context)
 {
     (void)context;
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
-        if (!sim->node[rank].alive || !topology_whole(router_topology(sim->node[rank].router)))
+        if (!sim->node[rank].alive || !topology_whole(router_topology(sim_router(sim, rank))))
             return false;
     return true;
 }
@@ -364,7 +361,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
     r->result.each = each;
 }
 
-struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct exchange_spec *spec)
+struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec)
 {
     struct sim_request *r = calloc(1, sizeof *r);
     const struct exchange_client client = {r, on_ended};
@@ -375,7 +372,7 @@ struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct ex
     r->root = root;
     r->next = sim->requests;
     sim->requests = r;
-    r->exchange = exchange_start(sim->node[root].exchanges, spec, &client, &r->error);
+    r->exchange = exchange_start(sim_exchanges(sim, root), spec, &client, &r->error);
     if (r->exchange == NULL)
         r->ended = true;
     else
@@ -391,7 +388,7 @@ void sim_cancel(struct sim_request *r)
     if (x == NULL)
         return;
     r->exchange = NULL;
-    exchange_cancel(x);
+    exchange_abandon(x);
     sim_settle(&r->sim->node[r->root]);
 }
 
@@ -431,7 +428,7 @@ double sim_median_seconds(const struct sim_request *r)
 bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *out)
 {
     struct exchange_info info[LISTED];
-    size_t n = exchanges_list(sim->node[rank].exchanges, info, LISTED);
+    size_t n = exchanges_list(sim_exchanges(sim, rank), info, LISTED);
 
     for (size_t i = 0; i < n; i++)
         if (strcmp(info[i].id, id) == 0) {
@@ -448,10 +445,10 @@ bool sim_is_quiet(struct sim *sim, void *unused)
         struct exchange_info first;
         if (!sim->node[rank].alive)
             continue;
-        if (exchanges_list(sim->node[rank].exchanges, &first, 1) > 0 &&
-            first.state < EXCHANGE_COMMITTED)
+        if (exchanges_list(sim_exchanges(sim, rank), &first, 1) > 0 &&
+            !exchange_has_ended(first.state))
             return false;
-        if (exchanges_reserved(sim->node[rank].exchanges) > 0)
+        if (exchanges_reserved(sim_exchanges(sim, rank)) > 0)
             return false;
     }
     return true;

@@ -7,7 +7,7 @@
 #ifndef TORUSD_TESTS_SIM_SIM_H
 #define TORUSD_TESTS_SIM_SIM_H
 
-#include "daemon/exchange/exchange.h"
+#include "daemon/core/core.h"
 
 #define MICROSECONDS UINT64_C(1000)
 
@@ -97,7 +97,7 @@ struct sim_request {
 };
 
 /* Asks node `root`. The request stays good until sim_free(). */
-struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct exchange_spec *spec);
+struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec);
 void sim_cancel(struct sim_request *request);
 bool sim_run_until_ended(struct sim_request *request, uint64_t most);
 /* The median of the repetitions of an exchange that has succeeded, in seconds. */

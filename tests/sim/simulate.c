@@ -49,7 +49,7 @@ int main(int argc, char **argv)
                                     .latency = (uint64_t)(number(argv[5]) * 1000),
                                     .burst = (uint64_t)number(argv[6]),
                                     .memory = UINT64_C(1) << 32};
-    const struct exchange_spec spec = {.algorithm = argv[2],
+    const struct spec spec = {.algorithm = argv[2],
                                        .block_bytes = (uint64_t)number(argv[3]),
                                        .timeout_ns = 86400 * SECONDS,
                                        .repeat = REPEAT,

@@ -14,9 +14,9 @@
 static uint64_t first_seed, seeds = 4;
 
 /* Both engines, by turns. */
-static struct exchange_spec spec_of(uint64_t seed)
+static struct spec spec_of(uint64_t seed)
 {
-    return (struct exchange_spec){
+    return (struct spec){
         .algorithm = seed % 2 == 0 ? "at2" : "stream", .from = "/random/3000", .to = "/a"};
 }
 
@@ -44,7 +44,7 @@ static void die_in_state(uint64_t seed, uint32_t victim, enum exchange_state sta
 {
     const struct sim_setup setup = {
         .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
-    const struct exchange_spec spec = spec_of(seed);
+    const struct spec spec = spec_of(seed);
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
@@ -99,7 +99,7 @@ static void decided_and_dead(const char *dims, uint64_t seed)
 {
     const struct sim_setup setup = {
         .dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
-    const struct exchange_spec spec = spec_of(seed);
+    const struct spec spec = spec_of(seed);
     struct sim *sim = sim_new(&setup);
     uint32_t nodes = sim_torus(sim)->nodes, root = (uint32_t)seed % nodes;
 
@@ -148,7 +148,7 @@ static void a_node_that_was_cut_off_learns_the_outcome(void **state)
                                         .latency = 100 * MICROSECONDS,
                                         .rate = 12500000,
                                         .chop = true};
-        const struct exchange_spec spec = spec_of(seed);
+        const struct spec spec = spec_of(seed);
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
         struct sim_request *r = sim_exchange(sim, 0, &spec);

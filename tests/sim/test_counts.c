@@ -34,7 +34,7 @@ static uint64_t all_sent(struct sim *sim, Peer__Head__KindCase kind)
 }
 
 /* Runs it from node 0; the counts are its own alone. Returns the nanoseconds it took. */
-static uint64_t run(struct sim *sim, const struct exchange_spec *spec)
+static uint64_t run(struct sim *sim, const struct spec *spec)
 {
     sim_forget_frames(sim);
     struct sim_request *r = sim_exchange(sim, 0, spec);
@@ -66,7 +66,7 @@ static void check_waves(struct sim *sim, bool outputs)
 static void tree_sends_a_message_an_edge_each_way(void **state)
 {
     static const char *const dims[] = {"8x8", "4x4", "5x7", "3x4x5", "1x9"};
-    const struct exchange_spec spec = {.algorithm = "tree", .block_bytes = 8, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = "tree", .block_bytes = 8, .from = "", .to = ""};
 
     (void)state;
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
@@ -93,7 +93,7 @@ static void small_blocks_take_the_plans_messages(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct sim *sim = open_torus("8x8");
         const struct torus *t = sim_torus(sim);
-        const struct exchange_spec spec = {
+        const struct spec spec = {
             .algorithm = names[i], .block_bytes = 8, .from = "", .to = ""};
         (void)run(sim, &spec);
         for (uint32_t rank = 0; rank < t->nodes; rank++) {
@@ -113,7 +113,7 @@ static void small_blocks_take_the_plans_messages(void **state)
 
 static void outputs_take_one_wave_more(void **state)
 {
-    const struct exchange_spec spec = {.algorithm = "at2", .from = "/same/8", .to = "/a"};
+    const struct spec spec = {.algorithm = "at2", .from = "/same/8", .to = "/a"};
     struct sim *sim = open_torus("4x4");
 
     (void)state;

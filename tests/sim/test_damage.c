@@ -36,7 +36,7 @@ static void damage(uint64_t seed)
     struct sim *sim = sim_new(&setup);
     struct chance *chance = sim_chance(sim);
     static const char *const algorithms[] = {"at2", "direct", "stream"};
-    const struct exchange_spec spec = {.algorithm = algorithms[chance_below(chance, 3)],
+    const struct spec spec = {.algorithm = algorithms[chance_below(chance, 3)],
                                        .block_bytes = chance_below(chance, 3000),
                                        .from = "",
                                        .to = "",

@@ -15,7 +15,7 @@
 static const char *const tori[] = {"1x1",   "1x2", "2x2",  "1x6",     "3x5", "4x4", "4x8",
                                    "3x4x5", "5m",  "3mx4", "2mx3mx2", "6",   "1"};
 
-static void run_one(struct sim *sim, uint32_t root, const struct exchange_spec *spec)
+static void run_one(struct sim *sim, uint32_t root, const struct spec *spec)
 {
     struct sim_request *r = sim_exchange(sim, root, spec);
 
@@ -69,7 +69,7 @@ static uint32_t any_node(struct sim *sim)
 }
 
 /* What the algorithm is for; after an allgather a broadcast too, with another folder. */
-static void run_all(struct sim *sim, const struct algorithm *a, struct exchange_spec spec)
+static void run_all(struct sim *sim, const struct algorithm *a, struct spec spec)
 {
     char to[32];
 
@@ -90,7 +90,7 @@ static void generated_blocks(struct sim *sim, const struct algorithm *a)
     static const uint64_t sizes[] = {0, 1, 7, 1000, 70000};
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        run_all(sim, a, (struct exchange_spec){.block_bytes = sizes[i], .from = "", .to = ""});
+        run_all(sim, a, (struct spec){.block_bytes = sizes[i], .from = "", .to = ""});
     }
 }
 
@@ -102,7 +102,7 @@ static void generated_blocks_of_every_size_arrive(void **state)
 
 static void generated_in_rounds(struct sim *sim, const struct algorithm *a)
 {
-    const struct exchange_spec spec = {
+    const struct spec spec = {
         .algorithm = a->name, .operation = a->operation, .block_bytes = 9001, .from = "", .to = ""};
     struct sim_request *r = sim_exchange(sim, any_node(sim), &spec);
 
@@ -123,7 +123,7 @@ static void more_rounds_than_the_wire_can_count(void **state)
 {
     const struct sim_setup setup = {
         .dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memory = 256, .chop = true};
-    const struct exchange_spec spec = {
+    const struct spec spec = {
         .algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
     struct sim *sim = sim_new(&setup);
 
@@ -143,7 +143,7 @@ static void folders(struct sim *sim, const struct algorithm *a)
     for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
         char to[16];
         (void)snprintf(to, sizeof to, "/out%zu", i);
-        run_all(sim, a, (struct exchange_spec){.from = from[i], .to = to});
+        run_all(sim, a, (struct spec){.from = from[i], .to = to});
     }
 }
 
@@ -162,7 +162,7 @@ static void different_sizes_in_rounds(void **state)
 /* The engine without steps runs the routes of every all-port algorithm. */
 static void streamed(struct sim *sim, const struct algorithm *a)
 {
-    static const struct exchange_spec specs[] = {
+    static const struct spec specs[] = {
         {.block_bytes = 7, .from = "", .to = ""},
         {.block_bytes = 20000, .from = "", .to = ""},
         {.from = "/random/3000", .to = "/streamed"},
@@ -172,7 +172,7 @@ static void streamed(struct sim *sim, const struct algorithm *a)
         sim_torus(sim)->nodes > 16) /* larger ones only take longer */
         return;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
-        struct exchange_spec spec = specs[i];
+        struct spec spec = specs[i];
         spec.algorithm = a->name;
         spec.mode = MODE_STREAMING;
         run_one(sim, any_node(sim), &spec);
@@ -194,7 +194,7 @@ static void several_exchanges_at_once_do_not_mind_each_other(void **state)
                                         .latency = 30 * MICROSECONDS,
                                         .rate = 125000000,
                                         .chop = true};
-        static const struct exchange_spec spec[] = {
+        static const struct spec spec[] = {
             {.algorithm = "at2", .block_bytes = 3000, .from = "", .to = ""},
             {.algorithm = "direct", .from = "/random/4000", .to = "/a"},
             {.algorithm = "at2", .from = "/random/100", .to = "/b"},
@@ -222,7 +222,7 @@ static void several_exchanges_at_once_do_not_mind_each_other(void **state)
 static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
 {
     const struct sim_setup setup = {.dims = "1x2", .seed = 1};
-    const struct exchange_spec spec = {
+    const struct spec spec = {
         .algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
     struct exchange_info info[200];
     struct sim *sim = sim_new(&setup);
@@ -246,7 +246,7 @@ static void all_meet_at_a_barrier(void **state)
                                         .latency = 50 * MICROSECONDS,
                                         .rate = 125000000,
                                         .chop = true};
-        const struct exchange_spec spec = {.algorithm = "saadschultz",
+        const struct spec spec = {.algorithm = "saadschultz",
                                            .operation = OPERATION_BARRIER,
                                            .barrier = "here",
                                            .from = "",
@@ -277,7 +277,7 @@ static void all_meet_at_a_barrier(void **state)
 static void who_leaves_a_barrier_ends_it(void **state)
 {
     const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
-    struct exchange_spec spec = {.algorithm = "yangwang",
+    struct spec spec = {.algorithm = "yangwang",
                                  .operation = OPERATION_BARRIER,
                                  .barrier = "",
                                  .from = "",
@@ -312,7 +312,7 @@ static uint64_t trace_of(uint64_t seed, const char *algorithm)
 {
     const struct sim_setup setup = {
         .dims = "4x4", .seed = seed, .latency = 50 * MICROSECONDS, .chop = true};
-    const struct exchange_spec spec = {.algorithm = algorithm, .from = "/random/3000", .to = "/a"};
+    const struct spec spec = {.algorithm = algorithm, .from = "/random/3000", .to = "/a"};
     struct sim *sim = sim_new(&setup);
     uint64_t trace;
 

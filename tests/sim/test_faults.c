@@ -18,7 +18,7 @@
 
 static uint64_t first_seed, seeds = 100;
 
-static const struct exchange_spec specs[] = {
+static const struct spec specs[] = {
     {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
     {.algorithm = "direct", .from = "/random/20000", .to = "/a"},
     {.algorithm = "at2", .from = "/random/5000", .to = "/a"},
@@ -35,7 +35,7 @@ static uint32_t any(struct sim *sim, uint32_t below)
 /* One run: an exchange has begun, something happens within its time, all of it ends and heals. */
 struct run {
     struct sim *sim;
-    const struct exchange_spec *spec;
+    const struct spec *spec;
     struct sim_request *request;
     uint32_t victim;
     unsigned port;
@@ -121,7 +121,7 @@ static void a_node_may_die_and_come_back_at_once(void **state)
  * and some of it was still on its way. */
 static void a_dead_machine_is_named(void **state)
 {
-    const struct exchange_spec spec = {
+    const struct spec spec = {
         .algorithm = "at2", .block_bytes = 100000, .from = "", .to = ""};
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 10; seed++) {
@@ -198,7 +198,7 @@ static void a_disk_may_fail(void **state)
         enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
         const struct sim_setup setup = {
             .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
-        const struct exchange_spec spec = {.algorithm = seed / SIM_DISK_FAULTS % 2 == 0 ? "direct"
+        const struct spec spec = {.algorithm = seed / SIM_DISK_FAULTS % 2 == 0 ? "direct"
                                                                                         : "stream",
                                            .from = "/random/9000",
                                            .to = "/a"};
@@ -243,7 +243,7 @@ static void a_timeout_ends_it_everywhere(void **state)
                                         .latency = 100 * MICROSECONDS,
                                         .rate = 12500000,
                                         .chop = true};
-        struct exchange_spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
+        struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
         spec.timeout_ns = 1 + chance_below(sim_chance(sim), 20 * MILLISECONDS);

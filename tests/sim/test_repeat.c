@@ -37,7 +37,7 @@ static void check_times(const struct sim_request *r, uint32_t repeat)
     assert_true(r->result.all_ns >= sum);
 }
 
-static struct sim_request *run(struct sim *sim, const struct exchange_spec *spec)
+static struct sim_request *run(struct sim *sim, const struct spec *spec)
 {
     struct sim_request *r = sim_exchange(sim, any(sim, sim_torus(sim)->nodes), spec);
 
@@ -65,7 +65,7 @@ static void repeat_everywhere(uint64_t memory, uint64_t block_bytes)
                                             .rate = 125000000,
                                             .memory = memory,
                                             .chop = true};
-            struct exchange_spec spec = {.algorithm = a->name,
+            struct spec spec = {.algorithm = a->name,
                                          .operation = a->operation,
                                          .block_bytes = block_bytes,
                                          .from = "",
@@ -103,7 +103,7 @@ static void more_repetitions_than_the_wire_can_count(void **state)
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
         const struct sim_setup setup = {
             .dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true};
-        const struct exchange_spec spec = {.algorithm = algorithms[i],
+        const struct spec spec = {.algorithm = algorithms[i],
                                            .operation = algorithm_find(algorithms[i])->operation,
                                            .block_bytes = 50,
                                            .from = "",
@@ -121,7 +121,7 @@ static void more_repetitions_than_the_wire_can_count(void **state)
 static uint64_t frames(uint32_t repeat)
 {
     const struct sim_setup setup = {.dims = "4x4", .latency = 50 * MICROSECONDS};
-    const struct exchange_spec spec = {
+    const struct spec spec = {
         .algorithm = "at2", .block_bytes = 10, .from = "", .to = "", .repeat = repeat};
     struct sim *sim = sim_new(&setup);
     uint64_t before, counted;
@@ -147,7 +147,7 @@ static void a_repetition_costs_two_words_a_link(void **state)
 
 static void what_cannot_be_repeated_is_refused(void **state)
 {
-    static const struct exchange_spec specs[] = {
+    static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
         {.algorithm = "yangwang",
          .operation = OPERATION_BROADCAST,
@@ -184,7 +184,7 @@ static void what_cannot_be_repeated_is_refused(void **state)
 
 #define REPEAT 20
 
-static const struct exchange_spec specs[] = {
+static const struct spec specs[] = {
     {.algorithm = "at2", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
     {.algorithm = "stream", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
     {.algorithm = "a2", .block_bytes = 500, .from = "", .to = "", .repeat = REPEAT},
@@ -219,7 +219,7 @@ static void one_fault(uint64_t seed, enum fault fault)
                                     .rate = 125000000,
                                     .memory = seed % 3 == 0 ? 128 * 1024 : 0,
                                     .chop = true};
-    struct exchange_spec spec = specs[seed / 4 % 4];
+    struct spec spec = specs[seed / 4 % 4];
     struct sim *sim = sim_new(&setup);
     uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), victim = any(sim, nodes);
     unsigned port;
