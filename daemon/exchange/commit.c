@@ -1,6 +1,7 @@
 /* From done to committed, where there is a result to keep. The root records its decision; from then
  * on every node puts its output under its final name, in the wave or whenever it can, and confirms
  * that to the root. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
@@ -17,10 +18,22 @@ static void send_commit(struct exchange *x)
     wave_to_children(x, &head);
 }
 
-void commit_begin(struct exchange *x)
+/* `wave`: the children hear it from here, and confirm by here. */
+static void begin(struct exchange *x, bool wave)
 {
     exchange_enter(x, EXCHANGE_COMMITTING);
+    if (!exchange_is_root(x)) {
+        wave_begin(x);
+        if (!wave)
+            x->owed = OWN_PART;
+        x->deadline = router_now(router_of(x)) + VERDICT_TIME;
+    }
     exchange_advance(x);
+}
+
+void commit_begin(struct exchange *x)
+{
+    begin(x, false);
 }
 
 static void on_recorded(void *context, const char *id, const struct error *e)
@@ -40,7 +53,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
         return;
     }
     send_commit(x);
-    commit_begin(x);
+    begin(x, true);
 }
 
 void commit_decide(struct exchange *x)
@@ -57,31 +70,96 @@ void commit_decide(struct exchange *x)
     storage->record_commit(storage->context, x->id, on_recorded, x->all);
 }
 
+static void flush(struct exchange *x)
+{
+    if (x->confirmed_count > 0)
+        decision_confirm(x->all, x->id, x->confirmed, x->confirmed_count, "");
+    x->confirmed_count = 0;
+}
+
+/* These nodes have confirmed; all of a part of the tree confirm with one message. */
+static void collect(struct exchange *x, const uint32_t *rank, size_t count)
+{
+    uint32_t nodes = torus_of(x)->nodes;
+
+    if (x->confirmed == NULL)
+        x->confirmed = calloc(nodes, sizeof *x->confirmed);
+    if (x->confirmed == NULL || x->confirmed_count + count > nodes) {
+        decision_confirm(x->all, x->id, rank, count, "");
+        return;
+    }
+    memcpy(x->confirmed + x->confirmed_count, rank, count * sizeof *rank);
+    x->confirmed_count += (uint32_t)count;
+}
+
+static void end_if_complete(struct exchange *x)
+{
+    if (x->owed != 0)
+        return;
+    flush(x);
+    exchange_enter(x, EXCHANGE_COMMITTED);
+}
+
+bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, size_t count)
+{
+    if (x == NULL || x->state != EXCHANGE_COMMITTING || (x->owed & 1u << port) == 0)
+        return false;
+    collect(x, rank, count);
+    x->owed &= ~(1u << port);
+    end_if_complete(x);
+    return true;
+}
+
+/* Not for ever: who is late confirms by itself. */
+void commit_waits_no_longer(struct exchange *x)
+{
+    x->deadline = ROUTER_NEVER;
+    x->owed &= OWN_PART;
+    flush(x);
+    end_if_complete(x);
+}
+
+static void placed(struct exchange *x)
+{
+    uint32_t rank = rank_of(x);
+
+    opening_close(x, false);
+    if (exchange_is_root(x)) {
+        decision_confirm(x->all, x->id, &rank, 1, "");
+        return;
+    }
+    x->owed &= ~OWN_PART;
+    collect(x, &rank, 1);
+    end_if_complete(x);
+}
+
+static void obstructed(struct exchange *x, const struct error *e)
+{
+    uint32_t rank = rank_of(x);
+
+    log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
+    opening_close(x, true);
+    doubt_add(x->all, x->id, true);
+    decision_confirm(x->all, x->id, &rank, 1, e->text);
+    if (exchange_is_root(x))
+        return;
+    flush(x);
+    x->failure = *e;
+    exchange_enter(x, EXCHANGE_IN_DOUBT);
+}
+
 void commit_advance(struct exchange *x)
 {
-    struct exchanges *all = x->all;
     struct error e;
     int result;
 
     if (x->own.sink == NULL)
-        return; /* the root, which waits for the others */
+        return; /* others are waited for */
     result = x->own.sink->ops->commit(x->own.sink, &e);
-    if (result == 0)
-        return;
-    opening_close(x, result < 0);
-    if (result > 0) {
-        if (!exchange_is_root(x))
-            exchange_enter(x, EXCHANGE_COMMITTED);
-        decision_confirm(all, x->id, rank_of(x), "");
-        return;
-    }
-    log_error("exchange %s: the output could not be put in place: %s", x->id, e.text);
-    doubt_add(all, x->id, true);
-    if (!exchange_is_root(x)) {
-        x->failure = e;
-        exchange_enter(x, EXCHANGE_IN_DOUBT);
-    }
-    decision_confirm(all, x->id, rank_of(x), e.text);
+    if (result > 0)
+        placed(x);
+    else if (result < 0)
+        obstructed(x, &e);
 }
 
 int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
@@ -91,7 +169,7 @@ int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, stru
         return error_set(e, ERROR_PROTOCOL, "exchange %s has nothing to commit", x->id);
     send_commit(x);
     if (x->state == EXCHANGE_DONE)
-        commit_begin(x);
+        begin(x, true);
     else
         (void)doubt_settle(x->all, x->id, true);
     return 0;

@@ -132,19 +132,21 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
         complete(all, d);
 }
 
-void decision_confirm(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)
+void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
+                      const char *obstacle)
 {
     Peer__Confirm message = PEER__CONFIRM__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     uint32_t root = exchange_root_of(id);
 
     if (root == router_rank(all->set.router)) {
-        confirmed(all, id, rank, obstacle);
+        for (size_t i = 0; i < count; i++)
+            confirmed(all, id, rank[i], obstacle);
         return;
     }
     message.id = (char *)(uintptr_t)id;
-    message.n_rank = 1;
-    message.rank = &rank;
+    message.n_rank = count;
+    message.rank = (uint32_t *)(uintptr_t)rank; /* packing only reads it */
     message.obstacle = (char *)(uintptr_t)obstacle;
     head.kind_case = PEER__HEAD__KIND_CONFIRM;
     head.confirm = &message;
@@ -155,10 +157,9 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
 {
     const Peer__Confirm *message = head->confirm;
     uint32_t nodes = router_torus(all->set.router)->nodes;
-    char id[EXCHANGE_ID_SIZE];
+    char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
     uint32_t root;
 
-    (void)port;
     text_printable(id, sizeof id, message->id);
     root = exchange_root_of(id);
     if (root >= nodes || message->n_rank == 0 || message->n_rank > nodes)
@@ -168,17 +169,10 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         if (message->rank[i] >= nodes)
             return error_set(e, ERROR_PROTOCOL, "node %u confirms exchange %s", message->rank[i],
                              id);
-    if (root != router_rank(all->set.router)) {
-        Peer__Confirm onward = *message;
-        Peer__Head to = PEER__HEAD__INIT;
-        onward.id = id;
-        to.kind_case = PEER__HEAD__KIND_CONFIRM;
-        to.confirm = &onward;
-        wave_towards(all, root, &to);
-        return 0;
-    }
-    for (size_t i = 0; i < message->n_rank; i++)
-        confirmed(all, id, message->rank[i], message->obstacle);
+    text_printable(obstacle, sizeof obstacle, message->obstacle);
+    if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
+        !commit_collects(exchange_find_id(all, id), port, message->rank, message->n_rank))
+        decision_confirm(all, id, message->rank, message->n_rank, obstacle);
     return 0;
 }
 

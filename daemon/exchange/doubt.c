@@ -73,6 +73,13 @@ void doubts_free(struct exchanges *all)
         drop(all, all->doubts);
 }
 
+static void confirm_own(struct exchanges *all, const char *id, const char *obstacle)
+{
+    uint32_t rank = router_rank(all->set.router);
+
+    decision_confirm(all, id, &rank, 1, obstacle);
+}
+
 static void on_resolved(void *context, const char *id, const struct error *e)
 {
     struct exchanges *all = context;
@@ -86,7 +93,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     if (e != NULL) { /* tried again */
         log_warning("exchange %s: %s", id, e->text);
         if (committed)
-            decision_confirm(all, id, router_rank(all->set.router), e->text);
+            confirm_own(all, id, e->text);
         return;
     }
     log_info("exchange %s was %s", id, committed ? "committed" : "not committed");
@@ -97,7 +104,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     }
     drop(all, d);
     if (committed)
-        decision_confirm(all, id, router_rank(all->set.router), "");
+        confirm_own(all, id, "");
 }
 
 bool doubt_settle(struct exchanges *all, const char *id, bool committed)
@@ -210,7 +217,7 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
             exchange_enter(x, EXCHANGE_FAILED);
         }
     } else if (committed && (x == NULL || exchange_has_ended(x->state))) {
-        decision_confirm(all, id, router_rank(all->set.router), ""); /* it is in place */
+        confirm_own(all, id, ""); /* it is in place */
     }
 }
 

@@ -56,6 +56,7 @@ void exchange_forget(struct exchange *x)
     report_free(&x->report);
     spec_free(&x->spec);
     free(x->rounds.each);
+    free(x->confirmed);
     free(x);
 }
 

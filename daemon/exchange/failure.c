@@ -130,9 +130,7 @@ uint64_t failure_deadline(const struct exchange *x)
 
     if (x->state == EXCHANGE_DECIDING)
         return x->client_state == CLIENT_WAITING ? at : ROUTER_NEVER;
-    if (x->state == EXCHANGE_COMMITTING)
-        return exchange_is_root(x) ? at : ROUTER_NEVER;
-    if (x->state == EXCHANGE_FAILING)
+    if (x->state == EXCHANGE_COMMITTING || x->state == EXCHANGE_FAILING)
         return at;
     if (x->state == EXCHANGE_WAITING)
         at = turn_deadline(x);
@@ -207,8 +205,12 @@ void failure_tick(struct exchange *x, uint64_t now)
         return;
     }
     if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING) {
-        if (now >= x->deadline && exchange_is_root(x))
+        if (now < x->deadline)
+            return;
+        if (exchange_is_root(x))
             tell_in_doubt(x);
+        else
+            commit_waits_no_longer(x);
         return;
     }
     if (x->fault.at != ROUTER_NEVER)

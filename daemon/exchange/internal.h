@@ -108,6 +108,9 @@ struct exchange {
     struct rounds rounds;
     struct report report;
 
+    uint32_t *confirmed; /* COMMITTING: nodes below that have confirmed, this one too */
+    uint32_t confirmed_count;
+
     enum client_state client_state;
     struct exchange_client client;
 };
@@ -269,6 +272,9 @@ void commit_advance(struct exchange *x);
 int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 /* The outcome has been heard from the root by another way than the wave. */
 void commit_begin(struct exchange *x);
+/* Takes what a child confirms, if it is waited for, to confirm it together with this node's. */
+bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, size_t count);
+void commit_waits_no_longer(struct exchange *x);
 
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
 void decisions_load(struct exchanges *all);
@@ -279,7 +285,8 @@ struct decision *decision_add(struct exchanges *all, const char *id); /* NULL: n
 void decision_drop(struct exchanges *all, struct decision *d);
 /* Why it is not confirmed yet by all, in words. */
 void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e);
-void decision_confirm(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle);
+void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
+                      const char *obstacle);
 int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 
 /* barrier.c */

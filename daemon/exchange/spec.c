@@ -28,10 +28,10 @@ const char *mode_name(enum mode mode)
 
 void spec_free(struct spec *s)
 {
-    free(s->algorithm);
-    free(s->barrier);
-    free(s->from);
-    free(s->to);
+    free((char *)(uintptr_t)s->algorithm);
+    free((char *)(uintptr_t)s->barrier);
+    free((char *)(uintptr_t)s->from);
+    free((char *)(uintptr_t)s->to);
     *s = (struct spec){0};
 }
 
@@ -82,22 +82,22 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
                          message->mode);
     if (spec_copy(s, &borrowed, e) != 0)
         return -1;
-    text_clean(s->algorithm);
-    text_clean(s->barrier);
+    text_clean((char *)(uintptr_t)s->algorithm); /* our copies */
+    text_clean((char *)(uintptr_t)s->barrier);
     return 0;
 }
 
 void spec_pack(const struct spec *s, Torus__Spec *message)
 {
     torus__spec__init(message);
-    message->algorithm = s->algorithm;
+    message->algorithm = (char *)(uintptr_t)s->algorithm;
     message->mode = (char *)(uintptr_t)mode_name(s->mode);
     message->operation = s->operation;
     message->sender = s->sender;
-    message->barrier = s->barrier;
+    message->barrier = (char *)(uintptr_t)s->barrier;
     message->block_bytes = s->block_bytes;
-    message->from = s->from;
-    message->to = s->to;
+    message->from = (char *)(uintptr_t)s->from;
+    message->to = (char *)(uintptr_t)s->to;
     message->missing_ok = s->missing_ok;
     message->repeat = s->repeat;
     message->timeout_ms = s->timeout_ns / MILLISECOND;

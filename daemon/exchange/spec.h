@@ -21,13 +21,13 @@ int mode_parse(const char *name, enum mode *mode);
 const char *mode_name(enum mode mode);
 
 struct spec {
-    char *algorithm;
+    const char *algorithm; /* all texts are owned by who called spec_copy() or spec_unpack() */
     enum mode mode;
     enum operation operation;
     uint32_t sender;      /* broadcast: whose block */
-    char *barrier;        /* its name; see barrier.c */
+    const char *barrier;  /* its name; see barrier.c */
     uint64_t block_bytes; /* of generated blocks */
-    char *from, *to;      /* "": generated blocks, verified; else folders, see storage.h */
+    const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;
     uint32_t repeat;     /* so many exchanges back to back; 0 is 1 */
     uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */

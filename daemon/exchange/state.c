@@ -42,7 +42,7 @@ static const struct {
     [EXCHANGE_DONE] = {"done", S(COMMITTING) | S(FAILED) | S(IN_DOUBT), MUST, NONE, NONE, false,
                        true},
     [EXCHANGE_DECIDING] = {"deciding", S(COMMITTING) | S(FAILED), MUST, NONE, NONE, true, false},
-    [EXCHANGE_COMMITTING] = {"committing", S(COMMITTED) | S(IN_DOUBT), MAY, NONE, NONE, true, true},
+    [EXCHANGE_COMMITTING] = {"committing", S(COMMITTED) | S(IN_DOUBT), MAY, NONE, MAY, true, true},
     [EXCHANGE_FAILING] = {"failing", S(FAILED), NONE, NONE, NONE, false, true},
     [EXCHANGE_FINISHED] = {"finished", S(FAILED), NONE, NONE, NONE, false, true},
     [EXCHANGE_COMMITTED] = {"committed", 0, NONE, NONE, NONE, true, true},

@@ -43,9 +43,8 @@ static bool is_cut(const struct exchange *x)
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
 
-/* Down the tree; `flood`: over all links but the one it came by (-1: none). */
-static void pass_on(struct exchange *x, const struct error *e, bool flood, int except,
-                    uint32_t left)
+/* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
+static void pass_on(struct exchange *x, const struct error *e, uint32_t left, int except)
 {
     Peer__Verdict message = PEER__VERDICT__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -57,7 +56,7 @@ static void pass_on(struct exchange *x, const struct error *e, bool flood, int e
     message.left = left;
     head.kind_case = PEER__HEAD__KIND_VERDICT;
     head.verdict = &message;
-    if (flood)
+    if (left > 0)
         router_flood(router_of(x), except, &head);
     else
         wave_to_children(x, &head);
@@ -66,7 +65,7 @@ static void pass_on(struct exchange *x, const struct error *e, bool flood, int e
 void verdict_send(struct exchange *x, const struct error *e)
 {
     x->verdict_heard = true;
-    pass_on(x, e, is_cut(x), -1, torus_of(x)->nodes);
+    pass_on(x, e, is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
 void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint32_t root,
@@ -254,10 +253,12 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         return 0;
     x->verdict_heard = true;
     take_error(message->code, message->reason, &x->failure);
-    bool flood = is_cut(x) || x->tree.parent != (int)port;
     uint32_t left = message->left < most ? message->left : most;
-    if (!flood || left > 0)
-        pass_on(x, &x->failure, flood, (int)port, left > 0 ? left - 1 : 0);
+    if (left > 0)
+        left--;
+    else if (is_cut(x) || x->tree.parent != (int)port)
+        left = most;
+    pass_on(x, &x->failure, left, (int)port);
     if (x->state == EXCHANGE_IN_DOUBT)
         (void)doubt_settle(all, x->id, false);
     else if (x->state != EXCHANGE_FAILED)

@@ -208,12 +208,13 @@ static void a_disk_may_fail(void **state)
         sim_disk_fail(sim, fault == SIM_DISK_RECORD ? root : victim, fault);
         struct sim_request *r = sim_exchange(sim, root, &spec);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
-        assert_int_equal(r->error.code, fault == SIM_DISK_DIGEST ? ERROR_DAMAGED : ERROR_IO);
-        if (fault == SIM_DISK_COMMIT) { /* decided: the one output stays where it is, for people */
+        assert_int_equal(r->error.code, fault == SIM_DISK_DIGEST   ? ERROR_DAMAGED
+                                        : fault == SIM_DISK_COMMIT ? ERROR_NONE
+                                                                   : ERROR_IO);
+        if (fault == SIM_DISK_COMMIT) { /* decided: it is tried again, and the client waits */
             assert_true(sim_decided(sim, root, r->id));
             for (uint32_t rank = 0; rank < 12; rank++)
-                assert_int_equal(sim_output(sim, rank, r->id),
-                                 rank == victim ? SIM_OUTPUT_TEMPORARY : SIM_OUTPUT_FINAL);
+                assert_int_equal(sim_output(sim, rank, r->id), SIM_OUTPUT_FINAL);
         } else if (r->id[0] != '\0') {
             assert_false(check_agreement(r, &spec));
             assert_false(sim_decided(sim, root, r->id));
@@ -251,7 +252,8 @@ static void a_timeout_ends_it_everywhere(void **state)
         struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
         if (r->error.code != ERROR_NONE) {
-            assert_int_equal(r->error.code, ERROR_TIMEOUT);
+            assert_true(r->error.code == ERROR_TIMEOUT ||
+                        (r->error.code == ERROR_IN_DOUBT && spec.to[0] != '\0'));
             assert_true(sim_now(sim) - began <= spec.timeout_ns + 1 * MILLISECONDS);
         }
         (void)check_agreement(r, &spec);

@@ -165,7 +165,7 @@ static void what_cannot_be_repeated_is_refused(void **state)
          .block_bytes = 1,
          .from = "",
          .to = "",
-         .repeat = EXCHANGE_REPEAT_MOST + 1},
+         .repeat = SPEC_REPEAT_MOST + 1},
     };
     const struct sim_setup setup = {.dims = "2x2"};
     struct sim *sim = sim_new(&setup);

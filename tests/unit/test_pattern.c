@@ -62,7 +62,7 @@ static void a_source_fills_what_a_sink_accepts(void **state)
     slab_pool_init(&pool, 0);
     struct source *source = pattern_source(9, 4, 200000, &pool);
     struct sink *sink = pattern_sink(9, 6, false);
-    uint64_t at = 0, digest = 0;
+    uint64_t at = 0;
     assert_int_equal(source->ops->size(source, 6), 200000);
     while (at < 200000) {
         assert_int_equal(source->ops->read(source, 6, at, (uint32_t)(200000 - at), &piece, &e), 1);
@@ -77,10 +77,10 @@ static void a_source_fills_what_a_sink_accepts(void **state)
     }
     assert_int_equal(sink->ops->pending(sink), 0);
     assert_true(sink->ops->finish(sink));
-    assert_int_equal(source->ops->check(source, &digest, &e), 0);
-    assert_int_equal(digest, sink->ops->digest(sink));
-    source->ops->close(source);
-    sink->ops->close(sink, false);
+    assert_true(source->ops->finish(source));
+    assert_int_equal(source->ops->digest(source), sink->ops->digest(sink));
+    assert_true(source->ops->close(source));
+    assert_true(sink->ops->close(sink, false));
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
