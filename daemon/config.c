@@ -12,6 +12,7 @@
 #include "daemon/net/tcp.h"
 
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
+#define DEFAULT_STATE "/var/lib/torusd"
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
 #define LEAST_MEMORY (1024u * 1024u)
 
@@ -20,6 +21,7 @@ void config_init(struct config *c)
     *c = (struct config){
         .daemons_per_processor = 1, .memory = DEFAULT_MEMORY, .log_level = LOG_LEVEL_INFO};
     (void)strcpy(c->control, DEFAULT_CONTROL);
+    (void)strcpy(c->state_folder, DEFAULT_STATE);
     (void)strcpy(c->congestion, "reno");
 }
 
@@ -78,7 +80,7 @@ static int set_roots(struct config *c, const char *value, struct error *e)
 
     while (result == 0 && rest != NULL && (one = strsep(&rest, ":")) != NULL)
         if (*one != '\0')
-            result = roots_add(&c->roots, one, e);
+            result = roots_add(&c->roots, file_system_posix(), one, e);
     free(list);
     return result;
 }
@@ -254,10 +256,7 @@ int config_finish(struct config *c, struct error *e)
         if (tcp_parse_address(c->port_text[port], &c->address[port], e) != 0)
             return error_wrap(e, "port %s", name);
     }
-    if (c->state_folder[0] == '\0') {
-        int n = snprintf(c->state_folder, sizeof c->state_folder, "%s.state", c->control);
-        if (n < 0 || (size_t)n >= sizeof c->state_folder)
-            return error_set(e, ERROR_USAGE, "control: path too long");
-    }
+    if (c->state_folder[0] == '\0')
+        return error_set(e, ERROR_USAGE, "state_dir must not be empty");
     return 0;
 }

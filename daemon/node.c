@@ -98,7 +98,11 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     node->config = config;
     workers_on_loop(loop, &node->workers);
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
-    node->folders = (struct folders){loop, &node->pool, &config->roots, config->state_folder};
+    node->folders = (struct folders){.files = file_system_posix(),
+                                     .workers = &node->workers,
+                                     .pool = &node->pool,
+                                     .roots = &config->roots,
+                                     .state_folder = config->state_folder};
     if (folders_init(&node->folders, &node->storage, e) != 0)
         goto fail;
     node->tcp = tcp_new(&tcp_setup, config->rank, &io, e);

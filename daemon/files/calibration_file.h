@@ -4,13 +4,14 @@
 #define TORUSD_FILES_CALIBRATION_FILE_H
 
 #include "daemon/exchange/calibration.h"
+#include "daemon/files/journal.h"
 
 /* Reads and checks it. Returns 1 with *c, 0 if there is none, or -1 with *e: damaged, or it cannot
  * be read. */
-int calibration_file_read(const char *folder, struct calibration *c, struct error *e);
+int calibration_file_read(const struct journal *j, struct calibration *c, struct error *e);
 
 /* Puts it in the place of the one before: a crash leaves this one or that one. Returns 0, or -1
  * with *e. */
-int calibration_file_write(const char *folder, const struct calibration *c, struct error *e);
+int calibration_file_write(const struct journal *j, const struct calibration *c, struct error *e);
 
 #endif

@@ -10,13 +10,14 @@ static bool has_block(const struct folder_request *r, bool sending, uint32_t fil
     return sending ? file == r->rank && folder_sends(r, file) : folder_sends(r, file);
 }
 
-int digests_init(struct digests *d, const struct folder_request *request, bool sending)
+int digests_init(struct digests *d, const struct folder_request *request, bool sending,
+                 uint64_t round_bytes, uint32_t segments)
 {
     *d = (struct digests){
         .files = request->nodes,
-        .segments = request->segments > 1 ? request->segments : 1,
-        .round_bytes = request->round_bytes,
-        .run_bytes = folder_run_bytes(request),
+        .segments = segments > 1 ? segments : 1,
+        .round_bytes = round_bytes,
+        .run_bytes = run_bytes(round_bytes, segments),
     };
     bool for_all = request->operation != OPERATION_EXCHANGE;
     size_t count = (size_t)d->files * d->segments;

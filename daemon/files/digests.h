@@ -17,7 +17,8 @@ struct digests {
 
 /* `sending`: the files are blocks from this node, else blocks to it. Returns 0, or -1 if there is
  * no memory; digests_free() is due in both cases. */
-int digests_init(struct digests *d, const struct folder_request *request, bool sending);
+int digests_init(struct digests *d, const struct folder_request *request, bool sending,
+                 uint64_t round_bytes, uint32_t segments);
 void digests_free(struct digests *d);
 
 /* Whether there is a block in this file. */

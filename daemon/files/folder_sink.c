@@ -1,137 +1,72 @@
-/* An output folder with a file from each source, named by its rank. It is filled beside its final
- * place, under a temporary name that tells the exchange and the node, and renamed once:
+/* An output folder with a file from each source, named by its rank (target.h: how it lies on the
+ * disk):
  *
- *     FILLING --finish--> SYNCING --all on disk, entry in the journal--> FINISHED --commit-->
- * PLACED
+ *     OPENING --prepared--> FILLING --finish()--> SYNCING --on disk, entry in the journal-->
+ * FINISHED FINISHED --commit()--> PLACING --renamed--> PLACED, or back to FINISHED if it cannot be
  *
- * The temporary folder is locked (flock) while its daemon lives, so that leftovers of a crash can
- * be told from another exchange that is writing to the same target. */
-#include <dirent.h>
+ * Pieces wait with their files. A job writes all that waits with one file, or with several, and a
+ * file is never in two jobs: the order of its pieces is kept, and under load jobs are few. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "daemon/base/log.h"
 #include "daemon/files/digests.h"
 #include "daemon/files/folders.h"
-#include "daemon/files/journal.h"
+#include "daemon/files/target.h"
 
-enum sink_state { FILLING, SYNCING, FINISHED, PLACED };
+#define WRITERS 4u       /* jobs of a sink at the same time */
+#define PIECES_ENOUGH 32 /* for one job; it may have more, of one file */
+#define WRITE_MOST 64    /* pieces in one call */
+#define NONE UINT32_MAX
+
+enum sink_state { OPENING, FILLING, SYNCING, FINISHED, PLACING, PLACED };
+
+struct piece {
+    struct piece *next;
+    uint32_t origin;
+    uint64_t offset;
+    struct extent bytes;
+};
+
+/* A file of the output, by origin. */
+struct output {
+    int fd; /* -1: not made yet; the job's while it writes */
+    bool queued, writing;
+    struct piece *first, *last;
+    uint32_t next; /* in the queue */
+};
+
+struct writer {
+    struct work work;
+    struct folder_sink *owner;
+    struct piece *pieces; /* NULL: no job. Those of one file come one after the other */
+    struct error error;
+};
 
 struct folder_sink {
     struct sink base;
     struct folders *folders;
+    struct folder_sink *next; /* in folders->sinks */
     struct block_events events;
+    struct folder_request request; /* its strings are not kept */
     enum sink_state state;
-    char id[128];
-    struct journal_entry entry; /* the two names */
-    int folder_fd;
-    unsigned created; /* folders above the target */
-    bool journaled;
-    uint32_t rank, nodes;
-    int *file; /* descriptors by origin; -1: not made yet */
+    struct place place; /* of the target; no other sink's */
+    struct target target;
+    struct output *output;
     struct digests digests;
-    uint64_t pending; /* bytes */
-    unsigned operations;
-    bool failed, closing, keep;
-    uv_work_t sync;
-    struct error sync_error;
+    uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
+    uint64_t pending;          /* bytes */
+    struct writer writer[WRITERS];
+    unsigned jobs;
+    bool failed, closing, keep, not_placed;
+    struct work step;        /* preparing, sealing, placing, closing: one at a time */
+    struct error step_error; /* of that */
 };
 
-struct write_operation {
-    uv_fs_t request;
-    struct folder_sink *owner;
-    struct extent piece;
-    uint64_t offset;
-    uint32_t origin;
-};
-
-void folder_remove_output(const char *path)
+static const struct file_system *files_of(const struct folder_sink *s)
 {
-    char name[PATH_MAX + 300];
-    DIR *dir = opendir(path);
-    struct dirent *entry;
-
-    if (dir == NULL)
-        return;
-    while ((entry = readdir(dir)) != NULL) {
-        (void)snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            (void)unlink(name);
-    }
-    (void)closedir(dir);
-    if (rmdir(path) != 0)
-        log_warning("%s could not be removed: %s", path, strerror(errno));
-}
-
-static int sync_parent(const char *path)
-{
-    char parent[PATH_MAX];
-
-    (void)snprintf(parent, sizeof parent, "%s", path);
-    *strrchr(parent, '/') = '\0';
-    int fd = open(parent[0] != '\0' ? parent : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = fd < 0 ? -1 : fsync(fd);
-    if (fd >= 0)
-        (void)close(fd);
-    return result;
-}
-
-int folder_publish(const char *temporary, const char *final, struct error *e)
-{
-    /* Replaces an empty folder of that name, and nothing else. */
-    if (rename(temporary, final) != 0)
-        return error_set(e, ERROR_IO, "%s could not be renamed to %s: %s", temporary, final,
-                         strerror(errno));
-    if (sync_parent(final) != 0)
-        return error_set(e, ERROR_IO, "%s: %s", final, strerror(errno));
-    return 0;
-}
-
-static void destroy(struct folder_sink *s)
-{
-    for (uint32_t i = 0; s->file != NULL && i < s->nodes; i++)
-        if (s->file[i] >= 0)
-            (void)close(s->file[i]);
-    digests_free(&s->digests);
-    if (s->folder_fd >= 0) {
-        if (s->state != PLACED && !s->keep)
-            folder_remove_output(s->entry.temporary);
-        (void)close(s->folder_fd);
-    }
-    if (s->state != PLACED && !s->keep)
-        roots_remove_created(s->entry.final, s->created);
-    if (s->journaled && !s->keep)
-        journal_remove(s->folders->state_folder, s->id);
-    free(s->file);
-    free(s);
-}
-
-static void sink_close(struct sink *base, bool keep)
-{
-    struct folder_sink *s = (struct folder_sink *)base;
-
-    s->closing = true;
-    s->keep = (keep || s->keep) && s->state != PLACED;
-    if (s->operations == 0)
-        destroy(s);
-}
-
-/* One operation less. Returns false if that was the last one before the sink goes. */
-static bool operation_over(struct folder_sink *s)
-{
-    s->operations--;
-    if (!s->closing)
-        return true;
-    if (s->operations == 0)
-        destroy(s);
-    return false;
+    return s->folders->files;
 }
 
 static void fail(struct folder_sink *s, const struct error *e)
@@ -142,95 +77,307 @@ static void fail(struct folder_sink *s, const struct error *e)
     s->events.failed(s->events.context, e);
 }
 
-static void on_written(uv_fs_t *request);
+/* --- closing --- */
 
-static int start_write(struct folder_sink *s, struct write_operation *w)
+static void run_close(struct work *work)
 {
-    uv_buf_t buffer = uv_buf_init((char *)(uintptr_t)w->piece.data, w->piece.length);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
 
-    w->request.data = w;
-    int result = uv_fs_write(s->folders->loop, &w->request, s->file[w->origin], &buffer, 1,
-                             (int64_t)w->offset, on_written);
-    if (result == 0)
-        s->operations++;
-    return result;
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        if (s->output[i].fd >= 0)
+            files_of(s)->close(files_of(s)->context, s->output[i].fd);
+    if (s->state == PLACED || s->keep)
+        target_close(&s->target);
+    else
+        target_discard(&s->target);
 }
 
-static void on_written(uv_fs_t *request)
+static void drop_pieces(struct folder_sink *s, struct piece *piece)
 {
-    struct write_operation *w = request->data;
-    struct folder_sink *s = w->owner;
-    ssize_t result = request->result;
-    uint32_t origin = w->origin;
-
-    uv_fs_req_cleanup(request);
-    if (result > 0 && (uint32_t)result < w->piece.length && !s->closing) {
-        s->pending -= (uint64_t)result;
-        w->piece.data += result;
-        w->piece.length -= (uint32_t)result;
-        w->offset += (uint64_t)result;
-        result = start_write(s, w);
-        if (result == 0) {
-            s->operations--;
-            return;
-        }
+    while (piece != NULL) {
+        struct piece *next = piece->next;
+        s->pending -= piece->bytes.length;
+        slab_unref(piece->bytes.slab);
+        free(piece);
+        piece = next;
     }
-    s->pending -= w->piece.length;
-    slab_unref(w->piece.slab);
-    free(w);
-    if (!operation_over(s))
+}
+
+static void release(struct folder_sink *s)
+{
+    struct folders *folders = s->folders;
+    struct folder_sink **at = &folders->sinks;
+
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        drop_pieces(s, s->output[i].first);
+    digests_free(&s->digests);
+    free(s->output);
+    free(s);
+    folders_release(folders);
+}
+
+static void on_closed(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct block_events events = s->events;
+
+    release(s);
+    events.closed(events.context);
+}
+
+/* Returns whether it is closed already. */
+static bool close_target(struct folder_sink *s)
+{
+    s->step.run = run_close;
+    s->step.done = on_closed;
+    if (workers_submit(s->folders->workers, &s->step) == 0)
+        return false;
+    run_close(&s->step); /* without memory for a job */
+    return true;
+}
+
+static bool sink_close(struct sink *base, bool keep)
+{
+    struct folder_sink *s = (struct folder_sink *)base;
+
+    s->closing = true;
+    s->keep = keep || s->not_placed;
+    if (s->jobs > 0 || !close_target(s))
+        return false;
+    release(s);
+    return true;
+}
+
+/* One job less. Returns false if the sink is closing, and nobody is to be told. */
+static bool job_over(struct folder_sink *s)
+{
+    s->jobs--;
+    if (s->closing && s->jobs == 0 && close_target(s))
+        on_closed(&s->step);
+    else if (!s->closing)
+        return true;
+    return false;
+}
+
+/* Begins what `step` is for; returns false without memory. */
+static bool begin_step(struct folder_sink *s, void (*run)(struct work *work),
+                       void (*done)(struct work *work))
+{
+    s->step.run = run;
+    s->step.done = done;
+    if (workers_submit(s->folders->workers, &s->step) != 0)
+        return false;
+    s->jobs++;
+    return true;
+}
+
+/* --- preparing --- */
+
+static void run_prepare(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+
+    if (s->step_error.code == ERROR_NONE)
+        (void)target_prepare(&s->target, &s->place, s->request.rank, &s->step_error);
+}
+
+/* The step has ended: true if it went well, and somebody wants to know. */
+static bool step_over(struct folder_sink *s)
+{
+    if (!job_over(s))
+        return false;
+    if (s->step_error.code == ERROR_NONE)
+        return true;
+    fail(s, &s->step_error);
+    return false;
+}
+
+static void on_prepared(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+
+    if (!step_over(s))
         return;
-    if (result <= 0) {
-        struct error e;
-        (void)error_set(&e, ERROR_IO, "writing %s/%u: %s", s->entry.final, origin,
-                        result < 0 ? uv_strerror((int)result) : "nothing was written");
-        fail(s, &e);
-    } else if (s->pending == 0) {
-        s->events.wake(s->events.context);
-    }
+    s->state = FILLING;
+    s->events.wake(s->events.context);
 }
 
-static int make_file(struct folder_sink *s, uint32_t origin, struct error *e)
+static bool sink_opened(struct sink *base)
 {
-    char name[16];
+    return ((struct folder_sink *)base)->state != OPENING;
+}
 
-    if (s->file[origin] >= 0)
-        return 0;
-    (void)snprintf(name, sizeof name, "%u", origin);
-    s->file[origin] =
-        openat(s->folder_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (s->file[origin] < 0)
-        return error_set(e, ERROR_IO, "%s/%s: %s", s->entry.temporary, name, strerror(errno));
+static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segments, struct error *e)
+{
+    struct folder_sink *s = (struct folder_sink *)base;
+
+    if (digests_init(&s->digests, &s->request, false, round_bytes, segments) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory to write files");
     return 0;
 }
 
+/* --- writing --- */
+
+/* Writes adjoining pieces of one file, from *piece on, with one call if it takes them all; *piece
+ * moves behind them. Returns 0 or -errno. */
+static int write_run(const struct folder_sink *s, struct piece **piece)
+{
+    const struct file_system *files = files_of(s);
+    struct iovec part[WRITE_MOST], *first = part;
+    struct piece *p = *piece;
+    uint64_t at = p->offset, end = at;
+    int count = 0;
+
+    for (; p != NULL && p->origin == (*piece)->origin && p->offset == end && count < WRITE_MOST;
+         p = p->next) {
+        part[count++] = (struct iovec){(void *)(uintptr_t)p->bytes.data, p->bytes.length};
+        end += p->bytes.length;
+    }
+    int fd = s->output[(*piece)->origin].fd;
+    *piece = p;
+    while (at < end) {
+        ssize_t written = files->write(files->context, fd, first, count, at);
+        if (written <= 0)
+            return written < 0 ? (int)written : -EIO;
+        at += (uint64_t)written;
+        while (count > 0 && (size_t)written >= first->iov_len) {
+            written -= (ssize_t)first->iov_len;
+            first++;
+            count--;
+        }
+        if (count > 0) {
+            first->iov_base = (char *)first->iov_base + written;
+            first->iov_len -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+static void run_write(struct work *work)
+{
+    struct writer *w = JOB_OWNER(work, struct writer, work);
+    struct folder_sink *s = w->owner;
+    struct piece *piece = w->pieces;
+
+    while (piece != NULL) {
+        uint32_t origin = piece->origin;
+        struct output *o = &s->output[origin];
+        if (o->fd < 0)
+            o->fd = target_create(&s->target, origin, &w->error);
+        if (o->fd < 0)
+            return;
+        int result = write_run(s, &piece);
+        if (result < 0) {
+            (void)error_set(&w->error, ERROR_IO, "%s/%s/%u cannot be written: %s",
+                            s->target.entry.folder, s->target.entry.final, origin,
+                            strerror(-result));
+            return;
+        }
+    }
+}
+
+static void enqueue(struct folder_sink *s, uint32_t origin)
+{
+    struct output *o = &s->output[origin];
+
+    if (o->queued || o->writing || o->first == NULL)
+        return;
+    o->queued = true;
+    o->next = NONE;
+    if (s->queue == NONE)
+        s->queue = origin;
+    else
+        s->output[s->queue_end].next = origin;
+    s->queue_end = origin;
+}
+
+static void on_written(struct work *work);
+
+/* Gives the pieces of the first files in the queue to a job. Returns 0, or -1 without memory. */
+static int start_writer(struct folder_sink *s, struct writer *w)
+{
+    struct piece **end = &w->pieces;
+    int count = 0;
+
+    while (s->queue != NONE && count < PIECES_ENOUGH) {
+        struct output *o = &s->output[s->queue];
+        s->queue = o->next;
+        o->queued = false;
+        o->writing = true;
+        *end = o->first;
+        for (; *end != NULL; end = &(*end)->next)
+            count++;
+        o->first = o->last = NULL;
+    }
+    w->owner = s;
+    w->work.run = run_write;
+    w->work.done = on_written;
+    if (workers_submit(s->folders->workers, &w->work) != 0) {
+        drop_pieces(s, w->pieces);
+        w->pieces = NULL;
+        return -1;
+    }
+    s->jobs++;
+    return 0;
+}
+
+static int start_writers(struct folder_sink *s)
+{
+    for (unsigned i = 0; i < WRITERS && s->queue != NONE; i++)
+        if (s->writer[i].pieces == NULL && start_writer(s, &s->writer[i]) != 0)
+            return -1;
+    return 0;
+}
+
+static void on_written(struct work *work)
+{
+    struct writer *w = JOB_OWNER(work, struct writer, work);
+    struct folder_sink *s = w->owner;
+
+    for (struct piece *p = w->pieces; p != NULL; p = p->next) {
+        s->output[p->origin].writing = false;
+        enqueue(s, p->origin);
+    }
+    drop_pieces(s, w->pieces);
+    w->pieces = NULL;
+    if (!job_over(s))
+        return;
+    if (w->error.code == ERROR_NONE && !s->failed && start_writers(s) != 0)
+        (void)error_set(&w->error, ERROR_MEMORY, "no memory to write files");
+    if (w->error.code != ERROR_NONE)
+        fail(s, &w->error);
+    else if (s->pending == 0 && !s->failed)
+        s->events.wake(s->events.context);
+}
+
 static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
-                      const struct extent *piece, struct error *e)
+                      const struct extent *bytes, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
-    struct write_operation *w;
+    struct output *o = &s->output[origin];
+    struct piece *piece;
 
-    if (make_file(s, origin, e) != 0)
-        return -1;
-    if (piece->length == 0)
+    if (bytes->length == 0) /* files without contents are made at the end */
         return 0;
-    if (digests_update(&s->digests, origin, offset, piece->data, piece->length) != 0)
+    if (digests_update(&s->digests, origin, offset, bytes->data, bytes->length) != 0)
         return error_set(e, ERROR_IO, "digest");
-    w = calloc(1, sizeof *w);
-    if (w == NULL)
+    piece = malloc(sizeof *piece);
+    if (piece == NULL)
         return error_set(e, ERROR_MEMORY, "no memory to write files");
-    w->owner = s;
-    w->origin = origin;
-    w->offset = offset;
-    w->piece = *piece;
-    int result = start_write(s, w);
-    if (result != 0) {
-        free(w);
-        return error_set(e, ERROR_IO, "writing %s/%u: %s", s->entry.final, origin,
-                         uv_strerror(result));
-    }
-    (void)slab_ref(piece->slab);
-    s->pending += piece->length;
+    *piece = (struct piece){NULL, origin, offset, *bytes};
+    (void)slab_ref(bytes->slab);
+    s->pending += bytes->length;
+    if (o->first == NULL)
+        o->first = piece;
+    else
+        o->last->next = piece;
+    o->last = piece;
+    enqueue(s, origin);
+    if (!s->failed && start_writers(s) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory to write files");
     return 0;
 }
 
@@ -239,43 +386,42 @@ static uint64_t sink_pending(struct sink *base)
     return ((struct folder_sink *)base)->pending;
 }
 
-/* In the thread pool: everything to the disk, the journal's entry last. */
-static void sync_all(uv_work_t *work)
-{
-    struct folder_sink *s = work->data;
+/* --- finishing --- */
 
-    for (uint32_t i = 0; i < s->nodes; i++) {
-        if (!digests_has(&s->digests, i))
-            continue;
-        if (make_file(s, i, &s->sync_error) != 0)
-            return;
-        if (fsync(s->file[i]) != 0) {
-            (void)error_set(&s->sync_error, ERROR_IO, "%s/%u: %s", s->entry.final, i,
-                            strerror(errno));
-            return;
-        }
-        (void)close(s->file[i]);
-        s->file[i] = -1;
-    }
-    if (fsync(s->folder_fd) != 0 || sync_parent(s->entry.temporary) != 0) {
-        (void)error_set(&s->sync_error, ERROR_IO, "%s: %s", s->entry.temporary, strerror(errno));
-        return;
-    }
-    s->entry.finished = true;
-    (void)journal_write(s->folders->state_folder, s->id, &s->entry, &s->sync_error);
+static int sync_file(struct folder_sink *s, uint32_t origin, struct error *e)
+{
+    const struct file_system *files = files_of(s);
+    struct output *o = &s->output[origin];
+
+    if (o->fd < 0)
+        o->fd = target_create(&s->target, origin, e);
+    if (o->fd < 0)
+        return -1;
+    int result = files->sync(files->context, o->fd);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s/%s/%u cannot be synced: %s", s->target.entry.folder,
+                         s->target.entry.final, origin, strerror(-result));
+    files->close(files->context, o->fd);
+    o->fd = -1;
+    return 0;
 }
 
-static void on_synced(uv_work_t *work, int status)
+static void run_seal(struct work *work)
 {
-    struct folder_sink *s = work->data;
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
 
-    (void)status;
-    if (!operation_over(s))
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        if (digests_has(&s->digests, i) && sync_file(s, i, &s->step_error) != 0)
+            return;
+    (void)target_seal(&s->target, &s->step_error);
+}
+
+static void on_sealed(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+
+    if (!step_over(s))
         return;
-    if (s->sync_error.code != ERROR_NONE) {
-        fail(s, &s->sync_error);
-        return;
-    }
     s->state = FINISHED;
     s->events.wake(s->events.context);
 }
@@ -284,13 +430,9 @@ static bool sink_finish(struct sink *base)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (s->state == FILLING && s->pending == 0 && !s->failed) {
+    if (s->state == FILLING && s->pending == 0 && !s->failed && begin_step(s, run_seal, on_sealed))
         s->state = SYNCING;
-        s->sync.data = s;
-        s->operations++;
-        (void)uv_queue_work(s->folders->loop, &s->sync, sync_all, on_synced); /* 0: it has a cb */
-    }
-    return s->state == FINISHED;
+    return s->state > SYNCING;
 }
 
 static uint64_t sink_digest(struct sink *base)
@@ -298,147 +440,94 @@ static uint64_t sink_digest(struct sink *base)
     return digests_sum(&((struct folder_sink *)base)->digests);
 }
 
+/* --- committing --- */
+
+static void run_place(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+
+    (void)target_place(&s->target, &s->step_error);
+}
+
+static void on_placed(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+
+    s->state = s->step_error.code == ERROR_NONE ? PLACED : FINISHED;
+    if (job_over(s))
+        s->events.wake(s->events.context);
+}
+
 static int sink_commit(struct sink *base, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (folder_publish(s->entry.temporary, s->entry.final, e) != 0) {
-        s->keep = true; /* all is there: let somebody put it in place by hand */
+    s->not_placed = s->state != PLACED; /* all is there: it may be put in place later */
+    if (s->state == FINISHED && s->step_error.code != ERROR_NONE) {
+        *e = s->step_error;
+        s->step_error = (struct error){0};
         return -1;
     }
-    s->state = PLACED;
-    return 0;
+    if (s->state == FINISHED && begin_step(s, run_place, on_placed))
+        s->state = PLACING;
+    return s->state == PLACED ? 1 : 0;
 }
 
-/* The target must be absent, or an empty folder. */
-static int check_target(const char *path, struct error *e)
+/* --- opening --- */
+
+/* Two exchanges for one target of this node: the first has it, until nothing of it is left to do.
+ */
+static int check_own_rivals(const struct folder_sink *s, const char *id, const char *path,
+                            struct error *e)
 {
-    struct stat st;
-    struct dirent *entry;
-    bool empty = true;
-
-    if (lstat(path, &st) != 0)
-        return errno == ENOENT ? 0 : error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return error_set(e, ERROR_REFUSED, "target %s exists and is not a folder", path);
-    DIR *dir = opendir(path);
-    if (dir == NULL)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    while (empty && (entry = readdir(dir)) != NULL)
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    (void)closedir(dir);
-    if (!empty)
-        return error_set(e, ERROR_REFUSED, "target folder %s exists and is not empty", path);
-    return 0;
-}
-
-static bool is_locked(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-
-    if (fd >= 0)
-        (void)close(fd);
-    return locked;
-}
-
-/* After our own temporary folder has been made and locked: does anybody else write to the target?
- * Of two nodes at the same time, one at least sees the other. */
-static int check_rivals(const struct folder_sink *s, const char *parent, const char *stem,
-                        const char *own, struct error *e)
-{
-    struct dirent *entry;
-    char path[PATH_MAX + 300];
-    char id[sizeof s->id + 1];
-    int result = 0;
-    DIR *dir = opendir(parent);
-
-    (void)snprintf(id, sizeof id, "%s-", s->id);
-    if (dir == NULL)
-        return error_set(e, ERROR_IO, "%s: %s", parent, strerror(errno));
-    while (result == 0 && (entry = readdir(dir)) != NULL) {
-        if (strncmp(entry->d_name, stem, strlen(stem)) != 0 || strcmp(entry->d_name, own) == 0)
+    for (const struct folder_sink *other = s->folders->sinks; other != NULL; other = other->next) {
+        if (other->place.root != s->place.root || strcmp(other->place.path, s->place.path) != 0)
             continue;
-        (void)snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
-        if (strncmp(entry->d_name + strlen(stem), id, strlen(id)) == 0)
-            result = error_set(e, ERROR_REFUSED,
-                               "target %s is another node's target too: put %%r (the node's rank) "
-                               "into its path",
-                               s->entry.final);
-        else if (is_locked(path))
-            result = error_set(e, ERROR_REFUSED, "another exchange is writing to target %s",
-                               s->entry.final);
+        if (strcmp(other->target.id, id) == 0)
+            return error_set(e, ERROR_REFUSED,
+                             "target %s is another node's target too: put %%r (the node's rank) "
+                             "into its path",
+                             path);
+        return error_set(e, ERROR_BUSY, "another exchange is writing to target %s", path);
     }
-    (void)closedir(dir);
-    return result;
-}
-
-static int make_temporary(struct folder_sink *s, struct error *e)
-{
-    char parent[PATH_MAX], stem[NAME_MAX + 32], own[NAME_MAX + 192];
-    char *name;
-
-    (void)snprintf(parent, sizeof parent, "%s", s->entry.final);
-    name = strrchr(parent, '/');
-    *name++ = '\0';
-    int n = snprintf(stem, sizeof stem, ".%s.torusd-", name);
-    if (n < 0 || (size_t)n >= sizeof stem)
-        return error_set(e, ERROR_USAGE, "name too long: %.60s...", name);
-    (void)snprintf(own, sizeof own, "%s%s-%u", stem, s->id, s->rank);
-    n = snprintf(s->entry.temporary, sizeof s->entry.temporary, "%s/%s", parent, own);
-    if (n < 0 || (size_t)n >= sizeof s->entry.temporary)
-        return error_set(e, ERROR_USAGE, "path too long: %.60s...", s->entry.final);
-    if (journal_write(s->folders->state_folder, s->id, &s->entry, e) != 0)
-        return error_wrap(e, "state folder");
-    s->journaled = true;
-    if (mkdir(s->entry.temporary, 0777) != 0)
-        return error_set(e, ERROR_IO, "target %s cannot be written: %s", s->entry.final,
-                         strerror(errno));
-    s->folder_fd = open(s->entry.temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->folder_fd < 0) {
-        (void)error_set(e, ERROR_IO, "%s: %s", s->entry.temporary, strerror(errno));
-        (void)rmdir(s->entry.temporary);
-        return -1;
-    }
-    if (flock(s->folder_fd, LOCK_EX | LOCK_NB) != 0)
-        return error_set(e, ERROR_IO, "%s cannot be locked: %s", s->entry.temporary,
-                         strerror(errno));
-    return check_rivals(s, parent[0] != '\0' ? parent : "/", stem, own, e);
+    return 0;
 }
 
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
-                         const struct block_events *events, struct error *e)
+                         const struct block_events *events)
 {
-    static const struct sink_ops ops = {sink_write,  sink_pending, sink_finish,
-                                        sink_digest, sink_commit,  sink_close};
+    static const struct sink_ops ops = {sink_opened, sink_lay_out, sink_write,  sink_pending,
+                                        sink_finish, sink_digest,  sink_commit, sink_close};
     char path[PATH_MAX];
     struct folder_sink *s = calloc(1, sizeof *s);
+    struct output *output = calloc(request->nodes, sizeof *output);
 
-    if (s == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for a folder");
-        return NULL;
-    }
-    s->base.ops = &ops;
+    if (s == NULL || output == NULL)
+        goto no_memory;
+    s->base = (struct sink){&ops, true, CHECK_DIGEST};
     s->folders = folders;
     s->events = *events;
-    s->folder_fd = -1;
-    s->rank = request->rank;
-    s->nodes = request->nodes;
-    (void)snprintf(s->id, sizeof s->id, "%s", request->id);
-    bool room = digests_init(&s->digests, request, false) == 0;
-    s->file = calloc(s->nodes, sizeof *s->file);
-    for (uint32_t i = 0; s->file != NULL && i < s->nodes; i++)
-        s->file[i] = -1;
-    if (!room || s->file == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for a folder");
-        goto fail;
-    }
-    if (path_expand(request->to, request->rank, path, e) != 0 ||
-        roots_resolve_target(folders->roots, path, s->entry.final, &s->created, e) != 0 ||
-        check_target(s->entry.final, e) != 0 || make_temporary(s, e) != 0)
-        goto fail;
+    s->request = *request;
+    s->request.id = s->request.from = s->request.to = NULL;
+    s->output = output;
+    s->queue = NONE;
+    for (uint32_t i = 0; i < request->nodes; i++)
+        output[i].fd = -1;
+    target_init(&s->target, folders->roots, &folders->journal, request->id);
+    /* What is wrong already is told as what is found out later. */
+    if (path_expand(request->to, request->rank, path, &s->step_error) == 0 &&
+        roots_find_target(folders->roots, path, &s->place, &s->step_error) == 0)
+        (void)check_own_rivals(s, request->id, path, &s->step_error);
+    if (s->step_error.code != ERROR_NONE)
+        s->place.path[0] = '\0'; /* it has none */
+    if (!begin_step(s, run_prepare, on_prepared))
+        goto no_memory;
+    s->next = folders->sinks;
+    folders->sinks = s;
+    folders->users++;
     return &s->base;
-fail:
-    destroy(s);
+no_memory:
+    free(output);
+    free(s);
     return NULL;
 }

@@ -1,14 +1,13 @@
 /* A folder with a file for each destination, named by its rank; or one file for all, which is that
  * for the node itself. Each segment of a file is read ahead in chunks, one that is being sent and
- * one behind it. */
+ * one behind it.
+ *
+ *     OPENING --files found--> OPEN --all read, finish()--> CHECKING --unchanged--> CHECKED
+ */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon/files/digests.h"
 #include "daemon/files/folders.h"
@@ -18,14 +17,18 @@
 #define FILE_PATH (PATH_MAX + 16)
 #define READ_AHEAD (8u * 1024u * 1024u) /* of all files together */
 
+enum source_state { OPENING, OPEN, CHECKING, CHECKED };
+
 struct folder_source;
 
 struct chunk {
-    uv_fs_t request;
+    struct work work;
     struct folder_source *owner;
     struct extent bytes; /* slab NULL: not in use */
     uint64_t offset;
+    uint32_t file;
     bool reading;
+    ssize_t result;
 };
 
 /* A segment of a file: in each round one run of bytes. */
@@ -36,26 +39,33 @@ struct reader {
 
 struct file {
     int fd; /* -1: missing, an empty block */
-    uint64_t size;
-    struct timespec modified;
-    struct reader *reader; /* by segment */
+    struct file_status status;
+    struct reader *reader; /* by segment, once laid out */
 };
 
 struct folder_source {
     struct source base;
     struct folders *folders;
     struct block_events events;
+    struct folder_request request; /* its strings are not kept: */
     char folder[PATH_MAX];
     bool single; /* it is the file itself */
-    uint32_t rank, nodes;
+    enum source_state state;
     uint32_t chunk_size;
     struct slab_writer writer;
-    unsigned reading;
-    bool closing;
+    unsigned jobs;
+    bool failed, closing;
     struct file *file;
     struct reader *readers; /* of all files */
     struct digests digests;
+    struct work step;        /* opening, checking, closing: one at a time */
+    struct error step_error; /* of that */
 };
+
+static const struct file_system *files_of(const struct folder_source *s)
+{
+    return s->folders->files;
+}
 
 /* The path of a block's file; `out` has room for FILE_PATH. */
 static const char *file_path(const struct folder_source *s, uint32_t d, char *out)
@@ -66,12 +76,31 @@ static const char *file_path(const struct folder_source *s, uint32_t d, char *ou
     return out;
 }
 
-static void destroy(struct folder_source *s)
+static void fail(struct folder_source *s, const struct error *e)
 {
-    for (uint32_t d = 0; s->file != NULL && d < s->nodes; d++)
+    if (s->failed)
+        return;
+    s->failed = true;
+    s->events.failed(s->events.context, e);
+}
+
+/* --- closing --- */
+
+static void run_close(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+
+    for (uint32_t d = 0; d < s->request.nodes; d++)
         if (s->file[d].fd >= 0)
-            (void)close(s->file[d].fd);
-    for (size_t i = 0; s->readers != NULL && i < (size_t)s->nodes * s->digests.segments; i++)
+            files_of(s)->close(files_of(s)->context, s->file[d].fd);
+}
+
+static void release(struct folder_source *s)
+{
+    struct folders *folders = s->folders;
+    size_t readers = s->readers == NULL ? 0 : (size_t)s->request.nodes * s->digests.segments;
+
+    for (size_t i = 0; i < readers; i++)
         for (int c = 0; c < 2; c++)
             if (s->readers[i].chunk[c].bytes.slab != NULL)
                 slab_unref(s->readers[i].chunk[c].bytes.slab);
@@ -80,39 +109,226 @@ static void destroy(struct folder_source *s)
     free(s->readers);
     free(s->file);
     free(s);
+    folders_release(folders);
 }
 
-static void source_close(struct source *base)
+static void on_closed(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+    struct block_events events = s->events;
+
+    release(s);
+    events.closed(events.context);
+}
+
+/* Returns whether it is closed already. */
+static bool close_files(struct folder_source *s)
+{
+    s->step.run = run_close;
+    s->step.done = on_closed;
+    if (workers_submit(s->folders->workers, &s->step) == 0)
+        return false;
+    run_close(&s->step); /* without memory for a job */
+    return true;
+}
+
+static bool source_close(struct source *base)
 {
     struct folder_source *s = (struct folder_source *)base;
 
     s->closing = true;
-    if (s->reading == 0)
-        destroy(s);
+    if (s->jobs > 0 || !close_files(s))
+        return false;
+    release(s);
+    return true;
 }
 
-static void on_read(uv_fs_t *request)
+static void ignore(void *context)
 {
-    struct chunk *c = request->data;
-    struct folder_source *s = c->owner;
-    ssize_t result = request->result;
+    (void)context;
+}
 
-    uv_fs_req_cleanup(request);
-    c->reading = false;
-    s->reading--;
-    if (s->closing) {
-        if (s->reading == 0)
-            destroy(s);
+static void ignore_error(void *context, const struct error *e)
+{
+    (void)context, (void)e;
+}
+
+void folder_source_disown(struct source *source)
+{
+    struct folder_source *s = (struct folder_source *)source;
+
+    s->events = (struct block_events){NULL, ignore, ignore_error, ignore};
+    (void)source_close(source);
+}
+
+/* One job less. Returns false if the source is closing, and nobody is to be told. */
+static bool job_over(struct folder_source *s)
+{
+    s->jobs--;
+    if (s->closing && s->jobs == 0 && close_files(s))
+        on_closed(&s->step);
+    else if (!s->closing)
+        return true;
+    return false;
+}
+
+/* Begins what `step` is for; returns false without memory. */
+static bool begin_step(struct folder_source *s, void (*run)(struct work *work),
+                       void (*done)(struct work *work))
+{
+    s->step.run = run;
+    s->step.done = done;
+    if (workers_submit(s->folders->workers, &s->step) != 0)
+        return false;
+    s->jobs++;
+    return true;
+}
+
+/* --- opening --- */
+
+static int open_file(struct folder_source *s, uint32_t d, struct error *e)
+{
+    const struct file_system *files = files_of(s);
+    struct file *f = &s->file[d];
+    struct place place;
+    char path[FILE_PATH];
+
+    f->fd = roots_open(s->folders->roots, file_path(s, d, path), &place, &f->status, e);
+    if (f->fd >= 0 && f->status.kind == FILE_REGULAR)
+        return 0;
+    if (f->fd >= 0) {
+        files->close(files->context, f->fd);
+        f->fd = -1;
+        return error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
+    }
+    f->status = (struct file_status){0};
+    if (e->code != ERROR_NONE)
+        return -1;
+    if (s->request.missing_ok)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "source file %s is missing (the block %s node %u); --missing-ok treats it as "
+                     "empty",
+                     path, s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
+}
+
+/* Whether the source is a folder of files or, where that is possible, the file itself. */
+static int look_at(struct folder_source *s, const char *from, struct error *e)
+{
+    const struct file_system *files = files_of(s);
+    struct place place;
+    struct file_status status = {.kind = FILE_OTHER};
+    int file = roots_open(s->folders->roots, from, &place, &status, e);
+    bool exchange = s->request.operation == OPERATION_EXCHANGE;
+
+    if (file >= 0)
+        files->close(files->context, file);
+    else if (e->code != ERROR_NONE || exchange) {
+        if (e->code == ERROR_NONE)
+            e->code = ERROR_IO;
+        return -1;
+    }
+    if (exchange && status.kind != FILE_FOLDER)
+        return error_set(e, ERROR_REFUSED, "%s is not a folder", from);
+    s->single = status.kind != FILE_FOLDER;
+    return 0;
+}
+
+static void run_open(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+    bool exchange = s->request.operation == OPERATION_EXCHANGE;
+    uint32_t first = exchange ? 0 : s->request.rank, end = exchange ? s->request.nodes : first + 1;
+    struct error *e = &s->step_error;
+
+    if (e->code != ERROR_NONE || !folder_sends(&s->request, s->request.rank))
+        return;
+    if (look_at(s, s->folder, e) != 0)
+        return;
+    for (uint32_t d = first; d < end; d++)
+        if (open_file(s, d, e) != 0)
+            return;
+    e->code = ERROR_NONE; /* missing files have filled it in */
+}
+
+static void on_opened(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+
+    if (!job_over(s))
+        return;
+    if (s->step_error.code != ERROR_NONE) {
+        fail(s, &s->step_error);
         return;
     }
-    if (result != (ssize_t)c->bytes.length) {
+    s->state = OPEN;
+    s->events.wake(s->events.context);
+}
+
+static bool source_opened(struct source *base)
+{
+    return ((struct folder_source *)base)->state != OPENING;
+}
+
+static uint64_t source_size(struct source *base, uint32_t destination)
+{
+    return ((struct folder_source *)base)->file[destination].status.size;
+}
+
+static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    struct folder_source *s = (struct folder_source *)base;
+    uint32_t nodes = s->request.nodes;
+    bool one = s->request.operation != OPERATION_EXCHANGE;
+
+    if (digests_init(&s->digests, &s->request, true, round_bytes, segments) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory to read files");
+    s->readers = calloc((size_t)nodes * s->digests.segments, sizeof *s->readers);
+    if (s->readers == NULL)
+        return error_set(e, ERROR_MEMORY, "no memory to read files");
+    for (uint32_t d = 0; d < nodes; d++) {
+        s->file[d].reader = &s->readers[(size_t)d * s->digests.segments];
+        for (uint32_t i = 1; i < s->digests.segments; i++)
+            s->file[d].reader[i].requested = i * s->digests.run_bytes;
+    }
+    s->chunk_size =
+        READ_AHEAD / 2 / (one ? 1 : nodes) / s->digests.segments / CHUNK_LEAST * CHUNK_LEAST;
+    if (s->chunk_size < CHUNK_LEAST)
+        s->chunk_size = CHUNK_LEAST;
+    if (s->chunk_size > CHUNK_MOST)
+        s->chunk_size = CHUNK_MOST;
+    return 0;
+}
+
+/* --- reading --- */
+
+static void run_read(struct work *work)
+{
+    struct chunk *c = JOB_OWNER(work, struct chunk, work);
+    const struct file_system *files = files_of(c->owner);
+
+    c->result = files->read(files->context, c->owner->file[c->file].fd,
+                            (uint8_t *)(uintptr_t)c->bytes.data, c->bytes.length, c->offset);
+}
+
+static void on_read(struct work *work)
+{
+    struct chunk *c = JOB_OWNER(work, struct chunk, work);
+    struct folder_source *s = c->owner;
+
+    c->reading = false;
+    if (!job_over(s))
+        return;
+    if (c->result != (ssize_t)c->bytes.length) {
         char path[FILE_PATH];
         struct error e;
-        size_t reader = (size_t)((uint8_t *)c - (uint8_t *)s->readers) / sizeof *s->readers;
-        (void)error_set(&e, ERROR_IO, "%s: %s",
-                        file_path(s, (uint32_t)(reader / s->digests.segments), path),
-                        result < 0 ? uv_strerror((int)result) : "has become shorter");
-        s->events.failed(s->events.context, &e);
+        (void)file_path(s, c->file, path);
+        if (c->result < 0)
+            (void)error_set(&e, ERROR_IO, "%s cannot be read: %s", path, strerror((int)-c->result));
+        else
+            (void)error_set(&e, ERROR_IO, "%s has become shorter while it was being sent", path);
+        fail(s, &e);
         return;
     }
     s->events.wake(s->events.context);
@@ -122,7 +338,7 @@ static void on_read(uv_fs_t *request)
 static uint64_t run_end(const struct folder_source *s, const struct file *f, uint64_t offset)
 {
     const struct digests *d = &s->digests;
-    uint64_t end = f->size;
+    uint64_t end = f->status.size;
 
     if (d->segments > 1) {
         uint64_t round = offset - offset % d->round_bytes;
@@ -139,26 +355,24 @@ static int start_read(struct folder_source *s, const struct file *f, struct read
 {
     uint64_t end = run_end(s, f, r->requested), left = end - r->requested;
     uint32_t length = left < s->chunk_size ? (uint32_t)left : s->chunk_size;
-    uint8_t *at = slab_writer_take(&s->writer, s->folders->pool, length, &c->bytes);
-    uv_buf_t buffer = uv_buf_init((char *)at, length);
-    int result;
 
-    if (at == NULL)
+    if (slab_writer_take(&s->writer, s->folders->pool, length, &c->bytes) == NULL)
         return error_set(e, ERROR_MEMORY, "no memory to read files");
     c->owner = s;
     c->offset = r->requested;
-    c->request.data = c;
-    result =
-        uv_fs_read(s->folders->loop, &c->request, f->fd, &buffer, 1, (int64_t)c->offset, on_read);
-    if (result != 0) {
+    c->file = (uint32_t)(f - s->file);
+    c->work.run = run_read;
+    c->work.done = on_read;
+    if (workers_submit(s->folders->workers, &c->work) != 0) {
         slab_unref(c->bytes.slab);
         c->bytes.slab = NULL;
-        return error_set(e, ERROR_IO, "reading: %s", uv_strerror(result));
+        return error_set(e, ERROR_MEMORY, "no memory to read files");
     }
     c->reading = true;
-    s->reading++;
+    s->jobs++;
     r->requested += length;
-    if (r->requested == end && end < f->size) /* on to this segment's run of the next round */
+    if (r->requested == end &&
+        end < f->status.size) /* on to this segment's run of the next round */
         r->requested = end - end % s->digests.round_bytes +
                        (end % s->digests.round_bytes != 0 ? s->digests.round_bytes : 0) +
                        (uint64_t)(r - f->reader) * s->digests.run_bytes;
@@ -184,10 +398,10 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     struct chunk *c = chunk_at(r, offset);
 
     for (int i = 0; i < 2; i++) /* read ahead */
-        if (r->chunk[i].bytes.slab == NULL && r->requested < f->size &&
+        if (r->chunk[i].bytes.slab == NULL && r->requested < f->status.size &&
             start_read(s, f, r, &r->chunk[i], e) != 0)
             return -1;
-    if (c == NULL || c->reading)
+    if (c == NULL || c->reading || s->failed)
         return 0;
     uint32_t skip = (uint32_t)(offset - c->offset);
     uint32_t length = c->bytes.length - skip < most ? c->bytes.length - skip : most;
@@ -203,118 +417,88 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     return 1;
 }
 
-static uint64_t source_size(struct source *base, uint32_t destination)
+/* --- the check at the end --- */
+
+static void run_check(struct work *work)
 {
-    return ((struct folder_source *)base)->file[destination].size;
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+
+    for (uint32_t d = 0; d < s->request.nodes; d++) {
+        const struct file *f = &s->file[d];
+        struct file_status now;
+        char path[FILE_PATH];
+        int result;
+        if (f->fd < 0)
+            continue;
+        result = files_of(s)->status(files_of(s)->context, f->fd, &now);
+        if (result < 0) {
+            (void)error_set(&s->step_error, ERROR_IO, "%s cannot be read: %s",
+                            file_path(s, d, path), strerror(-result));
+            return;
+        }
+        if (now.size != f->status.size || now.modified.tv_sec != f->status.modified.tv_sec ||
+            now.modified.tv_nsec != f->status.modified.tv_nsec) {
+            (void)error_set(&s->step_error, ERROR_DAMAGED, "%s was changed while it was being sent",
+                            file_path(s, d, path));
+            return;
+        }
+    }
 }
 
-static int source_check(struct source *base, uint64_t *digest, struct error *e)
+static void on_checked(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+
+    if (!job_over(s))
+        return;
+    if (s->step_error.code != ERROR_NONE) {
+        fail(s, &s->step_error);
+        return;
+    }
+    s->state = CHECKED;
+    s->events.wake(s->events.context);
+}
+
+static bool source_finish(struct source *base)
 {
     struct folder_source *s = (struct folder_source *)base;
 
-    *digest += digests_sum(&s->digests);
-    for (uint32_t d = 0; d < s->nodes; d++) {
-        const struct file *f = &s->file[d];
-        char path[FILE_PATH];
-        struct stat st;
-        if (f->fd < 0)
-            continue;
-        if (fstat(f->fd, &st) != 0)
-            return error_set(e, ERROR_IO, "%s: %s", file_path(s, d, path), strerror(errno));
-        if ((uint64_t)st.st_size != f->size || st.st_mtim.tv_sec != f->modified.tv_sec ||
-            st.st_mtim.tv_nsec != f->modified.tv_nsec)
-            return error_set(e, ERROR_DAMAGED, "%s was changed while it was being sent",
-                             file_path(s, d, path));
-    }
-    return 0;
+    if (s->state == OPEN && !s->failed && begin_step(s, run_check, on_checked))
+        s->state = CHECKING;
+    return s->state == CHECKED;
 }
 
-static int open_file(struct folder_source *s, uint32_t d, bool missing_ok, struct error *e)
+static uint64_t source_digest(struct source *base)
 {
-    struct file *f = &s->file[d];
-    char path[FILE_PATH];
-    struct stat st;
-
-    f->reader = &s->readers[(size_t)d * s->digests.segments];
-    for (uint32_t i = 1; i < s->digests.segments; i++)
-        f->reader[i].requested = i * s->digests.run_bytes;
-    f->fd = roots_open_file(s->folders->roots, file_path(s, d, path), e);
-    if (f->fd < 0) {
-        if (e->code != ERROR_NONE)
-            return -1;
-        if (missing_ok)
-            return 0;
-        return error_set(e, ERROR_REFUSED,
-                         "missing source file %s (the block %s node %u); --missing-ok makes it "
-                         "empty",
-                         path, s->digests.copies > 1 ? "of" : "for", d);
-    }
-    if (fstat(f->fd, &st) != 0)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    f->size = (uint64_t)st.st_size;
-    f->modified = st.st_mtim;
-    return 0;
-}
-
-static int open_files(struct folder_source *s, const struct folder_request *request,
-                      struct error *e)
-{
-    char from[PATH_MAX];
-    struct stat st;
-    uint32_t first = 0, end = s->nodes;
-
-    if (path_expand(request->from, s->rank, from, e) != 0)
-        return -1;
-    if (request->operation != OPERATION_EXCHANGE) {
-        first = s->rank;
-        end = first + 1;
-        s->single = stat(from, &st) != 0 || !S_ISDIR(st.st_mode);
-    }
-    if (s->single)
-        (void)snprintf(s->folder, sizeof s->folder, "%s", from);
-    else if (roots_resolve_folder(s->folders->roots, from, s->folder, e) != 0)
-        return -1;
-    for (uint32_t d = first; d < end; d++)
-        if (open_file(s, d, request->missing_ok, e) != 0)
-            return -1;
-    return 0;
+    return digests_sum(&((struct folder_source *)base)->digests);
 }
 
 struct source *folder_source(struct folders *folders, const struct folder_request *request,
-                             const struct block_events *events, struct error *e)
+                             const struct block_events *events)
 {
-    static const struct source_ops ops = {source_size, source_read, source_check, source_close};
+    static const struct source_ops ops = {source_opened, source_lay_out, source_size, source_read,
+                                          source_finish, source_digest,  source_close};
     struct folder_source *s = calloc(1, sizeof *s);
+    struct file *file = calloc(request->nodes, sizeof *file);
 
-    if (s == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for a folder");
-        return NULL;
-    }
-    s->base.ops = &ops;
-    s->folders = folders;
-    s->events = *events;
-    s->rank = request->rank;
-    s->nodes = request->nodes;
-    bool room = digests_init(&s->digests, request, true) == 0;
-    s->file = calloc(s->nodes, sizeof *s->file);
-    s->readers = calloc((size_t)s->nodes * s->digests.segments, sizeof *s->readers);
-    for (uint32_t d = 0; s->file != NULL && d < s->nodes; d++)
-        s->file[d].fd = -1;
-    if (!room || s->file == NULL || s->readers == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for a folder");
-        goto fail;
-    }
-    bool one = request->operation != OPERATION_EXCHANGE;
-    s->chunk_size =
-        READ_AHEAD / 2 / (one ? 1 : s->nodes) / s->digests.segments / CHUNK_LEAST * CHUNK_LEAST;
-    if (s->chunk_size < CHUNK_LEAST)
-        s->chunk_size = CHUNK_LEAST;
-    if (s->chunk_size > CHUNK_MOST)
-        s->chunk_size = CHUNK_MOST;
-    if (folder_sends(request, s->rank) && open_files(s, request, e) != 0)
-        goto fail;
+    if (s == NULL || file == NULL)
+        goto no_memory;
+    *s = (struct folder_source){.base = {&ops, true},
+                                .folders = folders,
+                                .events = *events,
+                                .request = *request,
+                                .file = file};
+    s->request.id = s->request.from = s->request.to = NULL;
+    for (uint32_t d = 0; d < request->nodes; d++)
+        file[d].fd = -1;
+    /* What is wrong with the path is told as what is found out later. */
+    (void)path_expand(request->from, request->rank, s->folder, &s->step_error);
+    if (!begin_step(s, run_open, on_opened))
+        goto no_memory;
+    folders->users++;
     return &s->base;
-fail:
-    destroy(s);
+no_memory:
+    free(file);
+    free(s);
     return NULL;
 }

@@ -1,114 +1,273 @@
 #include "daemon/files/folders.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/files/calibration_file.h"
-#include "daemon/files/journal.h"
+#include "daemon/files/target.h"
+
+/* What is done for the core besides sources and sinks. */
+struct task {
+    struct work work;
+    struct folders *folders;
+    char id[128];
+    bool committed;
+    struct calibration calibration;
+    storage_done_fn *told; /* NULL: nobody */
+    void *argument;
+    struct error error;
+};
+
+void folders_release(struct folders *folders)
+{
+    folders->users--;
+    if (folders->closed && folders->users == 0)
+        journal_close(&folders->journal);
+}
 
 static int open_folders(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e)
 {
-    *source = folder_source(context, request, events, e);
-    if (*source == NULL)
-        return -1;
-    *sink = folder_sink(context, request, events, e);
-    if (*sink == NULL) {
-        (*source)->ops->close(*source);
-        *source = NULL;
-        return -1;
+    *source = folder_source(context, request, events);
+    *sink = *source != NULL ? folder_sink(context, request, events) : NULL;
+    if (*sink != NULL)
+        return 0;
+    if (*source != NULL)
+        folder_source_disown(*source);
+    *source = NULL;
+    return error_set(e, ERROR_MEMORY, "no memory for a folder");
+}
+
+/* --- tasks --- */
+
+static void on_task_done(struct work *work)
+{
+    struct task *task = JOB_OWNER(work, struct task, work);
+    struct folders *folders = task->folders;
+
+    if (task->told != NULL && !folders->closed)
+        task->told(task->argument, task->id, task->error.code != ERROR_NONE ? &task->error : NULL);
+    free(task);
+    folders_release(folders);
+}
+
+/* Without memory nobody is told: an exchange ends by its deadline then. */
+static struct task *begin_task(struct folders *folders, void (*run)(struct work *work),
+                               const struct task *values)
+{
+    struct task *task = malloc(sizeof *task);
+
+    if (task != NULL) {
+        *task = *values;
+        task->folders = folders;
+        task->work.run = run;
+        task->work.done = on_task_done;
+        if (workers_submit(folders->workers, &task->work) == 0) {
+            folders->users++;
+            return task;
+        }
     }
-    return 0;
+    free(task);
+    log_error("no memory to write to %s", folders->state_folder);
+    return NULL;
 }
 
-static int record_commit(void *context, const char *id, struct error *e)
+static struct task task_for(const char *id, storage_done_fn *told, void *argument)
 {
-    return journal_record_commit(((struct folders *)context)->state_folder, id, e);
+    struct task task = {.told = told, .argument = argument};
+
+    (void)snprintf(task.id, sizeof task.id, "%s", id);
+    return task;
 }
 
-static bool was_committed(void *context, const char *id)
+static void run_record(struct work *work)
 {
-    return journal_was_committed(((struct folders *)context)->state_folder, id);
+    struct task *task = JOB_OWNER(work, struct task, work);
+
+    if (journal_record_commit(&task->folders->journal, task->id, &task->error) != 0)
+        (void)error_wrap(&task->error, "the decision to commit cannot be recorded");
+}
+
+static void record_commit(void *context, const char *id, storage_done_fn *done, void *argument)
+{
+    const struct task values = task_for(id, done, argument);
+
+    (void)begin_task(context, run_record, &values);
+}
+
+static void run_forget(struct work *work)
+{
+    struct task *task = JOB_OWNER(work, struct task, work);
+
+    journal_forget_commit(&task->folders->journal, task->id);
 }
 
 static void forget_commit(void *context, const char *id)
 {
-    journal_forget_commit(((struct folders *)context)->state_folder, id);
+    const struct task values = task_for(id, NULL, NULL);
+
+    (void)begin_task(context, run_forget, &values);
+}
+
+static void run_resolve(struct work *work)
+{
+    struct task *task = JOB_OWNER(work, struct task, work);
+    struct target target;
+
+    target_init(&target, task->folders->roots, &task->folders->journal, task->id);
+    if (target_reopen(&target, &task->error) != 0)
+        (void)0; /* ERROR_NONE: it has been settled already */
+    else if (task->committed)
+        (void)target_place(&target, &task->error);
+    else
+        target_discard(&target);
+    target_close(&target);
+}
+
+static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
+                    void *argument)
+{
+    struct task values = task_for(id, done, argument);
+
+    values.committed = committed;
+    (void)begin_task(context, run_resolve, &values);
+}
+
+/* --- calibration --- */
+
+static void store_calibration(void *context, const struct calibration *c);
+
+static void run_store(struct work *work)
+{
+    struct task *task = JOB_OWNER(work, struct task, work);
+
+    (void)calibration_file_write(&task->folders->journal, &task->calibration, &task->error);
+}
+
+/* One after the other, so that the last one is the one that stays. */
+static void on_stored(void *argument, const char *id, const struct error *e)
+{
+    struct folders *folders = argument;
+
+    (void)id;
+    if (e != NULL)
+        log_warning("the calibration cannot be kept: %s", e->text);
+    folders->storing = false;
+    if (folders->stored_late)
+        store_calibration(folders, &folders->calibration);
+}
+
+static void store_calibration(void *context, const struct calibration *c)
+{
+    struct folders *folders = context;
+    struct task values = task_for("", on_stored, folders);
+
+    if (folders->storing) {
+        folders->calibration = *c;
+        folders->stored_late = true;
+        return;
+    }
+    folders->stored_late = false;
+    values.calibration = *c;
+    folders->storing = begin_task(folders, run_store, &values) != NULL;
+}
+
+static int load_calibration(void *context, struct calibration *c, struct error *e)
+{
+    return calibration_file_read(&((struct folders *)context)->journal, c, e);
+}
+
+/* --- at start --- */
+
+static void each_committed(void *context, void (*each)(void *argument, const char *id),
+                           void *argument)
+{
+    journal_each_committed(&((struct folders *)context)->journal, each, argument);
+}
+
+struct in_doubt {
+    const struct journal *journal;
+    void (*each)(void *argument, const char *id);
+    void *argument;
+};
+
+static void note_in_doubt(void *context, const char *id)
+{
+    const struct in_doubt *d = context;
+    struct journal_entry entry;
+    struct error e;
+
+    if (journal_read(d->journal, id, &entry, &e) == 0 && entry.finished)
+        d->each(d->argument, id);
 }
 
 static void each_in_doubt(void *context, void (*each)(void *argument, const char *id),
                           void *argument)
 {
-    journal_each(((struct folders *)context)->state_folder, each, argument);
+    struct in_doubt d = {&((struct folders *)context)->journal, each, argument};
+
+    journal_each(d.journal, note_in_doubt, &d);
 }
 
-static int load_calibration(void *context, struct calibration *c, struct error *e)
-{
-    return calibration_file_read(((struct folders *)context)->state_folder, c, e);
-}
-
-static int store_calibration(void *context, const struct calibration *c, struct error *e)
-{
-    return calibration_file_write(((struct folders *)context)->state_folder, c, e);
-}
-
-/* The daemon died after it had put the output in place, and before it had noted that. */
-static bool is_in_place(const struct journal_entry *entry)
-{
-    return access(entry->temporary, F_OK) != 0 && errno == ENOENT &&
-           access(entry->final, F_OK) == 0;
-}
-
-static int resolve(void *context, const char *id, bool committed, struct error *e)
-{
-    const struct folders *folders = context;
-    struct journal_entry entry;
-
-    if (journal_read(folders->state_folder, id, &entry, e) != 0)
-        return -1;
-    if (!committed)
-        folder_remove_output(entry.temporary);
-    else if (!is_in_place(&entry) && folder_publish(entry.temporary, entry.final, e) != 0)
-        return -1;
-    journal_remove(folders->state_folder, id);
-    return 0;
-}
-
+/* What was never finished is not committed. */
 static void clean_up(void *context, const char *id)
 {
     const struct folders *folders = context;
-    struct journal_entry entry;
-    struct error e;
+    struct target target;
+    struct error e = {0};
 
-    if (journal_read(folders->state_folder, id, &entry, &e) != 0) {
+    target_init(&target, folders->roots, &folders->journal, id);
+    int result = target_reopen(&target, &e);
+    if (result == 0 && !target.entry.finished) {
+        log_info("removing what exchange %s left behind unfinished: %s/%s", id, target.entry.folder,
+                 target.entry.temporary);
+        target_discard(&target);
+    } else if (result != 0) {
         log_warning("%s", e.text);
-        journal_remove(folders->state_folder, id);
-    } else if (!entry.finished) {
-        log_info("removing what exchange %s left behind unfinished: %s", id, entry.temporary);
-        folder_remove_output(entry.temporary);
-        journal_remove(folders->state_folder, id);
+        if (e.code == ERROR_DAMAGED)
+            journal_remove(&folders->journal, id);
     }
+    target_close(&target);
+}
+
+static void close_storage(void *context)
+{
+    struct folders *folders = context;
+
+    folders->closed = true;
+    if (folders->users == 0)
+        journal_close(&folders->journal);
 }
 
 int folders_init(struct folders *folders, struct storage *storage, struct error *e)
 {
-    if (journal_open(folders->state_folder, e) != 0)
+    folders->sinks = NULL;
+    folders->users = 0;
+    folders->closed = folders->storing = folders->stored_late = false;
+    if (folders->files->limitation != NULL && folders->roots->count > 0)
+        log_info("%s", folders->files->limitation);
+    if (journal_open(&folders->journal, folders->files, folders->state_folder, e) != 0)
+        return -1;
+    if (roots_check_state_folder(folders->roots, folders->state_folder, folders->journal.folder,
+                                 e) != 0) {
+        journal_close(&folders->journal);
         return error_wrap(e, "state folder");
-    journal_each(folders->state_folder, clean_up, folders);
+    }
+    journal_each(&folders->journal, clean_up, folders);
     *storage = (struct storage){
         .context = folders,
         .open_folders = open_folders,
         .record_commit = record_commit,
-        .was_committed = was_committed,
         .forget_commit = forget_commit,
+        .each_committed = each_committed,
         .each_in_doubt = each_in_doubt,
+        .resolve = resolve,
         .load_calibration = load_calibration,
         .store_calibration = store_calibration,
-        .resolve = resolve,
+        .close = close_storage,
     };
     return 0;
 }

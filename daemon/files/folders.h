@@ -1,34 +1,54 @@
-/* Folders as sources and sinks of blocks, on a libuv loop: reads and writes run in its thread pool,
- * so that no disk ever stops the links. Implements daemon/exchange/storage.h. */
+/* Folders as sources and sinks of blocks, and the state folder: implements
+ * daemon/exchange/storage.h. Whatever touches a disk runs in jobs (base/work.h), so that no disk
+ * ever stops the links; only folders_init() blocks. */
 #ifndef TORUSD_FILES_FOLDERS_H
 #define TORUSD_FILES_FOLDERS_H
 
-#include <uv.h>
-
+#include "daemon/base/work.h"
 #include "daemon/exchange/storage.h"
+#include "daemon/files/journal.h"
 #include "daemon/files/roots.h"
 
+struct folder_sink;
+
 struct folders {
-    uv_loop_t *loop;
+    /* Set by the caller; all of it must outlive the last job. */
+    const struct file_system *files;
+    const struct workers *workers;
     struct slab_pool *pool;
     const struct roots *roots;
     const char *state_folder;
+
+    /* The rest belongs to daemon/files. */
+    struct journal journal;
+    struct folder_sink *sinks; /* until nothing of them is left to do */
+    unsigned users;            /* sources, sinks and tasks: the journal stays open for them */
+    bool closed;               /* storage.close(): no done() any more */
+    bool storing;              /* a calibration is being written */
+    bool stored_late;          /* `calibration` is to be written then */
+    struct calibration calibration;
 };
 
-/* Fills *storage for the core; *folders must outlive it. Cleans up after a crash: outputs that were
- * never finished are removed. Returns 0, or -1 with *e (state folder cannot be used). */
+/* Opens the state folder, removes what a crash left unfinished, and fills *storage for the core;
+ * *folders must outlive it. Returns 0, or -1 with *e: the state folder cannot be used.
+ *
+ * After storage->close() jobs may still run, of sources and sinks that were closed before (their
+ * closed() comes) among others; the state folder is released after the last one. */
 int folders_init(struct folders *folders, struct storage *storage, struct error *e);
 
-/* The two halves, used by folders.c. */
+/* The two halves, used by folders.c. Return NULL without memory. */
 struct source *folder_source(struct folders *folders, const struct folder_request *request,
-                             const struct block_events *events, struct error *e);
+                             const struct block_events *events);
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
-                         const struct block_events *events, struct error *e);
+                         const struct block_events *events);
 
-/* Removes an output folder with the files that are named by ranks in it. */
-void folder_remove_output(const char *path);
+/* The caller does not take it after all: it closes, and nobody hears of it. */
+void folder_source_disown(struct source *source);
 
-/* Puts a finished output under its final name, durably. Returns 0, or -1 with *e. */
-int folder_publish(const char *temporary, const char *final, struct error *e);
+/* The object that a job is embedded in. */
+#define JOB_OWNER(work, type, member) ((type *)(void *)((char *)(work)-offsetof(type, member)))
+
+/* One user less; the last one after storage.close() closes the journal. */
+void folders_release(struct folders *folders);
 
 #endif

@@ -1,162 +1,339 @@
 #include "daemon/files/journal.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#define PREFIX "exchange-"
-#define NEXT ".next-" /* an entry that is being written */
+#include "daemon/base/log.h"
 
-static int failed(struct error *e, const char *path)
+#define OUTPUT "exchange-"
+#define DECISION "committed-"
+#define NEXT ".next-" /* a file that is being written */
+#define ID_MOST 100
+#define NAME_SIZE (sizeof NEXT + NAME_MAX + 1)
+#define ENTRY_MOST (sizeof(struct journal_entry) + 32)
+
+static int failed(const struct journal *j, const char *name, const char *what, int result,
+                  struct error *e)
 {
-    return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
+    return error_set(e, ERROR_IO, "%s/%s cannot be %s: %s", j->path, name, what, strerror(-result));
 }
 
-/* Entries that were being written when the daemon died. */
-static void remove_unfinished(const char *folder)
+bool journal_id_is_valid(const char *id)
 {
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
+    size_t length = strlen(id);
 
-    while (dir != NULL && (entry = readdir(dir)) != NULL)
-        if (strncmp(entry->d_name, NEXT, sizeof NEXT - 1) == 0)
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir != NULL)
-        (void)closedir(dir);
+    return length > 0 && length <= ID_MOST &&
+           strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == length;
 }
 
-int journal_open(const char *folder, struct error *e)
+/* --- names --- */
+
+struct names {
+    const char *prefix;
+    char **name; /* without the prefix */
+    size_t count;
+    bool no_memory;
+};
+
+static void note_name(void *argument, const char *name)
 {
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return failed(e, folder);
-    if (access(folder, W_OK | X_OK) != 0)
-        return failed(e, folder);
-    remove_unfinished(folder);
-    return 0;
+    struct names *names = argument;
+    size_t length = strlen(names->prefix);
+    char **more;
+
+    if (strncmp(name, names->prefix, length) != 0)
+        return;
+    more = reallocarray(names->name, names->count + 1, sizeof *more);
+    if (more != NULL)
+        names->name = more;
+    if (more == NULL || (more[names->count] = strdup(name + length)) == NULL)
+        names->no_memory = true;
+    else
+        names->count++;
 }
 
-static char *entry_path(char *path, const char *folder, const char *id)
+static int compare_names(const void *a, const void *b)
 {
-    (void)snprintf(path, PATH_MAX, "%s/" PREFIX "%s", folder, id);
-    return path;
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int sync_folder(const char *folder)
+/* Of a copy of the names: each() may remove files. */
+static void each_name(const struct journal *j, const char *prefix,
+                      void (*each)(void *context, const char *name), void *context)
 {
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = fd < 0 ? -1 : fsync(fd);
+    struct names names = {.prefix = prefix};
+    int result = j->files->list(j->files->context, j->folder, note_name, &names);
 
-    if (fd >= 0)
-        (void)close(fd);
+    if (result < 0 || names.no_memory)
+        log_error("%s cannot be read in whole: %s", j->path,
+                  strerror(result < 0 ? -result : ENOMEM));
+    if (names.count > 0)
+        qsort(names.name, names.count, sizeof *names.name, compare_names);
+    for (size_t i = 0; i < names.count; i++) {
+        each(context, names.name[i]);
+        free(names.name[i]);
+    }
+    free(names.name);
+}
+
+/* --- the folder --- */
+
+static void remove_unfinished(void *context, const char *name)
+{
+    const struct journal *j = context;
+    char full[NAME_MAX + 1];
+
+    (void)snprintf(full, sizeof full, NEXT "%.200s", name);
+    (void)j->files->remove_file(j->files->context, j->folder, full);
+}
+
+/* A folder that was made has to be found after a power failure, too. */
+static int sync_parent(const struct journal *j)
+{
+    const struct file_system *files = j->files;
+    char parent[PATH_MAX];
+    int folder, result;
+
+    (void)snprintf(parent, sizeof parent, "%s/..", j->path);
+    folder = files->open_folder(files->context, FILE_SYSTEM_TOP, parent);
+    if (folder < 0)
+        return folder;
+    result = files->sync(files->context, folder);
+    files->close(files->context, folder);
     return result;
 }
 
-int journal_write(const char *folder, const char *id, const struct journal_entry *entry,
-                  struct error *e)
+static int open_folder(struct journal *j, struct error *e)
 {
-    char path[PATH_MAX], next[PATH_MAX];
+    const struct file_system *files = j->files;
+    int result = files->make_folder(files->context, FILE_SYSTEM_TOP, j->path, 0700);
 
-    (void)snprintf(next, sizeof next, "%s/" NEXT "%s", folder, id);
-    FILE *f = fopen(next, "we");
-    if (f == NULL)
-        return failed(e, next);
-    /* Three strings, each with its final zero: paths may hold anything else. */
-    (void)fprintf(f, "%s%c%s%c%s%c", entry->finished ? "finished" : "preparing", 0,
-                  entry->temporary, 0, entry->final, 0);
-    bool good = fflush(f) == 0 && (!entry->finished || fsync(fileno(f)) == 0);
-    good = fclose(f) == 0 && good;
-    good = good && rename(next, entry_path(path, folder, id)) == 0;
-    good = good && (!entry->finished || sync_folder(folder) == 0);
-    return good ? 0 : failed(e, next);
-}
-
-static int read_string(FILE *f, char *out, size_t size)
-{
-    int c;
-
-    for (size_t i = 0; i < size; i++) {
-        c = getc(f);
-        if (c == EOF)
-            return -1;
-        out[i] = (char)c;
-        if (c == '\0')
-            return 0;
-    }
-    return -1;
-}
-
-int journal_read(const char *folder, const char *id, struct journal_entry *entry, struct error *e)
-{
-    char path[PATH_MAX], state[16];
-    FILE *f = fopen(entry_path(path, folder, id), "re");
-
-    if (f == NULL)
-        return failed(e, path);
-    bool good = read_string(f, state, sizeof state) == 0 &&
-                read_string(f, entry->temporary, sizeof entry->temporary) == 0 &&
-                read_string(f, entry->final, sizeof entry->final) == 0;
-    (void)fclose(f);
-    if (!good)
-        return error_set(e, ERROR_IO, "%s is no journal entry", path);
-    entry->finished = strcmp(state, "finished") == 0;
+    if (result < 0 && result != -EEXIST)
+        return error_set(e, ERROR_IO,
+                         "state folder %s cannot be created: %s. It is set by state_dir "
+                         "(--state-dir)",
+                         j->path, strerror(-result));
+    if (result == 0 && (result = sync_parent(j)) < 0)
+        return error_set(e, ERROR_IO, "%s/.. cannot be synced: %s", j->path, strerror(-result));
+    j->folder = files->open_folder(files->context, FILE_SYSTEM_TOP, j->path);
+    if (j->folder < 0)
+        return error_set(e, ERROR_IO, "state folder %s cannot be opened: %s", j->path,
+                         strerror(-j->folder));
     return 0;
 }
 
-void journal_remove(const char *folder, const char *id)
+int journal_open(struct journal *j, const struct file_system *files, const char *path,
+                 struct error *e)
 {
-    char path[PATH_MAX];
+    int result;
 
-    (void)unlink(entry_path(path, folder, id));
-}
-
-void journal_each(const char *folder, void (*each)(void *context, const char *id), void *context)
-{
-    struct dirent **entry;
-    int n = scandir(folder, &entry, NULL, alphasort); /* a copy: each() may remove entries */
-
-    for (int i = 0; i < n; i++) {
-        if (strncmp(entry[i]->d_name, PREFIX, sizeof PREFIX - 1) == 0)
-            each(context, entry[i]->d_name + sizeof PREFIX - 1);
-        free(entry[i]);
+    *j = (struct journal){files, path, -1};
+    if (open_folder(j, e) != 0)
+        return -1;
+    result = files->lock(files->context, j->folder);
+    if (result == -EWOULDBLOCK)
+        (void)error_set(e, ERROR_IO,
+                        "state folder %s is used by another daemon: each needs its own, set by "
+                        "state_dir (--state-dir)",
+                        path);
+    else if (result < 0)
+        (void)error_set(e, ERROR_IO, "state folder %s cannot be locked: %s", path,
+                        strerror(-result));
+    else {
+        each_name(j, NEXT, remove_unfinished, j);
+        if (journal_replace(j, "writable", "", 0, false, e) == 0) {
+            (void)files->remove_file(files->context, j->folder, "writable");
+            return 0;
+        }
     }
-    if (n >= 0)
-        free(entry);
+    journal_close(j);
+    return -1;
 }
 
-static char *decision_path(char *path, const char *folder, const char *id)
+void journal_close(struct journal *j)
 {
-    (void)snprintf(path, PATH_MAX, "%s/committed-%s", folder, id);
-    return path;
+    if (j->folder >= 0)
+        j->files->close(j->files->context, j->folder);
+    j->folder = -1;
 }
 
-int journal_record_commit(const char *folder, const char *id, struct error *e)
-{
-    char path[PATH_MAX];
-    int fd = open(decision_path(path, folder, id), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+/* --- files --- */
 
-    if (fd < 0)
-        return failed(e, path);
-    bool good = fsync(fd) == 0;
-    good = close(fd) == 0 && good;
-    good = good && sync_folder(folder) == 0;
-    return good ? 0 : failed(e, path);
+static int write_bytes(const struct file_system *files, int file, const void *bytes, size_t length)
+{
+    size_t done = 0;
+
+    while (done < length) {
+        const struct iovec rest = {(char *)(uintptr_t)bytes + done, length - done};
+        ssize_t result = files->write(files->context, file, &rest, 1, done);
+        if (result <= 0)
+            return result < 0 ? (int)result : -EIO;
+        done += (size_t)result;
+    }
+    return 0;
 }
 
-void journal_forget_commit(const char *folder, const char *id)
+int journal_replace(const struct journal *j, const char *name, const void *bytes, size_t length,
+                    bool sync, struct error *e)
 {
-    char path[PATH_MAX];
+    const struct file_system *files = j->files;
+    char next[NAME_SIZE];
+    int file, result;
 
-    (void)unlink(decision_path(path, folder, id));
+    (void)snprintf(next, sizeof next, NEXT "%s", name);
+    file = files->create_file(files->context, j->folder, next, 0600);
+    if (file == -EEXIST) { /* an attempt that failed */
+        (void)files->remove_file(files->context, j->folder, next);
+        file = files->create_file(files->context, j->folder, next, 0600);
+    }
+    if (file < 0)
+        return failed(j, next, "created", file, e);
+    result = write_bytes(files, file, bytes, length);
+    if (result == 0 && sync)
+        result = files->sync(files->context, file);
+    files->close(files->context, file);
+    if (result == 0)
+        result = files->rename(files->context, j->folder, next, name);
+    if (result < 0) {
+        (void)files->remove_file(files->context, j->folder, next);
+        return failed(j, name, "written", result, e);
+    }
+    if (sync && (result = files->sync(files->context, j->folder)) < 0)
+        return failed(j, name, "synced", result, e);
+    return 0;
 }
 
-bool journal_was_committed(const char *folder, const char *id)
+ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, size_t most,
+                      struct error *e)
 {
-    char path[PATH_MAX];
+    const struct file_system *files = j->files;
+    int file = files->open_file(files->context, j->folder, name);
+    size_t done = 0;
+    ssize_t result = 1;
 
-    return access(decision_path(path, folder, id), F_OK) == 0;
+    if (file < 0) {
+        (void)failed(j, name, "opened", file, e);
+        if (file == -ENOENT)
+            e->code = ERROR_NONE;
+        return -1;
+    }
+    while (done < most && result > 0) {
+        result = files->read(files->context, file, (char *)bytes + done, most - done, done);
+        if (result > 0)
+            done += (size_t)result;
+    }
+    files->close(files->context, file);
+    return result < 0 ? failed(j, name, "read", (int)result, e) : (ssize_t)done;
+}
+
+/* --- outputs --- */
+
+static const char *output_name(char name[NAME_SIZE], const char *id)
+{
+    (void)snprintf(name, NAME_SIZE, OUTPUT "%s", id);
+    return name;
+}
+
+/* Strings with their final zeros: names may hold anything else. */
+int journal_write(const struct journal *j, const char *id, const struct journal_entry *entry,
+                  struct error *e)
+{
+    char bytes[ENTRY_MOST], name[NAME_SIZE];
+    int length = snprintf(bytes, sizeof bytes, "%s%c%u%c%s%c%s%c%s%c",
+                          entry->finished ? "finished" : "preparing", 0, entry->made, 0,
+                          entry->folder, 0, entry->temporary, 0, entry->final, 0);
+
+    if (!journal_id_is_valid(id))
+        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
+    return journal_replace(j, output_name(name, id), bytes, (size_t)length, true, e);
+}
+
+/* Copies the string at *at, which moves behind it. */
+static bool take_string(const char **at, const char *end, char *out, size_t size)
+{
+    size_t length = strnlen(*at, (size_t)(end - *at));
+
+    if (*at + length == end || length >= size)
+        return false;
+    memcpy(out, *at, length + 1);
+    *at += length + 1;
+    return true;
+}
+
+int journal_read(const struct journal *j, const char *id, struct journal_entry *entry,
+                 struct error *e)
+{
+    char bytes[ENTRY_MOST], name[NAME_SIZE], state[16], made[16], *rest;
+    ssize_t length = journal_fetch(j, output_name(name, id), bytes, sizeof bytes, e);
+    const char *at = bytes, *end = bytes + length;
+
+    if (length < 0)
+        return -1;
+    if (!take_string(&at, end, state, sizeof state) || !take_string(&at, end, made, sizeof made) ||
+        !take_string(&at, end, entry->folder, sizeof entry->folder) ||
+        !take_string(&at, end, entry->temporary, sizeof entry->temporary) ||
+        !take_string(&at, end, entry->final, sizeof entry->final) || at != end ||
+        strchr(entry->temporary, '/') != NULL || strchr(entry->final, '/') != NULL)
+        return error_set(e, ERROR_DAMAGED, "%s/%s is damaged", j->path, name);
+    entry->finished = strcmp(state, "finished") == 0;
+    entry->made = (unsigned)strtoul(made, &rest, 10);
+    return 0;
+}
+
+static void remove_named(const struct journal *j, const char *name)
+{
+    int result = j->files->remove_file(j->files->context, j->folder, name);
+
+    if (result < 0 && result != -ENOENT)
+        log_warning("%s/%s cannot be removed: %s", j->path, name, strerror(-result));
+}
+
+void journal_remove(const struct journal *j, const char *id)
+{
+    char name[NAME_SIZE];
+
+    remove_named(j, output_name(name, id));
+}
+
+void journal_each(const struct journal *j, void (*each)(void *context, const char *id),
+                  void *context)
+{
+    each_name(j, OUTPUT, each, context);
+}
+
+/* --- decisions --- */
+
+static const char *decision_name(char name[NAME_SIZE], const char *id)
+{
+    (void)snprintf(name, NAME_SIZE, DECISION "%s", id);
+    return name;
+}
+
+int journal_record_commit(const struct journal *j, const char *id, struct error *e)
+{
+    char name[NAME_SIZE];
+
+    if (!journal_id_is_valid(id))
+        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
+    if (journal_replace(j, decision_name(name, id), "", 0, true, e) == 0)
+        return 0;
+    /* It may have its name already, and must not be found after a restart. */
+    remove_named(j, name);
+    (void)j->files->sync(j->files->context, j->folder);
+    return -1;
+}
+
+void journal_forget_commit(const struct journal *j, const char *id)
+{
+    char name[NAME_SIZE];
+
+    remove_named(j, decision_name(name, id));
+}
+
+void journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
+                            void *context)
+{
+    each_name(j, DECISION, each, context);
 }

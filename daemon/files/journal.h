@@ -1,39 +1,88 @@
 /* What a node must know after a crash, in its state folder:
  *
  *     committed-ID    this node, as the root, decided to commit; until every node has confirmed
- *     exchange-ID     an output of this node that has not got its final name yet
+ *     exchange-ID     an output of this node that does not have its final name yet
  *     calibration     see calibration_file.h
- */
+ *
+ * The steps of an output (target.h), each on the disk before the next begins:
+ *
+ *     1. entry "preparing"                    crash: nothing to remove but the entry
+ *     2. missing folders above the target     crash from here on: the start removes the temporary
+ *     3. temporary folder                       folder, the made folders that are empty, the entry
+ *     4. files written
+ *     5. files, temporary folder, folder above it synced
+ *     6. entry "finished"                     crash from here on: in doubt; the root is asked
+ *     7. the root: committed-ID                 crash before: not committed, all is removed
+ *     8. renamed, the folder above synced     crash: the temporary folder is gone, so the output is
+ *     9. entry removed                          in place whatever the root answers: only the entry
+ *    10. the root: committed-ID removed         is removed
+ *
+ * Where it is not committed, the temporary folder and the made folders are removed, which is
+ * synced, and then the entry.
+ *
+ * The calls block: they are made in jobs, several at once for different ids, or at the start. */
 #ifndef TORUSD_FILES_JOURNAL_H
 #define TORUSD_FILES_JOURNAL_H
 
-#include <limits.h>
-
 #include "daemon/base/error.h"
+#include "daemon/files/file_system.h"
 
-#include <stdbool.h>
-
-struct journal_entry {
-    bool finished; /* all is there and synced: only the outcome is missing */
-    char temporary[PATH_MAX];
-    char final[PATH_MAX];
+struct journal {
+    const struct file_system *files;
+    const char *path; /* of the state folder */
+    int folder;       /* its descriptor, locked; -1: not open */
 };
 
-/* Creates the state folder if it is missing. Returns 0, or -1 with *e. */
-int journal_open(const char *folder, struct error *e);
+struct journal_entry {
+    bool finished;         /* all is there and synced: only the outcome is missing */
+    unsigned made;         /* how many folders above the target were missing, and are made for it */
+    char folder[PATH_MAX]; /* the one above the target */
+    char temporary[NAME_MAX + 1];
+    char final[NAME_MAX + 1];
+};
 
-/* Writes an output's entry; a finished one survives a crash. Returns 0, or -1 with *e. */
-int journal_write(const char *folder, const char *id, const struct journal_entry *entry,
+/* Creates the state folder if it is missing (its parent must exist), locks it, and removes what a
+ * crash left half written. `path` must outlive the journal. Returns 0, or -1 with *e: it cannot be
+ * written, or another daemon uses it. */
+int journal_open(struct journal *j, const struct file_system *files, const char *path,
+                 struct error *e);
+void journal_close(struct journal *j);
+
+/* Replaces the file NAME of the state folder by these bytes: after a crash there are these or the
+ * ones before; after a power failure, too, if `sync`. Returns 0, or -1 with *e. */
+int journal_replace(const struct journal *j, const char *name, const void *bytes, size_t length,
+                    bool sync, struct error *e);
+
+/* Reads the file NAME of the state folder, at most `most` bytes of it. Returns their number, -1
+ * with *e, or -1 with e->code == ERROR_NONE if there is no such file. */
+ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, size_t most,
+                      struct error *e);
+
+/* Whether an exchange's id can be part of a file name. */
+bool journal_id_is_valid(const char *id);
+
+/* Writes an output's entry, durably. Returns 0, or -1 with *e. */
+int journal_write(const struct journal *j, const char *id, const struct journal_entry *entry,
                   struct error *e);
-int journal_read(const char *folder, const char *id, struct journal_entry *entry, struct error *e);
-void journal_remove(const char *folder, const char *id);
 
-/* Calls each() for every entry's id. */
-void journal_each(const char *folder, void (*each)(void *context, const char *id), void *context);
+/* Returns 0 with *entry, -1 with *e (ERROR_DAMAGED, or it cannot be read), or -1 with
+ * e->code == ERROR_NONE if there is none. */
+int journal_read(const struct journal *j, const char *id, struct journal_entry *entry,
+                 struct error *e);
 
-/* The decision to commit; it survives a crash. Returns 0, or -1 with *e. */
-int journal_record_commit(const char *folder, const char *id, struct error *e);
-void journal_forget_commit(const char *folder, const char *id);
-bool journal_was_committed(const char *folder, const char *id);
+/* Failures are logged: the entry will be met at the next start. */
+void journal_remove(const struct journal *j, const char *id);
+
+/* Calls each() with the id of every output's entry. each() may remove entries. */
+void journal_each(const struct journal *j, void (*each)(void *context, const char *id),
+                  void *context);
+
+/* The decision to commit, durably. Returns 0, or -1 with *e: then it has been removed again. */
+int journal_record_commit(const struct journal *j, const char *id, struct error *e);
+void journal_forget_commit(const struct journal *j, const char *id);
+
+/* Calls each() with the id of every decision. each() may remove them. */
+void journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
+                            void *context);
 
 #endif

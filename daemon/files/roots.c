@@ -1,74 +1,60 @@
 #include "daemon/files/roots.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-int roots_add(struct roots *roots, const char *path, struct error *e)
+struct root {
+    char *name; /* as it was given */
+    int folder;
+};
+
+int roots_add(struct roots *roots, const struct file_system *files, const char *path,
+              struct error *e)
 {
-    char *resolved = realpath(path, NULL);
-    char **more;
+    char resolved[PATH_MAX];
+    int result = files->resolve(files->context, path, resolved);
+    int folder =
+        result < 0 ? result : files->open_folder(files->context, FILE_SYSTEM_TOP, resolved);
 
-    if (resolved == NULL)
-        return error_set(e, ERROR_USAGE, "data root %s: %s", path, strerror(errno));
-    more = realloc(roots->path, (roots->count + 1) * sizeof *more);
-    if (more == NULL) {
-        free(resolved);
-        return error_set(e, ERROR_MEMORY, "no memory");
+    if (folder < 0)
+        return error_set(e, ERROR_USAGE, "data root %s cannot be opened: %s", path,
+                         strerror(-folder));
+    struct root *root = reallocarray(roots->root, roots->count + 1, sizeof *root);
+    if (root != NULL)
+        roots->root = root;
+    char **more = reallocarray(roots->path, roots->count + 1, sizeof *more);
+    if (more != NULL)
+        roots->path = more;
+    char *name = strdup(path), *copy = strdup(resolved);
+    if (root == NULL || more == NULL || name == NULL || copy == NULL) {
+        free(name);
+        free(copy);
+        files->close(files->context, folder);
+        return error_set(e, ERROR_MEMORY, "no memory for data root %s", path);
     }
-    roots->path = more;
-    roots->path[roots->count++] = resolved;
+    roots->files = files;
+    roots->root[roots->count] = (struct root){name, folder};
+    roots->path[roots->count++] = copy;
     return 0;
 }
 
 void roots_free(struct roots *roots)
 {
-    for (size_t i = 0; i < roots->count; i++)
+    for (size_t i = 0; i < roots->count; i++) {
+        roots->files->close(roots->files->context, roots->root[i].folder);
+        free(roots->root[i].name);
         free(roots->path[i]);
+    }
+    free(roots->root);
     free(roots->path);
     *roots = (struct roots){0};
 }
 
-/* 0: no; 1: it is the root; 2: it lies below it. */
-static int relation(const char *root, const char *path)
+int roots_folder(const struct roots *roots, const struct place *place)
 {
-    size_t n = strlen(root);
-
-    if (strcmp(root, "/") == 0)
-        return path[1] == '\0' ? 1 : 2;
-    if (strncmp(root, path, n) != 0)
-        return 0;
-    return path[n] == '\0' ? 1 : path[n] == '/' ? 2 : 0;
-}
-
-static int best_relation(const struct roots *roots, const char *path)
-{
-    int best = 0;
-
-    for (size_t i = 0; i < roots->count; i++) {
-        int r = relation(roots->path[i], path);
-        best = r > best ? r : best;
-    }
-    return best;
-}
-
-bool roots_contain(const struct roots *roots, const char *resolved)
-{
-    return best_relation(roots, resolved) > 0;
-}
-
-static int outside(const struct roots *roots, const char *path, struct error *e)
-{
-    if (roots->count == 0)
-        return error_set(e, ERROR_REFUSED,
-                         "%s: no data_roots are configured, so no folder may be used", path);
-    return error_set(e, ERROR_REFUSED, "%s is not below the configured data_roots (%s%s)", path,
-                     roots->path[0], roots->count > 1 ? ", ..." : "");
+    return roots->root[place->root].folder;
 }
 
 int path_expand(const char *path, uint32_t rank, char *out, struct error *e)
@@ -98,132 +84,157 @@ int path_expand(const char *path, uint32_t rank, char *out, struct error *e)
     return 0;
 }
 
-int roots_resolve_folder(const struct roots *roots, const char *path, char *out, struct error *e)
+static int outside(const struct roots *roots, const char *path, struct error *e)
 {
-    struct stat st;
+    if (roots->count == 0)
+        return error_set(e, ERROR_REFUSED,
+                         "%s: no data_roots are configured on this node, so no folder may be used",
+                         path);
+    return error_set(e, ERROR_REFUSED, "%s is not below the configured data_roots (%s%s)", path,
+                     roots->path[0], roots->count > 1 ? ", ..." : "");
+}
 
-    if (realpath(path, out) == NULL)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    if (!roots_contain(roots, out))
+/* The next component of a path at or behind *at, which moves behind it; "." and nothing between
+ * slashes are none. Returns its length, 0 at the end. */
+static size_t component(const char **at, const char **start)
+{
+    size_t length;
+
+    do {
+        *at += strspn(*at, "/");
+        *start = *at;
+        length = strcspn(*at, "/");
+        *at += length;
+    } while (length == 1 && **start == '.');
+    return length;
+}
+
+static bool has_parent_component(const char *path)
+{
+    const char *start;
+    size_t length;
+
+    while ((length = component(&path, &start)) > 0)
+        if (length == 2 && strncmp(start, "..", 2) == 0)
+            return true;
+    return false;
+}
+
+/* What follows the root's path in `path`, or NULL if it is not below. */
+static const char *below(const char *root, const char *path)
+{
+    const char *r, *p;
+
+    for (;;) {
+        size_t length = component(&root, &r);
+        if (length == 0)
+            return path;
+        if (component(&path, &p) != length || strncmp(r, p, length) != 0)
+            return NULL;
+    }
+}
+
+/* Several roots may lie within one another: the deepest one, so that each place has one root. */
+int roots_find(const struct roots *roots, const char *path, struct place *place, struct error *e)
+{
+    const char *rest = NULL, *start;
+    size_t length, used = 0;
+
+    for (size_t i = 0; i < roots->count && !has_parent_component(path); i++) {
+        const char *name[] = {roots->root[i].name, roots->path[i]};
+        for (size_t n = 0; n < 2; n++) {
+            const char *found = name[n][0] == '/' ? below(name[n], path) : NULL;
+            if (found == NULL || (rest != NULL && found <= rest))
+                continue;
+            rest = found;
+            place->root = i;
+        }
+    }
+    if (rest == NULL)
         return outside(roots, path, e);
-    if (stat(out, &st) != 0)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return error_set(e, ERROR_REFUSED, "%s is not a folder", path);
+    while ((length = component(&rest, &start)) > 0) {
+        if (used + length + 2 > sizeof place->path)
+            return error_set(e, ERROR_USAGE, "path too long: %.60s...", path);
+        if (used > 0)
+            place->path[used++] = '/';
+        memcpy(place->path + used, start, length);
+        used += length;
+    }
+    if (used == 0)
+        place->path[used++] = '.';
+    place->path[used] = '\0';
     return 0;
 }
 
-int roots_open_file(const struct roots *roots, const char *path, struct error *e)
+int roots_find_target(const struct roots *roots, const char *path, struct place *place,
+                      struct error *e)
 {
-    char link[64], resolved[PATH_MAX];
-    struct stat st;
-    ssize_t n;
-    /* Not blocking: opening a FIFO must not stop the daemon. */
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    size_t end = strlen(path);
 
-    if (fd < 0) {
-        (void)error_set(e, errno == ENOENT ? ERROR_NONE : ERROR_IO, "%s: %s", path,
-                        strerror(errno));
-        return -1;
-    }
-    /* What was opened is checked, not a name that may have changed its meaning meanwhile. */
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    n = readlink(link, resolved, sizeof resolved - 1);
-    if (n < 0) {
-        (void)error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    } else {
-        resolved[n] = '\0';
-        if (!roots_contain(roots, resolved))
-            (void)outside(roots, path, e);
-        else if (fstat(fd, &st) != 0)
-            (void)error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-        else if (!S_ISREG(st.st_mode))
-            (void)error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
-        else
-            return fd;
-    }
-    (void)close(fd);
-    return -1;
-}
-
-/* Makes the folders of `rest` below `base` ("/base/rest..."), one by one. */
-static int make_folders(char *path, size_t base_length, unsigned *created, struct error *e)
-{
-    for (char *c = path + base_length + 1;; c++) {
-        if (*c != '/' && *c != '\0')
-            continue;
-        char end = *c;
-        *c = '\0';
-        if (mkdir(path, 0777) == 0)
-            ++*created;
-        else if (errno != EEXIST)
-            return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-        *c = end;
-        if (end == '\0')
-            return 0;
-    }
-}
-
-int roots_resolve_target(const struct roots *roots, const char *path, char *out, unsigned *created,
-                         struct error *e)
-{
-    char parent[PATH_MAX], existing[PATH_MAX], resolved[PATH_MAX];
-    size_t length = strlen(path);
-    const char *name;
-
-    *created = 0;
-    if (length >= sizeof parent)
-        return error_set(e, ERROR_USAGE, "path too long: %.60s...", path);
-    memcpy(parent, path, length + 1);
-    while (length > 1 && parent[length - 1] == '/')
-        parent[--length] = '\0';
-    name = strrchr(parent, '/') + 1;
-    if (strcmp(name, "") == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    while (end > 0 && path[end - 1] == '/')
+        end--;
+    const char *name = memrchr(path, '/', end);
+    size_t length = name == NULL ? 0 : (size_t)(path + end - ++name);
+    if (length == 0 || (length == 1 && name[0] == '.') ||
+        (length == 2 && strncmp(name, "..", 2) == 0))
         return error_set(e, ERROR_USAGE, "%s: the target needs a name of its own", path);
-    if (strstr(path, "/../") != NULL)
-        return error_set(e, ERROR_USAGE, "%s: no \"..\" in a target", path);
-    size_t parent_length = (size_t)(name - parent) - 1; /* 0: "/" */
-
-    /* The deepest folder above it that exists. */
-    memcpy(existing, parent, parent_length);
-    existing[parent_length] = '\0';
-    while (realpath(existing[0] != '\0' ? existing : "/", resolved) == NULL) {
-        if (errno != ENOENT || existing[0] == '\0')
-            return error_set(e, ERROR_IO, "%s: %s", existing, strerror(errno));
-        *strrchr(existing, '/') = '\0';
-    }
-    size_t existing_length = strlen(existing);
-    const char *missing = parent + existing_length; /* "/a/b/name" */
-    if (resolved[1] == '\0')
-        resolved[0] = '\0';
-    if (strlen(resolved) + strlen(missing) >= PATH_MAX)
-        return error_set(e, ERROR_USAGE, "path too long: %.60s...", path);
-    (void)stpcpy(stpcpy(out, resolved), missing);
-    if (best_relation(roots, out) != 2)
-        return outside(roots, path, e);
-
-    char *last = strrchr(out, '/');
-    *last = '\0';
-    if (strlen(out) > strlen(resolved) && make_folders(out, strlen(resolved), created, e) != 0) {
-        *last = '/';
-        roots_remove_created(out, *created);
+    if (has_parent_component(path))
+        return error_set(e, ERROR_USAGE, "%s: \"..\" cannot be used in a target", path);
+    if (roots_find(roots, path, place, e) != 0)
         return -1;
-    }
-    *last = '/';
+    if (strcmp(place->path, ".") == 0)
+        return outside(roots, path, e);
     return 0;
 }
 
-void roots_remove_created(const char *target, unsigned created)
+static int open_place(const struct roots *roots, const struct place *place)
 {
-    char path[PATH_MAX];
+    return roots->files->open_file(roots->files->context, roots_folder(roots, place), place->path);
+}
 
-    (void)snprintf(path, sizeof path, "%s", target);
-    for (unsigned i = 0; i < created; i++) {
-        char *last = strrchr(path, '/');
-        if (last == NULL || last == path)
-            return;
-        *last = '\0';
-        if (rmdir(path) != 0)
-            return;
+int roots_open(const struct roots *roots, const char *path, struct place *place,
+               struct file_status *status, struct error *e)
+{
+    const struct file_system *files = roots->files;
+    char resolved[PATH_MAX];
+    int file = -ELOOP, result;
+
+    if (roots->count == 0)
+        return outside(roots, path, e);
+    if (roots_find(roots, path, place, e) == 0)
+        file = open_place(roots, place);
+    if (file == -ELOOP) {
+        /* Where links lead is looked up first; what is then opened lies below a root whatever
+         * becomes of them meanwhile. */
+        file = files->resolve(files->context, path, resolved);
+        if (file == 0 && roots_find(roots, resolved, place, e) != 0)
+            return outside(roots, path, e);
+        if (file == 0)
+            file = open_place(roots, place);
     }
+    if (file < 0)
+        return error_set(e, file == -ENOENT ? ERROR_NONE : ERROR_IO, "%s cannot be opened: %s",
+                         path, strerror(-file));
+    result = files->status(files->context, file, status);
+    if (result == 0)
+        return file;
+    files->close(files->context, file);
+    return error_set(e, ERROR_IO, "%s cannot be read: %s", path, strerror(-result));
+}
+
+int roots_check_state_folder(const struct roots *roots, const char *path, int folder,
+                             struct error *e)
+{
+    const struct file_system *files = roots->files;
+
+    if (roots->count == 0 || files->is_volatile(files->context, folder) != 1)
+        return 0;
+    for (size_t i = 0; i < roots->count; i++)
+        if (files->is_volatile(files->context, roots->root[i].folder) != 1)
+            return error_set(e, ERROR_USAGE,
+                             "%s is in memory (tmpfs) and lost at a reboot, but data root %s is "
+                             "not: an exchange interrupted by a power failure could end with a "
+                             "partial result. Set state_dir (--state-dir) to a folder on a disk",
+                             path, roots->path[i]);
+    return 0;
 }

@@ -1,6 +1,7 @@
 #include "folder_fixture.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,4 +98,206 @@ void check_file(const char *path, const void *bytes, size_t length)
     assert_memory_equal(read, bytes, length);
     free(read);
     (void)fclose(f);
+}
+
+/* --- jobs --- */
+
+static int on_submit(void *context, struct work *work)
+{
+    struct stepper *s = context;
+
+    if (s->refuse)
+        return -1;
+    assert_in_range(s->submitted_count, 0, STEPPER_MOST - 1);
+    s->submitted[s->submitted_count++] = work;
+    return 0;
+}
+
+void stepper_init(struct stepper *s, unsigned seed)
+{
+    *s = (struct stepper){.workers = {s, on_submit}, .chance = seed};
+}
+
+static unsigned choose(struct stepper *s, unsigned count)
+{
+    if (s->chance == 0)
+        return 0;
+    s->chance = s->chance * 1103515245u + 12345u;
+    return (s->chance >> 16) % count;
+}
+
+static struct work *take(struct stepper *s, struct work **list, unsigned *count)
+{
+    unsigned index = choose(s, *count);
+    struct work *work = list[index];
+
+    memmove(list + index, list + index + 1, (--*count - index) * sizeof *list);
+    return work;
+}
+
+bool stepper_step(struct stepper *s)
+{
+    if (s->ran_count > 0 && (s->submitted_count == 0 || choose(s, 2) == 0)) {
+        struct work *work = take(s, s->ran, &s->ran_count);
+        work->done(work);
+    } else if (s->submitted_count > 0) {
+        struct work *work = take(s, s->submitted, &s->submitted_count);
+        work->run(work);
+        assert_in_range(s->ran_count, 0, STEPPER_MOST - 1);
+        s->ran[s->ran_count++] = work;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void stepper_finish(struct stepper *s)
+{
+    while (stepper_step(s))
+        ;
+}
+
+/* --- failures --- */
+
+static const struct file_system *real(void)
+{
+    return file_system_posix();
+}
+
+/* Whether this call is the one. */
+static bool fails(struct faulty_files *f, const char *call)
+{
+    if (f->left < 0 || f->left-- > 0)
+        return false;
+    f->failed = true;
+    f->call = call;
+    if (f->before != NULL) {
+        f->before(f->argument);
+        return false;
+    }
+    return true;
+}
+
+#define PASS(call, ...)                                                                            \
+    (fails(context, #call) ? -((struct faulty_files *)context)->error                              \
+                           : real()->call(real()->context, __VA_ARGS__))
+
+static int opened(void *context, int fd)
+{
+    ((struct faulty_files *)context)->open += fd >= 0;
+    return fd;
+}
+
+static int f_resolve(void *context, const char *path, char *out)
+{
+    return PASS(resolve, path, out);
+}
+
+static int f_open_folder(void *context, int folder, const char *path)
+{
+    return opened(context, PASS(open_folder, folder, path));
+}
+
+static int f_open_file(void *context, int folder, const char *path)
+{
+    return opened(context, PASS(open_file, folder, path));
+}
+
+static int f_create_file(void *context, int folder, const char *name, mode_t mode)
+{
+    return opened(context, PASS(create_file, folder, name, mode));
+}
+
+static int f_make_folder(void *context, int folder, const char *name, mode_t mode)
+{
+    return PASS(make_folder, folder, name, mode);
+}
+
+static int f_rename(void *context, int folder, const char *from, const char *to)
+{
+    return PASS(rename, folder, from, to);
+}
+
+static int f_remove_file(void *context, int folder, const char *name)
+{
+    return PASS(remove_file, folder, name);
+}
+
+static int f_remove_folder(void *context, int folder, const char *name)
+{
+    return PASS(remove_folder, folder, name);
+}
+
+static int f_list(void *context, int folder, void (*each)(void *argument, const char *name),
+                  void *argument)
+{
+    return PASS(list, folder, each, argument);
+}
+
+static int f_status(void *context, int file, struct file_status *out)
+{
+    return PASS(status, file, out);
+}
+
+static int f_status_at(void *context, int folder, const char *name, struct file_status *out)
+{
+    return PASS(status_at, folder, name, out);
+}
+
+static ssize_t f_read(void *context, int file, void *data, size_t length, uint64_t offset)
+{
+    return PASS(read, file, data, length, offset);
+}
+
+static ssize_t f_write(void *context, int file, const struct iovec *piece, int count,
+                       uint64_t offset)
+{
+    return PASS(write, file, piece, count, offset);
+}
+
+static int f_sync(void *context, int file)
+{
+    return PASS(sync, file);
+}
+
+static int f_lock(void *context, int file)
+{
+    return PASS(lock, file);
+}
+
+static int f_is_volatile(void *context, int folder)
+{
+    (void)context;
+    return real()->is_volatile(real()->context, folder);
+}
+
+static void f_close(void *context, int file)
+{
+    ((struct faulty_files *)context)->open--;
+    real()->close(real()->context, file);
+}
+
+void faulty_files_init(struct faulty_files *f)
+{
+    *f = (struct faulty_files){.left = -1, .error = EIO};
+    f->files = (struct file_system){
+        .context = f,
+        .resolve = f_resolve,
+        .open_folder = f_open_folder,
+        .open_file = f_open_file,
+        .create_file = f_create_file,
+        .make_folder = f_make_folder,
+        .rename = f_rename,
+        .remove_file = f_remove_file,
+        .remove_folder = f_remove_folder,
+        .list = f_list,
+        .status = f_status,
+        .status_at = f_status_at,
+        .read = f_read,
+        .write = f_write,
+        .sync = f_sync,
+        .lock = f_lock,
+        .is_volatile = f_is_volatile,
+        .close = f_close,
+    };
 }

@@ -14,18 +14,33 @@
 static const struct calibration good = {
     .version = 3, .measured_at = 1700000000, .costs = {1.0 / 3e5, 1e-5, 5.9e6}};
 
+static struct journal journal;
+
+static int setup(void **state)
+{
+    struct error e;
+
+    return folder_setup(state) == 0 ? journal_open(&journal, file_system_posix(), *state, &e) : -1;
+}
+
+static int teardown(void **state)
+{
+    journal_close(&journal);
+    return folder_teardown(state);
+}
+
 static void it_is_read_as_it_was_written(void **state)
 {
     const struct calibration taken_back = {.version = 4};
     struct calibration c;
     struct error e;
 
-    assert_int_equal(calibration_file_read(*state, &c, &e), 0);
-    assert_int_equal(calibration_file_write(*state, &good, &e), 0);
-    assert_int_equal(calibration_file_read(*state, &c, &e), 1);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), 0);
+    assert_int_equal(calibration_file_write(&journal, &good, &e), 0);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), 1);
     assert_false(calibration_newer(&c, &good) || calibration_newer(&good, &c));
-    assert_int_equal(calibration_file_write(*state, &taken_back, &e), 0);
-    assert_int_equal(calibration_file_read(*state, &c, &e), 1);
+    assert_int_equal(calibration_file_write(&journal, &taken_back, &e), 0);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), 1);
     assert_int_equal(c.version, 4);
     assert_int_equal(c.measured_at, 0);
     assert_int_equal(entries(*state), 1); /* and nothing half-written beside it */
@@ -37,26 +52,26 @@ static void every_damage_is_noticed(void **state)
     struct calibration c;
     struct error e;
 
-    assert_int_equal(calibration_file_write(*state, &good, &e), 0);
+    assert_int_equal(calibration_file_write(&journal, &good, &e), 0);
     FILE *f = fopen(at(state, "calibration"), "re");
     size_t length = fread(text, 1, sizeof text, f);
     (void)fclose(f);
     for (size_t cut = 0; cut < length; cut++) {
         make_file(at(state, "calibration"), text, cut);
-        assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+        assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
     }
     for (size_t i = 0; i < length; i++) {
         char kept = text[i];
         text[i] = (char)(kept ^ 0x40);
         make_file(at(state, "calibration"), text, length);
-        assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+        assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
         text[i] = kept;
     }
     make_file(at(state, "calibration"), text, length);
-    assert_int_equal(calibration_file_read(*state, &c, &e), 1);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), 1);
     text[length] = '\n';
     make_file(at(state, "calibration"), text, length + 1);
-    assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
 }
 
 static void senseless_numbers_are_refused(void **state)
@@ -77,7 +92,7 @@ static void senseless_numbers_are_refused(void **state)
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         make_file(at(state, "calibration"), numbers[i], strlen(numbers[i]));
-        assert_int_equal(calibration_file_read(*state, &c, &e), -1);
+        assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
     }
 }
 
@@ -87,21 +102,20 @@ static void a_folder_in_its_place_is_an_error(void **state)
     struct error e;
 
     make_folder(at(state, "calibration"));
-    assert_int_equal(calibration_file_read(*state, &c, &e), -1);
-    assert_int_equal(calibration_file_write(*state, &good, &e), -1);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
+    assert_int_equal(calibration_file_write(&journal, &good, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_read_as_it_was_written, folder_setup,
-                                        folder_teardown),
-        cmocka_unit_test_setup_teardown(every_damage_is_noticed, folder_setup, folder_teardown),
-        cmocka_unit_test_setup_teardown(senseless_numbers_are_refused, folder_setup,
-                                        folder_teardown),
-        cmocka_unit_test_setup_teardown(a_folder_in_its_place_is_an_error, folder_setup,
-                                        folder_teardown),
+        TEST(it_is_read_as_it_was_written),
+        TEST(every_damage_is_noticed),
+        TEST(senseless_numbers_are_refused),
+        TEST(a_folder_in_its_place_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,7 +78,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_int_equal(config_read(&c, write_config(state, "[node]\ndims=1x1\nrank=0\n"), &e), 0);
     assert_int_equal(config_finish(&c, &e), 0);
     assert_string_equal(c.control, "/run/torusd/control.sock");
-    assert_string_equal(c.state_folder, "/run/torusd/control.sock.state");
+    assert_string_equal(c.state_folder, "/var/lib/torusd");
     assert_true(c.daemons_per_processor > 0.9 && c.daemons_per_processor < 1.1);
     assert_int_equal(c.memory, 64 << 20);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);

@@ -4,126 +4,221 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
 #include "daemon/files/journal.h"
 #include "folder_fixture.h"
 
-static void the_state_folder_is_made(void **state)
+static struct journal open_journal(void **state)
 {
+    struct journal j;
+    struct error e;
+    if (journal_open(&j, file_system_posix(), *state, &e) != 0)
+        fail_msg("%s", e.text);
+    return j;
+}
+
+static void the_state_folder_is_made_and_locked(void **state)
+{
+    struct journal j, second;
     struct error e = {0};
-    assert_int_equal(journal_open(at(state, "state"), &e), 0);
-    assert_int_equal(journal_open(at(state, "state"), &e), 0);
-    assert_int_equal(journal_open(at(state, "no/such/place"), &e), -1);
+    const struct file_system *files = file_system_posix();
+    assert_int_equal(journal_open(&j, files, at(state, "state"), &e), 0);
+    struct stat st;
+    assert_int_equal(stat(at(state, "state"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    assert_int_equal(entries(at(state, "state")), 0);
+    assert_int_equal(journal_open(&second, files, at(state, "state"), &e), -1);
+    assert_non_null(strstr(e.text, "is used by another daemon"));
+    assert_non_null(strstr(e.text, "--state-dir"));
+    journal_close(&j);
+    assert_int_equal(journal_open(&j, files, at(state, "state"), &e), 0);
+    journal_close(&j);
+    assert_int_equal(journal_open(&j, files, at(state, "no/such/place"), &e), -1);
     assert_int_equal(e.code, ERROR_IO);
     make_file(at(state, "file"), "", 0);
-    assert_int_equal(journal_open(at(state, "file"), &e), -1);
+    assert_int_equal(journal_open(&j, files, at(state, "file"), &e), -1);
+}
+
+static void what_was_half_written_is_removed(void **state)
+{
+    make_file(at(state, ".next-exchange-1-a-4"), "x", 1);
+    make_file(at(state, ".next-calibration"), "x", 1);
+    make_file(at(state, "other"), "x", 1);
+    struct journal j = open_journal(state);
+    assert_int_equal(entries(*state), 1);
+    journal_close(&j);
 }
 
 static void entries_are_read_as_they_were_written(void **state)
 {
-    struct journal_entry in = {.finished = false}, out;
+    struct journal_entry in = {.made = 3}, out;
     struct error e;
-    /* Paths may hold anything but a zero. */
-    (void)snprintf(in.temporary, sizeof in.temporary, "/a/new\nline %%s");
-    (void)snprintf(in.final, sizeof in.final, "/a/\xff\x01");
+    struct journal j = open_journal(state);
+    /* Names may hold anything but a zero, and "/" in some. */
+    (void)snprintf(in.folder, sizeof in.folder, "/a/new\nline %%s");
+    (void)snprintf(in.temporary, sizeof in.temporary, ".\xff\x01");
+    (void)snprintf(in.final, sizeof in.final, "\xff\x01");
     for (int finished = 0; finished < 2; finished++) {
         in.finished = finished == 1;
-        assert_int_equal(journal_write(*state, "3-0000beef-1", &in, &e), 0);
+        assert_int_equal(journal_write(&j, "3-0000beef-1", &in, &e), 0);
         memset(&out, 0x55, sizeof out);
-        assert_int_equal(journal_read(*state, "3-0000beef-1", &out, &e), 0);
+        assert_int_equal(journal_read(&j, "3-0000beef-1", &out, &e), 0);
         assert_int_equal(out.finished, in.finished);
+        assert_int_equal(out.made, 3);
+        assert_string_equal(out.folder, in.folder);
         assert_string_equal(out.temporary, in.temporary);
         assert_string_equal(out.final, in.final);
     }
     assert_int_equal(entries(*state), 1);
-    journal_remove(*state, "3-0000beef-1");
+    journal_remove(&j, "3-0000beef-1");
     assert_int_equal(entries(*state), 0);
-    assert_int_equal(journal_read(*state, "3-0000beef-1", &out, &e), -1);
-    journal_remove(*state, "3-0000beef-1");
+    assert_int_equal(journal_read(&j, "3-0000beef-1", &out, &e), -1);
+    assert_int_equal(e.code, ERROR_NONE); /* just not there */
+    journal_remove(&j, "3-0000beef-1");
+    journal_close(&j);
 }
 
-static void the_longest_paths_fit(void **state)
+static void the_longest_names_fit(void **state)
 {
-    struct journal_entry in = {.finished = true}, out;
+    struct journal_entry in = {.finished = true, .made = 4095}, out;
     struct error e;
+    struct journal j = open_journal(state);
+    memset(in.folder, 'd', sizeof in.folder - 1);
     memset(in.temporary, 't', sizeof in.temporary - 1);
     memset(in.final, 'f', sizeof in.final - 1);
-    assert_int_equal(journal_write(*state, "x", &in, &e), 0);
-    assert_int_equal(journal_read(*state, "x", &out, &e), 0);
+    assert_int_equal(journal_write(&j, "x", &in, &e), 0);
+    assert_int_equal(journal_read(&j, "x", &out, &e), 0);
+    assert_string_equal(out.folder, in.folder);
     assert_string_equal(out.temporary, in.temporary);
     assert_string_equal(out.final, in.final);
+    journal_close(&j);
 }
 
-static void half_an_entry_is_none(void **state)
+static void a_damaged_entry_is_refused(void **state)
 {
-    static const char whole[] = "finished\0/tmp/a\0/tmp/b";
+    static const char whole[] = "finished\0"
+                                "0\0/tmp\0.b\0b";
+    static const char outside[] = "finished\0"
+                                  "0\0/tmp\0../b\0b";
     struct journal_entry out;
     struct error e;
+    struct journal j = open_journal(state);
     for (size_t length = 0; length < sizeof whole; length++) {
         make_file(at(state, "exchange-x"), whole, length);
-        assert_int_equal(journal_read(*state, "x", &out, &e), -1);
-        assert_int_equal(e.code, ERROR_IO);
+        assert_int_equal(journal_read(&j, "x", &out, &e), -1);
+        assert_int_equal(e.code, ERROR_DAMAGED);
     }
+    make_file(at(state, "exchange-x"), outside, sizeof outside);
+    assert_int_equal(journal_read(&j, "x", &out, &e), -1);
     make_file(at(state, "exchange-x"), whole, sizeof whole);
-    assert_int_equal(journal_read(*state, "x", &out, &e), 0);
+    assert_int_equal(journal_read(&j, "x", &out, &e), 0);
     assert_true(out.finished);
+    journal_close(&j);
+}
+
+static void an_id_must_be_fit_for_a_file_name(void **state)
+{
+    static const char *const bad[] = {"", "../x", "a/b", "a b", "1\n"};
+    struct journal_entry entry = {.finished = true};
+    struct error e;
+    struct journal j = open_journal(state);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(journal_write(&j, bad[i], &entry, &e), -1);
+        assert_int_equal(e.code, ERROR_PROTOCOL);
+        assert_int_equal(journal_record_commit(&j, bad[i], &e), -1);
+        assert_int_equal(e.code, ERROR_PROTOCOL);
+    }
+    assert_int_equal(entries(*state), 0);
+    journal_close(&j);
 }
 
 struct list {
-    void **state;
+    struct journal *journal;
     char text[100];
 };
 
-static void note_and_remove(void *context, const char *id)
+static void note(void *context, const char *id)
 {
     struct list *list = context;
     (void)strcat(strcat(list->text, id), " ");
-    journal_remove(*list->state, id);
+}
+
+static void note_and_remove(void *context, const char *id)
+{
+    note(context, id);
+    journal_remove(((struct list *)context)->journal, id);
 }
 
 static void every_entry_is_listed(void **state)
 {
     struct journal_entry entry = {.finished = true};
-    struct list list = {.state = state};
+    struct journal j = open_journal(state);
+    struct list list = {.journal = &j};
     struct error e;
-    assert_int_equal(journal_write(*state, "1-a-1", &entry, &e), 0);
-    assert_int_equal(journal_write(*state, "1-a-2", &entry, &e), 0);
-    assert_int_equal(journal_record_commit(*state, "1-a-3", &e), 0); /* is none of them */
-    make_file(at(state, ".next-1-a-4"), "x", 1);                     /* nor is half a write */
-    journal_each(*state, note_and_remove, &list);
+    assert_int_equal(journal_write(&j, "1-a-2", &entry, &e), 0);
+    assert_int_equal(journal_write(&j, "1-a-1", &entry, &e), 0);
+    assert_int_equal(journal_record_commit(&j, "1-a-3", &e), 0); /* is none of them */
+    make_file(at(state, ".next-1-a-4"), "x", 1);                 /* nor is half a write */
+    journal_each(&j, note_and_remove, &list);
     assert_string_equal(list.text, "1-a-1 1-a-2 ");
-    journal_each(*state, note_and_remove, &list);
+    journal_each(&j, note_and_remove, &list);
     assert_string_equal(list.text, "1-a-1 1-a-2 ");
-    journal_each("/no/such/folder", note_and_remove, &list);
+    journal_close(&j);
+}
+
+static void check_decisions(struct journal *j, const char *expected)
+{
+    struct list list = {0};
+    journal_each_committed(j, note, &list);
+    assert_string_equal(list.text, expected);
 }
 
 static void decisions_are_remembered_until_they_are_forgotten(void **state)
 {
     struct error e;
-    assert_false(journal_was_committed(*state, "1-a-1"));
-    assert_int_equal(journal_record_commit(*state, "1-a-1", &e), 0);
-    assert_int_equal(journal_record_commit(*state, "1-a-12", &e), 0);
-    assert_true(journal_was_committed(*state, "1-a-1"));
-    assert_true(journal_was_committed(*state, "1-a-12"));
-    assert_false(journal_was_committed(*state, "1-a-2"));
-    journal_forget_commit(*state, "1-a-1");
-    assert_false(journal_was_committed(*state, "1-a-1"));
-    assert_true(journal_was_committed(*state, "1-a-12"));
-    journal_forget_commit(*state, "1-a-1");
+    struct journal j = open_journal(state);
+    check_decisions(&j, "");
+    assert_int_equal(journal_record_commit(&j, "1-a-1", &e), 0);
+    assert_int_equal(journal_record_commit(&j, "1-a-12", &e), 0);
+    journal_close(&j);
+    j = open_journal(state);
+    check_decisions(&j, "1-a-1 1-a-12 ");
+    journal_forget_commit(&j, "1-a-1");
+    check_decisions(&j, "1-a-12 ");
+    journal_forget_commit(&j, "1-a-1");
+    journal_close(&j);
 }
 
-static void what_cannot_be_written_is_an_error(void **state)
+/* Each of its calls fails once: the decision is on record if and only if it was said to be. */
+static void a_decision_that_cannot_be_recorded_is_not_found_later(void **state)
 {
-    struct journal_entry entry = {.finished = true};
-    struct error e = {0};
-    const char *nowhere = at(state, "missing");
-    assert_int_equal(journal_write(nowhere, "x", &entry, &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
-    assert_non_null(strstr(e.text, "No such file"));
-    assert_int_equal(journal_record_commit(nowhere, "x", &e), -1);
-    assert_false(journal_was_committed(nowhere, "x"));
+    struct faulty_files f;
+    struct journal j;
+    struct error e;
+    unsigned failures = 0;
+    faulty_files_init(&f);
+    assert_int_equal(journal_open(&j, &f.files, *state, &e), 0);
+    for (long call = 0;; call++) {
+        f.left = call;
+        f.failed = false;
+        int result = journal_record_commit(&j, "1-a-1", &e);
+        bool failed = f.failed;
+        f.left = -1;
+        assert_int_equal(result, failed ? -1 : 0);
+        check_decisions(&j, result == 0 ? "1-a-1 " : "");
+        assert_int_equal(entries(*state), result == 0 ? 1 : 0);
+        if (!failed)
+            break;
+        assert_int_equal(e.code, ERROR_IO);
+        assert_non_null(strstr(e.text, "Input/output error"));
+        failures++;
+    }
+    assert_int_equal(failures, 4); /* create, sync, rename, sync of the folder */
+    journal_close(&j);
+    assert_int_equal(f.open, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
@@ -131,13 +226,15 @@ static void what_cannot_be_written_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_state_folder_is_made),
+        TEST(the_state_folder_is_made_and_locked),
+        TEST(what_was_half_written_is_removed),
         TEST(entries_are_read_as_they_were_written),
-        TEST(the_longest_paths_fit),
-        TEST(half_an_entry_is_none),
+        TEST(the_longest_names_fit),
+        TEST(a_damaged_entry_is_refused),
+        TEST(an_id_must_be_fit_for_a_file_name),
         TEST(every_entry_is_listed),
         TEST(decisions_are_remembered_until_they_are_forgotten),
-        TEST(what_cannot_be_written_is_an_error),
+        TEST(a_decision_that_cannot_be_recorded_is_not_found_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,7 +66,27 @@ static void open_roots(void **state, struct roots *roots)
     make_folder(at(state, "data2"));
     make_file(at(state, "data2/secret"), "s", 1);
     make_file(at(state, "data/in/0"), "block", 5);
-    assert_int_equal(roots_add(roots, at(state, "data"), &e), 0);
+    assert_int_equal(roots_add(roots, file_system_posix(), at(state, "data"), &e), 0);
+}
+
+static void check_found(const struct roots *roots, const char *path, size_t root,
+                        const char *expected)
+{
+    struct place place;
+    struct error e = {0};
+    if (roots_find(roots, path, &place, &e) != 0)
+        fail_msg("%s: %s", path, e.text);
+    assert_int_equal(place.root, root);
+    assert_string_equal(place.path, expected);
+}
+
+static void check_not_found(const struct roots *roots, const char *path)
+{
+    struct place place;
+    struct error e = {0};
+    assert_int_equal(roots_find(roots, path, &place, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "data_roots"));
 }
 
 static void a_root_contains_itself_and_what_is_below(void **state)
@@ -73,163 +94,204 @@ static void a_root_contains_itself_and_what_is_below(void **state)
     struct roots roots;
     struct error e = {0};
     open_roots(state, &roots);
-    assert_true(roots_contain(&roots, at(state, "data")));
-    assert_true(roots_contain(&roots, at(state, "data/x/y")));
-    assert_false(roots_contain(&roots, at(state, "data2")));
-    assert_false(roots_contain(&roots, at(state, "dat")));
-    assert_false(roots_contain(&roots, *state));
-    assert_false(roots_contain(&roots, "/"));
-    assert_int_equal(roots_add(&roots, at(state, "missing"), &e), -1);
-    assert_int_equal(roots_add(&roots, at(state, "data2"), &e), 0);
-    assert_true(roots_contain(&roots, at(state, "data2/x")));
+    check_found(&roots, at(state, "data"), 0, ".");
+    check_found(&roots, at(state, "data/"), 0, ".");
+    check_found(&roots, at(state, ".//data//x/./y/"), 0, "x/y");
+    check_found(&roots, at(state, "data/..x/.y"), 0, "..x/.y");
+    check_not_found(&roots, at(state, "data2"));
+    check_not_found(&roots, at(state, "dat"));
+    check_not_found(&roots, at(state, "data/../data/x"));
+    check_not_found(&roots, *state);
+    check_not_found(&roots, "/");
+    assert_int_equal(roots_add(&roots, file_system_posix(), at(state, "missing"), &e), -1);
+    assert_int_equal(e.code, ERROR_USAGE);
+    assert_int_equal(roots_add(&roots, file_system_posix(), at(state, "data2"), &e), 0);
+    check_found(&roots, at(state, "data2/x"), 1, "x");
     roots_free(&roots);
-    assert_false(roots_contain(&roots, at(state, "data")));
-    assert_int_equal(roots_add(&roots, "/", &e), 0);
-    assert_true(roots_contain(&roots, "/anything"));
-    assert_true(roots_contain(&roots, "/"));
+    check_not_found(&roots, at(state, "data"));
+    assert_int_equal(roots_add(&roots, file_system_posix(), "/", &e), 0);
+    check_found(&roots, "/anything", 0, "anything");
+    check_found(&roots, "/", 0, ".");
     roots_free(&roots);
+}
+
+static void each_place_has_one_root(void **state)
+{
+    struct roots roots;
+    struct error e;
+    open_roots(state, &roots);
+    assert_int_equal(symlink(at(state, "data/in"), at(state, "link")), 0);
+    assert_int_equal(roots_add(&roots, file_system_posix(), at(state, "link"), &e), 0);
+    assert_int_equal(roots_add(&roots, file_system_posix(), at(state, "data"), &e), 0);
+    check_found(&roots, at(state, "data/in/x"), 1, "x");
+    check_found(&roots, at(state, "link/x"), 1, "x");
+    check_found(&roots, at(state, "data/x"), 0, "x");
+    roots_free(&roots);
+}
+
+/* The descriptor's contents, or what is said. */
+static const char *open_and_read(const struct roots *roots, const char *path, struct error *e)
+{
+    static char bytes[100];
+    struct place place;
+    struct file_status status;
+    int fd = roots_open(roots, path, &place, &status, e);
+    if (fd < 0)
+        return NULL;
+    ssize_t n = status.kind == FILE_REGULAR ? read(fd, bytes, sizeof bytes - 1) : 0;
+    assert_true(n >= 0);
+    bytes[n] = '\0';
+    (void)close(fd);
+    return bytes;
+}
+
+static void check_outside(const struct roots *roots, const char *path)
+{
+    struct error e = {0};
+    assert_null(open_and_read(roots, path, &e));
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "is not below the configured data_roots"));
+}
+
+static void only_what_lies_below_is_read(void **state, const struct file_system *files)
+{
+    struct roots roots = {0};
+    struct error e = {0};
+    struct place place;
+    struct file_status status;
+    open_roots(state, &roots);
+    roots_free(&roots);
+    assert_int_equal(roots_add(&roots, files, at(state, "data"), &e), 0);
+    assert_string_equal(open_and_read(&roots, at(state, "data/in/0"), &e), "block");
+    assert_string_equal(open_and_read(&roots, at(state, "data/./in/../in/0"), &e), "block");
+    assert_null(open_and_read(&roots, at(state, "data/in/1"), &e));
+    assert_int_equal(e.code, ERROR_NONE); /* just not there */
+    assert_null(open_and_read(&roots, at(state, "data/in/0/x"), &e));
+    assert_int_equal(e.code, ERROR_IO);
+    check_outside(&roots, at(state, "data2"));
+    check_outside(&roots, at(state, "data2/secret"));
+    check_outside(&roots, at(state, "data/../data2/secret"));
+    /* Links within, of all kinds; links that lead out. */
+    assert_int_equal(symlink(at(state, "data/in/0"), at(state, "data/in/3")), 0);
+    assert_string_equal(open_and_read(&roots, at(state, "data/in/3"), &e), "block");
+    assert_int_equal(symlink("../in", at(state, "data/in/up")), 0);
+    assert_string_equal(open_and_read(&roots, at(state, "data/in/up/0"), &e), "block");
+    assert_int_equal(symlink(at(state, "data/in"), at(state, "alias")), 0);
+    assert_string_equal(open_and_read(&roots, at(state, "alias/0"), &e), "block");
+    assert_int_equal(symlink(at(state, "data2/secret"), at(state, "data/in/2")), 0);
+    check_outside(&roots, at(state, "data/in/2"));
+    assert_int_equal(symlink(at(state, "data2"), at(state, "data/escape")), 0);
+    check_outside(&roots, at(state, "data/escape"));
+    check_outside(&roots, at(state, "data/escape/secret"));
+    assert_int_equal(symlink("/proc/self/root", at(state, "data/magic")), 0);
+    assert_null(open_and_read(&roots, at(state, "data/magic/etc/hostname"), &e));
+    /* Opening does not wait. */
+    assert_int_equal(mkfifo(at(state, "data/in/4"), 0600), 0);
+    int fd = roots_open(&roots, at(state, "data/in/4"), &place, &status, &e);
+    assert_true(fd >= 0 && status.kind == FILE_OTHER);
+    (void)close(fd);
+    fd = roots_open(&roots, at(state, "data/in"), &place, &status, &e);
+    assert_true(fd >= 0 && status.kind == FILE_FOLDER);
+    (void)close(fd);
+    roots_free(&roots);
+    assert_null(open_and_read(&roots, at(state, "data/in/0"), &e));
+    assert_non_null(strstr(e.text, "no data_roots are configured"));
+}
+
+static void files_outside_are_not_read(void **state)
+{
+    only_what_lies_below_is_read(state, file_system_posix());
+}
+
+static void nor_without_openat2(void **state)
+{
+    assert_non_null(file_system_posix_by_steps()->limitation);
+    only_what_lies_below_is_read(state, file_system_posix_by_steps());
 }
 
 static void a_root_may_be_named_by_a_link(void **state)
 {
     struct roots roots = {0};
     struct error e;
-    char out[PATH_MAX];
     make_folder(at(state, "real"));
-    make_folder(at(state, "real/in"));
+    make_file(at(state, "real/0"), "block", 5);
     assert_int_equal(symlink(at(state, "real"), at(state, "link")), 0);
-    assert_int_equal(roots_add(&roots, at(state, "link"), &e), 0);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "link/in"), out, &e), 0);
-    assert_string_equal(out, at(state, "real/in"));
+    assert_int_equal(roots_add(&roots, file_system_posix(), at(state, "link"), &e), 0);
+    assert_string_equal(roots.path[0], at(state, "real"));
+    assert_string_equal(open_and_read(&roots, at(state, "link/0"), &e), "block");
+    assert_string_equal(open_and_read(&roots, at(state, "real/0"), &e), "block");
     roots_free(&roots);
 }
 
-static void folders_outside_are_refused(void **state)
+/* A root is the folder that had this name at the start, whatever has the name now. */
+static void roots_are_resolved_once(void **state)
 {
     struct roots roots;
-    char out[PATH_MAX];
-    struct error e = {0};
+    struct error e;
     open_roots(state, &roots);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/in"), out, &e), 0);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/./in/../in"), out, &e), 0);
-    assert_string_equal(out, at(state, "data/in"));
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data2"), out, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "is not below the configured data_roots"));
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/../data2"), out, &e), -1);
-    assert_int_equal(symlink(at(state, "data2"), at(state, "data/escape")), 0);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/escape"), out, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/missing"), out, &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/in/0"), out, &e), -1);
-    assert_non_null(strstr(e.text, "is not a folder"));
+    assert_int_equal(rename(at(state, "data"), at(state, "moved")), 0);
+    assert_int_equal(symlink(at(state, "data2"), at(state, "data")), 0);
+    assert_string_equal(open_and_read(&roots, at(state, "data/in/0"), &e), "block");
+    assert_null(open_and_read(&roots, at(state, "data/secret"), &e));
     roots_free(&roots);
-    assert_int_equal(roots_resolve_folder(&roots, at(state, "data/in"), out, &e), -1);
-    assert_non_null(strstr(e.text, "no data_roots are configured"));
-}
-
-static void files_outside_are_not_opened(void **state)
-{
-    struct roots roots;
-    struct error e = {0};
-    open_roots(state, &roots);
-    int fd = roots_open_file(&roots, at(state, "data/in/0"), &e);
-    assert_true(fd >= 0);
-    (void)close(fd);
-    assert_int_equal(roots_open_file(&roots, at(state, "data/in/1"), &e), -1);
-    assert_int_equal(e.code, ERROR_NONE); /* just not there */
-    assert_int_equal(symlink(at(state, "data2/secret"), at(state, "data/in/2")), 0);
-    assert_int_equal(roots_open_file(&roots, at(state, "data/in/2"), &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_int_equal(symlink(at(state, "data/in/0"), at(state, "data/in/3")), 0);
-    fd = roots_open_file(&roots, at(state, "data/in/3"), &e);
-    assert_true(fd >= 0); /* a link within */
-    (void)close(fd);
-    assert_int_equal(mkfifo(at(state, "data/in/4"), 0600), 0);
-    assert_int_equal(roots_open_file(&roots, at(state, "data/in/4"), &e), -1); /* does not hang */
-    assert_non_null(strstr(e.text, "is not a regular file"));
-    assert_int_equal(roots_open_file(&roots, at(state, "data/in"), &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    roots_free(&roots);
-}
-
-static void check_target(const struct roots *roots, const char *path, const char *expected,
-                         unsigned created)
-{
-    char out[PATH_MAX];
-    unsigned made;
-    struct error e = {0};
-    if (roots_resolve_target(roots, path, out, &made, &e) != 0)
-        fail_msg("%s: %s", path, e.text);
-    assert_string_equal(out, expected);
-    assert_int_equal(made, created);
-    roots_remove_created(out, made);
 }
 
 static void check_no_target(const struct roots *roots, const char *path, const char *text)
 {
-    char out[PATH_MAX];
-    unsigned created;
+    struct place place;
     struct error e = {0};
-    assert_int_equal(roots_resolve_target(roots, path, out, &created, &e), -1);
+    assert_int_equal(roots_find_target(roots, path, &place, &e), -1);
     if (strstr(e.text, text) == NULL)
         fail_msg("\"%s\" is not in \"%s\"", text, e.text);
 }
 
-static void folders_above_a_target_are_made_and_removed(void **state)
+static void a_target_has_a_name_below_a_root(void **state)
 {
     struct roots roots;
+    struct place place;
+    struct error e;
     open_roots(state, &roots);
-    unsigned before = entries(at(state, "data"));
-    check_target(&roots, at(state, "data/out"), at(state, "data/out"), 0);
-    check_target(&roots, at(state, "data/out///"), at(state, "data/out"), 0);
-    check_target(&roots, at(state, "data/a/b/c/out"), at(state, "data/a/b/c/out"), 3);
-    check_target(&roots, at(state, "data/in/x/out"), at(state, "data/in/x/out"), 1);
-    assert_int_equal(entries(at(state, "data")), before);
-    assert_int_equal(symlink(at(state, "data/in"), at(state, "data/inside")), 0);
-    check_target(&roots, at(state, "data/inside/x/out"), at(state, "data/in/x/out"), 1);
-    roots_free(&roots);
-}
-
-static void targets_outside_are_refused_and_nothing_is_made(void **state)
-{
-    struct roots roots;
-    open_roots(state, &roots);
-    assert_int_equal(symlink(at(state, "data2"), at(state, "data/escape")), 0);
-    assert_int_equal(symlink("..", at(state, "data/up")), 0);
-    unsigned data = entries(at(state, "data")), data2 = entries(at(state, "data2"));
+    assert_int_equal(roots_find_target(&roots, at(state, "data/a//b/out//"), &place, &e), 0);
+    assert_string_equal(place.path, "a/b/out");
     check_no_target(&roots, at(state, "data"), "is not below"); /* the root itself */
     check_no_target(&roots, at(state, "data2/out"), "is not below");
     check_no_target(&roots, at(state, "out"), "is not below");
-    check_no_target(&roots, at(state, "data/escape/out"), "is not below");
-    check_no_target(&roots, at(state, "data/escape/a/b/out"), "is not below");
-    check_no_target(&roots, at(state, "data/up/data2/out"), "is not below");
     check_no_target(&roots, at(state, "data/../data2/out"), "\"..\"");
     check_no_target(&roots, at(state, "data/x/../out"), "\"..\"");
     check_no_target(&roots, at(state, "data/.."), "name of its own");
     check_no_target(&roots, at(state, "data/x/."), "name of its own");
+    check_no_target(&roots, at(state, "data/x/..//"), "name of its own");
     check_no_target(&roots, "/", "name of its own");
-    check_no_target(&roots, at(state, "data/in/0/x/out"), "");
-    assert_int_equal(entries(at(state, "data")), data);
-    assert_int_equal(entries(at(state, "data2")), data2);
     roots_free(&roots);
     check_no_target(&roots, at(state, "data/out"), "no data_roots");
 }
 
-static void made_folders_that_are_used_stay(void **state)
+/* /dev/shm is in memory; the folder of this test may be, too. */
+static void a_volatile_state_folder_is_refused_beside_durable_roots(void **state)
 {
-    struct roots roots;
-    char out[PATH_MAX];
-    unsigned created;
-    struct error e;
-    open_roots(state, &roots);
-    assert_int_equal(roots_resolve_target(&roots, at(state, "data/a/b/out"), out, &created, &e), 0);
-    make_file(at(state, "data/a/other"), "", 0);
-    roots_remove_created(out, created);
-    assert_false(exists(at(state, "data/a/b")));
-    assert_true(exists(at(state, "data/a/other")));
+    const struct file_system *files = file_system_posix();
+    struct roots roots = {0};
+    struct error e = {0};
+    char template[] = "/dev/shm/torusd-test-XXXXXX";
+    if (mkdtemp(template) == NULL)
+        skip();
+    int memory = files->open_folder(files->context, FILE_SYSTEM_TOP, template);
+    int disk = files->open_folder(files->context, FILE_SYSTEM_TOP, *state);
+    if (files->is_volatile(files->context, memory) == 1 &&
+        files->is_volatile(files->context, disk) == 0) {
+        assert_int_equal(roots_check_state_folder(&roots, template, memory, &e), 0);
+        assert_int_equal(roots_add(&roots, files, template, &e), 0);
+        assert_int_equal(roots_check_state_folder(&roots, template, memory, &e), 0);
+        assert_int_equal(roots_add(&roots, files, *state, &e), 0);
+        assert_int_equal(roots_check_state_folder(&roots, template, memory, &e), -1);
+        assert_non_null(strstr(e.text, "--state-dir"));
+        assert_non_null(strstr(e.text, *state));
+        assert_int_equal(roots_check_state_folder(&roots, *state, disk, &e), 0);
+    }
+    files->close(files->context, memory);
+    files->close(files->context, disk);
     roots_free(&roots);
+    (void)rmdir(template);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
@@ -239,12 +301,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_rank_is_put_into_paths),
         TEST(a_root_contains_itself_and_what_is_below),
+        TEST(each_place_has_one_root),
         TEST(a_root_may_be_named_by_a_link),
-        TEST(folders_outside_are_refused),
-        TEST(files_outside_are_not_opened),
-        TEST(folders_above_a_target_are_made_and_removed),
-        TEST(targets_outside_are_refused_and_nothing_is_made),
-        TEST(made_folders_that_are_used_stay),
+        TEST(roots_are_resolved_once),
+        TEST(files_outside_are_not_read),
+        TEST(nor_without_openat2),
+        TEST(a_target_has_a_name_below_a_root),
+        TEST(a_volatile_state_folder_is_refused_beside_durable_roots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

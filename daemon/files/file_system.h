@@ -1,0 +1,86 @@
+/* The file-system calls that daemon/files makes: all of them relative to a folder's descriptor,
+ * none of them through a symbolic link. The daemon has the system's (file_system_posix.c); tests
+ * and the simulator bring their own, with failures and crashes.
+ *
+ * Every call may block: they are made in jobs (base/work.h), several at once, or when the daemon
+ * starts. Results are 0 or a count or a descriptor, or -errno. */
+#ifndef TORUSD_FILES_FILE_SYSTEM_H
+#define TORUSD_FILES_FILE_SYSTEM_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#define FILE_SYSTEM_TOP (-1) /* in place of a folder: the path is absolute */
+
+enum file_kind { FILE_REGULAR, FILE_FOLDER, FILE_OTHER };
+
+struct file_status {
+    enum file_kind kind;
+    uint64_t size;
+    struct timespec modified;
+    uint64_t device, number; /* together: which file it is */
+};
+
+struct file_system {
+    void *context;
+
+    /* For the log when the daemon starts, or NULL: what this system lacks. */
+    const char *limitation;
+
+    /* The absolute path, free of links, of something that exists. `out` has room for PATH_MAX. */
+    int (*resolve)(void *context, const char *path, char *out);
+
+    /* Opens an existing folder or, for reading, an existing file of any kind; never waits for the
+     * other end of a FIFO. `path` is relative and may have several components, "." is the folder
+     * itself. -ELOOP where one of them is a link, -EXDEV where ".." leads out of the folder. The
+     * caller owns the descriptor. */
+    int (*open_folder)(void *context, int folder, const char *path);
+    int (*open_file)(void *context, int folder, const char *path);
+
+    /* Directly in the folder; -EEXIST if the name is taken. create_file() opens it for writing. */
+    int (*create_file)(void *context, int folder, const char *name, mode_t mode);
+    int (*make_folder)(void *context, int folder, const char *name, mode_t mode);
+
+    /* Both names directly in the folder. Replaces a file by a file and an empty folder by a folder.
+     */
+    int (*rename)(void *context, int folder, const char *from, const char *to);
+    int (*remove_file)(void *context, int folder, const char *name);
+    int (*remove_folder)(void *context, int folder, const char *name); /* an empty one */
+
+    /* Calls each() for every name directly in the folder but "." and "..", in no order. */
+    int (*list)(void *context, int folder, void (*each)(void *argument, const char *name),
+                void *argument);
+
+    /* Of what is open; of a name directly in the folder, where a link is FILE_OTHER. */
+    int (*status)(void *context, int file, struct file_status *out);
+    int (*status_at)(void *context, int folder, const char *name, struct file_status *out);
+
+    ssize_t (*read)(void *context, int file, void *data, size_t length, uint64_t offset);
+    ssize_t (*write)(void *context, int file, const struct iovec *piece, int count,
+                     uint64_t offset);
+
+    /* Contents to the disk; of a folder: its names. */
+    int (*sync)(void *context, int file);
+
+    /* Until it is closed nobody else can lock it. -EWOULDBLOCK if somebody has. */
+    int (*lock)(void *context, int file);
+
+    /* 1 if what is in this folder does not survive a reboot (tmpfs, ramfs), 0 if it does. */
+    int (*is_volatile)(void *context, int folder);
+
+    void (*close)(void *context, int file);
+};
+
+/* The system's calls. Paths are opened by openat2; on a kernel without it (before Linux 5.6) one
+ * component after the other, to the same effect. */
+const struct file_system *file_system_posix(void);
+
+/* The same without openat2 in any case. */
+const struct file_system *file_system_posix_by_steps(void);
+
+#endif

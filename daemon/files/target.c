@@ -1,0 +1,475 @@
+#include "daemon/files/target.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+#define ATTEMPTS 5 /* at making folders that others remove again */
+
+static const struct file_system *files_of(const struct target *t)
+{
+    return t->roots->files;
+}
+
+static void close_one(const struct target *t, int *file)
+{
+    if (*file >= 0)
+        files_of(t)->close(files_of(t)->context, *file);
+    *file = -1;
+}
+
+static int sync_one(const struct target *t, int file)
+{
+    return files_of(t)->sync(files_of(t)->context, file);
+}
+
+void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
+                 const char *id)
+{
+    *t = (struct target){.roots = roots, .journal = journal, .parent = -1, .folder = -1};
+    (void)snprintf(t->id, sizeof t->id, "%s", id);
+}
+
+void target_close(struct target *t)
+{
+    close_one(t, &t->folder);
+    close_one(t, &t->parent);
+}
+
+/* --- folders above the target --- */
+
+/* Takes the last component off a path; "." remains where there is no other. Returns the component,
+ * which lies in the same memory, or NULL if there is none. */
+static char *cut_last(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash != NULL) {
+        *slash = '\0';
+        return slash + 1;
+    }
+    return NULL;
+}
+
+/* Opens a folder of the target's root. */
+static int open_above(const struct target *t, const char *path)
+{
+    return files_of(t)->open_folder(files_of(t)->context, roots_folder(t->roots, &t->above), path);
+}
+
+/* Opens the deepest folder above the target that exists; *missing is the number of those that do
+ * not. */
+static int open_existing(const struct target *t, unsigned *missing)
+{
+    char path[PATH_MAX];
+    int folder;
+
+    (void)strcpy(path, t->above.path);
+    *missing = 0;
+    while ((folder = open_above(t, path)) == -ENOENT && strcmp(path, ".") != 0) {
+        if (cut_last(path) == NULL)
+            (void)strcpy(path, ".");
+        ++*missing;
+    }
+    return folder;
+}
+
+/* The part of a path that ends before its last `missing` components; "" for none of it. */
+static const char *last_components(const char *path, unsigned missing)
+{
+    const char *at = path + strlen(path);
+
+    while (missing > 0 && at > path)
+        if (*--at == '/' && --missing == 0)
+            return at + 1;
+    return at;
+}
+
+/* Makes the missing folders, each synced into the one above it; t->parent moves down. */
+static int make_missing(struct target *t)
+{
+    const struct file_system *files = files_of(t);
+    char names[PATH_MAX], *rest = names, *name;
+
+    (void)strcpy(names, last_components(t->above.path, t->entry.made));
+    while (t->entry.made > 0 && (name = strsep(&rest, "/")) != NULL) {
+        int result = files->make_folder(files->context, t->parent, name, 0777);
+        if (result < 0 && result != -EEXIST)
+            return result;
+        result = sync_one(t, t->parent);
+        if (result < 0)
+            return result;
+        int folder = files->open_folder(files->context, t->parent, name);
+        if (folder < 0)
+            return folder;
+        close_one(t, &t->parent);
+        t->parent = folder;
+    }
+    return 0;
+}
+
+/* Removes the folders that were made for the target, as far as they are empty. t->parent moves up
+ * to the deepest that remains. */
+static void remove_made(struct target *t)
+{
+    const struct file_system *files = files_of(t);
+    char path[PATH_MAX];
+
+    (void)strcpy(path, t->above.path);
+    for (unsigned i = 0; i < t->entry.made && strcmp(path, ".") != 0; i++) {
+        char *name = cut_last(path);
+        int folder = open_above(t, name != NULL ? path : ".");
+        int result = folder < 0
+                         ? folder
+                         : files->remove_folder(files->context, folder, name != NULL ? name : path);
+        if (result < 0 && result != -ENOENT) {
+            close_one(t, &folder);
+            return;
+        }
+        if (folder >= 0) {
+            close_one(t, &t->parent);
+            t->parent = folder;
+        }
+        if (name == NULL)
+            return;
+    }
+}
+
+/* --- the place --- */
+
+static void note_any(void *argument, const char *name)
+{
+    (void)name;
+    *(bool *)argument = true;
+}
+
+/* The target must be absent, or an empty folder. */
+static int check_free(const struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    const struct journal_entry *entry = &t->entry;
+    struct file_status status;
+    bool any = false;
+    int result = files->status_at(files->context, t->parent, entry->final, &status);
+
+    if (result == -ENOENT)
+        return 0;
+    if (result == 0 && status.kind != FILE_FOLDER)
+        return error_set(e, ERROR_REFUSED, "target %s/%s exists and is not a folder", entry->folder,
+                         entry->final);
+    int folder = result < 0 ? result : files->open_folder(files->context, t->parent, entry->final);
+    result = folder < 0 ? folder : files->list(files->context, folder, note_any, &any);
+    close_one(t, &folder);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "target %s/%s cannot be read: %s", entry->folder,
+                         entry->final, strerror(-result));
+    if (any)
+        return error_set(e, ERROR_REFUSED, "target folder %s/%s exists and is not empty",
+                         entry->folder, entry->final);
+    return 0;
+}
+
+struct rivals {
+    const struct target *t;
+    char stem[NAME_MAX + 1]; /* how all temporary names for this target begin */
+    struct error error;
+};
+
+static bool is_locked(const struct target *t, const char *name)
+{
+    const struct file_system *files = files_of(t);
+    int folder = files->open_folder(files->context, t->parent, name);
+    bool locked = folder >= 0 && files->lock(files->context, folder) == -EWOULDBLOCK;
+
+    close_one(t, &folder);
+    return locked;
+}
+
+static void note_rival(void *argument, const char *name)
+{
+    struct rivals *r = argument;
+    const struct journal_entry *entry = &r->t->entry;
+    size_t stem = strlen(r->stem), id = strlen(r->t->id);
+
+    if (r->error.code != ERROR_NONE || strncmp(name, r->stem, stem) != 0 ||
+        strcmp(name, entry->temporary) == 0)
+        return;
+    if (strncmp(name + stem, r->t->id, id) == 0 && name[stem + id] == '-')
+        (void)error_set(&r->error, ERROR_REFUSED,
+                        "target %s/%s is another node's target too: put %%r (the node's rank) into "
+                        "its path",
+                        entry->folder, entry->final);
+    else if (is_locked(r->t, name))
+        (void)error_set(&r->error, ERROR_BUSY, "another exchange is writing to target %s/%s",
+                        entry->folder, entry->final);
+}
+
+/* After our own temporary folder has been made and locked: does another daemon write to the target?
+ * Of two at the same time, one at least sees the other. */
+static int check_rivals(const struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    struct rivals r = {.t = t};
+
+    int n = snprintf(r.stem, sizeof r.stem, ".%s.torusd-", t->entry.final);
+    if (n < 0 || (size_t)n >= sizeof r.stem)
+        return error_set(e, ERROR_USAGE, "target name too long: %.60s...", t->entry.final);
+    int result = files->list(files->context, t->parent, note_rival, &r);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s cannot be read: %s", t->entry.folder, strerror(-result));
+    if (r.error.code == ERROR_NONE)
+        return 0;
+    *e = r.error;
+    return -1;
+}
+
+/* --- preparing --- */
+
+static int set_names(struct target *t, const struct place *place, uint32_t rank, struct error *e)
+{
+    const char *root = t->roots->path[place->root];
+    const char *name;
+    int n;
+
+    t->above = *place;
+    name = cut_last(t->above.path);
+    if (name == NULL) {
+        name = place->path;
+        (void)strcpy(t->above.path, ".");
+    }
+    n = snprintf(t->entry.temporary, sizeof t->entry.temporary, ".%s.torusd-%s-%u", name, t->id,
+                 rank);
+    if (n < 0 || (size_t)n >= sizeof t->entry.temporary || strlen(name) > NAME_MAX)
+        return error_set(e, ERROR_USAGE, "target name too long: %.60s...", name);
+    memcpy(t->entry.final, name, strlen(name) + 1);
+    if (strcmp(t->above.path, ".") == 0)
+        n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s", root);
+    else
+        n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s/%s",
+                     strcmp(root, "/") == 0 ? "" : root, t->above.path);
+    if (n < 0 || (size_t)n >= sizeof t->entry.folder)
+        return error_set(e, ERROR_USAGE, "path too long: %.60s...", place->path);
+    return 0;
+}
+
+static int cannot_write(const struct target *t, int result, struct error *e)
+{
+    if (result == -ELOOP)
+        return error_set(e, ERROR_REFUSED,
+                         "target %s/%s lies behind a symbolic link; folders are created only where "
+                         "no link below the data root leads",
+                         t->entry.folder, t->entry.final);
+    return error_set(e, ERROR_IO, "target %s/%s cannot be written: %s", t->entry.folder,
+                     t->entry.final, strerror(-result));
+}
+
+/* Returns 0, or an error number: -ENOENT where somebody else has removed a folder meanwhile. */
+static int make_temporary(struct target *t)
+{
+    const struct file_system *files = files_of(t);
+    int result = make_missing(t);
+
+    if (result == 0)
+        result = files->make_folder(files->context, t->parent, t->entry.temporary, 0777);
+    if (result < 0)
+        return result;
+    t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
+    if (t->folder < 0) {
+        (void)files->remove_folder(files->context, t->parent, t->entry.temporary);
+        return t->folder;
+    }
+    return files->lock(files->context, t->folder);
+}
+
+int target_prepare(struct target *t, const struct place *place, uint32_t rank, struct error *e)
+{
+    unsigned missing;
+    int result = -ENOENT;
+
+    if (!journal_id_is_valid(t->id))
+        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", t->id);
+    if (set_names(t, place, rank, e) != 0)
+        return -1;
+    for (int i = 0; result == -ENOENT && i < ATTEMPTS; i++) {
+        close_one(t, &t->parent);
+        t->parent = open_existing(t, &missing);
+        if (t->parent < 0) {
+            result = t->parent;
+            break;
+        }
+        if (missing == 0 && check_free(t, e) != 0)
+            return -1;
+        if (!t->noted || missing > t->entry.made) {
+            t->entry.made = missing;
+            t->noted = true; /* part of it may be there even if this fails */
+            if (journal_write(t->journal, t->id, &t->entry, e) != 0)
+                return error_wrap(e, "state folder");
+        }
+        t->entry.made = missing;
+        result = make_temporary(t);
+    }
+    if (result < 0)
+        return cannot_write(t, result, e);
+    if (check_rivals(t, e) != 0)
+        return -1;
+    return check_free(t, e);
+}
+
+int target_create(const struct target *t, uint32_t name, struct error *e)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%u", name);
+    int file = files_of(t)->create_file(files_of(t)->context, t->folder, text, 0666);
+    if (file < 0)
+        return error_set(e, ERROR_IO, "%s/%s/%s cannot be created: %s", t->entry.folder,
+                         t->entry.temporary, text, strerror(-file));
+    return file;
+}
+
+int target_seal(struct target *t, struct error *e)
+{
+    int result = sync_one(t, t->folder);
+
+    if (result == 0)
+        result = sync_one(t, t->parent);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s/%s cannot be synced: %s", t->entry.folder,
+                         t->entry.temporary, strerror(-result));
+    t->entry.finished = true;
+    return journal_write(t->journal, t->id, &t->entry, e);
+}
+
+/* --- the end --- */
+
+/* Returns 0 if what has the temporary name is the temporary folder, -ESTALE if it is not, or
+ * another -errno. */
+static int check_temporary(const struct target *t)
+{
+    const struct file_system *files = files_of(t);
+    struct file_status open, named;
+    int result = files->status(files->context, t->folder, &open);
+
+    if (result == 0)
+        result = files->status_at(files->context, t->parent, t->entry.temporary, &named);
+    if (result == 0 && (open.device != named.device || open.number != named.number))
+        result = -ESTALE;
+    return result == -ENOENT ? -ESTALE : result;
+}
+
+/* The journal's entry goes last. */
+static void forget(struct target *t)
+{
+    if (t->noted)
+        journal_remove(t->journal, t->id);
+    t->noted = false;
+}
+
+int target_place(struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    const struct journal_entry *entry = &t->entry;
+    int result = 0;
+
+    if (t->folder >= 0) {
+        result = check_temporary(t);
+        if (result < 0)
+            return error_set(e, ERROR_IO, "%s/%s cannot be renamed: %s", entry->folder,
+                             entry->temporary,
+                             result == -ESTALE ? "it has been moved or replaced by somebody else"
+                                               : strerror(-result));
+        if (check_free(t, e) != 0)
+            return error_wrap(e, "%s/%s is complete, but cannot be renamed", entry->folder,
+                              entry->temporary);
+        result = files->rename(files->context, t->parent, entry->temporary, entry->final);
+        if (result < 0)
+            return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", entry->folder,
+                             entry->temporary, entry->final, strerror(-result));
+        close_one(t, &t->folder);
+    }
+    if (t->parent >= 0)
+        result = sync_one(t, t->parent);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s cannot be synced: %s", entry->folder, strerror(-result));
+    forget(t);
+    return 0;
+}
+
+struct removal {
+    const struct target *t;
+    int error;
+};
+
+static bool is_rank(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return digits > 0 && digits <= 10 && name[digits] == '\0';
+}
+
+static void remove_file(void *argument, const char *name)
+{
+    struct removal *r = argument;
+    const struct file_system *files = files_of(r->t);
+    int result = is_rank(name) ? files->remove_file(files->context, r->t->folder, name) : 0;
+
+    if (result < 0 && r->error == 0)
+        r->error = result;
+}
+
+static int remove_temporary(const struct target *t)
+{
+    const struct file_system *files = files_of(t);
+    struct removal r = {t, 0};
+    int result = files->list(files->context, t->folder, remove_file, &r);
+
+    if (result < 0 || r.error < 0)
+        return result < 0 ? result : r.error;
+    result = check_temporary(t);
+    if (result < 0)
+        return result;
+    return files->remove_folder(files->context, t->parent, t->entry.temporary);
+}
+
+void target_discard(struct target *t)
+{
+    int result = 0;
+
+    if (t->folder >= 0)
+        result = remove_temporary(t);
+    close_one(t, &t->folder);
+    if (result == 0 && t->entry.made > 0)
+        remove_made(t);
+    if (result == 0 && t->noted && t->parent >= 0)
+        result = sync_one(t, t->parent);
+    if (result == -ESTALE)
+        log_warning("%s/%s has been moved or replaced by somebody else: it is left alone",
+                    t->entry.folder, t->entry.temporary);
+    else if (result < 0)
+        log_warning("%s/%s cannot be removed: %s; the next start of this node tries again",
+                    t->entry.folder, t->entry.temporary, strerror(-result));
+    if (result == 0 || result == -ESTALE)
+        forget(t);
+    target_close(t);
+}
+
+int target_reopen(struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+
+    if (journal_read(t->journal, t->id, &t->entry, e) != 0)
+        return -1;
+    t->noted = true;
+    if (roots_find(t->roots, t->entry.folder, &t->above, e) != 0)
+        return error_wrap(e, "what exchange %s left behind", t->id);
+    t->parent = open_above(t, t->above.path);
+    if (t->parent >= 0)
+        t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
+    int result = t->parent < 0 ? t->parent : t->folder;
+    if (result < 0 && result != -ENOENT)
+        return error_set(e, ERROR_IO, "%s/%s cannot be opened: %s", t->entry.folder,
+                         t->parent < 0 ? "" : t->entry.temporary, strerror(-result));
+    return 0;
+}

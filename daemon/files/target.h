@@ -1,0 +1,62 @@
+/* One output folder of this node on the disk: prepared beside its final place, under a temporary
+ * name that tells the exchange and the node, and renamed once. journal.h has the order of the
+ * steps.
+ *
+ * The temporary folder is addressed by its descriptor, and is locked while its daemon lives, so
+ * that leftovers of a crash can be told from another exchange that writes to the same target.
+ * Whoever may write to the folder above it can rename it and put something else in its place: what
+ * is there under its name is compared with it before it is renamed or removed.
+ *
+ * The calls block: they are made in jobs, one at a time for a target, or at the start. */
+#ifndef TORUSD_FILES_TARGET_H
+#define TORUSD_FILES_TARGET_H
+
+#include "daemon/files/journal.h"
+#include "daemon/files/roots.h"
+
+struct target {
+    const struct roots *roots;
+    const struct journal *journal;
+    char id[128];
+    struct journal_entry entry;
+    struct place above; /* the folder above it */
+    int parent;         /* its descriptor; -1: it is not there (yet) */
+    int folder;         /* of the temporary folder, likewise */
+    bool noted;         /* in the journal */
+};
+
+/* Nothing on the disk yet. */
+void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
+                 const char *id);
+
+/* Checks that the place (of roots_find_target) is free: nothing there, or an empty folder; makes
+ * the missing folders above it, the temporary folder, and the entry. Returns 0, or -1 with *e;
+ * target_discard() is due in both cases. */
+int target_prepare(struct target *t, const struct place *place, uint32_t rank, struct error *e);
+
+/* Creates a file in the temporary folder. Returns its descriptor, which the caller closes, or -1
+ * with *e. */
+int target_create(const struct target *t, uint32_t name, struct error *e);
+
+/* All files are there and synced: makes the folder last, and notes it as finished. Returns 0, or -1
+ * with *e. */
+int target_seal(struct target *t, struct error *e);
+
+/* Puts a finished output under its final name, durably, and forgets the entry. Replaces an empty
+ * folder there, and nothing else. Returns 0; also where the temporary folder is gone: it was in
+ * place already. Else -1 with *e: it stays under its temporary name, and may be tried again. */
+int target_place(struct target *t, struct error *e);
+
+/* Removes the temporary folder with the files that are named by ranks, the folders that were made
+ * for it as far as they are empty, and the entry. What cannot be removed is logged. */
+void target_discard(struct target *t);
+
+/* Closes the descriptors; the disk stays as it is. */
+void target_close(struct target *t);
+
+/* What the journal knows of an output from before. Returns 0 with an open target, -1 with *e, or -1
+ * with e->code == ERROR_NONE if the journal has no such entry. target_close() is due in all cases.
+ */
+int target_reopen(struct target *t, struct error *e);
+
+#endif
