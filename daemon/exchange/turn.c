@@ -84,18 +84,15 @@ static int try_begin(struct exchange *x)
 {
     struct exchanges *all = x->all;
     struct error e;
-    int result = choose(x, &e);
-    bool opened = false;
+    int result = choose(x, &e), opened = 0;
 
-    if (result > 0) {
-        result = opening_blocks(x, &e);
-        opened = result > 0;
-        if (result == 0 && x->own.source == NULL)
-            return 0; /* planning goes on */
-    }
-    if (result >= 0 && !x->own.source->sized && !opened)
-        return 0;
+    if (result > 0)
+        result = opened = opening_blocks(x, &e);
+    if (result == 0 && x->own.source == NULL)
+        return 0; /* schedules are being counted, or planned */
     if (result >= 0 && !x->own.source->sized) {
+        if (opened == 0)
+            return 0;
         result = opening_choose_rounds(x, &e);
         if (result == 0 && opening_engine(x, &e) < 0)
             result = -1;
