@@ -279,7 +279,7 @@ class MininetTorus(Torus):
     def adopt(self, host):
         """Takes on a host whose network is ready. `mn` starts no daemons: with the last host, all."""
         if self.run is None:
-            self.run = RunFolder(self.keep_logs)
+            self.run = RunFolder(self.keep_logs, self.data_roots)
             atexit.register(self._leave)
         rank = host.params['rank']
         if self.adopted and self.bw is None:
