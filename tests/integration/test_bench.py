@@ -4,16 +4,11 @@ import copy
 import json
 import os
 import subprocess
-import sys
 from fractions import Fraction
 
 import pytest
-from conftest import CHECKOUT
-from torus_net import Geometry
-
-sys.path.insert(0, str(CHECKOUT / 'tests'))
-
-from bench import arithmetic, tables  # noqa: E402
+from bench import arithmetic, tables
+from torus_net import CHECKOUT, Geometry
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 TORI = ['2x2', '4x4', '4x8', '5x7', '6x6', '8x8', '3x4x5', '1x6', '4x4m', '3mx5']

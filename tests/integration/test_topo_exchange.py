@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from background import stopped
+from support.background import stopped
 from torus_net import Geometry, TorusError
 
 KIB = 1024

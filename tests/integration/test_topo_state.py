@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.trees import check_target, make_sources
 from torus_net.storage import is_volatile, volatile_devices
-from trees import check_target, make_sources
 
 MOUNTS = """\
 22 27 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw

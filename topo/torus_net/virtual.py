@@ -132,7 +132,7 @@ class VirtualTorus(Torus):
 
     def interface_address(self, rank, port):
         """The address of a node's network card."""
-        return link_address(self.geometry.link(rank, port), port)
+        return str(link_address(self.geometry.link(rank, port), port))
 
     def qemu_command(self, rank, serial, cables):
         """The command line of a machine. serial, cables: descriptors that it inherits."""
