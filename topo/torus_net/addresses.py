@@ -12,8 +12,8 @@ def link_address(link, port):
     return FIRST + 2 * link.index + (port.sign == '-')
 
 
-def port_address(geometry, rank, port):
+def port_address(geometry, rank, port, tcp_port=TCP_PORT):
     """The address and TCP port that a port uses: a + port dials the neighbour's, a - port listens
     on its own."""
     end = port.opposite if port.sign == '+' else port
-    return f'{link_address(geometry.link(rank, port), end)}:{TCP_PORT}'
+    return f'{link_address(geometry.link(rank, port), end)}:{tcp_port}'
