@@ -29,6 +29,7 @@ examples:
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --growth --no-tori                     # how cost grows
   scripts/bench --against ../before/build              # is this build slower than that one?
+  scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
   scripts/bench --render build/bench/results.json --results tests/bench/RESULTS.md
 """
 
@@ -105,6 +106,9 @@ def parse_arguments(argv=None):
     where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
     where.add_argument('--render', metavar='JSON', type=Path,
                        help='measure nothing: make tables and plots from this results.json')
+    where.add_argument('--overview', metavar='FILE', type=Path,
+                       help='measure nothing: draw overview.png, the plot in the README, beside this '
+                            'RESULTS.md from its first table')
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats and --cell-seconds must be positive')
@@ -266,6 +270,10 @@ def main():
     def say(text):
         print(f'{time.monotonic() - begin:7.1f} s  {text}', file=sys.stderr, flush=True)
 
+    if options.overview:
+        from . import plots
+        print(plots.overview(options.overview.read_text(), options.overview.parent))
+        return 0
     if options.render:
         present(json.loads(options.render.read_text()), options, say)
         return 0

@@ -1,9 +1,11 @@
 """Time over block size, one line a system, with the bound. Only this module needs matplotlib."""
 
+import re
+
 import matplotlib.pyplot as plt
 from support import axes
 
-from . import tables
+from . import arithmetic, tables
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
 
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
@@ -88,3 +90,53 @@ def _panel(axis, torus, curves, labels):
         axis.set_ylim(bottom=min(lowest) / 3)
     axis.grid(True, which='major', linewidth=0.5, alpha=0.5)
 
+
+
+# --- for the README ---
+
+OVERVIEW = {'torusd auto': ('torusd', '#0072b2', 'o', '-'),
+            'MPICH best': ("MPICH, its best algorithm", '#d55e00', 's', '--'),
+            'Open MPI best': ("Open MPI, its best algorithm", '#009e73', '^', '--')}
+
+
+def overview(markdown, folder):
+    """Draws overview.png from the first summary table in the text of a RESULTS.md: torusd as it
+    chooses by itself, MPI at its best, and the bound. Returns the file's path."""
+    title, columns = _first_table(markdown)
+    sizes = [arithmetic.parse_size(text) for text in columns['block']]
+    canvas, axis = plt.subplots(figsize=(7, 3.9))
+    axis.plot(sizes, list(map(_leading_number, columns['bound'])), color='#b0b0b0', linewidth=5,
+              zorder=1, label='lower bound at the rate of the links')
+    for head, (label, colour, marker, style) in OVERVIEW.items():
+        points = [(size, _leading_number(text)) for size, text in zip(sizes, columns[head])
+                  if text != tables.NONE]
+        axis.plot(*zip(*points), label=label, color=colour, marker=marker, linestyle=style,
+                  markersize=5, linewidth=1.8)
+    axes.logarithmic(axis, 'x', base=4)
+    axes.logarithmic(axis, 'y')
+    axis.set_xticks(sizes)
+    axis.minorticks_off()
+    axis.set_ylim(bottom=0.1)
+    axis.set_title(f'Complete exchange, {title}', fontsize=11)
+    axis.set_xlabel('block for each destination (bytes)')
+    axis.set_ylabel('milliseconds')
+    axis.grid(True, linewidth=0.5, alpha=0.5)
+    axis.legend(frameon=False, fontsize=9)
+    canvas.tight_layout()
+    axes.save(canvas, folder, 'overview', ('png',), 130)
+    return folder / 'overview.png'
+
+
+def _first_table(markdown):
+    """The title ("4x4 at 50 Mbit/s") and columns ({head: texts}) of the first summary table."""
+    found = re.search(r'^\*\*(\S+ at \S+ Mbit/s): milliseconds \(multiple of the bound\)\*\*\n\n'
+                      r'((?:\|.*\n)+)', markdown, re.MULTILINE)
+    if found is None:
+        raise ValueError('there is no summary table in it')
+    rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in found[2].splitlines()]
+    return found[1], dict(zip(rows[0], zip(*rows[2:])))
+
+
+def _leading_number(text):
+    """The milliseconds of a cell such as "19.8 (0.90) a3"."""
+    return float(text.split()[0])

@@ -135,6 +135,21 @@ def test_plots(tmp_path):
         assert (tmp_path / plot['file']).stat().st_size > 5000
 
 
+def test_overview(tmp_path):
+    """The plot for the README, from the measurements in the repository."""
+    pytest.importorskip('matplotlib')
+    from bench import plots
+    text = (CHECKOUT / 'tests' / 'bench' / 'RESULTS.md').read_text()
+    title, columns = plots._first_table(text)
+    assert title == '4x4 at 50 Mbit/s'
+    assert (columns['block'][0], columns['block'][-1]) == ('1 B', '1 MiB')
+    assert set(plots.OVERVIEW) <= set(columns)
+    assert plots._leading_number('19.8 (0.90) a3') == 19.8
+    assert plots.overview(text, tmp_path).stat().st_size > 5000
+    with pytest.raises(ValueError, match='no summary table'):
+        plots.overview('# Measurements\n', tmp_path)
+
+
 # --- two builds in turn ---
 
 class DriftingSystem:
