@@ -5,9 +5,11 @@ machine     processors: what they are, how busy
 programs    compiling the C programs beside this file
 network     a Mininet torus that also routes
 systems     what is measured: algorithms of ours, MPI libraries
+warm        exchanges that are not counted, before those that are
 run         one torus, all systems, all sizes
 unlimited   links without a limit
 growth      how cost grows with the torus
+against     two builds in turn
 tables      results as tables, and RESULTS.md
 plots       results as plots
 """

@@ -11,9 +11,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
-                       interrupts, mininet_obstacle, parse_mbit)
+                       find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import arithmetic, machine, tables  # noqa: E402
+from . import against, arithmetic, machine, tables  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
@@ -28,6 +28,8 @@ examples:
   scripts/bench --torus 4x4@50 --sizes 1,1KiB,64KiB --algorithms at2,direct
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --growth --no-tori                     # how cost grows
+  scripts/bench --against ../before/build              # is this build slower than that one?
+  scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
   scripts/bench --render build/bench/results.json --results tests/bench/RESULTS.md
 """
 
@@ -74,10 +76,15 @@ def parse_arguments(argv=None):
                            'cost model beyond')
     what.add_argument('--quick', action='store_true',
                       help='a small run that shows that all works: 2x2, few sizes, no MPI')
+    what.add_argument('--against', metavar='DIR', type=Path,
+                      help='compare torusd of another build (the folder with its torusd and '
+                           'torusctl): both builds in turn in one network; by default '
+                           f'{against.TORI}, blocks of {against.SIZES}, auto')
     how = parser.add_argument_group('how')
     how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each (15), at most')
-    how.add_argument('--cell-seconds', metavar='S', type=float, default=3.0,
-                     help='for one system at one size; fewer repeats where it is slow (3)')
+    how.add_argument('--cell-seconds', metavar='S', type=float,
+                     help='for one system at one size; fewer repeats where it is slow (3; with '
+                          f'--against {against.CELL_SECONDS:g})')
     how.add_argument('--longest', metavar='S', type=float, default=70.0,
                      help='leave out sizes whose bound takes longer (70)')
     how.add_argument('--goodput-seconds', metavar='S', type=float, default=3.0,
@@ -92,21 +99,43 @@ def parse_arguments(argv=None):
     where = parser.add_argument_group('results')
     where.add_argument('--out', metavar='DIR', type=Path, default=CHECKOUT / 'build' / 'bench',
                        help='folder for the results (build/bench)')
+    where.add_argument('--json', action='store_true',
+                       help='with --against: print the results as JSON, not as tables')
     where.add_argument('--results', metavar='FILE', type=Path,
                        help='also write them as Markdown, with times.png beside it')
     where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
     where.add_argument('--render', metavar='JSON', type=Path,
                        help='measure nothing: make tables and plots from this results.json')
+    where.add_argument('--overview', metavar='FILE', type=Path,
+                       help='measure nothing: draw overview.png, the plot in the README, beside this '
+                            'RESULTS.md from its first table')
     options = parser.parse_args(argv)
-    if options.repeats < 1 or options.cell_seconds <= 0:
-        parser.error('at least one repeat, and some time, is wanted')
-    return complete(options)
+    if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
+        parser.error('--repeats and --cell-seconds must be positive')
+    if options.against and (options.growth or options.unlimited or options.no_tori or
+                            options.quick or options.render or options.results):
+        parser.error('--against takes --torus, --sizes, --algorithms, --memory, --cell-seconds, '
+                     '--bin, --out and --json')
+    if options.json and not options.against:
+        parser.error('--json needs --against')
+    return complete_against(options) if options.against else complete(options)
+
+
+def complete_against(options):
+    options.out = options.out.resolve()
+    options.against = options.against.resolve()
+    options.tori = options.tori or comma(torus_at_rate)(against.TORI)
+    options.sizes = sorted(set(options.sizes or comma(arithmetic.parse_size)(against.SIZES)))
+    options.algorithms = options.algorithms or against.ALGORITHMS
+    options.cell_seconds = options.cell_seconds or against.CELL_SECONDS
+    return options
 
 
 def complete(options):
     """Fills in what follows from what was given."""
     everything = not (options.tori or options.growth or options.unlimited or options.quick)
     options.out = options.out.resolve()
+    options.cell_seconds = options.cell_seconds or 3.0
     options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
     options.growth_mbit = 10.0
     options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
@@ -137,6 +166,13 @@ def commit():
     return done.stdout.strip() or 'of unknown version'
 
 
+def write_whole(path, results):
+    """Writes results as JSON; a reader finds the old file or the new one."""
+    partial = path.with_suffix('.partial')
+    partial.write_text(json.dumps(results, indent=1) + '\n')
+    os.replace(partial, path)
+
+
 class Bench:
     def __init__(self, options, say):
         self.options = options
@@ -151,10 +187,7 @@ class Bench:
 
     def save(self):
         self.results['seconds'] = time.monotonic() - self.begin
-        path = self.options.out / 'results.json'
-        partial = path.with_suffix('.partial')
-        partial.write_text(json.dumps(self.results, indent=1) + '\n')
-        os.replace(partial, path)
+        write_whole(self.options.out / 'results.json', self.results)
 
     def measure(self):
         options = self.options
@@ -204,6 +237,32 @@ def present(results, options, say):
     say(f'results in {options.out}' + (f' and {options.results}' if options.results else ''))
 
 
+def compare(options, say):
+    """Compares two builds, and prints how they compare. Returns the exit status."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / 'against.json'
+    for folder in options.against, options.bin:
+        for name in 'torusd', 'torusctl':
+            find_program(name, folder)
+    results = against.run(options, say, lambda results: write_whole(path, results))
+    print(json.dumps(results, indent=1) if options.json else against.as_text(results), flush=True)
+    say(f'results in {path}')
+    return 1 if any(torus['failures'] for torus in results['tori']) else 0
+
+
+def compare_until_done(options, say):
+    try:
+        return compare(options, say)
+    except UsageError as e:
+        print(f'bench: {e}', file=sys.stderr)
+        return 2
+    except (KeyboardInterrupt, interrupts.Terminated) as e:
+        say(f'interrupted: the network is taken down; results so far in {options.out}')
+        return 128 + getattr(e, 'signum', 2)
+    finally:
+        interrupts.stop_raising()
+
+
 def main():
     options = parse_arguments()
     begin = time.monotonic()
@@ -211,14 +270,20 @@ def main():
     def say(text):
         print(f'{time.monotonic() - begin:7.1f} s  {text}', file=sys.stderr, flush=True)
 
+    if options.overview:
+        from . import plots
+        print(plots.overview(options.overview.read_text(), options.overview.parent))
+        return 0
     if options.render:
         present(json.loads(options.render.read_text()), options, say)
         return 0
     obstacle = mininet_obstacle()
-    if obstacle and (options.tori or options.unlimited or options.growth):
+    if obstacle and (options.against or options.tori or options.unlimited or options.growth):
         print(f'bench: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()
+    if options.against:
+        return compare_until_done(options, say)
     bench = Bench(options, say)
     status = 0
     try:

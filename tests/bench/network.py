@@ -14,7 +14,8 @@ import os
 import subprocess
 
 from torus_net import MininetTorus, TorusError, interrupts
-from torus_net.emulated import host_name, link_address
+from torus_net.addresses import link_address
+from torus_net.emulated import host_name
 
 from . import arithmetic
 

@@ -1,13 +1,12 @@
 """Time over block size, one line a system, with the bound. Only this module needs matplotlib."""
 
-import matplotlib
+import re
+
 import matplotlib.pyplot as plt
-from matplotlib.ticker import FuncFormatter
+from support import axes
 
-from . import tables
+from . import arithmetic, tables
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
-
-matplotlib.use('Agg')
 
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
            '#7f7f7f', '#bcbd22', '#17becf', '#9467bd', '#2ca02c', '#d62728']
@@ -51,11 +50,11 @@ def _panels(folder, name, kinds, panels, caption):
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
     width = 5.4 * columns if columns > 1 else 8
-    canvas, axes = plt.subplots(rows, columns, figsize=(width, 4.2 * rows + 1), squeeze=False)
+    canvas, drawn = plt.subplots(rows, columns, figsize=(width, 4.2 * rows + 1), squeeze=False)
     labels = {}
-    for axis, (torus, curves) in zip(axes.flat, panels):
+    for axis, (torus, curves) in zip(drawn.flat, panels):
         _panel(axis, torus, curves, labels)
-    for axis in axes.flat[len(panels):]:
+    for axis in drawn.flat[len(panels):]:
         axis.set_visible(False)
     per_line = 3 if columns > 1 else 4
     lines = -(-len(labels) // per_line)
@@ -63,10 +62,7 @@ def _panels(folder, name, kinds, panels, caption):
     canvas.legend(labels.values(), labels.keys(), loc='lower center', ncol=per_line, frameon=False,
                   fontsize=9)
     canvas.tight_layout(rect=(0, LEGEND * (lines + 0.7) / canvas.get_figheight(), 1, 1))
-    for kind in kinds:
-        canvas.savefig(folder / f'{name}.{kind}', dpi=120,
-                       metadata={'Date': None} if kind == 'svg' else None)
-    plt.close(canvas)
+    axes.save(canvas, folder, name, kinds, 120)
     return {'file': f'{name}.png', 'caption': caption}
 
 
@@ -88,17 +84,59 @@ def _panel(axis, torus, curves, labels):
     axis.set_title(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', fontsize=11)
     axis.set_xlabel('block (bytes)')
     axis.set_ylabel('ms')
-    axis.set_xscale('log', base=4)
-    axis.set_yscale('log')
+    axes.logarithmic(axis, 'x', base=4)
+    axes.logarithmic(axis, 'y')
     if lowest:
         axis.set_ylim(bottom=min(lowest) / 3)
-    axis.xaxis.set_major_formatter(FuncFormatter(_plain))
-    axis.yaxis.set_major_formatter(FuncFormatter(_plain))
     axis.grid(True, which='major', linewidth=0.5, alpha=0.5)
 
 
-def _plain(value, _position):
-    for unit, size in (('Mi', 1 << 20), ('Ki', 1 << 10)):
-        if value >= size and value % size == 0:
-            return f'{value / size:g} {unit}'
-    return f'{value:g}' if 1e-4 <= value < 1e7 else f'{value:.0e}'
+
+# --- for the README ---
+
+OVERVIEW = {'torusd auto': ('torusd', '#0072b2', 'o', '-'),
+            'MPICH best': ("MPICH, its best algorithm", '#d55e00', 's', '--'),
+            'Open MPI best': ("Open MPI, its best algorithm", '#009e73', '^', '--')}
+
+
+def overview(markdown, folder):
+    """Draws overview.png from the first summary table in the text of a RESULTS.md: torusd as it
+    chooses by itself, MPI at its best, and the bound. Returns the file's path."""
+    title, columns = _first_table(markdown)
+    sizes = [arithmetic.parse_size(text) for text in columns['block']]
+    canvas, axis = plt.subplots(figsize=(7, 3.9))
+    axis.plot(sizes, list(map(_leading_number, columns['bound'])), color='#b0b0b0', linewidth=5,
+              zorder=1, label='lower bound at the rate of the links')
+    for head, (label, colour, marker, style) in OVERVIEW.items():
+        points = [(size, _leading_number(text)) for size, text in zip(sizes, columns[head])
+                  if text != tables.NONE]
+        axis.plot(*zip(*points), label=label, color=colour, marker=marker, linestyle=style,
+                  markersize=5, linewidth=1.8)
+    axes.logarithmic(axis, 'x', base=4)
+    axes.logarithmic(axis, 'y')
+    axis.set_xticks(sizes)
+    axis.minorticks_off()
+    axis.set_ylim(bottom=0.1)
+    axis.set_title(f'Complete exchange, {title}', fontsize=11)
+    axis.set_xlabel('block for each destination (bytes)')
+    axis.set_ylabel('milliseconds')
+    axis.grid(True, linewidth=0.5, alpha=0.5)
+    axis.legend(frameon=False, fontsize=9)
+    canvas.tight_layout()
+    axes.save(canvas, folder, 'overview', ('png',), 130)
+    return folder / 'overview.png'
+
+
+def _first_table(markdown):
+    """The title ("4x4 at 50 Mbit/s") and columns ({head: texts}) of the first summary table."""
+    found = re.search(r'^\*\*(\S+ at \S+ Mbit/s): milliseconds \(multiple of the bound\)\*\*\n\n'
+                      r'((?:\|.*\n)+)', markdown, re.MULTILINE)
+    if found is None:
+        raise ValueError('there is no summary table in it')
+    rows = [[cell.strip() for cell in line.strip('|').split('|')] for line in found[2].splitlines()]
+    return found[1], dict(zip(rows[0], zip(*rows[2:])))
+
+
+def _leading_number(text):
+    """The milliseconds of a cell such as "19.8 (0.90) a3"."""
+    return float(text.split()[0])

@@ -5,7 +5,6 @@ on the machine meanwhile meets all of them alike. What is slow is measured less 
 hopelessly slow not at all at larger sizes; both is written down.
 """
 
-import math
 import pathlib
 import time
 
@@ -13,6 +12,7 @@ from torus_net import TorusError
 
 from . import arithmetic, machine, network, programs, systems
 from .arithmetic import format_size, milliseconds
+from .warm import warm_up
 
 ROUNDS = 3
 SETTLED = 4      # times the bound: what is best there is best at larger sizes too, more or less
@@ -21,11 +21,6 @@ FAILURES = 2     # of a system, at as many sizes: then it is given up
 FILL = 0.3      # seconds of short repeats, so that the use of processors can be told
 CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter of the time
 NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
-WARM = 1.5       # seconds that the bound allows an exchange that only warms connections up
-WARM_FACTOR = 4  # times the size that is measured, in such an exchange
-WARM_MOST = 8    # of them
-WARMER = 0.95    # of the shortest before: then it goes on
-WARM_IN_VAIN = 2  # in a row that are no faster: enough
 
 
 class Cell:
@@ -267,20 +262,11 @@ class TorusRun:
                     self._measure(cell, warmup, each, timeout)
 
     def _warm_up(self, system, size):
-        """Whoever had the network last may have filled its queues, and others' connections have
-        lost packets in them: when somebody else's turn begins, exchanges that nobody counts, until
-        they become no faster."""
+        """When the network passes from one system's connections to another's."""
         if system.connections is self.turn_of:
             return
         self.turn_of = system.connections
-        most = arithmetic.largest_within(self.net.geometry, WARM, self.goodput)
-        best, in_vain = math.inf, 0
-        for _ in range(WARM_MOST):
-            seconds = system.warm_up(min(WARM_FACTOR * size, most), 60 + 20 * WARM)
-            in_vain = in_vain + 1 if seconds > WARMER * best else 0
-            if in_vain == WARM_IN_VAIN:
-                break
-            best = min(best, seconds)
+        warm_up(system, size, self.net.geometry, self.goodput)
 
     def _trial(self, cell, bound):
         """The first time that a system is met: what it takes, or None if it fails."""

@@ -88,7 +88,7 @@ class Ours(System):
 
     def _session(self, size, count, timeout):
         result = self._exchange(size, timeout, '--repeat', count)
-        return repeat_seconds(result, count), messages(result)
+        return result.get('seconds_each', [result['seconds']]), messages(result)
 
     def _calls(self, size, count, timeout):
         seconds = []
@@ -96,17 +96,6 @@ class Ours(System):
             result = self._exchange(size, timeout)
             seconds.append(result['seconds'])
         return seconds, messages(result)
-
-
-def repeat_seconds(result, count):
-    """The time of each repeat, from what `torusctl exchange --repeat` prints: the list of so many
-    numbers, or objects with "seconds"."""
-    if count == 1 and 'repeat_seconds' not in result:
-        return [result['seconds']]
-    for name, values in result.items():
-        if isinstance(values, list) and len(values) == count and name not in ('dims', 'per_node'):
-            return [value['seconds'] if isinstance(value, dict) else value for value in values]
-    raise Failed(f'torusctl names no {count} times')
 
 
 def messages(result):

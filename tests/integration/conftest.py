@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(CHECKOUT / 'topo'))
+sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 
-from background import heed_sigint  # noqa: E402
+from support.background import heed_sigint  # noqa: E402
+from support.reports import LIVE, add_logs  # noqa: E402
 from torus_net import LoopbackTorus, TorusError, mininet_obstacle  # noqa: E402
 from torus_net.process import tail  # noqa: E402
-
-LIVE = []  # the running tori, whose logs are shown where a test fails
 
 
 def pytest_addoption(parser):
@@ -46,11 +45,8 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.failed:
         item.has_failed = True
-        for torus in LIVE:
-            used = torus.run is not None and getattr(torus, 'used_by', item.nodeid) == item.nodeid
-            for node in torus.nodes if used else ():
-                report.sections.append((f'end of the log of node {node.rank} of {torus.geometry}',
-                                        tail(node.log(), 25)))
+        add_logs(report, lambda torus: torus.run is not None and
+                 getattr(torus, 'used_by', item.nodeid) == item.nodeid)
 
 
 def _stop(torus, failed=False):

@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from expect import KEYS, PORT_KEYS, plan, routes
+from support.expect import KEYS, PORT_KEYS, plan, routes
+from support.trees import same_file, seed_of, wait_tidy, write_file
+from support.waiting import wait_for
 from torus_net import CommandFailed, Geometry, Port
-from trees import same_file, seed_of, wait_tidy, write_file
-from waiting import wait_for
 
 SHAPES = {'4x4': ('yangwang', 'saadschultz'), '5x3': ('yangwang', 'saadschultz'),
           '3mx4m': ('yangwang', 'saadschultz'), '2x2': ('yangwang',), '1x7': ('yangwang',),

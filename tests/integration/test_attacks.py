@@ -8,11 +8,11 @@ import struct
 import threading
 
 import pytest
-from background import LongExchange
-from expect import check_result
-from waiting import SLOWNESS, wait_for
-from wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, peer, send,
-                  until_closed, varint)
+from support.background import LongExchange
+from support.expect import check_result
+from support.waiting import SLOWNESS, wait_for
+from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, peer, send,
+                          until_closed, varint)
 
 
 @pytest.fixture

@@ -4,16 +4,13 @@ import copy
 import json
 import os
 import subprocess
-import sys
 from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from conftest import CHECKOUT
-from torus_net import Geometry
-
-sys.path.insert(0, str(CHECKOUT / 'tests'))
-
-from bench import arithmetic, tables  # noqa: E402
+from bench import arithmetic, systems, tables
+from torus_net import CHECKOUT, Geometry
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 TORI = ['2x2', '4x4', '4x8', '5x7', '6x6', '8x8', '3x4x5', '1x6', '4x4m', '3mx5']
@@ -138,6 +135,61 @@ def test_plots(tmp_path):
         assert (tmp_path / plot['file']).stat().st_size > 5000
 
 
+def test_overview(tmp_path):
+    """The plot for the README, from the measurements in the repository."""
+    pytest.importorskip('matplotlib')
+    from bench import plots
+    text = (CHECKOUT / 'tests' / 'bench' / 'RESULTS.md').read_text()
+    title, columns = plots._first_table(text)
+    assert title == '4x4 at 50 Mbit/s'
+    assert (columns['block'][0], columns['block'][-1]) == ('1 B', '1 MiB')
+    assert set(plots.OVERVIEW) <= set(columns)
+    assert plots._leading_number('19.8 (0.90) a3') == 19.8
+    assert plots.overview(text, tmp_path).stat().st_size > 5000
+    with pytest.raises(ValueError, match='no summary table'):
+        plots.overview('# Measurements\n', tmp_path)
+
+
+# --- two builds in turn ---
+
+class DriftingSystem:
+    """A build on a machine that becomes slower all the time: each turn takes longer than the last."""
+
+    def __init__(self, side, factor, turns):
+        self.side, self.factor, self.turns = side, factor, turns
+
+    def warm_up(self, size, timeout):
+        return 1.0
+
+    def measure(self, size, warmup, repeats, timeout):
+        self.turns.append(self.side)
+        seconds = self.factor * (100 + len(self.turns))
+        return systems.Sample([seconds] * repeats, 0.5 * (warmup + repeats), {'chosen': 'at2'})
+
+
+def compare(factor):
+    from bench import against
+    options = SimpleNamespace(cell_seconds=1e-9)
+    comparison = against.Comparison('2x2', 50, options, lambda text: None, lambda text: None)
+    comparison.geometry = Geometry('2x2')
+    turns = []
+    comparison._cell({'A': DriftingSystem('A', 1, turns), 'B': DriftingSystem('B', factor, turns)},
+                     'auto', 1024)
+    return comparison.result, ''.join(turns)
+
+
+@pytest.mark.parametrize('factor', [0.5, 1, 2])
+def test_drift_cancels_between_two_builds(factor):
+    result, turns = compare(factor)
+    assert turns == 'AB' + 2 * 'ABBA'  # a trial of each, then pairs
+    cell, = result['cells']
+    assert cell['ratio'] == pytest.approx(factor, rel=1e-9)
+    assert cell['ratio_quartiles'][1] == pytest.approx(factor, rel=0.02)
+    assert cell['pairs'] == 4 == len(cell['ratios'])
+    assert cell['processor_ratio'] == 1 and cell['processor_seconds'] == {'A': 0.5, 'B': 0.5}
+    assert result['failures'] == []
+
+
 # --- the program ---
 
 def test_wrong_usage(tmp_path):
@@ -146,6 +198,35 @@ def test_wrong_usage(tmp_path):
         assert done.returncode == 2, wrong
         assert 'usage' in done.stderr
     assert '--spinning' in bench('--help').stdout
+    for wrong in ['--against', BIN, '--growth'], ['--against'], ['--json']:
+        done = bench('--out', tmp_path, *wrong)
+        assert done.returncode == 2 and 'usage' in done.stderr, wrong
+
+
+@pytest.mark.mininet
+def test_a_build_against_itself(tmp_path):
+    done = bench('--against', BIN, '--torus', '2x2@50', '--sizes', '1,1KiB', '--cell-seconds', '0.2',
+                 '--algorithms', 'at2,auto', '--out', tmp_path / 'out', '--json')
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'this takes about 1 min' in done.stderr
+    said = json.loads(done.stdout)
+    assert said == json.loads((tmp_path / 'out' / 'against.json').read_text())
+    assert said['A'] == said['B'] == str(Path(BIN).resolve()) and said['complete']
+    torus, = said['tori']
+    assert (torus['dims'], torus['mbit'], torus['failures']) == ('2x2', 50.0, [])
+    assert [(c['algorithm'], c['size']) for c in torus['cells']] == [
+        (algorithm, size) for algorithm in ('at2', 'auto') for size in (1, 1024)]
+    for c in torus['cells']:
+        assert c['ratio'] == pytest.approx(c['median']['B'] / c['median']['A'])
+        low, middle, high = c['ratio_quartiles']
+        assert 0 < low <= middle <= high and len(c['ratios']) == c['pairs'] >= 4
+        assert c['processor_ratio'] > 0 and c['exchanges']['A'] == c['exchanges']['B']
+
+
+@pytest.mark.mininet
+def test_a_build_against_a_folder_without_one(tmp_path):
+    done = bench('--against', tmp_path, '--out', tmp_path / 'out')
+    assert done.returncode == 2 and f'torusd is not in {tmp_path}' in done.stderr
 
 
 @pytest.mark.mininet

@@ -4,9 +4,9 @@ import shutil
 import time
 
 import pytest
-from expect import check_result
-from memory import MemoryWatch
-from trees import check_target, leftovers, make_sources
+from support.expect import check_result
+from support.memory import MemoryWatch
+from support.trees import check_target, leftovers, make_sources
 
 MIB = 1 << 20
 LIMIT = 128 * MIB
@@ -82,7 +82,7 @@ def test_memory_does_not_grow_with_the_blocks(loopback, capsys):
 @pytest.mark.parametrize('dims,algorithm', [('4x4', 'at2'), ('4x4', 'stream'), ('1x6', 'ar')])
 def test_a_slow_node_is_felt_by_the_sources(loopback, dims, algorithm):
     """One daemon stops for a while: nobody fills up meanwhile."""
-    from background import LongExchange, stopped
+    from support.background import LongExchange, stopped
     torus = loopback(dims)
     with LongExchange(torus, algorithm=algorithm) as client, MemoryWatch(torus) as watch:
         for rank in 1, 3, 1:

@@ -2,8 +2,8 @@
 leaves behind."""
 
 import pytest
+from support.waiting import wait_for
 from torus_net import CommandFailed
-from waiting import wait_for
 
 CANDIDATE = {'algorithm': str, 'mode': str, 'segments': int, 'piece_bytes': int, 'seconds': float}
 

@@ -7,9 +7,9 @@ import signal
 import time
 
 import pytest
-from background import Client
-from trees import check_target, leftovers, listing, make_sources, random_sizes
-from waiting import SLOWNESS, state_of, wait_for
+from support.background import Client
+from support.trees import check_target, leftovers, make_sources, random_sizes
+from support.waiting import SLOWNESS, state_of, wait_for
 
 DIMS, NODES, ROOT = '3x4', 12, 5
 

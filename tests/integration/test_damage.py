@@ -8,11 +8,11 @@ import socket
 import threading
 
 import pytest
-from background import LongExchange
-from expect import check_result
+from support.background import LongExchange
+from support.expect import check_result
+from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
+from support.waiting import wait_for
 from torus_net import LoopbackTorus
-from trees import check_target, listing, make_sources, random_sizes, wait_tidy
-from waiting import wait_for
 
 RANK, PORT, NEIGHBOUR = 5, '+1', 6
 

@@ -1,10 +1,10 @@
 """Exchanges of generated patterns: delivered, verified, and counted as the schedule says."""
 
 import pytest
-from expect import (FIRST, accepted, all_cases, bound, check_result, plan, routes, schedule,
-                    torusctl)
+from support.expect import (FIRST, accepted, all_cases, bound, check_result, plan, routes, schedule,
+                            torusctl)
 from torus_net import CommandFailed, Geometry
-from waiting import wait_state
+from support.waiting import wait_state
 
 SHAPES = {'4x4': ('at2', 'direct'), '5x3': ('at2', 'direct'), '2x2': ('at2', 'direct'),
           '1x6': FIRST, '4x8': ('at2', 'direct'), '1x1': FIRST, '1x2': FIRST, '2x1': FIRST,

@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import pytest
-from background import Client, LongExchange, stopped
-from expect import check_result, torusctl
+from support.background import Client, LongExchange, stopped
+from support.expect import check_result, torusctl
+from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
+from support.waiting import SLOWNESS, state_of, wait_for, wait_state
 from torus_net import find_program
-from trees import check_target, listing, make_sources, random_sizes, wait_tidy
-from waiting import SLOWNESS, state_of, wait_for, wait_state
 
 
 @pytest.fixture
@@ -410,7 +410,7 @@ def test_the_client_goes(torus, how):
 
 def test_a_client_that_does_not_read(torus):
     """The exchange goes on; other clients are answered."""
-    from wire import connect, frame
+    from support.wire import connect, frame
     with connect(torus.node(2).socket) as s:
         for _ in range(2000):
             s.sendall(frame({1: {}}))

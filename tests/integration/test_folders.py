@@ -8,10 +8,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from expect import check_result
+from support.expect import check_result
+from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
+from support.waiting import wait_for
 from torus_net import CommandFailed
-from trees import check_target, listing, make_sources, random_sizes, wait_tidy
-from waiting import wait_for
 
 SHAPES = [('4x4', 'at2'), ('5x3', 'at2'), ('4x4', 'direct'), ('2x2', 'at2'), ('1x6', 'ar'),
           ('1x1', 'at2'), ('1x2', 'ar'), ('3x2x2', 'direct'), ('4x4', 'stream'), ('3x2x2', 'stream')]

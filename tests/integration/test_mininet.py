@@ -5,10 +5,10 @@ import re
 import signal
 
 import pytest
-from background import LongExchange
-from expect import all_cases, check_result
-from trees import check_target, leftovers, make_sources, random_sizes, wait_tidy
-from waiting import wait_for, wait_state
+from support.background import LongExchange
+from support.expect import all_cases, check_result
+from support.trees import check_target, leftovers, make_sources, random_sizes, wait_tidy
+from support.waiting import wait_for, wait_state
 
 pytestmark = pytest.mark.mininet
 
@@ -139,7 +139,7 @@ def test_a_link_that_fails(torus_of, dims, algorithm, rank, port, cut):
 def test_a_link_that_flaps(torus_of):
     """Away for less than the silence that counts: TCP makes up for it, and nothing is lost."""
     torus = torus_of('4x4')
-    from background import Client
+    from support.background import Client
     with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '3MiB') as client:
         wait_for(lambda: any(x['state'] == 'running' for x in torus.status()['exchanges']))
         for _ in range(3):

@@ -5,9 +5,9 @@ import signal
 import statistics
 
 import pytest
-from background import Client
-from expect import check_result
-from waiting import wait_running
+from support.background import Client
+from support.expect import check_result
+from support.waiting import wait_running
 
 ALGORITHMS = {'4x4': ('at2', 'stream', 'a2', 'direct'), '3x2': ('at2', 'direct')}
 CASES = [(dims, algorithm) for dims, names in ALGORITHMS.items() for algorithm in names]

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from conftest import CHECKOUT
+from torus_net import CHECKOUT
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 

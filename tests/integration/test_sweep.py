@@ -6,8 +6,8 @@ import json
 import signal
 import statistics
 
-from background import Client
-from waiting import wait_running
+from support.background import Client
+from support.waiting import wait_running
 
 
 def bench(torus, *words):

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from support.background import stopped
 from torus_net import Geometry, TorusError
 
 KIB = 1024
@@ -49,6 +50,15 @@ def test_a_daemon_is_restarted_on_its_ports(loopback):
         torus.node(rank).restart()
         torus.wait_whole()
     check_counts(torus, torus.exchange('at2', '10000'))
+
+
+def test_a_torus_that_does_not_become_whole_names_its_faults(loopback):
+    torus = loopback('1x3')
+    with stopped(torus.node(1)):
+        torus.wait_broken(ranks=[0])
+        with pytest.raises(TorusError, match='in time: (node 1 is|link .*) down'):
+            torus.wait_whole(2, ranks=[0])
+    torus.wait_whole()
 
 
 def exchange_files(torus, folder, algorithm, size):

@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-import uuid
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT
+from support.launcher import LauncherBench, launcher_bench
+from support.waiting import wait_for
+from torus_net import CHECKOUT
 
 LAUNCHER = str(CHECKOUT / 'topo' / 'torus.py')
 NETWORKS = [pytest.param(['--loopback'], id='loopback'),
@@ -20,71 +20,9 @@ NETWORKS = [pytest.param(['--loopback'], id='loopback'),
 network = pytest.mark.parametrize('network', NETWORKS)
 
 
-def wait_for(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, 'waited in vain'
-        time.sleep(0.005)
-
-
-class Bench:
-    """Starts programs whose descendants and files can all be told from those of others."""
-
-    def __init__(self):
-        self.tag = f'TORUS_TEST_TAG={uuid.uuid4()}'
-        self.folder = Path(tempfile.mkdtemp(prefix='tt', dir='/tmp'))
-        name, _, value = self.tag.partition('=')
-        self.environment = {**os.environ, name: value, 'TMPDIR': str(self.folder)}
-        self.environment.pop('TORUS_SOCKET', None)
-
-    def start(self, *argv, stdin=subprocess.DEVNULL, **extra):
-        return subprocess.Popen([*argv], env={**self.environment, **extra}, stdin=stdin, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                start_new_session=True)
-
-    def torus(self, *arguments, **options):
-        return self.start(LAUNCHER, *arguments, **options)
-
-    def run(self, *arguments, text=None, **extra):
-        process = self.torus(*arguments, stdin=subprocess.PIPE, **extra)
-        return self.end(process, text)
-
-    @staticmethod
-    def end(process, text=None, seconds=120):
-        out, err = process.communicate(text, timeout=seconds)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-    def processes(self):
-        """The processes, of any parent, that descend from what was started here."""
-        found = []
-        for entry in Path('/proc').iterdir():
-            if entry.name.isdigit():
-                try:
-                    environment = (entry / 'environ').read_bytes()
-                    state = (entry / 'stat').read_text().rpartition(')')[2].split()[0]
-                except OSError:
-                    continue
-                if self.tag.encode() in environment.split(b'\0') and state not in 'ZX':
-                    found.append(int(entry.name))
-        return found
-
-    def files(self):
-        return sorted(entry.name for entry in self.folder.iterdir())
-
-    def assert_nothing_left(self):
-        wait_for(lambda: not self.processes(), 5)
-        assert self.files() == []
-        links = subprocess.run(['ip', '-o', 'link'], capture_output=True, text=True).stdout
-        assert not re.search(r'\bn\d+-(plus|minus)\d', links)
-
-
 @pytest.fixture
 def bench():
-    it = Bench()
-    yield it
-    for pid in it.processes():
-        os.kill(pid, signal.SIGKILL)
-    shutil.rmtree(it.folder, ignore_errors=True)
+    yield from launcher_bench(LauncherBench)
 
 
 @network

@@ -12,21 +12,18 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-os.environ.setdefault('TORUS_SLOWNESS', '4')  # machines without kvm; waiting.py reads it
-sys.path.insert(0, str(CHECKOUT / 'topo'))
-sys.path.insert(0, str(CHECKOUT / 'tests' / 'integration'))  # waiting, background
+os.environ.setdefault('TORUS_SLOWNESS', '4')  # machines without kvm; support.waiting reads it
+sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 
-from background import heed_sigint  # noqa: E402
+from support.background import heed_sigint  # noqa: E402
+from support.reports import LIVE, add_logs  # noqa: E402
 from torus_net import VirtualTorus, vm_obstacle  # noqa: E402
-from torus_net.process import tail  # noqa: E402
 
 HOUR = 3600
-LIVE = []  # the running torus
 
 
 def pytest_configure(config):
     heed_sigint()
-    config.addinivalue_line('markers', 'mininet: of tests/integration, which are imported from')
     config.vm_obstacle = vm_obstacle()
 
 
@@ -51,12 +48,7 @@ def _dims(item):
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.failed and 'machines' in item.fixturenames:
-        for torus in LIVE:
-            for node in torus.nodes:
-                report.sections.append((f'end of the log of node {node.rank} of {torus.geometry}',
-                                        tail(node.log(), 15)))
-                report.sections.append((f'end of the console of node {node.rank}',
-                                        tail(node.console(), 15)))
+        add_logs(report, lines=15)
 
 
 def _stop(torus):

@@ -16,8 +16,9 @@ import tty
 from pathlib import Path
 
 import pytest
+from support.waiting import wait_for
+from support.wire import until_closed
 from torus_net.guest_image import GUEST, bridge_program, default_cache
-from waiting import wait_for
 
 CHANNELS = 64  # of one bridge
 
@@ -92,15 +93,6 @@ def bridge(unserved):
     return unserved
 
 
-def read_all(connection):
-    parts = []
-    while True:
-        part = connection.recv(65536)
-        if not part:
-            return b''.join(parts)
-        parts.append(part)
-
-
 def ended(connection):
     """Whether the other end has gone altogether."""
     poll = select.poll()
@@ -124,11 +116,11 @@ def test_both_ways_to_the_end(bridge, size):
     sender = threading.Thread(target=lambda: (client.sendall(content),
                                               client.shutdown(socket.SHUT_WR)))
     sender.start()
-    assert read_all(daemon) == content
+    assert until_closed(daemon) == content
     sender.join()
     sender = threading.Thread(target=lambda: (daemon.sendall(content), daemon.close()))
     sender.start()
-    assert read_all(client) == content
+    assert until_closed(client) == content
     sender.join()
 
 
@@ -178,7 +170,7 @@ def test_a_daemon_that_goes_away_in_mid_answer(bridge):
     daemon.sendall(b'half an an')
     daemon.close()  # it has not even read the request
     try:
-        assert read_all(client) == b'half an an'
+        assert until_closed(client) == b'half an an'
     except ConnectionResetError:
         pass
     other, daemon = bridge.pair()
@@ -197,9 +189,9 @@ def test_a_client_that_does_not_read_holds_up_nobody(bridge):
         assert daemon.recv(9) == b'question'
         daemon.sendall(b'answer' * 1000)
         daemon.close()
-        assert read_all(client) == b'answer' * 1000
+        assert until_closed(client) == b'answer' * 1000
         client.close()
-    assert read_all(lazy) == content
+    assert until_closed(lazy) == content
     sender.join()
 
 
@@ -228,7 +220,7 @@ def test_a_daemon_that_does_not_accept_holds_up_no_shell(bridge):
     clients.pop(3).close()
     with bridge.connect(bridge.shell) as shell:
         shell.sendall(b'echo here\n')
-        assert read_all(shell).startswith(b'here')
+        assert until_closed(shell).startswith(b'here')
     heard = set()
     wanted = {b'%d' % number for number in range(10) if number != 3}
     while not heard >= wanted:
@@ -246,7 +238,7 @@ def test_more_clients_than_channels_wait_for_their_turn(bridge):
         heard.append(int(daemon.recv(9)))
         daemon.sendall(b'%d' % heard[-1])
         daemon.close()
-        assert read_all(clients[heard[-1]]) == b'%d' % heard[-1]
+        assert until_closed(clients[heard[-1]]) == b'%d' % heard[-1]
         clients[heard[-1]].close()
     assert sorted(heard) == list(range(len(clients)))
 
@@ -283,7 +275,7 @@ def test_everything_at_once(bridge):
                 sender = threading.Thread(target=lambda: (connection.sendall(content),
                                                           connection.shutdown(socket.SHUT_WR)))
                 sender.start()
-                if read_all(connection) != content:
+                if until_closed(connection) != content:
                     wrong.append(seed)
                 sender.join()
         except OSError as e:
@@ -321,7 +313,7 @@ def test_the_shell(bridge):
     with bridge.connect(bridge.shell) as shell:
         shell.sendall(b'tr a-z A-Z; ls /nonexistent; exit 7\nwhat follows')
         shell.shutdown(socket.SHUT_WR)
-        output, _, status = read_all(shell).partition(b'\0')
+        output, _, status = until_closed(shell).partition(b'\0')
     assert output.startswith(b'WHAT FOLLOWSls:') and status == b'7'
 
 

@@ -9,11 +9,11 @@ import subprocess
 import time
 
 import pytest
-from background import Client, LongExchange
 from conftest import HOUR
+from support.background import Client, LongExchange
+from support.waiting import exchanges, wait_for, wait_state
 from torus_net import Geometry, TorusError, UsageError, find_program
 from torus_net.virtual import interface_name
-from waiting import exchanges, wait_for, wait_state
 
 SMALL = ('2x2', '3x2', '1x4')
 ALL = (*SMALL, '4x4')

@@ -9,19 +9,18 @@ import stat
 from pathlib import Path
 
 import pytest
-from conftest import CHECKOUT
-from test_topo_launch import Bench as TaggedBench
-from torus_net import find_program, virtual
+from support.launcher import LauncherBench, launcher_bench
+from support.waiting import wait_for
+from torus_net import CHECKOUT, find_program, qemu
 from torus_net.guest_image import Image, default_cache, make_image
 from torus_net.process import TorusError
-from torus_net.virtual import choose_accelerator, kernel_runs
-from waiting import wait_for
+from torus_net.qemu import choose_accelerator, kernel_runs
 
 LAUNCHER = str(CHECKOUT / 'topo' / 'vms.py')
-needs_machines = pytest.mark.skipif(bool(virtual.vm_obstacle()), reason=str(virtual.vm_obstacle()))
+needs_machines = pytest.mark.skipif(bool(qemu.vm_obstacle()), reason=str(qemu.vm_obstacle()))
 
 
-class Bench(TaggedBench):
+class Bench(LauncherBench):
     """Starts launchers whose descendants and files can all be told from those of others."""
 
     def up(self, *arguments, **extra):
@@ -44,18 +43,9 @@ class Bench(TaggedBench):
             path.chmod(0o755)
         return str(folder)
 
-    def assert_nothing_left(self):
-        wait_for(lambda: not self.processes(), 5, 'a process was left')
-        assert self.files() == []
-
-
 @pytest.fixture
 def bench():
-    it = Bench()
-    yield it
-    for pid in it.processes():
-        os.kill(pid, signal.SIGKILL)
-    shutil.rmtree(it.folder, ignore_errors=True)
+    yield from launcher_bench(Bench)
 
 
 # --- what is missing ---
@@ -263,10 +253,10 @@ def test_kvm_is_tried_with_a_kernel_and_remembered(cache, monkeypatch):
         tried.append(accelerator)
         return works
 
-    monkeypatch.setattr(virtual.os, 'access', lambda path, mode: True)
+    monkeypatch.setattr(qemu.os, 'access', lambda path, mode: True)
     for works, chosen in ((False, 'tcg'), (True, 'kvm')):
         (cache / 'kvm.json').unlink(missing_ok=True)
-        monkeypatch.setattr(virtual, 'kernel_runs', lambda a, i, works=works: run(a, i, works))
+        monkeypatch.setattr(qemu, 'kernel_runs', lambda a, i, works=works: run(a, i, works))
         assert [choose_accelerator('auto', image, cache, print) for _ in range(3)] == [chosen] * 3
     assert tried == ['kvm', 'kvm']
     assert choose_accelerator('tcg', image, cache, print) == 'tcg'

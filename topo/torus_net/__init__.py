@@ -9,9 +9,10 @@ from .geometry import Geometry, Link, Port, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
 from .process import CHECKOUT, TorusError, find_program, same_layout
+from .qemu import vm_obstacle
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import CommandFailed, Node, Torus
-from .virtual import VirtualTorus, vm_obstacle
+from .virtual import VirtualTorus
 
 __all__ = ['CHECKOUT', 'CommandFailed', 'Geometry', 'Link', 'LoopbackTorus', 'MININET_MAX_MBIT',
            'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'VirtualTorus', 'find_program',

@@ -6,32 +6,19 @@ interfaces their addresses, and its daemon runs from when all hosts are ready un
 """
 
 import atexit
-import ipaddress
 import subprocess
 import sys
-import warnings
-
-try:
-    with warnings.catch_warnings():  # Mininet uses distutils
-        warnings.simplefilter('ignore', DeprecationWarning)
-        from mininet.link import Intf, Link
-        from mininet.log import lg
-        from mininet.net import Mininet
-        from mininet.node import Host
-        from mininet.topo import Topo
-except ImportError as e:
-    raise ImportError('Mininet for Python is missing (Debian: apt-get install mininet)') from e
 
 from . import interrupts
-from .geometry import Geometry, UsageError
+from .addresses import MOST_LINKS, link_address, port_address
+from .geometry import UsageError
+from .mininet_api import Host, Intf, Link, Mininet, Topo, lg
 from .obstacle import mininet_obstacle
 from .process import Daemon, RunFolder, TorusError, stop_all
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import Node, Torus
 
-TCP_PORT = 7411
-SUBNETS = ipaddress.ip_address('10.0.0.0')  # link i has 10.0.0.0 + 2i, a /31 of its own
-NOBODY = '02:00:00:00:00:01'                # a hardware address that no interface has
+NOBODY = '02:00:00:00:00:01'  # a hardware address that no interface has
 
 
 def host_name(rank):
@@ -41,11 +28,6 @@ def host_name(rank):
 def interface_name(rank, port):
     """At most 15 characters: "n1023-minus0"."""
     return f'{host_name(rank)}-{"plus" if port.sign == "+" else "minus"}{port.dim}'
-
-
-def link_address(link, port):
-    """The address of a link's end: the + end has the even one."""
-    return SUBNETS + 2 * link.index + (port.sign == '-')
 
 
 class TorusTopo(Topo):
@@ -249,7 +231,7 @@ class MininetTorus(Torus):
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
-        if 2 * len(self.geometry.links) > 2 ** 24:
+        if len(self.geometry.links) > MOST_LINKS:
             raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
         self.net = None
         self.adopted = False  # the network was made by `mn`, which takes it down as well
@@ -279,23 +261,19 @@ class MininetTorus(Torus):
     def adopt(self, host):
         """Takes on a host whose network is ready. `mn` starts no daemons: with the last host, all."""
         if self.run is None:
-            self.run = RunFolder(self.keep_logs)
+            self.run = RunFolder(self.keep_logs, self.data_roots)
             atexit.register(self._leave)
         rank = host.params['rank']
         if self.adopted and self.bw is None:
             rates = {check_interface_rate(interface) for interface in host.intfs.values()}
             self.bw = rates.pop() if len(rates) == 1 else None
-        addresses = {port.name: self._address(rank, port) for port in self.geometry.ports(rank)}
+        addresses = {port.name: port_address(self.geometry, rank, port)
+                     for port in self.geometry.ports(rank)}
         daemon = Daemon(rank, self.command(rank, addresses), self.run, self.wrap, host.enter())
         self.nodes.append(MininetNode(self, rank, daemon, addresses, host))
         if self.adopted and len(self.nodes) == self.geometry.nodes:
             for node in self.nodes:
                 node.start()
-
-    def _address(self, rank, port):
-        """A + port dials the neighbour's address, a - port listens on its own."""
-        link = self.geometry.link(rank, port)
-        return f'{link_address(link, port.opposite if port.sign == "+" else port)}:{TCP_PORT}'
 
     def _leave(self):
         """At the end of `mn`, however it came: no daemon and no folder is left."""
@@ -339,6 +317,3 @@ def rate_of_link_option(text):
             return parse_mbit(value, MININET_MAX_MBIT)
     return None
 
-
-__all__ = ['Geometry', 'MininetNode', 'MininetTorus', 'TorusHost', 'TorusLink', 'TorusTopo',
-           'rate_of_link_option']

@@ -1,4 +1,4 @@
-"""Whether Mininet can be used here. Apart from the rest, for Mininet may not be installed."""
+"""Whether Mininet can be used here. In a module of its own because Mininet may not be installed."""
 
 import os
 import shutil
@@ -6,11 +6,11 @@ import subprocess
 
 
 def mininet_obstacle():
-    """Why Mininet cannot be used here, in words, or None."""
+    """Why Mininet cannot be used here, as text, or None if it can."""
     if os.geteuid() != 0:
         return 'Mininet needs root (sudo)'
     try:
-        from . import emulated  # noqa: F401 (is it there?)
+        from . import mininet_api  # noqa: F401 (to see whether it can be imported)
     except ImportError as e:
         return str(e)
     for program in 'mnexec', 'ifconfig', 'ip', 'tc':

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import interrupts
 from .geometry import UsageError
+from .storage import is_volatile
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -59,16 +60,26 @@ class RunFolder:
     """The folder of one run. Node R has R.sock (control socket), R.log, R.pid and R.state/ there.
 
     Without `keep` it is a temporary folder, removed at the end; the logs stay if something went
-    wrong. With `keep` the logs go to that folder and stay in any case.
+    wrong. With `keep` the logs are written to that folder and always stay.
+
+    A state folder must be as durable as the data roots. If temporary folders are on a file system in
+    memory and a data root is not, the state folders are in a hidden folder in that data root, which
+    is removed at the end, too.
     """
 
-    def __init__(self, keep=None):
+    def __init__(self, keep=None, data_roots=()):
         # A Unix socket's path has at most 107 characters, and some temporary folders are deep.
         where = tempfile.gettempdir()
         if len(where) > 60:
             where = '/tmp'
         with interrupts.held():
             self.path = Path(tempfile.mkdtemp(prefix='torus-', dir=where))
+            self.states = self.path
+            try:
+                self._place_states(data_roots)
+            except OSError as e:
+                self.close()
+                raise UsageError(f'state folders cannot be created in a data root: {e}') from e
         self.logs = self.path
         self.kept = keep is not None
         if keep is not None:
@@ -79,6 +90,11 @@ class RunFolder:
                 self.close()
                 raise UsageError(f'the log folder cannot be made: {e}') from e
 
+    def _place_states(self, data_roots):
+        durable = [root for root in data_roots if not is_volatile(root)]
+        if durable and is_volatile(self.path):
+            self.states = Path(tempfile.mkdtemp(prefix='.torus-state-', dir=durable[0]))
+
     def socket(self, rank):
         return self.path / f'{rank}.sock'
 
@@ -86,13 +102,15 @@ class RunFolder:
         return self.logs / f'{rank}.log'
 
     def state(self, rank):
-        return self.path / f'{rank}.state'
+        return self.states / f'{rank}.state'
 
     def pid(self, rank):
         return self.path / f'{rank}.pid'
 
     def close(self, keep_logs=False):
         """Removes what need not stay. Returns the folder in which logs remain, or None."""
+        if self.states != self.path:
+            shutil.rmtree(self.states, ignore_errors=True)
         if not keep_logs or self.kept or not any(self.path.glob('*.log')):
             shutil.rmtree(self.path, ignore_errors=True)
             return self.logs if self.kept else None

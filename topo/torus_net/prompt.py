@@ -134,7 +134,7 @@ class LoopbackPrompt(TorusCommands, cmd.Cmd):
 
 def make_mininet_prompt():
     """Mininet's prompt with the commands above. A function: Mininet may not be installed."""
-    from mininet.cli import CLI
+    from .mininet_api import CLI
 
     class TorusCLI(TorusCommands, CLI):
         def __init__(self, mininet, **options):

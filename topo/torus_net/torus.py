@@ -147,7 +147,7 @@ class Torus:
         _raise_limits()
         try:
             with interrupts.held():
-                self.run = RunFolder(self.keep_logs)
+                self.run = RunFolder(self.keep_logs, self.data_roots)
             self._build()
             self.say(f'starting {len(self.nodes)} daemons')
             for node in self.nodes:
@@ -272,13 +272,13 @@ class Torus:
         """Returns when the given nodes (all) say that every link of every node is up."""
         deadline = time.monotonic() + timeout
         for rank in range(self.geometry.nodes) if ranks is None else ranks:
-            self._wait_status(rank, deadline, lambda status: status.get('whole') is True)
+            self._wait_status(rank, deadline, lambda status: status['whole'])
 
     def wait_broken(self, timeout=30, ranks=(0,)):
         """Returns when the given nodes have heard that the torus is not whole."""
         deadline = time.monotonic() + timeout
         for rank in ranks:
-            self._wait_status(rank, deadline, lambda status: status.get('whole') is False, False)
+            self._wait_status(rank, deadline, lambda status: not status['whole'], False)
 
     def _wait_status(self, rank, deadline, wanted, all_alive=True):
         pause = 0.02
@@ -301,7 +301,7 @@ class Torus:
                                      f'{result.stdout[:200]!r}') from None
                 if wanted(status):
                     return status
-                said = '; '.join(status.get('fault', [])) or 'it names no fault'
+                said = '; '.join(status['faults']) or 'it names no fault'
             elif result is not None and result.returncode == 2:
                 raise CommandFailed(result)  # another torusctl than ours
             elif result is not None:

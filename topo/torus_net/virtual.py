@@ -16,291 +16,24 @@ of connections. Outside, R.sock is node R's control socket as on every torus, an
 where each connection runs one command in the virtual machine.
 """
 
-import io
-import json
 import os
-import shlex
 import shutil
 import socket
-import subprocess
-import tarfile
-import threading
 import time
 from pathlib import Path
 
 from . import interrupts
+from .addresses import link_address, port_address
 from .geometry import UsageError
-from .guest_image import bridge_program, debian_package, default_cache, make_image
-from .process import Daemon, TorusError
-from .torus import Node, Torus
+from .guest_image import bridge_program, default_cache, make_image
+from .machine import Machine, VirtualNode
+from .process import TorusError
+from .qemu import (CLOCK, CONSOLE, LEAST_RAM_MIB, OVERHEAD_MIB, QEMU, RAM_MIB, available_memory,
+                   choose_accelerator, machine_arguments, vm_obstacle)
+from .torus import Torus
 
-QEMU = 'qemu-system-x86_64'
-TCP_PORT = 7411
-RAM_MIB = 96
-LEAST_RAM_MIB = 80
-OVERHEAD_MIB = 60         # what a qemu takes for itself, about
 DAEMON_MEMORY = '16MiB'   # torusd's default would not fit
-TRANSLATED_MIB = 24       # of translated code, per machine
-TRIAL_SECONDS = 6         # in which a kernel must run, where the processor does it
 MOST_NODES = 256
-DATA = '/srv'             # in a virtual machine: below it exchanges may read and write
-CONSOLE = ('console=ttyS0 quiet loglevel=4 panic=-1 reboot=t no_timer_check nokaslr mitigations=off '
-           'init_on_alloc=0 ipv6.disable=1 random.trust_cpu=on cryptomgr.notests=1 '
-           'audit=0 apparmor=0 nowatchdog rdinit=/init')
-# Where the host is busy an emulated processor's TSC is measured wrongly, and clocks run several times
-# too fast; the emulated HPET needs no measuring.
-CLOCK = {'tcg': ' tsc=unstable clocksource=hpet', 'kvm': ''}
-
-
-def vm_obstacle():
-    """Why no virtual machines can be started here, in words, or None."""
-    if not shutil.which(QEMU):
-        return f'{QEMU} is missing {debian_package("qemu-system-x86")}'
-    if not shutil.which('busybox'):
-        return f'busybox is missing {debian_package("busybox-static")}'
-    return None
-
-
-def available_memory():
-    """Bytes that programs may still take on this machine, or in this control group."""
-    for line in Path('/proc/meminfo').read_text().splitlines():
-        if line.startswith('MemAvailable:'):
-            available = int(line.split()[1]) * 1024
-    try:
-        group = Path('/sys/fs/cgroup')
-        limit = (group / 'memory.max').read_text().strip()
-        if limit != 'max':
-            used = int((group / 'memory.current').read_text())
-            available = min(available, int(limit) - used)
-    except (OSError, ValueError):
-        pass
-    return available
-
-
-def choose_accelerator(wanted, image, cache, say):
-    """"kvm" where a kernel really runs under it, else "tcg". That is remembered until the next boot
-    of this machine: a device file, or an emulator that starts, does not tell."""
-    if wanted != 'auto':
-        return wanted
-    if not os.access('/dev/kvm', os.R_OK | os.W_OK):
-        return 'tcg'
-    boot = Path('/proc/sys/kernel/random/boot_id').read_text().strip()
-    known = Path(cache) / 'kvm.json'
-    key = [boot, image.release, os.stat(shutil.which(QEMU)).st_mtime_ns]
-    try:
-        remembered = json.loads(known.read_text())
-        if remembered['key'] == key:
-            return remembered['accelerator']
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    say(f'trying whether a kernel runs under kvm here (at most {TRIAL_SECONDS} s; remembered until '
-        'this machine boots again)')
-    result = 'kvm' if kernel_runs('kvm', image) else 'tcg'
-    known.write_text(json.dumps({'key': key, 'accelerator': result}))
-    return result
-
-
-def kernel_runs(accelerator, image, seconds=TRIAL_SECONDS):
-    """Whether a kernel, started under an accelerator, comes as far as its first program."""
-    command = [QEMU, *machine_arguments(accelerator, RAM_MIB, image), '-serial', 'stdio',
-               '-append', f'{CONSOLE} torus.trial']
-    process = None
-    try:
-        with interrupts.held():
-            process = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', *command], text=True,
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, start_new_session=True,
-                                       errors='replace')
-        return 'torus: it runs' in process.communicate(timeout=seconds)[0]
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        if process is not None:
-            process.kill()
-            process.communicate()
-
-
-def machine_arguments(accelerator, ram, image):
-    """What all virtual machines have in common: no devices but those that are named."""
-    accelerators = {'tcg': f'tcg,thread=single,tb-size={TRANSLATED_MIB}', 'kvm': 'kvm'}
-    return ['-accel', accelerators[accelerator], '-cpu', 'host' if accelerator == 'kvm' else 'max',
-            '-machine', 'pc,smm=off,graphics=off,vmport=off,usb=off', '-bios', 'qboot.rom',
-            '-smp', '1', '-m', str(ram), '-nodefaults', '-no-user-config', '-display', 'none',
-            '-no-reboot',
-            '-kernel', str(image.kernel), '-initrd', str(image.initramfs)]
-
-
-class Machine(Daemon):
-    """A virtual machine: qemu, and the bridge through which its daemon is reached."""
-
-    def __init__(self, rank, torus, cables):
-        super().__init__(rank, [], torus.run)
-        self.torus = torus
-        self.cables = cables  # by port name: this machine's end of a cable
-        self.bridge = None
-        self.started = None   # when, by the monotonic clock
-
-    def start(self):
-        if self.alive:
-            raise TorusError(f'node {self.rank} is running already')
-        self._end_bridge()
-        for cable in self.cables.values():
-            _drain(cable)
-        ours, theirs = socket.socketpair()
-        with ours, theirs, interrupts.held(), open(self.log_path, 'ab') as log:
-            fds = [theirs.fileno(), *(cable.fileno() for cable in self.cables.values())]
-            command = ['setpriv', '--pdeathsig', 'TERM', *self.torus.qemu_command(
-                self.rank, theirs.fileno(), self.cables)]
-            self.started = time.monotonic()
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, start_new_session=True, pass_fds=fds)
-            self.expected_end = self.answered = False
-            self.run.pid(self.rank).write_text(f'{self.process.pid}\n')
-            self.bridge = subprocess.Popen(
-                [str(self.torus.bridge), 'outside', str(ours.fileno()),
-                 str(self.run.socket(self.rank)), str(self.torus.shell_socket(self.rank))],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                pass_fds=[ours.fileno()])
-
-    def wait(self, timeout=None):
-        """Its exit status; with it goes the bridge, for the serial port's end is its own."""
-        result = super().wait(timeout)
-        self._end_bridge()
-        return result
-
-    def _end_bridge(self):
-        if self.bridge is None:
-            return
-        try:
-            self.bridge.wait(5)
-        except subprocess.TimeoutExpired:
-            self.bridge.kill()
-            self.bridge.wait()
-        self.bridge = None
-
-    def memory(self):
-        """Bytes of this machine's processes now: shared pages are shared out ("pss"), or not."""
-        total = {'rss': 0, 'pss': 0}
-        for process in self.process, self.bridge:
-            try:
-                text = Path(f'/proc/{process.pid}/smaps_rollup').read_text()
-            except (OSError, AttributeError):
-                continue
-            for line in text.splitlines():
-                name, _, rest = line.partition(':')
-                if name.lower() in total:
-                    total[name.lower()] += int(rest.split()[0]) * 1024
-        return total
-
-
-def _drain(cable):
-    """Takes out what the neighbours have sent while nobody was there."""
-    while True:
-        try:
-            cable.recv(65536, socket.MSG_DONTWAIT)
-        except OSError:  # among them BlockingIOError: it is empty
-            return
-
-
-class VirtualNode(Node):
-    """A node that is a virtual machine. kill() is a power failure, restart() boots it again."""
-
-    @property
-    def shell_socket(self):
-        return str(self.torus.shell_socket(self.rank))
-
-    @property
-    def console_path(self):
-        return self.torus.run.logs / f'{self.rank}.console.log'
-
-    def console(self):
-        """What the kernel and the first program have printed, over all lives of the machine."""
-        try:
-            return self.console_path.read_text(errors='replace')
-        except FileNotFoundError:
-            return ''
-
-    def begin(self, command, timeout=60):
-        """Begins a shell command in the machine: a connected socket for its input and output."""
-        if '\n' in command:
-            raise ValueError('a command of one line is wanted')
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.settimeout(timeout)
-            connection.connect(self.shell_socket)
-            connection.sendall(command.encode() + b'\n')
-        except OSError as e:
-            connection.close()
-            raise TorusError(f'node {self.rank} cannot be asked to run "{command}": {e}') from e
-        return connection
-
-    def finish(self, connection, command='', stdin=b'', check=True):
-        """(exit status, all further output as bytes) of what begin() began. It is given `stdin`, and
-        then its input ends."""
-        sender = threading.Thread(target=_send_all, args=(connection, stdin), daemon=True)
-        with connection:
-            sender.start()
-            try:
-                output = _read_all(connection)
-            except OSError as e:
-                raise TorusError(f'node {self.rank}: "{command}" did not end: {e}') from e
-            finally:
-                connection.close()
-                sender.join()
-        output, mark, status = output.rpartition(b'\0')
-        if not mark or not status.isdigit():
-            raise TorusError(f'node {self.rank}: "{command}" was cut off: {status[-200:]!r}')
-        if check and int(status):
-            raise TorusError(f'node {self.rank}: {command}: exit status {int(status)}: '
-                             f'{output.decode(errors="replace").strip()}')
-        return int(status), output
-
-    def run_bytes(self, command, stdin=b'', timeout=60):
-        """Runs a shell command in the machine, in /srv; what it printed, errors as well."""
-        connection = self.begin(command, timeout)
-        return self.finish(connection, command, stdin)[1]
-
-    def run(self, *argv, stdin='', timeout=60):
-        """Runs a command in the machine, in /srv; what it printed, errors as well, as text."""
-        return self.run_bytes(shlex.join(map(str, argv)), stdin.encode(), timeout).decode()
-
-    def put(self, folder, files):
-        """Makes a folder with files ({name: bytes}) in the machine."""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode='w', format=tarfile.USTAR_FORMAT) as tar:
-            for name, content in files.items():
-                entry = tarfile.TarInfo(name)
-                entry.size = len(content)
-                tar.addfile(entry, io.BytesIO(content))
-        quoted = shlex.quote(str(folder))
-        self.run_bytes(f'mkdir -p {quoted} && tar -x -f - -C {quoted}', packed.getvalue())
-
-    def get(self, folder):
-        """The files of a folder in the machine: {name: bytes}."""
-        packed = self.run_bytes(f'tar -c -f - -C {shlex.quote(str(folder))} .')
-        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-            return {os.path.relpath(entry.name): tar.extractfile(entry).read()
-                    for entry in tar if entry.isfile()}
-
-    def memory(self):
-        return self.daemon.memory()
-
-
-def _send_all(connection, data):
-    try:
-        connection.sendall(data)
-        connection.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass  # the command has not read it all: its exit status tells
-
-
-def _read_all(connection):
-    parts = []
-    while True:
-        part = connection.recv(65536)
-        if not part:
-            return b''.join(parts)
-        parts.append(part)
 
 
 class VirtualTorus(Torus):
@@ -373,7 +106,8 @@ class VirtualTorus(Torus):
                     cable.setblocking(False)
                     ends[rank][port.name] = cable
         for rank in range(self.geometry.nodes):
-            addresses = {port.name: self._address(rank, port) for port in self.geometry.ports(rank)}
+            addresses = {port.name: port_address(self.geometry, rank, port)
+                         for port in self.geometry.ports(rank)}
             cables = {port.name: ends[rank][port.name] for port in self.geometry.ports(rank)}
             self.nodes.append(VirtualNode(self, rank, Machine(rank, self, cables), addresses))
         self.say(f'booting {self.geometry.nodes} virtual machines ({self.accelerator}, {self.ram} '
@@ -396,14 +130,9 @@ class VirtualTorus(Torus):
             cable.close()
         self._cables = []
 
-    def _address(self, rank, port):
-        """A + port dials the neighbour's address, a - port listens on its own."""
-        link = self.geometry.link(rank, port)
-        return f'{link_address(link, port.opposite if port.sign == "+" else port)}:{TCP_PORT}'
-
     def interface_address(self, rank, port):
         """The address of a node's network card."""
-        return link_address(self.geometry.link(rank, port), port)
+        return str(link_address(self.geometry.link(rank, port), port))
 
     def qemu_command(self, rank, serial, cables):
         """The command line of a machine. serial, cables: descriptors that it inherits."""
@@ -487,12 +216,6 @@ class VirtualTorus(Torus):
         """Bytes of all machines together: {"rss": ..., "pss": ...}."""
         each = [node.memory() for node in self.nodes]
         return {kind: sum(figures[kind] for figures in each) for kind in ('rss', 'pss')}
-
-
-def link_address(link, port):
-    """The address of a link's end, 10.0.0.0 + 2 x link for the + end: a /31 for every link."""
-    number = 2 * link.index + (port.sign == '-')
-    return f'10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}'
 
 
 def interface_name(port):

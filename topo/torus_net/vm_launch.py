@@ -11,8 +11,9 @@ from .geometry import Geometry
 from .launch import launch, run_command
 from .process import TorusError
 from .prompt import LoopbackPrompt
+from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
 from .rate import parse_mbit
-from .virtual import LEAST_RAM_MIB, RAM_MIB, VirtualTorus, vm_obstacle
+from .virtual import VirtualTorus
 
 EPILOG = """\
 The machines boot Debian's cloud kernel, whose package is fetched (not installed) once, with an

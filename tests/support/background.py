@@ -3,7 +3,7 @@
 import signal
 import subprocess
 
-from waiting import SLOWNESS, wait_running
+from .waiting import SLOWNESS, wait_running
 
 
 def heed_sigint():

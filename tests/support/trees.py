@@ -6,7 +6,7 @@ import random
 import struct
 from pathlib import Path
 
-from waiting import wait_for
+from .waiting import wait_for
 
 PAGE = 64 * 1024
 

@@ -1,0 +1,240 @@
+"""Two builds in one network, in turn: is one slower than the other?
+
+The daemons of both builds run at the same time, in the same namespaces and on the same interfaces,
+on a TCP port each; only one build exchanges at a time. So the builds can take turns within
+milliseconds, which starting and stopping daemons would not allow, and both meet the same machine and
+the same links. What an idle daemon costs (a heartbeat a second on each link) it costs both builds.
+
+The turns come in pairs, A B, B A, A B, ...: a steady drift of the machine cancels. A turn is one call
+of the build's own torusctl, with exchanges that are not counted before those that are. The ratio of
+a pair, B over A, compares what was measured within the same moment; the quartiles of these ratios say
+how far the ratio of the medians can be trusted.
+
+`auto` runs uncalibrated: two calibrations differ by chance, and builds would be compared by algorithms.
+"""
+
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+
+from torus_net import Geometry, MininetTorus, TorusError
+from torus_net.addresses import TCP_PORT, port_address
+from torus_net.emulated import MininetNode
+from torus_net.process import Daemon
+
+from . import arithmetic, machine, systems
+from .tables import NONE, Table
+from .warm import warm_up
+
+TORI = '4x4@50,8x8@10'
+SIZES = '1,1KiB,64KiB'
+ALGORITHMS = ['auto']
+CELL_SECONDS = 20.0
+LEAST_PAIRS, MOST_PAIRS = 4, 40
+TURN_SECONDS = 0.25   # of counted exchanges in a turn, unless one takes longer
+MOST_REPEATS = 100
+LONG = 1.0            # seconds of an exchange that needs no other before it in its turn
+UNCOUNTED = 3         # exchanges before the counted ones
+OVERHEAD = 2.0        # seconds for the warm-up of a cell and the calls
+SIDES = 'AB'
+
+
+class SecondTorus(MininetTorus):
+    """Daemons of another build in the namespaces of a running MininetTorus, on another TCP port."""
+
+    def __init__(self, first, bin):
+        super().__init__(first.geometry, bw=first.bw, bin=bin, memory=first.memory)
+        self.first = first
+
+    def _build(self):
+        for node in self.first.nodes:
+            addresses = {port.name: port_address(self.geometry, node.rank, port, TCP_PORT + 1)
+                         for port in self.geometry.ports(node.rank)}
+            daemon = Daemon(node.rank, self.command(node.rank, addresses), self.run, self.wrap,
+                            node.host.enter())
+            self.nodes.append(MininetNode(self, node.rank, daemon, addresses, node.host))
+
+    def _tear_down(self):
+        """Nothing: the network is the first torus's."""
+
+
+@dataclass
+class Cell:
+    """One algorithm at one size: what both builds took, pair by pair."""
+
+    algorithm: str
+    size: int
+    bound: float
+    seconds: dict = field(default_factory=lambda: {side: [] for side in SIDES})    # of exchanges
+    turns: dict = field(default_factory=lambda: {side: [] for side in SIDES})      # their medians
+    processor: dict = field(default_factory=lambda: dict.fromkeys(SIDES, 0.0))
+    exchanges: dict = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    chosen: dict = field(default_factory=dict)
+    failed: str = None
+
+    def add(self, side, sample, exchanges):
+        self.seconds[side] += sample.seconds
+        self.turns[side].append(arithmetic.median(sample.seconds))
+        self.processor[side] += sample.process_seconds
+        self.exchanges[side] += exchanges
+        self.chosen[side] = sample.detail.get('chosen')
+
+    def as_object(self):
+        result = {'algorithm': self.algorithm, 'size': self.size, 'bound': self.bound}
+        if self.failed is not None:
+            return {**result, 'failed': self.failed}
+        median = {side: arithmetic.median(self.seconds[side]) for side in SIDES}
+        ratios = [b / a for a, b in zip(self.turns['A'], self.turns['B'])]
+        cost = {side: self.processor[side] / self.exchanges[side] for side in SIDES}
+        return {**result, 'chosen': self.chosen, 'median': median,
+                'ratio': median['B'] / median['A'],
+                'ratio_quartiles': statistics.quantiles(ratios, n=4, method='inclusive'),
+                'ratios': ratios, 'pairs': len(ratios), 'exchanges': self.exchanges,
+                'processor_seconds': cost,
+                'processor_ratio': cost['B'] / cost['A'] if cost['A'] else None}
+
+
+class Comparison:
+    """Compares two builds on one torus; `result` is filled cell by cell."""
+
+    def __init__(self, dims, mbit, options, say, progress):
+        self.dims, self.mbit, self.options = dims, mbit, options
+        self.say, self.progress = say, progress
+        self.result = {'dims': dims, 'mbit': mbit, 'cells': [], 'failures': []}
+
+    def run(self, after_each_cell):
+        options = self.options
+        first = MininetTorus(self.dims, bw=self.mbit, bin=options.against, memory=options.memory)
+        second = None
+        try:
+            first.start()
+            second = SecondTorus(first, options.bin)
+            second.start()
+            self.say(f'{self.dims} at {self.mbit:g} Mbit/s: {first.geometry.nodes} daemons of each '
+                     'build are up')
+            self.geometry = first.geometry
+            for algorithm in options.algorithms:
+                systems_of = {side: systems.Ours(torus, algorithm, True)
+                              for side, torus in zip(SIDES, (first, second))}
+                for size in options.sizes:
+                    self._cell(systems_of, algorithm, size)
+                    after_each_cell()
+        finally:
+            failed = sys.exc_info()[0] is not None
+            for torus in filter(None, (second, first)):
+                self.result['failures'] += torus.stop(failed=failed)
+
+    def _cell(self, members, algorithm, size):
+        cell = Cell(algorithm, size, arithmetic.bound_seconds(self.geometry, size, self.mbit))
+        what = f'{self.dims} {algorithm} {arithmetic.format_size(size)}'
+        try:
+            self._measure(members, cell, what)
+            if len(cell.turns['B']) < LEAST_PAIRS:
+                raise systems.Failed(f'only {len(cell.turns["B"])} pairs were measured')
+        except systems.Failed as e:
+            cell.failed = str(e)
+            self.result['failures'].append(f'{what}: {e}')
+        said = cell.as_object()
+        self.result['cells'].append(said)
+        self.progress(None)
+        self.say(f'{what}: ' + (said.get('failed') or ratio_text(said)))
+
+    def _measure(self, members, cell, what):
+        timeout = 60 + 20 * cell.bound
+        estimate = 0.0
+        for side in SIDES:
+            warm_up(members[side], cell.size, self.geometry, self.mbit)
+            trial = members[side].measure(cell.size, 1, 2, timeout)
+            estimate = max(estimate, arithmetic.median(trial.seconds))
+        repeats = max(1, min(MOST_REPEATS, int(TURN_SECONDS / max(estimate, 1e-6))))
+        uncounted = 0 if estimate >= LONG else UNCOUNTED
+        end = time.monotonic() + self.options.cell_seconds
+        for pair in range(MOST_PAIRS):
+            if pair >= LEAST_PAIRS and pair % 2 == 0 and time.monotonic() >= end:
+                break  # after as many pairs that A began as pairs that B began
+            for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
+                cell.add(side, members[side].measure(cell.size, uncounted, repeats, timeout),
+                         uncounted + repeats)
+            self.progress(f'{what}: {pair + 1} pairs')
+
+
+def ratio_text(cell):
+    low, _, high = cell['ratio_quartiles']
+    return (f'A {arithmetic.milliseconds(cell["median"]["A"])} ms, B '
+            f'{arithmetic.milliseconds(cell["median"]["B"])} ms, B/A {cell["ratio"]:.3f} '
+            f'(quartiles of {cell["pairs"]} pairs {low:.3f} to {high:.3f})')
+
+
+def expected_seconds(options):
+    """About how long the comparison takes."""
+    total = 0.0
+    for dims, mbit in options.tori:
+        geometry = Geometry(dims)
+        total += 2 + 0.1 * geometry.nodes
+        for size in options.sizes:
+            bound = arithmetic.bound_seconds(geometry, size, mbit)
+            each = max(options.cell_seconds, 2 * LEAST_PAIRS * bound) + 10 * bound + OVERHEAD
+            total += len(options.algorithms) * each
+    return total
+
+
+def tables(results):
+    for torus in results['tori']:
+        table = Table(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds, medians',
+                      ['algorithm', 'block', 'A', 'B', 'B / A', 'quartiles', 'pairs', 'CPU B / A'])
+        for cell in torus['cells']:
+            row = [cell['algorithm'], arithmetic.format_size(cell['size'])]
+            if 'failed' in cell:
+                table.rows.append(row + ['failed'] + [NONE] * 5)
+                continue
+            low, _, high = cell['ratio_quartiles']
+            if cell['algorithm'] == 'auto':
+                row[0] += f' ({" / ".join(dict.fromkeys(map(str, cell["chosen"].values())))})'
+            cost = cell['processor_ratio']
+            table.rows.append(row + [
+                arithmetic.milliseconds(cell['median']['A']),
+                arithmetic.milliseconds(cell['median']['B']), f'{cell["ratio"]:.3f}',
+                f'{low:.3f} to {high:.3f}', str(cell['pairs']),
+                NONE if cost is None else f'{cost:.3f}'])
+        yield table
+
+
+def as_text(results):
+    lines = [f'A: {results["A"]}', f'B: {results["B"]}']
+    for table in tables(results):
+        lines += ['', *table.text()]
+    lines += ['', 'Quartiles: of the ratios of pairs measured in turn. CPU: time of the daemons for '
+              'an exchange.']
+    failures = [text for torus in results['tori'] for text in torus['failures']]
+    return '\n'.join(lines + (['', 'What failed', '===========', *failures] if failures else [])) \
+        + '\n'
+
+
+def run(options, say, save):
+    """Measures all tori. Fills and returns the results; save(results) is called after each cell."""
+    results = {'A': str(options.against), 'B': str(options.bin), 'machine': machine.describe(),
+               'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'load_before': machine.load(),
+               'tori': [], 'complete': False}
+    say(f'A is {results["A"]}, B is {results["B"]}; this takes about '
+        f'{max(1, round(expected_seconds(options) / 60))} min')
+    for dims, mbit in options.tori:
+        comparison = Comparison(dims, mbit, options, say, progress_on(sys.stderr))
+        results['tori'].append(comparison.result)
+        try:
+            comparison.run(lambda: save(results))
+        except (TorusError, OSError) as e:
+            comparison.result['failures'].append(str(e))
+            say(f'{dims}: {e}')
+        save(results)
+    results['complete'] = True
+    save(results)
+    return results
+
+
+def progress_on(stream):
+    """A function that shows a text on a line that changes in place, or nothing but on a terminal."""
+    def show(text):
+        if stream.isatty():
+            print(f'\r\033[K{text or ""}', end='', file=stream, flush=True)
+    return show

@@ -1,0 +1,188 @@
+"""One node of a torus of virtual machines: its process, and what can be done in the machine."""
+
+import io
+import os
+import shlex
+import socket
+import subprocess
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+from . import interrupts
+from .process import Daemon, TorusError
+from .torus import Node
+
+
+class Machine(Daemon):
+    """A virtual machine: qemu, and the bridge through which its daemon is reached."""
+
+    def __init__(self, rank, torus, cables):
+        super().__init__(rank, [], torus.run)
+        self.torus = torus
+        self.cables = cables  # by port name: this machine's end of a cable
+        self.bridge = None
+        self.started = None   # when, by the monotonic clock
+
+    def start(self):
+        if self.alive:
+            raise TorusError(f'node {self.rank} is running already')
+        self._end_bridge()
+        for cable in self.cables.values():
+            _drain(cable)
+        ours, theirs = socket.socketpair()
+        with ours, theirs, interrupts.held(), open(self.log_path, 'ab') as log:
+            fds = [theirs.fileno(), *(cable.fileno() for cable in self.cables.values())]
+            command = ['setpriv', '--pdeathsig', 'TERM', *self.torus.qemu_command(
+                self.rank, theirs.fileno(), self.cables)]
+            self.started = time.monotonic()
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, start_new_session=True, pass_fds=fds)
+            self.expected_end = self.answered = False
+            self.run.pid(self.rank).write_text(f'{self.process.pid}\n')
+            self.bridge = subprocess.Popen(
+                [str(self.torus.bridge), 'outside', str(ours.fileno()),
+                 str(self.run.socket(self.rank)), str(self.torus.shell_socket(self.rank))],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                pass_fds=[ours.fileno()])
+
+    def wait(self, timeout=None):
+        """Its exit status; with it goes the bridge, for the serial port's end is its own."""
+        result = super().wait(timeout)
+        self._end_bridge()
+        return result
+
+    def _end_bridge(self):
+        if self.bridge is None:
+            return
+        try:
+            self.bridge.wait(5)
+        except subprocess.TimeoutExpired:
+            self.bridge.kill()
+            self.bridge.wait()
+        self.bridge = None
+
+    def memory(self):
+        """Bytes of this machine's processes now: shared pages are shared out ("pss"), or not."""
+        total = {'rss': 0, 'pss': 0}
+        for process in self.process, self.bridge:
+            try:
+                text = Path(f'/proc/{process.pid}/smaps_rollup').read_text()
+            except (OSError, AttributeError):
+                continue
+            for line in text.splitlines():
+                name, _, rest = line.partition(':')
+                if name.lower() in total:
+                    total[name.lower()] += int(rest.split()[0]) * 1024
+        return total
+
+
+def _drain(cable):
+    """Takes out what the neighbours have sent while nobody was there."""
+    while True:
+        try:
+            cable.recv(65536, socket.MSG_DONTWAIT)
+        except OSError:  # among them BlockingIOError: it is empty
+            return
+
+
+class VirtualNode(Node):
+    """A node that is a virtual machine. kill() is a power failure, restart() boots it again."""
+
+    @property
+    def shell_socket(self):
+        return str(self.torus.shell_socket(self.rank))
+
+    @property
+    def console_path(self):
+        return self.torus.run.logs / f'{self.rank}.console.log'
+
+    def console(self):
+        """What the kernel and the first program have printed, over all lives of the machine."""
+        try:
+            return self.console_path.read_text(errors='replace')
+        except FileNotFoundError:
+            return ''
+
+    def begin(self, command, timeout=60):
+        """Begins a shell command in the machine: a connected socket for its input and output."""
+        if '\n' in command:
+            raise ValueError('a command of one line is wanted')
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.settimeout(timeout)
+            connection.connect(self.shell_socket)
+            connection.sendall(command.encode() + b'\n')
+        except OSError as e:
+            connection.close()
+            raise TorusError(f'node {self.rank} cannot be asked to run "{command}": {e}') from e
+        return connection
+
+    def finish(self, connection, command='', stdin=b'', check=True):
+        """(exit status, all further output as bytes) of what begin() began. It is given `stdin`, and
+        then its input ends."""
+        sender = threading.Thread(target=_send_all, args=(connection, stdin), daemon=True)
+        with connection:
+            sender.start()
+            try:
+                output = _read_all(connection)
+            except OSError as e:
+                raise TorusError(f'node {self.rank}: "{command}" did not end: {e}') from e
+            finally:
+                connection.close()
+                sender.join()
+        output, mark, status = output.rpartition(b'\0')
+        if not mark or not status.isdigit():
+            raise TorusError(f'node {self.rank}: "{command}" was cut off: {status[-200:]!r}')
+        if check and int(status):
+            raise TorusError(f'node {self.rank}: {command}: exit status {int(status)}: '
+                             f'{output.decode(errors="replace").strip()}')
+        return int(status), output
+
+    def run_bytes(self, command, stdin=b'', timeout=60):
+        """Runs a shell command in the machine, in /srv; what it printed, errors as well."""
+        connection = self.begin(command, timeout)
+        return self.finish(connection, command, stdin)[1]
+
+    def run(self, *argv, stdin='', timeout=60):
+        """Runs a command in the machine, in /srv; what it printed, errors as well, as text."""
+        return self.run_bytes(shlex.join(map(str, argv)), stdin.encode(), timeout).decode()
+
+    def put(self, folder, files):
+        """Makes a folder with files ({name: bytes}) in the machine."""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode='w', format=tarfile.USTAR_FORMAT) as tar:
+            for name, content in files.items():
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                tar.addfile(entry, io.BytesIO(content))
+        quoted = shlex.quote(str(folder))
+        self.run_bytes(f'mkdir -p {quoted} && tar -x -f - -C {quoted}', packed.getvalue())
+
+    def get(self, folder):
+        """The files of a folder in the machine: {name: bytes}."""
+        packed = self.run_bytes(f'tar -c -f - -C {shlex.quote(str(folder))} .')
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            return {os.path.relpath(entry.name): tar.extractfile(entry).read()
+                    for entry in tar if entry.isfile()}
+
+    def memory(self):
+        return self.daemon.memory()
+
+
+def _send_all(connection, data):
+    try:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # the command has not read it all: its exit status tells
+
+
+def _read_all(connection):
+    parts = []
+    while True:
+        part = connection.recv(65536)
+        if not part:
+            return b''.join(parts)
+        parts.append(part)

@@ -1,0 +1,17 @@
+"""What is used of Mininet, imported without the warnings that it causes."""
+
+import warnings
+
+try:
+    with warnings.catch_warnings():  # Mininet uses distutils
+        warnings.simplefilter('ignore', DeprecationWarning)
+        from mininet.cli import CLI
+        from mininet.link import Intf, Link
+        from mininet.log import lg
+        from mininet.net import Mininet
+        from mininet.node import Host
+        from mininet.topo import Topo
+except ImportError as e:
+    raise ImportError('Mininet for Python is missing (Debian: apt-get install mininet)') from e
+
+__all__ = ['CLI', 'Host', 'Intf', 'Link', 'Mininet', 'Topo', 'lg']
