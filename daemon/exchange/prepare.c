@@ -12,6 +12,7 @@
 #include "daemon/exchange/pattern.h"
 #include "daemon/exchange/stepped.h"
 #include "daemon/exchange/streaming.h"
+#include "daemon/schedule/peak.h"
 
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 #define MEMORY_SHARES 4u        /* how many exchanges of any size fit in at once */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/peak.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
