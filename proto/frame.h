@@ -13,7 +13,7 @@
 
 #include "daemon/base/error.h"
 
-#define PROTOCOL_VERSION 1u
+#define PROTOCOL_VERSION 2u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on what is no longer than this */

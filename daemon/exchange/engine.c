@@ -21,6 +21,20 @@ const char *mode_name(enum mode mode)
     return modes[mode];
 }
 
+bool engine_data(const Peer__Head *head, struct engine_data *data)
+{
+    switch (head->kind_case) {
+    case PEER__HEAD__KIND_STEPPED_DATA:
+        *data = (struct engine_data){head->stepped_data->exchange, head->stepped_data->round};
+        return true;
+    case PEER__HEAD__KIND_STREAMED_DATA:
+        *data = (struct engine_data){head->streamed_data->exchange, head->streamed_data->round};
+        return true;
+    default:
+        return false;
+    }
+}
+
 int engine_fail(struct engine *engine, const struct error *e)
 {
     if (engine->failure.code == ERROR_NONE)

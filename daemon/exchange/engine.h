@@ -10,7 +10,7 @@
 #include "daemon/exchange/blocks.h"
 #include "daemon/router/router.h"
 
-#define ENGINE_ROUND_MASK 127u /* Data.round is the round modulo this + 1 */
+#define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
 enum mode { MODE_OF_ALGORITHM, MODE_STEPPED, MODE_STREAMING };
 
@@ -58,7 +58,7 @@ struct engine;
 struct engine_ops {
     void (*free)(struct engine *engine);
     void (*admit)(struct engine *engine, uint64_t round);
-    int (*frame)(struct engine *engine, unsigned port, const Peer__Data *data,
+    int (*frame)(struct engine *engine, unsigned port, const Peer__Head *head,
                  const struct extents *body, uint32_t body_length, struct error *e);
     int (*clear)(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
     struct outgoing *(*next)(struct engine *engine, unsigned port);
@@ -89,12 +89,22 @@ static inline void engine_admit(struct engine *engine, uint64_t round)
     engine->ops->admit(engine, round);
 }
 
-/* A frame has come in. Returns 0, or -1 with *e if the schedule has no place for it. A failure of
- * our own (sink, memory) is no fault of the peer: see engine_failed(). */
-static inline int engine_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+/* What the data frames of both kinds of engines have. */
+struct engine_data {
+    uint32_t exchange; /* Prepare.handle */
+    uint32_t round;    /* modulo ENGINE_ROUND_MASK + 1, if the peer follows the protocol */
+};
+
+/* Whether it is the head of a data frame; if so, fills *data. */
+bool engine_data(const Peer__Head *head, struct engine_data *data);
+
+/* A data frame has come in; all is borrowed. Returns 0, or -1 with *e if it is not one of this
+ * engine's frames or the schedule does not expect it. A failure of our own (sink, memory) is not
+ * the peer's fault: the call succeeds and engine_failed() tells. */
+static inline int engine_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                                const struct extents *body, uint32_t body_length, struct error *e)
 {
-    return engine->ops->frame(engine, port, data, body, body_length, e);
+    return engine->ops->frame(engine, port, head, body, body_length, e);
 }
 
 /* One-port: the other end of a leg that starts here takes nothing else in now; or word of that is

@@ -161,9 +161,11 @@ void exchange_end(struct exchange *x, enum exchange_state state)
 
 static uint32_t handle_of(const Peer__Head *head)
 {
+    struct engine_data data;
+
+    if (engine_data(head, &data))
+        return data.exchange;
     switch (head->kind_case) {
-    case PEER__HEAD__KIND_DATA:
-        return head->data->exchange;
     case PEER__HEAD__KIND_CLEAR:
         return head->clear->exchange;
     case PEER__HEAD__KIND_READY:
@@ -192,12 +194,13 @@ static uint32_t handle_of(const Peer__Head *head)
 static bool expects_data(const struct exchange *x, const Peer__Head *head)
 {
     uint64_t finished, round, end = 0;
+    struct engine_data data;
 
     if (x->engine == NULL || (x->state != EXCHANGE_READY && x->state != EXCHANGE_RUNNING))
         return false;
     finished = round = x->engine->rounds_finished;
-    if (head->kind_case == PEER__HEAD__KIND_DATA)
-        round += (head->data->round - finished) & ENGINE_ROUND_MASK;
+    if (engine_data(head, &data))
+        round += (data.round - finished) & ENGINE_ROUND_MASK;
     if (x->state == EXCHANGE_RUNNING)
         end = exchange_end_round(x);
     if (finished < end)
@@ -231,7 +234,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
     /* Frames of an exchange that has failed meanwhile are on their way for a while. */
     if (exchange_over(x) || x->state == EXCHANGE_FAILING || (x->lost & 1u << port) != 0)
         return 0;
-    if (head->kind_case != PEER__HEAD__KIND_DATA && head->kind_case != PEER__HEAD__KIND_CLEAR)
+    if (!engine_data(head, &(struct engine_data){0}) && head->kind_case != PEER__HEAD__KIND_CLEAR)
         return wave_word(x, port, head, e);
     if (!expects_data(x, head))
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: data that has no place there",
@@ -240,7 +243,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
         return engine_clear(x->engine, port, head->clear, e) == 0
                    ? 0
                    : error_wrap(e, "exchange %s", x->id);
-    if (engine_frame(x->engine, port, head->data, body, body_length, e) != 0)
+    if (engine_frame(x->engine, port, head, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id);
     exchange_advance(x);
     return 0;

@@ -20,7 +20,7 @@
 #define LONGEST_TIMEOUT (UINT64_C(366) * 24 * 3600 * SECONDS)
 #define WHOLE_PAGES 4096u
 #define STREAMING_WINDOW 4u
-#define WINDOW_MOST 64u             /* half of what Data.round tells apart */
+#define WINDOW_MOST 64u             /* half of what a data frame tells apart */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
 static struct planned *planned_at(struct exchanges *all, const struct algorithm *a)

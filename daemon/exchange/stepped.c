@@ -364,21 +364,21 @@ static void count_channel(struct stepped *s, uint32_t step, unsigned port, uint3
 
 /* --- coming in --- */
 
-static int relay(struct stepped *s, unsigned in, const Peer__Data *data, const struct extents *body,
-                 uint32_t body_length)
+static int relay(struct stepped *s, unsigned in, const Peer__SteppedData *data,
+                 const struct extents *body, uint32_t body_length)
 {
     unsigned out = torus_port_opposite(in); /* straight on */
     if (engine_has_lost(&s->base, out))
         return 0;
     struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
-    Peer__Data onward = *data;
+    Peer__SteppedData onward = *data;
     Peer__Head head = PEER__HEAD__INIT;
 
     if (frame == NULL)
         return engine_no_memory(&s->base);
     onward.left--;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &onward;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &onward;
     frame->body_length = body_length;
     frame->in_passing = onward.left > 0;
     for (uint32_t i = 0; i < body->count; i++)
@@ -449,7 +449,7 @@ static int put(struct stepped *s, const struct plan_message *m, const struct inc
 
 /* Sorts the body's bytes into blocks; a relayed message is only followed. */
 static int take_in(struct stepped *s, const struct plan_message *m, struct incoming *in,
-                   uint64_t round, const Peer__Data *data, const struct extents *body,
+                   uint64_t round, const Peer__SteppedData *data, const struct extents *body,
                    uint32_t body_length, uint32_t *begun_here, struct error *e)
 {
     bool relayed = m->left > 0;
@@ -505,7 +505,7 @@ static int take_in(struct stepped *s, const struct plan_message *m, struct incom
 }
 
 static const struct plan_message *find_arrival(const struct stepped *s, unsigned port,
-                                               const Peer__Data *data, struct error *e)
+                                               const Peer__SteppedData *data, struct error *e)
 {
     const struct plan_message *m = NULL;
 
@@ -524,10 +524,14 @@ static const struct plan_message *find_arrival(const struct stepped *s, unsigned
     return m;
 }
 
-static int stepped_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+static int stepped_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                          const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct stepped *s = of(engine);
+
+    if (head->kind_case != PEER__HEAD__KIND_STEPPED_DATA)
+        return error_set(e, ERROR_PROTOCOL, "data without a step, but the exchange runs in steps");
+    const Peer__SteppedData *data = head->stepped_data;
     const struct plan_message *m = find_arrival(s, port, data, e);
     uint64_t round = taking(s);
     uint32_t begun = 0;
@@ -720,7 +724,7 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
     struct stepped *s = of(engine);
     struct sender *sender = &s->sender[port];
     uint32_t sizes[BLOCKS_A_FRAME];
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     if (sender->current == sender->active || sender->stalled ||
@@ -752,8 +756,8 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
         data.n_sizes = begun;
         data.sizes = sizes;
     }
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &data;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &data;
     if (outgoing_set_head(frame, &head) != 0) {
         outgoing_free(router_outgoing(s->base.set.router), frame);
         (void)engine_no_memory(&s->base);

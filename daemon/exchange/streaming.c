@@ -371,8 +371,8 @@ static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uin
 /* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, of
  * which `have` are left. */
 static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint32_t place,
-                       const Peer__Data *data, size_t *sizes_used, uint32_t have, uint32_t *index,
-                       uint32_t *length, struct error *e)
+                       const Peer__StreamedData *data, size_t *sizes_used, uint32_t have,
+                       uint32_t *index, uint32_t *length, struct error *e)
 {
     if (place >= s->passages->arrivals[port])
         return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place,
@@ -417,9 +417,13 @@ static int take_piece(struct streaming *s, struct round *r, uint32_t index, uint
     return 0;
 }
 
-static int streaming_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+static int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                            const struct extents *body, uint32_t body_length, struct error *e)
 {
+    if (head->kind_case != PEER__HEAD__KIND_STREAMED_DATA)
+        return error_set(e, ERROR_PROTOCOL,
+                         "data of a step, but the exchange does not run in steps");
+    const Peer__StreamedData *data = head->streamed_data;
     struct streaming *s = of(engine);
     uint64_t oldest = s->base.rounds_finished;
     uint64_t number = oldest + ((data->round - oldest) & ENGINE_ROUND_MASK);
@@ -460,7 +464,7 @@ static int streaming_clear(struct engine *engine, unsigned port, const Peer__Cle
                            struct error *e)
 {
     (void)engine, (void)port, (void)clear;
-    return error_set(e, ERROR_PROTOCOL, "word of a leg, and there are no steps");
+    return error_set(e, ERROR_PROTOCOL, "a clear, but the exchange does not run in steps");
 }
 
 /* --- going out --- */
@@ -579,7 +583,7 @@ static struct outgoing *streaming_next(struct engine *engine, unsigned port)
 {
     struct streaming *s = of(engine);
     struct filling filling;
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     if (s->base.failure.code != ERROR_NONE || engine_has_lost(&s->base, port))
@@ -601,8 +605,8 @@ static struct outgoing *streaming_next(struct engine *engine, unsigned port)
         data.pieces = filling.piece;
         data.n_sizes = filling.sizes;
         data.sizes = filling.size;
-        head.kind_case = PEER__HEAD__KIND_DATA;
-        head.data = &data;
+        head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+        head.streamed_data = &data;
         if (filling.pieces > 0 && outgoing_set_head(frame, &head) != 0)
             (void)engine_no_memory(&s->base);
         if (filling.pieces == 0 || s->base.failure.code != ERROR_NONE) {

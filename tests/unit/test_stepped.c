@@ -239,6 +239,8 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
 {
     struct frame bad;
     (void)state;
+    bad = from_0, bad.streamed = true;
+    refuses(true, &bad, "data without a step, but the exchange runs in steps");
     bad = from_0, bad.round = 1;
     refuses(true, &bad, "data of round 1");
     bad = from_0, bad.round = UINT32_MAX;
