@@ -49,16 +49,13 @@ int engine_no_memory(struct engine *engine)
     return engine_fail(engine, &e);
 }
 
-uint64_t engine_offset(const struct engine *engine, uint64_t round)
+struct cut engine_cut(const struct engine_setup *setup, uint32_t least)
 {
-    return (engine->rounds > 0 ? round % engine->rounds : round) * engine->set.segment_bytes;
-}
-
-uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round)
-{
-    uint64_t most = engine->set.segment_bytes, before = engine_offset(engine, round);
-
-    if (size <= before)
-        return 0;
-    return size - before < most ? (uint32_t)(size - before) : (uint32_t)most;
+    return (struct cut){
+        .uniform = setup->uniform,
+        .block_bytes = setup->block_bytes,
+        .round_bytes = setup->round_bytes,
+        .segments = setup->segments,
+        .least = least,
+    };
 }

@@ -8,6 +8,7 @@
 #define TORUSD_EXCHANGE_ENGINE_H
 
 #include "daemon/exchange/blocks.h"
+#include "daemon/exchange/cut.h"
 #include "daemon/router/router.h"
 
 #define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
@@ -26,12 +27,12 @@ struct engine_setup {
     bool one_port; /* at most one leg starts and one ends here at a time */
     bool gather;   /* allgather: our block for ourselves is our block for all; one segment */
     bool idle;     /* we have no block, not even for ourselves */
-    bool uniform;  /* all blocks have block_bytes, all segments the same length; else sizes travel
-                    * in the heads */
+    bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
+                    * length); else sizes travel in the heads */
     uint64_t block_bytes;
-    uint32_t segment_bytes; /* most bytes of one block in one round */
-    uint32_t segments;      /* into which the algorithm splits that, at least 1 */
-    uint32_t window;        /* rounds under way at the same time, at least 1 */
+    uint32_t round_bytes; /* most bytes of one block in one round */
+    uint32_t segments;    /* into which the algorithm splits that, at least 1 */
+    uint32_t window;      /* rounds under way at the same time, at least 1 */
 };
 
 struct engine_port_counts {
@@ -157,10 +158,13 @@ static inline const struct error *engine_failed(const struct engine *engine)
 int engine_fail(struct engine *engine, const struct error *e);
 int engine_no_memory(struct engine *engine);
 
-/* Where a round begins in a block. */
-uint64_t engine_offset(const struct engine *engine, uint64_t round);
+/* How the engine cuts blocks: into pieces no smaller than `least`, if they are uniform. */
+struct cut engine_cut(const struct engine_setup *setup, uint32_t least);
 
-/* Bytes of a block of `size` bytes in a round. */
-uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round);
+/* The round's place in its repetition: rounds are counted through. */
+static inline uint64_t engine_round(const struct engine *engine, uint64_t round)
+{
+    return engine->rounds > 0 ? round % engine->rounds : round;
+}
 
 #endif

@@ -304,7 +304,7 @@ static int prepare_here(struct exchange *x, const char *algorithm, struct error 
                    (x->mode == MODE_STREAMING || (x->block_bytes % x->algorithm->segments == 0 &&
                                                   x->segment_bytes % x->algorithm->segments == 0)),
         .block_bytes = x->block_bytes,
-        .segment_bytes = (uint32_t)x->segment_bytes,
+        .round_bytes = (uint32_t)x->segment_bytes,
         .window = x->window,
     };
     x->engine = x->mode == MODE_STREAMING ? streaming_new(&setup, &planned->passages, e)

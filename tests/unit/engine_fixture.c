@@ -118,7 +118,7 @@ struct node *node_open(const char *dims, uint32_t rank, uint64_t block)
         .sink = &node.sink.base,
         .uniform = true,
         .block_bytes = block,
-        .segment_bytes = (uint32_t)block,
+        .round_bytes = (uint32_t)block,
         .segments = 1,
         .window = 1,
     };

@@ -43,7 +43,7 @@ static struct node *open_engine(const struct how *how)
     node->source.in_order = node->sink.in_order = a->segments == 1;
     node->setup.uniform = !how->sizes;
     if (how->round_bytes > 0)
-        node->setup.segment_bytes = how->round_bytes;
+        node->setup.round_bytes = how->round_bytes;
     node->setup.segments = a->segments;
     if (how->window > 0)
         node->setup.window = how->window;
@@ -845,9 +845,9 @@ static void sizes_that_cannot_be_are_refused(void **state)
     bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
     refuses(&sizes, &bad, "sizes of 1 pieces too many");
     bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
-    refuses(&sizes, &bad, "a piece of 5 bytes in a round of at most 4");
+    refuses(&sizes, &bad, "a piece of 5 bytes, the longest has 4");
     bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
-    refuses(&sizes, &bad, "a piece of 4294967295 bytes in a round of at most 4");
+    refuses(&sizes, &bad, "a piece of 4294967295 bytes, the longest has 4");
     bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
     refuses(&sizes, &bad, "comes without a byte");
     bad = from_0, bad.sizes = 2; /* twice, and without a byte */
