@@ -1,5 +1,19 @@
 #include "daemon/exchange/engine.h"
 
+bool engine_data(const Peer__Head *head, struct engine_data *data)
+{
+    switch (head->kind_case) {
+    case PEER__HEAD__KIND_STEPPED_DATA:
+        *data = (struct engine_data){head->stepped_data->exchange, head->stepped_data->round};
+        return true;
+    case PEER__HEAD__KIND_STREAMED_DATA:
+        *data = (struct engine_data){head->streamed_data->exchange, head->streamed_data->round};
+        return true;
+    default:
+        return false;
+    }
+}
+
 int engine_fail(struct engine *engine, const struct error *e)
 {
     if (engine->failure.code == ERROR_NONE)
@@ -14,16 +28,13 @@ int engine_no_memory(struct engine *engine)
     return engine_fail(engine, &e);
 }
 
-uint64_t engine_offset(const struct engine *engine, uint64_t round)
+struct cut engine_cut(const struct engine_setup *setup, uint32_t least)
 {
-    return (engine->rounds > 0 ? round % engine->rounds : round) * engine->set.segment_bytes;
-}
-
-uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round)
-{
-    uint64_t most = engine->set.segment_bytes, before = engine_offset(engine, round);
-
-    if (size <= before)
-        return 0;
-    return size - before < most ? (uint32_t)(size - before) : (uint32_t)most;
+    return (struct cut){
+        .uniform = setup->uniform,
+        .block_bytes = setup->block_bytes,
+        .round_bytes = setup->round_bytes,
+        .segments = setup->segments,
+        .least = least,
+    };
 }

@@ -8,9 +8,10 @@
 #define TORUSD_EXCHANGE_ENGINE_H
 
 #include "daemon/exchange/blocks.h"
+#include "daemon/exchange/cut.h"
 #include "daemon/router/router.h"
 
-#define ENGINE_ROUND_MASK 127u /* Data.round is the round modulo this + 1 */
+#define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
 struct engine_setup {
     struct router *router;
@@ -20,12 +21,12 @@ struct engine_setup {
     bool one_port; /* at most one leg starts and one ends here at a time */
     bool gather;   /* allgather: our block for ourselves is our block for all; one segment */
     bool idle;     /* we have no block, not even for ourselves */
-    bool uniform;  /* all blocks have block_bytes, all segments the same length; else sizes travel
-                    * in the heads */
+    bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
+                    * length); else sizes travel in the heads */
     uint64_t block_bytes;
-    uint32_t segment_bytes; /* most bytes of one block in one round */
-    uint32_t segments;      /* into which the algorithm splits that, at least 1 */
-    uint32_t window;        /* rounds under way at the same time, at least 1 */
+    uint32_t round_bytes; /* most bytes of one block in one round */
+    uint32_t segments;    /* into which the algorithm splits that, at least 1 */
+    uint32_t window;      /* rounds under way at the same time, at least 1 */
 };
 
 struct engine_port_counts {
@@ -52,7 +53,7 @@ struct engine;
 struct engine_ops {
     void (*free)(struct engine *engine);
     void (*admit)(struct engine *engine, uint64_t round);
-    int (*frame)(struct engine *engine, unsigned port, const Peer__Data *data,
+    int (*frame)(struct engine *engine, unsigned port, const Peer__Head *head,
                  const struct extents *body, uint32_t body_length, struct error *e);
     int (*clear)(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
     struct outgoing *(*next)(struct engine *engine, unsigned port);
@@ -83,12 +84,22 @@ static inline void engine_admit(struct engine *engine, uint64_t round)
     engine->ops->admit(engine, round);
 }
 
-/* A frame has come in. Returns 0, or -1 with *e if the schedule has no place for it. A failure of
- * our own (sink, memory) is no fault of the peer: see engine_failed(). */
-static inline int engine_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+/* What the data frames of both kinds of engines have. */
+struct engine_data {
+    uint32_t exchange; /* Prepare.handle */
+    uint32_t round;    /* modulo ENGINE_ROUND_MASK + 1, if the peer follows the protocol */
+};
+
+/* Whether it is the head of a data frame; if so, fills *data. */
+bool engine_data(const Peer__Head *head, struct engine_data *data);
+
+/* A data frame has come in; all is borrowed. Returns 0, or -1 with *e if it is not one of this
+ * engine's frames or the schedule does not expect it. A failure of our own (sink, memory) is not
+ * the peer's fault: the call succeeds and engine_failed() tells. */
+static inline int engine_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                                const struct extents *body, uint32_t body_length, struct error *e)
 {
-    return engine->ops->frame(engine, port, data, body, body_length, e);
+    return engine->ops->frame(engine, port, head, body, body_length, e);
 }
 
 /* One-port: the other end of a leg that starts here takes nothing else in now; or word of that is
@@ -141,10 +152,13 @@ static inline const struct error *engine_failed(const struct engine *engine)
 int engine_fail(struct engine *engine, const struct error *e);
 int engine_no_memory(struct engine *engine);
 
-/* Where a round begins in a block. */
-uint64_t engine_offset(const struct engine *engine, uint64_t round);
+/* How the engine cuts blocks: into pieces no smaller than `least`, if they are uniform. */
+struct cut engine_cut(const struct engine_setup *setup, uint32_t least);
 
-/* Bytes of a block of `size` bytes in a round. */
-uint32_t engine_part(const struct engine *engine, uint64_t size, uint64_t round);
+/* The round's place in its repetition: rounds are counted through. */
+static inline uint64_t engine_round(const struct engine *engine, uint64_t round)
+{
+    return engine->rounds > 0 ? round % engine->rounds : round;
+}
 
 #endif

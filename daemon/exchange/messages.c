@@ -47,7 +47,8 @@ static const struct {
 /* All messages of an exchange begin with its handle. */
 #define HANDLE_FIRST(type)                                                                         \
     _Static_assert(offsetof(type, exchange) == offsetof(Peer__Ready, exchange), "handle first")
-HANDLE_FIRST(Peer__Data);
+HANDLE_FIRST(Peer__SteppedData);
+HANDLE_FIRST(Peer__StreamedData);
 HANDLE_FIRST(Peer__Clear);
 HANDLE_FIRST(Peer__Sized);
 HANDLE_FIRST(Peer__Layout);
@@ -65,7 +66,9 @@ static uint32_t handle_of(const Peer__Head *head)
 
 static bool is_data(const Peer__Head *head)
 {
-    return head->kind_case == PEER__HEAD__KIND_DATA || head->kind_case == PEER__HEAD__KIND_CLEAR;
+    struct engine_data data;
+
+    return engine_data(head, &data) || head->kind_case == PEER__HEAD__KIND_CLEAR;
 }
 
 /* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
@@ -73,13 +76,14 @@ static bool is_data(const Peer__Head *head)
 static bool expects_data(const struct exchange *x, const Peer__Head *head)
 {
     uint64_t finished, round, end = 0;
+    struct engine_data data;
     bool running = x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED;
 
     if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
         return false;
     finished = round = x->own.engine->rounds_finished;
-    if (head->kind_case == PEER__HEAD__KIND_DATA)
-        round += (head->data->round - finished) & ENGINE_ROUND_MASK;
+    if (engine_data(head, &data))
+        round += (data.round - finished) & ENGINE_ROUND_MASK;
     if (running)
         end = exchange_end_round(x);
     if (finished < end)
@@ -97,7 +101,7 @@ static int take_data(struct exchange *x, unsigned port, const Peer__Head *head,
         return engine_clear(x->own.engine, port, head->clear, e) == 0
                    ? 0
                    : error_wrap(e, "exchange %s", x->id);
-    if (engine_frame(x->own.engine, port, head->data, body, body_length, e) != 0)
+    if (engine_frame(x->own.engine, port, head, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id);
     exchange_advance(x);
     return 0;

@@ -223,7 +223,7 @@ static int new_engine(struct exchange *x, struct error *e)
         .segments = segments,
         .uniform = !own->source->sized && (x->mode == MODE_STREAMING || even),
         .block_bytes = x->spec.block_bytes,
-        .segment_bytes = (uint32_t)own->round_bytes,
+        .round_bytes = (uint32_t)own->round_bytes,
         .window = own->window,
     };
 

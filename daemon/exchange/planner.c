@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/schedule/peak.h"
+
 enum kind { BUILD, TRANSIT, COUNT };
 
 struct job {

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS_A_FRAME 512u      /* that begin in it; bounds the head when sizes travel along */
+#include "daemon/exchange/cargo.h"
+
+#define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head when sizes travel along */
+#define NONE UINT32_MAX
 #define FRAME_FILL (16u * 1024u) /* body bytes: what a relay waits for before it passes them on */
-#define COPIED_MOST 64u /* bytes of a block that costs less to copy than to keep track of */
 
 /* How far a combined message has come in. */
 struct incoming {
@@ -20,28 +22,31 @@ struct incoming {
 struct sender {
     const uint32_t *message; /* indices into plan.send */
     uint32_t count;
-    uint32_t active;             /* how many of them may leave: their step has come */
-    uint32_t current;            /* the one that is leaving */
-    uint32_t block;              /* the one of its blocks that is leaving, */
-    uint32_t offset;             /* the bytes of it that have left, */
-    struct extent_cursor cursor; /* and where they end, for a block in transit */
-    bool started;                /* something of the current message has left */
-    bool stalled;                /* the source was asked and had nothing yet */
+    uint32_t active;         /* how many of them may leave: their step has come */
+    uint32_t current;        /* the one that is leaving */
+    uint32_t block;          /* the one of its blocks that is leaving, */
+    uint32_t offset;         /* the bytes of it that have left, */
+    struct hold_place place; /* and where they end, for a block that others send, too */
+    bool started;            /* something of the current message has left */
+    bool stalled;            /* the source was asked and had nothing yet */
 };
 
 /* A block in transit. In an allgather, behind the plan's slots: our own. */
 struct slot {
-    struct extents bytes;
+    struct hold hold;
     uint32_t length;
-    uint32_t sends; /* by which it leaves in each round */
+    uint32_t sends; /* messages by which it leaves in each round */
     uint32_t sends_left;
 };
 
 struct stepped {
     struct engine base;
     const struct plan *plan;
+    struct cut cut;
+    struct cargo cargo;
     unsigned ports;
     uint64_t round;
+    struct cut_round leaving; /* the same round's */
     bool started;
     bool round_over;
     uint32_t step;
@@ -54,45 +59,15 @@ struct stepped {
     uint64_t *cleared;     /* one-port, by plan.send: 1 + the last round for which it was cleared */
     struct incoming *incoming;
     struct slot *slot;
-    uint8_t *copies;         /* of the blocks in transit by slot, if they are small; else NULL */
-    uint32_t copy_stride;    /* from one to the next */
-    struct slab_writer body; /* copies on their way out */
+    uint8_t *room; /* for the slots' cargo */
     struct sender sender[TORUS_MAX_PORTS];
     uint32_t *sender_messages;
-    uint64_t own_offset; /* of our block for ourselves */
-    bool own_delivered;
+    struct own_block own;
     uint32_t *channel_blocks; /* [step * ports + port], this round */
     uint32_t *channel_messages;
     uint64_t delivered; /* blocks from others, this round */
     bool all_delivered;
 };
-
-/* A round's part of the blocks: where it begins in each, and how far it is from the start of one
- * segment to that of the next. Where sizes differ, that is the same for all blocks, since the end
- * of a leg does not know how long the whole block is. */
-struct part {
-    uint64_t begin;
-    uint32_t stride;
-};
-
-static struct part part_of(const struct stepped *s, uint64_t round)
-{
-    const struct engine_setup *set = &s->base.set;
-    struct part part = {engine_offset(&s->base, round), 0};
-
-    if (set->uniform)
-        part.stride = engine_part(&s->base, set->block_bytes, round) / set->segments;
-    else
-        part.stride =
-            set->segment_bytes / set->segments + (set->segment_bytes % set->segments != 0);
-    return part;
-}
-
-/* Where a segment begins in its block. */
-static uint64_t segment_start(const struct part *part, uint32_t segment)
-{
-    return part->begin + (uint64_t)segment * part->stride;
-}
 
 static struct stepped *of(struct engine *engine)
 {
@@ -147,7 +122,6 @@ static void count_sends(struct stepped *s)
 
 static void open_slot(struct slot *slot, uint32_t length)
 {
-    extents_clear(&slot->bytes);
     slot->length = length;
     slot->sends_left = slot->sends;
 }
@@ -176,11 +150,8 @@ static void stepped_free(struct engine *engine)
 
     free(s->step_sends_left);
     free(s->cleared);
-    if (s->slot != NULL)
-        for (uint32_t i = 0; i <= s->plan->slots; i++)
-            extents_free(&s->slot[i].bytes);
-    slab_writer_close(&s->body);
-    free(s->copies);
+    cargo_close(&s->cargo);
+    free(s->room);
     free(s->takes_left);
     free(s->incoming);
     free(s->slot);
@@ -192,39 +163,18 @@ static void stepped_free(struct engine *engine)
     free(s);
 }
 
-/* Delivers our block for ourselves, which no link carries. In an allgather it is the one for all:
- * read once, it stays until it has left by every port. */
+/* In an allgather our block for ourselves is the one for all: read once, it stays until it has left
+ * by every port. */
 static void deliver_own(struct stepped *s)
 {
+    struct source *source = s->base.set.source;
     uint32_t me = s->plan->rank;
-    uint64_t size = s->base.set.source->ops->size(s->base.set.source, me);
-    uint64_t begin = engine_offset(&s->base, s->round);
-    uint64_t end = begin + engine_part(&s->base, size, s->round);
     struct slot *slot = s->base.set.gather ? &s->slot[s->plan->slots] : NULL;
-    struct extent piece;
-    struct error e;
 
-    if (slot != NULL && s->own_offset == begin)
-        open_slot(slot, (uint32_t)(end - begin));
-    while (s->own_offset < end) {
-        int result = s->base.set.source->ops->read(s->base.set.source, me, s->own_offset,
-                                                   (uint32_t)(end - s->own_offset), &piece, &e);
-        if (result < 0)
-            (void)engine_fail(&s->base, &e);
-        if (result <= 0)
-            return;
-        result = s->base.set.sink->ops->write(s->base.set.sink, me, s->own_offset, &piece, &e);
-        s->own_offset += piece.length;
-        if (result != 0)
-            (void)engine_fail(&s->base, &e);
-        else if (slot != NULL && slot->sends > 0 &&
-                 extents_add(&slot->bytes, piece.slab, piece.data, piece.length) != 0)
-            result = engine_no_memory(&s->base);
-        slab_unref(piece.slab);
-        if (result != 0)
-            return;
-    }
-    s->own_delivered = true;
+    if (slot != NULL && s->own.at == s->leaving.begin)
+        open_slot(slot, cut_whole(&s->leaving, source->ops->size(source, me)));
+    cargo_deliver_own(&s->cargo, me, &s->leaving, &s->own,
+                      slot != NULL && slot->sends > 0 ? &slot->hold : NULL);
 }
 
 /* What this round put on the channels, into the counts. */
@@ -302,18 +252,18 @@ static void advance(struct stepped *s)
 
     if (!s->started || s->round_over)
         return;
-    if (s->base.set.gather && !s->own_delivered && s->base.failure.code == ERROR_NONE)
+    if (s->base.set.gather && !s->own.delivered && s->base.failure.code == ERROR_NONE)
         deliver_own(s);
-    if (s->base.set.gather && !s->own_delivered)
+    if (s->base.set.gather && !s->own.delivered)
         return;
     activate(s);
     while (s->step < plan->steps && step_over(s)) {
         s->step++;
         activate(s);
     }
-    if (!s->own_delivered && s->base.failure.code == ERROR_NONE)
+    if (!s->own.delivered && s->base.failure.code == ERROR_NONE)
         deliver_own(s);
-    if (s->step < plan->steps || !s->own_delivered ||
+    if (s->step < plan->steps || !s->own.delivered ||
         s->base.set.sink->ops->pending(s->base.set.sink) > 0)
         return;
     if (!s->all_delivered) {
@@ -340,8 +290,8 @@ static void stepped_admit(struct engine *engine, uint64_t round)
     s->step = 0;
     s->sends_active = 0;
     s->sends_left = s->plan->sends;
-    s->own_offset = engine_offset(&s->base, round);
-    s->own_delivered = s->base.set.idle;
+    s->leaving = cut_round(&s->cut, engine_round(&s->base, round));
+    s->own = (struct own_block){.at = s->leaving.begin, .delivered = s->base.set.idle};
     s->all_delivered = false;
     for (unsigned port = 0; port < s->ports; port++) {
         struct sender *sender = &s->sender[port];
@@ -364,35 +314,29 @@ static void count_channel(struct stepped *s, uint32_t step, unsigned port, uint3
 
 /* --- coming in --- */
 
-static int relay(struct stepped *s, unsigned in, const Peer__Data *data, const struct extents *body,
-                 uint32_t body_length)
+/* Sends a frame straight on. */
+static void relay(struct stepped *s, unsigned in, const Peer__SteppedData *data,
+                  const struct extents *body, uint32_t body_length)
 {
-    unsigned out = torus_port_opposite(in); /* straight on */
-    if (engine_has_lost(&s->base, out))
-        return 0;
-    struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
-    Peer__Data onward = *data;
+    unsigned out = torus_port_opposite(in);
+    struct outgoing *frame = engine_has_lost(&s->base, out) ? NULL : cargo_frame(&s->cargo);
+    Peer__SteppedData onward = *data;
     Peer__Head head = PEER__HEAD__INIT;
 
     if (frame == NULL)
-        return engine_no_memory(&s->base);
+        return;
     onward.left--;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &onward;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &onward;
     frame->body_length = body_length;
     frame->in_passing = onward.left > 0;
     for (uint32_t i = 0; i < body->count; i++)
         if (extents_add(&frame->body, body->item[i].slab, body->item[i].data,
                         body->item[i].length) != 0)
-            goto fail;
-    if (outgoing_set_head(frame, &head) != 0)
-        goto fail;
-    s->base.counts.port[out].tx_bytes += body_length;
-    router_relay(s->base.set.router, out, frame);
-    return 0;
-fail:
-    outgoing_free(router_outgoing(s->base.set.router), frame);
-    return engine_no_memory(&s->base);
+            (void)engine_no_memory(&s->base);
+    frame = cargo_ship(&s->cargo, out, frame, &head, true);
+    if (frame != NULL)
+        router_relay(s->base.set.router, out, frame);
 }
 
 /* Whether a block that comes in is for us. In an exchange one for us may go on as well, and come
@@ -402,110 +346,118 @@ static bool stays_here(const struct stepped *s, const struct plan_block *b)
     return b->slot == PLAN_NO_SLOT || s->base.set.gather;
 }
 
-static int begin_block(struct stepped *s, const struct plan_message *m, const struct incoming *in,
-                       const struct part *part)
+/* A block of `length` bytes begins. */
+static void begin_block(struct stepped *s, const struct plan_block *b, uint32_t length,
+                        const struct cut_round *cut)
 {
-    const struct plan_block *b = &s->plan->block[m->first + in->begun];
-    struct extent nothing = {0};
-    struct error e;
-
     if (b->slot != PLAN_NO_SLOT)
-        open_slot(&s->slot[b->slot], in->remaining);
+        open_slot(&s->slot[b->slot], length);
     if (!stays_here(s, b))
-        return 0;
-    if (in->remaining == 0 &&
-        s->base.set.sink->ops->write(s->base.set.sink, b->source, segment_start(part, b->segment),
-                                     &nothing, &e) != 0)
-        return engine_fail(&s->base, &e);
+        return;
+    if (length == 0)
+        cargo_deliver_nothing(&s->cargo, b->source, cut_begin(cut, b->segment));
     s->delivered += b->segment == 0;
-    return 0;
 }
 
-static uint8_t *copy_of(const struct stepped *s, const struct plan_block *b)
+/* `piece` continues the block, of which `offset` bytes have come. */
+static void put(struct stepped *s, const struct plan_block *b, uint32_t offset,
+                const struct cut_round *cut, const struct extent *piece)
 {
-    return s->copies + (size_t)b->slot * s->copy_stride;
+    if (b->slot != PLAN_NO_SLOT)
+        cargo_put(&s->cargo, &s->slot[b->slot].hold, offset, piece);
+    if (stays_here(s, b))
+        cargo_deliver(&s->cargo, b->source, cut_begin(cut, b->segment) + offset, piece);
 }
 
-/* `piece` continues the block that was begun last. */
-static int put(struct stepped *s, const struct plan_message *m, const struct incoming *in,
-               const struct part *part, const struct extent *piece)
-{
-    const struct plan_block *b = &s->plan->block[m->first + in->begun - 1];
-    struct error e;
+/* A frame that is being taken in. */
+struct arrival {
+    const struct plan_message *message;
+    struct incoming *in;
+    struct cut_round cut;
+    const Peer__SteppedData *data;
+    const struct extents *body;
+    struct extent_cursor cursor;
+    uint32_t have;  /* bytes of the body that are left */
+    uint32_t sizes; /* how many of the head's have been used */
+    uint32_t begun; /* blocks that begin in it */
+};
 
-    if (b->slot != PLAN_NO_SLOT && s->copies != NULL)
-        memcpy(copy_of(s, b) + in->offset, piece->data, piece->length);
-    else if (b->slot != PLAN_NO_SLOT &&
-             extents_add(&s->slot[b->slot].bytes, piece->slab, piece->data, piece->length) != 0)
-        return engine_no_memory(&s->base);
-    if (!stays_here(s, b))
+static bool is_relayed(const struct arrival *a)
+{
+    return a->message->left > 0;
+}
+
+/* Bytes of the block that was begun last. Those of a relayed message are only counted. */
+static void take_bytes(struct stepped *s, struct arrival *a)
+{
+    struct incoming *in = a->in;
+
+    while (in->remaining > 0 && a->have > 0) {
+        uint32_t n = in->remaining < a->have ? in->remaining : a->have;
+        if (!is_relayed(a)) {
+            const struct plan_block *b = &s->plan->block[a->message->first + in->begun - 1];
+            struct extent piece;
+            n = extents_take(a->body, &a->cursor, n, &piece);
+            if (s->base.failure.code == ERROR_NONE)
+                put(s, b, in->offset, &a->cut, &piece);
+        }
+        in->remaining -= n;
+        in->offset += n;
+        a->have -= n;
+    }
+}
+
+/* How long the message's next block is. Returns 1, 0 if it does not begin in this frame, or -1 with
+ * *e. */
+static int next_length(const struct stepped *s, struct arrival *a, uint32_t *length,
+                       struct error *e)
+{
+    if (s->base.set.uniform) {
+        *length = a->cut.stride;
+        return *length == 0 || a->have > 0;
+    }
+    if (a->sizes == a->data->n_sizes)
         return 0;
-    s->base.counts.bytes_delivered += piece->length;
-    if (s->base.set.sink->ops->write(s->base.set.sink, b->source,
-                                     segment_start(part, b->segment) + in->offset, piece, &e) != 0)
-        return engine_fail(&s->base, &e);
-    return 0;
+    *length = a->data->sizes[a->sizes++];
+    if (*length > a->cut.stride)
+        return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes, the longest has %u", *length,
+                         a->cut.stride);
+    return 1;
 }
 
-/* Sorts the body's bytes into blocks; a relayed message is only followed. */
-static int take_in(struct stepped *s, const struct plan_message *m, struct incoming *in,
-                   uint64_t round, const Peer__Data *data, const struct extents *body,
-                   uint32_t body_length, uint32_t *begun_here, struct error *e)
+/* Sorts the body's bytes into blocks. */
+static int take_in(struct stepped *s, struct arrival *a, struct error *e)
 {
-    bool relayed = m->left > 0;
-    struct part part = part_of(s, round);
-    struct extent_cursor cursor = {0};
-    struct extent piece;
-    size_t sizes_used = 0;
-    uint32_t have = body_length;
+    struct incoming *in = a->in;
 
     for (;;) {
-        while (in->remaining > 0 && have > 0) {
-            uint32_t most = in->remaining < have ? in->remaining : have;
-            uint32_t n = most;
-            if (!relayed) {
-                n = extents_take(body, &cursor, most, &piece);
-                if (s->base.failure.code == ERROR_NONE)
-                    (void)put(s, m, in, &part, &piece);
-            }
-            in->remaining -= n;
-            in->offset += n;
-            have -= n;
-        }
-        if (in->remaining > 0)
-            break; /* the rest comes with the next frame */
-        if (in->begun == m->blocks)
+        uint32_t length;
+        take_bytes(s, a);
+        if (in->remaining > 0 || in->begun == a->message->blocks)
+            break; /* the rest comes with the next frame, or there is none */
+        int begins = next_length(s, a, &length, e);
+        if (begins < 0)
+            return -1;
+        if (begins == 0)
             break;
-        if (s->base.set.uniform) {
-            in->remaining = part.stride;
-            if (in->remaining > 0 && have == 0) {
-                in->remaining = 0;
-                break;
-            }
-        } else {
-            if (sizes_used == data->n_sizes)
-                break;
-            in->remaining = data->sizes[sizes_used++];
-            if (in->remaining > s->base.set.segment_bytes)
-                return error_set(e, ERROR_PROTOCOL, "a block of %u bytes in a round of at most %u",
-                                 in->remaining, s->base.set.segment_bytes);
-        }
+        if (!is_relayed(a) && s->base.failure.code == ERROR_NONE)
+            begin_block(s, &s->plan->block[a->message->first + in->begun], length, &a->cut);
+        in->remaining = length;
         in->offset = 0;
-        if (!relayed && s->base.failure.code == ERROR_NONE)
-            (void)begin_block(s, m, in, &part);
         in->begun++;
-        ++*begun_here;
+        a->begun++;
     }
-    if (have > 0)
-        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the message's blocks have", have);
-    if (sizes_used < data->n_sizes)
+    if (a->have > 0)
+        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the message's blocks have",
+                         a->have);
+    if (a->sizes < a->data->n_sizes)
         return error_set(e, ERROR_PROTOCOL, "sizes of %zu blocks too many",
-                         data->n_sizes - sizes_used);
+                         a->data->n_sizes - a->sizes);
     return 0;
 }
 
 static const struct plan_message *find_arrival(const struct stepped *s, unsigned port,
-                                               const Peer__Data *data, struct error *e)
+                                               const Peer__SteppedData *data, struct error *e)
 {
     const struct plan_message *m = NULL;
 
@@ -524,18 +476,20 @@ static const struct plan_message *find_arrival(const struct stepped *s, unsigned
     return m;
 }
 
-static int stepped_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+static int stepped_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                          const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct stepped *s = of(engine);
-    const struct plan_message *m = find_arrival(s, port, data, e);
-    uint64_t round = taking(s);
-    uint32_t begun = 0;
 
+    if (head->kind_case != PEER__HEAD__KIND_STEPPED_DATA)
+        return error_set(e, ERROR_PROTOCOL, "data without a step, but the exchange runs in steps");
+    const Peer__SteppedData *data = head->stepped_data;
+    const struct plan_message *m = find_arrival(s, port, data, e);
     if (m == NULL)
         return -1;
     uint32_t index = (uint32_t)(m - s->plan->arrival);
     struct incoming *in = &s->incoming[index];
+    struct arrival a = {.message = m, .in = in, .data = data, .body = body, .have = body_length};
     bool first = !in->started;
 
     if (is_complete(s, index))
@@ -543,12 +497,13 @@ static int stepped_frame(struct engine *engine, unsigned port, const Peer__Data 
     in->started = true;
     if (m->left == 0 && first && ++s->ends > s->base.counts.most_ends)
         s->base.counts.most_ends = s->ends;
-    if (take_in(s, m, in, round, data, body, body_length, &begun, e) != 0)
+    a.cut = cut_round(&s->cut, engine_round(&s->base, taking(s)));
+    if (take_in(s, &a, e) != 0)
         return -1;
     s->base.counts.port[port].rx_bytes += body_length;
     if (m->left > 0) {
-        count_channel(s, m->step, torus_port_opposite(port), begun, first);
-        (void)relay(s, port, data, body, body_length);
+        count_channel(s, m->step, torus_port_opposite(port), a.begun, first);
+        relay(s, port, data, body, body_length);
     }
     if (is_complete(s, index)) {
         s->arrivals_left--;
@@ -562,28 +517,37 @@ static int stepped_frame(struct engine *engine, unsigned port, const Peer__Data 
     return 0;
 }
 
+/* Passes the clear on to where the leg comes from; only where the leg itself comes through, or the
+ * clear might go round for ever. */
+static int pass_clear(struct stepped *s, unsigned port, const Peer__Clear *clear, struct error *e)
+{
+    unsigned onward = torus_port_opposite(port);
+    Peer__Clear next = *clear;
+
+    if (clear->hops > UINT16_MAX ||
+        plan_arrival(s->plan, clear->step, (uint8_t)onward, (uint16_t)clear->hops,
+                     (uint16_t)(clear->hops - clear->left)) == NULL)
+        return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u hops passes here",
+                         clear->step, clear->hops);
+    next.left--;
+    send_clear(s, onward, &next);
+    return 0;
+}
+
 static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
                          struct error *e)
 {
     struct stepped *s = of(engine);
     const struct plan *plan = s->plan;
 
-    if (clear->left >= clear->hops ||
-        (clear->round & ENGINE_ROUND_MASK) != (taking(s) & ENGINE_ROUND_MASK))
-        return error_set(e, ERROR_PROTOCOL, "word of a leg that cannot be");
-    if (clear->left >
-        0) { /* only where the leg itself comes through, or it might go round for ever */
-        unsigned onward = torus_port_opposite(port);
-        Peer__Clear next = *clear;
-        if (clear->hops > UINT16_MAX ||
-            plan_arrival(plan, clear->step, (uint8_t)onward, (uint16_t)clear->hops,
-                         (uint16_t)(clear->hops - clear->left)) == NULL)
-            return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u hops passes here",
-                             clear->step, clear->hops);
-        next.left--;
-        send_clear(s, onward, &next);
-        return 0;
-    }
+    if (clear->left >= clear->hops)
+        return error_set(e, ERROR_PROTOCOL, "a clear with %u of %u hops to go", clear->left,
+                         clear->hops);
+    if ((clear->round & ENGINE_ROUND_MASK) != (taking(s) & ENGINE_ROUND_MASK))
+        return error_set(e, ERROR_PROTOCOL, "a clear for round %u (modulo %u) in round %llu",
+                         clear->round, ENGINE_ROUND_MASK + 1, (unsigned long long)taking(s));
+    if (clear->left > 0)
+        return pass_clear(s, port, clear, e);
     for (uint32_t i = 0; i < plan->sends; i++) {
         const struct plan_message *m = &plan->send[i];
         if (m->step != clear->step || m->port != port || m->hops != clear->hops)
@@ -599,79 +563,43 @@ static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear
 /* --- going out --- */
 
 /* Bytes of a block that leaves in this round. */
-static uint32_t leaving_length(const struct stepped *s, const struct plan_block *b,
-                               const struct part *part)
+static uint32_t leaving_length(const struct stepped *s, const struct plan_block *b)
 {
     const struct slot *slot = slot_of_send(s, b);
+    struct source *source = s->base.set.source;
 
     if (slot != NULL)
         return slot->length;
     if (s->base.set.uniform)
-        return part->stride;
-    uint32_t whole = engine_part(
-        &s->base, s->base.set.source->ops->size(s->base.set.source, b->destination), s->round);
-    uint64_t before = (uint64_t)part->stride * b->segment;
-    if (whole <= before)
-        return 0;
-    return whole - before < part->stride ? (uint32_t)(whole - before) : part->stride;
+        return s->leaving.stride;
+    return cut_length(&s->leaving, source->ops->size(source, b->destination), b->segment);
 }
 
-/* Small blocks become one run of bytes, whose frame has one extent. Returns `length`, 0 if there is
- * no memory. */
-static uint32_t append_copy(struct stepped *s, const uint8_t *data, uint32_t length,
-                            struct outgoing *frame)
-{
-    struct extent room;
-    uint8_t *at = slab_writer_take(&s->body, router_pool(s->base.set.router), length, &room);
-
-    if (at == NULL) {
-        (void)engine_no_memory(&s->base);
-        return 0;
-    }
-    memcpy(at, data, length);
-    if (extents_add(&frame->body, room.slab, at, length) != 0) {
-        (void)engine_no_memory(&s->base);
-        length = 0;
-    }
-    slab_unref(room.slab);
-    return length;
-}
-
-/* Moves up to `most` bytes of the block into the frame's body. Returns how many; 0 if the source
- * has none yet, or after a failure. */
+/* Moves up to `most` bytes of the block into the frame. Returns how many. */
 static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struct plan_block *b,
-                           const struct part *part, uint32_t most, struct outgoing *frame)
+                           uint32_t most, struct outgoing *frame)
 {
-    const struct slot *slot = slot_of_send(s, b);
-    struct extent piece;
-    struct error e;
-    int result;
+    struct slot *slot = slot_of_send(s, b);
 
-    if (slot != NULL && s->copies != NULL)
-        return append_copy(s, copy_of(s, b) + sender->offset, most, frame);
-    if (slot != NULL) {
-        if (extents_take(&slot->bytes, &sender->cursor, most, &piece) == 0)
-            return 0;
-        if (extents_add(&frame->body, piece.slab, piece.data, piece.length) != 0) {
-            (void)engine_no_memory(&s->base);
-            return 0;
-        }
-        return piece.length;
-    }
-    result = s->base.set.source->ops->read(s->base.set.source, b->destination,
-                                           segment_start(part, b->segment) + sender->offset, most,
-                                           &piece, &e);
-    if (result < 0)
-        (void)engine_fail(&s->base, &e);
-    sender->stalled = result == 0;
-    if (result <= 0)
-        return 0;
-    if (s->copies != NULL)
-        piece.length = append_copy(s, piece.data, piece.length, frame);
-    else if (extents_add(&frame->body, piece.slab, piece.data, piece.length) != 0)
-        (void)engine_no_memory(&s->base);
-    slab_unref(piece.slab);
-    return piece.length;
+    if (slot != NULL)
+        return cargo_load(&s->cargo, &slot->hold, sender->offset,
+                          slot->sends > 1 ? &sender->place : NULL, most, frame);
+    uint32_t n = cargo_load_own(&s->cargo, b->destination,
+                                cut_begin(&s->leaving, b->segment) + sender->offset, most, frame);
+    sender->stalled = n < most && frame->body.count < OUTGOING_MAX_EXTENTS;
+    return n;
+}
+
+/* The block has left: on to the next one. */
+static void next_block(struct stepped *s, struct sender *sender, const struct plan_block *b)
+{
+    struct slot *slot = slot_of_send(s, b);
+
+    if (slot != NULL && --slot->sends_left == 0)
+        cargo_drop(&s->cargo, &slot->hold);
+    sender->block++;
+    sender->offset = 0;
+    sender->place = (struct hold_place){0};
 }
 
 /* Fills the body from the message's blocks. Returns how many blocks begin in it; their sizes go to
@@ -679,24 +607,22 @@ static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struc
 static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct plan_message *m,
                           struct outgoing *frame, uint32_t *sizes)
 {
-    const struct part part = part_of(s, s->round);
     uint32_t begun = 0;
 
     while (sender->block < m->blocks && frame->body.count < OUTGOING_MAX_EXTENTS) {
         const struct plan_block *b = &s->plan->block[m->first + sender->block];
-        uint32_t length = leaving_length(s, b, &part);
+        uint32_t length = leaving_length(s, b);
         bool begins = sender->offset == 0;
-        uint32_t room = FRAME_FILL - frame->body_length;
 
         if (begins && begun == BLOCKS_A_FRAME && !s->base.set.uniform)
             break;
         if (length > sender->offset) {
+            uint32_t room = FRAME_FILL - frame->body_length;
             uint32_t want = length - sender->offset < room ? length - sender->offset : room;
-            uint32_t n = want > 0 ? move_bytes(s, sender, b, &part, want, frame) : 0;
+            uint32_t n = want > 0 ? move_bytes(s, sender, b, want, frame) : 0;
             if (n == 0)
                 break;
             sender->offset += n;
-            frame->body_length += n;
         }
         if (begins) {
             if (!s->base.set.uniform)
@@ -704,77 +630,78 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
             begun++;
         }
         if (sender->offset < length)
-            continue;
-        struct slot *slot = slot_of_send(s, b);
-        if (slot != NULL && --slot->sends_left == 0)
-            extents_clear(&slot->bytes);
-        sender->block++;
-        sender->offset = 0;
-        sender->cursor = (struct extent_cursor){0};
+            break; /* the frame is full, or the source has no more yet */
+        next_block(s, sender, b);
     }
     return begun;
+}
+
+/* The index in the plan of the message that is to leave by the port now, or NONE. */
+static uint32_t current_send(const struct stepped *s, unsigned port)
+{
+    const struct sender *sender = &s->sender[port];
+
+    if (sender->current == sender->active || sender->stalled ||
+        s->base.failure.code != ERROR_NONE || engine_has_lost(&s->base, port))
+        return NONE;
+    uint32_t index = sender->message[sender->current];
+    return s->base.set.one_port && s->cleared[index] != s->round + 1 ? NONE : index;
+}
+
+/* A frame with `begun` of the message's blocks leaves; if it is the last one, on to the next
+ * message. */
+static void note_sent(struct stepped *s, struct sender *sender, const struct plan_message *m,
+                      uint32_t begun)
+{
+    bool first = !sender->started;
+
+    count_channel(s, m->step, m->port, begun, first);
+    s->base.counts.port[m->port].combined_messages += first;
+    if (first && ++s->starts > s->base.counts.most_starts)
+        s->base.counts.most_starts = s->starts;
+    sender->started = true;
+    if (sender->block < m->blocks)
+        return;
+    sender->current++;
+    sender->block = 0;
+    sender->started = false;
+    s->starts--;
+    s->sends_left--;
+    s->step_sends_left[m->step]--;
+    if (s->sends_left == 0 || s->base.set.one_port)
+        advance(s);
 }
 
 static struct outgoing *stepped_next(struct engine *engine, unsigned port)
 {
     struct stepped *s = of(engine);
     struct sender *sender = &s->sender[port];
+    uint32_t index = current_send(s, port);
+    struct outgoing *frame = index != NONE ? cargo_frame(&s->cargo) : NULL;
     uint32_t sizes[BLOCKS_A_FRAME];
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
-    if (sender->current == sender->active || sender->stalled ||
-        s->base.failure.code != ERROR_NONE || engine_has_lost(&s->base, port))
+    if (frame == NULL)
         return NULL;
-    uint32_t index = sender->message[sender->current];
     const struct plan_message *m = &s->plan->send[index];
-    if (s->base.set.one_port && s->cleared[index] != s->round + 1)
-        return NULL;
-    struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
-    if (frame == NULL) {
-        (void)engine_no_memory(&s->base);
-        return NULL;
-    }
     uint32_t begun = fill_body(s, sender, m, frame, sizes);
-    bool complete = sender->block == m->blocks;
-    if (s->base.failure.code != ERROR_NONE ||
-        (frame->body_length == 0 && begun == 0 && !complete)) {
-        outgoing_free(router_outgoing(s->base.set.router), frame);
-        return NULL;
-    }
     data.exchange = s->base.set.handle;
     data.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
     data.step = m->step;
     data.hops = m->hops;
     data.left = m->hops - 1u;
-    frame->in_passing = data.left > 0;
     if (!s->base.set.uniform) {
         data.n_sizes = begun;
         data.sizes = sizes;
     }
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &data;
-    if (outgoing_set_head(frame, &head) != 0) {
-        outgoing_free(router_outgoing(s->base.set.router), frame);
-        (void)engine_no_memory(&s->base);
-        return NULL;
-    }
-    count_channel(s, m->step, port, begun, !sender->started);
-    s->base.counts.port[port].combined_messages += !sender->started;
-    s->base.counts.port[port].tx_bytes += frame->body_length;
-    if (!sender->started && ++s->starts > s->base.counts.most_starts)
-        s->base.counts.most_starts = s->starts;
-    sender->started = true;
-    if (complete) {
-        sender->current++;
-        sender->block = 0;
-        sender->started = false;
-        s->starts--;
-        s->sends_left--;
-        s->step_sends_left[m->step]--;
-        if (s->sends_left == 0 || s->base.set.one_port)
-            advance(s);
-    }
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &data;
+    frame->in_passing = data.left > 0;
+    frame = cargo_ship(&s->cargo, port, frame, &head,
+                       frame->body_length > 0 || begun > 0 || sender->block == m->blocks);
+    if (frame != NULL)
+        note_sent(s, sender, m, begun);
     return frame;
 }
 
@@ -821,11 +748,42 @@ static const struct engine_ops stepped_ops = {
     .describe = stepped_describe,
 };
 
+static void *array(size_t count, size_t size)
+{
+    return calloc(count + 1, size); /* never 0 bytes */
+}
+
+/* All that the plan determines. Returns 0, or -1 if there is no memory. */
+static int allocate(struct stepped *s)
+{
+    const struct plan *plan = s->plan;
+    struct engine_counts *counts = &s->base.counts;
+    size_t channels = (size_t)plan->steps * s->ports;
+
+    s->step_sends_left = array(plan->steps, sizeof *s->step_sends_left);
+    s->takes_left = array(plan->steps, sizeof *s->takes_left);
+    s->cleared = array(plan->sends, sizeof *s->cleared);
+    s->incoming = array(plan->arrivals, sizeof *s->incoming);
+    s->slot = array(plan->slots, sizeof *s->slot);
+    s->channel_blocks = array(channels, sizeof *s->channel_blocks);
+    s->channel_messages = array(channels, sizeof *s->channel_messages);
+    counts->step_blocks = array(plan->steps, sizeof *counts->step_blocks);
+    counts->step_messages = array(plan->steps, sizeof *counts->step_messages);
+    if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
+        s->incoming == NULL || s->slot == NULL || s->channel_blocks == NULL ||
+        s->channel_messages == NULL || counts->step_blocks == NULL ||
+        counts->step_messages == NULL ||
+        cargo_room(&s->cargo, (size_t)plan->slots + 1, &s->room) != 0)
+        return -1;
+    for (uint32_t i = 0; i <= plan->slots; i++)
+        s->slot[i].hold = cargo_hold(&s->cargo, s->room, i);
+    return lay_out_senders(s);
+}
+
 struct engine *stepped_new(const struct engine_setup *setup, const struct plan *plan,
                            struct error *e)
 {
     struct stepped *s = calloc(1, sizeof *s);
-    size_t steps = (size_t)plan->steps + 1;
 
     if (s == NULL) {
         (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
@@ -836,24 +794,9 @@ struct engine *stepped_new(const struct engine_setup *setup, const struct plan *
     s->plan = plan;
     s->ports = torus_ports(router_torus(setup->router));
     s->base.counts.steps = plan->steps;
-    s->step_sends_left = calloc(steps, sizeof *s->step_sends_left);
-    s->takes_left = calloc(steps, sizeof *s->takes_left);
-    s->cleared = calloc((size_t)plan->sends + 1, sizeof *s->cleared);
-    s->incoming = calloc((size_t)plan->arrivals + 1, sizeof *s->incoming);
-    s->slot = calloc((size_t)plan->slots + 1, sizeof *s->slot);
-    s->copy_stride = setup->segment_bytes / setup->segments;
-    bool small = setup->uniform && !setup->gather && s->copy_stride <= COPIED_MOST;
-    if (small)
-        s->copies = malloc((size_t)plan->slots * s->copy_stride + 1);
-    s->channel_blocks = calloc(steps * s->ports, sizeof *s->channel_blocks);
-    s->channel_messages = calloc(steps * s->ports, sizeof *s->channel_messages);
-    s->base.counts.step_blocks = calloc(steps, sizeof *s->base.counts.step_blocks);
-    s->base.counts.step_messages = calloc(steps, sizeof *s->base.counts.step_messages);
-    if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
-        s->incoming == NULL || s->slot == NULL || (small && s->copies == NULL) ||
-        s->channel_blocks == NULL || s->channel_messages == NULL ||
-        s->base.counts.step_blocks == NULL || s->base.counts.step_messages == NULL ||
-        lay_out_senders(s) != 0) {
+    s->cut = engine_cut(setup, 0);
+    cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
+    if (allocate(s) != 0) {
         (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
         stepped_free(&s->base);
         return NULL;

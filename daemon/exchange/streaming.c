@@ -4,25 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES_A_FRAME 512u /* bounds the head */
+#include "daemon/exchange/cargo.h"
+
+#define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 #define FILL_LEAST (16u * 1024u)
 #define FILL_MOST (60u * 1024u)
 #define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
 #define NONE UINT32_MAX
 
-/* A run of bytes that has come in and has still to leave. They are chained by index. */
-struct parcel {
-    struct extent bytes;
-    uint32_t next;
-};
-
 /* Where one piece stands at this node. */
 struct flow {
     uint32_t length, came, gone;
-    uint32_t first, last; /* parcels */
-    uint32_t next;        /* in its queue, or among the stalled */
-    bool begun;           /* its length is known */
-    bool named;           /* it has been in a frame that left from here */
+    uint32_t next;    /* in its queue, or among the stalled */
+    struct hold hold; /* of a piece that passes through: what came and is not gone */
+    bool begun;       /* its length is known */
+    bool named;       /* it has been in a frame that left from here */
     bool queued;
 };
 
@@ -32,28 +28,28 @@ struct queue {
 
 struct round {
     uint64_t number;
-    bool open, admitted, own_delivered;
+    struct cut_round cut;
+    bool open, admitted;
     uint32_t left; /* flows that are not through */
-    uint64_t own_offset;
+    struct own_block own;
     uint64_t delivered;  /* blocks from others */
     struct flow *flow;   /* by passage */
     struct queue *queue; /* by port * distances + hops still to go */
     uint64_t *waiting;   /* bits by port * words, of queues that are not empty */
+    uint8_t *room;       /* for the flows' cargo */
     uint32_t stalled;    /* own flows that the source had nothing for: a chain */
 };
 
 struct streaming {
     struct engine base;
     const struct passages *passages;
+    struct cut cut;
+    struct cargo cargo;
     unsigned ports;
     uint32_t distances, words; /* queues, and words of bits for them, of a port */
     uint32_t fill;             /* bytes a frame is filled up to */
     struct round *round;       /* by number modulo the window */
-    struct parcel *parcel;
-    uint32_t parcels, free_parcel;
 };
-
-static const struct engine_ops streaming_ops;
 
 static struct streaming *of(struct engine *engine)
 {
@@ -63,85 +59,6 @@ static struct streaming *of(struct engine *engine)
 static struct round *round_at(const struct streaming *s, uint64_t number)
 {
     return &s->round[number % s->base.set.window];
-}
-
-/* --- sizes --- */
-
-/* From the start of one piece of a block to that of the next. Where sizes differ it is the same for
- * all blocks, since the destination does not know how long the whole block is. */
-static uint32_t stride(const struct streaming *s, uint64_t round)
-{
-    const struct engine_setup *set = &s->base.set;
-    uint32_t whole =
-        set->uniform ? engine_part(&s->base, set->block_bytes, round) : set->segment_bytes;
-    uint32_t each = whole / set->segments + (whole % set->segments != 0);
-
-    return set->uniform && set->segments > 1 && each < STREAMING_LEAST_PIECE ? STREAMING_LEAST_PIECE
-                                                                             : each;
-}
-
-static uint64_t piece_start(const struct streaming *s, uint64_t round, uint32_t segment)
-{
-    return engine_offset(&s->base, round) + (uint64_t)segment * stride(s, round);
-}
-
-/* Bytes of a piece of a block of `size` bytes. */
-static uint32_t piece_length(const struct streaming *s, uint64_t size, uint64_t round,
-                             uint32_t segment)
-{
-    uint32_t whole = engine_part(&s->base, size, round), each = stride(s, round);
-    uint64_t before = (uint64_t)segment * each;
-
-    if (whole <= before)
-        return 0;
-    return whole - before < each ? whole - (uint32_t)before : each;
-}
-
-/* --- parcels --- */
-
-static int append_parcel(struct streaming *s, struct flow *flow, const struct extent *bytes)
-{
-    uint32_t at = s->free_parcel;
-
-    if (flow->last != NONE) { /* bytes that follow directly stay one parcel */
-        struct extent *end = &s->parcel[flow->last].bytes;
-        if (end->slab == bytes->slab && end->data + end->length == bytes->data) {
-            end->length += bytes->length;
-            return 0;
-        }
-    }
-    if (at == NONE) {
-        uint32_t room = s->parcels == 0 ? 256 : 2 * s->parcels;
-        struct parcel *parcel = reallocarray(s->parcel, room, sizeof *parcel);
-        if (parcel == NULL)
-            return engine_no_memory(&s->base);
-        s->parcel = parcel;
-        for (uint32_t i = s->parcels; i < room; i++)
-            parcel[i].next = i + 1 < room ? i + 1 : NONE;
-        at = s->parcels;
-        s->parcels = room;
-    }
-    s->free_parcel = s->parcel[at].next;
-    s->parcel[at] = (struct parcel){*bytes, NONE};
-    (void)slab_ref(bytes->slab);
-    if (flow->last == NONE)
-        flow->first = at;
-    else
-        s->parcel[flow->last].next = at;
-    flow->last = at;
-    return 0;
-}
-
-static void drop_first_parcel(struct streaming *s, struct flow *flow)
-{
-    uint32_t at = flow->first;
-
-    slab_unref(s->parcel[at].bytes.slab);
-    flow->first = s->parcel[at].next;
-    if (flow->first == NONE)
-        flow->last = NONE;
-    s->parcel[at].next = s->free_parcel;
-    s->free_parcel = at;
 }
 
 /* --- queues --- */
@@ -195,6 +112,7 @@ static void free_round(struct round *r)
     free(r->flow);
     free(r->queue);
     free(r->waiting);
+    free(r->room);
     *r = (struct round){0};
 }
 
@@ -204,22 +122,17 @@ static int allocate_round(struct streaming *s, struct round *r)
     r->flow = calloc((size_t)s->passages->count + 1, sizeof *r->flow);
     r->queue = calloc((size_t)s->ports * s->distances, sizeof *r->queue);
     r->waiting = calloc((size_t)s->ports * s->words, sizeof *r->waiting);
-    if (r->flow != NULL && r->queue != NULL && r->waiting != NULL)
+    if (r->flow != NULL && r->queue != NULL && r->waiting != NULL &&
+        cargo_room(&s->cargo, s->passages->count, &r->room) == 0)
         return 0;
     free_round(r);
     return -1;
 }
 
-/* What is written where no byte comes: a file may have to be made. */
-static void deliver_nothing(struct streaming *s, const struct passage *p, uint64_t round)
+/* Where a piece begins in its block. */
+static uint64_t begin_of(const struct round *r, const struct passage *p)
 {
-    const struct extent nothing = {0};
-    struct error e;
-
-    if (s->base.failure.code == ERROR_NONE &&
-        s->base.set.sink->ops->write(s->base.set.sink, p->source, piece_start(s, round, p->segment),
-                                     &nothing, &e) != 0)
-        (void)engine_fail(&s->base, &e);
+    return cut_begin(&r->cut, p->segment);
 }
 
 static void pass_through(struct round *r, const struct passage *p)
@@ -244,61 +157,32 @@ static struct round *open_round(struct streaming *s, uint64_t number)
     *r = (struct round){.number = number,
                         .open = true,
                         .left = s->passages->count,
-                        .own_delivered = set->idle,
-                        .own_offset = engine_offset(&s->base, number),
+                        .cut = cut_round(&s->cut, engine_round(&s->base, number)),
                         .flow = r->flow,
                         .queue = r->queue,
                         .waiting = r->waiting,
+                        .room = r->room,
                         .stalled = NONE};
+    r->own = (struct own_block){.at = r->cut.begin, .delivered = set->idle};
     for (uint32_t i = 0; i < s->ports * s->distances; i++)
         r->queue[i].first = NONE;
     memset(r->waiting, 0, (size_t)s->ports * s->words * sizeof *r->waiting);
     for (uint32_t i = 0; i < s->passages->count; i++) {
         const struct passage *p = &s->passages->passage[i];
         struct flow *flow = &r->flow[i];
-        *flow = (struct flow){.first = NONE, .last = NONE};
+        *flow = (struct flow){.hold = cargo_hold(&s->cargo, r->room, i)};
         if (!set->uniform && p->in != PASSAGE_HERE)
             continue; /* its length comes with it */
         flow->begun = true;
-        flow->length = piece_length(s, set->source->ops->size(set->source, p->destination), number,
-                                    p->segment);
+        flow->length =
+            cut_length(&r->cut, set->source->ops->size(set->source, p->destination), p->segment);
         if (set->uniform && flow->length == 0) { /* known to everybody: never sent */
             if (p->out == PASSAGE_HERE)
-                deliver_nothing(s, p, number);
+                cargo_deliver_nothing(&s->cargo, p->source, begin_of(r, p));
             pass_through(r, p);
         }
     }
     return r;
-}
-
-/* Delivers our block for ourselves, which no link carries. */
-static void deliver_own(struct streaming *s, struct round *r)
-{
-    const struct engine_setup *set = &s->base.set;
-    uint32_t me = s->passages->rank;
-    uint64_t end = engine_offset(&s->base, r->number) +
-                   engine_part(&s->base, set->source->ops->size(set->source, me), r->number);
-    struct extent piece;
-    struct error e;
-
-    while (r->own_offset < end) {
-        uint64_t left = end - r->own_offset;
-        int result =
-            set->source->ops->read(set->source, me, r->own_offset,
-                                   left < UINT32_MAX ? (uint32_t)left : UINT32_MAX, &piece, &e);
-        if (result < 0)
-            (void)engine_fail(&s->base, &e);
-        if (result <= 0)
-            return;
-        result = set->sink->ops->write(set->sink, me, r->own_offset, &piece, &e);
-        r->own_offset += piece.length;
-        slab_unref(piece.slab);
-        if (result != 0) {
-            (void)engine_fail(&s->base, &e);
-            return;
-        }
-    }
-    r->own_delivered = true;
 }
 
 /* Ends the rounds that are over, the oldest first. */
@@ -309,9 +193,9 @@ static void finish_rounds(struct streaming *s)
         if (s->base.failure.code != ERROR_NONE || !r->open ||
             r->number != s->base.rounds_finished || !r->admitted)
             return;
-        if (!r->own_delivered)
-            deliver_own(s, r);
-        if (r->left > 0 || !r->own_delivered ||
+        if (!r->own.delivered)
+            cargo_deliver_own(&s->cargo, s->passages->rank, &r->cut, &r->own, NULL);
+        if (r->left > 0 || !r->own.delivered ||
             s->base.set.sink->ops->pending(s->base.set.sink) > 0)
             return;
         s->base.counts.delivered_at = router_now(s->base.set.router);
@@ -348,31 +232,24 @@ static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uin
 {
     const struct passage *p = &s->passages->passage[index];
     struct flow *flow = &r->flow[index];
-    struct extent bytes;
-    struct error e;
 
     while (length > 0) {
+        struct extent bytes;
         uint32_t n = extents_take(body, cursor, length, &bytes);
-        if (s->base.failure.code != ERROR_NONE)
-            ; /* the rest is only counted */
-        else if (p->out != PASSAGE_HERE)
-            (void)append_parcel(s, flow, &bytes);
-        else if (s->base.set.sink->ops->write(s->base.set.sink, p->source,
-                                              piece_start(s, r->number, p->segment) + flow->came,
-                                              &bytes, &e) != 0)
-            (void)engine_fail(&s->base, &e);
+        if (p->out != PASSAGE_HERE)
+            cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
+        else
+            cargo_deliver(&s->cargo, p->source, begin_of(r, p) + flow->came, &bytes);
         flow->came += n;
         length -= n;
-        if (p->out == PASSAGE_HERE)
-            s->base.counts.bytes_delivered += n;
     }
 }
 
 /* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, of
  * which `have` are left. */
 static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint32_t place,
-                       const Peer__Data *data, size_t *sizes_used, uint32_t have, uint32_t *index,
-                       uint32_t *length, struct error *e)
+                       const Peer__StreamedData *data, size_t *sizes_used, uint32_t have,
+                       uint32_t *index, uint32_t *length, struct error *e)
 {
     if (place >= s->passages->arrivals[port])
         return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place,
@@ -384,9 +261,9 @@ static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint
         if (*sizes_used == data->n_sizes)
             return error_set(e, ERROR_PROTOCOL, "piece %u without its size", place);
         flow->length = data->sizes[(*sizes_used)++];
-        if (flow->length > stride(s, r->number))
-            return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes in a round of at most %u",
-                             flow->length, stride(s, r->number));
+        if (flow->length > r->cut.stride)
+            return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes, the longest has %u",
+                             flow->length, r->cut.stride);
         flow->begun = true;
     }
     *length = flow->length - flow->came < have ? flow->length - flow->came : have;
@@ -411,15 +288,19 @@ static int take_piece(struct streaming *s, struct round *r, uint32_t index, uint
         return 0;
     }
     if (flow->length == 0)
-        deliver_nothing(s, p, r->number);
+        cargo_deliver_nothing(&s->cargo, p->source, begin_of(r, p));
     if (flow->came == flow->length)
         pass_through(r, p);
     return 0;
 }
 
-static int streaming_frame(struct engine *engine, unsigned port, const Peer__Data *data,
+static int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                            const struct extents *body, uint32_t body_length, struct error *e)
 {
+    if (head->kind_case != PEER__HEAD__KIND_STREAMED_DATA)
+        return error_set(e, ERROR_PROTOCOL,
+                         "data of a step, but the exchange does not run in steps");
+    const Peer__StreamedData *data = head->streamed_data;
     struct streaming *s = of(engine);
     uint64_t oldest = s->base.rounds_finished;
     uint64_t number = oldest + ((data->round - oldest) & ENGINE_ROUND_MASK);
@@ -460,7 +341,7 @@ static int streaming_clear(struct engine *engine, unsigned port, const Peer__Cle
                            struct error *e)
 {
     (void)engine, (void)port, (void)clear;
-    return error_set(e, ERROR_PROTOCOL, "word of a leg, and there are no steps");
+    return error_set(e, ERROR_PROTOCOL, "a clear, but the exchange does not run in steps");
 }
 
 /* --- going out --- */
@@ -484,36 +365,12 @@ static uint32_t move_bytes(struct streaming *s, struct round *r, uint32_t index,
 {
     const struct passage *p = &s->passages->passage[index];
     struct flow *flow = &r->flow[index];
-    struct source *source = s->base.set.source;
-    struct extent bytes;
-    struct error e;
 
-    if (p->in != PASSAGE_HERE) {
-        struct extent *at = &s->parcel[flow->first].bytes;
-        uint32_t n = at->length < most ? at->length : most;
-        if (extents_add(&frame->body, at->slab, at->data, n) != 0) {
-            (void)engine_no_memory(&s->base);
-            return 0;
-        }
-        at->data += n;
-        at->length -= n;
-        if (at->length == 0)
-            drop_first_parcel(s, flow);
-        return n;
-    }
+    if (p->in != PASSAGE_HERE)
+        return cargo_load(&s->cargo, &flow->hold, flow->gone, NULL, most, frame);
     if (!predecessor_gone(s, r, index))
         return 0;
-    int result =
-        source->ops->read(source, p->destination,
-                          piece_start(s, r->number, p->segment) + flow->gone, most, &bytes, &e);
-    if (result < 0)
-        (void)engine_fail(&s->base, &e);
-    if (result <= 0)
-        return 0;
-    if (extents_add(&frame->body, bytes.slab, bytes.data, bytes.length) != 0)
-        (void)engine_no_memory(&s->base);
-    slab_unref(bytes.slab);
-    return bytes.length;
+    return cargo_load_own(&s->cargo, p->destination, begin_of(r, p) + flow->gone, most, frame);
 }
 
 struct filling {
@@ -529,18 +386,11 @@ static bool add_piece(struct streaming *s, struct round *r, uint32_t index, stru
     const struct passage *p = &s->passages->passage[index];
     struct flow *flow = &r->flow[index];
     bool own = p->in == PASSAGE_HERE;
-    uint32_t there = (own ? flow->length : flow->came) - flow->gone, moved = 0;
+    uint32_t there = (own ? flow->length : flow->came) - flow->gone;
+    uint32_t room = s->fill - frame->body_length;
+    uint32_t moved = there > 0 ? move_bytes(s, r, index, there < room ? there : room, frame) : 0;
 
-    while (moved < there && frame->body_length < s->fill &&
-           frame->body.count < OUTGOING_MAX_EXTENTS) {
-        uint32_t room = s->fill - frame->body_length;
-        uint32_t n = move_bytes(s, r, index, there - moved < room ? there - moved : room, frame);
-        if (n == 0)
-            break;
-        moved += n;
-        frame->body_length += n;
-        flow->gone += n;
-    }
+    flow->gone += moved;
     if (moved == 0 && flow->length > 0) { /* the source has nothing yet; or we have failed */
         dequeue(s, r, index);
         flow->next = r->stalled;
@@ -575,44 +425,41 @@ static void fill(struct streaming *s, struct round *r, unsigned port, struct out
     }
 }
 
+/* The next frame of this round, or NULL if nothing of it can leave now. */
+static struct outgoing *next_of_round(struct streaming *s, struct round *r, unsigned port)
+{
+    struct outgoing *frame = peek(s, r, port) != NONE ? cargo_frame(&s->cargo) : NULL;
+    struct filling filling;
+    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    if (frame == NULL)
+        return NULL;
+    fill(s, r, port, frame, &filling);
+    data.exchange = s->base.set.handle;
+    data.round = (uint32_t)(r->number & ENGINE_ROUND_MASK);
+    data.n_pieces = filling.pieces;
+    data.pieces = filling.piece;
+    data.n_sizes = filling.sizes;
+    data.sizes = filling.size;
+    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+    head.streamed_data = &data;
+    return cargo_ship(&s->cargo, port, frame, &head, filling.pieces > 0);
+}
+
 static struct outgoing *streaming_next(struct engine *engine, unsigned port)
 {
     struct streaming *s = of(engine);
-    struct filling filling;
-    Peer__Data data = PEER__DATA__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    uint64_t end = s->base.rounds_finished + s->base.set.window;
 
-    if (s->base.failure.code != ERROR_NONE || engine_has_lost(&s->base, port))
+    if (engine_has_lost(&s->base, port))
         return NULL;
-    for (uint64_t n = s->base.rounds_finished; n < s->base.rounds_finished + s->base.set.window;
-         n++) {
+    for (uint64_t n = s->base.rounds_finished; n < end && s->base.failure.code == ERROR_NONE; n++) {
         struct round *r = round_at(s, n);
-        if (!r->open || r->number != n || peek(s, r, port) == NONE)
+        struct outgoing *frame = r->open && r->number == n ? next_of_round(s, r, port) : NULL;
+        if (frame == NULL)
             continue;
-        struct outgoing *frame = outgoing_new(router_outgoing(s->base.set.router));
-        if (frame == NULL) {
-            (void)engine_no_memory(&s->base);
-            return NULL;
-        }
-        fill(s, r, port, frame, &filling);
-        data.exchange = s->base.set.handle;
-        data.round = (uint32_t)(n & ENGINE_ROUND_MASK);
-        data.n_pieces = filling.pieces;
-        data.pieces = filling.piece;
-        data.n_sizes = filling.sizes;
-        data.sizes = filling.size;
-        head.kind_case = PEER__HEAD__KIND_DATA;
-        head.data = &data;
-        if (filling.pieces > 0 && outgoing_set_head(frame, &head) != 0)
-            (void)engine_no_memory(&s->base);
-        if (filling.pieces == 0 || s->base.failure.code != ERROR_NONE) {
-            outgoing_free(router_outgoing(s->base.set.router), frame);
-            if (s->base.failure.code != ERROR_NONE)
-                return NULL;
-            continue;
-        }
         s->base.counts.port[port].combined_messages++;
-        s->base.counts.port[port].tx_bytes += frame->body_length;
         finish_rounds(s);
         return frame;
     }
@@ -648,7 +495,7 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
         const char *state = "all sent and taken in";
         if (engine->set.sink->ops->pending(engine->set.sink) > 0)
             state = "writing what has come in";
-        else if (r->open && r->number == engine->rounds_finished && !r->own_delivered)
+        else if (r->open && r->number == engine->rounds_finished && !r->own.delivered)
             state = "reading its own block for itself";
         (void)snprintf(text, size, "%s", state);
         return;
@@ -674,15 +521,10 @@ static void streaming_free(struct engine *engine)
 {
     struct streaming *s = of(engine);
 
-    for (uint32_t i = 0; s->round != NULL && i < engine->set.window; i++) {
-        struct round *r = &s->round[i];
-        for (uint32_t f = 0; r->open && f < s->passages->count; f++)
-            while (r->flow[f].first != NONE)
-                drop_first_parcel(s, &r->flow[f]);
-        free_round(r);
-    }
+    for (uint32_t i = 0; s->round != NULL && i < engine->set.window; i++)
+        free_round(&s->round[i]);
+    cargo_close(&s->cargo);
     free(s->round);
-    free(s->parcel);
     free(s);
 }
 
@@ -696,7 +538,7 @@ static uint32_t choose_fill(const struct streaming *s)
     for (unsigned port = 0; port < s->ports; port++)
         if (s->passages->departures[port] > most)
             most = s->passages->departures[port];
-    most = most * (set->segment_bytes / set->segments + 1) / FILLS_A_CHANNEL;
+    most = most * (set->round_bytes / set->segments + 1) / FILLS_A_CHANNEL;
     return most < FILL_LEAST ? FILL_LEAST : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
 }
 
@@ -722,7 +564,8 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         s->ports = torus_ports(router_torus(setup->router));
         s->distances = passages->most_ahead + 1;
         s->words = s->distances / 64 + 1;
-        s->free_parcel = NONE;
+        s->cut = engine_cut(setup, STREAMING_LEAST_PIECE);
+        cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
         s->fill = choose_fill(s);
         s->round = calloc(setup->window, sizeof *s->round);
         if (s->round != NULL)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #define POOL_MOST 256u
-#define SHORT_PIECES 4u
+#define SHORT_PIECES 7u
 
 struct outgoing *outgoing_new(struct outgoing_pool *pool)
 {
@@ -56,15 +56,23 @@ void outgoing_pool_close(struct outgoing_pool *pool)
     pool->count = 0;
 }
 
-/* Whether it fits into `inline_head` whatever its numbers are, so that they need not be gone
- * through twice: five fields of a tag and at most five bytes, a few pieces, and four bytes around
- * them. */
+/* Whether a head of data fits into `inline_head` whatever its numbers are, so that they need not be
+ * gone through twice. A number takes a tag and at most five bytes; the head around them four. */
 static bool is_short(const Peer__Head *head)
 {
-    return head->kind_case == PEER__HEAD__KIND_DATA && head->data->n_sizes == 0 &&
-           head->data->n_pieces <= SHORT_PIECES && head->data->base.n_unknown_fields == 0;
+    switch (head->kind_case) {
+    case PEER__HEAD__KIND_STEPPED_DATA:
+        return head->stepped_data->n_sizes == 0 && head->stepped_data->base.n_unknown_fields == 0;
+    case PEER__HEAD__KIND_STREAMED_DATA:
+        return head->streamed_data->n_sizes == 0 && head->streamed_data->n_pieces <= SHORT_PIECES &&
+               head->streamed_data->base.n_unknown_fields == 0;
+    default:
+        return false;
+    }
 }
-_Static_assert(FRAME_PREFIX_SIZE + 5 * 6 + SHORT_PIECES * 5 + 4 <= OUTGOING_INLINE_HEAD, "");
+_Static_assert(FRAME_PREFIX_SIZE + 4 + 5 * 6 <= OUTGOING_INLINE_HEAD, "SteppedData");
+_Static_assert(FRAME_PREFIX_SIZE + 4 + 2 * 6 + 2 + SHORT_PIECES * 5 <= OUTGOING_INLINE_HEAD,
+               "StreamedData");
 
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
 {

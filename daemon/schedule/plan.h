@@ -64,9 +64,4 @@ const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uin
  * (they leave by the port opposite to the one they came in by), and messages that start here. */
 void plan_port_totals(const struct plan *p, unsigned port, uint64_t *blocks, uint64_t *messages);
 
-/* The largest peak_transit of any node, found without building every node's plan where the
- * algorithm's period allows. Returns 0, or -1 with *e set. */
-int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t *peak,
-                      struct error *e);
-
 #endif

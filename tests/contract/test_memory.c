@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <malloc.h>
 
+#include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/simulate.h"
 #include "daemon/schedule/verify.h"

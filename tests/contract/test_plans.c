@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"
 
 /* A block (segment) under way. */

@@ -23,9 +23,12 @@ static int on_frame(void *context, const Peer__Head *message, const struct exten
         for (uint32_t k = 0; k < body->item[i].length; k++, length++)
             seen->hash = seen->hash * 31 + body->item[i].data[k];
     REQUIRE(length == body_length);
-    if (message->kind_case == PEER__HEAD__KIND_DATA)
-        for (size_t i = 0; i < message->data->n_sizes; i++)
-            seen->hash = seen->hash * 31 + message->data->sizes[i];
+    if (message->kind_case == PEER__HEAD__KIND_STEPPED_DATA)
+        for (size_t i = 0; i < message->stepped_data->n_sizes; i++)
+            seen->hash = seen->hash * 31 + message->stepped_data->sizes[i];
+    if (message->kind_case == PEER__HEAD__KIND_STREAMED_DATA)
+        for (size_t i = 0; i < message->streamed_data->n_pieces; i++)
+            seen->hash = seen->hash * 31 + message->streamed_data->pieces[i];
     return 0;
 }
 

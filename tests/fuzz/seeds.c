@@ -125,7 +125,7 @@ static void go(unsigned port, uint64_t rounds)
 static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, size_t sizes,
                  const char *body)
 {
-    Peer__Data message = PEER__DATA__INIT;
+    Peer__SteppedData message = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     uint32_t size[] = {(uint32_t)strlen(body), 0, 0, 0};
 
@@ -135,8 +135,8 @@ static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, siz
     message.left = left;
     message.n_sizes = sizes;
     message.sizes = size;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &message;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &message;
     frame(port, &head, body);
 }
 
@@ -172,7 +172,7 @@ static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, u
     REQUIRE(passages_build(&passages, &t, algorithm_find(algorithm), rank, NULL) == 0);
     for (unsigned port = 0; port < torus_ports(&t); port++) {
         for (uint32_t i = 0; i < passages.arrivals[port]; i += PIECES_A_FRAME) {
-            Peer__Data message = PEER__DATA__INIT;
+            Peer__StreamedData message = PEER__STREAMED_DATA__INIT;
             Peer__Head head = PEER__HEAD__INIT;
             uint32_t left = passages.arrivals[port] - i, piece[PIECES_A_FRAME],
                      size[PIECES_A_FRAME];
@@ -188,8 +188,8 @@ static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, u
             }
             memset(body, 'b', sizeof body);
             body[message.n_pieces * bytes - 1] = '\0';
-            head.kind_case = PEER__HEAD__KIND_DATA;
-            head.data = &message;
+            head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+            head.streamed_data = &message;
             frame(port, &head, body);
             message.pieces = &piece[message.n_pieces - 1];
             message.n_pieces = 1;
@@ -406,7 +406,7 @@ static void decoder_seeds(const char *folder)
     static const char *const names[] = {"pieces-of-2", "pieces-of-101"};
     uint32_t sizes[] = {1, 2, 300, 4};
     Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
-    Peer__Data message = PEER__DATA__INIT;
+    Peer__SteppedData message = PEER__STEPPED_DATA__INIT;
     Peer__Refusal refusal = PEER__REFUSAL__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
@@ -418,8 +418,8 @@ static void decoder_seeds(const char *folder)
         message.step = 3;
         message.n_sizes = 4;
         message.sizes = sizes;
-        head.kind_case = PEER__HEAD__KIND_DATA;
-        head.data = &message;
+        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+        head.stepped_data = &message;
         frame_bytes(&head.base, "the body of a frame");
         refusal.reason = (char *)(uintptr_t) "no";
         head.kind_case = PEER__HEAD__KIND_REFUSAL;

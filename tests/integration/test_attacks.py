@@ -68,7 +68,7 @@ def garbage(seed=0):
         'half a prefix': b'\0\0\0',
         'half a head': hello('4x4', 1, 0)[:14],
         'nothing': b'',
-        'data before the hello': peer('data', {1: 1, 3: 1, 4: 1}, bytes(1000)),
+        'data before the hello': peer('stepped_data', {1: 1, 3: 1, 4: 1}, bytes(1000)),
         'a prepare before the hello': peer('prepare', {1: 1, 2: '1-1-1', 4: '4x4', 5: 'at2'}),
         'a refusal': peer('refusal', {1: '\x1b[2J\nfake log line' * 20}),
         'endless varints': frame(b'\x08' + b'\xff' * 400),
@@ -260,7 +260,7 @@ def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source=
 
 LIES = {
     'hello twice': hello('4x4', 1, 0),
-    'data of no exchange': peer('data', {1: 77, 2: 0, 3: 0, 4: 1, 5: 0}, bytes(5000)),
+    'data of no exchange': peer('stepped_data', {1: 77, 2: 0, 3: 0, 4: 1, 5: 0}, bytes(5000)),
     'a body over the limit': struct.pack('>II', 4, 65537) + bytes(100),
     'a head over the limit': struct.pack('>II', 4 * 1024 * 1024 + 1, 0) + bytes(100),
     'no message': frame(b'\x07' * 50),
@@ -319,8 +319,8 @@ def test_lies_cost_the_connection(torus, false_neighbour, what):
 def pieces(*places, round=0, body=0, sizes=(), fields=None):
     """A data frame without steps."""
     packed = {number: b''.join(map(varint, values))
-              for number, values in ((6, sizes), (7, places)) if values}
-    return peer('data', {1: 77, 2: round, **packed, **(fields or {})}, bytes(body))
+              for number, values in ((3, places), (4, sizes)) if values}
+    return peer('streamed_data', {1: 77, 2: round, **packed, **(fields or {})}, bytes(body))
 
 
 # Of an exchange without steps: blocks of 100 bytes in two rounds, both under way. Node 5 does not
@@ -335,7 +335,8 @@ STREAMED = {
     'sizes that all know': (pieces(0, body=50, sizes=(50,)), 'sizes of 1 pieces too many'),
     'a round that is not under way': (pieces(0, round=2, body=50), 'has no place there'),
     'thousands of pieces': (pieces(*[0] * 20000, body=50), 'has come already'),
-    'word of a leg': (frame({17: {1: 77}}), 'there are no steps'),
+    'data of a step': (peer('stepped_data', {1: 77, 4: 1}, bytes(50)), 'does not run in steps'),
+    'a clear': (frame({17: {1: 77}}), 'does not run in steps'),
 }
 
 
@@ -409,7 +410,7 @@ def test_random_frames_after_the_hello(torus, false_neighbour):
         return {rng.randrange(1, 7): field(depth + 1) for _ in range(rng.randrange(5))}
 
     # The fields that every kind has, with the right types, most of the time.
-    ints = {'data': (1, 2, 3, 4, 5), 'ready': (1, 2), 'go': (1, 2), 'round_done': (1, 2),
+    ints = {'stepped_data': (1, 2, 3, 4, 5), 'streamed_data': (1, 2), 'ready': (1, 2), 'go': (1, 2), 'round_done': (1, 2),
             'round_go': (1, 2), 'commit': (1,), 'committed': (1,), 'done': (1,), 'abort': (1, 3, 5),
             'outcome_query': (2, 3), 'outcome': (2, 3), 'prepare': (1, 3, 7, 10, 11, 12),
             'hello': (1, 3, 4)}

@@ -74,10 +74,10 @@ static void tree_sends_a_message_an_edge_each_way(void **state)
         struct sim *sim = open_torus(dims[i]);
         const struct torus *t = sim_torus(sim);
         uint64_t took = run(sim, &spec), depth = torus_diameter(t);
-        assert_int_equal(all_sent(sim, PEER__HEAD__KIND_DATA), 2 * (t->nodes - 1));
+        assert_int_equal(all_sent(sim, PEER__HEAD__KIND_STEPPED_DATA), 2 * (t->nodes - 1));
         check_waves(sim, false);
         print_message("%-6s tree: %llu data messages, %.1f hops one after the other\n", dims[i],
-                      (unsigned long long)all_sent(sim, PEER__HEAD__KIND_DATA),
+                      (unsigned long long)all_sent(sim, PEER__HEAD__KIND_STEPPED_DATA),
                       (double)took / LATENCY);
         assert_in_range(took, 2 * depth * LATENCY, 2 * depth * LATENCY + LATENCY / 10);
         sim_free(sim);
@@ -103,7 +103,7 @@ static void small_blocks_take_the_plans_messages(void **state)
             assert_int_equal(plan_build(&plan, t, algorithm_find(names[i]), rank, NULL), 0);
             for (uint32_t m = 0; m < plan.arrivals; m++)
                 relayed += plan.arrival[m].left > 0;
-            assert_int_equal(sim_frames_sent(sim, rank, PEER__HEAD__KIND_DATA),
+            assert_int_equal(sim_frames_sent(sim, rank, PEER__HEAD__KIND_STEPPED_DATA),
                              plan.sends + relayed);
             plan_free(&plan);
         }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/peak.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
@@ -118,7 +118,7 @@ static void a_small_budget_makes_rounds(void **state)
     on_every_torus(16 * 1024, 256, generated_in_rounds);
 }
 
-/* Data.round is the round modulo 128. */
+/* The round in a data frame is the round modulo 128. */
 static void more_rounds_than_the_wire_can_count(void **state)
 {
     const struct sim_setup setup = {

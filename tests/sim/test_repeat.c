@@ -94,7 +94,7 @@ static void every_algorithm_repeats_in_rounds(void **state)
     repeat_everywhere(32 * 1024, 9001);
 }
 
-/* Data.round is the round modulo 128, and rounds go on counting. */
+/* The round in a data frame is the round modulo 128, and rounds go on counting. */
 static void more_repetitions_than_the_wire_can_count(void **state)
 {
     static const char *const algorithms[] = {"at2", "stream", "yangwang"};

@@ -5,8 +5,9 @@ import socket
 import struct
 
 HEAD = {name: number for number, name in enumerate(
-    ('data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go', 'round_done',
-     'round_go', 'done', 'commit', 'committed', 'abort', 'outcome_query', 'outcome'), 1)}
+    ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go', 'round_done',
+     'round_go', 'done', 'commit', 'committed', 'abort', 'streamed_data', 'outcome'), 1)}
+HEAD['outcome_query'] = 20
 
 
 class Fixed64(int):
@@ -49,7 +50,7 @@ def peer(kind, fields=None, body=b''):
     return frame({HEAD[kind]: fields or {}}, body)
 
 
-def hello(dims, rank, port, version=1, boot=7):
+def hello(dims, rank, port, version=2, boot=7):
     return peer('hello', {1: version, 2: dims, 3: rank, 4: port, 5: Fixed64(boot)})
 
 

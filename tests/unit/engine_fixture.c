@@ -78,7 +78,7 @@ static int on_frame(void *context, unsigned port, const Peer__Head *head,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct node *node = context;
-    return engine_frame(node->engine, port, head->data, body, body_length, e);
+    return engine_frame(node->engine, port, head, body, body_length, e);
 }
 
 static struct outgoing *on_next(void *context, unsigned port)
@@ -118,7 +118,7 @@ struct node *node_open(const char *dims, uint32_t rank, uint64_t block)
         .sink = &node.sink.base,
         .uniform = true,
         .block_bytes = block,
-        .segment_bytes = (uint32_t)block,
+        .round_bytes = (uint32_t)block,
         .segments = 1,
         .window = 1,
     };
@@ -142,29 +142,34 @@ void node_close(struct node *node)
     fixture_close(&node->f);
 }
 
-void send_data(struct node *node, unsigned port, Peer__Data *data, const char *body)
+void send_head(struct node *node, unsigned port, const Peer__Head *head, const char *body)
 {
-    Peer__Head head = PEER__HEAD__INIT;
-
-    data->exchange = HANDLE;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = data;
-    fixture_say(node->f.up[port], &head, body, (uint32_t)strlen(body));
+    fixture_say(node->f.up[port], head, body, (uint32_t)strlen(body));
 }
 
 void send_frame(struct node *node, const struct frame *frame)
 {
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
+    Peer__StreamedData streamed = PEER__STREAMED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
 
-    data.round = frame->round;
-    data.step = frame->step;
-    data.hops = frame->hops;
-    data.left = frame->left;
-    data.n_pieces = frame->pieces;
-    data.pieces = (uint32_t *)(uintptr_t)frame->piece;
-    data.n_sizes = frame->sizes;
-    data.sizes = (uint32_t *)(uintptr_t)frame->size;
-    send_data(node, frame->port, &data, frame->body);
+    stepped.exchange = streamed.exchange = HANDLE;
+    stepped.round = streamed.round = frame->round;
+    stepped.step = frame->step;
+    stepped.hops = frame->hops;
+    stepped.left = frame->left;
+    streamed.n_pieces = frame->pieces;
+    streamed.pieces = (uint32_t *)(uintptr_t)frame->piece;
+    stepped.n_sizes = streamed.n_sizes = frame->sizes;
+    stepped.sizes = streamed.sizes = (uint32_t *)(uintptr_t)frame->size;
+    if (frame->streamed) {
+        head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+        head.streamed_data = &streamed;
+    } else {
+        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+        head.stepped_data = &stepped;
+    }
+    send_head(node, frame->port, &head, frame->body);
 }
 
 void accepts(struct node *node, const struct frame *frame)
@@ -183,10 +188,39 @@ Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t 
         head = fixture_next(node->f.up[port], body, BODY_MOST, length);
     }
     if (head != NULL) {
-        assert_int_equal(head->kind_case, PEER__HEAD__KIND_DATA);
-        assert_int_equal(head->data->exchange, HANDLE);
+        struct engine_data data = {0};
+        assert_true(engine_data(head, &data));
+        assert_int_equal(data.exchange, HANDLE);
     }
     return head;
+}
+
+static void check_stepped(const Peer__Head *head, const struct frame *expected)
+{
+    const Peer__SteppedData *data = head->stepped_data;
+
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_STEPPED_DATA);
+    assert_int_equal(data->round, expected->round);
+    assert_int_equal(data->step, expected->step);
+    assert_int_equal(data->hops, expected->hops);
+    assert_int_equal(data->left, expected->left);
+    assert_int_equal(data->n_sizes, expected->sizes);
+    for (size_t i = 0; i < expected->sizes; i++)
+        assert_int_equal(data->sizes[i], expected->size[i]);
+}
+
+static void check_streamed(const Peer__Head *head, const struct frame *expected)
+{
+    const Peer__StreamedData *data = head->streamed_data;
+
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_STREAMED_DATA);
+    assert_int_equal(data->round, expected->round);
+    assert_int_equal(data->n_pieces, expected->pieces);
+    for (size_t i = 0; i < expected->pieces; i++)
+        assert_int_equal(data->pieces[i], expected->piece[i]);
+    assert_int_equal(data->n_sizes, expected->sizes);
+    for (size_t i = 0; i < expected->sizes; i++)
+        assert_int_equal(data->sizes[i], expected->size[i]);
 }
 
 void expect_frame(struct node *node, unsigned port, const struct frame *expected)
@@ -200,16 +234,10 @@ void expect_frame(struct node *node, unsigned port, const struct frame *expected
         return;
     }
     assert_non_null(head);
-    assert_int_equal(head->data->round, expected->round);
-    assert_int_equal(head->data->step, expected->step);
-    assert_int_equal(head->data->hops, expected->hops);
-    assert_int_equal(head->data->left, expected->left);
-    assert_int_equal(head->data->n_pieces, expected->pieces);
-    for (size_t i = 0; i < expected->pieces; i++)
-        assert_int_equal(head->data->pieces[i], expected->piece[i]);
-    assert_int_equal(head->data->n_sizes, expected->sizes);
-    for (size_t i = 0; i < expected->sizes; i++)
-        assert_int_equal(head->data->sizes[i], expected->size[i]);
+    if (expected->streamed)
+        check_streamed(head, expected);
+    else
+        check_stepped(head, expected);
     assert_int_equal(length, strlen(expected->body));
     assert_memory_equal(body, expected->body, length);
     peer__head__free_unpacked(head, NULL);

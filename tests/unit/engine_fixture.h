@@ -44,6 +44,7 @@ struct node {
 /* A data frame, on its way in or out. */
 struct frame {
     unsigned port;
+    bool streamed;
     uint32_t round;
     uint32_t step, hops, left; /* stepped */
     size_t pieces;             /* streaming */
@@ -64,12 +65,13 @@ void node_connect(struct node *node);
 /* Frees the engine, too. Fails the test if buffers have leaked. */
 void node_close(struct node *node);
 
-void send_data(struct node *node, unsigned port, Peer__Data *data, const char *body);
+/* A neighbour sends a frame with this head. */
+void send_head(struct node *node, unsigned port, const Peer__Head *head, const char *body);
 /* A neighbour sends it. */
 void send_frame(struct node *node, const struct frame *frame);
 /* And it is not refused. */
 void accepts(struct node *node, const struct frame *frame);
-/* What the node sends next at this port, or NULL; `body` has BODY_MOST bytes. */
+/* The data frame that the node sends next at this port, or NULL; `body` has BODY_MOST bytes. */
 Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length);
 /* It sends this, apart from the port; NULL: nothing. */
 void expect_frame(struct node *node, unsigned port, const struct frame *expected);

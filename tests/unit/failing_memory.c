@@ -6,7 +6,7 @@
 #include "daemon/router/decoder.h"
 #include "daemon/router/router.h"
 
-static bool armed, failed;
+static bool armed, failed, everywhere;
 static unsigned inside, left;
 
 void memory_fails(unsigned after)
@@ -16,15 +16,21 @@ void memory_fails(unsigned after)
     left = after;
 }
 
+void memory_fails_everywhere(unsigned after)
+{
+    memory_fails(after);
+    everywhere = true;
+}
+
 bool memory_failed(void)
 {
-    armed = false;
+    armed = everywhere = false;
     return failed;
 }
 
 static bool fails_now(void)
 {
-    if (!armed || inside == 0 || failed || left-- > 0)
+    if (!armed || (inside == 0 && !everywhere) || failed || left-- > 0)
         return false;
     failed = true;
     return true;

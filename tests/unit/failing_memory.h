@@ -3,8 +3,8 @@
  *     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=link_received
  *     -Wl,--wrap=link_next -Wl,--wrap=decoder_feed
  *
- * Only what the daemon's code allocates inside these calls is counted, not what the test itself
- * does. */
+ * memory_fails() counts only what the daemon's code allocates inside the last three calls, not what
+ * the test itself does. */
 #ifndef TORUSD_TESTS_UNIT_FAILING_MEMORY_H
 #define TORUSD_TESTS_UNIT_FAILING_MEMORY_H
 
@@ -12,6 +12,8 @@
 
 /* The allocation after the next `after` ones fails, and no other. */
 void memory_fails(unsigned after);
+/* The same with all allocations that follow. */
+void memory_fails_everywhere(unsigned after);
 /* No more failures. Returns whether there has been one. */
 bool memory_failed(void);
 

@@ -40,7 +40,7 @@ static uint8_t body_byte(uint32_t step, uint32_t i)
 
 static void add_data(struct stream *s, uint32_t step, uint32_t sizes, uint32_t length)
 {
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     uint32_t size[SIZES];
     uint8_t body[MAX_BODY];
@@ -52,8 +52,8 @@ static void add_data(struct stream *s, uint32_t step, uint32_t sizes, uint32_t l
     data.step = step;
     data.n_sizes = sizes;
     data.sizes = size;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &data;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &data;
     add_frame(s, &head, body, length);
 }
 
@@ -89,11 +89,11 @@ static int on_frame(void *context, const Peer__Head *message, const struct exten
         assert_int_equal(message->kind_case, PEER__HEAD__KIND_HEARTBEAT);
         return 0;
     }
-    assert_int_equal(message->kind_case, PEER__HEAD__KIND_DATA);
-    assert_int_equal(message->data->step, index);
-    assert_int_equal(message->data->n_sizes, sizes[index]);
+    assert_int_equal(message->kind_case, PEER__HEAD__KIND_STEPPED_DATA);
+    assert_int_equal(message->stepped_data->step, index);
+    assert_int_equal(message->stepped_data->n_sizes, sizes[index]);
     for (uint32_t i = 0; i < sizes[index]; i++)
-        assert_int_equal(message->data->sizes[i], 1000 * i);
+        assert_int_equal(message->stepped_data->sizes[i], 1000 * i);
     for (uint32_t i = 0; i < body->count; i++)
         for (uint32_t k = 0; k < body->item[i].length; k++)
             assert_int_equal(body->item[i].data[k], body_byte(index, n++));

@@ -191,7 +191,7 @@ static void say_of(struct node *n, uint32_t handle, enum word word)
     Peer__Prepare prepare = PEER__PREPARE__INIT;
     Peer__Ready ready = PEER__READY__INIT;
     Peer__Go go = PEER__GO__INIT;
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Clear clear = PEER__CLEAR__INIT;
     Peer__RoundDone round_done = PEER__ROUND_DONE__INIT;
     Peer__RoundGo round_go = PEER__ROUND_GO__INIT;
@@ -237,8 +237,8 @@ static void say_of(struct node *n, uint32_t handle, enum word word)
         data.hops = 1;
         data.n_sizes = 1;
         data.sizes = &nothing;
-        head.kind_case = PEER__HEAD__KIND_DATA;
-        head.data = &data;
+        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+        head.stepped_data = &data;
         break;
     case CLEAR:
         clear.exchange = handle;
@@ -324,7 +324,7 @@ static void reach(struct node *n, enum moment moment)
     }
     if (moment >= RUNNING) {
         say(n, GO);
-        assert_int_equal(hear(n), PEER__HEAD__KIND_DATA);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_STEPPED_DATA);
         assert_int_equal(state_of(n), EXCHANGE_RUNNING);
     }
     if (moment >= SYNCING)
@@ -524,14 +524,14 @@ static void say_go(struct node *n, uint32_t repetition, uint64_t rounds)
 
 static void say_data(struct node *n, uint32_t round)
 {
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     data.exchange = HANDLE;
     data.round = round;
     data.hops = 1;
-    head.kind_case = PEER__HEAD__KIND_DATA;
-    head.data = &data;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &data;
     fixture_say(n->f.up[PORT], &head, NULL, 0);
 }
 
@@ -545,7 +545,7 @@ static void reach_in_session(struct node *n, enum session_moment moment)
     assert_int_equal(hear(n), PEER__HEAD__KIND_READY);
     if (moment >= FIRST) {
         say_go(n, 0, 1);
-        assert_int_equal(hear(n), PEER__HEAD__KIND_DATA);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_STEPPED_DATA);
     }
     if (moment >= BETWEEN) {
         say_data(n, 0);
@@ -556,7 +556,7 @@ static void reach_in_session(struct node *n, enum session_moment moment)
         say_data(n, 1);
     if (moment >= SECOND) {
         say_go(n, 1, 1);
-        assert_int_equal(hear(n), PEER__HEAD__KIND_DATA);
+        assert_int_equal(hear(n), PEER__HEAD__KIND_STEPPED_DATA);
         assert_int_equal(hear(n), PEER__HEAD__KIND_DONE);
         assert_int_equal(state_of(n), EXCHANGE_COMMITTED);
     } else {

@@ -55,37 +55,94 @@ static void short_and_long_heads_are_encoded(void **state)
     outgoing_pool_close(&pool);
 }
 
-/* The largest numbers there are, and pieces up to and beyond what surely fits into the frame. */
-static void heads_of_data_fit_whatever_their_numbers(void **state)
+/* Encodes the head and decodes it again. The caller frees what is returned. */
+static Peer__Head *through_a_frame(const Peer__Head *head)
 {
     struct outgoing_pool pool = {0};
-    uint32_t pieces[8];
+    struct outgoing *frame = outgoing_new(&pool);
+    struct frame_prefix prefix;
+
+    assert_int_equal(outgoing_set_head(frame, head), 0);
+    assert_true(frame->head != frame->inline_head || frame->head_length <= OUTGOING_INLINE_HEAD);
+    assert_int_equal(frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL),
+                     0);
+    assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
+    Peer__Head *got = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
+    assert_non_null(got);
+    outgoing_free(&pool, frame);
+    outgoing_pool_close(&pool);
+    return got;
+}
+
+/* The largest numbers there are; sizes and pieces up to and beyond what surely fits. */
+static void heads_of_data_fit_whatever_their_numbers(void **state)
+{
+    uint32_t numbers[12];
     (void)state;
-    memset(pieces, 0xff, sizeof pieces);
-    for (size_t count = 0; count <= sizeof pieces / sizeof *pieces; count++) {
-        struct outgoing *frame = outgoing_new(&pool);
-        struct frame_prefix prefix;
-        Peer__Data data = PEER__DATA__INIT;
+    memset(numbers, 0xff, sizeof numbers);
+    for (size_t count = 0; count <= sizeof numbers / sizeof *numbers; count++) {
+        Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
+        Peer__StreamedData streamed = PEER__STREAMED_DATA__INIT;
         Peer__Head head = PEER__HEAD__INIT, *got;
 
-        data.exchange = data.round = data.step = data.hops = data.left = UINT32_MAX;
-        data.n_pieces = count;
-        data.pieces = pieces;
-        head.kind_case = PEER__HEAD__KIND_DATA;
-        head.data = &data;
-        assert_int_equal(outgoing_set_head(frame, &head), 0);
-        assert_true(frame->head != frame->inline_head ||
-                    frame->head_length <= OUTGOING_INLINE_HEAD);
-        assert_int_equal(
-            frame_prefix_read(frame->head, FRAME_MAX_HEAD, FRAME_MAX_BODY, &prefix, NULL), 0);
-        assert_int_equal(prefix.head + FRAME_PREFIX_SIZE, frame->head_length);
-        got = peer__head__unpack(NULL, prefix.head, frame->head + FRAME_PREFIX_SIZE);
-        assert_non_null(got);
-        assert_int_equal(got->data->left, UINT32_MAX);
-        assert_int_equal(got->data->n_pieces, count);
+        stepped.exchange = stepped.round = stepped.step = stepped.hops = stepped.left = UINT32_MAX;
+        stepped.n_sizes = count;
+        stepped.sizes = numbers;
+        head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+        head.stepped_data = &stepped;
+        got = through_a_frame(&head);
+        assert_int_equal(got->kind_case, PEER__HEAD__KIND_STEPPED_DATA);
+        assert_int_equal(got->stepped_data->left, UINT32_MAX);
+        assert_int_equal(got->stepped_data->n_sizes, count);
         peer__head__free_unpacked(got, NULL);
-        outgoing_free(&pool, frame);
+
+        streamed.exchange = streamed.round = UINT32_MAX;
+        streamed.n_pieces = count;
+        streamed.pieces = numbers;
+        head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+        head.streamed_data = &streamed;
+        got = through_a_frame(&head);
+        assert_int_equal(got->kind_case, PEER__HEAD__KIND_STREAMED_DATA);
+        assert_int_equal(got->streamed_data->round, UINT32_MAX);
+        assert_int_equal(got->streamed_data->n_pieces, count);
+        peer__head__free_unpacked(got, NULL);
     }
+}
+
+/* Prefix and head take at most 24 bytes a frame and 2 a block. */
+static void heads_of_data_are_small(void **state)
+{
+    struct outgoing_pool pool = {0};
+    struct outgoing *frame = outgoing_new(&pool);
+    uint32_t places[200];
+    Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
+    Peer__StreamedData streamed = PEER__STREAMED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    (void)state;
+    stepped.exchange = 4095;
+    stepped.round = 127;
+    stepped.step = stepped.hops = stepped.left = 300;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &stepped;
+    assert_int_equal(outgoing_set_head(frame, &head), 0);
+    assert_in_range(frame->head_length, 1, 24);
+
+    for (uint32_t i = 0; i < 200; i++)
+        places[i] = 16383 - i;
+    streamed.exchange = 4095;
+    streamed.round = 127;
+    streamed.pieces = places;
+    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+    head.streamed_data = &streamed;
+    for (size_t count = 1; count <= 200; count++) {
+        outgoing_free(&pool, frame);
+        frame = outgoing_new(&pool);
+        streamed.n_pieces = count;
+        assert_int_equal(outgoing_set_head(frame, &head), 0);
+        assert_in_range(frame->head_length, 1, 24 + 2 * count);
+    }
+    outgoing_free(&pool, frame);
     outgoing_pool_close(&pool);
 }
 
@@ -160,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(short_and_long_heads_are_encoded),
         cmocka_unit_test(heads_of_data_fit_whatever_their_numbers),
+        cmocka_unit_test(heads_of_data_are_small),
         cmocka_unit_test(a_frame_used_again_is_empty),
         cmocka_unit_test(a_queue_keeps_the_order),
         cmocka_unit_test(a_pool_keeps_a_bounded_number),

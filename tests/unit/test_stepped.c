@@ -49,7 +49,7 @@ static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
     struct error e;
 
     node->setup.uniform = uniform;
-    node->setup.segment_bytes = segment;
+    node->setup.round_bytes = segment;
     node->engine = stepped_new(&node->setup, &plan, &e);
     assert_non_null(node->engine);
     node_connect(node);
@@ -239,6 +239,8 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
 {
     struct frame bad;
     (void)state;
+    bad = from_0, bad.streamed = true;
+    refuses(true, &bad, "data without a step, but the exchange runs in steps");
     bad = from_0, bad.round = 1;
     refuses(true, &bad, "data of round 1");
     bad = from_0, bad.round = UINT32_MAX;
@@ -274,15 +276,40 @@ static void sizes_that_cannot_be_are_refused(void **state)
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 3, .size = {1, 1, 1}, .body = "bc"};
     refuses(false, &bad, "too many");
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {1, 5}, .body = "bbb"};
-    refuses(false, &bad, "a block of 5 bytes in a round of at most 4");
+    refuses(false, &bad, "a piece of 5 bytes, the longest has 4");
     bad =
         (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {0, UINT32_MAX}, .body = "b"};
-    refuses(false, &bad, "a block of 4294967295 bytes");
+    refuses(false, &bad, "a piece of 4294967295 bytes");
     bad = (struct frame){.port = MINUS, .hops = 1, .body = "bbbb"};
     refuses(false, &bad, "more than the message's blocks have");
     bad = (struct frame){
         .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {5}, .body = "ggggg"};
-    refuses(false, &bad, "a block of 5 bytes");
+    refuses(false, &bad, "a piece of 5 bytes");
+}
+
+/* A round of 8 bytes in two segments: no piece has more than 4. */
+static void a_piece_is_not_longer_than_its_segment(void **state)
+{
+    const struct frame longest = {
+        .port = MINUS, .hops = 1, .sizes = 2, .size = {4, 1}, .body = "bBbBc"};
+    const struct frame bad = {.port = MINUS, .hops = 1, .sizes = 1, .size = {5}, .body = "bBbBb"};
+    const struct frame *const frames[] = {&longest, &bad};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct node *node = node_open("3", 1, 8);
+        struct error e;
+        node->setup.uniform = false;
+        node->setup.segments = 2;
+        node->engine = stepped_new(&node->setup, &plan, &e);
+        assert_non_null(node->engine);
+        node_connect(node);
+        send_frame(node, frames[i]);
+        assert_int_equal(node->f.up[MINUS]->link == NULL, i == 1);
+        if (i == 1)
+            assert_non_null(
+                strstr(node->f.up[MINUS]->last, "a piece of 5 bytes, the longest has 4"));
+        node_close(node);
+    }
 }
 
 static void a_message_comes_once(void **state)
@@ -401,6 +428,7 @@ int main(void)
         cmocka_unit_test(blocks_of_different_sizes_say_how_long_they_are),
         cmocka_unit_test(frames_that_the_schedule_does_not_know_are_refused),
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(a_piece_is_not_longer_than_its_segment),
         cmocka_unit_test(a_message_comes_once),
         cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
         cmocka_unit_test(a_round_waits_for_the_sink),

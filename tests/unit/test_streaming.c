@@ -43,7 +43,7 @@ static struct node *open_engine(const struct how *how)
     node->source.in_order = node->sink.in_order = a->segments == 1;
     node->setup.uniform = !how->sizes;
     if (how->round_bytes > 0)
-        node->setup.segment_bytes = how->round_bytes;
+        node->setup.round_bytes = how->round_bytes;
     node->setup.segments = a->segments;
     if (how->window > 0)
         node->setup.window = how->window;
@@ -61,12 +61,13 @@ static void close_engine(struct node *node)
 
 /* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */
 static const struct frame from_0 = {
-    .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = "bBbBcCcC"};
-static const struct frame from_2 = {.port = PLUS, .pieces = 2, .piece = {0, 1}, .body = "gGgGhHhH"};
-static const struct frame own_to_0 = {.pieces = 1, .piece = {0}, .body = "dDdD"};
-static const struct frame own_to_2 = {.pieces = 1, .piece = {1}, .body = "fFfF"};
-static const struct frame on_to_0 = {.pieces = 1, .piece = {1}, .body = "gGgG"};
-static const struct frame on_to_2 = {.pieces = 1, .piece = {0}, .body = "cCcC"};
+    .streamed = true, .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = "bBbBcCcC"};
+static const struct frame from_2 = {
+    .streamed = true, .port = PLUS, .pieces = 2, .piece = {0, 1}, .body = "gGgGhHhH"};
+static const struct frame own_to_0 = {.streamed = true, .pieces = 1, .piece = {0}, .body = "dDdD"};
+static const struct frame own_to_2 = {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFfF"};
+static const struct frame on_to_0 = {.streamed = true, .pieces = 1, .piece = {1}, .body = "gGgG"};
+static const struct frame on_to_2 = {.streamed = true, .pieces = 1, .piece = {0}, .body = "cCcC"};
 static const struct how whole = {.block = 4};
 
 static struct frame in_round(const struct frame *frame, uint32_t round, const char *body)
@@ -113,7 +114,7 @@ static void a_round_without_steps(void **state)
 
 static void what_waits_leaves_together(void **state)
 {
-    const struct frame both = {.pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
+    const struct frame both = {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
     struct node *node = open_engine(&whole);
     (void)state;
     accepts(node, &from_0);
@@ -145,7 +146,8 @@ static void neighbours_may_be_ahead(void **state)
 static void the_farthest_leave_first(void **state)
 {
     const struct how how = {.dims = "4m", .rank = 0, .block = 4};
-    const struct frame out = {.pieces = 3, .piece = {2, 1, 0}, .body = "dDdDcCcCbBbB"};
+    const struct frame out = {
+        .streamed = true, .pieces = 3, .piece = {2, 1, 0}, .body = "dDdDcCcCbBbB"};
     const struct how next = {.dims = "4m", .rank = 1, .block = 4};
     struct node *node = open_engine(&how);
     (void)state;
@@ -156,9 +158,12 @@ static void the_farthest_leave_first(void **state)
     /* Node 1: what leaves by + is 0->2 0->3 1->2 1->3 in this order. */
     node = open_engine(&next);
     assert_int_equal(passages.departures[PLUS], 4);
-    const struct frame far = {.port = MINUS, .pieces = 1, .piece = {2}, .body = "dDdD"};
-    const struct frame near = {.port = MINUS, .pieces = 1, .piece = {1}, .body = "cCcC"};
-    const struct frame all = {.pieces = 4, .piece = {3, 1, 2, 0}, .body = "gGgGdDdDfFfFcCcC"};
+    const struct frame far = {
+        .streamed = true, .port = MINUS, .pieces = 1, .piece = {2}, .body = "dDdD"};
+    const struct frame near = {
+        .streamed = true, .port = MINUS, .pieces = 1, .piece = {1}, .body = "cCcC"};
+    const struct frame all = {
+        .streamed = true, .pieces = 4, .piece = {3, 1, 2, 0}, .body = "gGgGdDdDfFfFcCcC"};
     engine_admit(node->engine, 0);
     accepts(node, &near);
     accepts(node, &far);
@@ -178,7 +183,7 @@ static void pieces_may_come_in_any_frames(void **state)
             size_t out = 0;
             for (int i = 0; i < 3; i++) {
                 char body[9] = {0};
-                struct frame frame = {.port = MINUS, .body = body};
+                struct frame frame = {.streamed = true, .port = MINUS, .body = body};
                 memcpy(body, all + cut[i], cut[i + 1] - cut[i]);
                 for (uint32_t piece = 0; piece < 2; piece++)
                     if (cut[i] < 4 * piece + 4 && cut[i + 1] > 4 * piece)
@@ -190,8 +195,10 @@ static void pieces_may_come_in_any_frames(void **state)
                     expect_frame(node, PLUS, NULL);
                     continue;
                 }
-                const struct frame on = {
-                    .pieces = 1, .piece = {0}, .body = body + (cut[i] < 4) * (4 - cut[i])};
+                const struct frame on = {.streamed = true,
+                                         .pieces = 1,
+                                         .piece = {0},
+                                         .body = body + (cut[i] < 4) * (4 - cut[i])};
                 expect_frame(node, PLUS, &on);
                 out += strlen(on.body);
             }
@@ -205,8 +212,9 @@ static void pieces_may_come_in_any_frames(void **state)
 static void several_rounds_are_under_way(void **state)
 {
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2}; /* 3 + 3 + 2 bytes */
-    const struct frame to_0[] = {{.pieces = 2, .piece = {0, 1}, .body = "dDdgGg"},
-                                 {.round = 1, .pieces = 2, .piece = {0, 1}, .body = "DdDGgG"}};
+    const struct frame to_0[] = {
+        {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "dDdgGg"},
+        {.streamed = true, .round = 1, .pieces = 2, .piece = {0, 1}, .body = "DdDGgG"}};
     const struct frame first[] = {in_round(&from_2, 0, "gGghHh"), in_round(&from_0, 0, "bBbcCc"),
                                   in_round(&own_to_2, 0, "fFf"), in_round(&on_to_2, 0, "cCc")};
     const struct frame second[] = {in_round(&from_2, 1, "GgGHhH"), in_round(&from_0, 1, "BbBCcC"),
@@ -289,11 +297,13 @@ static void repetitions_begin_anew(void **state)
             in_round(&from_2, round, round % 2 == 0 ? "gGghHh" : "GH"),
         };
         const struct frame out[] = {
-            {.round = round,
+            {.streamed = true,
+             .round = round,
              .pieces = 2,
              .piece = {0, 1},
              .body = round % 2 == 0 ? "cCcfFf" : "CF"},
-            {.round = round,
+            {.streamed = true,
+             .round = round,
              .pieces = 2,
              .piece = {1, 0},
              .body = round % 2 == 0 ? "gGgdDd" : "GD"},
@@ -311,16 +321,35 @@ static void repetitions_begin_anew(void **state)
 static void sizes_travel_along(void **state)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
-    const struct frame in = {
-        .port = MINUS, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 3}, .body = "cCc"};
-    const struct frame part = {
-        .port = PLUS, .pieces = 1, .piece = {1}, .sizes = 1, .size = {5}, .body = "hH"};
-    const struct frame rest = {
-        .port = PLUS, .pieces = 2, .piece = {1, 0}, .sizes = 1, .size = {0}, .body = "hHh"};
-    const struct frame out = {
-        .pieces = 2, .piece = {1, 0}, .sizes = 2, .size = {2, 3}, .body = "fFcCc"};
+    const struct frame in = {.streamed = true,
+                             .port = MINUS,
+                             .pieces = 2,
+                             .piece = {0, 1},
+                             .sizes = 2,
+                             .size = {0, 3},
+                             .body = "cCc"};
+    const struct frame part = {.streamed = true,
+                               .port = PLUS,
+                               .pieces = 1,
+                               .piece = {1},
+                               .sizes = 1,
+                               .size = {5},
+                               .body = "hH"};
+    const struct frame rest = {.streamed = true,
+                               .port = PLUS,
+                               .pieces = 2,
+                               .piece = {1, 0},
+                               .sizes = 1,
+                               .size = {0},
+                               .body = "hHh"};
+    const struct frame out = {.streamed = true,
+                              .pieces = 2,
+                              .piece = {1, 0},
+                              .sizes = 2,
+                              .size = {2, 3},
+                              .body = "fFcCc"};
     const struct frame back = {
-        .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 0}, .body = ""};
+        .streamed = true, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 0}, .body = ""};
     struct node *node = open_engine(&how);
     (void)state;
     node->source.size[0] = 0;
@@ -343,10 +372,17 @@ static void a_part_goes_on_with_its_size(void **state)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
     const struct frame in[] = {
-        {.port = MINUS, .pieces = 1, .piece = {1}, .sizes = 1, .size = {4}, .body = "c"},
-        {.port = MINUS, .pieces = 1, .piece = {1}, .body = "CcC"}};
-    const struct frame on[] = {{.pieces = 1, .piece = {0}, .sizes = 1, .size = {4}, .body = "c"},
-                               {.pieces = 1, .piece = {0}, .body = "CcC"}};
+        {.streamed = true,
+         .port = MINUS,
+         .pieces = 1,
+         .piece = {1},
+         .sizes = 1,
+         .size = {4},
+         .body = "c"},
+        {.streamed = true, .port = MINUS, .pieces = 1, .piece = {1}, .body = "CcC"}};
+    const struct frame on[] = {
+        {.streamed = true, .pieces = 1, .piece = {0}, .sizes = 1, .size = {4}, .body = "c"},
+        {.streamed = true, .pieces = 1, .piece = {0}, .body = "CcC"}};
     struct node *node = open_engine(&how);
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -363,7 +399,8 @@ static void what_all_know_to_be_empty_is_not_sent(void **state)
 {
     const struct how how = {
         .dims = "2m", .algorithm = "stream", .rank = 1, .block = 300, .round_bytes = 300};
-    const struct frame empty = {.port = MINUS, .pieces = 1, .piece = {2}, .body = ""};
+    const struct frame empty = {
+        .streamed = true, .port = MINUS, .pieces = 1, .piece = {2}, .body = ""};
     static uint8_t body[BODY_MOST];
     char in[301] = {0};
     uint32_t length;
@@ -373,10 +410,10 @@ static void what_all_know_to_be_empty_is_not_sent(void **state)
         engine_admit(node->engine, 0);
         Peer__Head *head = next_data(node, MINUS, body, &length);
         assert_non_null(head);
-        assert_int_equal(head->data->n_pieces, 2);
-        assert_int_equal(head->data->pieces[0], 0);
-        assert_int_equal(head->data->pieces[1], 1);
-        assert_int_equal(head->data->n_sizes, 0);
+        assert_int_equal(head->streamed_data->n_pieces, 2);
+        assert_int_equal(head->streamed_data->pieces[0], 0);
+        assert_int_equal(head->streamed_data->pieces[1], 1);
+        assert_int_equal(head->streamed_data->n_sizes, 0);
         assert_int_equal(length, 300);
         for (uint32_t i = 0; i < length; i++)
             assert_int_equal(body[i], letter(1, 0, i));
@@ -390,7 +427,8 @@ static void what_all_know_to_be_empty_is_not_sent(void **state)
         }
         for (uint32_t i = 0; i < 300; i++)
             in[i] = (char)letter(0, 1, i);
-        const struct frame frame = {.port = MINUS, .pieces = 2, .piece = {0, 1}, .body = in};
+        const struct frame frame = {
+            .streamed = true, .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = in};
         accepts(node, &frame);
         assert_int_equal(node->engine->rounds_finished, 1);
         assert_int_equal(node->engine->counts.blocks_delivered, 1);
@@ -424,16 +462,17 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
     static uint8_t body[BODY_MOST];
     uint32_t all[PIECES], none[PIECES] = {0}, length, seen = 0;
     struct node *node = open_engine(&how);
-    Peer__Data data = PEER__DATA__INIT;
+    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+    Peer__Head told = PEER__HEAD__INIT;
     Peer__Head *head;
     (void)state;
     engine_admit(node->engine, 0);
     while ((head = next_data(node, PLUS, body, &length)) != NULL) {
-        assert_in_range(head->data->n_pieces, 1, 512);
-        assert_int_equal(head->data->n_sizes, head->data->n_pieces);
+        assert_in_range(head->streamed_data->n_pieces, 1, 512);
+        assert_int_equal(head->streamed_data->n_sizes, head->streamed_data->n_pieces);
         assert_int_equal(length, 0);
-        for (size_t i = 0; i < head->data->n_pieces; i++)
-            all[seen++] = head->data->pieces[i];
+        for (size_t i = 0; i < head->streamed_data->n_pieces; i++)
+            all[seen++] = head->streamed_data->pieces[i];
         peer__head__free_unpacked(head, NULL);
     }
     assert_int_equal(seen, 129 * 4);
@@ -442,22 +481,25 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
     close_engine(node);
 
     node = open_engine(&next);
+    told.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+    told.streamed_data = &data;
+    data.exchange = HANDLE;
     data.n_pieces = data.n_sizes = seen;
     data.pieces = all;
     data.sizes = none;
-    send_data(node, MINUS, &data, "");
+    send_head(node, MINUS, &told, "");
     if (node->f.up[MINUS]->link == NULL)
         fail_msg("refused: %s", node->f.up[MINUS]->last);
     assert_int_equal(node->sink.writes[0], 4);
     for (seen = 0; (head = next_data(node, PLUS, body, &length)) != NULL;) {
-        seen += (uint32_t)head->data->n_pieces;
+        seen += (uint32_t)head->streamed_data->n_pieces;
         peer__head__free_unpacked(head, NULL);
     }
     assert_int_equal(seen, 128 * 4);
     data.n_pieces = data.n_sizes = PIECES; /* the places of the rest are random, but none is new */
     for (uint32_t i = 129 * 4; i < PIECES; i++)
         all[i] = i % (129 * 4);
-    send_data(node, MINUS, &data, "");
+    send_head(node, MINUS, &told, "");
     assert_null(node->f.up[MINUS]->link);
     close_engine(node);
 }
@@ -484,9 +526,9 @@ static void a_source_that_is_not_ready_is_asked_again(void **state)
 
 static void what_passes_through_does_not_wait_for_the_source(void **state)
 {
-    const struct frame rest = {.pieces = 1, .piece = {1}, .body = "Ff"};
-    const struct frame begun = {.pieces = 1, .piece = {1}, .body = "f"};
-    const struct frame end = {.pieces = 1, .piece = {1}, .body = "F"};
+    const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "Ff"};
+    const struct frame begun = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
+    const struct frame end = {.streamed = true, .pieces = 1, .piece = {1}, .body = "F"};
     struct node *node = open_engine(&whole);
     (void)state;
     node->source.asleep_for = 2;
@@ -519,8 +561,9 @@ static void what_passes_through_does_not_wait_for_the_source(void **state)
 static void a_round_does_not_overtake_the_one_before(void **state)
 {
     const struct how how = {.block = 6, .round_bytes = 3, .window = 2};
-    const struct frame to_2[] = {{.pieces = 1, .piece = {1}, .body = "fFf"},
-                                 {.round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
+    const struct frame to_2[] = {
+        {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFf"},
+        {.streamed = true, .round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
     struct node *node = open_engine(&how);
     (void)state;
     engine_admit(node->engine, 0);
@@ -537,8 +580,8 @@ static void a_round_does_not_overtake_the_one_before(void **state)
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     node->source.sleeps_soon = 2;
-    const struct frame part = {.pieces = 1, .piece = {1}, .body = "fF"};
-    const struct frame rest = {.pieces = 1, .piece = {1}, .body = "f"};
+    const struct frame part = {.streamed = true, .pieces = 1, .piece = {1}, .body = "fF"};
+    const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
     expect_frame(node, PLUS, &part);
     expect_frame(node, PLUS, NULL);
     node->source.sleeps_soon = UINT32_MAX;
@@ -719,7 +762,7 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
 {
     for (int half = 0; half < 2; half++) {
         struct node *node = open_engine(how);
-        struct frame first = {.port = bad->port, .pieces = 1, .body = "b"};
+        struct frame first = {.streamed = true, .port = bad->port, .pieces = 1, .body = "b"};
         uint32_t place = bad->port == MINUS ? 0 : 1; /* for us */
         first.piece[0] = place;
         first.body = bad->port == MINUS ? "b" : "h";
@@ -746,6 +789,8 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     const struct how two = {.block = 8, .round_bytes = 4, .window = 2};
     struct frame bad;
     (void)state;
+    bad = from_0, bad.streamed = false;
+    refuses(&whole, &bad, "data of a step, but the exchange does not run in steps");
     bad = from_0, bad.pieces = 0, bad.body = "";
     refuses(&whole, &bad, "names no piece");
     bad = from_0, bad.pieces = 0;
@@ -800,9 +845,9 @@ static void sizes_that_cannot_be_are_refused(void **state)
     bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
     refuses(&sizes, &bad, "sizes of 1 pieces too many");
     bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
-    refuses(&sizes, &bad, "a piece of 5 bytes in a round of at most 4");
+    refuses(&sizes, &bad, "a piece of 5 bytes, the longest has 4");
     bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
-    refuses(&sizes, &bad, "a piece of 4294967295 bytes in a round of at most 4");
+    refuses(&sizes, &bad, "a piece of 4294967295 bytes, the longest has 4");
     bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
     refuses(&sizes, &bad, "comes without a byte");
     bad = from_0, bad.sizes = 2; /* twice, and without a byte */
@@ -814,14 +859,20 @@ static void sizes_that_cannot_be_are_refused(void **state)
 static void a_piece_comes_once(void **state)
 {
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
-    static const struct frame with_sizes = {
-        .port = MINUS, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 4}, .body = "cCcC"};
+    static const struct frame with_sizes = {.streamed = true,
+                                            .port = MINUS,
+                                            .pieces = 2,
+                                            .piece = {0, 1},
+                                            .sizes = 2,
+                                            .size = {0, 4},
+                                            .body = "cCcC"};
     (void)state;
     for (int uniform = 0; uniform < 2; uniform++)
         for (uint32_t piece = 0; piece < 2; piece++) {
             struct node *node = open_engine(uniform ? &whole : &sizes);
             const struct frame *first = uniform ? &from_0 : &with_sizes;
-            struct frame again = {.port = MINUS, .pieces = 1, .piece = {piece}, .body = "c"};
+            struct frame again = {
+                .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "c"};
             uint32_t rank = piece == 0 ? 0 : 2;
             engine_admit(node->engine, 0);
             accepts(node, first);

@@ -1,0 +1,285 @@
+#include "daemon/exchange/cargo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE UINT32_MAX
+#define FIRST_PARCELS 256u
+
+void cargo_init(struct cargo *c, struct engine *engine, uint32_t longest)
+{
+    *c = (struct cargo){.engine = engine, .unused = NONE};
+    if (longest <= CARGO_COPIED_MOST)
+        c->room = longest > 0 ? longest : 1;
+}
+
+void cargo_close(struct cargo *c)
+{
+    for (uint32_t i = 0; i < c->parcels; i++)
+        if (c->parcel[i].bytes.slab != NULL)
+            slab_unref(c->parcel[i].bytes.slab);
+    free(c->parcel);
+    slab_writer_close(&c->body);
+    *c = (struct cargo){.unused = NONE};
+}
+
+int cargo_room(const struct cargo *c, size_t holds, uint8_t **room)
+{
+    *room = NULL;
+    if (c->room == 0 || holds == 0)
+        return 0;
+    *room = calloc(holds, c->room);
+    return *room != NULL ? 0 : -1;
+}
+
+struct hold cargo_hold(const struct cargo *c, uint8_t *room, size_t index)
+{
+    if (c->room > 0)
+        return (struct hold){.copy = room + index * c->room};
+    return (struct hold){.first = NONE, .last = NONE};
+}
+
+static bool has_failed(const struct cargo *c)
+{
+    return c->engine->failure.code != ERROR_NONE;
+}
+
+/* --- parcels --- */
+
+static int more_parcels(struct cargo *c)
+{
+    uint32_t room = c->parcels == 0 ? FIRST_PARCELS : 2 * c->parcels;
+    struct parcel *parcel = reallocarray(c->parcel, room, sizeof *parcel);
+
+    if (parcel == NULL)
+        return engine_no_memory(c->engine);
+    for (uint32_t i = c->parcels; i < room; i++)
+        parcel[i] = (struct parcel){.next = i + 1 < room ? i + 1 : NONE};
+    c->unused = c->parcels;
+    c->parcel = parcel;
+    c->parcels = room;
+    return 0;
+}
+
+static void append(struct cargo *c, struct hold *hold, const struct extent *bytes)
+{
+    if (hold->last != NONE) { /* bytes that follow directly stay one parcel */
+        struct extent *end = &c->parcel[hold->last].bytes;
+        if (end->slab == bytes->slab && end->data + end->length == bytes->data) {
+            end->length += bytes->length;
+            return;
+        }
+    }
+    if (c->unused == NONE && more_parcels(c) != 0)
+        return;
+    uint32_t at = c->unused;
+    c->unused = c->parcel[at].next;
+    c->parcel[at] = (struct parcel){*bytes, NONE};
+    (void)slab_ref(bytes->slab);
+    if (hold->last == NONE)
+        hold->first = at;
+    else
+        c->parcel[hold->last].next = at;
+    hold->last = at;
+}
+
+static void drop_first(struct cargo *c, struct hold *hold)
+{
+    uint32_t at = hold->first;
+
+    slab_unref(c->parcel[at].bytes.slab);
+    hold->first = c->parcel[at].next;
+    if (hold->first == NONE)
+        hold->last = NONE;
+    c->parcel[at] = (struct parcel){.next = c->unused};
+    c->unused = at;
+}
+
+void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset, const struct extent *piece)
+{
+    if (c->room > 0)
+        memcpy(hold->copy + offset, piece->data, piece->length);
+    else if (!has_failed(c) && piece->length > 0)
+        append(c, hold, piece);
+}
+
+void cargo_drop(struct cargo *c, struct hold *hold)
+{
+    while (c->room == 0 && hold->first != NONE)
+        drop_first(c, hold);
+}
+
+/* --- loading --- */
+
+static int add_extent(struct cargo *c, struct outgoing *frame, const struct extent *bytes)
+{
+    if (extents_add(&frame->body, bytes->slab, bytes->data, bytes->length) != 0)
+        return engine_no_memory(c->engine);
+    frame->body_length += bytes->length;
+    return 0;
+}
+
+/* Copies follow each other in a slab, so that a frame of them has one extent, or two. */
+static int add_copy(struct cargo *c, struct outgoing *frame, const uint8_t *data, uint32_t length)
+{
+    struct extent room;
+    uint8_t *at = slab_writer_take(&c->body, router_pool(c->engine->set.router), length, &room);
+
+    if (at == NULL)
+        return engine_no_memory(c->engine);
+    memcpy(at, data, length);
+    int result = add_extent(c, frame, &room);
+    slab_unref(room.slab);
+    return result;
+}
+
+static bool has_extents(const struct outgoing *frame)
+{
+    return frame->body.count < OUTGOING_MAX_EXTENTS;
+}
+
+/* The next bytes at a place, which moves behind them. */
+static struct extent next_bytes(const struct cargo *c, const struct hold *hold,
+                                struct hold_place *place, uint32_t most)
+{
+    const struct parcel *p = &c->parcel[place->parcel > 0 ? place->parcel - 1 : hold->first];
+    struct extent bytes = p->bytes;
+
+    bytes.data += place->offset;
+    bytes.length -= place->offset;
+    if (bytes.length > most) {
+        bytes.length = most;
+        place->offset += most;
+    } else {
+        place->parcel = p->next + 1;
+        place->offset = 0;
+    }
+    return bytes;
+}
+
+/* Takes the first bytes out of the hold: they are in a frame now. */
+static void leave(struct cargo *c, struct hold *hold, uint32_t length)
+{
+    struct extent *bytes = &c->parcel[hold->first].bytes;
+
+    bytes->data += length;
+    bytes->length -= length;
+    if (bytes->length == 0)
+        drop_first(c, hold);
+}
+
+uint32_t cargo_load(struct cargo *c, struct hold *hold, uint32_t offset, struct hold_place *place,
+                    uint32_t most, struct outgoing *frame)
+{
+    uint32_t moved = 0;
+
+    if (c->room > 0)
+        return add_copy(c, frame, hold->copy + offset, most) == 0 ? most : 0;
+    while (moved < most && has_extents(frame)) {
+        struct hold_place start = {0};
+        struct extent bytes = next_bytes(c, hold, place != NULL ? place : &start, most - moved);
+        if (add_extent(c, frame, &bytes) != 0)
+            break;
+        moved += bytes.length;
+        if (place == NULL)
+            leave(c, hold, bytes.length);
+    }
+    return moved;
+}
+
+uint32_t cargo_load_own(struct cargo *c, uint32_t destination, uint64_t offset, uint32_t most,
+                        struct outgoing *frame)
+{
+    struct source *source = c->engine->set.source;
+    uint32_t moved = 0;
+
+    while (moved < most && has_extents(frame)) {
+        struct extent bytes;
+        struct error e;
+        int result =
+            source->ops->read(source, destination, offset + moved, most - moved, &bytes, &e);
+        if (result < 0)
+            (void)engine_fail(c->engine, &e);
+        if (result <= 0)
+            break;
+        result = c->room > 0 ? add_copy(c, frame, bytes.data, bytes.length)
+                             : add_extent(c, frame, &bytes);
+        slab_unref(bytes.slab);
+        if (result != 0)
+            break;
+        moved += bytes.length;
+    }
+    return moved;
+}
+
+/* --- delivering --- */
+
+static int write_out(struct cargo *c, uint32_t origin, uint64_t offset, const struct extent *piece)
+{
+    struct sink *sink = c->engine->set.sink;
+    struct error e;
+
+    if (has_failed(c))
+        return -1;
+    return sink->ops->write(sink, origin, offset, piece, &e) == 0 ? 0 : engine_fail(c->engine, &e);
+}
+
+void cargo_deliver(struct cargo *c, uint32_t origin, uint64_t offset, const struct extent *piece)
+{
+    c->engine->counts.bytes_delivered += piece->length;
+    (void)write_out(c, origin, offset, piece);
+}
+
+void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset)
+{
+    const struct extent nothing = {0};
+
+    (void)write_out(c, origin, offset, &nothing);
+}
+
+void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
+                       struct own_block *own, struct hold *keep)
+{
+    struct source *source = c->engine->set.source;
+    uint64_t end = cut->begin + cut_whole(cut, source->ops->size(source, me));
+
+    while (own->at < end && !has_failed(c)) {
+        struct extent piece;
+        struct error e;
+        int result = source->ops->read(source, me, own->at, (uint32_t)(end - own->at), &piece, &e);
+        if (result < 0)
+            (void)engine_fail(c->engine, &e);
+        if (result <= 0)
+            return;
+        if (keep != NULL)
+            cargo_put(c, keep, (uint32_t)(own->at - cut->begin), &piece);
+        (void)write_out(c, me, own->at, &piece);
+        own->at += piece.length;
+        slab_unref(piece.slab);
+    }
+    own->delivered = !has_failed(c);
+}
+
+/* --- frames --- */
+
+struct outgoing *cargo_frame(struct cargo *c)
+{
+    struct outgoing *frame = outgoing_new(router_outgoing(c->engine->set.router));
+
+    if (frame == NULL)
+        (void)engine_no_memory(c->engine);
+    return frame;
+}
+
+struct outgoing *cargo_ship(struct cargo *c, unsigned port, struct outgoing *frame,
+                            const Peer__Head *head, bool loaded)
+{
+    if (loaded && !has_failed(c) && outgoing_set_head(frame, head) != 0)
+        (void)engine_no_memory(c->engine);
+    if (!loaded || has_failed(c)) {
+        outgoing_free(router_outgoing(c->engine->set.router), frame);
+        return NULL;
+    }
+    c->engine->counts.port[port].tx_bytes += frame->body_length;
+    return frame;
+}

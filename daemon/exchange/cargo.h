@@ -1,0 +1,94 @@
+/* The bytes that an engine moves: what comes in for other nodes waits in a hold until it leaves,
+ * what is for this node goes to the sink, and frames are loaded from holds and from the source.
+ *
+ * Usually bytes stay in the slabs that they were read into, and frames refer to them there. Where
+ * all pieces are so small that a copy costs less than to keep track of them, each hold has room for
+ * a copy of its own, and a frame is one run of copied bytes. Engines need not know which it is.
+ *
+ * Whatever fails here fails the engine (engine_failed()); the functions then do nothing more. */
+#ifndef TORUSD_EXCHANGE_CARGO_H
+#define TORUSD_EXCHANGE_CARGO_H
+
+#include "daemon/exchange/engine.h"
+
+#define CARGO_COPIED_MOST 64u /* bytes of a piece */
+
+/* A run of bytes that waits. Parcels are chained by index. */
+struct parcel {
+    struct extent bytes; /* slab NULL: not in use */
+    uint32_t next;
+};
+
+struct cargo {
+    struct engine *engine;
+    uint32_t room; /* of a hold for its copy; 0: bytes are not copied */
+    struct slab_writer body;
+    struct parcel *parcel;
+    uint32_t parcels, unused; /* how many there are; the first that is not in use */
+};
+
+/* Bytes of one piece on their way. Made empty by cargo_hold(). */
+struct hold {
+    union {
+        struct {
+            uint32_t first, last; /* parcels */
+        };
+        uint8_t *copy;
+    };
+};
+
+/* Where a reader of a hold that is loaded several times stands. Zero-initialise for its start. */
+struct hold_place {
+    uint32_t parcel; /* its index + 1; 0 is the first of the hold */
+    uint32_t offset;
+};
+
+/* Our block for ourselves: up to where it has been delivered in a round. */
+struct own_block {
+    uint64_t at; /* initially cut_round.begin */
+    bool delivered;
+};
+
+/* `longest`: bytes of the longest piece (cut_longest()). `engine` is borrowed. */
+void cargo_init(struct cargo *c, struct engine *engine, uint32_t longest);
+/* Drops all that is in any hold. */
+void cargo_close(struct cargo *c);
+
+/* Sets *room to memory for the copies of so many holds; the caller frees it. NULL if none is
+ * needed. Returns 0, or -1 if there is no memory; the engine does not fail of that. */
+int cargo_room(const struct cargo *c, size_t holds, uint8_t **room);
+/* An empty hold, the one with this index among those that `room` is for. */
+struct hold cargo_hold(const struct cargo *c, uint8_t *room, size_t index);
+
+/* The bytes of `piece` follow those that the hold has: `offset` of them have come already. */
+void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset, const struct extent *piece);
+
+/* Moves up to `most` bytes of the hold, from `offset` on, into the frame's body, as many as it has
+ * extents for. With a place they stay in the hold for other readers; without (NULL) they leave it.
+ * Returns how many. */
+uint32_t cargo_load(struct cargo *c, struct hold *hold, uint32_t offset, struct hold_place *place,
+                    uint32_t most, struct outgoing *frame);
+/* The same with bytes of our own block for `destination`, from the source; fewer, or none, if it
+ * has not got them yet. */
+uint32_t cargo_load_own(struct cargo *c, uint32_t destination, uint64_t offset, uint32_t most,
+                        struct outgoing *frame);
+/* Empties the hold. */
+void cargo_drop(struct cargo *c, struct hold *hold);
+
+/* Bytes of a block from another node, for us. */
+void cargo_deliver(struct cargo *c, uint32_t origin, uint64_t offset, const struct extent *piece);
+/* A piece without bytes for us: the sink may have to make a file. */
+void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset);
+/* What the source has of the block of node `me` for itself, which no link carries, up to the end of
+ * the round; sets own->delivered at the end. With a hold (else NULL) the bytes also go there. */
+void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
+                       struct own_block *own, struct hold *keep);
+
+/* An empty frame, owned by the caller until cargo_ship(). NULL if there is no memory. */
+struct outgoing *cargo_frame(struct cargo *c);
+/* Takes the frame over: gives it its head, counts its bytes and returns it, ready to leave by the
+ * port. If it is not `loaded`, or the engine has failed, it is freed, and NULL returned. */
+struct outgoing *cargo_ship(struct cargo *c, unsigned port, struct outgoing *frame,
+                            const Peer__Head *head, bool loaded);
+
+#endif

@@ -1,0 +1,365 @@
+/* The mover below both engines, with pieces that are copied and with pieces that stay where they
+ * were read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/cargo.h"
+#include "engine_fixture.h"
+#include "failing_memory.h"
+
+enum { HOLDS = 20, PIECE = 48 };
+
+/* A mover without an engine around it. */
+struct dock {
+    struct node *node;
+    struct engine engine;
+    struct cargo cargo;
+    uint8_t *room;
+    struct hold hold[HOLDS];
+    struct slab_writer in;
+};
+
+static void open_dock(struct dock *d, bool copies)
+{
+    *d = (struct dock){.node = node_open("3", 1, PIECE)};
+    d->engine.set = d->node->setup;
+    cargo_init(&d->cargo, &d->engine, copies ? PIECE : CARGO_COPIED_MOST + 1);
+    assert_int_equal(cargo_room(&d->cargo, HOLDS, &d->room), 0);
+    assert_int_equal(d->room != NULL, copies);
+    for (size_t i = 0; i < HOLDS; i++)
+        d->hold[i] = cargo_hold(&d->cargo, d->room, i);
+}
+
+static void close_dock(struct dock *d)
+{
+    cargo_close(&d->cargo);
+    free(d->room);
+    slab_writer_close(&d->in);
+    node_close(d->node); /* and nothing has leaked */
+}
+
+/* Byte `i` of what waits in a hold. */
+static uint8_t byte_of(size_t hold, uint32_t i)
+{
+    return (uint8_t)(37 * hold + i);
+}
+
+/* `length` bytes come in for the hold, in a slab. */
+static void put(struct dock *d, size_t hold, uint32_t offset, uint32_t length)
+{
+    struct extent piece;
+    uint8_t *at = slab_writer_take(&d->in, &d->node->f.pool, length, &piece);
+
+    for (uint32_t i = 0; i < length; i++)
+        at[i] = byte_of(hold, offset + i);
+    cargo_put(&d->cargo, &d->hold[hold], offset, &piece);
+    slab_unref(piece.slab);
+}
+
+/* Checks the frame's bytes from `at` on. */
+static void check_body(const struct outgoing *frame, uint32_t at, size_t hold, uint32_t offset,
+                       uint32_t length)
+{
+    struct extent_cursor cursor = {0};
+    struct extent piece;
+    uint32_t seen = 0;
+
+    while (extents_take(&frame->body, &cursor, 1, &piece) > 0) {
+        if (seen >= at && seen < at + length)
+            assert_int_equal(*piece.data, byte_of(hold, offset + seen - at));
+        seen++;
+    }
+    assert_true(seen >= at + length);
+    assert_int_equal(seen, frame->body_length);
+}
+
+static struct outgoing *new_frame(struct dock *d)
+{
+    struct outgoing *frame = cargo_frame(&d->cargo);
+    assert_non_null(frame);
+    return frame;
+}
+
+static void free_frame(struct dock *d, struct outgoing *frame)
+{
+    outgoing_free(router_outgoing(d->node->f.router), frame);
+}
+
+/* However a piece comes and goes. */
+static void bytes_leave_as_they_came(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++)
+        for (uint32_t in = 1; in <= PIECE; in++)
+            for (uint32_t out = 1; out <= PIECE; out += 5) {
+                struct dock d;
+                open_dock(&d, copies);
+                for (uint32_t came = 0; came < PIECE; came += in)
+                    for (size_t h = 0; h < 2; h++)
+                        put(&d, h, came, in < PIECE - came ? in : PIECE - came);
+                struct outgoing *frame = new_frame(&d);
+                for (uint32_t gone = 0; gone < PIECE; gone += out)
+                    for (size_t h = 0; h < 2; h++) {
+                        uint32_t at = frame->body_length;
+                        uint32_t n = out < PIECE - gone ? out : PIECE - gone;
+                        assert_int_equal(cargo_load(&d.cargo, &d.hold[h], gone, NULL, n, frame), n);
+                        assert_int_equal(frame->body_length, at + n);
+                        check_body(frame, at, h, gone, n);
+                    }
+                free_frame(&d, frame);
+                assert_null(engine_failed(&d.engine));
+                close_dock(&d);
+            }
+}
+
+/* Bytes that leave while others are still coming; no slab is held for longer than that. */
+static void a_hold_gives_back_what_has_left(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        struct dock d;
+        open_dock(&d, copies);
+        for (uint32_t round = 0; round < 1000; round++) {
+            struct outgoing *frame = new_frame(&d);
+            put(&d, 3, 0, 10);
+            assert_int_equal(cargo_load(&d.cargo, &d.hold[3], 0, NULL, 6, frame), 6);
+            put(&d, 3, 10, 5);
+            assert_int_equal(cargo_load(&d.cargo, &d.hold[3], 6, NULL, 9, frame), 9);
+            check_body(frame, 0, 3, 0, 15);
+            free_frame(&d, frame);
+        }
+        assert_in_range(d.cargo.parcels, 0, 256);
+        slab_writer_close(&d.in);
+        slab_writer_close(&d.cargo.body);
+        assert_int_equal(d.node->f.pool.in_use, 0);
+        close_dock(&d);
+    }
+}
+
+/* An allgather's block leaves by several ports, each at its own pace. */
+static void several_readers_of_a_hold(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        struct hold_place place[2] = {{0}};
+        struct dock d;
+        open_dock(&d, copies);
+        for (uint32_t came = 0; came < PIECE; came += 12)
+            for (size_t h = 4; h < 6; h++) /* in turn, so that they are several parcels */
+                put(&d, h, came, 12);
+        struct outgoing *a = new_frame(&d), *b = new_frame(&d);
+        for (uint32_t gone = 0; gone < PIECE; gone += 8) {
+            assert_int_equal(cargo_load(&d.cargo, &d.hold[4], gone, &place[0], 8, a), 8);
+            if (gone % 24 == 0)
+                assert_int_equal(cargo_load(&d.cargo, &d.hold[4], gone, &place[1], 24, b), 24);
+        }
+        check_body(a, 0, 4, 0, PIECE);
+        check_body(b, 0, 4, 0, PIECE);
+        cargo_drop(&d.cargo, &d.hold[4]);
+        cargo_drop(&d.cargo, &d.hold[4]); /* does no harm */
+        free_frame(&d, a);
+        free_frame(&d, b);
+        close_dock(&d); /* with hold 5 still full */
+    }
+}
+
+/* A frame has a bounded number of extents; copies are one run. */
+static void a_frame_takes_what_it_has_extents_for(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        uint32_t loaded = 0;
+        struct dock d;
+        open_dock(&d, copies);
+        struct outgoing *frame = new_frame(&d);
+        for (unsigned i = 0; i < 2 * OUTGOING_MAX_EXTENTS; i++) {
+            put(&d, i % HOLDS, 0, 1);
+            put(&d, (i + 1) % HOLDS, 0, 1); /* between two of the frame */
+            loaded += cargo_load(&d.cargo, &d.hold[i % HOLDS], 0, NULL, 1, frame);
+            cargo_drop(&d.cargo, &d.hold[(i + 1) % HOLDS]);
+        }
+        assert_int_equal(loaded, copies ? 2 * OUTGOING_MAX_EXTENTS : OUTGOING_MAX_EXTENTS);
+        assert_int_equal(frame->body.count, copies ? 1 : OUTGOING_MAX_EXTENTS);
+        assert_int_equal(frame->body_length, loaded);
+        free_frame(&d, frame);
+        close_dock(&d);
+    }
+}
+
+static void our_own_blocks_come_from_the_source(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        struct dock d;
+        open_dock(&d, copies);
+        struct outgoing *frame = new_frame(&d);
+        d.node->source.sleeps_soon = 30;
+        assert_int_equal(cargo_load_own(&d.cargo, 2, 0, 20, frame), 20);
+        assert_int_equal(cargo_load_own(&d.cargo, 2, 20, PIECE - 20, frame), 10);
+        assert_int_equal(cargo_load_own(&d.cargo, 2, 30, PIECE - 30, frame), 0);
+        d.node->source.sleeps_soon = UINT32_MAX;
+        assert_int_equal(cargo_load_own(&d.cargo, 2, 30, PIECE - 30, frame), PIECE - 30);
+        assert_int_equal(frame->body_length, PIECE);
+        struct extent_cursor cursor = {0};
+        struct extent piece;
+        for (uint32_t i = 0; i < PIECE; i++) {
+            assert_int_equal(extents_take(&frame->body, &cursor, 1, &piece), 1);
+            assert_int_equal(*piece.data, letter(1, 2, i));
+        }
+        d.node->source.failing = true;
+        assert_int_equal(cargo_load_own(&d.cargo, 0, 0, PIECE, frame), 0);
+        assert_string_equal(engine_failed(&d.engine)->text, "source");
+        free_frame(&d, frame);
+        close_dock(&d);
+    }
+}
+
+static void our_block_for_ourselves_is_delivered(void **state)
+{
+    const struct cut cut = {
+        .uniform = true, .block_bytes = PIECE, .round_bytes = 32, .segments = 1};
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        struct dock d;
+        open_dock(&d, copies);
+        for (uint64_t round = 0; round < 2; round++) {
+            const struct cut_round r = cut_round(&cut, round);
+            uint32_t length = round == 0 ? 32 : 16;
+            struct own_block own = {.at = r.begin};
+            d.node->source.sleeps_soon = 7;
+            cargo_deliver_own(&d.cargo, 1, &r, &own, &d.hold[round]);
+            assert_false(own.delivered);
+            assert_int_equal(own.at, r.begin + 7);
+            d.node->source.sleeps_soon = UINT32_MAX;
+            cargo_deliver_own(&d.cargo, 1, &r, &own, &d.hold[round]);
+            assert_true(own.delivered);
+            assert_int_equal(d.node->sink.bytes[1], r.begin + length);
+            struct outgoing *frame = new_frame(&d);
+            assert_int_equal(
+                cargo_load(&d.cargo, &d.hold[round], 0, &(struct hold_place){0}, length, frame),
+                length);
+            free_frame(&d, frame);
+        }
+        assert_int_equal(d.engine.counts.bytes_delivered, 0); /* not from another node */
+        close_dock(&d);
+    }
+}
+
+static void what_is_delivered_is_counted(void **state)
+{
+    struct dock d;
+    struct extent piece;
+    (void)state;
+    open_dock(&d, false);
+    uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 2, &piece);
+    at[0] = letter(2, 1, 0);
+    at[1] = letter(2, 1, 1);
+    cargo_deliver(&d.cargo, 2, 0, &piece);
+    cargo_deliver_nothing(&d.cargo, 0, 0);
+    assert_int_equal(d.engine.counts.bytes_delivered, 2);
+    assert_int_equal(d.node->sink.bytes[2], 2);
+    assert_int_equal(d.node->sink.writes[0], 1);
+    d.node->sink.failing = true;
+    cargo_deliver(&d.cargo, 2, 2, &piece);
+    assert_string_equal(engine_failed(&d.engine)->text, "sink");
+    d.node->sink.failing = false;
+    cargo_deliver_nothing(&d.cargo, 0, 0); /* nothing more after a failure */
+    assert_int_equal(d.node->sink.writes[0], 1);
+    slab_unref(piece.slab);
+    close_dock(&d);
+}
+
+static void a_frame_leaves_loaded_or_not_at_all(void **state)
+{
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct dock d;
+    const struct error e = {ERROR_IO, "failed"};
+    (void)state;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &data;
+    open_dock(&d, false);
+    put(&d, 0, 0, 9);
+    struct outgoing *frame = new_frame(&d);
+    assert_int_equal(cargo_load(&d.cargo, &d.hold[0], 0, NULL, 9, frame), 9);
+    assert_ptr_equal(cargo_ship(&d.cargo, MINUS, frame, &head, true), frame);
+    assert_true(frame->head_length > FRAME_PREFIX_SIZE);
+    assert_int_equal(d.engine.counts.port[MINUS].tx_bytes, 9);
+    free_frame(&d, frame);
+    assert_null(cargo_ship(&d.cargo, MINUS, new_frame(&d), &head, false));
+    (void)engine_fail(&d.engine, &e);
+    assert_null(cargo_ship(&d.cargo, MINUS, new_frame(&d), &head, true));
+    assert_int_equal(d.engine.counts.port[MINUS].tx_bytes, 9);
+    close_dock(&d);
+}
+
+/* Every allocation fails once, and the engine fails of it, whatever is done then. */
+static bool run_out_of_memory(bool copies, unsigned after)
+{
+    Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct slab *slab;
+    struct dock d;
+
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &data;
+    open_dock(&d, copies);
+    slab = slab_get(&d.node->f.pool);
+    const struct extent piece = {slab, slab->data, 4}, far = {slab, slab->data + 1000, 4};
+    memory_fails_everywhere(after);
+    for (uint32_t i = 0; i < 300; i++) { /* more than the first parcels */
+        struct hold one = i < HOLDS ? d.hold[i] : cargo_hold(&d.cargo, d.room, i % HOLDS);
+        cargo_put(&d.cargo, &one, 0, &piece);
+        cargo_put(&d.cargo, &one, 4, &far);
+        if (i < HOLDS)
+            d.hold[i] = one;
+    }
+    struct outgoing *frame = cargo_frame(&d.cargo);
+    for (size_t h = 0; frame != NULL && engine_failed(&d.engine) == NULL && h < HOLDS; h++)
+        (void)cargo_load(&d.cargo, &d.hold[h], 0, NULL, 8, frame);
+    if (frame != NULL)
+        frame = cargo_ship(&d.cargo, PLUS, frame, &head, true);
+    bool failed = memory_failed();
+    assert_int_equal(frame == NULL, failed);
+    assert_int_equal(engine_failed(&d.engine) != NULL, failed);
+    if (failed)
+        assert_int_equal(engine_failed(&d.engine)->code, ERROR_MEMORY);
+    if (frame != NULL)
+        free_frame(&d, frame);
+    slab_unref(slab);
+    close_dock(&d);
+    return failed;
+}
+
+static void memory_may_be_over_at_any_moment(void **state)
+{
+    (void)state;
+    for (int copies = 0; copies < 2; copies++) {
+        unsigned after = 0;
+        while (run_out_of_memory(copies, after))
+            after++;
+        assert_in_range(after, 3, 50);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_leave_as_they_came),
+        cmocka_unit_test(a_hold_gives_back_what_has_left),
+        cmocka_unit_test(several_readers_of_a_hold),
+        cmocka_unit_test(a_frame_takes_what_it_has_extents_for),
+        cmocka_unit_test(our_own_blocks_come_from_the_source),
+        cmocka_unit_test(our_block_for_ourselves_is_delivered),
+        cmocka_unit_test(what_is_delivered_is_counted),
+        cmocka_unit_test(a_frame_leaves_loaded_or_not_at_all),
+        cmocka_unit_test(memory_may_be_over_at_any_moment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
