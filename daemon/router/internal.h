@@ -40,6 +40,7 @@ struct port {
     struct outgoing_queue control, relay;
     uint8_t *dirty; /* bit per rank: link state to be sent here */
     bool any_dirty;
+    uint64_t restate_at; /* all link states are sent again, if a link is up */
 };
 
 struct router {
@@ -70,6 +71,8 @@ struct router {
 /* flood.c */
 void flood_self_changed(struct router *r);
 void flood_everything(struct router *r, unsigned port);
+void flood_tick(struct router *r, unsigned port, uint64_t now);
+void flood_lost(struct router *r, unsigned port); /* its link is down */
 void flood_flush(struct router *r);
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
 

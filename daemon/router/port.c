@@ -93,8 +93,7 @@ void port_link_gone(struct link *link, const char *reason)
         port->link = NULL;
         outgoing_clear(&r->outgoing, &port->control);
         outgoing_clear(&r->outgoing, &port->relay);
-        memset(port->dirty, 0, (r->torus->nodes + 7) / 8);
-        port->any_dirty = false;
+        flood_lost(r, link->port);
         note(r, link->port, reason);
         topology_set_self(&r->topology, link->port, false);
         if (!r->stopping)

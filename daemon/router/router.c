@@ -16,7 +16,8 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
     r->handler = *handler;
     r->pool = pool;
     r->flood_at = ROUTER_NEVER;
-    io->random(io->context, &r->boot, sizeof r->boot);
+    while (r->boot == 0)
+        io->random(io->context, &r->boot, sizeof r->boot);
     for (unsigned i = 0; i < torus_ports(torus); i++) {
         struct port *port = &r->port[i];
         port->neighbour = torus_neighbour(torus, rank, i);
@@ -126,6 +127,7 @@ void router_tick(struct router *r)
             port->link->last_received += slept;
             port->link->last_frame += slept;
             tick_link(r, port->link, now);
+            flood_tick(r, i, now);
         }
         if (now >= port->dial_at)
             port_dial(r, i);
@@ -152,6 +154,7 @@ uint64_t router_deadline(const struct router *r)
             earlier(&at, port->link->last_received + ROUTER_SILENCE);
             earlier(&at, port->link->last_frame + ROUTER_FRAME_TIME);
             earlier(&at, port->link->last_sent + ROUTER_HEARTBEAT);
+            earlier(&at, port->restate_at);
         }
         earlier(&at, port->dial_at);
     }
