@@ -1,25 +1,12 @@
 #include "daemon/files/calibration_file.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define NAME "calibration"
 #define NEXT ".next-" NAME /* as the journal's, which removes what a crash has left unfinished */
-#define TEXT_MOST 512
-
-/* All digits of the numbers, so that what is read is what was written. */
-static int format(char text[TEXT_MOST], const struct calibration *c)
-{
-    return snprintf(text, TEXT_MOST,
-                    "version %" PRIu32 "\nmeasured_at %" PRIu64 "\nstep_seconds %.17g\n"
-                    "message_seconds %.17g\nbytes_per_second %.17g\n",
-                    c->version, c->measured_at, c->costs.step, c->costs.message,
-                    c->costs.bytes_per_second);
-}
-
 static int failed(struct error *e, const char *path)
 {
     return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
@@ -27,7 +14,7 @@ static int failed(struct error *e, const char *path)
 
 int calibration_file_read(const char *folder, struct calibration *c, struct error *e)
 {
-    char path[PATH_MAX], text[TEXT_MOST], again[TEXT_MOST];
+    char path[PATH_MAX], text[CALIBRATION_TEXT_SIZE + 1];
     FILE *f;
 
     (void)snprintf(path, sizeof path, "%s/" NAME, folder);
@@ -37,14 +24,7 @@ int calibration_file_read(const char *folder, struct calibration *c, struct erro
     size_t length = fread(text, 1, sizeof text - 1, f);
     text[length] = '\0';
     (void)fclose(f);
-    *c = (struct calibration){0};
-    int found = sscanf(text,
-                       "version %" SCNu32 " measured_at %" SCNu64 " step_seconds %lf "
-                       "message_seconds %lf bytes_per_second %lf",
-                       &c->version, &c->measured_at, &c->costs.step, &c->costs.message,
-                       &c->costs.bytes_per_second);
-    /* Whatever else is in it, or is not, it would not have been written like that. */
-    if (found != 5 || (size_t)format(again, c) != length || memcmp(text, again, length) != 0)
+    if (strlen(text) != length || calibration_parse(text, c) != 0)
         return error_set(e, ERROR_IO, "%s is damaged", path);
     if (calibration_check(c, e) != 0)
         return error_wrap(e, "%s", path);
@@ -53,9 +33,9 @@ int calibration_file_read(const char *folder, struct calibration *c, struct erro
 
 int calibration_file_write(const char *folder, const struct calibration *c, struct error *e)
 {
-    char path[PATH_MAX], next[PATH_MAX], text[TEXT_MOST];
+    char path[PATH_MAX], next[PATH_MAX], text[CALIBRATION_TEXT_SIZE];
 
-    (void)format(text, c);
+    (void)calibration_format(c, text);
     (void)snprintf(path, sizeof path, "%s/" NAME, folder);
     (void)snprintf(next, sizeof next, "%s/" NEXT, folder);
     FILE *f = fopen(next, "we");
