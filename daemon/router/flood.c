@@ -1,41 +1,58 @@
-/* Link states: every node's entry reaches every other over all links; what is news is passed on to
- * all ports but the one that it came from. Entries gather for a moment, so that a torus that comes
- * up at once is not flooded with one frame for each change. */
+/* Link states: what changes in the topology is told to all neighbours. Changes are gathered for a
+ * moment, so that a torus that comes up at once is not flooded with one frame for each change. A
+ * neighbour whose link has come up is told everything, and everything again every RESTATE: a claim
+ * that was damaged on its way is then replaced. */
 #include "daemon/router/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define GATHER (3 * MILLISECONDS)
+#define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
 
-static void mark(struct router *r, int except, uint32_t rank)
+static void mark_at(struct router *r, struct port *port, uint32_t rank)
 {
-    for (unsigned i = 0; i < torus_ports(r->torus); i++) {
-        struct port *port = &r->port[i];
-        if ((int)i == except || port->link == NULL)
-            continue;
-        port->dirty[rank / 8] |= (uint8_t)(1u << rank % 8);
-        port->any_dirty = true;
-        if (r->flood_at == ROUTER_NEVER)
-            r->flood_at = router_now(r) + GATHER;
-    }
+    if (port->link == NULL)
+        return;
+    port->dirty[rank / 8] |= (uint8_t)(1u << rank % 8);
+    port->any_dirty = true;
+    if (r->flood_at == ROUTER_NEVER)
+        r->flood_at = router_now(r) + GATHER;
+}
+
+static void mark(struct router *r, uint32_t rank)
+{
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        mark_at(r, &r->port[i], rank);
 }
 
 void flood_self_changed(struct router *r)
 {
-    mark(r, -1, r->rank);
+    mark(r, r->rank);
     r->handler.topology(r->handler.context);
 }
 
 void flood_everything(struct router *r, unsigned port)
 {
     for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
-        if (r->topology.entry[rank].version != 0)
-            r->port[port].dirty[rank / 8] |= (uint8_t)(1u << rank % 8);
-    r->port[port].any_dirty = true;
-    if (r->flood_at == ROUTER_NEVER)
-        r->flood_at = router_now(r) + GATHER;
+        mark_at(r, &r->port[port], rank);
+    r->port[port].restate_at = router_now(r) + RESTATE;
+}
+
+void flood_tick(struct router *r, unsigned port, uint64_t now)
+{
+    if (r->port[port].link != NULL && now >= r->port[port].restate_at)
+        flood_everything(r, port);
+}
+
+void flood_lost(struct router *r, unsigned port)
+{
+    memset(r->port[port].dirty, 0, (r->torus->nodes + 7) / 8);
+    r->port[port].any_dirty = false;
+    for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
+        if (topology_unhear(&r->topology, port, rank) != TOPOLOGY_SAME)
+            mark(r, rank);
 }
 
 static void send_entries(struct router *r, unsigned port, Peer__LinkState__Entry *entry, size_t n)
@@ -71,6 +88,7 @@ void flood_flush(struct router *r)
                 continue;
             peer__link_state__entry__init(&entry[n]);
             entry[n].rank = rank;
+            entry[n].hops = known->hops;
             entry[n].version = known->version;
             entry[n].up = known->up;
             entry[n].boot = known->boot;
@@ -85,28 +103,39 @@ void flood_flush(struct router *r)
     }
 }
 
+static int check(const struct router *r, unsigned port, const Peer__LinkState__Entry *entry,
+                 struct error *e)
+{
+    uint32_t neighbour = r->port[port].neighbour, least;
+
+    if (entry->rank >= r->torus->nodes)
+        return error_set(e, ERROR_PROTOCOL, "link state of node %u, which is not in the torus",
+                         entry->rank);
+    least = torus_distance(r->torus, neighbour, entry->rank);
+    if (entry->hops < least || (entry->rank == neighbour && entry->hops != 0))
+        return error_set(e, ERROR_PROTOCOL,
+                         "link state of node %u over %u hops, but node %u is %u hops away from it",
+                         entry->rank, entry->hops, neighbour, least);
+    return 0;
+}
+
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e)
 {
     bool changed = false;
+    int result = 0;
 
-    for (size_t i = 0; i < state->n_entry; i++) {
-        const Peer__LinkState__Entry *entry = state->entry[i];
-        if (entry->rank >= r->torus->nodes || entry->version == UINT32_MAX)
-            return error_set(e, ERROR_PROTOCOL, "link state of node %u, which cannot be",
-                             entry->rank);
-        switch (topology_hear(&r->topology, entry->rank, entry->version, entry->up, entry->boot)) {
-        case TOPOLOGY_OLD:
+    for (size_t i = 0; i < state->n_entry && result == 0; i++) {
+        const Peer__LinkState__Entry *in = state->entry[i];
+        const struct topology_entry claim = {in->hops, in->version, in->up, in->boot};
+        result = check(r, port, in, e);
+        if (result != 0)
             break;
-        case TOPOLOGY_NEW:
-            mark(r, (int)port, entry->rank);
-            changed = true;
-            break;
-        case TOPOLOGY_OUTDATED_SELF:
-            mark(r, -1, r->rank);
-            break;
-        }
+        enum topology_news news = topology_hear(&r->topology, port, in->rank, &claim);
+        if (news != TOPOLOGY_SAME)
+            mark(r, in->rank);
+        changed = changed || news == TOPOLOGY_NEW;
     }
     if (changed)
         r->handler.topology(r->handler.context);
-    return 0;
+    return result;
 }

@@ -40,6 +40,7 @@ struct port {
     struct outgoing_queue control, relay;
     uint8_t *dirty; /* bit per rank: link state to be sent here */
     bool any_dirty;
+    uint64_t restate_at; /* all link states are sent again, if a link is up */
 };
 
 struct router {
@@ -57,18 +58,31 @@ struct router {
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
 };
 
-/* link.c */
-void link_close(struct link *link, const struct error *why, bool tell_peer);
-void link_free(struct link *link);
-
-/* router.c */
-void router_link_up(struct link *link);
-void router_link_gone(struct link *link, const char *reason);
+/* The files of this folder, each of which calls only those below it:
+ *
+ *     router.c   the object, its clock, what it tells others
+ *     link.c     one connection
+ *     port.c     dialling, the link that is up
+ *     flood.c    link states of all nodes
+ *     send.c     queues
+ *     topology.c, decoder.c, outgoing.c: know nothing of a router
+ */
 
 /* flood.c */
 void flood_self_changed(struct router *r);
 void flood_everything(struct router *r, unsigned port);
+void flood_tick(struct router *r, unsigned port, uint64_t now);
+void flood_lost(struct router *r, unsigned port); /* its link is down */
 void flood_flush(struct router *r);
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
+
+/* port.c */
+bool port_dials(unsigned port);
+void port_dial(struct router *r, unsigned port);
+void port_link_up(struct link *link);
+void port_link_gone(struct link *link, const char *reason);
+
+/* link.c */
+void link_close(struct link *link, const struct error *why, bool tell_peer);
 
 #endif

@@ -67,7 +67,7 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
     return link;
 }
 
-void link_free(struct link *link)
+static void link_free(struct link *link)
 {
     decoder_free(&link->decoder);
     outgoing_clear(&link->router->outgoing, &link->own);
@@ -108,13 +108,13 @@ void link_close(struct link *link, const struct error *why, bool tell_peer)
     if (tell_peer)
         last = refusal(r, why->text);
     r->io.close(r->io.context, link->connection, last);
-    router_link_gone(link, why->text);
+    port_link_gone(link, why->text);
     link_free(link);
 }
 
 void link_closed(struct link *link, const char *reason)
 {
-    router_link_gone(link, reason);
+    port_link_gone(link, reason);
     link_free(link);
 }
 
@@ -148,6 +148,7 @@ static int check_hello(const struct link *link, const Peer__Hello *hello, struct
 static int on_frame(void *context, const Peer__Head *head, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
+    const struct error replaced = {ERROR_LINK, "its node has made a new connection"};
     struct link *link = context;
     struct router *r = link->router;
     int result = 0;
@@ -165,7 +166,9 @@ static int on_frame(void *context, const Peer__Head *head, const struct extents 
             return -1;
         link->decoder.max_head = FRAME_MAX_HEAD;
         link->decoder.max_body = FRAME_MAX_BODY;
-        router_link_up(link);
+        if (r->port[link->port].link != NULL)
+            link_close(r->port[link->port].link, &replaced, false);
+        port_link_up(link);
     } else if (head->kind_case == PEER__HEAD__KIND_HELLO) {
         return error_set(e, ERROR_PROTOCOL, "%s said hello twice", link->address);
     } else if (head->kind_case == PEER__HEAD__KIND_LINK_STATE) {

@@ -5,8 +5,10 @@
  * The `+` side dials for ever, with backoff; the `-` side listens. A link that says nothing for
  * ROUTER_SILENCE is down. Single-threaded; time passes through router_tick().
  *
- *     (no connection) --router_connected--> HELLO --valid hello--> UP --close, silence, nonsense-->
- * gone
+ *     no connection --router_connected()--> HELLO --valid hello--> UP
+ *           ^                                 |                    |
+ *           +---- no hello in time, stranger -+                    |
+ *           +---- closed, silent, breaks the protocol -------------+
  */
 #ifndef TORUSD_ROUTER_ROUTER_H
 #define TORUSD_ROUTER_ROUTER_H

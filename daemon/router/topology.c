@@ -5,19 +5,36 @@
 
 int topology_init(struct topology *p, const struct torus *torus, uint32_t self, uint64_t boot)
 {
-    p->torus = torus;
-    p->self = self;
+    *p = (struct topology){.torus = torus, .self = self};
     p->entry = calloc(torus->nodes, sizeof *p->entry);
-    if (p->entry == NULL)
-        return -1;
+    p->via = calloc(torus->nodes, sizeof *p->via);
+    if (p->entry == NULL || p->via == NULL)
+        goto fail;
+    for (uint32_t rank = 0; rank < torus->nodes; rank++)
+        p->entry[rank].hops = torus->nodes;
     p->entry[self] = (struct topology_entry){.version = 1, .boot = boot};
+    for (unsigned port = 0; port < torus_ports(torus); port++) {
+        if (torus_neighbour(torus, self, port) == TORUS_NO_NODE)
+            continue;
+        p->claimed[port] = calloc(torus->nodes, sizeof *p->claimed[port]);
+        if (p->claimed[port] == NULL)
+            goto fail;
+        for (uint32_t rank = 0; rank < torus->nodes; rank++)
+            p->claimed[port][rank].hops = torus->nodes;
+    }
     return 0;
+fail:
+    topology_free(p);
+    return -1;
 }
 
 void topology_free(struct topology *p)
 {
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        free(p->claimed[port]);
+    free(p->via);
     free(p->entry);
-    p->entry = NULL;
+    *p = (struct topology){0};
 }
 
 void topology_set_self(struct topology *p, unsigned port, bool up)
@@ -25,29 +42,66 @@ void topology_set_self(struct topology *p, unsigned port, bool up)
     struct topology_entry *me = &p->entry[p->self];
     uint32_t bits = up ? me->up | 1u << port : me->up & ~(1u << port);
 
-    if (bits != me->up) {
-        me->up = bits;
+    if (bits != me->up && me->version < UINT32_MAX)
         me->version++;
-    }
+    me->up = bits;
 }
 
-enum topology_news topology_hear(struct topology *p, uint32_t rank, uint32_t version, uint32_t up,
-                                 uint64_t boot)
+/* Of two claims about a node, at two ports. */
+static bool better(const struct topology_entry *a, const struct topology_entry *b)
 {
-    struct topology_entry *known = &p->entry[rank];
+    return a->version != b->version ? a->version > b->version : a->hops < b->hops;
+}
 
-    if (rank == p->self) {
-        if (version < known->version || (version == known->version && boot == known->boot))
-            return TOPOLOGY_OLD;
-        known->version = version + 1;
-        return TOPOLOGY_OUTDATED_SELF;
+static enum topology_news choose(struct topology *p, uint32_t rank)
+{
+    struct topology_entry *now = &p->entry[rank], before = *now;
+    const struct topology_entry *best = NULL;
+    unsigned believed = p->via[rank];
+
+    for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+        const struct topology_entry *claim = p->claimed[port];
+        if (claim == NULL || claim[rank].hops >= p->torus->nodes - 1)
+            continue; /* with one hop more it would be no path */
+        if (best == NULL || better(&claim[rank], best) ||
+            (port == believed && !better(best, &claim[rank]))) {
+            best = &claim[rank];
+            p->via[rank] = (uint8_t)port;
+        }
     }
-    /* The same version from another start: take it once, the node itself will settle it. */
-    if (version < known->version || (version == known->version && boot == known->boot) ||
-        (version == known->version && boot < known->boot))
-        return TOPOLOGY_OLD;
-    *known = (struct topology_entry){version, up, boot};
-    return TOPOLOGY_NEW;
+    if (best != NULL)
+        *now = *best;
+    now->hops = best != NULL ? best->hops + 1 : p->torus->nodes;
+    if (now->up != before.up || now->boot != before.boot)
+        return TOPOLOGY_NEW;
+    return now->hops != before.hops || now->version != before.version ? TOPOLOGY_REPEAT
+                                                                      : TOPOLOGY_SAME;
+}
+
+/* Of ourselves we know better, and say so. */
+static enum topology_news outbid(struct topology_entry *me, const struct topology_entry *claim)
+{
+    if (claim->version < me->version || me->version == UINT32_MAX ||
+        (claim->version == me->version && claim->up == me->up && claim->boot == me->boot))
+        return TOPOLOGY_SAME;
+    me->version = claim->version < UINT32_MAX ? claim->version + 1 : UINT32_MAX;
+    return TOPOLOGY_REPEAT;
+}
+
+enum topology_news topology_hear(struct topology *p, unsigned port, uint32_t rank,
+                                 const struct topology_entry *claim)
+{
+    if (rank == p->self)
+        return outbid(&p->entry[rank], claim);
+    p->claimed[port][rank] = *claim;
+    return choose(p, rank);
+}
+
+enum topology_news topology_unhear(struct topology *p, unsigned port, uint32_t rank)
+{
+    const struct topology_entry nothing = {.hops = p->torus->nodes};
+
+    return topology_hear(p, port, rank, &nothing);
 }
 
 static bool says_up(const struct topology *p, uint32_t rank, unsigned port)

@@ -1,21 +1,55 @@
-/* What a node has heard of all the links of the torus: for every node the set of its ports that are
- * up by its own word. A link is up when both its ends say so; a node is down when every other end
- * of its links says that it is. Pure bookkeeping: router.c floods the entries. */
+/* What a node knows of all the links of the torus: for every node the set of its ports that are up,
+ * as that node states it. A link is up when both its ends say so; a node is down when the other
+ * ends of all its links say that they are down. Pure bookkeeping: flood.c sends and receives the
+ * statements.
+ *
+ * Only a node itself can state which of its ports are up. A statement reaches the others as a claim
+ * that every node repeats to its neighbours together with the hops that it has come: 0 is the node
+ * itself. For each port we keep the last claim of the neighbour there about every node, as long as
+ * that link is up. We believe the claim with the highest version, so that news is believed whichever
+ * way it comes first, and among equals the one with the fewest hops. A node that hears a claim about
+ * itself which is not older than its own statement takes a higher version; the highest is
+ * UINT32_MAX, which it then keeps. Versions make things fast; nothing depends on them.
+ *
+ * Why a false claim does not last, whatever it says and wherever it is made: call a belief rooted if
+ * it was copied, hop by hop, from what its node states now. Suppose that from some moment on no
+ * more false claims are made and no link changes, and that what was on its way has arrived.
+ *
+ *   1. Of the beliefs about a node that are not rooted, take one with the fewest hops, h. It is one
+ *      hop more than the claim of a neighbour, which believes it too, and whose belief is not rooted
+ *      either. So h grows by at least one each time that all neighbours have told each other their
+ *      news; and as many hops as there are nodes mean "cannot be reached", since no path is that
+ *      long. After at most that many rounds there is no belief left that is not rooted. (The node
+ *      itself may have taken a higher version meanwhile, if it has heard of such a belief; once
+ *      there are none it has no more reason to, and the same holds again for what it has stated
+ *      before.)
+ *   2. Then all beliefs about the node have the same version, and fewest hops decide: the nodes at
+ *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe
+ *      these, and so on. Everybody believes what the node states, and there it stays.
+ *
+ * So no version is final, even where the highest has been claimed, and it does not matter which
+ * node is restarted. A claim of fewer hops than the cabling permits is refused. A neighbour repeats
+ * all that it knows from time to time (flood.c), which replaces a claim that was damaged on its way.
+ *
+ * Of a node that cannot be reached at all the last belief is kept, but not repeated. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_H
 #define TORUSD_ROUTER_TOPOLOGY_H
 
 #include "daemon/schedule/torus.h"
 
 struct topology_entry {
-    uint32_t version; /* 0: never heard of */
+    uint32_t hops;    /* torus->nodes or more: it cannot be reached */
+    uint32_t version; /* of the node's statement */
     uint32_t up;      /* bit p: port p is up */
-    uint64_t boot;
+    uint64_t boot;    /* differs after every start of the node; 0: never heard of */
 };
 
 struct topology {
     const struct torus *torus;
     uint32_t self;
-    struct topology_entry *entry; /* by rank */
+    struct topology_entry *entry;                    /* what we believe, by rank */
+    uint8_t *via;                                    /* the port of the claim that we believe */
+    struct topology_entry *claimed[TORUS_MAX_PORTS]; /* by port and rank; NULL: no link there */
 };
 
 /* Returns 0, or -1 if there is no memory. `torus` must outlive the topology. */
@@ -25,16 +59,23 @@ void topology_free(struct topology *p);
 /* Our own ports have changed. */
 void topology_set_self(struct topology *p, unsigned port, bool up);
 
-enum topology_news { TOPOLOGY_OLD, TOPOLOGY_NEW, TOPOLOGY_OUTDATED_SELF };
+enum topology_news {
+    TOPOLOGY_SAME,
+    TOPOLOGY_REPEAT, /* the hops or the version have changed: neighbours must be told */
+    TOPOLOGY_NEW,    /* so must they, and some link or node is not as we believed */
+};
 
-/* Takes in an entry that somebody passed on. OUTDATED_SELF: it is about us, from before our start;
- * our own entry now has a higher version and must be spread again. Rank must be in the torus. */
-enum topology_news topology_hear(struct topology *p, uint32_t rank, uint32_t version, uint32_t up,
-                                 uint64_t boot);
+/* The neighbour at `port` claims this of `rank`, which must be in the torus. Returns what that
+ * changes in our entry about `rank`. */
+enum topology_news topology_hear(struct topology *p, unsigned port, uint32_t rank,
+                                 const struct topology_entry *claim);
+
+/* The link at `port` is down: nothing is claimed there any more about `rank`. */
+enum topology_news topology_unhear(struct topology *p, unsigned port, uint32_t rank);
 
 bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port);
 
-/* All its links are down by their other ends' word (and it has links at all). */
+/* The other ends of all its links say that they are down (and it has links at all). */
 bool topology_node_down(const struct topology *p, uint32_t rank);
 
 /* True if every link of every node is up. */

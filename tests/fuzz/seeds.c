@@ -263,8 +263,8 @@ static void outcome(unsigned port)
     frame(port, &head, "");
 }
 
-/* Every node's word that all its links are up, so that an exchange can be started. */
-static void link_states(unsigned port, uint32_t nodes, uint32_t up)
+/* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
+static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
     Peer__LinkState__Entry entry[16], *entries[16];
     Peer__LinkState message = PEER__LINK_STATE__INIT;
@@ -273,7 +273,7 @@ static void link_states(unsigned port, uint32_t nodes, uint32_t up)
     for (uint32_t rank = 0; rank < nodes; rank++) {
         peer__link_state__entry__init(&entry[rank]);
         entry[rank].rank = rank;
-        entry[rank].version = 9;
+        entry[rank].hops = rank == neighbour ? 0 : 2;
         entry[rank].up = up;
         entries[rank] = &entry[rank];
     }
@@ -364,7 +364,7 @@ static void peer_seeds(const char *folder)
     /* The root itself. */
     open_seed(folder, "peer", "root", node(TORUS_2M, 0));
     hello(0);
-    link_states(0, 2, 2);
+    link_states(0, 1, 2, 2);
     for (int i = 0; i < 8; i++) {
         operation(START, 0);
         (void)fputc(i, out);
@@ -379,7 +379,7 @@ static void peer_seeds(const char *folder)
     open_seed(folder, "peer", "doubt", node(TORUS_2X2, 1));
     for (unsigned port = 0; port < 4; port++)
         hello(port);
-    link_states(0, 4, 15);
+    link_states(0, 3, 4, 15);
     query(1);
     outcome(2);
     operation(TIME, 0);

@@ -667,7 +667,6 @@ static void say_link_state(struct node *n, unsigned port)
     Peer__Head head = PEER__HEAD__INIT;
 
     entry.rank = 2;
-    entry.version = 1;
     entry.up = 3;
     link_state.n_entry = 1;
     link_state.entry = &entries;

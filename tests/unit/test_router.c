@@ -336,15 +336,15 @@ static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
     fixture_close(&f);
 }
 
-static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t version)
+static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
 {
     Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
     Peer__LinkState link_state = PEER__LINK_STATE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     entry.rank = rank;
-    entry.version = version;
-    entry.up = 3;
+    entry.hops = hops;
+    entry.up = up;
     entry.boot = 9;
     link_state.n_entry = 1;
     link_state.entry = &entries;
@@ -367,7 +367,7 @@ static unsigned entries_sent(struct fixture_connection *c, uint32_t rank)
     return found;
 }
 
-static void news_are_passed_on_once_and_not_back(void **state)
+static void news_are_passed_on_once(void **state)
 {
     struct router_fixture f;
     (void)state;
@@ -378,12 +378,13 @@ static void news_are_passed_on_once_and_not_back(void **state)
     for (unsigned port = 0; port < 4; port++)
         (void)entries_sent(f.up[port], 12);
     for (int twice = 0; twice < 2; twice++) {
-        say_link_state(f.up[2], 12, 4);
+        say_link_state(f.up[2], 12, 4, 3);
         pass(&f, 50 * MILLISECONDS);
         for (unsigned port = 0; port < 4; port++)
-            assert_int_equal(entries_sent(f.up[port], 12), twice == 0 && port != 2);
+            assert_int_equal(entries_sent(f.up[port], 12), twice == 0);
     }
     assert_int_equal(router_topology(f.router)->entry[12].up, 3);
+    assert_int_equal(router_topology(f.router)->entry[12].hops, 5);
     fixture_close(&f);
 }
 
@@ -395,13 +396,37 @@ static void a_new_neighbour_is_told_everything(void **state)
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 12, 4);
+    say_link_state(f.up[0], 12, 4, 3);
     pass(&f, 50 * MILLISECONDS);
     struct fixture_connection *c = fixture_connect(&f, 1, false);
     fixture_hello(&f, 1, &hello, dims);
     fixture_say_hello(c, &hello);
     pass(&f, 50 * MILLISECONDS);
     assert_int_equal(entries_sent(c, 12), 1);
+    /* And again after a while, as is every node. */
+    for (int second = 0; second < 40; second++) {
+        say_heartbeat(c);
+        say_heartbeat(f.up[0]);
+        pass(&f, SECONDS);
+    }
+    assert_int_equal(entries_sent(c, 12), 1);
+    fixture_close(&f);
+}
+
+static void a_lost_link_takes_its_claims_with_it(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    fixture_link_up(&f, 2);
+    say_link_state(f.up[0], 12, 4, 3);
+    say_link_state(f.up[2], 12, 6, 15);
+    assert_int_equal(router_topology(f.router)->entry[12].up, 3);
+    link_closed(f.up[0]->link, "reset");
+    f.up[0]->link = NULL;
+    assert_int_equal(router_topology(f.router)->entry[12].up, 15);
+    assert_int_equal(router_topology(f.router)->entry[12].hops, 7);
     fixture_close(&f);
 }
 
@@ -411,10 +436,14 @@ static void link_states_that_cannot_be_cost_the_connection(void **state)
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 16, 1);
+    say_link_state(f.up[0], 16, 1, 3); /* no such node */
     assert_null(f.up[0]->link);
     fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 3, UINT32_MAX);
+    say_link_state(f.up[0], 1, 1, 3); /* node 9 is two hops away from node 1 */
+    assert_null(f.up[0]->link);
+    assert_non_null(strstr(f.up[0]->last, "node 9 is 2 hops away"));
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 9, 1, 3); /* and none from itself */
     assert_null(f.up[0]->link);
     fixture_close(&f);
 }
@@ -436,8 +465,9 @@ int main(void)
         cmocka_unit_test(who_never_says_hello_is_closed),
         cmocka_unit_test(dialling_goes_on_for_ever_and_slows_down),
         cmocka_unit_test(what_was_to_be_sent_on_a_lost_link_is_dropped),
-        cmocka_unit_test(news_are_passed_on_once_and_not_back),
+        cmocka_unit_test(news_are_passed_on_once),
         cmocka_unit_test(a_new_neighbour_is_told_everything),
+        cmocka_unit_test(a_lost_link_takes_its_claims_with_it),
         cmocka_unit_test(link_states_that_cannot_be_cost_the_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,64 +25,228 @@ static uint32_t all_ports(uint32_t rank)
     return up;
 }
 
+/* By way of the port where it is nearest. */
+static enum topology_news hear(struct topology *p, uint32_t rank, uint32_t up)
+{
+    unsigned nearest = TORUS_MAX_PORTS;
+    uint32_t hops = UINT32_MAX;
+
+    for (unsigned port = 0; port < torus_ports(&torus); port++) {
+        uint32_t peer = torus_neighbour(&torus, p->self, port);
+        if (peer != TORUS_NO_NODE && torus_distance(&torus, peer, rank) < hops) {
+            hops = torus_distance(&torus, peer, rank);
+            nearest = port;
+        }
+    }
+    static uint32_t version = 1;
+    const struct topology_entry claim = {hops, version++, up, 1000 + rank};
+    return topology_hear(p, nearest, rank, &claim);
+}
+
 static void all_up(struct topology *p)
 {
     for (uint32_t rank = 0; rank < torus.nodes; rank++)
         if (rank != p->self)
-            assert_int_equal(topology_hear(p, rank, 5, all_ports(rank), 1000 + rank), TOPOLOGY_NEW);
+            assert_int_equal(hear(p, rank, all_ports(rank)), TOPOLOGY_NEW);
     for (unsigned port = 0; port < torus_ports(&torus); port++)
         if (torus_neighbour(&torus, p->self, port) != TORUS_NO_NODE)
             topology_set_self(p, port, true);
 }
 
-static void the_newer_word_counts(void **state)
+static enum topology_news claim(struct topology *p, unsigned port, uint32_t hops, uint32_t version,
+                                uint32_t up)
+{
+    const struct topology_entry claim = {hops, version, up, 7};
+    return topology_hear(p, port, 5, &claim);
+}
+
+static void the_newest_claim_is_believed_then_the_nearest(void **state)
 {
     struct topology p;
     (void)state;
     open_topology(&p, "4x4", 0);
-    assert_int_equal(topology_hear(&p, 5, 3, 0xf, 7), TOPOLOGY_NEW);
-    assert_int_equal(topology_hear(&p, 5, 3, 0x0, 7), TOPOLOGY_OLD);
-    assert_int_equal(topology_hear(&p, 5, 2, 0x0, 7), TOPOLOGY_OLD);
+    assert_int_equal(claim(&p, 1, 5, 3, 0xf), TOPOLOGY_NEW);
+    assert_int_equal(p.entry[5].hops, 6);
+    assert_int_equal(claim(&p, 0, 5, 3, 0x0), TOPOLOGY_SAME); /* as near: no reason to change */
+    assert_int_equal(claim(&p, 1, 5, 3, 0xf), TOPOLOGY_SAME);
+    assert_int_equal(topology_unhear(&p, 0, 5), TOPOLOGY_SAME);
+    assert_int_equal(claim(&p, 0, 5, 3, 0xf), TOPOLOGY_SAME);
+    assert_int_equal(claim(&p, 1, 1, 2, 0x0), TOPOLOGY_SAME); /* older */
     assert_int_equal(p.entry[5].up, 0xf);
-    assert_int_equal(topology_hear(&p, 5, 4, 0x7, 7), TOPOLOGY_NEW);
+    assert_int_equal(claim(&p, 2, 1, 3, 0xf), TOPOLOGY_REPEAT); /* nearer */
+    assert_int_equal(p.entry[5].hops, 2);
+    assert_int_equal(claim(&p, 0, 7, 4, 0x7), TOPOLOGY_NEW); /* newer */
+    assert_int_equal(p.entry[5].hops, 8);
     assert_int_equal(p.entry[5].up, 0x7);
-    /* The same version of another start: all nodes must come to prefer the same. */
-    assert_int_equal(topology_hear(&p, 5, 4, 0x1, 8), TOPOLOGY_NEW);
-    assert_int_equal(topology_hear(&p, 5, 4, 0x7, 7), TOPOLOGY_OLD);
-    assert_int_equal(p.entry[5].up, 0x1);
+    assert_int_equal(claim(&p, 2, 1, 4, 0x7), TOPOLOGY_REPEAT);
+    /* When links go, what is left counts, old as it is. */
+    assert_int_equal(topology_unhear(&p, 0, 5), TOPOLOGY_SAME);
+    assert_int_equal(topology_unhear(&p, 2, 5), TOPOLOGY_NEW);
+    assert_int_equal(p.entry[5].up, 0x0);
+    assert_int_equal(p.entry[5].version, 2);
+    assert_int_equal(topology_unhear(&p, 1, 5), TOPOLOGY_REPEAT);
+    assert_true(p.entry[5].hops >= torus.nodes); /* cannot be reached: what was known stays */
+    assert_int_equal(p.entry[5].up, 0x0);
+    assert_int_equal(p.entry[5].boot, 7);
+    assert_int_equal(claim(&p, 0, torus.nodes - 1, 9, 0xf), TOPOLOGY_SAME); /* no path is so long */
     topology_free(&p);
 }
 
-static void words_about_us_from_before_our_start_are_outdone(void **state)
+static void of_ourselves_we_know_better(void **state)
 {
     struct topology p;
     (void)state;
-    open_topology(&p, "4x4", 3);
-    uint32_t version = p.entry[3].version;
-    assert_int_equal(topology_hear(&p, 3, version, 0, 1003), TOPOLOGY_OLD); /* our own */
-    assert_int_equal(topology_hear(&p, 3, version, 0xf, 55), TOPOLOGY_OUTDATED_SELF);
-    assert_int_equal(topology_hear(&p, 3, 77, 0xf, 55), TOPOLOGY_OUTDATED_SELF);
-    assert_int_equal(p.entry[3].version, 78);
-    assert_int_equal(p.entry[3].up, 0);
-    assert_int_equal(p.entry[3].boot, 1003);
-    assert_int_equal(topology_hear(&p, 3, 77, 0xf, 55), TOPOLOGY_OLD);
-    topology_free(&p);
-}
-
-static void our_version_rises_with_every_change(void **state)
-{
-    struct topology p;
-    (void)state;
-    open_topology(&p, "4x4", 0);
-    uint32_t version = p.entry[0].version;
+    open_topology(&p, "4x4", 5);
     topology_set_self(&p, 2, true);
-    assert_int_equal(p.entry[0].version, version + 1);
+    assert_int_equal(p.entry[5].version, 2);
     topology_set_self(&p, 2, true);
-    assert_int_equal(p.entry[0].version, version + 1);
+    assert_int_equal(p.entry[5].version, 2);
+    const struct topology_entry echo = {3, 2, 1u << 2, 1005};
+    assert_int_equal(topology_hear(&p, 0, 5, &echo), TOPOLOGY_SAME);
+    assert_int_equal(claim(&p, 0, 1, 1, 0xf), TOPOLOGY_SAME); /* an old one */
+    assert_int_equal(claim(&p, 0, 1, 2, 0xf), TOPOLOGY_REPEAT);
+    assert_int_equal(p.entry[5].version, 3);
+    assert_int_equal(claim(&p, 1, 1, UINT32_MAX - 1, 0xf), TOPOLOGY_REPEAT);
+    assert_int_equal(claim(&p, 1, 1, UINT32_MAX, 0xf), TOPOLOGY_SAME); /* fewer hops will tell */
+    assert_int_equal(p.entry[5].version, UINT32_MAX);
+    assert_int_equal(p.entry[5].up, 1u << 2);
+    assert_int_equal(p.entry[5].boot, 1005);
+    assert_int_equal(p.entry[5].hops, 0);
     topology_set_self(&p, 2, false);
-    assert_int_equal(p.entry[0].version, version + 2);
-    assert_int_equal(p.entry[0].up, 0);
+    assert_int_equal(p.entry[5].version, UINT32_MAX);
+    assert_int_equal(p.entry[5].up, 0);
     topology_free(&p);
+}
+
+/* --- nodes that tell each other, and somebody who lies --- */
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t limit)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 33) % limit);
+}
+
+#define GOSSIP_NODES 24u
+
+struct gossip {
+    struct topology node[GOSSIP_NODES];
+    bool cut[GOSSIP_NODES][TORUS_MAX_PORTS];
+};
+
+/* What node `rank` believes, told to all neighbours that it has a link to: one round. Returns
+ * whether anybody believes something else now. */
+static bool gossip_round(struct gossip *g)
+{
+    static struct topology_entry told[GOSSIP_NODES][GOSSIP_NODES];
+    bool changed = false;
+
+    for (uint32_t rank = 0; rank < torus.nodes; rank++)
+        memcpy(told[rank], g->node[rank].entry, torus.nodes * sizeof told[rank][0]);
+    for (uint32_t rank = 0; rank < torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&torus); port++) {
+            uint32_t peer = torus_neighbour(&torus, rank, port);
+            for (uint32_t about = 0; peer != TORUS_NO_NODE && about < torus.nodes; about++)
+                changed |= (g->cut[rank][port]
+                                ? topology_unhear(&g->node[rank], port, about)
+                                : topology_hear(&g->node[rank], port, about, &told[peer][about])) !=
+                           TOPOLOGY_SAME;
+        }
+    return changed;
+}
+
+/* Cut or connect a link, at both ends. */
+static void gossip_link(struct gossip *g, uint32_t rank, unsigned port, bool up)
+{
+    uint32_t peer = torus_neighbour(&torus, rank, port);
+    unsigned opposite = torus_port_opposite(port);
+
+    if (peer == TORUS_NO_NODE)
+        return;
+    g->cut[rank][port] = g->cut[peer][opposite] = !up;
+    topology_set_self(&g->node[rank], port, up);
+    topology_set_self(&g->node[peer], opposite, up);
+}
+
+static void gossip_lie(struct gossip *g)
+{
+    static const uint32_t extreme[] = {0, 1, 0xf, 0x7fffffff, 0xfffffffe, 0xffffffff};
+    uint32_t rank = below(torus.nodes), about = below(torus.nodes);
+    unsigned port = below(torus_ports(&torus));
+    struct topology_entry lie = {
+        .version = extreme[below(6)], .up = extreme[below(6)], .boot = extreme[below(6)]};
+    uint32_t peer = torus_neighbour(&torus, rank, port);
+
+    if (peer == TORUS_NO_NODE || g->cut[rank][port])
+        return;
+    /* What flood.c lets through. */
+    lie.hops = about == peer
+                   ? 0
+                   : torus_distance(&torus, peer, about) + below(below(2) ? 1 : 2 * torus.nodes);
+    (void)topology_hear(&g->node[rank], port, about, &lie);
+}
+
+/* Which nodes `from` can reach. */
+static void reach(const struct gossip *g, uint32_t from, bool *reached)
+{
+    reached[from] = true;
+    for (unsigned port = 0; port < torus_ports(&torus); port++) {
+        uint32_t peer = torus_neighbour(&torus, from, port);
+        if (peer != TORUS_NO_NODE && !g->cut[from][port] && !reached[peer])
+            reach(g, peer, reached);
+    }
+}
+
+static void check_truth(const struct gossip *g)
+{
+    for (uint32_t rank = 0; rank < torus.nodes; rank++) {
+        bool reached[GOSSIP_NODES] = {false};
+        reach(g, rank, reached);
+        for (uint32_t about = 0; about < torus.nodes; about++) {
+            const struct topology_entry *said = &g->node[rank].entry[about];
+            const struct topology_entry *own = &g->node[about].entry[about];
+            assert_int_equal(said->hops < torus.nodes, reached[about]);
+            if (reached[about]) {
+                assert_int_equal(said->up, own->up);
+                assert_int_equal(said->boot, own->boot);
+            }
+        }
+    }
+}
+
+/* Whatever is claimed by whomever, once it stops all nodes know the truth after as many rounds as
+ * topology.h says: until false claims are gone, until older ones are, until the truth has come. */
+static void lies_do_not_last(void **state)
+{
+    static const char *const dims[] = {"4x4", "2x2", "6", "5m", "2x3x4", "3mx4", "2", "1x7"};
+    (void)state;
+    for (unsigned seed = 0; seed < 400; seed++) {
+        static struct gossip g;
+        random_state = seed;
+        memset(&g, 0, sizeof g);
+        assert_int_equal(torus_parse(&torus, dims[seed % 8], NULL), 0);
+        assert_true(torus.nodes <= GOSSIP_NODES);
+        for (uint32_t rank = 0; rank < torus.nodes; rank++)
+            assert_int_equal(topology_init(&g.node[rank], &torus, rank, 1000 + rank), 0);
+        for (uint32_t rank = 0; rank < torus.nodes; rank++)
+            for (unsigned dim = 0; dim < torus.dims; dim++)
+                gossip_link(&g, rank, torus_port(dim, 1), true);
+        for (unsigned event = below(60); event > 0; event--) {
+            if (below(3) == 0)
+                gossip_link(&g, below(torus.nodes), below(torus_ports(&torus)), below(3) > 0);
+            else if (below(4) == 0)
+                (void)gossip_round(&g);
+            else
+                gossip_lie(&g);
+        }
+        for (uint32_t round = 0; round < 3 * torus.nodes; round++)
+            (void)gossip_round(&g);
+        check_truth(&g);
+        assert_false(gossip_round(&g));
+        for (uint32_t rank = 0; rank < torus.nodes; rank++)
+            topology_free(&g.node[rank]);
+    }
 }
 
 static void a_link_needs_both_ends(void **state)
@@ -97,8 +261,7 @@ static void a_link_needs_both_ends(void **state)
     assert_false(topology_fault(&p, 0, text, sizeof text));
     assert_true(topology_link_up(&p, 1, torus_port(1, 1)));
     /* Node 2's port -1 is down: the link from node 1. */
-    assert_int_equal(topology_hear(&p, 2, 6, all_ports(2) & ~(1u << torus_port(1, -1)), 1002),
-                     TOPOLOGY_NEW);
+    assert_int_equal(hear(&p, 2, all_ports(2) & ~(1u << torus_port(1, -1))), TOPOLOGY_NEW);
     assert_false(topology_whole(&p));
     assert_false(topology_link_up(&p, 1, torus_port(1, 1)));
     assert_false(topology_link_up(&p, 2, torus_port(1, -1)));
@@ -111,7 +274,7 @@ static void a_link_needs_both_ends(void **state)
 }
 
 /* All neighbours of `rank` say that their link to it is down; it itself says nothing any more. */
-static void lose(struct topology *p, uint32_t rank, uint32_t version)
+static void lose(struct topology *p, uint32_t rank)
 {
     for (unsigned port = 0; port < torus_ports(&torus); port++) {
         uint32_t peer = torus_neighbour(&torus, rank, port);
@@ -121,25 +284,24 @@ static void lose(struct topology *p, uint32_t rank, uint32_t version)
         if (peer == p->self)
             topology_set_self(p, opposite, false);
         else
-            (void)topology_hear(p, peer, version++, p->entry[peer].up & ~(1u << opposite),
-                                p->entry[peer].boot);
+            (void)hear(p, peer, p->entry[peer].up & ~(1u << opposite));
     }
 }
 
-static void a_node_is_down_by_the_word_of_its_neighbours(void **state)
+static void a_node_is_down_when_all_its_neighbours_say_so(void **state)
 {
     struct topology p;
     char text[100];
     (void)state;
     open_topology(&p, "4x4", 0);
     all_up(&p);
-    lose(&p, 5, 10);
+    lose(&p, 5);
     assert_true(topology_node_down(&p, 5));
     assert_int_equal(topology_first_down(&p), 5);
     assert_true(topology_fault(&p, 0, text, sizeof text));
     assert_string_equal(text, "node 5 is down: none of its links is up");
     assert_false(topology_fault(&p, 1, text, sizeof text)); /* its links are not named as well */
-    lose(&p, 1, 20);
+    lose(&p, 1);
     assert_int_equal(topology_first_down(&p), 1);
     assert_true(topology_fault(&p, 1, text, sizeof text));
     assert_string_equal(text, "node 5 is down: none of its links is up");
@@ -162,8 +324,8 @@ static void a_mesh_has_no_link_beyond_its_end(void **state)
     (void)state;
     open_topology(&p, "3m", 0);
     assert_false(topology_link_up(&p, 0, torus_port(0, -1)));
-    assert_int_equal(topology_hear(&p, 1, 1, 3, 1001), TOPOLOGY_NEW);
-    assert_int_equal(topology_hear(&p, 2, 1, 2, 1002), TOPOLOGY_NEW);
+    assert_int_equal(hear(&p, 1, 3), TOPOLOGY_NEW);
+    assert_int_equal(hear(&p, 2, 2), TOPOLOGY_NEW);
     topology_set_self(&p, 0, true);
     assert_true(topology_whole(&p));
     topology_free(&p);
@@ -183,11 +345,11 @@ static void a_single_node_is_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newer_word_counts),
-        cmocka_unit_test(words_about_us_from_before_our_start_are_outdone),
-        cmocka_unit_test(our_version_rises_with_every_change),
+        cmocka_unit_test(the_newest_claim_is_believed_then_the_nearest),
+        cmocka_unit_test(of_ourselves_we_know_better),
+        cmocka_unit_test(lies_do_not_last),
         cmocka_unit_test(a_link_needs_both_ends),
-        cmocka_unit_test(a_node_is_down_by_the_word_of_its_neighbours),
+        cmocka_unit_test(a_node_is_down_when_all_its_neighbours_say_so),
         cmocka_unit_test(we_are_never_down_ourselves),
         cmocka_unit_test(a_mesh_has_no_link_beyond_its_end),
         cmocka_unit_test(a_single_node_is_whole),

@@ -1,0 +1,45 @@
+/* Frames to be sent: queued at the port of their link. */
+#include "daemon/router/internal.h"
+
+void router_send(struct router *r, unsigned port, const Peer__Head *head)
+{
+    struct outgoing *frame;
+
+    if (r->port[port].link == NULL)
+        return;
+    frame = outgoing_new(&r->outgoing);
+    if (frame == NULL || outgoing_set_head(frame, head) != 0) {
+        /* A control frame must not vanish while its link stays: the peer would wait for ever. */
+        if (frame != NULL)
+            outgoing_free(&r->outgoing, frame);
+        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "no memory for a frame");
+        r->port[port].link->doomed = true; /* closed in the next tick: it may be in use here */
+        r->any_doomed = true;
+        return;
+    }
+    outgoing_push(&r->port[port].control, frame);
+    r->io.wake(r->io.context, r->port[port].link->connection);
+}
+
+void router_flood(struct router *r, int except, const Peer__Head *head)
+{
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if ((int)i != except)
+            router_send(r, i, head);
+}
+
+void router_relay(struct router *r, unsigned port, struct outgoing *frame)
+{
+    if (r->port[port].link == NULL) {
+        outgoing_free(&r->outgoing, frame);
+        return;
+    }
+    outgoing_push(&r->port[port].relay, frame);
+    r->io.wake(r->io.context, r->port[port].link->connection);
+}
+
+void router_wake(struct router *r, unsigned port)
+{
+    if (r->port[port].link != NULL)
+        r->io.wake(r->io.context, r->port[port].link->connection);
+}
