@@ -54,6 +54,7 @@ class Watch:
             assert not links, links
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built')
 def test_disks_that_hang(loopback, tmp_path):
     """The state folder of node 1, the target of node 2, the source of node 3; then the removal of
