@@ -206,10 +206,10 @@ static int open_file(struct folder_source *s, uint32_t d, struct error *e)
         return -1;
     if (s->request.missing_ok)
         return 0;
-    return error_set(e, ERROR_REFUSED,
-                     "source file %s is missing (the block %s node %u); --missing-ok treats it as "
-                     "empty",
-                     path, s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
+    return error_set(
+        e, ERROR_REFUSED,
+        "missing source file %s (the block %s node %u); --missing-ok treats it as empty", path,
+        s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
 }
 
 /* Whether the source is a folder of files or, where that is possible, the file itself. */

@@ -258,8 +258,8 @@ static int cannot_write(const struct target *t, int result, struct error *e)
 {
     if (result == -ELOOP)
         return error_set(e, ERROR_REFUSED,
-                         "target %s/%s lies behind a symbolic link; folders are created only where "
-                         "no link below the data root leads",
+                         "target %s/%s: a folder above it is a symbolic link, and targets are not "
+                         "created through links; name the folder that it leads to",
                          t->entry.folder, t->entry.final);
     return error_set(e, ERROR_IO, "target %s/%s cannot be written: %s", t->entry.folder,
                      t->entry.final, strerror(-result));

@@ -5,10 +5,11 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from support.background import Client
-from support.trees import check_target, leftovers, make_sources, random_sizes
+from support.trees import check_target, leftovers, listing, make_sources, random_sizes
 from support.waiting import SLOWNESS, state_of, wait_for
 
 DIMS, NODES, ROOT = '3x4', 12, 5
@@ -24,9 +25,12 @@ class Bench:
         self.attempts = 0
         self.outcomes = []
 
+    def target_of(self, attempt):
+        return f'{self.base}/in-{attempt}-%r'
+
     def start(self):
         self.attempts += 1
-        self.target = f'{self.base}/in-{self.attempts}-%r'
+        self.target = self.target_of(self.attempts)
         return Client(self.torus, 'exchange', '--algorithm', 'at2', '--from', self.source, '--to',
                       self.target, '--timeout', 20, rank=ROOT)
 
@@ -137,6 +141,38 @@ def test_a_node_is_silent_when_all_is_decided(bench, rank):
                 node.send_signal(signal.SIGCONT)
         code, _, err = client.end(40)
     assert bench.settle(code, err)
+    bench.next_works()
+
+
+@pytest.mark.parametrize('rank', [ROOT, 4])
+@pytest.mark.parametrize('restart', [False, True], ids=['', 'restarted'])
+def test_a_target_that_appears_meanwhile(bench, rank, restart):
+    """Between ready and committed somebody puts something there: all others commit, it stays as it
+    is, and the node follows by itself when it is gone."""
+    frozen = bench.torus.node(9)
+    obstacle = Path(bench.target_of(1).replace('%r', str(rank)))
+    frozen.send_signal(signal.SIGSTOP)
+    try:
+        client = bench.start()
+        wait_for(lambda: [path for path in listing(bench.base)
+                          if path.startswith(f'.{obstacle.name}.torusd')], 20)
+        obstacle.write_text('mine')
+    finally:
+        frozen.send_signal(signal.SIGCONT)
+    with client:
+        node = bench.torus.node(rank)
+        wait_for(lambda: f'target {obstacle} exists and is not a folder' in node.log(), 30)
+        wait_for(lambda: sum(bench.folders()) == NODES - 1, 30)
+        if restart:
+            node.restart()
+            bench.torus.wait_whole(40)
+        assert obstacle.read_text() == 'mine'
+        assert leftovers(bench.torus, bench.base), 'the finished output is kept'
+        obstacle.unlink()
+        code, _, err = client.end(40)
+    if not (restart and rank == ROOT):  # the one that the client had asked
+        assert code == 0, err
+    assert bench.settle(code, err), 'what has been recorded as committed is committed'
     bench.next_works()
 
 

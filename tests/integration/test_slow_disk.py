@@ -1,0 +1,106 @@
+"""Disks that hang for longer than a silent neighbour is waited for: no link closes, every daemon keeps
+answering, and what is asked of the disk is done in the end."""
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from support.background import Client
+from support.trees import check_target, make_sources, random_sizes, wait_tidy
+from support.waiting import SLOWNESS
+from torus_net.process import find_program
+
+SILENCE_MS = 5000  # ROUTER_SILENCE
+HANG_MS = int(1.6 * SILENCE_MS * SLOWNESS)
+LIBRARY = Path(find_program('torusd')).parent / 'tests' / 'support' / 'libslow_disk.so'
+
+
+class Watch:
+    """While it lasts, every daemon is asked for its state over and over."""
+
+    def __init__(self, torus):
+        self.torus = torus
+        self.over = threading.Event()
+        self.problems = []
+        self.threads = [threading.Thread(target=self._watch, args=(rank,))
+                        for rank in range(torus.geometry.nodes)]
+
+    def _watch(self, rank):
+        while not self.over.wait(0.2):
+            try:
+                result = self.torus.ctl(rank, '--json', 'status', timeout=SILENCE_MS / 1000 * SLOWNESS)
+                if result.returncode != 0:
+                    self.problems.append(f'node {rank}: {result.stderr}')
+            except Exception as e:  # it is shown in the thread that waits
+                self.problems.append(f'node {rank} does not answer: {e}')
+
+    def __enter__(self):
+        self.before = [len(node.log()) for node in self.torus.nodes]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def check(self):
+        assert not self.problems, self.problems
+        for node, before in zip(self.torus.nodes, self.before):
+            links = [line for line in node.log()[before:].splitlines()
+                     if re.search(r' port [+-]\d', line)]
+            assert not links, links
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built')
+def test_disks_that_hang(loopback, tmp_path):
+    """The state folder of node 1, the target of node 2, the source of node 3; then the removal of
+    what node 2 has written."""
+    control = tmp_path / 'hangs'
+    words = ('/1.state', '/.in-2.torusd', '/out-3')
+    torus = loopback('2x2', data_roots=(str(tmp_path),), wrap=[
+        'env', f'LD_PRELOAD={LIBRARY}', 'ASAN_OPTIONS=verify_asan_link_order=0',
+        f'SLOW_DISK={control}', f'SLOW_DISK_IN={":".join(words)}', f'SLOW_DISK_MS={HANG_MS}'])
+    sizes = random_sizes(4, 'slow', 300000)
+    source = make_sources(tmp_path, sizes)
+    run = ['exchange', '--algorithm', 'at2', '--timeout', 600, '--from', source, '--to',
+           f'{tmp_path}/in-%r']
+
+    control.touch()
+    with Watch(torus) as watch:
+        with Client(torus, *run, rank=0) as client:
+            code, _, err = client.end(300)
+    watch.check()
+    assert code == 0, err
+    check_target(f'{tmp_path}/in-%r', sizes)
+    hung = [line.split(' ', 2) for line in control.read_text().splitlines()]
+    assert not [line for line in hung if line[0] != 'job'], 'a call has held up the loop'
+    seen = {(word, call) for _, call, path in hung for word in words if word in path}
+    state, target, files = words
+    assert seen >= {(state, call) for call in ('open', 'write', 'fsync', 'rename', 'unlink')}
+    assert seen >= {(target, call) for call in ('mkdir', 'open', 'write', 'fsync', 'stat', 'rename')}
+    assert seen >= {(files, call) for call in ('open', 'stat', 'read')}
+
+    # Refused, because a file is missing; node 2 has its leftovers to remove meanwhile.
+    missing = tmp_path / 'out-1' / '0'
+    content = missing.read_bytes()
+    missing.unlink()
+    for rank in range(4):
+        (tmp_path / f'in-{rank}').rename(tmp_path / f'first-{rank}')
+    with Watch(torus) as watch:
+        with Client(torus, *run, rank=2) as client:
+            code, _, err = client.end(300)
+        assert code == 1 and 'missing source file' in err, err
+        missing.write_bytes(content)
+        with Client(torus, *run, rank=2) as client:  # at once
+            code, _, err = client.end(300)
+    watch.check()
+    assert code == 0, err
+    check_target(f'{tmp_path}/in-%r', sizes)
+    hung = [line.split(' ', 2) for line in control.read_text().splitlines()]
+    assert [line for line in hung if line[:2] == ['job', 'unlink'] and target in line[2]], hung
+    assert not [line for line in hung if line[0] != 'job'], 'a call has held up the loop'
+    wait_tidy(torus, tmp_path)

@@ -1,0 +1,187 @@
+/* A disk that hangs, for a daemon that is started with this library in LD_PRELOAD. While the file
+ * $SLOW_DISK exists, the first call of each kind that names a path with one of the words of
+ * $SLOW_DISK_IN in it (separated by colons) takes $SLOW_DISK_MS milliseconds; a line in the file
+ * tells that it did: "main" if it was the process's first thread, else "job", the call, the path.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum call { FSYNC, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, CALLS };
+
+static const char *const name[CALLS] = {"fsync", "rename", "unlink", "mkdir",
+                                        "open",  "read",   "write",  "stat"};
+static atomic_bool used[CALLS];
+
+#define REAL(function, result, ...)                                                                \
+    static result (*real)(__VA_ARGS__);                                                            \
+    if (real == NULL)                                                                              \
+    *(void **)&real = dlsym(RTLD_NEXT, #function)
+
+/* The path of what a folder's descriptor and a name in it, or a descriptor alone, stand for. */
+static void find_path(int fd, const char *file, char out[2 * PATH_MAX])
+{
+    char link[64];
+    ssize_t n = 0;
+
+    if (fd >= 0 && (file == NULL || file[0] != '/')) {
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlink(link, out, PATH_MAX - 1);
+    }
+    n = n > 0 ? n : 0;
+    (void)snprintf(out + n, PATH_MAX, "%s%s", n > 0 && file != NULL ? "/" : "",
+                   file != NULL ? file : "");
+}
+
+static bool is_meant(const char *path)
+{
+    char words[PATH_MAX], *rest = words, *word;
+    const char *set = getenv("SLOW_DISK_IN");
+
+    (void)snprintf(words, sizeof words, "%s", set != NULL ? set : "");
+    while ((word = strsep(&rest, ":")) != NULL)
+        if (*word != '\0' && strstr(path, word) != NULL)
+            return true;
+    return false;
+}
+
+static void delay(enum call call, int fd, const char *file)
+{
+    REAL(open, int, const char *, int, ...);
+    const char *control = getenv("SLOW_DISK"), *milliseconds = getenv("SLOW_DISK_MS");
+    char path[2 * PATH_MAX], line[2 * PATH_MAX + 40];
+    int log;
+
+    if (control == NULL || milliseconds == NULL || used[call])
+        return;
+    find_path(fd, file, path);
+    if (!is_meant(path) || (log = real(control, O_WRONLY | O_APPEND | O_CLOEXEC)) < 0)
+        return;
+    if (!atomic_exchange(&used[call], true)) {
+        long left = atol(milliseconds);
+        struct timespec time = {left / 1000, left % 1000 * 1000000};
+        int n = snprintf(line, sizeof line, "%s %s %s\n", getpid() == gettid() ? "main" : "job",
+                         name[call], path);
+        if (write(log, line, (size_t)n) == n)
+            (void)nanosleep(&time, NULL);
+    }
+    (void)close(log);
+}
+
+int fsync(int fd)
+{
+    REAL(fsync, int, int);
+    delay(FSYNC, fd, NULL);
+    return real(fd);
+}
+
+int renameat(int from, const char *old, int to, const char *new)
+{
+    REAL(renameat, int, int, const char *, int, const char *);
+    delay(RENAME, from, old);
+    return real(from, old, to, new);
+}
+
+int unlinkat(int folder, const char *file, int flags)
+{
+    REAL(unlinkat, int, int, const char *, int);
+    delay(UNLINK, folder, file);
+    return real(folder, file, flags);
+}
+
+int mkdirat(int folder, const char *file, mode_t mode)
+{
+    REAL(mkdirat, int, int, const char *, mode_t);
+    delay(MKDIR, folder, file);
+    return real(folder, file, mode);
+}
+
+static mode_t mode_of(int flags, va_list ap)
+{
+    return (flags & O_CREAT) != 0 ? va_arg(ap, mode_t) : 0;
+}
+
+int open(const char *file, int flags, ...)
+{
+    REAL(open, int, const char *, int, ...);
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = mode_of(flags, ap);
+    va_end(ap);
+    delay(OPEN, -1, file);
+    return real(file, flags, mode);
+}
+
+int openat(int folder, const char *file, int flags, ...)
+{
+    REAL(openat, int, int, const char *, int, ...);
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = mode_of(flags, ap);
+    va_end(ap);
+    delay(OPEN, folder, file);
+    return real(folder, file, flags, mode);
+}
+
+/* openat2 has no function of its own. */
+long syscall(long number, ...)
+{
+    REAL(syscall, long, long, ...);
+    long argument[6];
+    va_list ap;
+    va_start(ap, number);
+    for (int i = 0; i < 6; i++)
+        argument[i] = va_arg(ap, long);
+    va_end(ap);
+    if (number == SYS_openat2)
+        delay(OPEN, (int)argument[0], (const char *)argument[1]);
+    return real(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                argument[5]);
+}
+
+ssize_t pread(int fd, void *data, size_t length, off_t offset)
+{
+    REAL(pread, ssize_t, int, void *, size_t, off_t);
+    delay(READ, fd, NULL);
+    return real(fd, data, length, offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
+{
+    REAL(pwrite, ssize_t, int, const void *, size_t, off_t);
+    delay(WRITE, fd, NULL);
+    return real(fd, data, length, offset);
+}
+
+ssize_t pwritev(int fd, const struct iovec *piece, int count, off_t offset)
+{
+    REAL(pwritev, ssize_t, int, const struct iovec *, int, off_t);
+    delay(WRITE, fd, NULL);
+    return real(fd, piece, count, offset);
+}
+
+int fstat(int fd, struct stat *out)
+{
+    REAL(fstat, int, int, struct stat *);
+    delay(STAT, fd, NULL);
+    return real(fd, out);
+}
+
+int fstatat(int folder, const char *restrict file, struct stat *restrict out, int flags)
+{
+    REAL(fstatat, int, int, const char *restrict, struct stat *restrict, int);
+    delay(STAT, folder, file);
+    return real(folder, file, out, flags);
+}
