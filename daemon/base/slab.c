@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 void slab_pool_init(struct slab_pool *pool, size_t keep_bytes)
 {
@@ -133,4 +134,36 @@ void slab_writer_close(struct slab_writer *w)
     if (w->slab != NULL)
         slab_unref(w->slab);
     *w = (struct slab_writer){0};
+}
+
+/* The last extent, if the writer's next bytes follow it directly. */
+static struct extent *being_written(const struct extents *x, const struct slab_writer *w)
+{
+    struct extent *last = x->count > 0 ? &x->item[x->count - 1] : NULL;
+
+    if (last == NULL || last->slab != w->slab ||
+        last->data + last->length != w->slab->data + w->used)
+        return NULL;
+    return last;
+}
+
+int extents_copy(struct extents *x, struct slab_writer *w, struct slab_pool *pool,
+                 const uint8_t *data, uint32_t length)
+{
+    struct extent *last = being_written(x, w);
+    struct extent fresh;
+
+    if (last != NULL && length <= SLAB_SIZE - w->used) {
+        memcpy(w->slab->data + w->used, data, length);
+        w->used += length;
+        last->length += length;
+        return 0;
+    }
+    uint8_t *at = slab_writer_take(w, pool, length, &fresh);
+    if (at == NULL)
+        return -1;
+    memcpy(at, data, length);
+    int result = extents_add(x, fresh.slab, at, length);
+    slab_unref(fresh.slab);
+    return result;
 }

@@ -84,4 +84,9 @@ uint8_t *slab_writer_take(struct slab_writer *w, struct slab_pool *pool, uint32_
                           struct extent *out);
 void slab_writer_close(struct slab_writer *w);
 
+/* Appends a copy of `length` (at most SLAB_SIZE) bytes, which the writer makes. Copies that follow
+ * each other are one extent, as long as a slab lasts. Returns 0, or -1 if there is no memory. */
+int extents_copy(struct extents *x, struct slab_writer *w, struct slab_pool *pool,
+                 const uint8_t *data, uint32_t length);
+
 #endif

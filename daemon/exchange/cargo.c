@@ -1,7 +1,6 @@
 #include "daemon/exchange/cargo.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define NONE UINT32_MAX
 #define FIRST_PARCELS 256u
@@ -95,11 +94,9 @@ static void drop_first(struct cargo *c, struct hold *hold)
     c->unused = at;
 }
 
-void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset, const struct extent *piece)
+void cargo_put_parcel(struct cargo *c, struct hold *hold, const struct extent *piece)
 {
-    if (c->room > 0)
-        memcpy(hold->copy + offset, piece->data, piece->length);
-    else if (!has_failed(c) && piece->length > 0)
+    if (!has_failed(c) && piece->length > 0)
         append(c, hold, piece);
 }
 
@@ -122,15 +119,10 @@ static int add_extent(struct cargo *c, struct outgoing *frame, const struct exte
 /* Copies follow each other in a slab, so that a frame of them has one extent, or two. */
 static int add_copy(struct cargo *c, struct outgoing *frame, const uint8_t *data, uint32_t length)
 {
-    struct extent room;
-    uint8_t *at = slab_writer_take(&c->body, router_pool(c->engine->set.router), length, &room);
-
-    if (at == NULL)
+    if (extents_copy(&frame->body, &c->body, router_pool(c->engine->set.router), data, length) != 0)
         return engine_no_memory(c->engine);
-    memcpy(at, data, length);
-    int result = add_extent(c, frame, &room);
-    slab_unref(room.slab);
-    return result;
+    frame->body_length += length;
+    return 0;
 }
 
 static bool has_extents(const struct outgoing *frame)

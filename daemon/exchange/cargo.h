@@ -9,6 +9,8 @@
 #ifndef TORUSD_EXCHANGE_CARGO_H
 #define TORUSD_EXCHANGE_CARGO_H
 
+#include <string.h>
+
 #include "daemon/exchange/engine.h"
 
 #define CARGO_COPIED_MOST 64u /* bytes of a piece */
@@ -60,8 +62,18 @@ int cargo_room(const struct cargo *c, size_t holds, uint8_t **room);
 /* An empty hold, the one with this index among those that `room` is for. */
 struct hold cargo_hold(const struct cargo *c, uint8_t *room, size_t index);
 
+/* cargo_put(), where bytes are not copied. */
+void cargo_put_parcel(struct cargo *c, struct hold *hold, const struct extent *piece);
+
 /* The bytes of `piece` follow those that the hold has: `offset` of them have come already. */
-void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset, const struct extent *piece);
+static inline void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset,
+                             const struct extent *piece)
+{
+    if (c->room > 0)
+        memcpy(hold->copy + offset, piece->data, piece->length);
+    else
+        cargo_put_parcel(c, hold, piece);
+}
 
 /* Moves up to `most` bytes of the hold, from `offset` on, into the frame's body, as many as it has
  * extents for. With a place they stay in the hold for other readers; without (NULL) they leave it.

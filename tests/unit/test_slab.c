@@ -149,6 +149,46 @@ static void a_writer_starts_over_when_nobody_holds_a_byte(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
+/* Two sequences of copies by one writer: what is alone for a while is one extent. */
+static void copies_in_a_row_are_one_extent(void **state)
+{
+    struct slab_pool pool;
+    struct slab_writer w = {0};
+    struct extents a = {0}, b = {0};
+    static uint8_t bytes[1000];
+    (void)state;
+    slab_pool_init(&pool, 0);
+    for (uint32_t i = 0; i < 1000; i++)
+        bytes[i] = (uint8_t)(i * 7);
+    for (uint32_t i = 0; i < 500; i++)
+        assert_int_equal(extents_copy(&a, &w, &pool, bytes + i, 1), 0);
+    assert_int_equal(a.count, 1);
+    for (uint32_t i = 0; i < 1000; i += 10)
+        assert_int_equal(extents_copy(&b, &w, &pool, bytes + i, 10), 0);
+    assert_int_equal(b.count, 1);
+    assert_int_equal(extents_copy(&a, &w, &pool, bytes + 500, 500), 0); /* no longer in a row */
+    assert_int_equal(a.count, 2);
+    for (int i = 0; i < 2; i++) {
+        struct extent_cursor cursor = {0};
+        struct extent piece;
+        for (uint32_t k = 0; k < 1000; k++) {
+            assert_int_equal(extents_take(i == 0 ? &a : &b, &cursor, 1, &piece), 1);
+            assert_int_equal(*piece.data, bytes[k]);
+        }
+        assert_int_equal(extents_take(i == 0 ? &a : &b, &cursor, 1, &piece), 0);
+    }
+    for (uint32_t i = 0; i < 3 * SLAB_SIZE / 1000; i++) /* more than a slab holds */
+        assert_int_equal(extents_copy(&a, &w, &pool, bytes, 1000), 0);
+    assert_in_range(a.count, 4, 6);
+    for (uint32_t i = 0; i < a.count; i++)
+        assert_true(a.item[i].data >= a.item[i].slab->data &&
+                    a.item[i].data + a.item[i].length <= a.item[i].slab->data + SLAB_SIZE);
+    extents_free(&a);
+    extents_free(&b);
+    slab_writer_close(&w);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_cursor_takes_everything_once),
         cmocka_unit_test(a_writer_never_overwrites_what_somebody_holds),
         cmocka_unit_test(a_writer_starts_over_when_nobody_holds_a_byte),
+        cmocka_unit_test(copies_in_a_row_are_one_extent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,56 @@
+#include "streaming_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+struct passages passages;
+
+const struct frame from_0 = {
+    .streamed = true, .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = "bBbBcCcC"};
+const struct frame from_2 = {
+    .streamed = true, .port = PLUS, .pieces = 2, .piece = {0, 1}, .body = "gGgGhHhH"};
+const struct frame own_to_0 = {.streamed = true, .pieces = 1, .piece = {0}, .body = "dDdD"};
+const struct frame own_to_2 = {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFfF"};
+const struct frame on_to_0 = {.streamed = true, .pieces = 1, .piece = {1}, .body = "gGgG"};
+const struct frame on_to_2 = {.streamed = true, .pieces = 1, .piece = {0}, .body = "cCcC"};
+const struct how whole = {.block = 4};
+
+struct frame in_round(const struct frame *frame, uint32_t round, const char *body)
+{
+    struct frame one = *frame;
+    one.round = round;
+    one.body = body;
+    return one;
+}
+
+struct node *open_engine(const struct how *how)
+{
+    const struct algorithm *a = algorithm_find(how->algorithm != NULL ? how->algorithm : "direct");
+    const char *dims = how->dims != NULL ? how->dims : "3m";
+    uint32_t rank = how->dims != NULL ? how->rank : 1;
+    struct node *node = node_open(dims, rank, how->block);
+    struct error e;
+
+    assert_int_equal(passages_build(&passages, &node->f.torus, a, rank, NULL), 0);
+    node->source.in_order = node->sink.in_order = a->segments == 1;
+    node->setup.uniform = !how->sizes;
+    if (how->round_bytes > 0)
+        node->setup.round_bytes = how->round_bytes;
+    node->setup.segments = a->segments;
+    if (how->window > 0)
+        node->setup.window = how->window;
+    node->engine = streaming_new(&node->setup, &passages, &e);
+    assert_non_null(node->engine);
+    node_connect(node);
+    return node;
+}
+
+void close_engine(struct node *node)
+{
+    node_close(node);
+    passages_free(&passages);
+}

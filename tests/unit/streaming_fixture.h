@@ -1,0 +1,41 @@
+/* The engine without steps for its tests, at node 1 of a mesh of three with whole blocks
+ * ("direct"):
+ *
+ *     0->1 0->2  ->  1  ->  0->2 1->2
+ *     1->0 2->0  <-  1  <-  2->0 2->1
+ *
+ * Each channel has two pieces, whose places are in that order. Longer meshes and blocks in segments
+ * where one node has to have more to choose from. */
+#ifndef TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
+#define TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
+
+#include "daemon/exchange/streaming.h"
+#include "engine_fixture.h"
+
+struct how {
+    const char *dims, *algorithm; /* NULL: a mesh of three, whole blocks */
+    uint32_t rank, window;        /* window 0: 1, at node 1 */
+    bool sizes;                   /* not uniform */
+    uint64_t block;
+    uint32_t round_bytes; /* 0: the whole block */
+};
+
+/* Of the engine that is open; there is one at a time. */
+extern struct passages passages;
+
+struct node *open_engine(const struct how *how);
+void close_engine(struct node *node);
+
+/* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */
+extern const struct frame from_0;
+extern const struct frame from_2;
+extern const struct frame own_to_0;
+extern const struct frame own_to_2;
+extern const struct frame on_to_0;
+extern const struct frame on_to_2;
+extern const struct how whole;
+
+/* The same frame in another round, with other bytes. */
+struct frame in_round(const struct frame *frame, uint32_t round, const char *body);
+
+#endif

@@ -1,0 +1,163 @@
+/* The engine without steps: frames that it must refuse. See streaming_fixture.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "streaming_fixture.h"
+
+/* Refused as the first frame, and, for whatever reason, after a part of a piece has come. */
+static void refuses(const struct how *how, const struct frame *bad, const char *text)
+{
+    for (int half = 0; half < 2; half++) {
+        struct node *node = open_engine(how);
+        struct frame first = {.streamed = true, .port = bad->port, .pieces = 1, .body = "b"};
+        uint32_t place = bad->port == MINUS ? 0 : 1; /* for us */
+        first.piece[0] = place;
+        first.body = bad->port == MINUS ? "b" : "h";
+        if (how->sizes) {
+            first.sizes = 1;
+            first.size[0] = 3;
+        }
+        engine_admit(node->engine, 0);
+        node->sink.careless = true;
+        if (half == 1)
+            accepts(node, &first);
+        send_frame(node, bad);
+        assert_null(node->f.up[bad->port]->link);
+        if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
+        assert_null(engine_failed(node->engine)); /* the peer's fault, not ours */
+        assert_int_equal(node->engine->rounds_finished, 0);
+        close_engine(node);
+    }
+}
+
+static void frames_that_name_the_wrong_pieces_are_refused(void **state)
+{
+    const struct how two = {.block = 8, .round_bytes = 4, .window = 2};
+    struct frame bad;
+    (void)state;
+    bad = from_0, bad.streamed = false;
+    refuses(&whole, &bad, "data of a step, but the exchange does not run in steps");
+    bad = from_0, bad.pieces = 0, bad.body = "";
+    refuses(&whole, &bad, "names no piece");
+    bad = from_0, bad.pieces = 0;
+    refuses(&whole, &bad, "names no piece");
+    bad = from_0, bad.piece[0] = 2;
+    refuses(&whole, &bad, "piece 2 of a channel that has 2");
+    bad = from_0, bad.piece[0] = UINT32_MAX;
+    refuses(&whole, &bad, "piece 4294967295 of a channel that has 2");
+    bad = from_0, bad.pieces = 3, bad.piece[2] = 7; /* behind two that are right */
+    refuses(&whole, &bad, "piece 7 of a channel that has 2");
+    bad = from_0, bad.piece[1] = 0; /* twice in one frame */
+    refuses(&whole, &bad, "piece 0 has come already");
+    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";
+    refuses(&whole, &bad, "3 bytes less than the frame's pieces have");
+    bad = from_0, bad.body = "";
+    refuses(&whole, &bad, "comes without a byte");
+    bad = from_0, bad.body = "bBb"; /* a part of one that is not the last */
+    refuses(&whole, &bad, "1 bytes less than the frame's pieces have");
+    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 0, bad.body = "cCcC";
+    refuses(&whole, &bad, "comes without a byte");
+    bad = from_0, bad.pieces = 1, bad.body = "";
+    refuses(&whole, &bad, "comes without a byte");
+    bad = from_0, bad.body = "bBbBcCcCx";
+    refuses(&whole, &bad, "1 bytes more than the frame's pieces have");
+    bad = from_0, bad.pieces = 1;
+    refuses(&whole, &bad, "4 bytes more than the frame's pieces have");
+    bad = from_2, bad.body = "gGgGhHhHh";
+    refuses(&whole, &bad, "1 bytes more than the frame's pieces have");
+    bad = from_0, bad.round = 1;
+    refuses(&whole, &bad, "data of round 1 (modulo 128) in round 0");
+    bad = from_0, bad.round = 127;
+    refuses(&whole, &bad, "data of round 127 (modulo 128) in round 0");
+    bad = from_0, bad.round = 128;
+    refuses(&whole, &bad, "data of round 128 (modulo 128) in round 0");
+    bad = from_0, bad.round = UINT32_MAX;
+    refuses(&whole, &bad, "data of round 4294967295");
+    bad = from_0, bad.round = 2; /* behind the window */
+    refuses(&two, &bad, "data of round 2 (modulo 128) in round 0");
+}
+
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+    const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
+    struct frame bad;
+    (void)state;
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
+    refuses(&whole, &bad, "sizes of 1 pieces too many");
+    bad = from_0;
+    refuses(&sizes, &bad, "piece 0 without its size");
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4;
+    refuses(&sizes, &bad, "piece 1 without its size");
+    bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
+    refuses(&sizes, &bad, "sizes of 1 pieces too many");
+    bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
+    refuses(&sizes, &bad, "a piece of 5 bytes, the longest has 4");
+    bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
+    refuses(&sizes, &bad, "a piece of 4294967295 bytes, the longest has 4");
+    bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
+    refuses(&sizes, &bad, "comes without a byte");
+    bad = from_0, bad.sizes = 2; /* twice, and without a byte */
+    bad.piece[1] = 0, bad.body = "";
+    refuses(&sizes, &bad, "piece 0 has come already");
+}
+
+/* Over the whole of it, and after: each of these is right once. */
+static void a_piece_comes_once(void **state)
+{
+    const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
+    static const struct frame with_sizes = {.streamed = true,
+                                            .port = MINUS,
+                                            .pieces = 2,
+                                            .piece = {0, 1},
+                                            .sizes = 2,
+                                            .size = {0, 4},
+                                            .body = "cCcC"};
+    (void)state;
+    for (int uniform = 0; uniform < 2; uniform++)
+        for (uint32_t piece = 0; piece < 2; piece++) {
+            struct node *node = open_engine(uniform ? &whole : &sizes);
+            const struct frame *first = uniform ? &from_0 : &with_sizes;
+            struct frame again = {
+                .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "c"};
+            uint32_t rank = piece == 0 ? 0 : 2;
+            engine_admit(node->engine, 0);
+            accepts(node, first);
+            if (piece == 0)
+                again.body = "";
+            send_frame(node, &again);
+            assert_null(node->f.up[MINUS]->link);
+            assert_non_null(strstr(node->f.up[MINUS]->last, "has come already"));
+            assert_true(rank != 0 || node->sink.writes[0] >= 1);
+            if (!uniform)
+                assert_int_equal(node->sink.writes[0], 1);
+            close_engine(node);
+        }
+}
+
+static void words_about_legs_are_refused(void **state)
+{
+    struct node *node = open_engine(&whole);
+    Peer__Clear clear = PEER__CLEAR__INIT;
+    struct error e;
+    (void)state;
+    assert_int_equal(engine_clear(node->engine, PLUS, &clear, &e), -1);
+    assert_int_equal(e.code, ERROR_PROTOCOL);
+    close_engine(node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
+        cmocka_unit_test(sizes_that_cannot_be_are_refused),
+        cmocka_unit_test(a_piece_comes_once),
+        cmocka_unit_test(words_about_legs_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
