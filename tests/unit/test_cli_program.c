@@ -406,9 +406,9 @@ static void serve_exchange(int fd)
 {
     Control__Request *request = fake_request(fd);
     FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
-    FAKE_MUST(strcmp(request->exchange->algorithm, "auto") == 0);
-    FAKE_MUST(request->exchange->block_bytes == 65536);
-    FAKE_MUST(request->exchange->timeout_ms == 2500);
+    FAKE_MUST(strcmp(request->exchange->spec->algorithm, "auto") == 0);
+    FAKE_MUST(request->exchange->spec->block_bytes == 65536);
+    FAKE_MUST(request->exchange->spec->timeout_ms == 2500);
     control__request__free_unpacked(request, NULL);
     fake_reply_accepted(fd, "0.7.1");
     fake_reply_result(fd);
@@ -448,10 +448,10 @@ static void serve_bench(int fd)
             fake_reply_status(fd);
         } else {
             FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
-            FAKE_MUST(strcmp(request->exchange->algorithm, first ? "at2" : "direct") == 0);
-            FAKE_MUST(request->exchange->block_bytes == 65536);
-            FAKE_MUST(request->exchange->repeat == 3);
-            FAKE_MUST(strcmp(request->exchange->mode, "stepped") == 0);
+            FAKE_MUST(strcmp(request->exchange->spec->algorithm, first ? "at2" : "direct") == 0);
+            FAKE_MUST(request->exchange->spec->block_bytes == 65536);
+            FAKE_MUST(request->exchange->spec->repeat == 3);
+            FAKE_MUST(strcmp(request->exchange->spec->mode, "stepped") == 0);
             if (first)
                 fake_reply_error(fd, ERROR_LINK, "node 3 is \"down\"", "0.7.1");
             else
@@ -508,9 +508,9 @@ static void serve_files(int fd)
     char here[256], from[300];
     FAKE_MUST(getcwd(here, sizeof here) != NULL);
     (void)snprintf(from, sizeof from, "%s/out/%%r", here);
-    FAKE_MUST(strcmp(request->exchange->from, from) == 0);
-    FAKE_MUST(strcmp(request->exchange->to, "/data/in") == 0);
-    FAKE_MUST(request->exchange->missing_ok != 0);
+    FAKE_MUST(strcmp(request->exchange->spec->from, from) == 0);
+    FAKE_MUST(strcmp(request->exchange->spec->to, "/data/in") == 0);
+    FAKE_MUST(request->exchange->spec->missing_ok != 0);
     control__request__free_unpacked(request, NULL);
     fake_reply_accepted(fd, "0.7.1");
 }

@@ -191,8 +191,8 @@ static void serve_repetitions(int fd)
     uint64_t *times = malloc(MANY * sizeof *times);
 
     FAKE_MUST(times != NULL);
-    FAKE_MUST(request->exchange->repeat == MANY);
-    FAKE_MUST(strcmp(request->exchange->mode, "stepped") == 0);
+    FAKE_MUST(request->exchange->spec->repeat == MANY);
+    FAKE_MUST(strcmp(request->exchange->spec->mode, "stepped") == 0);
     control__request__free_unpacked(request, NULL);
     progress.repetition = 6;
     progress.repeat = MANY;
@@ -255,9 +255,9 @@ static void serve_exchange(int fd)
     Control__Request *request = fake_request(fd);
     FAKE_MUST(request != NULL);
     FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
-    FAKE_MUST(strcmp(request->exchange->algorithm, "at2") == 0);
-    FAKE_MUST(request->exchange->block_bytes == 65536);
-    FAKE_MUST(strcmp(request->exchange->from, "") == 0);
+    FAKE_MUST(strcmp(request->exchange->spec->algorithm, "at2") == 0);
+    FAKE_MUST(request->exchange->spec->block_bytes == 65536);
+    FAKE_MUST(strcmp(request->exchange->spec->from, "") == 0);
     control__request__free_unpacked(request, NULL);
 
     fake_reply_accepted(fd, "0.7.1");
@@ -317,9 +317,9 @@ static void serve_files_in_pieces(int fd)
     size_t length;
     uint8_t *frame;
 
-    FAKE_MUST(strcmp(request->exchange->from, "/data/out") == 0);
-    FAKE_MUST(strcmp(request->exchange->to, "/data/in/%r") == 0);
-    FAKE_MUST(request->exchange->missing_ok != 0);
+    FAKE_MUST(strcmp(request->exchange->spec->from, "/data/out") == 0);
+    FAKE_MUST(strcmp(request->exchange->spec->to, "/data/in/%r") == 0);
+    FAKE_MUST(request->exchange->spec->missing_ok != 0);
     control__request__free_unpacked(request, NULL);
 
     body.id = (char[]){"0.7.1"};
