@@ -9,7 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/text.h"
-#include "daemon/net/tcp.h"
+#include "daemon/net/address.h"
 
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
 #define DEFAULT_STATE "/var/lib/torusd"
@@ -253,7 +253,7 @@ int config_finish(struct config *c, struct error *e)
             return error_set(e, ERROR_USAGE, "port %s needs an address: the one to %s", name,
                              torus_port_direction(port) > 0 ? "dial (the neighbour's)"
                                                             : "listen on (this node's)");
-        if (tcp_parse_address(c->port_text[port], &c->address[port], e) != 0)
+        if (address_parse(c->port_text[port], &c->address[port], e) != 0)
             return error_wrap(e, "port %s", name);
     }
     if (c->state_folder[0] == '\0')

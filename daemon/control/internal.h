@@ -3,6 +3,7 @@
 #define TORUSD_CONTROL_INTERNAL_H
 
 #include "daemon/control/server.h"
+#include "daemon/net/listener.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 
@@ -19,12 +20,16 @@ struct control_client {
     char exchange_id[EXCHANGE_ID_SIZE]; /* by the name it has been told last */
     Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
     bool leaving;              /* it sends no more, and is closed after the answer */
+    bool refused;              /* told why, and not answered */
+    bool held;                 /* it does not read its replies: nothing is read from it for now */
 };
 
 struct control_server {
     struct control_setup set;
-    uv_pipe_t listener;
+    struct listener listener;
+    struct reserve reserve; /* a descriptor to turn a client away with */
     struct control_client *clients;
+    unsigned client_count, most_clients;
     bool listener_closed, closing;
     uint64_t started;
 };

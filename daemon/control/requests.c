@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "daemon/control/internal.h"
-#include "daemon/net/tcp.h"
+#include "daemon/net/address.h"
 
 #define EXCHANGES_SHOWN 16u
 #define FAULTS_SHOWN 16u
@@ -79,7 +79,7 @@ static void on_links(struct control_client *client, const Control__Request *requ
             continue;
         list[links.n_link++] = l;
         control__links__link__init(l);
-        tcp_format_address((const struct sockaddr *)&set->address[port], address[port],
+        address_format((const struct sockaddr *)&set->address[port], address[port],
                            sizeof address[port]);
         l->port = port;
         l->name = torus_port_name(port, name[port]);

@@ -1,47 +1,35 @@
 /* Happy path of a connection:
  *
- *     dial/accept -> router_connected -> [read -> link_received | prepare -> link_next -> write]*
- * -> EOF -> link_closed
+ *     dial or accept -> router_connected() -> reads: link_received()
+ *                                          -> tcp_flush(): link_next() -> write
+ *                                          -> end of file: link_closed()
  *
- * Failure modes: the dial fails (router_dial_failed, which dials again later); end of file, a read
- * or a write error (link_closed); the router closes (io_close: a last word may still leave, then
- * the connection lingers until the peer has read it). In every case the connection is freed when
- * its handles are closed, and never before. */
+ * Failure modes: it cannot be dialled (router_dial_failed(), which dials again later); end of file,
+ * a read or a write error (link_closed()); the router closes it (io_close()): a last message may
+ * still leave, behind what is being written, and the connection lingers until the peer has read it,
+ * but for LINGER_MS at most. No descriptors left: those that are kept back for links are used. In
+ * every case a connection is freed when its handles are closed, and never before. */
 #include "daemon/net/tcp.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "daemon/net/address.h"
+#include "daemon/net/listener.h"
+#include "daemon/net/pacing.h"
 #include "daemon/net/tcp_stat.h"
 
 #define BATCH_BYTES (128u * 1024u)
 #define BATCH_BUFFERS 1024u
 #define BATCHES_A_FLUSH 8u
-#define UNSENT_MOST (64 * 1024) /* in the kernel: beyond it, order of departure is ours */
-/* On links up to SLOW_MBIT that much takes milliseconds, in which what has farther to go comes in
- * and cannot overtake: there less is kept. (8x8 at 10 Mbit/s, blocks of 16 KiB streaming after a
- * pause: 1.4 times the bound with 64 KiB, 1.01 with 16.)
- *
- * Such links are paced at their rate: TCP then leaves two packets at most with the device. Left to
- * its window it queues hundreds there, and the other direction's acknowledgements behind them: with
- * a round trip of 0.3 s a window that is small, after a loss or at the start, stays small for
- * seconds. (4x4 at 50 Mbit/s, 64 KiB, first exchange of new connections: 91 ms paced, 127 not.)
- * Not so the first PACED_FROM bytes after a rest: what limits a link may let them through at once.
- *
- * Also a relay has nothing before all of a packet of the kernel, 64 KiB at the most, has come: a
- * frame that somebody passes on gets its own. (at2 in steps, 64 KiB on 4x4 at 50 Mbit/s, paced: 89
- * ms, and 112 in common packets.) */
-#define SLOW_MBIT 500.0
-#define UNSENT_SLOW (16 * 1024)
-#define PACED_FROM (24u * 1024u)
 #define LINGER_MS 1000
-#define DIAL_SYN_RETRIES 2 /* about seven seconds */
+#define DIAL_SYN_RETRIES 2  /* about seven seconds */
+#define KEPT_BACK_A_PORT 2u /* descriptors: for its link, and for a stranger before it */
 
 struct connection {
     uv_tcp_t socket;
@@ -54,30 +42,39 @@ struct connection {
     struct connection *next_dirty;
     unsigned port;
     unsigned handles; /* open */
-    int dial_error;   /* when it could not even be tried */
-    bool dirty, writing, closing, paced;
-    double ahead;            /* bytes that the link cannot have carried yet, at its nominal rate, */
-    uint64_t ahead_since_ms; /* when that was reckoned; both for slow links only */
+    bool dirty, writing, closing;
+    bool held; /* not read from for now */
+    struct pacing pacing;
     struct outgoing_queue batch; /* being written */
     struct outgoing *last;       /* to be written before it closes */
+};
+
+/* Of one port. */
+struct door {
+    struct tcp *tcp;
+    bool listening;
+    struct listener listener;
+    struct connection *dialling;
+    int dial_error; /* why it could not even be tried to dial; 0: nothing to be told */
 };
 
 struct tcp {
     struct tcp_setup set;
     struct router *router;
-    uv_tcp_t listener[TORUS_MAX_PORTS];
-    bool listening[TORUS_MAX_PORTS];
-    struct connection *dialling[TORUS_MAX_PORTS];
+    struct door door[TORUS_MAX_PORTS];
+    bool any_dial_error;
+    struct reserve reserve;
     struct connection *dirty;
     unsigned handles; /* listeners and connections that are not closed */
     bool closing;
     bool slow;
-    struct outgoing_pool frames; /* of last words, once the router has gone */
+    struct outgoing_pool frames; /* of last messages, once the router has gone */
 };
 
 static void release(struct tcp *tcp)
 {
     if (--tcp->handles == 0 && tcp->closing) {
+        reserve_close(&tcp->reserve);
         outgoing_pool_close(&tcp->frames);
         free(tcp);
     }
@@ -101,6 +98,7 @@ static void on_handle_closed(uv_handle_t *handle)
     if (c->last != NULL)
         outgoing_free(pool(tcp), c->last);
     free(c);
+    reserve_fill(&tcp->reserve, tcp->reserve.wanted);
     release(tcp);
 }
 
@@ -140,19 +138,20 @@ static void on_shutdown(uv_shutdown_t *request, int status)
         close_handles(c);
 }
 
-/* Everything but the last word has been written. */
+/* Everything but the last message has been written. The timer of io_close() runs. */
 static void say_last(struct connection *c)
 {
-    if (c->last != NULL) {
-        uv_buf_t buffer = uv_buf_init((char *)c->last->head, c->last->head_length);
-        (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1); /* or not: we are going */
-    }
-    /* Closing at once would reset the connection if the peer still sends, and lose the word. */
+    uv_buf_t buffer = uv_buf_init((char *)c->last->head, c->last->head_length);
+
+    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1); /* or not: we are going */
+    /* Closing at once would reset the connection if the peer still sends, and lose the message. */
     c->shutdown.data = c;
-    if (c->last == NULL || uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0 ||
-        uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0)
+    if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0)
         close_handles(c);
 }
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer);
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer);
 
 static void io_close(void *context, void *connection, struct outgoing *last)
 {
@@ -162,9 +161,14 @@ static void io_close(void *context, void *connection, struct outgoing *last)
     c->link = NULL;
     c->closing = true;
     c->last = last;
-    if (last == NULL)
+    /* A peer that reads nothing would leave us waiting for what is being written, too. */
+    if (last == NULL || uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0) {
         close_handles(c);
-    else if (!c->writing)
+        return;
+    }
+    if (c->held) /* the peer's end of file is to be seen */
+        (void)uv_read_start((uv_stream_t *)&c->socket, on_room, on_read);
+    if (!c->writing)
         say_last(c);
 }
 
@@ -199,32 +203,6 @@ static void on_write(uv_write_t *request, int status)
         say_last(c);
     else
         mark_dirty(c);
-}
-
-static void pace(struct connection *c, bool paced)
-{
-    uint32_t bytes_per_second = paced ? (uint32_t)(c->tcp->set.link_mbit * 1e6 / 8) : UINT32_MAX;
-    uv_os_fd_t fd;
-
-    if (c->paced == paced || uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
-        return;
-    c->paced = paced;
-    (void)setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
-                     sizeof bytes_per_second);
-}
-
-/* So many bytes are about to be written: on a slow link, is it time to pace them? */
-static void pace_for(struct connection *c, size_t bytes)
-{
-    uint64_t now = uv_now(c->tcp->set.loop);
-    double rest = c->ahead - (double)(now - c->ahead_since_ms) * c->tcp->set.link_mbit * 1e3 / 8;
-
-    c->ahead = (rest > 0 ? rest : 0) + (double)bytes;
-    c->ahead_since_ms = now;
-    if (c->ahead > PACED_FROM)
-        pace(c, true);
-    else if (rest <= 0)
-        pace(c, false);
 }
 
 /* What of `buffers` follows after `done` bytes. */
@@ -279,8 +257,9 @@ static bool write_batch(struct connection *c)
     }
     if (count == 0 || c->link == NULL)
         return false;
-    if (c->tcp->slow)
-        pace_for(c, bytes);
+    uv_os_fd_t fd;
+    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        pacing_before_write(&c->pacing, fd, c->tcp->set.link_mbit, bytes, uv_now(c->tcp->set.loop));
     int written = packet ? try_write_packet(c, buffers, count)
                          : uv_try_write((uv_stream_t *)&c->socket, buffers, count);
     if (written < 0 && written != UV_EAGAIN) {
@@ -301,15 +280,47 @@ static bool write_batch(struct connection *c)
     return false;
 }
 
+/* Dials that could not be tried: the router was not to be called then. */
+static void tell_dial_errors(struct tcp *tcp)
+{
+    char address[ADDRESS_TEXT_SIZE], reason[160];
+
+    tcp->any_dial_error = false;
+    for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++) {
+        int error = tcp->door[port].dial_error;
+        if (error == 0)
+            continue;
+        tcp->door[port].dial_error = 0;
+        address_format((const struct sockaddr *)&tcp->set.address[port], address, sizeof address);
+        (void)snprintf(reason, sizeof reason, "cannot dial %s: %s", address, uv_strerror(error));
+        router_dial_failed(tcp->router, port, reason);
+    }
+}
+
+/* The router may want to read from it again. */
+static void read_again(struct connection *c)
+{
+    if (!c->held || link_held(c->link))
+        return;
+    c->held = false;
+    if (uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) != 0)
+        broken(c, "cannot be read");
+}
+
 bool tcp_flush(struct tcp *tcp)
 {
-    struct connection *now = tcp->dirty, *c;
+    struct connection *now, *c;
     bool more = false;
 
+    if (tcp->any_dial_error)
+        tell_dial_errors(tcp);
+    now = tcp->dirty;
     tcp->dirty = NULL;
     while ((c = now) != NULL) {
         now = c->next_dirty;
         c->dirty = false;
+        if (c->link != NULL)
+            read_again(c);
         if (c->link == NULL || c->writing || c->closing)
             continue;
         unsigned batches = 0;
@@ -346,12 +357,17 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
     struct connection *c = stream->data;
 
     (void)buffer;
-    if (length > 0 && c->link != NULL)
+    if (length > 0 && c->link != NULL) {
         link_received(c->link, (size_t)length);
-    else if (length < 0 && c->closing)
+        if (c->link != NULL && link_held(c->link)) {
+            c->held = true;
+            (void)uv_read_stop(stream);
+        }
+    } else if (length < 0 && c->closing) {
         close_handles(c);
-    else if (length < 0)
+    } else if (length < 0) {
         broken(c, length == UV_EOF ? "closed by the other side" : uv_strerror((int)length));
+    }
 }
 
 /* --- connecting --- */
@@ -359,27 +375,32 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 static void tune(struct connection *c)
 {
     uv_os_fd_t fd;
-    int unsent = c->tcp->slow ? UNSENT_SLOW : UNSENT_MOST;
     const char *congestion = c->tcp->set.congestion;
 
     (void)uv_tcp_nodelay(&c->socket, 1);
     if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
         return;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    pacing_limit_unsent(fd, c->tcp->slow);
     if (congestion[0] != '\0' &&
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion)) != 0)
-        log_debug("congestion control %s cannot be had: %s", congestion, strerror(errno));
+        log_debug("congestion control %s is not available: %s", congestion, strerror(errno));
 }
 
-static struct connection *new_connection(struct tcp *tcp, unsigned port, unsigned family)
+/* On failure *error is set. */
+static struct connection *new_connection(struct tcp *tcp, unsigned port, unsigned family,
+                                         int *error)
 {
     struct connection *c = calloc(1, sizeof *c);
 
+    *error = UV_ENOMEM;
     if (c == NULL)
         return NULL;
     c->tcp = tcp;
     c->port = port;
-    if (uv_tcp_init_ex(tcp->set.loop, &c->socket, family) != 0) {
+    do
+        *error = uv_tcp_init_ex(tcp->set.loop, &c->socket, family);
+    while (*error != 0 && reserve_helps(&tcp->reserve, -*error));
+    if (*error != 0) {
         free(c);
         return NULL;
     }
@@ -394,10 +415,10 @@ static void established(struct connection *c, bool dialled)
 {
     struct sockaddr_storage peer;
     int length = sizeof peer;
-    char address[64] = "?";
+    char address[ADDRESS_TEXT_SIZE] = "?";
 
     if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
-        tcp_format_address((struct sockaddr *)&peer, address, sizeof address);
+        address_format((struct sockaddr *)&peer, address, sizeof address);
     tune(c);
     c->link = router_connected(c->tcp->router, c->port, dialled, c, address);
     if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
@@ -411,9 +432,9 @@ static void established(struct connection *c, bool dialled)
 static void on_dialled(uv_connect_t *request, int status)
 {
     struct connection *c = request->data;
-    char address[64], reason[160];
+    char address[ADDRESS_TEXT_SIZE], reason[160];
 
-    c->tcp->dialling[c->port] = NULL;
+    c->tcp->door[c->port].dialling = NULL;
     if (c->tcp->router == NULL) {
         close_handles(c);
         return;
@@ -422,78 +443,82 @@ static void on_dialled(uv_connect_t *request, int status)
         established(c, true);
         return;
     }
-    tcp_format_address((const struct sockaddr *)&c->tcp->set.address[c->port], address,
-                       sizeof address);
+    address_format((const struct sockaddr *)&c->tcp->set.address[c->port], address, sizeof address);
     (void)snprintf(reason, sizeof reason, "%s: %s", address, uv_strerror(status));
     close_handles(c);
     router_dial_failed(c->tcp->router, c->port, reason);
 }
 
-static void on_dial_impossible(uv_timer_t *timer)
-{
-    struct connection *c = timer->data;
-
-    on_dialled(&c->dialling, c->dial_error);
-}
-
 static void io_dial(void *context, unsigned port)
 {
     struct tcp *tcp = context;
-    struct connection *c = new_connection(tcp, port, tcp->set.address[port].ss_family);
+    struct door *door = &tcp->door[port];
+    struct connection *c =
+        new_connection(tcp, port, tcp->set.address[port].ss_family, &door->dial_error);
     int retries = DIAL_SYN_RETRIES;
     uv_os_fd_t fd;
 
-    if (c == NULL)
-        abort(); /* some hundred bytes, and no socket: nothing here could go on */
-    tcp->dialling[port] = c;
-    c->dialling.data = c;
-    if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
-    int result = uv_tcp_connect(&c->dialling, &c->socket,
-                                (const struct sockaddr *)&tcp->set.address[port], on_dialled);
-    if (result != 0) { /* the router is not to be called from here */
-        c->dial_error = result;
-        (void)uv_timer_start(&c->linger, on_dial_impossible, 0, 0);
+    if (c != NULL) {
+        door->dialling = c;
+        c->dialling.data = c;
+        if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+            (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
+        door->dial_error = uv_tcp_connect(
+            &c->dialling, &c->socket, (const struct sockaddr *)&tcp->set.address[port], on_dialled);
+    }
+    if (door->dial_error == 0)
+        return;
+    tcp->any_dial_error = true;
+    if (c != NULL) {
+        door->dialling = NULL;
+        close_handles(c);
     }
 }
 
-static void on_accept(uv_stream_t *listener, int status)
+static void on_accepted(void *context, int fd)
 {
-    struct tcp *tcp = listener->data;
-    unsigned port = (unsigned)((uv_tcp_t *)listener - tcp->listener);
-    struct connection *c;
+    struct door *door = context;
+    struct tcp *tcp = door->tcp;
+    struct connection *c = NULL;
+    int error;
 
-    if (status != 0 || tcp->router == NULL)
-        return;
-    c = new_connection(tcp, port, AF_UNSPEC);
-    if (c == NULL)
-        return;
-    if (uv_accept(listener, (uv_stream_t *)&c->socket) != 0)
+    if (tcp->router != NULL)
+        c = new_connection(tcp, (unsigned)(door - tcp->door), AF_UNSPEC, &error);
+    if (c == NULL) {
+        (void)close(fd);
+    } else if (uv_tcp_open(&c->socket, fd) != 0) {
+        (void)close(fd);
         close_handles(c);
-    else
+    } else {
         established(c, false);
+    }
+}
+
+static void on_listener_closed(void *context)
+{
+    release(((struct door *)context)->tcp);
 }
 
 static int listen_on(struct tcp *tcp, unsigned port, struct error *e)
 {
     const struct sockaddr *address = (const struct sockaddr *)&tcp->set.address[port];
-    uv_tcp_t *listener = &tcp->listener[port];
-    char text[64], name[TORUS_PORT_NAME_SIZE];
+    struct door *door = &tcp->door[port];
+    char text[ADDRESS_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
 
-    int result = uv_tcp_init(tcp->set.loop, listener);
-    if (result == 0) {
-        listener->data = tcp;
-        tcp->listening[port] = true;
+    door->listener = (struct listener){.reserve = &tcp->reserve,
+                                       .accepted = on_accepted,
+                                       .closed = on_listener_closed,
+                                       .context = door};
+    if (listener_open(&door->listener, tcp->set.loop, address,
+                      address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                     : sizeof(struct sockaddr_in)) == 0) {
+        door->listening = true;
         tcp->handles++;
-        result = uv_tcp_bind(listener, address, 0);
-    }
-    if (result == 0)
-        result = uv_listen((uv_stream_t *)listener, 16, on_accept);
-    if (result == 0)
         return 0;
-    tcp_format_address(address, text, sizeof text);
+    }
+    address_format(address, text, sizeof text);
     return error_set(e, ERROR_IO, "port %s: cannot listen on %s: %s", torus_port_name(port, name),
-                     text, uv_strerror(result));
+                     text, uv_strerror(-errno));
 }
 
 /* --- the rest of io.h --- */
@@ -507,8 +532,14 @@ static uint64_t io_now(void *context)
 static void io_random(void *context, void *buffer, size_t size)
 {
     (void)context;
-    if (getrandom(buffer, size, 0) != (ssize_t)size)
-        abort(); /* cannot fail for so few bytes once the system is up */
+    if (uv_random(NULL, NULL, buffer, size, 0, NULL) == 0)
+        return;
+    /* No random numbers from the system: what has to differ from start to start still does. */
+    uint64_t state = uv_hrtime() ^ (uint64_t)getpid() << 40;
+    for (size_t i = 0; i < size; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        ((uint8_t *)buffer)[i] = (uint8_t)(state >> 56);
+    }
 }
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
@@ -532,16 +563,18 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     }
     tcp->set = *setup;
     tcp->handles = 1; /* our own */
-    tcp->slow = setup->link_mbit > 0 && setup->link_mbit <= SLOW_MBIT;
+    tcp->slow = pacing_is_slow(setup->link_mbit);
     for (unsigned port = 0; port < torus_ports(setup->torus); port++) {
-        if (torus_port_direction(port) > 0 ||
-            torus_neighbour(setup->torus, rank, port) == TORUS_NO_NODE)
+        tcp->door[port].tcp = tcp;
+        if (torus_neighbour(setup->torus, rank, port) == TORUS_NO_NODE)
             continue;
-        if (listen_on(tcp, port, e) != 0) {
+        tcp->reserve.wanted += KEPT_BACK_A_PORT;
+        if (torus_port_direction(port) < 0 && listen_on(tcp, port, e) != 0) {
             tcp_close(tcp);
             return NULL;
         }
     }
+    reserve_fill(&tcp->reserve, tcp->reserve.wanted);
     *io = (struct router_io){
         .context = tcp,
         .now = io_now,
@@ -559,59 +592,16 @@ void tcp_attach(struct tcp *tcp, struct router *router)
     tcp->router = router;
 }
 
-static void on_listener_closed(uv_handle_t *handle)
-{
-    release(handle->data);
-}
-
 void tcp_close(struct tcp *tcp)
 {
     tcp->router = NULL;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if (tcp->listening[port])
-            uv_close((uv_handle_t *)&tcp->listener[port], on_listener_closed);
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if (tcp->dialling[port] != NULL)
-            close_handles(tcp->dialling[port]);
+    tcp->reserve.wanted = 0;
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        if (tcp->door[port].listening)
+            listener_close(&tcp->door[port].listener);
+        if (tcp->door[port].dialling != NULL)
+            close_handles(tcp->door[port].dialling);
+    }
     tcp->closing = true;
     release(tcp);
-}
-
-int tcp_parse_address(const char *text, struct sockaddr_storage *address, struct error *e)
-{
-    char host[256];
-    const char *colon = strrchr(text, ':');
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
-    size_t n;
-
-    if (colon == NULL || colon[1] == '\0' || (size_t)(colon - text) >= sizeof host)
-        return error_set(e, ERROR_USAGE, "\"%.80s\" is no ADDRESS:PORT", text);
-    n = (size_t)(colon - text);
-    if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
-        text++;
-        n -= 2;
-    }
-    memcpy(host, text, n);
-    host[n] = '\0';
-    int result = getaddrinfo(host, colon + 1, &hints, &found);
-    if (result != 0)
-        return error_set(e, ERROR_USAGE, "address %.80s: %s", text, gai_strerror(result));
-    memcpy(address, found->ai_addr, found->ai_addrlen);
-    freeaddrinfo(found);
-    return 0;
-}
-
-void tcp_format_address(const struct sockaddr *address, char *text, size_t size)
-{
-    char host[64] = "?";
-
-    if (address->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
-        (void)uv_ip6_name(in6, host, sizeof host);
-        (void)snprintf(text, size, "[%s]:%u", host, ntohs(in6->sin6_port));
-    } else {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-        (void)uv_ip4_name(in, host, sizeof host);
-        (void)snprintf(text, size, "%s:%u", host, ntohs(in->sin_port));
-    }
 }

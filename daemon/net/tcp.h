@@ -30,14 +30,8 @@ void tcp_attach(struct tcp *tcp, struct router *router);
  * was sent in one go: the loop must not sleep. */
 bool tcp_flush(struct tcp *tcp);
 
-/* Closes everything; connections that still carry a last word linger for a second at most. Freed
- * when the loop has closed the last handle. */
+/* Closes everything; connections that still carry a last message linger for a second at most.
+ * Freed when the loop has closed the last handle. */
 void tcp_close(struct tcp *tcp);
-
-/* Parses "10.0.0.1:7411", "[fd00::1]:7411" or a host name with a port. Returns 0, or -1 with *e. */
-int tcp_parse_address(const char *text, struct sockaddr_storage *address, struct error *e);
-
-/* "10.0.0.1:7411". */
-void tcp_format_address(const struct sockaddr *address, char *text, size_t size);
 
 #endif

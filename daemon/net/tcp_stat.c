@@ -16,5 +16,6 @@ void tcp_stat(int fd, struct connection_stat *stat)
     stat->rtt_us = info.tcpi_rtt;
     /* It is the largest 32-bit number before there has been any. */
     stat->min_rtt_us = info.tcpi_min_rtt < UINT32_MAX ? info.tcpi_min_rtt : 0;
+    stat->acked = info.tcpi_bytes_acked;
     stat->rate_bps = info.tcpi_delivery_rate * 8;
 }

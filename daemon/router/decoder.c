@@ -61,13 +61,13 @@ void decoder_free(struct decoder *d)
 static int unpacked(const Peer__Head *message, struct error *e)
 {
     if (message == NULL)
-        return error_set(e, ERROR_PROTOCOL, "frame head that is no message");
+        return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
     if (message->kind_case == PEER__HEAD__KIND__NOT_SET)
         return error_set(e, ERROR_PROTOCOL, "frame of an unknown kind");
     return 0;
 }
 
-/* The usual case: head and body are all there. Nothing is allocated for a data frame. */
+/* The usual case: head and body are there as a whole. Nothing is allocated for a data frame. */
 static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head,
                        decoder_frame_fn frame, void *context, struct error *e)
 {
@@ -87,75 +87,98 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
     return result;
 }
 
-static int head_complete(struct decoder *d, const uint8_t *head, struct error *e)
+/* Bytes that have come in, of which what has been dealt with is taken off the front. */
+struct input {
+    struct slab *slab;
+    const uint8_t *data;
+    size_t length;
+};
+
+static void skip(struct input *in, size_t length)
+{
+    in->data += length;
+    in->length -= length;
+}
+
+/* Copies what is still missing of `size` bytes, of which there are `have`. Returns how many. */
+static uint32_t gather(struct input *in, uint8_t *to, uint32_t have, uint32_t size)
+{
+    uint32_t n = size - have < in->length ? size - have : (uint32_t)in->length;
+
+    memcpy(to + have, in->data, n);
+    skip(in, n);
+    return n;
+}
+
+static int unpack_head(struct decoder *d, const uint8_t *head, struct error *e)
 {
     d->message = peer__head__unpack(NULL, d->prefix.head, head);
     d->head_have = d->prefix.head;
     return unpacked(d->message, e);
 }
 
+/* A frame of which not everything is there yet: its head. Returns 0, with the head complete or all
+ * bytes used up, or -1 with *e. */
+static int feed_head(struct decoder *d, struct input *in, struct error *e)
+{
+    if (d->head == NULL && in->length >= d->prefix.head) {
+        const uint8_t *head = in->data;
+        skip(in, d->prefix.head);
+        return unpack_head(d, head, e);
+    }
+    if (in->length == 0)
+        return 0;
+    if (d->head == NULL && (d->head = malloc(d->prefix.head)) == NULL)
+        return error_set(e, ERROR_MEMORY, "no memory for a frame");
+    d->head_have += gather(in, d->head, d->head_have, d->prefix.head);
+    return d->head_have == d->prefix.head ? unpack_head(d, d->head, e) : 0;
+}
+
+/* Its body, behind the complete head. */
+static int feed_body(struct decoder *d, struct input *in, decoder_frame_fn frame, void *context,
+                     struct error *e)
+{
+    uint32_t missing = d->prefix.body - d->body_have;
+    uint32_t n = missing < in->length ? missing : (uint32_t)in->length;
+
+    if (extents_add(&d->body, in->slab, in->data, n) != 0)
+        return error_set(e, ERROR_MEMORY, "no memory for a frame");
+    d->body_have += n;
+    skip(in, n);
+    if (d->body_have < d->prefix.body)
+        return 0;
+    int result = frame(context, d->message, &d->body, d->prefix.body, e);
+    peer__head__free_unpacked(d->message, NULL);
+    d->message = NULL;
+    next_frame(d);
+    return result;
+}
+
 int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
                  decoder_frame_fn frame, void *context, struct error *e)
 {
-    while (length > 0) {
+    struct input in = {slab, data, length};
+
+    while (in.length > 0) {
         if (d->prefix_have < FRAME_PREFIX_SIZE) {
-            size_t n = FRAME_PREFIX_SIZE - d->prefix_have;
-            n = n < length ? n : length;
-            memcpy(d->prefix_bytes + d->prefix_have, data, n);
-            d->prefix_have += (uint32_t)n;
-            data += n;
-            length -= n;
+            d->prefix_have += gather(&in, d->prefix_bytes, d->prefix_have, FRAME_PREFIX_SIZE);
             if (d->prefix_have < FRAME_PREFIX_SIZE)
                 break;
             if (frame_prefix_read(d->prefix_bytes, d->max_head, d->max_body, &d->prefix, e) != 0)
                 return -1;
         }
-        if (d->head_have == 0 && length >= (size_t)d->prefix.head + d->prefix.body) {
-            size_t size = (size_t)d->prefix.head + d->prefix.body;
-            if (whole_frame(d, slab, data, frame, context, e) != 0)
+        size_t size = (size_t)d->prefix.head + d->prefix.body;
+        if (d->head_have == 0 && in.length >= size) {
+            const uint8_t *head = in.data;
+            skip(&in, size);
+            if (whole_frame(d, slab, head, frame, context, e) != 0)
                 return -1;
-            data += size;
-            length -= size;
             continue;
         }
-        if (d->head_have < d->prefix.head) {
-            if (d->head == NULL && length >= d->prefix.head) {
-                if (head_complete(d, data, e) != 0)
-                    return -1;
-                data += d->prefix.head;
-                length -= d->prefix.head;
-            } else {
-                size_t n = d->prefix.head - d->head_have;
-                n = n < length ? n : length;
-                if (n == 0)
-                    break;
-                if (d->head == NULL && (d->head = malloc(d->prefix.head)) == NULL)
-                    return error_set(e, ERROR_MEMORY, "no memory for a frame");
-                memcpy(d->head + d->head_have, data, n);
-                d->head_have += (uint32_t)n;
-                data += n;
-                length -= n;
-                if (d->head_have < d->prefix.head)
-                    break;
-                if (head_complete(d, d->head, e) != 0)
-                    return -1;
-            }
-        }
-        uint32_t n = d->prefix.body - d->body_have;
-        n = n < length ? n : (uint32_t)length;
-        if (extents_add(&d->body, slab, data, n) != 0)
-            return error_set(e, ERROR_MEMORY, "no memory for a frame");
-        d->body_have += n;
-        data += n;
-        length -= n;
-        if (d->body_have == d->prefix.body) {
-            int result = frame(context, d->message, &d->body, d->prefix.body, e);
-            peer__head__free_unpacked(d->message, NULL);
-            d->message = NULL;
-            next_frame(d);
-            if (result != 0)
-                return -1;
-        }
+        if (d->head_have < d->prefix.head && feed_head(d, &in, e) != 0)
+            return -1;
+        if (d->head_have == d->prefix.head && feed_body(d, &in, frame, context, e) != 0)
+            return -1;
     }
     return 0;
 }

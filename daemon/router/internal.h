@@ -24,6 +24,9 @@ struct link {
     struct outgoing_queue own; /* hello: goes out before the link is up */
     uint64_t opened, last_received, last_sent;
     uint64_t last_frame; /* that has come whole */
+    uint64_t taken_at;   /* when a frame was last taken from the queues, or bytes by the peer */
+    uint64_t acked;      /* connection_stat.acked then */
+    uint32_t held_by;    /* ports (bits) whose queues have to drain before more is read here */
     uint64_t tx_bytes, rx_bytes;
 };
 
@@ -38,6 +41,7 @@ struct port {
     uint32_t connects;
     char reason[160];
     struct outgoing_queue control, relay;
+    bool holds;     /* some link is held by this port */
     uint8_t *dirty; /* bit per rank: link state to be sent here */
     bool any_dirty;
     uint64_t restate_at; /* all link states are sent again, if a link is up */
@@ -53,7 +57,8 @@ struct router {
     struct outgoing_pool outgoing;
     struct topology topology;
     struct port port[TORUS_MAX_PORTS];
-    uint64_t now; /* when something last came in or fell due: near enough for heartbeats */
+    struct link *reading; /* whose bytes are being decoded */
+    uint64_t now;         /* when something last came in or fell due: near enough for heartbeats */
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
 };
@@ -67,6 +72,9 @@ struct router {
  *     send.c     queues
  *     topology.c, decoder.c, outgoing.c: know nothing of a router
  */
+
+/* send.c */
+void send_release(struct router *r, unsigned port); /* links that it holds are read again */
 
 /* flood.c */
 void flood_self_changed(struct router *r);

@@ -11,7 +11,8 @@ struct outgoing;
 struct connection_stat {
     uint32_t rtt_us;     /* 0 = unknown */
     uint32_t min_rtt_us; /* the shortest of the last minutes; 0 = unknown */
-    uint64_t rate_bps;   /* delivery rate in bits a second; 0 = unknown */
+    uint64_t rate_bps;   /* delivery rate in bits per second; 0 = unknown */
+    uint64_t acked;      /* bytes that the other side's system has taken; 0 = unknown */
 };
 
 struct router_io {
@@ -28,8 +29,8 @@ struct router_io {
     /* link_next() has something to send on this connection. Cheap, may be called often. */
     void (*wake)(void *context, void *connection);
 
-    /* Close the connection; its link is gone. `last` (may be NULL) still goes out first, if the
-     * peer takes it; it is then freed with outgoing_free(). */
+    /* Close the connection; its link is gone. `last` (may be NULL) is handed over: it still goes out
+     * first, if the peer takes it in time, and is then freed with outgoing_free(). */
     void (*close)(void *context, void *connection, struct outgoing *last);
 
     void (*stat)(void *context, void *connection, struct connection_stat *stat);

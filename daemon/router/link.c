@@ -61,6 +61,7 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
     decoder_init(&link->decoder, FRAME_MAX_STRANGER_HEAD, 0);
     r->now = router_now(r);
     link->opened = link->last_received = link->last_frame = link->last_sent = r->now;
+    link->taken_at = r->now;
     link->next = r->port[port].candidates;
     r->port[port].candidates = link;
     say_hello(link);
@@ -210,10 +211,17 @@ void link_received(struct link *link, size_t length)
     link->rx_bytes += length;
     link->last_received = link->router->now = router_now(link->router);
     link->feeding = true;
+    link->router->reading = link;
     int result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
     link->feeding = false;
+    link->router->reading = NULL;
     if (result != 0)
         link_close(link, &e, e.code == ERROR_PROTOCOL);
+}
+
+bool link_held(const struct link *link)
+{
+    return link->held_by != 0;
 }
 
 struct outgoing *link_next(struct link *link)
@@ -224,13 +232,15 @@ struct outgoing *link_next(struct link *link)
 
     if (frame == NULL && link->up) {
         frame = outgoing_pop(&port->control);
+        if (port->holds && port->control.bytes <= ROUTER_QUEUE_MOST / 2)
+            send_release(r, link->port);
         if (frame == NULL)
             frame = outgoing_pop(&port->relay);
         if (frame == NULL)
             frame = r->handler.next(r->handler.context, link->port);
     }
     if (frame != NULL) {
-        link->last_sent = r->now;
+        link->last_sent = link->taken_at = r->now;
         link->tx_bytes += frame->head_length + frame->body_length;
     }
     return frame;

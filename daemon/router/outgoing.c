@@ -98,6 +98,11 @@ int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
     return 0;
 }
 
+static size_t cost(const struct outgoing *frame)
+{
+    return sizeof *frame + frame->head_length + frame->body_length;
+}
+
 void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame)
 {
     frame->next = NULL;
@@ -106,6 +111,7 @@ void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame)
     else
         queue->first = frame;
     queue->last = frame;
+    queue->bytes += cost(frame);
 }
 
 struct outgoing *outgoing_pop(struct outgoing_queue *queue)
@@ -117,6 +123,7 @@ struct outgoing *outgoing_pop(struct outgoing_queue *queue)
         if (queue->first == NULL)
             queue->last = NULL;
         frame->next = NULL;
+        queue->bytes -= cost(frame);
     }
     return frame;
 }

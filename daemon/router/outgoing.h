@@ -23,6 +23,7 @@ struct outgoing {
 
 struct outgoing_queue {
     struct outgoing *first, *last;
+    size_t bytes; /* that the frames in it take, in memory */
 };
 
 /* Used again and again, with the room that their bodies have grown to. Zero-initialise. */
@@ -40,6 +41,7 @@ void outgoing_pool_close(struct outgoing_pool *pool);
  * is no memory. */
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head);
 
+/* The queue owns the frame from now on. */
 void outgoing_push(struct outgoing_queue *queue, struct outgoing *frame);
 struct outgoing *outgoing_pop(struct outgoing_queue *queue); /* NULL when empty */
 void outgoing_clear(struct outgoing_pool *pool, struct outgoing_queue *queue);

@@ -93,6 +93,8 @@ void port_link_gone(struct link *link, const char *reason)
         port->link = NULL;
         outgoing_clear(&r->outgoing, &port->control);
         outgoing_clear(&r->outgoing, &port->relay);
+        if (port->holds)
+            send_release(r, link->port);
         flood_lost(r, link->port);
         note(r, link->port, reason);
         topology_set_self(&r->topology, link->port, false);

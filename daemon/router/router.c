@@ -61,37 +61,67 @@ void router_free(struct router *r)
     free(r);
 }
 
-static void tick_link(struct router *r, struct link *link, uint64_t now)
+static void tick_hello(struct link *link, uint64_t now)
 {
     struct error why;
 
     if (link->doomed) {
         why = link->doom;
         link_close(link, &why, false);
-        return;
-    }
-    if (!link->up) {
-        if (now >= link->opened + ROUTER_HELLO_TIME) {
-            (void)error_set(&why, ERROR_LINK, "%s did not say hello within %d s", link->address,
-                            (int)(ROUTER_HELLO_TIME / SECONDS));
-            link_close(link, &why, false);
-        }
-        return;
-    }
-    if (now >= link->last_received + ROUTER_SILENCE) {
-        (void)error_set(&why, ERROR_LINK, "silent for %d s", (int)(ROUTER_SILENCE / SECONDS));
+    } else if (now >= link->opened + ROUTER_HELLO_TIME) {
+        (void)error_set(&why, ERROR_LINK, "%s did not say hello within %d s", link->address,
+                        (int)(ROUTER_HELLO_TIME / SECONDS));
         link_close(link, &why, false);
-        return;
     }
-    if (now >= link->last_frame + ROUTER_FRAME_TIME) {
-        (void)error_set(&why, ERROR_PROTOCOL, "no whole frame for %d s",
-                        (int)(ROUTER_FRAME_TIME / SECONDS));
-        link_close(link, &why, true);
-        return;
+}
+
+/* Has its other end stopped taking what waits for it? */
+static bool is_stuck(struct router *r, struct link *link, uint64_t now)
+{
+    struct connection_stat stat = {0};
+
+    if (r->port[link->port].control.bytes <= ROUTER_QUEUE_MOST ||
+        now < link->taken_at + ROUTER_SILENCE)
+        return false;
+    r->io.stat(r->io.context, link->connection, &stat);
+    if (stat.acked == link->acked)
+        return true;
+    link->acked = stat.acked;
+    link->taken_at = now;
+    return false;
+}
+
+/* A link that is up: what is wrong with it? */
+static int check_link(struct router *r, struct link *link, uint64_t now, struct error *why)
+{
+    if (link->doomed) {
+        *why = link->doom;
+        return -1;
     }
-    if (now >= link->last_sent + ROUTER_HEARTBEAT) {
-        Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
+    if (link->held_by != 0) /* it is we who do not listen */
+        link->last_received = link->last_frame = now;
+    if (now >= link->last_received + ROUTER_SILENCE)
+        return error_set(why, ERROR_LINK, "silent for %d s", (int)(ROUTER_SILENCE / SECONDS));
+    if (now >= link->last_frame + ROUTER_FRAME_TIME)
+        return error_set(why, ERROR_PROTOCOL, "no complete frame for %d s",
+                         (int)(ROUTER_FRAME_TIME / SECONDS));
+    if (is_stuck(r, link, now))
+        return error_set(why, ERROR_PROTOCOL,
+                         "node %u has read nothing for %d s while %zu bytes wait for it",
+                         r->port[link->port].neighbour, (int)(ROUTER_SILENCE / SECONDS),
+                         r->port[link->port].control.bytes);
+    return 0;
+}
+
+static void tick_link(struct router *r, struct link *link, uint64_t now)
+{
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct error why;
+
+    if (check_link(r, link, now, &why) != 0) {
+        link_close(link, &why, why.code == ERROR_PROTOCOL);
+    } else if (now >= link->last_sent + ROUTER_HEARTBEAT) {
         head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
         head.heartbeat = &beat;
         link->last_sent = now;
@@ -121,11 +151,12 @@ void router_tick(struct router *r)
         for (struct link *link = port->candidates; link != NULL; link = following) {
             following = link->next;
             link->opened += slept;
-            tick_link(r, link, now);
+            tick_hello(link, now);
         }
         if (port->link != NULL) {
             port->link->last_received += slept;
             port->link->last_frame += slept;
+            port->link->taken_at += slept;
             tick_link(r, port->link, now);
             flood_tick(r, i, now);
         }
@@ -155,6 +186,8 @@ uint64_t router_deadline(const struct router *r)
             earlier(&at, port->link->last_frame + ROUTER_FRAME_TIME);
             earlier(&at, port->link->last_sent + ROUTER_HEARTBEAT);
             earlier(&at, port->restate_at);
+            if (port->control.bytes > ROUTER_QUEUE_MOST)
+                earlier(&at, port->link->taken_at + ROUTER_SILENCE);
         }
         earlier(&at, port->dial_at);
     }

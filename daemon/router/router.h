@@ -25,6 +25,10 @@
 /* The longest frame takes no longer on any link worth having: what comes is no frames any more. */
 #define ROUTER_FRAME_TIME (20 * SECONDS)
 #define ROUTER_HELLO_TIME (5 * SECONDS)
+/* Control frames that may wait for one link, in bytes of memory (a report of every node of a large
+ * torus fits). Beyond it, nothing more is read from the links that make us queue frames there; a
+ * link whose other end takes nothing at all meanwhile, for ROUTER_SILENCE, is down. */
+#define ROUTER_QUEUE_MOST (8u * 1024u * 1024u)
 #define ROUTER_NEVER UINT64_MAX
 
 struct router;
@@ -69,6 +73,10 @@ void router_dial_failed(struct router *r, unsigned port, const char *reason);
 uint8_t *link_room(struct link *link, size_t *size);
 /* `length` bytes have been put there. The link may be closed (io->close) before this returns. */
 void link_received(struct link *link, size_t length);
+/* Whether nothing more is to be read from the connection for now, because what was read last has
+ * filled the queue of a link whose other end does not take it. io->wake() is called when that has
+ * changed. What is read nevertheless is taken. */
+bool link_held(const struct link *link);
 /* The next frame to write; the caller frees it after the write. NULL: nothing now. */
 struct outgoing *link_next(struct link *link);
 /* The connection is gone (end of file, reset, write error). The link is freed. */

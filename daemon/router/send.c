@@ -1,5 +1,25 @@
-/* Frames to be sent: queued at the port of their link. */
+/* Frames to be sent: queued at the port of their link. What a neighbour makes us queue is bounded:
+ * while the queue is full, nothing more is read from that neighbour. */
 #include "daemon/router/internal.h"
+
+static void hold(struct router *r, unsigned port)
+{
+    r->port[port].holds = true;
+    r->reading->held_by |= 1u << port;
+}
+
+void send_release(struct router *r, unsigned port)
+{
+    r->port[port].holds = false;
+    for (unsigned i = 0; i < torus_ports(r->torus); i++) {
+        struct link *link = r->port[i].link;
+        if (link == NULL || (link->held_by & 1u << port) == 0)
+            continue;
+        link->held_by &= ~(1u << port);
+        link->last_received = link->last_frame = r->now;
+        r->io.wake(r->io.context, link->connection);
+    }
+}
 
 void router_send(struct router *r, unsigned port, const Peer__Head *head)
 {
@@ -12,12 +32,14 @@ void router_send(struct router *r, unsigned port, const Peer__Head *head)
         /* A control frame must not vanish while its link stays: the peer would wait for ever. */
         if (frame != NULL)
             outgoing_free(&r->outgoing, frame);
-        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "no memory for a frame");
+        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "no memory for a message");
         r->port[port].link->doomed = true; /* closed in the next tick: it may be in use here */
         r->any_doomed = true;
         return;
     }
     outgoing_push(&r->port[port].control, frame);
+    if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)
+        hold(r, port);
     r->io.wake(r->io.context, r->port[port].link->connection);
 }
 

@@ -152,7 +152,7 @@ def test_a_control_path_that_is_no_socket(tmp_path):
     (tmp_path / 'file').write_text('precious')
     result = daemon('--dims', '1x1', '--rank', 0, '--control', tmp_path / 'file', '--state-dir',
                     tmp_path / 'state')
-    assert result.returncode == 1 and 'no socket' in result.stderr
+    assert result.returncode == 1 and 'not a socket' in result.stderr
     assert (tmp_path / 'file').read_text() == 'precious'
 
 

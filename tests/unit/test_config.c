@@ -10,7 +10,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/config.h"
-#include "daemon/net/tcp.h"
+#include "daemon/net/address.h"
 #include "folder_fixture.h"
 
 static const char *write_config(void **state, const char *text)
@@ -63,9 +63,9 @@ static void every_setting_is_read(void **state)
     assert_int_equal(c.memory, 3 << 20);
     assert_string_equal(c.congestion, "cubic");
     assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
-    tcp_format_address((struct sockaddr *)&c.address[0], address, sizeof address);
+    address_format((struct sockaddr *)&c.address[0], address, sizeof address);
     assert_string_equal(address, "10.0.0.2:7411");
-    tcp_format_address((struct sockaddr *)&c.address[2], address, sizeof address);
+    address_format((struct sockaddr *)&c.address[2], address, sizeof address);
     assert_string_equal(address, "[::1]:80");
     config_free(&c);
 }

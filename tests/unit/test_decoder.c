@@ -245,7 +245,7 @@ static void what_is_no_frame_is_refused(void **state)
     check_refused(frame, FRAME_PREFIX_SIZE, "frame body of 1001 bytes");
     frame_prefix_write(frame, 3, 0);
     memcpy(frame + FRAME_PREFIX_SIZE, "\xff\xff\xff", 3);
-    check_refused(frame, FRAME_PREFIX_SIZE + 3, "no message");
+    check_refused(frame, FRAME_PREFIX_SIZE + 3, "not a message");
     /* A kind from the future: field 1000, empty. */
     frame_prefix_write(frame, 3, 0);
     memcpy(frame + FRAME_PREFIX_SIZE, "\xc2\x3e\x00", 3);

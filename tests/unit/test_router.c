@@ -218,7 +218,7 @@ static void a_link_without_whole_frames_is_given_up(void **state)
     }
     pass(&f, ROUTER_HEARTBEAT);
     assert_null(f.up[0]->link);
-    assert_string_equal(f.up[0]->last, "no whole frame for 20 s");
+    assert_string_equal(f.up[0]->last, "no complete frame for 20 s");
     fixture_close(&f);
 }
 
@@ -448,6 +448,137 @@ static void link_states_that_cannot_be_cost_the_connection(void **state)
     fixture_close(&f);
 }
 
+/* --- a neighbour that asks and does not read the answers --- */
+
+struct answering {
+    struct router_fixture f;
+    unsigned asked, answer_at;
+};
+
+static int answer(void *context, unsigned port, const Peer__Head *head, const struct extents *body,
+                  uint32_t body_length, struct error *e)
+{
+    struct answering *a = context;
+    Peer__Outcome outcome = PEER__OUTCOME__INIT;
+    Peer__Head reply = PEER__HEAD__INIT;
+
+    (void)port, (void)head, (void)body, (void)body_length, (void)e;
+    outcome.id = (char[]){"1-00000001-1"};
+    reply.kind_case = PEER__HEAD__KIND_OUTCOME;
+    reply.outcome = &outcome;
+    router_send(a->f.router, a->answer_at, &reply);
+    a->asked++;
+    return 0;
+}
+
+static struct outgoing *nothing(void *context, unsigned port)
+{
+    (void)context, (void)port;
+    return NULL;
+}
+
+static void not_interested(void *context)
+{
+    (void)context;
+}
+
+static void open_answering(struct answering *a)
+{
+    const struct router_handler handler = {a, answer, nothing, not_interested};
+
+    fixture_open(&a->f, "4x4", 5, &handler);
+    a->asked = 0;
+    for (unsigned port = 0; port < 2; port++)
+        fixture_link_up(&a->f, port);
+    pass(&a->f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 2; port++)
+        (void)entries_sent(a->f.up[port], 12);
+}
+
+/* Asks at port 0 until no more is read there. */
+static void ask(struct answering *a)
+{
+    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    query.id = (char[]){"1-00000001-1"};
+    head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+    head.outcome_query = &query;
+    while (!link_held(a->f.up[0]->link)) {
+        assert_true(a->asked < ROUTER_QUEUE_MOST / 32);
+        fixture_say(a->f.up[0], &head, NULL, 0);
+    }
+}
+
+static void who_does_not_read_is_not_read_and_then_closed(void **state)
+{
+    struct answering a = {.answer_at = 0};
+    (void)state;
+    open_answering(&a);
+    ask(&a);
+    for (int second = 0; second < 4; second++) {
+        say_heartbeat(a.f.up[0]);
+        say_heartbeat(a.f.up[1]);
+        pass(&a.f, SECONDS);
+    }
+    assert_non_null(a.f.up[0]->link);
+    say_heartbeat(a.f.up[1]);
+    pass(&a.f, 2 * SECONDS);
+    assert_null(a.f.up[0]->link);
+    assert_non_null(strstr(a.f.up[0]->last, "node 9 has read nothing for 5 s"));
+    assert_non_null(a.f.up[1]->link);
+    fixture_close(&a.f);
+}
+
+static void who_reads_slowly_is_waited_for(void **state)
+{
+    struct answering a = {.answer_at = 0};
+    unsigned wakes, taken = 0;
+    (void)state;
+    open_answering(&a);
+    ask(&a);
+    wakes = a.f.up[0]->wakes;
+    /* One answer every four seconds, for a while; nothing else is heard of it. */
+    for (int i = 0; i < 20; i++) {
+        peer__head__free_unpacked(fixture_next(a.f.up[0], NULL, 0, NULL), NULL);
+        for (int second = 0; second < 4; second++) {
+            say_heartbeat(a.f.up[1]);
+            pass(&a.f, SECONDS);
+        }
+        assert_non_null(a.f.up[0]->link);
+        assert_true(link_held(a.f.up[0]->link));
+    }
+    for (Peer__Head *head; link_held(a.f.up[0]->link); taken++) {
+        assert_non_null(head = fixture_next(a.f.up[0], NULL, 0, NULL));
+        peer__head__free_unpacked(head, NULL);
+    }
+    assert_in_range(taken, a.asked / 4, a.asked);
+    assert_true(a.f.up[0]->wakes > wakes);
+    pass(&a.f, ROUTER_SILENCE - 1); /* it is given its time to be heard again */
+    assert_non_null(a.f.up[0]->link);
+    fixture_close(&a.f);
+}
+
+/* The answers go on to another neighbour, which does not take them: that one is to blame. */
+static void who_is_held_for_another_is_not_blamed(void **state)
+{
+    struct answering a = {.answer_at = 1};
+    (void)state;
+    open_answering(&a);
+    ask(&a);
+    assert_false(link_held(a.f.up[1]->link));
+    for (int second = 0; second < 4; second++) {
+        say_heartbeat(a.f.up[1]);
+        pass(&a.f, SECONDS);
+    }
+    assert_non_null(a.f.up[1]->link);
+    pass(&a.f, 2 * SECONDS);
+    assert_null(a.f.up[1]->link);
+    assert_non_null(a.f.up[0]->link);
+    assert_false(link_held(a.f.up[0]->link));
+    fixture_close(&a.f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +599,9 @@ int main(void)
         cmocka_unit_test(news_are_passed_on_once),
         cmocka_unit_test(a_new_neighbour_is_told_everything),
         cmocka_unit_test(a_lost_link_takes_its_claims_with_it),
+        cmocka_unit_test(who_does_not_read_is_not_read_and_then_closed),
+        cmocka_unit_test(who_reads_slowly_is_waited_for),
+        cmocka_unit_test(who_is_held_for_another_is_not_blamed),
         cmocka_unit_test(link_states_that_cannot_be_cost_the_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
