@@ -207,7 +207,9 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
         return 0;
     }
     x = exchange_find(all, message->exchange);
-    if (x != NULL && strcmp(x->id, message->id) == 0 && exchange_is_root(x))
+    /* Of an attempt that has been taken back several nodes may have said that they are busy. */
+    if (x != NULL && strcmp(x->id, message->id) == 0 && exchange_is_root(x) &&
+        x->state != EXCHANGE_WAITING)
         verdict_here(x, &why);
     return 0;
 }
