@@ -26,8 +26,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     heed_sigint()
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
-    config.addinivalue_line('markers', 'slow: takes half a minute, with sanitizers')
-    config.addinivalue_line('markers', 'memory: measures it, so no sanitizer may hold back what is freed')
+    config.addinivalue_line('markers', 'slow: the code of other tests with more bytes or more '
+                            'nodes, so not under sanitizers')
+    config.addinivalue_line('markers', 'memory: measures it, so not under sanitizers, which keep '
+                            'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
     config.mininet_obstacle = obstacle
 
