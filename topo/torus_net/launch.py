@@ -18,13 +18,14 @@ from .rate import MININET_MAX_MBIT, parse_mbit
 
 EPILOG = """\
 The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
-  TORUS_SOCKET   control socket of node 0, which torusctl uses by itself
+  TORUS_SOCKET   control socket of node 0, which torusctl uses by default
   TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket, R.pid holds its process id
   TORUS_LOG_DIR  folder with the logs: R.log
-  TORUS_NODES    number of nodes        TORUS_DIMS  as given, e.g. 4x8
+  TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x8
 
-Exit status: that of the command; without one 0; 1 the torus did not come up; 2 wrong usage;
-128 + the signal's number after a signal. Logs of a run that fails are kept; their folder is printed.
+Exit status: that of the command, or 0 without one; 1 if the torus did not come up; 2 for invalid
+usage; 128 + the signal number after a signal. If a run fails, its logs are kept and their folder is
+printed.
 """
 
 
@@ -36,7 +37,7 @@ def parse_arguments(argv):
                     'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".')
     parser.add_argument('dims', metavar='DIMS', help='as in 4x8, 1x6, 3x4x5; a size followed by '
                                                      'm does not wrap (mesh)')
-    parser.add_argument('--loopback', action='store_true', help='no Mininet, no root, no rates')
+    parser.add_argument('--loopback', action='store_true', help='without Mininet, root and rates')
     parser.add_argument('--bw', metavar='MBIT',
                         help=f'rate of every link and direction in Mbit/s, at most '
                              f'{MININET_MAX_MBIT} (default: no limit)')
@@ -53,7 +54,7 @@ def parse_arguments(argv):
     parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
     parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
     parser.add_argument('--check-mininet', action=CheckMininet, nargs=0,
-                        help='only tell, by the exit status, whether Mininet can be used here')
+                        help='only report, by the exit status, whether Mininet can be used')
     parser.add_argument('--wrap', metavar='COMMAND', help='put before every torusd, e.g. '
                                                           '"valgrind -q"')
     parser.add_argument('--timeout', metavar='SECONDS', type=float,
@@ -80,7 +81,7 @@ def make_torus(options, say):
             raise UsageError(f'{obstacle}; without Mininet: --loopback')
         from .emulated import MininetTorus as kind
     elif options.bw is not None:
-        say(f'loopback links have no limit; {options.bw} Mbit/s is only what the daemons are told')
+        say(f'loopback links are not limited; {options.bw} Mbit/s is only passed to the daemons')
     return kind(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
                 data_roots=options.data_root, wrap=options.wrap, keep_logs=options.keep_logs,
                 log_level=options.log_level, timeout=options.timeout, say=say)
@@ -91,8 +92,8 @@ def main(argv=None):
 
 
 def launch(name, options, make, run):
-    """make() a torus by the options, run() it, and take it down whatever happens. `name` is the
-    program's, for what it says. Returns its exit status."""
+    """Makes a torus as the options say, runs it, and takes it down whatever happens. `name` is the
+    program's name in messages. Returns the exit status."""
     def complain(text):
         print(f'{name}: {text}', file=sys.stderr, flush=True)
 
@@ -132,9 +133,8 @@ def serve(torus, options, say):
         return run_command(options.run, torus.environment())
     if options.wait:
         say(f'torusctl --socket {torus.run.socket(0)} reaches node 0; logs in {torus.run.logs}; '
-            'Ctrl-C ends')
-        while True:
-            signal.pause()
+            'Ctrl-C stops')
+        interrupts.wait()
     if sys.stdin.isatty():
         say(f'"exchange" runs an exchange, "help" lists more; from elsewhere: '
             f'torusctl --socket {torus.run.socket(0)} ...')
@@ -143,7 +143,7 @@ def serve(torus, options, say):
 
 
 def run_command(command, environment):
-    """Runs a shell command to its end; its exit status. Nothing that it started stays behind."""
+    """Runs a shell command. Returns its exit status when all that it started has ended."""
     _adopt_orphans()
     before = _descendants()
     process = None
@@ -152,7 +152,7 @@ def run_command(command, environment):
             process = subprocess.Popen(['/bin/sh', '-c', command], env=environment)
         status = process.wait()
     except KeyboardInterrupt:
-        # From a terminal Ctrl-C reached the command as well: let it end in its own way.
+        # On a terminal, Ctrl-C reached the command too: let it exit by itself.
         if process is not None and sys.stdin.isatty():
             _wait_quietly(process, 3)
         raise
@@ -170,7 +170,7 @@ def _wait_quietly(process, seconds):
 
 
 def _adopt_orphans():
-    """Processes whose parent has ended become children of this one, so that they can be found."""
+    """Makes processes whose parent has exited children of this one, so that they can be found."""
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -197,7 +197,7 @@ def _descendants():
 
 
 def _end_all(which):
-    """Ends the processes that which() names: SIGTERM, and SIGKILL after 3 seconds."""
+    """Ends the processes that which() returns: SIGTERM, and SIGKILL after 3 seconds."""
     for signum, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
         for pid in which():
             try:
