@@ -1,6 +1,5 @@
 """The launcher's command line: `topo/torus.py DIMS ...`."""
 
-import argparse
 import ctypes
 import os
 import signal
@@ -12,6 +11,7 @@ from . import interrupts
 from .geometry import Geometry, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
+from .options import check_action, launcher_parser
 from .process import TorusError
 from .prompt import interact
 from .rate import MININET_MAX_MBIT, parse_mbit
@@ -30,43 +30,22 @@ printed.
 
 
 def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        prog='torus.py', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description='Brings up a torus of torusd daemons: in Mininet (root), where every node has a '
-                    'network namespace and every link a rate, or with --loopback as plain '
-                    'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".')
-    parser.add_argument('dims', metavar='DIMS', help='as in 4x8, 1x6, 3x4x5; a size followed by '
-                                                     'm does not wrap (mesh)')
-    parser.add_argument('--loopback', action='store_true', help='without Mininet, root and rates')
-    parser.add_argument('--bw', metavar='MBIT',
-                        help=f'rate of every link and direction in Mbit/s, at most '
-                             f'{MININET_MAX_MBIT} (default: no limit)')
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
-                                                       'prompt, then take everything down')
-    what.add_argument('--wait', action='store_true', help='no prompt: wait for Ctrl-C or SIGTERM')
+    parser = launcher_parser(
+        'torus.py', epilog=EPILOG,
+        description='Brings up a torus of torusd daemons: in Mininet (requires root), where each node '
+                    'has a network namespace and each link a rate, or with --loopback as plain '
+                    'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".',
+        bw=f', at most {MININET_MAX_MBIT}', memory='e.g. 64MiB',
+        bin=' (default: $TORUS_BIN, PATH, build/)')
+    parser.add_argument('--loopback', action='store_true',
+                        help='use neither Mininet nor root; links have no limit')
     parser.add_argument('--data-root', metavar='DIR', action='append', default=[],
                         help='the daemons may read and write files below DIR (repeatable)')
-    parser.add_argument('--memory', metavar='SIZE', help='of each daemon for blocks on their way, '
-                                                         'e.g. 64MiB')
-    parser.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl (default: '
-                                                     '$TORUS_BIN, PATH, build/)')
-    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
-    parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
-    parser.add_argument('--check-mininet', action=CheckMininet, nargs=0,
+    parser.add_argument('--check-mininet', action=check_action('torus.py', mininet_obstacle), nargs=0,
                         help='only report, by the exit status, whether Mininet can be used')
-    parser.add_argument('--wrap', metavar='COMMAND', help='put before every torusd, e.g. '
+    parser.add_argument('--wrap', metavar='COMMAND', help='command prefix for each torusd, e.g. '
                                                           '"valgrind -q"')
-    parser.add_argument('--timeout', metavar='SECONDS', type=float,
-                        help='in which the torus must be whole (default: by its size)')
-    parser.add_argument('-q', '--quiet', action='store_true', help='no messages but errors')
     return parser.parse_args(argv)
-
-
-class CheckMininet(argparse.Action):
-    def __call__(self, parser, *_):
-        reason = mininet_obstacle()
-        parser.exit(1 if reason else 0, f'torus.py: {reason}\n' if reason else None)
 
 
 def make_torus(options, say):

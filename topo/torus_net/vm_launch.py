@@ -1,6 +1,5 @@
 """The command line of scripts/vm-up: a torus of virtual machines."""
 
-import argparse
 import shlex
 import sys
 import time
@@ -8,6 +7,7 @@ import time
 from . import interrupts
 from .geometry import Geometry
 from .launch import launch, run_command
+from .options import check_action, launcher_parser
 from .process import TorusError
 from .prompt import LoopbackPrompt
 from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
@@ -37,47 +37,26 @@ printed.
 
 
 def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        prog='vm-up', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage='scripts/vm-up DIMS [option...]',
-        description='Brings up a torus of torusd daemons, each on a small virtual machine (qemu) with '
-                    'a kernel, a clock and a file system of its own, and takes it down at the end. '
-                    'Installs the Debian packages that are missing and builds in build/, unless '
-                    '--bin is given.')
-    parser.add_argument('dims', metavar='DIMS', help='as in 4x4, 1x4, 3x2; a size followed by m does '
-                                                     'not wrap (mesh)')
-    parser.add_argument('--bw', metavar='MBIT', help='rate of every link and direction in Mbit/s, '
-                                                     'kept by tc in the machines (default: no limit)')
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
-                                                       'prompt, then take everything down')
-    what.add_argument('--wait', action='store_true', help='no prompt: wait for Ctrl-C or SIGTERM')
+    parser = launcher_parser(
+        'vm-up', usage='scripts/vm-up DIMS [option...]', epilog=EPILOG,
+        description='Brings up a torus of torusd daemons, each in a small virtual machine (qemu) with '
+                    'its own kernel, clock and file system, and takes it down at the end. Installs '
+                    'missing Debian packages and builds in build/ unless --bin is given.',
+        bw=', enforced by tc in the machines', memory='default 16MiB', bin='')
     parser.add_argument('--ram', metavar='MIB', type=int, default=RAM_MIB,
-                        help=f'of each machine, in MiB: at least {LEAST_RAM_MIB} (default {RAM_MIB})')
-    parser.add_argument('--memory', metavar='SIZE', help='of each daemon for blocks on their way '
-                                                         '(default 16MiB)')
+                        help=f'memory of each machine in MiB, at least {LEAST_RAM_MIB} (default '
+                             f'{RAM_MIB})')
     parser.add_argument('--accel', choices=('auto', 'tcg', 'kvm'), default='auto',
                         help='tcg works everywhere; auto (the default) uses kvm only after a '
                              'test boot succeeds')
     parser.add_argument('--clock-step', metavar='SECONDS', type=int,
-                        help='set the clock of each machine ahead of the previous one\'s')
-    parser.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
+                        help="set the clock of each machine ahead of the previous one's")
     parser.add_argument('--cache', metavar='DIR', help='folder for the kernel and the image')
-    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
-    parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
-    parser.add_argument('--timeout', metavar='SECONDS', type=float,
-                        help='in which the torus must be whole (default: by its size)')
-    parser.add_argument('--no-install', action='store_true', help='install nothing')
-    parser.add_argument('-q', '--quiet', action='store_true', help='no messages but errors')
-    parser.add_argument('--check', action=Check, nargs=0, help='only report, by the exit status, '
-                                                               'whether virtual machines can be started')
+    parser.add_argument('--no-install', action='store_true', help='do not install packages')
+    parser.add_argument('--check', action=check_action('vm-up', vm_obstacle), nargs=0,
+                        help='only report, by the exit status, whether virtual machines can be '
+                             'started')
     return parser.parse_args(argv)
-
-
-class Check(argparse.Action):
-    def __call__(self, parser, *_):
-        reason = vm_obstacle()
-        parser.exit(1 if reason else 0, f'vm-up: {reason}\n' if reason else None)
 
 
 class VirtualPrompt(LoopbackPrompt):
