@@ -1,4 +1,4 @@
-"""The launcher as a program: exit status, output, environment, and that nothing stays behind."""
+"""The launcher as a program: exit status, output, environment, and that nothing is left behind."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def test_options_reach_the_daemons(bench):
 
 @network
 def test_all_daemons_have_one_layout(bench, network):
-    """Also where a mapping is random otherwise: the stack."""
+    """Checked with the stack, whose address is random otherwise."""
     same = subprocess.run(['setarch', '-R', 'true'], stderr=subprocess.DEVNULL).returncode == 0
     result = bench.run('2x2', *network, '--run', 'for r in 0 1 2 3; do '
                        'grep -F "[stack]" /proc/$(cat $TORUS_RUN_DIR/$r.pid)/maps; done')
@@ -132,7 +132,7 @@ def test_wrong_usage(bench, arguments):
 
 
 def _other_bin(bench, torusd):
-    """A folder with a torusd of a test's own and the real torusctl."""
+    """A folder with a replacement for torusd and the real torusctl."""
     from torus_net import find_program
     folder = bench.folder / 'bin'
     folder.mkdir()
@@ -221,7 +221,7 @@ def test_two_side_by_side(bench, network):
 
 @pytest.mark.mininet
 class TestMn:
-    """Mininet's own program with the custom topology."""
+    """Mininet's mn with the custom topology."""
 
     def mn(self, bench, *options, **extra):
         return bench.start('mn', '--custom', LAUNCHER, *options, stdin=subprocess.PIPE, **extra)

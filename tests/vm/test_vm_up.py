@@ -1,4 +1,4 @@
-"""The launcher: what it says where something is missing, what it leaves behind, what it boots."""
+"""The launcher: its messages if something is missing, what it leaves behind, what it boots."""
 
 import json
 import os
@@ -21,7 +21,7 @@ needs_machines = pytest.mark.skipif(bool(qemu.vm_obstacle()), reason=str(qemu.vm
 
 
 class Bench(LauncherBench):
-    """Starts launchers whose descendants and files can all be told from those of others."""
+    """Starts launchers of virtual machines."""
 
     def up(self, *arguments, **extra):
         bin_dir = os.path.dirname(find_program('torusd'))
@@ -32,7 +32,7 @@ class Bench(LauncherBench):
         return self.end(self.up(*arguments, **extra))
 
     def programs(self, *names, **scripts):
-        """A folder for PATH with these programs of the machine's, and scripts."""
+        """A folder for PATH with these programs of this machine, and with scripts."""
         folder = self.folder / 'path'
         folder.mkdir()
         for name in names:
@@ -108,7 +108,7 @@ def test_wrong_usage(bench, arguments, said):
 
 @needs_machines
 def test_a_life(bench):
-    """A limit, files of logs, the machine's shell, figures, exit status; and then nothing is left."""
+    """Limits, logs, the machine's shell, results, exit status; afterwards nothing is left."""
     logs = bench.folder / 'logs'
     ask = ('import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); '
            's.sendall(b"/sbin/tc -s class show dev plus1\\n"); s.shutdown(socket.SHUT_WR); '
@@ -199,7 +199,7 @@ def test_the_prompt(bench):
 
 @pytest.fixture
 def cache(tmp_path):
-    """A cache of the test's own, with the kernel of the usual one."""
+    """A cache for the test, with the kernel of the default cache."""
     image = make_image([find_program('torusd')], default_cache(), print)
     (tmp_path / image.kernel.parent.name).symlink_to(image.kernel.parent)
     return tmp_path

@@ -184,8 +184,10 @@ def _compiled(name, cache, say):
 
 def bridge_program(cache, say):
     """The compiled bridge, which is built unless it is in the cache."""
-    Path(cache).mkdir(parents=True, exist_ok=True)
-    return _compiled('bridge', Path(cache), say)
+    cache = Path(cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(cache):
+        return _compiled('bridge', cache, say)
 
 
 def _libraries(path):
