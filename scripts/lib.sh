@@ -1,4 +1,4 @@
-# For the scripts beside it: messages, packages, building. Sourced by bash; cd's nowhere.
+# Functions for the scripts in this folder: messages, packages, building. To be sourced by bash.
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 python=/usr/bin/python3
@@ -6,7 +6,7 @@ jobs=$(nproc 2>/dev/null || echo 2)
 
 say() { printf '== %s\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
-usage_error() { printf '%s: %s (--help tells more)\n' "${0##*/}" "$*" >&2; exit 2; }
+usage_error() { printf '%s: %s (try --help)\n' "${0##*/}" "$*" >&2; exit 2; }
 
 # Prints which packages of the given groups are not installed.
 missing_packages() {
@@ -20,32 +20,32 @@ missing_packages() {
     done < <(grep -v '^#' "$checkout/scripts/packages.txt")
 }
 
-# Installs what the given groups need, if anything is missing.
+# Installs the packages of the given groups that are missing.
 install_packages() {
     local missing root=() quiet=(-q -y --no-install-recommends)
     command -v dpkg-query >/dev/null ||
-        die "this is no Debian system: install by hand what scripts/packages.txt lists, then use --no-install"
+        die "this is not a Debian system: install the packages in scripts/packages.txt by hand, then use --no-install"
     mapfile -t missing < <(missing_packages "$@")
     [[ ${#missing[@]} -gt 0 ]] || return 0
     say "installing with apt-get: ${missing[*]}"
     if [[ $EUID -ne 0 ]]; then
         command -v sudo >/dev/null ||
-            die "installing needs root, and there is no sudo; as root: apt-get install ${missing[*]}"
+            die "installing packages requires root, and sudo is missing; run as root: apt-get install ${missing[*]}"
         root=(sudo)
     fi
     apt() { "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null; }
     if ! apt-get install --simulate "${quiet[@]}" "${missing[@]}" >/dev/null 2>&1; then
-        say 'fetching the lists of packages (apt-get update)'
-        apt update -q >/dev/null || say 'apt-get update failed; going on with the lists there are'
-        apt install "${quiet[@]}" "${missing[@]}" >/dev/null || die 'installing failed'
+        say 'updating the package lists (apt-get update)'
+        apt update -q >/dev/null || say 'apt-get update failed; using the existing lists'
+        apt install "${quiet[@]}" "${missing[@]}" >/dev/null || die 'installing the packages failed'
     elif ! apt install "${quiet[@]}" "${missing[@]}" >/dev/null; then
-        say 'trying again with new lists of packages (apt-get update)'
+        say 'retrying with new package lists (apt-get update)'
         apt update -q >/dev/null || die 'apt-get update failed'
-        apt install "${quiet[@]}" "${missing[@]}" >/dev/null || die 'installing failed'
+        apt install "${quiet[@]}" "${missing[@]}" >/dev/null || die 'installing the packages failed'
     fi
 }
 
-# build FOLDER [cmake option...]: configures and compiles; what the tools say is shown if they fail.
+# build FOLDER [cmake option...]: configures and compiles. Shows the output only on failure.
 build() {
     local folder=$1 log generator=()
     shift
@@ -56,6 +56,6 @@ build() {
     if ! { cmake -S "$checkout" -B "$folder" "${generator[@]}" "$@" &&
         cmake --build "$folder" --parallel "$jobs"; } >"$log" 2>&1; then
         tail -n 60 "$log" >&2
-        die "building failed; all of it is in $log"
+        die "the build failed; its full output is in $log"
     fi
 }

@@ -9,7 +9,7 @@ For Mininet's mn: mn --custom topo/torus.py --topo torus,4,8 --link tc,bw=20
 import os
 import sys
 
-# mn runs this text without saying which file it is.
+# mn executes this text without __file__.
 sys.path.insert(0, os.path.dirname(os.path.realpath(sys._getframe().f_code.co_filename)))
 
 if __name__ == '__main__':

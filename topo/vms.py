@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Brings up a torus of torusd daemons, each on a virtual machine of its own. scripts/vm-up builds
-what is needed first."""
+"""Brings up a torus of torusd daemons, each in its own virtual machine. Use scripts/vm-up, which
+builds what this needs."""
 
 import os
 import sys

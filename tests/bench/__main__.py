@@ -19,12 +19,12 @@ TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
 
 EPILOG = """\
-Without --tori, --growth, --unlimited everything is measured; naming one or more of them measures
-those only. Results: results.json, written after every size; results.txt; times.png and .svg.
+Without --tori, --growth and --unlimited, everything is measured; with some of them, only those.
+Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
   scripts/bench                                        # everything
-  scripts/bench --quick                                # a 2x2 torus, ours only, seconds
+  scripts/bench --quick                                # a 2x2 torus, torusd only, seconds
   scripts/bench --torus 4x4@50 --sizes 1,1KiB,64KiB --algorithms at2,direct
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --growth --no-tori                     # how cost grows
@@ -46,18 +46,19 @@ def comma(kind):
 def torus_at_rate(text):
     dims, at, rate = text.strip().partition('@')
     if not at:
-        raise ValueError(f'"{text}" is no torus with a rate, such as 4x4@50')
+        raise ValueError(f'"{text}" is not a torus with a rate, such as 4x4@50')
     geometry = Geometry(dims)
     if geometry.nodes < 2:
-        raise ValueError(f'{dims} has one node')
+        raise ValueError(f'{dims} has only one node')
     return str(geometry), parse_mbit(rate, MININET_MAX_MBIT)
 
 
 def parse_arguments(argv=None):
     parser = argparse.ArgumentParser(
         prog='scripts/bench', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description='Measures complete exchanges in Mininet: every algorithm of torusd, '
-                    'MPI_Alltoall of MPICH and Open MPI, and what the links allow. Needs root.')
+        description='Measures complete exchanges in Mininet: all algorithms of torusd, '
+                    'MPI_Alltoall of MPICH and Open MPI, and the capacity of the links. Or '
+                    'compares two builds of torusd. Requires root.')
     what = parser.add_argument_group('what to measure')
     what.add_argument('--torus', '--tori', dest='tori', metavar='DIMS@MBIT,...',
                       type=comma(torus_at_rate), help=f'default {TORI}')
@@ -65,36 +66,36 @@ def parse_arguments(argv=None):
     what.add_argument('--sizes', metavar='SIZE,...', type=comma(arithmetic.parse_size),
                       help=f'of blocks; default {SIZES}')
     what.add_argument('--algorithms', metavar='NAME,...', type=comma(str.strip),
-                      help='of torusd; default: all that take the torus')
+                      help='of torusd; default: all that support the torus')
     what.add_argument('--no-mpi', dest='mpi', action='store_false', help='torusd only')
     what.add_argument('--spinning', action='store_true',
-                      help='MPI also as it is by itself, without waits in empty polls')
+                      help='measure MPI also unmodified, without waits in empty polls')
     what.add_argument('--unlimited', action='store_true',
-                      help='links without a limit: bytes a processor second, beside IP forwarding')
+                      help='unlimited links: bytes per CPU-second, compared with IP forwarding')
     what.add_argument('--growth', action='store_true',
-                      help='start-up, memory, messages and processors from 4x4 to 16x16, and the '
-                           'cost model beyond')
+                      help='start-up time, memory, messages and CPU time from 4x4 to 16x16, and '
+                           'predictions for larger tori')
     what.add_argument('--quick', action='store_true',
-                      help='a small run that shows that all works: 2x2, few sizes, no MPI')
+                      help='a short run to check that everything works: 2x2, few sizes, no MPI')
     what.add_argument('--against', metavar='DIR', type=Path,
                       help='compare torusd of another build (the folder with its torusd and '
                            'torusctl): both builds in turn in one network; by default '
                            f'{against.TORI}, blocks of {against.SIZES}, auto')
     how = parser.add_argument_group('how')
-    how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each (15), at most')
+    how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each measurement, at most (15)')
     how.add_argument('--cell-seconds', metavar='S', type=float,
-                     help='for one system at one size; fewer repeats where it is slow (3; with '
+                     help='for one system at one size; slow ones are repeated less (3; with '
                           f'--against {against.CELL_SECONDS:g})')
     how.add_argument('--longest', metavar='S', type=float, default=70.0,
-                     help='leave out sizes whose bound takes longer (70)')
+                     help='skip sizes whose lower bound is longer (70)')
     how.add_argument('--goodput-seconds', metavar='S', type=float, default=3.0,
-                     help='to measure what the links give (3)')
+                     help='to measure the throughput of the links (3)')
     how.add_argument('--congestion', metavar='NAME', default='cubic',
                      help="congestion control of MPI's and iperf3's connections (cubic); '' for "
                           "the machine's default")
     how.add_argument('--wait-ms', metavar='MS', type=int,
-                     help='that an empty poll of MPI may wait (1; 10 for more than 32 ranks)')
-    how.add_argument('--memory', metavar='SIZE', help="of each daemon, as torusd's --memory")
+                     help='how long an empty poll of MPI may wait (1; 10 for more than 32 ranks)')
+    how.add_argument('--memory', metavar='SIZE', help="memory of each daemon, as torusd's --memory")
     how.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
     where = parser.add_argument_group('results')
     where.add_argument('--out', metavar='DIR', type=Path, default=CHECKOUT / 'build' / 'bench',
@@ -105,9 +106,9 @@ def parse_arguments(argv=None):
                        help='also write them as Markdown, with times.png beside it')
     where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
     where.add_argument('--render', metavar='JSON', type=Path,
-                       help='measure nothing: make tables and plots from this results.json')
+                       help='do not measure: make tables and plots from this results.json')
     where.add_argument('--overview', metavar='FILE', type=Path,
-                       help='measure nothing: draw overview.png, the plot in the README, beside this '
+                       help='do not measure: draw overview.png, the plot in the README, beside this '
                             'RESULTS.md from its first table')
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
@@ -163,7 +164,7 @@ def complete(options):
 def commit():
     done = subprocess.run(['git', '-C', str(CHECKOUT), 'describe', '--always', '--dirty'],
                           capture_output=True, text=True, check=False)
-    return done.stdout.strip() or 'of unknown version'
+    return done.stdout.strip() or 'of an unknown version'
 
 
 def write_whole(path, results):
@@ -194,7 +195,7 @@ class Bench:
         options.out.mkdir(parents=True, exist_ok=True)
         programs = options.out / 'programs'
         if self.results['load_before'] > 0.5:
-            self.say(f'other programs use this machine (load {self.results["load_before"]:.1f}): '
+            self.say(f'the machine is busy (load {self.results["load_before"]:.1f}): '
                      'times will be too long')
         from . import growth, run, unlimited  # they need Mininet
         for dims, mbit in options.tori:
@@ -295,7 +296,7 @@ def main():
         return 2
     except (KeyboardInterrupt, interrupts.Terminated) as e:
         status = 128 + getattr(e, 'signum', 2)
-        say('interrupted: all is taken down, results so far follow')
+        say('interrupted: everything has been taken down; results so far follow')
         bench.save()
     finally:
         interrupts.stop_raising()

@@ -5,6 +5,9 @@ on a TCP port each; only one build exchanges at a time. So the builds can take t
 milliseconds, which starting and stopping daemons would not allow, and both meet the same machine and
 the same links. What an idle daemon costs (a heartbeat a second on each link) it costs both builds.
 
+All of it is done twice with new daemons, which the one build starts first and then the other: neither
+the order nor the port, nor the luck of a process with its memory, counts for one build.
+
 The turns come in pairs, A B, B A, A B, ...: a steady drift of the machine cancels. A turn is one call
 of the build's own torusctl, with exchanges that are not counted before those that are. The ratio of
 a pair, B over A, compares what was measured within the same moment; the quartiles of these ratios say
@@ -31,7 +34,7 @@ TORI = '4x4@50,8x8@10'
 SIZES = '1,1KiB,64KiB'
 ALGORITHMS = ['auto']
 CELL_SECONDS = 20.0
-LEAST_PAIRS, MOST_PAIRS = 4, 40
+LEAST_PAIRS, MOST_PAIRS = 2, 20   # each time; an even number
 TURN_SECONDS = 0.25   # of counted exchanges in a turn, unless one takes longer
 MOST_REPEATS = 100
 LONG = 1.0            # seconds of an exchange that needs no other before it in its turn
@@ -104,41 +107,50 @@ class Comparison:
         self.result = {'dims': dims, 'mbit': mbit, 'cells': [], 'failures': []}
 
     def run(self, after_each_cell):
-        options = self.options
-        first = MininetTorus(self.dims, bw=self.mbit, bin=options.against, memory=options.memory)
-        second = None
+        geometry = Geometry(self.dims)
+        self.geometry = geometry
+        cells = [Cell(algorithm, size, arithmetic.bound_seconds(geometry, size, self.mbit))
+                 for algorithm in self.options.algorithms for size in self.options.sizes]
+        for first in SIDES:
+            self._with_daemons(first, cells, after_each_cell)
+        for cell in cells:
+            self.say(f'{self._name(cell)}: ' + (cell.failed or ratio_text(cell.as_object())))
+
+    def _with_daemons(self, first, cells, after_each_cell):
+        """Starts daemons of both builds, first those of the given side, and measures all cells."""
+        bins = {'A': self.options.against, 'B': self.options.bin}
+        second = 'B' if first == 'A' else 'A'
+        tori = {first: MininetTorus(self.dims, bw=self.mbit, bin=bins[first],
+                                    memory=self.options.memory)}
         try:
-            first.start()
-            second = SecondTorus(first, options.bin)
-            second.start()
-            self.say(f'{self.dims} at {self.mbit:g} Mbit/s: {first.geometry.nodes} daemons of each '
-                     'build are up')
-            self.geometry = first.geometry
-            for algorithm in options.algorithms:
-                systems_of = {side: systems.Ours(torus, algorithm, True)
-                              for side, torus in zip(SIDES, (first, second))}
-                for size in options.sizes:
-                    self._cell(systems_of, algorithm, size)
-                    after_each_cell()
+            tori[first].start()
+            tori[second] = SecondTorus(tori[first], bins[second])
+            tori[second].start()
+            self.say(f'{self.dims} at {self.mbit:g} Mbit/s: {self.geometry.nodes} daemons of each '
+                     f'build are up, those of {first} first')
+            for cell in cells:
+                self._cell({side: systems.Ours(tori[side], cell.algorithm, True)
+                            for side in SIDES}, cell)
+                self.result['cells'] = [done.as_object() for done in cells
+                                        if done.failed or done.turns['B']]
+                after_each_cell()
         finally:
             failed = sys.exc_info()[0] is not None
-            for torus in filter(None, (second, first)):
-                self.result['failures'] += torus.stop(failed=failed)
+            for side in second, first:
+                if side in tori:
+                    self.result['failures'] += tori[side].stop(failed=failed)
 
-    def _cell(self, members, algorithm, size):
-        cell = Cell(algorithm, size, arithmetic.bound_seconds(self.geometry, size, self.mbit))
-        what = f'{self.dims} {algorithm} {arithmetic.format_size(size)}'
-        try:
-            self._measure(members, cell, what)
-            if len(cell.turns['B']) < LEAST_PAIRS:
-                raise systems.Failed(f'only {len(cell.turns["B"])} pairs were measured')
-        except systems.Failed as e:
-            cell.failed = str(e)
-            self.result['failures'].append(f'{what}: {e}')
-        said = cell.as_object()
-        self.result['cells'].append(said)
-        self.progress(None)
-        self.say(f'{what}: ' + (said.get('failed') or ratio_text(said)))
+    def _name(self, cell):
+        return f'{self.dims} {cell.algorithm} {arithmetic.format_size(cell.size)}'
+
+    def _cell(self, members, cell):
+        if cell.failed is None:
+            try:
+                self._measure(members, cell, self._name(cell))
+            except systems.Failed as e:
+                cell.failed = str(e)
+                self.result['failures'].append(f'{self._name(cell)}: {e}')
+            self.progress(None)
 
     def _measure(self, members, cell, what):
         timeout = 60 + 20 * cell.bound
@@ -149,14 +161,14 @@ class Comparison:
             estimate = max(estimate, arithmetic.median(trial.seconds))
         repeats = max(1, min(MOST_REPEATS, int(TURN_SECONDS / max(estimate, 1e-6))))
         uncounted = 0 if estimate >= LONG else UNCOUNTED
-        end = time.monotonic() + self.options.cell_seconds
+        end = time.monotonic() + self.options.cell_seconds / len(SIDES)
         for pair in range(MOST_PAIRS):
             if pair >= LEAST_PAIRS and pair % 2 == 0 and time.monotonic() >= end:
                 break  # after as many pairs that A began as pairs that B began
             for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
                 cell.add(side, members[side].measure(cell.size, uncounted, repeats, timeout),
                          uncounted + repeats)
-            self.progress(f'{what}: {pair + 1} pairs')
+            self.progress(f'{what}: {len(cell.turns["B"])} pairs')
 
 
 def ratio_text(cell):
@@ -171,11 +183,11 @@ def expected_seconds(options):
     total = 0.0
     for dims, mbit in options.tori:
         geometry = Geometry(dims)
-        total += 2 + 0.1 * geometry.nodes
+        total += 2 * (2 + 0.1 * geometry.nodes)
         for size in options.sizes:
             bound = arithmetic.bound_seconds(geometry, size, mbit)
-            each = max(options.cell_seconds, 2 * LEAST_PAIRS * bound) + 10 * bound + OVERHEAD
-            total += len(options.algorithms) * each
+            each = max(options.cell_seconds / 2, 2 * LEAST_PAIRS * bound) + 10 * bound + OVERHEAD
+            total += 2 * len(options.algorithms) * each
     return total
 
 

@@ -1,18 +1,18 @@
 /* MPI_Alltoall, timed and verified: the program of scripts/bench's MPI systems.
  *
  *   alltoall SIZE [REPEATS]     measures once; rank 0 prints a JSON object
- *   alltoall --control SOCKET   every rank connects to that Unix socket, says who it is, and then
- *                               does what the lines say that it is sent, the same to all ranks:
+ *   alltoall --control SOCKET   each rank connects to that Unix socket, identifies itself, and then
+ *                               executes the commands that it receives, the same on all ranks:
  *       run SIZE WARMUP REPEATS [VARIABLE VALUE]
  *       quit
  *
- * VARIABLE is a control variable of the library (MPI_T), which names the algorithm to be used; it
- * is set before a communicator is made for the measurement. A rank that waits for a line uses no
- * processor, so several libraries can be measured in turn.
+ * VARIABLE is a control variable of the library (MPI_T) that selects the algorithm; it is set
+ * before the communicator for the measurement is created. A rank that waits for a command uses no
+ * CPU time, so several libraries can be measured in turn.
  *
- * The time of a repeat is the largest over the ranks, from the rank's own start after a barrier to
- * the return of MPI_Alltoall. Every repeat has other contents, which depend on source, destination
- * and position; every byte is compared, outside of the time.
+ * The time of a repeat is the longest of all ranks, each from its own start after a barrier to the
+ * return of MPI_Alltoall. The contents differ between repeats and depend on source, destination and
+ * position; every byte is compared, outside of the measured time.
  *
  * Errors of the library end the program (MPI_ERRORS_ARE_FATAL). The end is a barrier and _exit():
  * MPI_Finalize may wait for ever.

@@ -9,10 +9,10 @@ UNITS = {'': 1, 'B': 1, 'K': 1 << 10, 'KIB': 1 << 10, 'M': 1 << 20, 'MIB': 1 << 
 
 
 def parse_size(text):
-    """Bytes, from texts such as 64, 1KiB, 1 MiB; ValueError for others."""
+    """The bytes that a text such as 64, 1KiB or 1 MiB gives; ValueError for others."""
     match = re.fullmatch(r'([0-9]+) ?([A-Za-z]*)', text.strip())
     if not match or match[2].upper() not in UNITS:
-        raise ValueError(f'"{text}" is no size such as 64, 1KiB or 1MiB')
+        raise ValueError(f'"{text}" is not a size such as 64, 1KiB or 1MiB')
     return int(match[1]) * UNITS[match[2].upper()]
 
 
@@ -28,7 +28,7 @@ def median(values):
 
 
 def digits(value, wanted=3):
-    """A number with about so many significant digits, never with an exponent."""
+    """A number with about the wanted number of significant digits, without an exponent."""
     if value == 0:
         return '0'
     places = wanted
@@ -53,9 +53,10 @@ def ring_distances(size, wraps):
 
 
 def bound_blocks(geometry):
-    """No algorithm gets by with fewer blocks on the busiest channel, in some dimension.
+    """The least number of blocks on the busiest channel that any algorithm needs.
 
-    A ring: the distances over its channels. A linear array: what must cross its middle.
+    In a ring: the sum of distances divided by the channels. In a linear array: what must cross the
+    middle.
     """
     least = Fraction(0)
     for size, wraps in zip(geometry.sizes, geometry.wraps):
@@ -67,7 +68,7 @@ def bound_blocks(geometry):
 
 
 def bound_seconds(geometry, block, mbit):
-    """The lower bound of a complete exchange over links that give `mbit` in each direction."""
+    """The lower bound of a complete exchange over links that carry `mbit` in each direction."""
     return float(bound_blocks(geometry)) * block * 8e-6 / mbit
 
 
@@ -149,5 +150,5 @@ def share_out(repeats, rounds, estimate, budget, fill=0.0):
 
 
 def estimate_next(seconds, size, next_size, bound):
-    """What a larger block will take at most, after `seconds` for `size`; `bound`: for next_size."""
+    """An upper estimate for a larger block, given `seconds` for `size` and the bound for next_size."""
     return min(seconds * next_size / max(size, 1), seconds + 6 * bound)

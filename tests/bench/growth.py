@@ -1,5 +1,5 @@
-"""How cost grows with the torus: what a daemon costs, from 4x4 to 16x16, and what exchanges would
-take by the cost model, up to 128x128."""
+"""How cost grows with the torus: the cost of a daemon from 4x4 to 16x16, and predicted times of
+exchanges up to 128x128."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def run(options, say):
 
 
 def _life(kind, dims, options):
-    """A torus comes up, exchanges and goes away."""
+    """Starts a torus, exchanges, and stops it."""
     limits = {'bw': options.growth_mbit} if kind is MininetTorus else {}
     torus = kind(dims, bin=options.bin, memory=options.memory, **limits)
     cpu, begin = machine.Times(), time.monotonic()

@@ -10,7 +10,7 @@ TICK = 1 / os.sysconf('SC_CLK_TCK')
 
 
 class Times:
-    """Processor seconds of the whole machine since it was started."""
+    """CPU-seconds of the whole machine since it was started."""
 
     def __init__(self):
         with open('/proc/stat') as lines:
@@ -22,7 +22,7 @@ class Times:
 
 
 class Usage:
-    """What the processors did between two moments."""
+    """The use of the processors between two moments."""
 
     def __init__(self, before, after):
         self.busy = after.busy - before.busy
@@ -34,7 +34,7 @@ class Usage:
 
 
 def process_seconds(pid):
-    """Processor seconds that a process with all its threads has used, or 0 if it is gone."""
+    """CPU-seconds that all threads of a process have used, or 0 if it has exited."""
     try:
         total = 0
         for thread in os.listdir(f'/proc/{pid}/task'):
@@ -76,7 +76,7 @@ def _package(name):
 
 
 def describe():
-    """The machine, as an object for the results."""
+    """A description of the machine for the results."""
     memory = _field('/proc/meminfo', 'MemTotal')
     congestion = Path('/proc/sys/net/ipv4/tcp_congestion_control')
     return {

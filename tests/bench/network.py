@@ -1,11 +1,11 @@
-"""A Mininet torus in which both kinds of systems run: ours from neighbour to neighbour, and MPI,
-which needs a host to reach every other.
+"""A Mininet torus for both kinds of systems: torusd, which only talks to neighbours, and MPI, whose
+hosts must all reach each other.
 
-Every namespace gets an address of its own for MPI, on one end of a veth pair inside of the
-namespace (the libraries do not take loopback's, and not every kernel has dummy devices); a route to
-each other host's along a dimension-ordered shortest path; and forwarding. So that launchers of MPI
-see separate hosts, each has a process (its keeper) that holds a UTS namespace with the host's own
-name and a mount namespace with its own /etc/hosts and /sys.
+For MPI, each namespace gets its own address, on one end of a veth pair inside the namespace (the
+libraries refuse loopback addresses, and not every kernel has dummy devices), a route to each other
+host along a dimension-ordered shortest path, and IP forwarding. For MPI's launchers, which expect
+separate hosts, each host has a process (its keeper) that holds a UTS namespace with the host name and
+a mount namespace with its own /etc/hosts and /sys.
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ from . import arithmetic
 DEVICE = 'own0'
 OWN = ipaddress.ip_address('10.128.0.1')
 
-# $1 hosts file, $2 host name. `cat` ends with the program that holds the other end of its input.
+# $1 hosts file, $2 host name. `cat` ends with the XX.
 KEEPER = '''set -e
 hostname "$2"
 mount --bind "$1" /etc/hosts
@@ -76,7 +76,7 @@ class Network:
 
     @property
     def folder(self):
-        """A temporary folder that goes with the network."""
+        """A temporary folder that is removed with the network."""
         return self.torus.run.path
 
     def namespace(self, rank):
@@ -85,7 +85,7 @@ class Network:
     # --- routes and hosts, for MPI ---
 
     def prepare_routes(self):
-        """Own addresses, routes, forwarding; and the links' TCP as MPI needs it."""
+        """Sets addresses, routes, forwarding and TCP options for MPI."""
         for rank in range(self.geometry.nodes):
             self.torus.node(rank).run('sh', '-s', stdin=self._route_script(rank))
 
@@ -107,11 +107,11 @@ class Network:
         return ('set -e\nip -batch - <<END\n' + '\n'.join(lines) + '\nEND\n'
                 'cd /proc/sys/net/ipv4\n'
                 'echo 1 >ip_forward\n'
-                # There and back are different paths.
+                # The two directions between two hosts use different paths.
                 'for i in conf/*/rp_filter; do echo 0 >$i; done\n'
-                # A router may tell of better ones, which there are none of.
+                # There are no better routes to be told of.
                 'for i in conf/*/send_redirects; do echo 0 >$i; done\n'
-                # Where queues are deep, tail-loss probes only repeat what is on its way.
+                # With deep queues, tail-loss probes only repeat what is in transit.
                 'echo 0 >tcp_early_retrans\n')
 
     def prepare_hosts(self):
@@ -131,7 +131,7 @@ class Network:
                     stderr=subprocess.PIPE, text=True, start_new_session=True))
         for rank, keeper in enumerate(self.keepers):
             if keeper.stdout.readline() != 'ready\n':
-                raise TorusError(f'no hosts for MPI: {keeper.stderr.read().strip()}')
+                raise TorusError(f'cannot prepare the hosts for MPI: {keeper.stderr.read().strip()}')
             (folder / f'{host_name(rank)}.pid').write_text(f'{keeper.pid}\n')
         agent = folder / 'agent'
         agent.write_text(AGENT.format(folder=folder))
@@ -141,7 +141,7 @@ class Network:
     # --- what the links do ---
 
     def sent_bytes(self):
-        """What all nodes together have sent on their links since they were made, frames and all."""
+        """Bytes that all nodes have sent on their links since they were created, headers included."""
         total = 0
         for node in self.torus.nodes:
             total += sum(counters['tx_bytes'] for name, counters in node.counters().items()
@@ -149,7 +149,7 @@ class Network:
         return total
 
     def goodput(self, flood, seconds, warmup=0.5, congestion=None):
-        """Mbit/s of payload a direction while all links carry traffic both ways."""
+        """Measures the payload rate per direction in Mbit/s while all links are busy both ways."""
         lines = []
         for link in self.geometry.links:
             (a, a_port), (b, b_port) = link.ends
@@ -160,7 +160,7 @@ class Network:
 
 
 def run_program(command, text, timeout):
-    """Runs a program to its end, with this text as its input; what it printed."""
+    """Runs a program with this text as its input. Returns its output."""
     process = None
     try:
         with interrupts.held():

@@ -1,4 +1,4 @@
-"""Time over block size, one line a system, with the bound. Only this module needs matplotlib."""
+"""Plots of time over block size, one line per system. The only module here that needs matplotlib."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Compiles the C programs beside this file, each MPI's with its own compiler."""
+"""Compiles the C programs in this folder, those for MPI with each library's own compiler."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Wconv
 
 
 class Unavailable(Exception):
-    """Something that a measurement needs is not there; the message says what."""
+    """Something that a measurement needs is missing; the message says what."""
 
 
 def _compile(folder, name, source, compiler, *more):

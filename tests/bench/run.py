@@ -1,8 +1,8 @@
 """One torus: every system at every size, interleaved, in one network.
 
-All systems take turns within a size, in as many rounds as there is time for, so that what changes
-on the machine meanwhile meets all of them alike. What is slow is measured less often, and what is
-hopelessly slow not at all at larger sizes; both is written down.
+All systems take turns at each size, in as many rounds as time allows, so that changes on the machine
+affect all of them. Slow systems are measured less often, and very slow ones are skipped at larger
+sizes; the results say so.
 """
 
 import pathlib
@@ -15,12 +15,12 @@ from .arithmetic import format_size, milliseconds
 from .warm import warm_up
 
 ROUNDS = 3
-SETTLED = 4      # times the bound: what is best there is best at larger sizes too, more or less
+SETTLED = 4      # times the bound: the best here is roughly the best at larger sizes, too
 START_TIMEOUT = 120.0
-FAILURES = 2     # of a system, at as many sizes: then it is given up
-FILL = 0.3      # seconds of short repeats, so that the use of processors can be told
-CONTENDER = 1.5  # times the best of its family; what is slower gets a quarter of the time
-NEAR = 1.1       # and what takes more than its time is measured only if it is as near as this
+FAILURES = 2     # of a system, each at another size, after which it is skipped
+FILL = 0.3      # seconds of short repeats, enough to measure the use of processors
+CONTENDER = 1.5  # times the best of its family; slower systems get a quarter of the time
+NEAR = 1.1       # systems that exceed their time are only measured if they are this near
 
 
 class Cell:
@@ -71,7 +71,7 @@ class Cell:
 
 
 class TorusRun:
-    """Measures one torus; `result` is filled as it goes and can be written down at any time."""
+    """Measures one torus. `result` is filled step by step and can be saved at any time."""
 
     def __init__(self, dims, mbit, options, folder, say):
         self.dims = dims
@@ -139,7 +139,7 @@ class TorusRun:
                      f'{measured["most"]:.2f}), processors {measured["busy"]:.0%} busy')
             self.result['goodput'] = measured
         except (TorusError, programs.Unavailable) as e:
-            self._failure(f'goodput not measured, the nominal rate stands for it: {e}')
+            self._failure(f'goodput not measured, using the nominal rate: {e}')
             self.goodput = self.mbit
         self.result['goodput_mbit'] = self.goodput
 
@@ -151,7 +151,7 @@ class TorusRun:
             agent = self.net.prepare_hosts()
             preload = programs.patient_poll(self.folder)
         except (TorusError, programs.Unavailable) as e:
-            self._failure(f'no MPI: {e}')
+            self._failure(f'MPI cannot be measured: {e}')
             return members
         wait = self.options.wait_ms or (1 if self.net.geometry.nodes <= 32 else 10)
         self.result['wait_ms'] = wait
@@ -163,7 +163,7 @@ class TorusRun:
             try:
                 program = programs.alltoall(self.folder, library.key, library.compiler)
             except programs.Unavailable as e:
-                self._failure(f'no {library.family}: {e}')
+                self._failure(f'{library.family} cannot be measured: {e}')
                 continue
             for variant, environment in variants:
                 members += self._library_systems(library, program, agent, variant, environment)
@@ -183,14 +183,14 @@ class TorusRun:
             self.say(f'{self.dims}: {library.family}{" " + variant if variant else ""} came up in '
                      f'{starter.start_seconds:.1f} s')
         except systems.Failed as e:
-            self._failure(f'{library.family} {variant} does not start: {e}')
+            self._failure(f'{library.family} {variant} did not start: {e}')
             return []
         return [systems.Mpi(starter, library, name, variant) for name in names]
 
     # --- sizes ---
 
     def _measure_all(self, members, after_each_size):
-        given_up = {}   # systems that are no longer measured, and why
+        given_up = {}   # systems that are skipped, and why
         last = {}       # their cells of the size before
         failures = {}
         for size in self.options.sizes:
@@ -204,15 +204,15 @@ class TorusRun:
                 if cell.failed is not None:
                     failures[cell.system] = failures.get(cell.system, 0) + 1
                     if failures[cell.system] == FAILURES:
-                        given_up[cell.system] = 'it failed too often'
+                        given_up[cell.system] = 'failed too often'
             self.result['cells'] += [cell.as_object(self.net.geometry, bound) for cell in cells]
             last = {cell.system: cell for cell in cells if cell.seconds}
             self._report(size, bound, cells)
             after_each_size()
 
     def _choose(self, members, size, bound, last, given_up):
-        """A cell for every system, and how long it may take. Once bytes count for more than
-        messages, what would take too long and was not the best is left out, from then on."""
+        """A cell for each system, and how long it may take. Once bytes matter more than messages,
+        systems that would take too long and were not the best are skipped from then on."""
         best = {}
         for system, cell in last.items():
             key = system.family, system.variant
@@ -236,9 +236,9 @@ class TorusRun:
                     given_up[system] = (f'slow to measure, and at {format_size(before.size)} '
                                         f'{rank:.2f} times as slow as {leader.system.algorithm}')
             if system.variant == systems.SPINNING and size > self.options.spinning_up_to:
-                given_up[system] = 'spinning is only of interest at small sizes'
+                given_up[system] = 'spinning is only measured at small sizes'
             if system.family != systems.OURS and size * self._copies > machine.available_memory():
-                given_up[system] = 'there is not enough memory for the blocks of all ranks'
+                given_up[system] = 'not enough memory for the blocks of all ranks'
             if bound > self.options.longest:
                 given_up[system] = f'the bound alone is {bound:.0f} s'
             cell.left_out = given_up.get(system)
@@ -269,7 +269,7 @@ class TorusRun:
         warm_up(system, size, self.net.geometry, self.goodput)
 
     def _trial(self, cell, bound):
-        """The first time that a system is met: what it takes, or None if it fails."""
+        """The seconds of a system's first exchange, or None if it fails."""
         try:
             self._warm_up(cell.system, cell.size)
             return arithmetic.median(cell.system.measure(cell.size, 1, 1, 60 + 20 * bound).seconds)
@@ -295,7 +295,7 @@ class TorusRun:
         exchanges = warmup + repeats
         least = cell.size * exchanges * arithmetic.total_hops(self.net.geometry)
         if sent < least and cell.system.family != systems.OURS:
-            self._cell_failed(cell, f'only {sent} bytes crossed the links, {least} had to')
+            self._cell_failed(cell, f'only {sent} bytes crossed the links instead of at least {least}')
             return
         cell.seconds += sample.seconds
         cell.exchanges += exchanges

@@ -1,4 +1,4 @@
-"""What is measured. A system is one algorithm, of ours or of an MPI library; a family is whose.
+"""What is measured. A system is one algorithm of torusd or of an MPI library; the family says whose.
 
     seconds = system.warm_up(size, timeout)
     sample = system.measure(size, warmup, repeats, timeout)
@@ -20,11 +20,11 @@ OURS, MPICH, OPENMPI = 'torusd', 'MPICH', 'Open MPI'
 
 
 class Failed(Exception):
-    """A measurement that came to nothing; the message says why."""
+    """A measurement failed; the message says why."""
 
 
 class Sample:
-    """One call's repeats: their times, and the processor seconds of the system's own processes."""
+    """The times of one call's repeats, and the CPU-seconds of the system's own processes."""
 
     def __init__(self, seconds, process_seconds=None, detail=None):
         self.seconds = seconds
@@ -33,10 +33,10 @@ class Sample:
 
 
 class System:
-    repeats_cheaply = True  # many repeats in one call cost hardly more than their own time
+    repeats_cheaply = True  # many repeats in one call take little more than their own time
 
     def __init__(self, connections, family, algorithm, variant=''):
-        self.connections = connections  # whose they are: the same object for all who use them
+        self.connections = connections  # the same object for all systems that share them
         self.family = family
         self.algorithm = algorithm
         self.variant = variant  # how an MPI library waits
@@ -62,7 +62,7 @@ class Ours(System):
             else:
                 seconds, detail = self._calls(size, warmup + repeats, timeout)
         except subprocess.TimeoutExpired:
-            raise Failed(f'no end within {timeout:.0f} s') from None
+            raise Failed(f'not finished within {timeout:.0f} s') from None
         except TorusError as e:
             raise Failed(str(e)) from e
         if len(seconds) != warmup + repeats:
@@ -109,7 +109,7 @@ def messages(result):
 
 
 def our_systems(torus, wanted, complain):
-    """Every algorithm that takes this torus, or those of `wanted` that do."""
+    """All algorithms that support this torus, or those of `wanted` that do."""
     rows = torus.json(0, 'algorithms', '--dims', str(torus.geometry))['algorithms']
     taken = [row['algorithm'] for row in rows
              if row['operation'] == 'exchange' and row['accepts']]
@@ -120,7 +120,7 @@ def our_systems(torus, wanted, complain):
         known = {row['algorithm'] for row in rows} | {'default'}
         for name in wanted:
             if name not in known:
-                complain(f'torusctl knows no algorithm "{name}"')
+                complain(f'torusctl does not know the algorithm "{name}"')
         taken = [name for name in wanted if name in taken or name == 'default']
     repeats_itself = '--repeat' in torus.ctl(0, 'exchange', '--help').stdout
     return [Ours(torus, name, repeats_itself) for name in dict.fromkeys(taken)]
@@ -135,7 +135,7 @@ def _takes_auto(torus):
 
 
 def explainer(torus):
-    """A function (algorithm, size): the seconds that torusctl predicts, or None if it does not."""
+    """A function (algorithm, size) that returns the seconds that torusctl predicts, or None."""
     if '--explain' not in torus.ctl(0, 'exchange', '--help').stdout:
         return lambda algorithm, size: None
 
@@ -149,14 +149,14 @@ def explainer(torus):
     return predicted
 
 
-SIMULATED = ('stream', 'at2', 'dim-s2', 'pair-s4')  # where they take the torus
+SIMULATED = ('stream', 'at2', 'dim-s2', 'pair-s4')  # if they support the torus
 SIMULATED_FROM, SIMULATED_TO = 4096, 262144
-BURST = 15 << 10  # bytes, that Mininet's links let through
+BURST = 15 << 10  # bytes that Mininet's links pass at once
 
 
 def simulator(program, dims, mbit):
-    """A function (algorithm, size): the seconds that it takes in virtual time, on links with this
-    rate's limiter and processors that cost nothing, or None where that is not asked for."""
+    """A function (algorithm, size) that returns the simulated seconds, on links with the limiter of
+    this rate and with infinitely fast processors, or None if it is not simulated."""
     def simulated(algorithm, size):
         if (algorithm not in SIMULATED or not SIMULATED_FROM <= size <= SIMULATED_TO
                 or not program.exists()):
@@ -210,7 +210,7 @@ class OpenMpi(Library):
         settings = {'plm': 'rsh', 'plm_rsh_agent': str(agent), 'plm_rsh_no_tree_spawn': '1',
                     'oob_tcp_if_include': network.DEVICE, 'btl_tcp_if_include': network.DEVICE,
                     'pml': 'ob1', 'btl': 'tcp,self',  # no shared memory
-                    # Only so can an algorithm be named later; until then the fixed rules hold.
+                    # Needed to select an algorithm later; until then the fixed rules apply.
                     'coll_tuned_use_dynamic_rules': '1',
                     'mpi_yield_when_idle': '1' if environment else '0',
                     'hwloc_base_binding_policy': 'none'}
@@ -228,9 +228,9 @@ PATIENT, SPINNING = '', 'spinning'
 
 
 class Job:
-    """An MPI program that runs on all hosts and does what it is told, one measurement at a time.
+    """An MPI program that runs on all hosts and makes measurements on request.
 
-    It has a PID namespace of its own: whatever the launcher starts ends with it.
+    It has its own PID namespace, so that everything that the launcher starts ends with it.
     """
 
     def __init__(self, net, library, program, agent, environment, folder):
@@ -278,7 +278,7 @@ class Job:
                                             start_new_session=True)
 
     def _gather(self, listener, nodes, deadline):
-        """Waits until every rank has said who it is."""
+        """Waits until every rank has identified itself."""
         listener.settimeout(0.2)
         while len(self.connections) < nodes:
             self._must_run()
@@ -301,7 +301,7 @@ class Job:
     def _must_run(self):
         if self.process is None or self.process.poll() is not None:
             code = None if self.process is None else self.process.returncode
-            raise Failed(f'it ended with exit status {code}' + self._said())
+            raise Failed(f'it exited with status {code}' + self._said())
 
     def _said(self):
         try:
@@ -311,7 +311,7 @@ class Job:
         return ': ' + ' | '.join(text.splitlines()[-4:])[-600:] if text else ''
 
     def run(self, size, warmup, repeats, algorithm, timeout):
-        """A measurement; Failed if there is no answer in time."""
+        """Makes a measurement. Failed if there is no reply in time."""
         self._must_run()
         order = f'run {size} {warmup} {repeats}'
         order += f' {self.library.variable} {self.library.algorithms[algorithm]}\n'
@@ -333,10 +333,10 @@ class Job:
             while not selector.select(0.5):
                 self._must_run()
                 if time.monotonic() > deadline:
-                    raise Failed(f'no end within {timeout:.0f} s' + self._said())
+                    raise Failed(f'not finished within {timeout:.0f} s' + self._said())
         line = lines.readline()
         if not line:
-            raise Failed('it ended while it was measured' + self._said())
+            raise Failed('it exited during the measurement' + self._said())
         return json.loads(line)
 
     def process_seconds(self):
@@ -349,7 +349,7 @@ class Job:
                 connection.close()
             self.connections = {}
             if self.process is not None:
-                self.process.kill()  # and with it all of its PID namespace
+                self.process.kill()  # this kills everything in its PID namespace
                 self.process.wait()
                 self.process = None
                 self._wait_for_ranks()
@@ -364,7 +364,7 @@ class Job:
 
 
 class Starter:
-    """Keeps a job running for the systems of one library. After failures starts it again, twice."""
+    """Keeps a job running for the systems of one library. Restarts it after failures, twice."""
 
     STARTS = 3
 

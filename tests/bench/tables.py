@@ -51,7 +51,7 @@ def cells_of(torus, family, variant=PATIENT, size=None):
 
 
 def best_cell(torus, family, size, variant=PATIENT, algorithm=None):
-    """The fastest of a family at a size, or that of one algorithm; None where there is none."""
+    """The fastest of a family at a size, or that of one algorithm; None if there is none."""
     cells = [cell for cell in cells_of(torus, family, variant, size)
              if cell['median'] is not None and algorithm in (None, cell['algorithm'])]
     return min(cells, key=lambda cell: cell['median'], default=None)
@@ -98,9 +98,9 @@ def summary(torus):
             rows.append(row)
     title = f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds (multiple of the bound)'
     return Table(title, heads, rows,
-                 f'The links gave {torus["goodput_mbit"]:.2f} Mbit/s of payload each way, all at '
-                 'once; the bound is at that rate.'
-                 + (' The last column: the best of MPI over the best of torusd.' if libraries
+                 f'The links carried {torus["goodput_mbit"]:.2f} Mbit/s of payload in each direction, '
+                 'all at once; the bound is for that rate.'
+                 + (' Last column: best of MPI divided by best of torusd.' if libraries
                     else ''))
 
 
@@ -144,8 +144,8 @@ def processors(torus):
     if any(map(any, stolen)):
         table.rows.append(['stolen from all'] + [f'{median(each):.0%}' if each else NONE
                                                  for each in stolen])
-    table.note = ('Over whole calls: making and checking the contents, and what the call itself '
-                  'costs, are part of it. Stolen: by other machines on the same processors.')
+    table.note = ('For whole calls, including generating and verifying the contents. Stolen: by other '
+                  'virtual machines on the same processors.')
     return table
 
 
@@ -192,7 +192,7 @@ def torus_tables(torus):
 # --- the other parts ---
 
 def unlimited_tables(result):
-    table = Table(f'{result["dims"]} without a limit: payload times hops, a processor second',
+    table = Table(f'{result["dims"]} with unlimited links: payload times hops per CPU-second',
                   ['what', 'hops', 'block', 'ms', 'Gbit/s', 'busy', 'GB x hops / CPU s',
                    'GB / CPU s'])
     for row in result['exchanges']:
@@ -207,13 +207,13 @@ def unlimited_tables(result):
                            f'{row["busy"]:.0%}',
                            digits(row['hop_bytes_per_cpu_second'] / 1e9),
                            digits(row['bytes_per_cpu_second'] / 1e9)])
-    table.note = ('All processor time counts, whatever used it. torusd makes, checks and relays in '
-                  'programs; forwarding stays in the kernel, and iperf3 makes and checks nothing.')
+    table.note = ('All CPU time counts, whatever used it. torusd generates, verifies and relays data in '
+                  'user space; IP forwarding stays in the kernel, and iperf3 does not verify data.')
     yield table
 
 
 def growth_tables(result):
-    table = Table('A torus comes up, exchanges blocks of 1 KiB, verified, and goes away',
+    table = Table('A torus starts, exchanges verified blocks of 1 KiB, and stops',
                   ['torus', 'nodes', 'network', 'algorithm', 'up s', 'exchange ms',
                    'whole call ms', 'down s', 'MiB a daemon', 'most', 'messages a node',
                    'CPU ms a node', 'of it torusd'])
@@ -268,7 +268,7 @@ def all_tables(results):
     for torus in results['tori']:
         yield f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', list(torus_tables(torus))
     if results.get('unlimited'):
-        yield 'Links without a limit', list(unlimited_tables(results['unlimited']))
+        yield 'Unlimited links', list(unlimited_tables(results['unlimited']))
     if results.get('growth'):
         yield 'Growth', list(growth_tables(results['growth']))
 
@@ -286,25 +286,25 @@ def as_text(results):
 
 
 METHOD = """\
-Measured by `scripts/bench`. One Mininet network a torus; in it, all systems take turns at every
-size. A time is a median, of the largest time over the nodes or ranks from its own start, after a
-barrier, to its last block. Every byte is verified, outside of the time. When the network passes
-from one system's connections to another's, exchanges that are not counted come first, until they
-become no faster: in the queues of the one, packets of the other were lost or late. All programs run
-without address randomization: machines of their own would each have branch predictors, here the
-nodes share them.
+Measured by `scripts/bench`, each torus in one Mininet network, in which all systems take turns at each
+size. A time is a median over exchanges; the time of an exchange is the longest of all nodes or ranks,
+each measured from its own start, after a barrier, to its last block. Every byte is verified, outside
+of the measured time. When the turn passes to another system, uncounted exchanges come first until they
+become no faster, because the queues of the links may still be full from the previous system. Address
+space randomization is off for all programs: separate machines would not share branch predictors, but
+the nodes here do.
 
-- **torusd**: programs of this checkout; `auto` chooses by itself, the best is known only
-  afterwards.
+- **torusd**: the programs of this checkout. `auto` chooses the algorithm itself; which one is best is
+  only known afterwards.
 - **MPICH, Open MPI**: `MPI_Alltoall`, one rank a host, TCP; IP forwarding over static
-  dimension-ordered shortest paths, opposite nodes split by parity; each library's default algorithm
-  and all others that can be forced. An empty poll waits for news, {wait} at most (a
-  preloaded library): ranks that spin keep each other from running. Congestion control of these
-  connections: {congestion}. Tail-loss probes are off; counters of the links show that the traffic
+  dimension-ordered shortest paths, with opposite nodes split by parity; each library's default
+  algorithm and all others that can be selected. An empty poll waits for up to {wait} (a preloaded
+  library), because ranks that spin would keep each other from running. Congestion control of these
+  connections: {congestion}. Tail-loss probes are off; the counters of the links show that the traffic
   crossed them.
-- **bound**: the blocks that the busiest channel must carry, at the payload rate that the links of
-  the same network gave while all carried traffic both ways. A link lets some 15 KB pass before its
-  limit acts, so blocks of up to some KiB can be faster than the bound.
+- **bound**: the number of blocks that the busiest channel must carry, at the payload rate of the links
+  in the same network while all of them carry traffic in both directions. A link passes about 15 KB
+  before its limit takes effect, so blocks of up to a few KiB can be faster than the bound.
 """
 
 
@@ -315,7 +315,7 @@ def _waits(tori):
         if 'wait_ms' in torus:
             waits.setdefault(torus['wait_ms'], []).append(torus['dims'])
     if len(waits) <= 1:
-        return ''.join(f'{wait} ms' for wait in waits) or 'some milliseconds'
+        return ''.join(f'{wait} ms' for wait in waits) or 'a few milliseconds'
     return ', '.join(f'{wait} ms ({", ".join(dims)})' for wait, dims in waits.items())
 
 

@@ -1,9 +1,8 @@
-"""Links without a limit: then the processors are the limit, and bytes per processor second count.
+"""Unlimited links: the processors are the bottleneck, and bytes per CPU-second are compared.
 
-Beside our exchange stands what the kernel does by itself: IP forwarding of iperf3's streams,
-between nodes as many hops apart. Both are counted in bytes of payload times hops, per second of any
-processor's time, whatever it was used for. iperf3 neither makes nor checks what it sends; our nodes
-do both.
+The comparison is with what the kernel does by itself: IP forwarding of iperf3's streams between nodes
+the same number of hops apart. Both are measured in payload bytes times hops per second of CPU time,
+whatever used it. iperf3 neither generates nor verifies data; our nodes do both.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Fixtures of the integration tests: tori of real daemons, which must live and end well.
+"""Fixtures of the integration tests: tori of real daemons, which must not fail and must exit with 0.
 
 The programs come from $TORUS_BIN, else PATH, else build/; $TORUS_WRAP (as in "valgrind -q") is put
 before every daemon. Run with: /usr/bin/python3 -m pytest tests/integration
@@ -26,8 +26,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     heed_sigint()
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
-    config.addinivalue_line('markers', 'slow: takes half a minute, with sanitizers')
-    config.addinivalue_line('markers', 'memory: measures it, so no sanitizer may hold back what is freed')
+    config.addinivalue_line('markers', 'slow: the code of other tests with more bytes or more '
+                            'nodes, so not under sanitizers')
+    config.addinivalue_line('markers', 'memory: measures it, so not under sanitizers, which keep '
+                            'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
     config.mininet_obstacle = obstacle
 
@@ -50,8 +52,8 @@ def pytest_runtest_makereport(item, call):
 
 
 def _stop(torus, failed=False):
-    """Stops a torus, which must have gone well for every daemon: none died, none ended with another
-    exit status than 0. Returns what was wrong, with the ends of the logs."""
+    """Stops a torus. Returns the problems, with the ends of the logs: daemons that died, or exited with a
+    status other than 0."""
     if torus.run is None:
         return []
     problems = list(torus.stop(failed=failed))
@@ -83,8 +85,8 @@ def _factory(request, kind):
 
 @pytest.fixture(scope='module')
 def shared(request):
-    """shared('4x4', bw=50): a LoopbackTorus that the tests of a module have together. One that a
-    test has left damaged is replaced."""
+    """shared('4x4', bw=50): a LoopbackTorus that the tests of a module share. It is replaced if a test
+    has left it damaged."""
     made, problems = {}, []
 
     def stop(torus):

@@ -47,6 +47,7 @@ def test_files(loopback, disk, dims, algorithm, size, capsys):
     assert leftovers(torus, disk) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('dims,algorithm,size', [
     ('4x4', 'at2', '24MiB'), ('4x4', 'direct', '16MiB'), ('3x4x5', 'direct', '1MiB'),
     ('4x4', 'stream', '8MiB')])

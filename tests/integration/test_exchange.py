@@ -3,13 +3,16 @@
 import pytest
 from support.expect import (FIRST, accepted, all_cases, bound, check_result, plan, routes, schedule,
                             torusctl)
-from torus_net import CommandFailed, Geometry
 from support.waiting import wait_state
+from torus_net import CommandFailed, Geometry
 
 SHAPES = {'4x4': ('at2', 'direct'), '5x3': ('at2', 'direct'), '2x2': ('at2', 'direct'),
           '1x6': FIRST, '4x8': ('at2', 'direct'), '1x1': FIRST, '1x2': FIRST, '2x1': FIRST,
           '7': ('ar', 'direct'), '3x4x5': ('direct',)}
-cases = pytest.mark.parametrize('dims,algorithm', all_cases(SHAPES))
+LARGE = ('4x8', '3x4x5')
+cases = pytest.mark.parametrize('dims,algorithm', [
+    pytest.param(dims, algorithm, marks=[pytest.mark.slow] * (dims in LARGE))
+    for dims, algorithm in all_cases(SHAPES)])
 SIZES = (0, 1, 1000, 4097, 65536)
 
 

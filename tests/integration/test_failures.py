@@ -440,6 +440,7 @@ def test_a_timeout_of_a_running_exchange(torus):
     still_works(torus)
 
 
+@pytest.mark.slow
 def test_progress_on_a_terminal(torus):
     """A bar while it runs, and none left over in the output afterwards."""
     import pty

@@ -1,4 +1,4 @@
-"""Exchanges over the launchers' networks, and what the cables themselves say about them."""
+"""Exchanges over the launchers' networks, checked against the counters of the cables."""
 
 import math
 
@@ -13,16 +13,16 @@ EMULATED = [('4x4', 50, 64 * KIB), ('5x3', 50, 64 * KIB), ('2x2', 50, 256 * KIB)
 
 
 def algorithms(torus):
-    """The algorithms of an exchange that take this torus."""
+    """The exchange algorithms that support this torus."""
     found = torus.json(0, 'algorithms', '--dims', torus.geometry)['algorithms']
     return [row['algorithm'] for row in found if row['accepts'] and row['operation'] == 'exchange']
 
 
 def check_counts(torus, result):
-    """The counts of an exchange, a round, are the plan's."""
+    """The counts of an exchange are those of the plan."""
     plan = torus.json(0, 'plan', '--dims', torus.geometry, '--algorithm', result['algorithm'])
     assert result['verified'] is True
-    if result['mode'] == 'stepped':  # else what is counted is left to the moment
+    if result['mode'] == 'stepped':  # else the counts depend on timing
         assert result['startups'] == plan['startups']
         assert result['transmission'] == math.ceil(plan['transmission'])
     else:
@@ -85,7 +85,7 @@ def counters(torus):
 
 
 def check_cables(torus, before, after, result):
-    """What went over every cable is what the exchange counted, and nothing went elsewhere."""
+    """Each cable carried what the exchange counted, and nothing else was sent."""
     def grown(rank, port, direction):
         return after[rank][port][f'{direction}_bytes'] - before[rank][port][f'{direction}_bytes']
 
@@ -136,7 +136,7 @@ def test_a_link_that_falls_silent_and_comes_back(mininet):
 
 
 def test_a_rate_that_mininet_would_ignore(mininet):
-    """Whatever kind of link brings it into the network."""
+    """For each class of link."""
     from mininet.link import Intf
     from torus_net.emulated import check_interface_rate
 
@@ -150,7 +150,7 @@ def test_a_rate_that_mininet_would_ignore(mininet):
 
 
 def test_no_ipv6_and_no_questions_asked(mininet):
-    """An idle cable carries what the daemons say to each other and nothing else."""
+    """An idle cable only carries messages between daemons."""
     torus = mininet('1x2')
     node = torus.node(0)
     assert 'inet6' not in node.run('ip', 'addr')

@@ -1,4 +1,4 @@
-"""The launcher as a program: exit status, output, environment, and that nothing stays behind."""
+"""The launcher as a program: exit status, output, environment, and that nothing is left behind."""
 
 import os
 import re
@@ -92,7 +92,7 @@ def test_options_reach_the_daemons(bench):
 
 @network
 def test_all_daemons_have_one_layout(bench, network):
-    """Also where a mapping is random otherwise: the stack."""
+    """Checked with the stack, whose address is random otherwise."""
     same = subprocess.run(['setarch', '-R', 'true'], stderr=subprocess.DEVNULL).returncode == 0
     result = bench.run('2x2', *network, '--run', 'for r in 0 1 2 3; do '
                        'grep -F "[stack]" /proc/$(cat $TORUS_RUN_DIR/$r.pid)/maps; done')
@@ -132,7 +132,7 @@ def test_wrong_usage(bench, arguments):
 
 
 def _other_bin(bench, torusd):
-    """A folder with a torusd of a test's own and the real torusctl."""
+    """A folder with a replacement for torusd and the real torusctl."""
     from torus_net import find_program
     folder = bench.folder / 'bin'
     folder.mkdir()
@@ -148,7 +148,7 @@ def test_a_daemon_that_dies_early_is_noticed_at_once(bench, network):
     begin = time.monotonic()
     result = bench.run('2x2', *network, '--bin', folder, '--run', 'echo no')
     assert (result.returncode, result.stdout) == (1, '')
-    assert 'exit status 3' in result.stderr and 'the reason' in result.stderr
+    assert 'exited with status 3' in result.stderr and 'the reason' in result.stderr
     assert time.monotonic() - begin < 15
     kept = re.search(r'logs: (\S+)', result.stderr)[1]
     shutil.rmtree(kept)
@@ -206,7 +206,7 @@ def test_the_prompt(bench, network):
     result = bench.run('2x2', *network, text=commands)
     assert result.returncode == 0, result.stderr
     assert re.search(r'"rank":\s*0', result.stdout) and re.search(r'"rank":\s*3', result.stdout)
-    assert '"99" is no node' in result.stderr
+    assert '"99" is not a node' in result.stderr
     bench.assert_nothing_left()
 
 
@@ -221,7 +221,7 @@ def test_two_side_by_side(bench, network):
 
 @pytest.mark.mininet
 class TestMn:
-    """Mininet's own program with the custom topology."""
+    """Mininet's mn with the custom topology."""
 
     def mn(self, bench, *options, **extra):
         return bench.start('mn', '--custom', LAUNCHER, *options, stdin=subprocess.PIPE, **extra)
@@ -239,7 +239,7 @@ class TestMn:
     def test_refused_rates(self, bench, rate):
         result = bench.end(self.mn(bench, '--topo', 'torus,2,2', '--link', f'tc,bw={rate}'))
         assert result.returncode == 1
-        assert 'refused' in result.stderr or 'no number' in result.stderr
+        assert 'Mbit/s is too ' in result.stderr or 'is not a rate' in result.stderr
         bench.assert_nothing_left()
 
     def test_sigterm(self, bench):

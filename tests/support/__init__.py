@@ -1,12 +1,12 @@
 """What the integration tests, the tests on virtual machines and the benchmarks share.
 
 waiting     waiting for conditions
-background  commands that run while a test does something to them
+background  commands that run in the background of a test
 expect      what an exchange must report, computed from the routes
 memory      the daemons' memory over time
 trees       folders for exchanges
 wire        frames as a hostile peer or client would write them
-launcher    launchers whose descendants and files can be told from others'
+launcher    launchers whose processes and files can be distinguished from others
 reports     logs of running tori in the reports of failed tests
 axes        axes of plots; needs matplotlib
 

@@ -7,13 +7,13 @@ from .waiting import SLOWNESS, wait_running
 
 
 def heed_sigint():
-    """A shell's background job ignores SIGINT, and all that it starts; clients must notice it here."""
+    """Restores SIGINT, which a shell's background jobs ignore; clients under test must not."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Client:
-    """A torusctl that runs by itself. Ended at the latest when the `with` block ends."""
+    """A torusctl in the background. It is killed at the end of the `with` block."""
 
     def __init__(self, torus, *args, rank=0, cwd=None):
         self.torus, self.rank = torus, rank
@@ -34,13 +34,13 @@ class Client:
         self.process.send_signal(signum)
 
     def end(self, seconds=60):
-        """Waits for its end: (exit status, standard output, standard error)."""
+        """Waits until it exits. Returns (exit status, standard output, standard error)."""
         out, err = self.process.communicate(timeout=seconds * SLOWNESS)
         return self.process.returncode, out, err
 
 
 class LongExchange(Client):
-    """An exchange that runs (data is on the links) and would go on for very long."""
+    """An exchange that is running (data is on the links) and would take very long."""
 
     def __init__(self, torus, *args, rank=0, algorithm='at2', block_size='100GiB'):
         super().__init__(torus, 'exchange', '--algorithm', algorithm, '--block-size', block_size,
@@ -53,7 +53,7 @@ class LongExchange(Client):
 
 
 class stopped:
-    """with stopped(node): the daemon does nothing, and nobody is told (SIGSTOP, SIGCONT)."""
+    """with stopped(node): the daemon is stopped without notice (SIGSTOP, SIGCONT)."""
 
     def __init__(self, *nodes):
         self.nodes = nodes

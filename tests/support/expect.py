@@ -1,5 +1,5 @@
-"""What an exchange must report, worked out from the routes that `torusctl plan` prints and from the
-geometry, and from nothing that a daemon has counted."""
+"""What an exchange must report, computed from the routes that `torusctl plan` prints and from the
+geometry, without anything that a daemon has counted."""
 
 import functools
 import json
@@ -10,12 +10,12 @@ from fractions import Fraction
 
 from torus_net import Geometry, Port, UsageError, find_program
 
-FIRST = ('ar', 'at2', 'direct')  # there were others later, and may be more
+FIRST = ('ar', 'at2', 'direct')  # the first three; there are more
 Message = namedtuple('Message', 'start step port hops')  # a combined message
 
 
 def torusctl(*args):
-    """Runs torusctl where no daemon is needed."""
+    """Runs a torusctl command that needs no daemon."""
     return subprocess.run([find_program('torusctl'), *map(str, args)], capture_output=True,
                           text=True, timeout=120)
 
@@ -28,7 +28,7 @@ def torusctl_json(*args):
 
 @functools.lru_cache(None)
 def accepted(dims):
-    """The algorithms that take a torus, by the program's own word."""
+    """The exchange algorithms that support a torus, as torusctl reports."""
     rows = [row for row in torusctl_json('algorithms', '--dims', dims)['algorithms']
             if row.get('operation', 'exchange') == 'exchange']
     assert set(FIRST) <= {row['algorithm'] for row in rows}
@@ -36,7 +36,7 @@ def accepted(dims):
 
 
 def all_cases(shapes):
-    """(dims, algorithm) for all that the program offers; of the first ones where it is not there."""
+    """(dims, algorithm) for all algorithms of torusctl, or for the FIRST if torusctl is missing."""
     try:
         return [(dims, algorithm) for dims in shapes for algorithm in accepted(dims)]
     except (AssertionError, OSError, UsageError):
@@ -139,12 +139,12 @@ def close_to(a, b):
 
 
 def mode_of(algorithm):
-    """In which mode an exchange by an algorithm runs if nobody asks for another one."""
+    """The default mode of an algorithm."""
     return 'streaming' if algorithm == 'stream' else 'stepped'
 
 
 def _check_streamed(result, geometry, walked, sizes, largest, uniform):
-    """Without steps the number of messages is left to the moment, but not what they carry."""
+    """When streaming, the number of messages depends on timing, but not what they carry."""
     rounds, ports = result['rounds'], {node['rank']: node['ports'] for node in result['per_node']}
     every = [(rank, name, said) for rank in ports for name, said in ports[rank].items()]
     for rank, name, said in every:
@@ -165,8 +165,8 @@ def _check_streamed(result, geometry, walked, sizes, largest, uniform):
 
 def check_result(result, dims, algorithm, block_bytes=None, sizes=None, bw=None, rounds=None,
                  mode=None):
-    """Checks all that a result says. `block_bytes` of a pattern, or `sizes` of the files, by
-    (source, destination); the mode is the algorithm's own, or the one that was asked for."""
+    """Checks a whole result. `block_bytes` is for patterns, `sizes` of files by (source, destination);
+    `mode` is the requested mode, if any."""
     uniform = sizes is None
     geometry, walked, planned = Geometry(dims), schedule(dims, algorithm), plan(dims, algorithm)
     nodes = geometry.nodes

@@ -1,4 +1,4 @@
-"""Launchers whose descendants and files can be told from those of others."""
+"""Launchers whose processes and files can be distinguished from others."""
 
 import os
 import re
@@ -17,7 +17,7 @@ LAUNCHER = str(CHECKOUT / 'topo' / 'torus.py')
 
 
 class LauncherBench:
-    """Starts programs whose descendants and files can all be told from those of others."""
+    """Starts programs whose processes and files can be distinguished from others."""
 
     def __init__(self):
         self.tag = f'TORUS_TEST_TAG={uuid.uuid4()}'
@@ -44,7 +44,7 @@ class LauncherBench:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def processes(self):
-        """The processes, of any parent, that descend from what was started here."""
+        """The processes that descend from those started here, whatever their parent is now."""
         found = []
         for entry in Path('/proc').iterdir():
             if entry.name.isdigit():
@@ -68,7 +68,7 @@ class LauncherBench:
 
 
 def launcher_bench(kind):
-    """For a fixture: a bench of this kind; afterwards what is left of it is killed and removed."""
+    """For a fixture: yields a bench of this kind; then kills and removes what it has left."""
     it = kind()
     yield it
     for pid in it.processes():

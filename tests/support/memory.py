@@ -1,10 +1,10 @@
-"""Watching the daemons' own memory (RssAnon + RssShmem) while something goes on."""
+"""Watching the daemons' memory (RssAnon + RssShmem) over time."""
 
 import threading
 
 
 class MemoryWatch:
-    """with MemoryWatch(torus) as watch: ...; then watch.most: bytes by rank, the maximum over time."""
+    """with MemoryWatch(torus) as watch: ...; afterwards watch.most has the maximum bytes by rank."""
 
     def __init__(self, torus, pause=0.02):
         self.torus, self.pause = torus, pause

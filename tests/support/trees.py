@@ -1,5 +1,5 @@
-"""Folders for exchanges: made, and compared with what has arrived. Big files need no memory and not
-much time: they consist of a seeded page that is repeated, with a counter at the start of each."""
+"""Creating folders for exchanges, and comparing what has arrived. Big files need little memory and
+time: they repeat a seeded page, with a counter at the start of each."""
 
 import os
 import random
@@ -47,7 +47,7 @@ def random_sizes(nodes, seed, most=300000):
 
 
 def make_sources(base, sizes, tag=''):
-    """base/out-S/D for every pair; returns what to give to --from."""
+    """Creates base/out-S/D for each pair. Returns the argument for --from."""
     base = Path(base)
     for (source, destination), size in sizes.items():
         folder = base / f'out-{source}'
@@ -57,7 +57,7 @@ def make_sources(base, sizes, tag=''):
 
 
 def check_target(target, sizes, tag=''):
-    """Every node's target (with %r) holds one file from every source, byte for byte."""
+    """Checks that each node's target (with %r) contains the file of each source, byte for byte."""
     nodes = sorted({s for s, _ in sizes})
     for destination in nodes:
         folder = str(target).replace('%r', str(destination))
@@ -84,5 +84,5 @@ def leftovers(torus, base):
 
 
 def wait_tidy(torus, base, seconds=20):
-    """Who asked hears of a failure before every node has removed what it had written."""
+    """Waits until no leftovers remain: the client hears of a failure before they are removed."""
     wait_for(lambda: not leftovers(torus, base), seconds, lambda: f'left: {leftovers(torus, base)}')

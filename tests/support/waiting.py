@@ -1,4 +1,4 @@
-"""Waiting for conditions, and what the tests wait for most."""
+"""Waiting for conditions."""
 
 import os
 import time
@@ -7,8 +7,8 @@ import time
 SLOWNESS = float(os.environ.get('TORUS_SLOWNESS') or (10 if os.environ.get('TORUS_WRAP') else 1))
 
 
-def wait_for(condition, seconds=30, what='waited in vain', pause=0.01):
-    """The first true value of condition(); AssertionError with `what` (text or function)."""
+def wait_for(condition, seconds=30, what='the condition did not become true', pause=0.01):
+    """Returns the first true value of condition(); AssertionError with `what` (text or function)."""
     deadline = time.monotonic() + seconds * SLOWNESS
     while True:
         late = time.monotonic() >= deadline
@@ -35,7 +35,7 @@ def wait_running(torus, rank=0, seconds=30, tx_bytes=1):
 
 
 def state_of(torus, exchange, rank=0):
-    """(state, reason) of an exchange at a node; (None, '') where the node does not know it."""
+    """(state, reason) of an exchange at a node; (None, '') if the node does not know it."""
     for x in exchanges(torus, rank):
         if x['id'] == exchange:
             return x['state'], x['reason']

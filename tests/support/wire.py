@@ -1,5 +1,5 @@
-"""Frames as a hostile peer or client would write them: prefix, protobuf head, body. The numbers are
-those of proto/peer.proto and proto/control.proto."""
+"""Frames as a hostile peer or client would send them: prefix, protobuf head, body. The field numbers
+are those of proto/peer.proto and proto/control.proto."""
 
 import socket
 import struct
@@ -66,7 +66,7 @@ def connect(address, timeout=20):
 
 
 def send(s, data):
-    """Sends; whether the other side is still there to take it all."""
+    """Sends the data. Returns whether the other side was still there."""
     try:
         s.sendall(data)
         return True
@@ -75,7 +75,7 @@ def send(s, data):
 
 
 def finish(s):
-    """No more will be sent."""
+    """Shuts down the sending side."""
     try:
         s.shutdown(socket.SHUT_WR)
     except OSError:
@@ -83,7 +83,7 @@ def finish(s):
 
 
 def until_closed(s):
-    """All that comes until the other side closes."""
+    """Returns everything received until the other side closes."""
     data = b''
     try:
         while piece := s.recv(65536):

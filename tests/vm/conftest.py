@@ -28,7 +28,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Skips what cannot run here, and brings together what uses the same torus: machines boot once."""
+    """Skips what cannot run here, and groups tests by torus, so that each torus boots once."""
     for item in items:
         if 'machines' in item.fixturenames and config.vm_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.vm_obstacle))
@@ -83,6 +83,6 @@ def _machines():
 
 @pytest.fixture
 def machines(_machines, dims):
-    """The torus of virtual machines of the size `dims` (a parameter of the test), whole. The clock of
-    every machine is an hour ahead of the one before."""
+    """A whole torus of virtual machines of the size `dims` (a parameter of the test). The clock of each
+    machine is an hour ahead of the previous one's."""
     return _machines(dims)

@@ -1,6 +1,6 @@
-"""The bridge by itself, between a pseudo terminal and sockets: no virtual machine is needed.
+"""The bridge alone, between a pseudo terminal and sockets, without a virtual machine.
 
-The "daemon" is a socket of the test's own, so that it can do what no torusd would.
+The "daemon" is a socket of the test, so that it can do what torusd never does.
 """
 
 import os
@@ -24,7 +24,7 @@ CHANNELS = 64  # of one bridge
 
 
 class Bridge:
-    """Both sides, the byte stream between them, and a listening socket in the daemon's place."""
+    """Both sides, the byte stream between them, and a listening socket instead of the daemon."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -42,7 +42,7 @@ class Bridge:
         self.device = device
 
     def serve(self):
-        """The daemon answers from now on."""
+        """From now on, the daemon accepts connections."""
         self.daemon.listen(200)
         self.accept().close()  # the inside has found it
         wait_for(lambda: os.path.exists(self.control), what='the outside does not listen')
@@ -94,7 +94,7 @@ def bridge(unserved):
 
 
 def ended(connection):
-    """Whether the other end has gone altogether."""
+    """Whether the other end has been closed completely."""
     poll = select.poll()
     poll.register(connection, 0)
     return bool(poll.poll(0))
@@ -125,7 +125,7 @@ def test_both_ways_to_the_end(bridge, size):
 
 
 def test_one_way_may_end_before_the_other(bridge):
-    """A client that is interrupted says so by sending no more, and still wants the answer."""
+    """A client that is interrupted shuts down its sending side, and still expects the reply."""
     client, daemon = bridge.pair()
     client.shutdown(socket.SHUT_WR)
     assert daemon.recv(9) == b''
@@ -138,7 +138,7 @@ def test_one_way_may_end_before_the_other(bridge):
 
 @pytest.mark.parametrize('unread', [0, 10, 1_000_000])
 def test_a_client_that_is_killed(bridge, unread):
-    """The daemon notices, also where part of an answer has not been read or is on its way."""
+    """The daemon notices, even if part of a reply is unread or in transit."""
     client, daemon = bridge.pair()
     client.sendall(b'request')
     assert daemon.recv(9) == b'request'
@@ -244,7 +244,7 @@ def test_more_clients_than_channels_wait_for_their_turn(bridge):
 
 
 def test_everything_at_once(bridge):
-    """Clients that talk, stall and die in any order; those that live get exactly what is theirs."""
+    """Clients talk, stall and die in any order; the others receive exactly their own data."""
     def echo():
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Daemons on kernels of their own: exchanges, a power failure, and what is on the cables."""
+"""Daemons on separate kernels: exchanges, a power failure, and the traffic on the cables."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ on = pytest.mark.parametrize
 
 
 def all_port(dims):
-    """The complete exchanges with all ports that take the size, by the program's own word."""
+    """The all-port algorithms for complete exchanges that support the size, as torusctl reports."""
     result = subprocess.run([find_program('torusctl'), '--json', 'algorithms', '--dims', dims],
                             capture_output=True, text=True, check=True)
     return [row['algorithm'] for row in json.loads(result.stdout)['algorithms']
@@ -58,7 +58,7 @@ def test_generated_blocks(machines, algorithm):
 
 @on('dims', ALL)
 def test_files(machines):
-    """Every machine has files of its own; what has arrived is taken out and compared."""
+    """Each machine has its own files; the received files are fetched and compared."""
     nodes, rng = range(machines.geometry.nodes), random.Random(machines.geometry.nodes)
     sizes = (0, 1, 4096, None, None)
     files = {s: {str(d): rng.randbytes(rng.choice(sizes) or rng.randrange(20000)) for d in nodes}
@@ -83,7 +83,7 @@ def test_files(machines):
 
 @on('dims', ['4x4'])
 def test_the_clocks_differ_by_hours(machines):
-    """Each of the tests here has run with them. One machine that is off and on is an hour off again."""
+    """All tests here run with them. A machine that is switched off and on is an hour off again."""
     for node in machines.nodes:
         now = time.time()
         ahead = int(node.run('date', '+%s')) - now
@@ -93,7 +93,7 @@ def test_the_clocks_differ_by_hours(machines):
 
 @on('dims', ['4x4'])
 def test_a_power_failure(machines):
-    """Everyone else fails by the machine's name; it boots, rejoins, and the next exchange is well."""
+    """The others name the machine in their errors; it boots, rejoins, and the next exchange succeeds."""
     off, others = machines.node(5), [rank for rank in range(16) if rank != 5]
     with LongExchange(machines, '--timeout', '600', algorithm='at2') as exchange:
         begin = time.monotonic()
@@ -148,7 +148,7 @@ def own_address(torus, rank, port_name):
 
 @on('dims', ['2x2'])
 def test_neighbours_answer_and_nobody_else_is_there(machines):
-    """The test above would see strangers: the machine has no way to them at all."""
+    """A machine has no route to others than its neighbours."""
     node = machines.node(0)
     for port in machines.geometry.ports(0):
         there = machines.geometry.neighbour(0, port)
@@ -176,7 +176,7 @@ def test_a_client_that_goes_away_cancels_its_exchange(machines, signum):
 
 @on('dims', ['2x2'])
 def test_many_clients_at_once(machines):
-    """One serial port carries them all: those that ask, those that wait, those that do not read."""
+    """One serial port serves clients that make requests, that wait, and that do not read."""
     with LongExchange(machines, rank=0) as exchange:
         idle = [machines.node(0).begin('cat /dev/zero') for _ in range(10)]  # and nobody reads it
         clients = [Client(machines, '--json', command, rank=0)

@@ -1,4 +1,4 @@
-"""The launcher: what it says where something is missing, what it leaves behind, what it boots."""
+"""The launcher: its messages if something is missing, what it leaves behind, what it boots."""
 
 import json
 import os
@@ -21,7 +21,7 @@ needs_machines = pytest.mark.skipif(bool(qemu.vm_obstacle()), reason=str(qemu.vm
 
 
 class Bench(LauncherBench):
-    """Starts launchers whose descendants and files can all be told from those of others."""
+    """Starts launchers of virtual machines."""
 
     def up(self, *arguments, **extra):
         bin_dir = os.path.dirname(find_program('torusd'))
@@ -32,7 +32,7 @@ class Bench(LauncherBench):
         return self.end(self.up(*arguments, **extra))
 
     def programs(self, *names, **scripts):
-        """A folder for PATH with these programs of the machine's, and scripts."""
+        """A folder for PATH with these programs of this machine, and with scripts."""
         folder = self.folder / 'path'
         folder.mkdir()
         for name in names:
@@ -67,17 +67,17 @@ def test_no_busybox(bench):
 @needs_machines
 @pytest.mark.parametrize('apt_cache,apt_get,said', [
     ('echo "E: No packages found" >&2; exit 100', 'exit 0', 'No packages found'),
-    ('exit 0', 'exit 0', 'apt knows no package linux-image-cloud-amd64'),
+    ('exit 0', 'exit 0', 'apt does not know the package linux-image-cloud-amd64'),
     ('echo "  Depends: linux-image-1-cloud-amd64"', 'echo "E: Failed to fetch" >&2; exit 100',
      'Failed to fetch'),
-    ('echo "  Depends: linux-image-1-cloud-amd64"', 'exit 0', 'left nothing'),
+    ('echo "  Depends: linux-image-1-cloud-amd64"', 'exit 0', 'left no file'),
 ])
 def test_no_kernel_package(bench, apt_cache, apt_get, said):
     path = bench.programs('qemu-system-x86_64', 'busybox', apt_cache=apt_cache, apt_get=apt_get)
     cache = bench.folder / 'cache'
     result = bench.run_up('2x2', '--cache', str(cache), '--run', 'true', PATH=path)
     assert result.returncode == 1
-    assert 'the kernel package cannot be fetched' in result.stderr and said in result.stderr
+    assert 'cannot download the kernel package' in result.stderr and said in result.stderr
     assert 'apt-get update' in result.stderr and 'Traceback' not in result.stderr
     assert os.listdir(cache) == ['lock']
     assert sorted(bench.files()) == ['cache', 'path']
@@ -87,15 +87,15 @@ def test_no_kernel_package(bench, apt_cache, apt_get, said):
 def test_too_little_memory(bench):
     result = bench.run_up('4x4', '--ram', '1000000', '--run', 'true')
     assert result.returncode == 1
-    assert re.search(r'16 virtual machines of 1000000 MiB may need 1600\d\d\d\d MiB of memory .*, and '
-                     r'\d+ MiB are available; take a smaller torus or less --ram', result.stderr)
+    assert re.search(r'16 virtual machines of 1000000 MiB may need 1600\d\d\d\d MiB of memory .*, but only '
+                     r'\d+ MiB are available; choose a smaller torus or less --ram', result.stderr)
     bench.assert_nothing_left()
 
 
 @needs_machines
 @pytest.mark.parametrize('arguments,said', [
-    (['nonsense'], 'names no torus'), (['2x2', '--bw', 'fast'], 'rate'), (['2x2', '--bw', '0'], 'rate'),
-    (['2x2', '--ram', '8'], 'at least'), (['32x32'], 'at most'), ([], 'DIMS'),
+    (['nonsense'], 'is not a torus'), (['2x2', '--bw', 'fast'], 'rate'), (['2x2', '--bw', '0'], 'rate'),
+    (['2x2', '--ram', '8'], 'minimum'), (['32x32'], 'at most'), ([], 'DIMS'),
     (['2x2', '--bin', '/nonexistent'], '/nonexistent'), (['2x2', '--accel', 'hope'], 'kvm'),
     (['2x2', '--run', 'true', '--wait'], 'not allowed')])
 def test_wrong_usage(bench, arguments, said):
@@ -108,7 +108,7 @@ def test_wrong_usage(bench, arguments, said):
 
 @needs_machines
 def test_a_life(bench):
-    """A limit, files of logs, the machine's shell, figures, exit status; and then nothing is left."""
+    """Limits, logs, the machine's shell, results, exit status; afterwards nothing is left."""
     logs = bench.folder / 'logs'
     ask = ('import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); '
            's.sendall(b"/sbin/tc -s class show dev plus1\\n"); s.shutdown(socket.SHUT_WR); '
@@ -175,7 +175,7 @@ def test_a_daemon_that_dies_early_is_noticed_at_once(bench):
     (folder / 'torusctl').symlink_to(find_program('torusctl'))
     result = bench.run_up('1x2', '--bin', str(folder), '--run', 'echo no')
     assert (result.returncode, result.stdout) == (1, '')
-    assert 'the reason' in result.stderr and 'torusd ended with status 3' in result.stderr
+    assert 'the reason' in result.stderr and 'torusd exited with status 3' in result.stderr
     kept = re.search(r'logs: (\S+)', result.stderr)[1]
     assert Path(kept).is_relative_to(bench.folder)
     shutil.rmtree(kept)
@@ -191,7 +191,7 @@ def test_the_prompt(bench):
     result = bench.end(launcher, commands)
     assert result.returncode == 0, result.stderr
     assert '-cloud-amd64' in result.stdout and re.search(r'pid \d+', result.stdout)
-    assert '"7" is no node' in result.stderr
+    assert '"7" is not a node' in result.stderr
     bench.assert_nothing_left()
 
 
@@ -199,7 +199,7 @@ def test_the_prompt(bench):
 
 @pytest.fixture
 def cache(tmp_path):
-    """A cache of the test's own, with the kernel of the usual one."""
+    """A cache for the test, with the kernel of the default cache."""
     image = make_image([find_program('torusd')], default_cache(), print)
     (tmp_path / image.kernel.parent.name).symlink_to(image.kernel.parent)
     return tmp_path
@@ -211,14 +211,14 @@ def test_the_image_is_made_anew_when_a_program_has_changed(cache):
     program = cache / 'torusd'
     shutil.copy(find_program('torusd'), program)
     first = make_image([program], cache, said.append)
-    assert any('making the image' in line for line in said)
+    assert any('building the image' in line for line in said)
     content, said[:] = first.initramfs.read_bytes(), []
     again = make_image([program], cache, said.append)
     assert again.initramfs == first.initramfs and said == []
     with open(program, 'ab') as f:
         f.write(b'changed')
     changed = make_image([program], cache, said.append)
-    assert changed.initramfs != first.initramfs and 'making the image' in said[0]
+    assert changed.initramfs != first.initramfs and 'building the image' in said[0]
     assert b'changed' in changed.initramfs.read_bytes() and content == first.initramfs.read_bytes()
     assert stat.S_IMODE(os.stat(program).st_mode) & 0o100  # or nothing in it would run
 

@@ -6,15 +6,16 @@
  *   bridge inside DEVICE CONTROL SHELL  in the virtual machine: connects to the daemon at CONTROL,
  *                                       and runs the program SHELL once for each connection
  *
- * Happy path: the inside says HELLO as soon as the daemon answers; only then does the outside
- * listen. Each connection becomes a channel (OPEN), its bytes go both ways (DATA), the end of each
- * direction is passed on by itself (END), and when both have ended, both sides say CLOSE.
+ * Happy path: the inside sends HELLO as soon as the daemon accepts connections; only then does the
+ * outside listen. Each connection becomes a channel (OPEN) that carries data in both directions
+ * (DATA). The end of each direction is signalled separately (END); after both, both sides send
+ * CLOSE.
  *
- * Failures: a client that is killed is told from one that only stops sending, and its connection to
- * the daemon is closed at once (CLOSE), so that the daemon cancels what it does for it. A client
- * that does not read holds up nobody else: at most WINDOW bytes of a channel are on their way until
- * the other side has passed them on (CREDIT). When the stream ends, the outside removes its sockets
- * and ends, and every client sees the end of its connection.
+ * Failures: a client that is killed is distinguished from one that only stops sending, and its
+ * connection to the daemon is closed immediately (CLOSE), so that the daemon cancels its requests.
+ * A client that does not read does not block others: at most WINDOW bytes of a channel are in
+ * transit until the other side has delivered them (CREDIT). When the stream ends, the outside
+ * removes its sockets and exits, and each client sees its connection closed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,11 +35,11 @@
 #include <unistd.h>
 
 #define CHANNELS 64u
-#define WINDOW 65536u      /* bytes of a channel, each way, that may wait for their reader */
+#define WINDOW 65536u      /* bytes in transit on a channel, in each direction */
 #define PIECE 8192u        /* of data in one message */
-#define OUT_FULL 65536u    /* with so much to be sent, nothing more is read from clients */
+#define OUT_FULL 65536u    /* while so much is queued, nothing is read from clients */
 #define HEADER 8u          /* kind, service, channel (2), length or credit (4); big-endian */
-#define CONNECT_EVERY_MS 5 /* to a daemon that is not there yet, or too busy to accept */
+#define CONNECT_EVERY_MS 5 /* while the daemon does not run yet, or has no room */
 
 enum kind { HELLO = 1, OPEN, DATA, CREDIT, END, CLOSE };
 enum service { CONTROL, SHELL, SERVICES };
@@ -46,7 +47,7 @@ enum service { CONTROL, SHELL, SERVICES };
 /*
  * free --OPEN--> open --CLOSE said or heard--> half closed --the other CLOSE--> free
  *
- * fd is -1 from when this side has said CLOSE. Nothing follows a CLOSE in its direction.
+ * fd is -1 once this side has sent CLOSE. Nothing follows a CLOSE in its direction.
  */
 struct channel {
     bool used;
@@ -55,7 +56,7 @@ struct channel {
     bool heard_close;
     bool said_end;  /* the local reader has come to its end */
     bool heard_end; /* nothing will be added to `pending` */
-    bool deaf;      /* what is written to fd reaches nobody */
+    bool deaf;      /* nobody reads what is written to fd */
     bool shut;      /* the end has been passed on to fd */
     int fd;
     pid_t pid;       /* the shell's, while it runs */
@@ -333,7 +334,7 @@ static void reap_shells(void)
 
 /* --- what comes out of the stream --- */
 
-/* The socket appears under its name when it can be connected to, not before. */
+/* The socket only appears under its name once it accepts connections. */
 static void listen_at(unsigned service)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

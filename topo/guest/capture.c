@@ -1,7 +1,7 @@
 /*
- * Listens on all interfaces until its standard input ends, then says who has sent what to whom:
- * a line each of "INTERFACE in|out KIND FROM TO FRAMES", and "lost FRAMES". It says "listening"
- * once nothing can escape it any more.
+ * Captures frames on all interfaces until its standard input ends, then prints who has sent what to
+ * whom, as lines "INTERFACE in|out KIND FROM TO FRAMES", and "lost FRAMES". It prints "listening"
+ * as soon as it captures.
  */
 #include <arpa/inet.h>
 #include <errno.h>

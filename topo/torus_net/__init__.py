@@ -1,8 +1,8 @@
 """Tori of daemons on one machine, for the launcher, for tests and for scripts.
 
-LoopbackTorus: plain processes on 127.0.0.1. MininetTorus: a network namespace a node and a
-rate-limited cable a link (root and Debian's `mininet` package are needed). VirtualTorus: a virtual
-machine a node (qemu and a Debian kernel package are needed).
+LoopbackTorus: plain processes on 127.0.0.1. MininetTorus: a network namespace per node and a
+rate-limited cable per link (requires root and Debian's `mininet` package). VirtualTorus: a virtual
+machine per node (requires qemu and a Debian kernel package).
 """
 
 from .geometry import Geometry, Link, Port, UsageError

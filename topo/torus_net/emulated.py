@@ -1,8 +1,9 @@
-"""A torus in Mininet: a network namespace a node, a cable a link, no switches and no controller.
+"""A torus in Mininet: a network namespace per node and a cable per link, without switches and
+controller.
 
 Used in two ways: MininetTorus builds the network itself, quickly; `mn --custom topo/torus.py` builds
-it with Mininet's own links (and their options) from TorusTopo. In both, a TorusHost gives its
-interfaces their addresses, and its daemon runs from when all hosts are ready until they go.
+it from TorusTopo with Mininet's own links and their options. In both, a TorusHost configures its
+interfaces, and its daemon runs from when all hosts are ready until they are removed.
 """
 
 import atexit
@@ -18,7 +19,7 @@ from .process import Daemon, RunFolder, TorusError, stop_all
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import Node, Torus
 
-NOBODY = '02:00:00:00:00:01'  # a hardware address that no interface has
+NOBODY = '02:00:00:00:00:01'  # no interface has this hardware address
 
 
 def host_name(rank):
@@ -33,8 +34,8 @@ def interface_name(rank, port):
 class TorusTopo(Topo):
     """`torus,4,8`, `torus,4x8`, `torus,3,4,5`; a size with `m` ("4m") does not wrap.
 
-    More parameters for `mn`: bin, memory, data_root (several with ":" between), keep_logs, and bw,
-    for links limited as by `--link tc,bw=...`.
+    More parameters for `mn`: bin, memory, data_root (several separated by ":"), keep_logs, and bw,
+    which limits links as `--link tc,bw=...` does.
     """
 
     def build(self, *sizes, torus=None, bin=None, memory=None, data_root=None, keep_logs=None,
@@ -67,29 +68,29 @@ class TorusHost(Host):
                 self._configure_network()
                 torus.adopt(self)
         except (TorusError, UsageError, OSError) as e:
-            if torus.adopted:  # at an Exception mn ends processes and removes files far and wide
+            if torus.adopted:  # after an Exception mn kills processes and removes files of others
                 raise SystemExit(f'torus: {e}') from e
             raise
         return {}
 
     def read(self, size=1024):
-        """Where the host's shell has ended, Mininet would wait for ever."""
+        """Raises TorusError if the host's shell has exited, when Mininet would wait for ever."""
         while not self.readbuf and not self.pollOut.poll(500):
             if self.shell.poll() is not None:
-                raise TorusError(f'the shell of {self.name} ended by itself')
+                raise TorusError(f'the shell of {self.name} exited unexpectedly')
         return super().read(size)
 
     def terminate(self):
-        """Called by Mininet for one host after the other: with the first, all daemons end."""
+        """Called by Mininet for one host after the other. The first call stops all daemons."""
         stop_all([node.daemon for node in self.params['torus'].nodes])
         super().terminate()
 
     def enter(self):
-        """What to put before a command to run it in this namespace."""
+        """A command prefix that runs a command in this namespace."""
         return ['nsenter', f'--net=/proc/{self.pid}/ns/net']
 
     def run(self, *argv, stdin=None):
-        """Runs a command in this namespace; TorusError where it fails."""
+        """Runs a command in this namespace. Returns its output; TorusError if it fails."""
         result = subprocess.run([*self.enter(), *argv], input=stdin, capture_output=True, text=True,
                                 start_new_session=True)
         if result.returncode:
@@ -110,8 +111,8 @@ class TorusHost(Host):
             ip.append(self.neighbour_entry(port))
             if isinstance(interface, TorusIntf):
                 tc += interface.tc_lines()
-        # IPv6 would send on the links by itself. No such files: no IPv6, which is as well.
-        # And TCP is to remember what a link carries when nothing has been sent for a while.
+        # IPv6 would send packets of its own on the links; a kernel without IPv6 lacks these files.
+        # TCP should not forget the capacity of a link while the link is idle.
         script = ('for i in all default; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done '
                   f'2>/dev/null\nset -e\necho 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle\n'
                   f'ip -batch - <<END\n' + '\n'.join(ip) + '\nEND\n')
@@ -120,7 +121,7 @@ class TorusHost(Host):
         self.run('sh', '-s', stdin=script)
 
     def neighbour_entry(self, port, mac=None):
-        """The line for `ip -batch` that spares ARP the question who is at the other end."""
+        """The line for `ip -batch` that sets the neighbour's hardware address, so that ARP is not used."""
         interface = self.intfs[port.number]
         link = self.params['torus'].geometry.link(self.params['rank'], port)
         other = (interface.link.intf2 if interface.link.intf1 is interface else
@@ -130,9 +131,9 @@ class TorusHost(Host):
 
 
 class TorusIntf(Intf):
-    """An interface that its TorusHost configures, all of a host at once.
+    """An interface, which its TorusHost configures together with the host's others.
 
-    The limit is the one that Mininet's TCIntf sets; the quantum only keeps the kernel from warning.
+    The limit is that of Mininet's TCIntf; the quantum only avoids a warning of the kernel.
     """
 
     def config(self, bw=None, **_params):
@@ -148,7 +149,7 @@ class TorusIntf(Intf):
 
 
 class TorusLink(Link):
-    """A cable made with one command, from one namespace directly into another."""
+    """A cable created by one command, directly between two namespaces."""
 
     def __init__(self, node1, node2, **params):
         params['intf'] = TorusIntf
@@ -165,11 +166,11 @@ class TorusLink(Link):
             raise TorusError(f'{" ".join(command)}: {result.stderr.strip()}')
 
     def stop(self):
-        """Nothing: the cable goes with the namespaces."""
+        """Nothing to do: the cable is removed with the namespaces."""
 
 
 def check_interface_rate(interface):
-    """Refuses a rate, of whatever kind of link, that Mininet would not keep."""
+    """TorusError if Mininet would ignore the rate of this interface, whatever its class."""
     rate = interface.params.get('bw')
     if rate is not None:
         try:
@@ -180,7 +181,7 @@ def check_interface_rate(interface):
 
 
 class _Net(Mininet):
-    """Mininet that a signal cannot interrupt between making something and writing it down."""
+    """Mininet that a signal cannot interrupt between creating something and recording it."""
 
     def addHost(self, *args, **params):
         with interrupts.held():
@@ -192,7 +193,7 @@ class _Net(Mininet):
 
 
 class MininetNode(Node):
-    """A node with a namespace of its own: `host` is Mininet's object for it."""
+    """A node in its own namespace; `host` is Mininet's object for it."""
 
     def __init__(self, torus, rank, daemon, addresses, host):
         super().__init__(torus, rank, daemon, addresses)
@@ -202,11 +203,11 @@ class MininetNode(Node):
         return interface_name(self.rank, self.torus.geometry.port(self.rank, port_name))
 
     def run(self, *argv, stdin=None):
-        """Runs a command in the node's namespace; returns what it printed."""
+        """Runs a command in the node's namespace. Returns its output."""
         return self.host.run(*argv, stdin=stdin)
 
     def counters(self):
-        """The interfaces' own counters, by port ("+0", and "lo"): bytes and packets, tx and rx."""
+        """The interfaces' counters by port ("+0", and "lo"): tx and rx bytes and packets."""
         names = {self.interface(port.name): port.name
                  for port in self.torus.geometry.ports(self.rank)}
         result = {}
@@ -224,7 +225,7 @@ class MininetNode(Node):
 
 
 class MininetTorus(Torus):
-    """See Torus. `bw`: the rate that every link keeps, in both directions."""
+    """See Torus. `bw` is the limit of each link, in both directions."""
 
     kind = 'Mininet'
     max_mbit = MININET_MAX_MBIT
@@ -234,15 +235,15 @@ class MininetTorus(Torus):
         if len(self.geometry.links) > MOST_LINKS:
             raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
         self.net = None
-        self.adopted = False  # the network was made by `mn`, which takes it down as well
+        self.adopted = False  # the network belongs to `mn`, which also takes it down
 
     def _build(self):
         obstacle = mininet_obstacle()
         if obstacle:
             raise UsageError(obstacle)
-        Mininet.inited = True  # it would change kernel settings of the whole machine
-        lg.setLogLevel('output')  # what commands at the prompt print, no progress
-        self.say(f'making {self.geometry.nodes} namespaces and {len(self.geometry.links)} links')
+        Mininet.inited = True  # else it changes kernel settings of the whole machine
+        lg.setLogLevel('output')  # the output of commands at the prompt, but no progress
+        self.say(f'creating {self.geometry.nodes} namespaces and {len(self.geometry.links)} links')
         topo = TorusTopo(torus=self)
         link_options = {} if self.bw is None else {'bw': self.bw}
 
@@ -259,7 +260,7 @@ class MininetTorus(Torus):
             self.net = None
 
     def adopt(self, host):
-        """Takes on a host whose network is ready. `mn` starts no daemons: with the last host, all."""
+        """Adds a host whose network is ready. Under `mn`, the last host starts all daemons."""
         if self.run is None:
             self.run = RunFolder(self.keep_logs, self.data_roots)
             atexit.register(self._leave)
@@ -276,7 +277,7 @@ class MininetTorus(Torus):
                 node.start()
 
     def _leave(self):
-        """At the end of `mn`, however it came: no daemon and no folder is left."""
+        """At the end of `mn`, whatever its reason: leaves no daemon and no folder behind."""
         for problem in self.stop():
             print(f'torus: {problem}', file=sys.stderr)
         if self.kept_logs:
@@ -295,7 +296,7 @@ class MininetTorus(Torus):
         self._set_neighbours(rank, port_name)
 
     def link_mute(self, rank, port_name):
-        """The carrier stays, but nothing that either end sends is received any more."""
+        """Keeps the carrier up, but neither end receives what the other sends."""
         self._set_neighbours(rank, port_name, NOBODY)
 
     def link_unmute(self, rank, port_name):
@@ -310,7 +311,7 @@ class MininetTorus(Torus):
 
 
 def rate_of_link_option(text):
-    """Checks the bw of mn's option `--link tc,bw=...`; UsageError where Mininet would ignore it."""
+    """Checks the bw of mn's option `--link tc,bw=...`; UsageError if Mininet would ignore it."""
     for part in text.split(',')[1:]:
         name, equals, value = part.partition('=')
         if equals and name == 'bw':

@@ -2,8 +2,8 @@
 
 Ranks are row-major: the last dimension varies fastest. A dimension wraps (ring) or not (mesh: its
 size is followed by `m`). A wrapping dimension of size 2 has two separate links between the same two
-nodes; a dimension of size 1 has none. Of every link one end is a `+` port, which dials, and the
-other a `-` port, which listens.
+nodes; a dimension of size 1 has none. One end of each link is a `+` port, which dials;
+the other is a `-` port, which listens.
 """
 
 import math
@@ -14,7 +14,7 @@ MAX_DIMS = 8  # as in daemon/schedule/torus.h
 
 
 class UsageError(Exception):
-    """What was asked for makes no sense; the message says why."""
+    """The request is invalid; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Link:
 
 
 class Geometry:
-    """The torus or mesh that a text such as `4x8`, `6` or `3x4mx5` names."""
+    """The torus or mesh described by a text such as `4x8`, `6` or `3x4mx5`."""
 
     def __init__(self, text):
         parts = str(text).lower().split('x')
         if not all(re.fullmatch(r'[1-9][0-9]{0,5}m?', part) for part in parts):
-            raise UsageError(f'"{text}" names no torus: sizes of at least 1 joined by "x" are '
-                             'wanted, as in 4x8 (a size followed by "m" does not wrap)')
+            raise UsageError(f'"{text}" is not a torus: expected sizes of at least 1 joined by '
+                             '"x", such as 4x8 (a size followed by "m" does not wrap)')
         if len(parts) > MAX_DIMS:
-            raise UsageError(f'"{text}" has {len(parts)} dimensions; at most {MAX_DIMS} are taken')
+            raise UsageError(f'"{text}" has {len(parts)} dimensions; at most {MAX_DIMS} are supported')
         self.sizes = tuple(int(part.rstrip('m')) for part in parts)
         self.wraps = tuple(not part.endswith('m') for part in parts)
         self.nodes = math.prod(self.sizes)

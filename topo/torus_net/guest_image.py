@@ -1,9 +1,8 @@
 """What virtual machines boot: Debian's cloud kernel and one initramfs, both kept in a cache folder.
 
-The kernel's package is fetched and unpacked, not installed. The initramfs holds the project's
-programs, those of topo/guest, busybox, tc, the shared libraries of all of them and the few kernel
-modules that are needed. It is named by the digest of what is in it, so it is made anew exactly when
-a part of it has changed.
+The kernel's package is downloaded and unpacked, not installed. The initramfs contains the project's
+programs, those of topo/guest, busybox, tc, their shared libraries and the required kernel modules.
+Its name contains a digest of its contents, so it is rebuilt exactly when a part has changed.
 """
 
 import fcntl
@@ -33,7 +32,7 @@ def default_cache():
 
 
 def debian_package(name):
-    """What to say where something is missing."""
+    """How to install what is missing, for messages."""
     return f'(Debian: apt-get install {name})'
 
 
@@ -47,7 +46,7 @@ class Image:
 
 
 def make_image(programs, cache, say):
-    """The Image with the given programs (paths), made where it is not in the cache yet."""
+    """The Image with the given programs (paths), built unless it is in the cache."""
     cache = Path(cache)
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -55,13 +54,13 @@ def make_image(programs, cache, say):
             kernel = _kernel(cache, say)
             initramfs = _initramfs(programs, kernel, cache, say)
     except OSError as e:
-        raise TorusError(f'no image for virtual machines in {cache}: {e}') from e
+        raise TorusError(f'cannot create the image of virtual machines in {cache}: {e}') from e
     return Image(kernel / 'vmlinuz', initramfs, (kernel / 'release').read_text().strip())
 
 
 @contextmanager
 def _locked(cache):
-    """Two launchers that start at the same time do the work once."""
+    """Lets two launchers that start at the same time do the work once."""
     with open(cache / 'lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -75,14 +74,14 @@ def _kernel(cache, say):
     found = sorted(cache.glob(f'kernel-*-{wanted}'), key=os.path.getmtime)
     if found:
         return found[-1]
-    say(f'fetching the kernel of Debian ({KERNEL_PACKAGE}); kept in {cache}')
+    say(f'downloading Debian\'s kernel ({KERNEL_PACKAGE}) to {cache}')
     with tempfile.TemporaryDirectory(prefix='new-', dir=cache) as temporary:
         temporary = Path(temporary)
         package = _fetch_kernel_package(temporary)
         _run('dpkg-deb', '-x', str(package), str(temporary / 'all'))
         images = list((temporary / 'all' / 'boot').glob('vmlinuz-*'))
         if len(images) != 1:
-            raise TorusError(f'{package.name} holds {len(images)} kernels, not one')
+            raise TorusError(f'{package.name} contains {len(images)} kernels instead of one')
         release = images[0].name.partition('-')[2]
         result = temporary / 'kernel'
         (result / 'modules').mkdir(parents=True)
@@ -95,20 +94,20 @@ def _kernel(cache, say):
 
 def _fetch_kernel_package(folder):
     advice = ('Virtual machines boot the kernel of Debian\'s package '
-              f'{KERNEL_PACKAGE}: is the list of packages there (apt-get update), and the network?')
+              f'{KERNEL_PACKAGE}: check the package list (apt-get update) and the network')
     try:
         said = _run('apt-cache', 'depends', '--important', KERNEL_PACKAGE)
         named = re.findall(r'Depends: (linux-image-\S+)', said)
         if not named:
-            raise TorusError(f'apt knows no package {KERNEL_PACKAGE}')
+            raise TorusError(f'apt does not know the package {KERNEL_PACKAGE}')
         folder.chmod(0o755)  # as root, apt-get fetches as a user of its own if that one can write
         _run('apt-get', 'download', '-q', named[0], cwd=folder)
     except TorusError as e:
-        raise TorusError(f'the kernel package cannot be fetched: {e}\n{advice}') from e
+        raise TorusError(f'cannot download the kernel package: {e}\n{advice}') from e
     found = list(folder.glob('linux-image-*.deb'))
     if not found:
-        raise TorusError(f'the kernel package cannot be fetched: apt-get download {named[0]} left '
-                         f'nothing\n{advice}')
+        raise TorusError(f'cannot download the kernel package: apt-get download {named[0]} left no '
+                         f'file\n{advice}')
     return found[0]
 
 
@@ -119,7 +118,7 @@ def _modules(folder):
 
     def add(name):
         if name not in files:
-            raise TorusError(f'the kernel package holds no module {name} (as NAME.ko)')
+            raise TorusError(f'the kernel package does not contain the module {name}.ko')
         needs = re.search(rb'\0depends=([^\0]*)\0', files[name].read_bytes())
         for other in needs[1].decode().split(',') if needs and needs[1] else ():
             add(other)
@@ -150,7 +149,7 @@ def _initramfs(programs, kernel, cache, say):
         digest.update(f'{name} {len(content)}\n'.encode() + content)
     path = cache / f'initramfs-{digest.hexdigest()[:24]}'
     if not path.exists():
-        say(f'making the image of the virtual machines; kept in {cache}')
+        say(f'building the image of the virtual machines in {cache}')
         _remove_old(cache)
         archive = _archive(contents, {f'bin/{name}': 'busybox' for name in applets
                                       if name != 'busybox'})
@@ -184,7 +183,11 @@ def _compiled(name, cache, say):
 
 
 def bridge_program(cache, say):
-    return _compiled('bridge', Path(cache), say)
+    """The compiled bridge, which is built unless it is in the cache."""
+    cache = Path(cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(cache):
+        return _compiled('bridge', cache, say)
 
 
 def _libraries(path):
@@ -194,7 +197,7 @@ def _libraries(path):
     result = subprocess.run(['ldd', str(path)], capture_output=True, text=True)
     found = re.findall(r'not found', result.stdout)
     if found:
-        raise TorusError(f'{path} misses shared libraries:\n{result.stdout}')
+        raise TorusError(f'{path} lacks shared libraries:\n{result.stdout}')
     return {name.lstrip('/'): Path(name) for name in
             re.findall(r'(?:=> )?(/\S+) \(0x', result.stdout)}
 

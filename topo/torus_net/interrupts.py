@@ -1,12 +1,13 @@
-"""SIGINT, SIGTERM and SIGHUP as exceptions that never fall into the middle of a creation.
+"""SIGINT, SIGTERM and SIGHUP as exceptions that never interrupt the creation of a resource.
 
-A process, namespace or folder that has been made but not yet been written down would be lost by an
-exception between the two. Code that makes such things does so inside `with held():`, where a signal
-only leaves a note; the exception comes at the end of the block. Once one exception has been raised,
-or `stop_raising()` called, later signals do nothing: cleaning up is not interrupted.
+A process, namespace or folder would leak if an exception came after it was created and before it was
+recorded. Code that creates such resources uses `with held():`, in which a signal is only noted; the
+exception is raised at the end of the block. After the first exception, or after `stop_raising()`,
+signals have no effect: cleaning up is not interrupted.
 """
 
 import signal
+import time
 from contextlib import contextmanager
 
 
@@ -31,7 +32,7 @@ _prompting = False
 
 
 def install():
-    """Takes over the three signals, for the main thread of a program."""
+    """Handles the three signals in the main thread of a program."""
     global _raising
     _raising = True
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -46,7 +47,7 @@ def stop_raising():
 
 @contextmanager
 def held():
-    """Signals that come in this block take effect at its end."""
+    """Signals that arrive in this block take effect at its end."""
     global _depth
     _depth += 1
     try:
@@ -55,6 +56,13 @@ def held():
         _depth -= 1
         if _depth == 0 and _pending is not None and _raising:
             _throw(_pending)
+
+
+def wait():
+    """Waits until a signal raises its exception. Not by signal.pause(): a signal that arrives just
+    before that call would go unnoticed."""
+    while True:
+        time.sleep(1)
 
 
 @contextmanager

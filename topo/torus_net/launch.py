@@ -1,6 +1,5 @@
 """The launcher's command line: `topo/torus.py DIMS ...`."""
 
-import argparse
 import ctypes
 import os
 import signal
@@ -12,60 +11,41 @@ from . import interrupts
 from .geometry import Geometry, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
+from .options import check_action, launcher_parser
 from .process import TorusError
 from .prompt import interact
 from .rate import MININET_MAX_MBIT, parse_mbit
 
 EPILOG = """\
 The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
-  TORUS_SOCKET   control socket of node 0, which torusctl uses by itself
+  TORUS_SOCKET   control socket of node 0, which torusctl uses by default
   TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket, R.pid holds its process id
   TORUS_LOG_DIR  folder with the logs: R.log
-  TORUS_NODES    number of nodes        TORUS_DIMS  as given, e.g. 4x8
+  TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x8
 
-Exit status: that of the command; without one 0; 1 the torus did not come up; 2 wrong usage;
-128 + the signal's number after a signal. Logs of a run that fails are kept; their folder is printed.
+Exit status: that of the command, or 0 without one; 1 if the torus did not come up; 2 for invalid
+usage; 128 + the signal number after a signal. If a run fails, its logs are kept and their folder is
+printed.
 """
 
 
 def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        prog='torus.py', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        description='Brings up a torus of torusd daemons: in Mininet (root), where every node has a '
-                    'network namespace and every link a rate, or with --loopback as plain '
-                    'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".')
-    parser.add_argument('dims', metavar='DIMS', help='as in 4x8, 1x6, 3x4x5; a size followed by '
-                                                     'm does not wrap (mesh)')
-    parser.add_argument('--loopback', action='store_true', help='no Mininet, no root, no rates')
-    parser.add_argument('--bw', metavar='MBIT',
-                        help=f'rate of every link and direction in Mbit/s, at most '
-                             f'{MININET_MAX_MBIT} (default: no limit)')
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
-                                                       'prompt, then take everything down')
-    what.add_argument('--wait', action='store_true', help='no prompt: wait for Ctrl-C or SIGTERM')
+    parser = launcher_parser(
+        'torus.py', epilog=EPILOG,
+        description='Brings up a torus of torusd daemons: in Mininet (requires root), where each node '
+                    'has a network namespace and each link a rate, or with --loopback as plain '
+                    'processes on 127.0.0.1. Then there is a prompt, with "exchange" and "help".',
+        bw=f', at most {MININET_MAX_MBIT}', memory='e.g. 64MiB',
+        bin=' (default: $TORUS_BIN, PATH, build/)')
+    parser.add_argument('--loopback', action='store_true',
+                        help='use neither Mininet nor root; links have no limit')
     parser.add_argument('--data-root', metavar='DIR', action='append', default=[],
                         help='the daemons may read and write files below DIR (repeatable)')
-    parser.add_argument('--memory', metavar='SIZE', help='of each daemon for blocks on their way, '
-                                                         'e.g. 64MiB')
-    parser.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl (default: '
-                                                     '$TORUS_BIN, PATH, build/)')
-    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
-    parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
-    parser.add_argument('--check-mininet', action=CheckMininet, nargs=0,
-                        help='only tell, by the exit status, whether Mininet can be used here')
-    parser.add_argument('--wrap', metavar='COMMAND', help='put before every torusd, e.g. '
+    parser.add_argument('--check-mininet', action=check_action('torus.py', mininet_obstacle), nargs=0,
+                        help='only report, by the exit status, whether Mininet can be used')
+    parser.add_argument('--wrap', metavar='COMMAND', help='command prefix for each torusd, e.g. '
                                                           '"valgrind -q"')
-    parser.add_argument('--timeout', metavar='SECONDS', type=float,
-                        help='in which the torus must be whole (default: by its size)')
-    parser.add_argument('-q', '--quiet', action='store_true', help='no messages but errors')
     return parser.parse_args(argv)
-
-
-class CheckMininet(argparse.Action):
-    def __call__(self, parser, *_):
-        reason = mininet_obstacle()
-        parser.exit(1 if reason else 0, f'torus.py: {reason}\n' if reason else None)
 
 
 def make_torus(options, say):
@@ -80,7 +60,7 @@ def make_torus(options, say):
             raise UsageError(f'{obstacle}; without Mininet: --loopback')
         from .emulated import MininetTorus as kind
     elif options.bw is not None:
-        say(f'loopback links have no limit; {options.bw} Mbit/s is only what the daemons are told')
+        say(f'loopback links are not limited; {options.bw} Mbit/s is only passed to the daemons')
     return kind(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
                 data_roots=options.data_root, wrap=options.wrap, keep_logs=options.keep_logs,
                 log_level=options.log_level, timeout=options.timeout, say=say)
@@ -91,8 +71,8 @@ def main(argv=None):
 
 
 def launch(name, options, make, run):
-    """make() a torus by the options, run() it, and take it down whatever happens. `name` is the
-    program's, for what it says. Returns its exit status."""
+    """Makes a torus as the options say, runs it, and takes it down whatever happens. `name` is the
+    program's name in messages. Returns the exit status."""
     def complain(text):
         print(f'{name}: {text}', file=sys.stderr, flush=True)
 
@@ -132,9 +112,8 @@ def serve(torus, options, say):
         return run_command(options.run, torus.environment())
     if options.wait:
         say(f'torusctl --socket {torus.run.socket(0)} reaches node 0; logs in {torus.run.logs}; '
-            'Ctrl-C ends')
-        while True:
-            signal.pause()
+            'Ctrl-C stops')
+        interrupts.wait()
     if sys.stdin.isatty():
         say(f'"exchange" runs an exchange, "help" lists more; from elsewhere: '
             f'torusctl --socket {torus.run.socket(0)} ...')
@@ -143,7 +122,7 @@ def serve(torus, options, say):
 
 
 def run_command(command, environment):
-    """Runs a shell command to its end; its exit status. Nothing that it started stays behind."""
+    """Runs a shell command. Returns its exit status when all that it started has ended."""
     _adopt_orphans()
     before = _descendants()
     process = None
@@ -152,7 +131,7 @@ def run_command(command, environment):
             process = subprocess.Popen(['/bin/sh', '-c', command], env=environment)
         status = process.wait()
     except KeyboardInterrupt:
-        # From a terminal Ctrl-C reached the command as well: let it end in its own way.
+        # On a terminal, Ctrl-C reached the command too: let it exit by itself.
         if process is not None and sys.stdin.isatty():
             _wait_quietly(process, 3)
         raise
@@ -170,7 +149,7 @@ def _wait_quietly(process, seconds):
 
 
 def _adopt_orphans():
-    """Processes whose parent has ended become children of this one, so that they can be found."""
+    """Makes processes whose parent has exited children of this one, so that they can be found."""
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -197,7 +176,7 @@ def _descendants():
 
 
 def _end_all(which):
-    """Ends the processes that which() names: SIGTERM, and SIGKILL after 3 seconds."""
+    """Ends the processes that which() returns: SIGTERM, and SIGKILL after 3 seconds."""
     for signum, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
         for pid in which():
             try:

@@ -1,9 +1,8 @@
 """A torus of plain processes on 127.0.0.1: no root, no rate limits.
 
-Every link needs a TCP port of its own. A port is reserved by binding it, with SO_REUSEADDR, to a
-socket that never listens and stays open as long as the torus: no other program is given the port
-by the kernel meanwhile, and torusd, which sets SO_REUSEADDR as well, can bind and listen on it, as
-often as it is restarted.
+Each link needs its own TCP port. A port is reserved by binding it, with SO_REUSEADDR, to a socket
+that never listens and stays open as long as the torus: the kernel gives the port to no other program,
+and torusd, which also sets SO_REUSEADDR, can bind it and listen on it however often it restarts.
 """
 
 import socket

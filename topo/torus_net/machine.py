@@ -27,7 +27,7 @@ class Machine(Daemon):
 
     def start(self):
         if self.alive:
-            raise TorusError(f'node {self.rank} is running already')
+            raise TorusError(f'node {self.rank} is already running')
         self._end_bridge()
         for cable in self.cables.values():
             _drain(cable)
@@ -48,7 +48,7 @@ class Machine(Daemon):
                 pass_fds=[ours.fileno()])
 
     def wait(self, timeout=None):
-        """Its exit status; with it goes the bridge, for the serial port's end is its own."""
+        """Waits for qemu, whose serial port ends the bridge, too. Returns its exit status."""
         result = super().wait(timeout)
         self._end_bridge()
         return result
@@ -64,7 +64,7 @@ class Machine(Daemon):
         self.bridge = None
 
     def memory(self):
-        """Bytes of this machine's processes now: shared pages are shared out ("pss"), or not."""
+        """Current memory of this machine's processes in bytes: {"rss": ..., "pss": ...}."""
         total = {'rss': 0, 'pss': 0}
         for process in self.process, self.bridge:
             try:
@@ -79,7 +79,7 @@ class Machine(Daemon):
 
 
 def _drain(cable):
-    """Takes out what the neighbours have sent while nobody was there."""
+    """Discards what the neighbours have sent while the machine was off."""
     while True:
         try:
             cable.recv(65536, socket.MSG_DONTWAIT)
@@ -88,7 +88,7 @@ def _drain(cable):
 
 
 class VirtualNode(Node):
-    """A node that is a virtual machine. kill() is a power failure, restart() boots it again."""
+    """A node that is a virtual machine. kill() is a power failure; restart() boots it again."""
 
     @property
     def shell_socket(self):
@@ -99,16 +99,16 @@ class VirtualNode(Node):
         return self.torus.run.logs / f'{self.rank}.console.log'
 
     def console(self):
-        """What the kernel and the first program have printed, over all lives of the machine."""
+        """What the kernel and the first program have printed, reboots included."""
         try:
             return self.console_path.read_text(errors='replace')
         except FileNotFoundError:
             return ''
 
     def begin(self, command, timeout=60):
-        """Begins a shell command in the machine: a connected socket for its input and output."""
+        """Starts a shell command in the machine. Returns a connected socket for its input and output."""
         if '\n' in command:
-            raise ValueError('a command of one line is wanted')
+            raise ValueError('the command has more than one line')
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             connection.settimeout(timeout)
@@ -116,19 +116,19 @@ class VirtualNode(Node):
             connection.sendall(command.encode() + b'\n')
         except OSError as e:
             connection.close()
-            raise TorusError(f'node {self.rank} cannot be asked to run "{command}": {e}') from e
+            raise TorusError(f'node {self.rank}: cannot start "{command}": {e}') from e
         return connection
 
     def finish(self, connection, command='', stdin=b'', check=True):
-        """(exit status, all further output as bytes) of what begin() began. It is given `stdin`, and
-        then its input ends."""
+        """Finishes what begin() started: sends `stdin` and closes the input. Returns the exit status
+        and the remaining output as bytes."""
         sender = threading.Thread(target=_send_all, args=(connection, stdin), daemon=True)
         with connection:
             sender.start()
             try:
                 output = _read_all(connection)
             except OSError as e:
-                raise TorusError(f'node {self.rank}: "{command}" did not end: {e}') from e
+                raise TorusError(f'node {self.rank}: "{command}" did not finish: {e}') from e
             finally:
                 connection.close()
                 sender.join()
@@ -141,16 +141,16 @@ class VirtualNode(Node):
         return int(status), output
 
     def run_bytes(self, command, stdin=b'', timeout=60):
-        """Runs a shell command in the machine, in /srv; what it printed, errors as well."""
+        """Runs a shell command in the machine, in /srv. Returns its output and errors as bytes."""
         connection = self.begin(command, timeout)
         return self.finish(connection, command, stdin)[1]
 
     def run(self, *argv, stdin='', timeout=60):
-        """Runs a command in the machine, in /srv; what it printed, errors as well, as text."""
+        """Runs a command in the machine, in /srv. Returns its output and errors as text."""
         return self.run_bytes(shlex.join(map(str, argv)), stdin.encode(), timeout).decode()
 
     def put(self, folder, files):
-        """Makes a folder with files ({name: bytes}) in the machine."""
+        """Creates a folder with files ({name: bytes}) in the machine."""
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode='w', format=tarfile.USTAR_FORMAT) as tar:
             for name, content in files.items():
@@ -176,7 +176,7 @@ def _send_all(connection, data):
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
     except OSError:
-        pass  # the command has not read it all: its exit status tells
+        pass  # the command has not read all of it; its exit status says whether that is an error
 
 
 def _read_all(connection):

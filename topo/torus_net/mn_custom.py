@@ -1,4 +1,4 @@
-"""What `mn --custom topo/torus.py` uses: the topology, its prompt, and a look at the options."""
+"""What `mn --custom topo/torus.py` uses: the topology, its prompt, and a check of the options."""
 
 import signal
 import sys
@@ -12,7 +12,7 @@ CLI = make_mininet_prompt()
 
 
 def _torus(*sizes, **options):
-    # SystemExit: at an Exception mn ends processes and removes files far and wide.
+    # SystemExit, because after an Exception mn kills processes and removes files of others.
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda signum, _frame: sys.exit(128 + signum))
     try:
@@ -22,7 +22,7 @@ def _torus(*sizes, **options):
 
 
 def validate(options):
-    """mn calls this before it makes anything."""
+    """mn calls this before it creates anything."""
     if options.topo.split(',')[0] == 'torus':
         try:
             rate_of_link_option(options.link)

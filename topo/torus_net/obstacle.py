@@ -16,10 +16,10 @@ def mininet_obstacle():
     for program in 'mnexec', 'ifconfig', 'ip', 'tc':
         if not shutil.which(program):
             return f'{program} is missing'
-    # Containers may lack the right to make namespaces, and kernels the kinds of links.
+    # Containers may not be allowed to create namespaces, and kernels may lack these links.
     trial = ('ip link add name veth0 type veth peer name veth1 && ip link set veth0 up && '
              'tc qdisc add dev veth0 root handle 5:0 htb default 1')
     result = subprocess.run(['mnexec', '-n', 'sh', '-c', trial], capture_output=True, text=True)
     if result.returncode:
-        return f'no rate-limited links in a network namespace here: {result.stderr.strip()}'
+        return f'cannot create rate-limited links in a network namespace: {result.stderr.strip()}'
     return None

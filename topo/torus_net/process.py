@@ -17,7 +17,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 class TorusError(Exception):
-    """The torus could not be brought up, or a node of it is not well; the message says why."""
+    """The torus could not be started, or one of its nodes has failed; the message says why."""
 
 
 def find_program(name, bin_dir=None):
@@ -35,17 +35,17 @@ def find_program(name, bin_dir=None):
     if os.access(path, os.X_OK):
         return str(path)
     raise UsageError(f'{name} is neither in PATH nor in {CHECKOUT / "build"}; build it '
-                     '(cmake -B build && cmake --build build), or name its folder with --bin')
+                     '(cmake -B build && cmake --build build), or give its folder with --bin')
 
 
 @functools.cache
 def same_layout():
-    """What to put before programs that stand for one program on many machines: its code gets the
-    same addresses in every process. (Empty if that is forbidden here, as in some containers.)
+    """A command prefix that switches address space randomization off, so that a program's code has
+    the same addresses in every process. Empty where that is forbidden, as in some containers.
 
-    Each machine has branch predictors of its own. Processes of one machine share them, and spoil
-    each other's predictions if the same code lies elsewhere in each: with address randomization,
-    exchanges of small blocks take a fifth more processor time.
+    Separate machines have separate branch predictors. Processes on one machine share them, and
+    disturb each other's predictions if their code lies at different addresses: with randomization,
+    exchanges of small blocks take 20 % more CPU time.
     """
     command = ['setarch', '-R']
     try:
@@ -79,7 +79,7 @@ class RunFolder:
                 self._place_states(data_roots)
             except OSError as e:
                 self.close()
-                raise UsageError(f'state folders cannot be created in a data root: {e}') from e
+                raise UsageError(f'cannot create a folder for the daemons\' state: {e}') from e
         self.logs = self.path
         self.kept = keep is not None
         if keep is not None:
@@ -88,7 +88,7 @@ class RunFolder:
                 self.logs.mkdir(parents=True, exist_ok=True)
             except OSError as e:
                 self.close()
-                raise UsageError(f'the log folder cannot be made: {e}') from e
+                raise UsageError(f'cannot create the log folder: {e}') from e
 
     def _place_states(self, data_roots):
         durable = [root for root in data_roots if not is_volatile(root)]
@@ -108,7 +108,7 @@ class RunFolder:
         return self.path / f'{rank}.pid'
 
     def close(self, keep_logs=False):
-        """Removes what need not stay. Returns the folder in which logs remain, or None."""
+        """Removes all but the logs that are to stay. Returns the folder with the logs, or None."""
         if self.states != self.path:
             shutil.rmtree(self.states, ignore_errors=True)
         if not keep_logs or self.kept or not any(self.path.glob('*.log')):
@@ -125,10 +125,10 @@ class RunFolder:
 
 
 class Daemon:
-    """One torusd: a process that this object starts, and nobody else ends.
+    """One torusd: a process that only this object starts and ends.
 
-    `enter` is put before the command (to run it inside a network namespace). Should this program be
-    killed outright, the kernel ends the daemon (it belongs to the thread that started it).
+    `enter` is a command prefix that runs the daemon in a network namespace. If this program is
+    killed, the kernel terminates the daemon (it belongs to the thread that started it).
     """
 
     def __init__(self, rank, argv, run, wrap=(), enter=(), env=None):
@@ -138,8 +138,8 @@ class Daemon:
         self.run = run
         self.env = env
         self.process = None
-        self.expected_end = False  # it was this program that ended it
-        self.answered = False      # before that it need not know how to end well
+        self.expected_end = False  # this program ended it
+        self.answered = False      # until then a signal may kill it
 
     @property
     def pid(self):
@@ -167,7 +167,7 @@ class Daemon:
         return self.run.log(self.rank)
 
     def log(self):
-        """Everything that the daemon has written, over all its lives."""
+        """Everything that the daemon has logged, restarts included."""
         try:
             return self.log_path.read_text(errors='replace')
         except FileNotFoundError:
@@ -175,7 +175,7 @@ class Daemon:
 
     def start(self):
         if self.alive:
-            raise TorusError(f'node {self.rank} is running already')
+            raise TorusError(f'node {self.rank} is already running')
         self.run.state(self.rank).mkdir(exist_ok=True)
         with interrupts.held(), open(self.log_path, 'ab') as log:
             self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=log,
@@ -184,18 +184,18 @@ class Daemon:
             self.run.pid(self.rank).write_text(f'{self.process.pid}\n')
 
     def send_signal(self, signum):
-        """Sends a signal, if the process is still there."""
+        """Sends a signal if the process is still running."""
         if self.alive:
             if signum in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
                 self.expected_end = True
             self.process.send_signal(signum)
 
     def wait(self, timeout=None):
-        """Its exit status; negative: the signal that ended it."""
+        """Waits for the process. Returns its exit status; negative: the signal that killed it."""
         return self.process.wait(timeout)
 
     def problem(self):
-        """What is wrong with the way the process ended, in words, or None."""
+        """What is wrong with how the process exited, as text, or None."""
         code = self.returncode
         if code is None or self.process is None:
             return None
@@ -203,16 +203,17 @@ class Daemon:
             name = signal.Signals(-code).name
             if self.expected_end and (-code == signal.SIGKILL or not self.answered):
                 return None
-            return f'node {self.rank} was ended by {name}'
+            return f'node {self.rank} was killed by {name}'
         if code == 0:
-            return None if self.expected_end else f'node {self.rank} ended by itself'
-        return f'node {self.rank} ended with exit status {code}'
+            return None if self.expected_end else f'node {self.rank} exited unexpectedly'
+        return f'node {self.rank} exited with status {code}'
 
 
 def stop_all(daemons, grace=15.0):
     """Ends the daemons: SIGTERM to all, SIGKILL to what is left after `grace` seconds.
 
-    Returns what was wrong, in words: those that had died before, that ended badly, or not at all.
+    Returns the problems as texts: daemons that had died before, exited with an error, or did not
+    exit.
     """
     problems = [text for text in (daemon.problem() for daemon in daemons) if text]
     running = [daemon for daemon in daemons if daemon.alive]
@@ -224,11 +225,11 @@ def stop_all(daemons, grace=15.0):
         time.sleep(0.005)
         left = [daemon for daemon in left if daemon.alive]
         for daemon in left:
-            # Not to all: leak checkers stop their own program while they look at it.
+            # Only to stopped ones: leak checkers stop their own program while they examine it.
             if daemon.stopped:
                 daemon.send_signal(signal.SIGCONT)
     for daemon in left:
-        problems.append(f'node {daemon.rank} did not end within {grace:g} s of SIGTERM')
+        problems.append(f'node {daemon.rank} did not exit within {grace:g} s of SIGTERM')
         daemon.send_signal(signal.SIGKILL)
         daemon.wait()
     problems += [text for text in (daemon.problem() for daemon in running if daemon not in left)

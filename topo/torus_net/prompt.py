@@ -16,22 +16,22 @@ class TorusCommands:
     torus = None
 
     def do_exchange(self, line):
-        """exchange --algorithm at2 --block-size 64KiB ...: torusctl exchange, at node 0"""
+        """exchange --algorithm at2 --block-size 64KiB ...: run torusctl exchange at node 0"""
         self._torusctl(0, ['exchange'], line)
 
     def do_torusctl(self, line):
-        """torusctl status ...: any torusctl command, at node 0"""
+        """torusctl status ...: run any torusctl command at node 0"""
         self._torusctl(0, [], line)
 
     def do_at(self, line):
-        """at RANK COMMAND ...: a torusctl command at another node, as in `at 5 links`"""
+        """at RANK COMMAND ...: run a torusctl command at another node, e.g. `at 5 links`"""
         rank, _, rest = line.partition(' ')
         with_node = self._node(rank)
         if with_node:
             self._torusctl(with_node.rank, [], rest)
 
     def do_nodes(self, _line):
-        """nodes: every node, its coordinates, its process and its ports"""
+        """nodes: list the nodes with their coordinates, processes and ports"""
         if not self.torus:
             return
         for node in self.torus.nodes:
@@ -42,19 +42,19 @@ class TorusCommands:
             print(f'{node.rank:4d} {",".join(map(str, node.coordinates)):8s} {state:12s} {ports}')
 
     def do_log(self, line):
-        """log RANK: what the daemon of a node has written"""
+        """log RANK: print the log of a node's daemon"""
         node = self._node(line)
         if node:
             print(node.log(), end='')
 
     def do_kill(self, line):
-        """kill RANK: end a node's daemon at once (SIGKILL)"""
+        """kill RANK: kill a node's daemon (SIGKILL)"""
         node = self._node(line)
         if node and node.alive:
             node.kill()
 
     def do_restart(self, line):
-        """restart RANK: end a node's daemon if it runs, and start it again"""
+        """restart RANK: stop a node's daemon if it is running, and start it again"""
         node = self._node(line)
         if node:
             try:
@@ -66,12 +66,12 @@ class TorusCommands:
         try:
             return self.torus.node(range(len(self.torus.nodes))[int(text.strip().lstrip('n'))])
         except (AttributeError, ValueError, IndexError):
-            print(f'"{text}" is no node', file=sys.stderr)
+            print(f'"{text}" is not a node', file=sys.stderr)
             return None
 
     def _torusctl(self, rank, words, line):
         if not self.torus:
-            print('this network is no torus', file=sys.stderr)
+            print('this network is not a torus', file=sys.stderr)
             return
         try:
             words = words + shlex.split(line)
@@ -83,7 +83,7 @@ class TorusCommands:
 
 
 def _foreground(argv, **options):
-    """Runs a command on this terminal. Ctrl-C reaches it as well, and is its business."""
+    """Runs a command on this terminal. Ctrl-C reaches the command, which decides what to do."""
     sys.stdout.flush()
     process = None
     try:
@@ -102,7 +102,7 @@ def _foreground(argv, **options):
 
 
 class LoopbackPrompt(TorusCommands, cmd.Cmd):
-    """A plain prompt, for networks that have none."""
+    """A plain prompt, for networks without one of their own."""
 
     prompt = 'torus> '
 
@@ -113,7 +113,7 @@ class LoopbackPrompt(TorusCommands, cmd.Cmd):
             self.prompt = ''
 
     def do_sh(self, line):
-        """sh COMMAND ...: a shell command; torusctl in it reaches node 0"""
+        """sh COMMAND ...: run a shell command; torusctl in it connects to node 0"""
         _foreground(['/bin/sh', '-c', line], env=self.torus.environment())
 
     def do_exit(self, _line):
@@ -133,7 +133,7 @@ class LoopbackPrompt(TorusCommands, cmd.Cmd):
 
 
 def make_mininet_prompt():
-    """Mininet's prompt with the commands above. A function: Mininet may not be installed."""
+    """Mininet's prompt with the commands above. A function because Mininet may not be installed."""
     from .mininet_api import CLI
 
     class TorusCLI(TorusCommands, CLI):
@@ -155,9 +155,9 @@ def make_mininet_prompt():
                 pass
 
         def run(self):
-            """Ctrl-C at the prompt leaves; while a command runs it only ends the command."""
+            """Ctrl-C at the prompt exits; while a command runs, it only interrupts the command."""
             if self.torus is None or self.torus.adopted:
-                super().run()  # in mn, which after Ctrl-C would clean up other people's networks
+                super().run()  # in mn, which after Ctrl-C would remove other users' networks
             else:
                 self.cmdloop()
 

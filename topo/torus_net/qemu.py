@@ -25,7 +25,7 @@ CLOCK = {'tcg': ' tsc=unstable clocksource=hpet', 'kvm': ''}
 
 
 def vm_obstacle():
-    """Why no virtual machines can be started here, in words, or None."""
+    """Why virtual machines cannot be started here, as text, or None if they can."""
     if not shutil.which(QEMU):
         return f'{QEMU} is missing {debian_package("qemu-system-x86")}'
     if not shutil.which('busybox'):
@@ -34,7 +34,7 @@ def vm_obstacle():
 
 
 def available_memory():
-    """Bytes that programs may still take on this machine, or in this control group."""
+    """Bytes of memory available on this machine, or in this control group."""
     for line in Path('/proc/meminfo').read_text().splitlines():
         if line.startswith('MemAvailable:'):
             available = int(line.split()[1]) * 1024
@@ -50,8 +50,8 @@ def available_memory():
 
 
 def choose_accelerator(wanted, image, cache, say):
-    """"kvm" where a kernel really runs under it, else "tcg". That is remembered until the next boot
-    of this machine: a device file, or an emulator that starts, does not tell."""
+    """"kvm" if a kernel boots under it, else "tcg". The result is kept until this machine reboots. A
+    device file, or an emulator that starts, is not enough to know."""
     if wanted != 'auto':
         return wanted
     if not os.access('/dev/kvm', os.R_OK | os.W_OK):
@@ -65,15 +65,15 @@ def choose_accelerator(wanted, image, cache, say):
             return remembered['accelerator']
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    say(f'trying whether a kernel runs under kvm here (at most {TRIAL_SECONDS} s; remembered until '
-        'this machine boots again)')
+    say(f'testing whether a kernel boots under kvm (at most {TRIAL_SECONDS} s; the result is kept '
+        'until this machine reboots)')
     result = 'kvm' if kernel_runs('kvm', image) else 'tcg'
     known.write_text(json.dumps({'key': key, 'accelerator': result}))
     return result
 
 
 def kernel_runs(accelerator, image, seconds=TRIAL_SECONDS):
-    """Whether a kernel, started under an accelerator, comes as far as its first program."""
+    """Whether a kernel, started with an accelerator, reaches its first program."""
     command = [QEMU, *machine_arguments(accelerator, RAM_MIB, image), '-serial', 'stdio',
                '-append', f'{CONSOLE} torus.trial']
     process = None
@@ -93,7 +93,7 @@ def kernel_runs(accelerator, image, seconds=TRIAL_SECONDS):
 
 
 def machine_arguments(accelerator, ram, image):
-    """What all virtual machines have in common: no devices but those that are named."""
+    """The options that all virtual machines have in common: only the named devices exist."""
     accelerators = {'tcg': f'tcg,thread=single,tb-size={TRANSLATED_MIB}', 'kvm': 'kvm'}
     return ['-accel', accelerators[accelerator], '-cpu', 'host' if accelerator == 'kvm' else 'max',
             '-machine', 'pc,smm=off,graphics=off,vmport=off,usb=off', '-bios', 'qboot.rom',

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Reads what `torusctl --json exchange` printed, from standard input, and writes a short table.
+"""Reads the output of `torusctl --json exchange` from standard input and prints a short table.
 
-Ends with 0 if the exchange was verified.
+The exit status is 0 if the exchange was verified.
 """
 
 import json
@@ -51,7 +51,7 @@ def main():
     try:
         result = json.load(sys.stdin)
     except ValueError as e:
-        sys.exit(f'no JSON object: {e}')
+        sys.exit(f'standard input is not a JSON object: {e}')
     for name, value in rows(result):
         print(f'  {name:24s} {value}')
     return 0 if result['verified'] else 1

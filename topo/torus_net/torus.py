@@ -21,7 +21,7 @@ from .rate import parse_mbit
 
 
 class CommandFailed(TorusError):
-    """torusctl ended with another exit status than 0."""
+    """torusctl exited with a status other than 0."""
 
     def __init__(self, result):
         self.result = result
@@ -69,7 +69,7 @@ class Node:
         self.daemon.start()
 
     def kill(self, signum=signal.SIGKILL):
-        """Ends the daemon at once and waits until it is gone."""
+        """Kills the daemon and waits until it has exited."""
         self.daemon.send_signal(signum)
         self.daemon.wait(30)
 
@@ -79,11 +79,11 @@ class Node:
         return self.daemon.wait(timeout)
 
     def send_signal(self, signum):
-        """Any signal, SIGSTOP and SIGCONT among them, without waiting."""
+        """Sends any signal, including SIGSTOP and SIGCONT, without waiting."""
         self.daemon.send_signal(signum)
 
     def restart(self, signum=signal.SIGTERM):
-        """Ends the daemon if it runs, and starts it anew on the same ports and state folder."""
+        """Ends the daemon if it is running, and starts it again with the same ports and state."""
         if self.alive:
             self.kill(signum)
         self.start()
@@ -92,7 +92,7 @@ class Node:
         return self.torus.ctl(self.rank, *args, **kwargs)
 
     def memory(self):
-        """The daemon's own memory now, in bytes: {"RssAnon": ..., "RssShmem": ...}."""
+        """The daemon's current memory in bytes: {"RssAnon": ..., "RssShmem": ..., "VmHWM": ...}."""
         wanted = ('RssAnon', 'RssShmem', 'VmHWM')
         status = Path(f'/proc/{self.pid}/status').read_text()
         lines = (line.split() for line in status.splitlines())
@@ -103,15 +103,15 @@ class Torus:
     """The parent of LoopbackTorus and MininetTorus.
 
     dims        "4x8" or a Geometry
-    bw          nominal rate of every link in Mbit/s (Mininet keeps it; loopback is only told)
-    bin         folder with torusd and torusctl (else $TORUS_BIN, PATH, build/)
-    memory      of each daemon for blocks on their way, as in "64MiB"
+    bw          nominal rate of each link in Mbit/s (enforced by Mininet; on loopback only passed on)
+    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/)
+    memory      memory of each daemon for blocks in transit, e.g. "64MiB"
     data_roots  folders below which exchanges may read and write files
-    wrap        command put before every torusd, e.g. "valgrind -q" (else $TORUS_WRAP)
-    keep_logs   folder for the logs, which stay; else they go with the run unless something is wrong
-    extra       more options for every torusd, or a function of the rank that gives them
-    timeout     seconds in which the torus must be whole; None: by the number of nodes
-    say         function called with lines about the progress
+    wrap        command prefix for each torusd, e.g. "valgrind -q" (default: $TORUS_WRAP)
+    keep_logs   folder for the logs, which are kept; without it they are removed unless a run fails
+    extra       more options for each torusd, or a function of the rank that returns them
+    timeout     seconds within which the torus must be whole (default: depends on its size)
+    say         function called with progress messages
     """
 
     kind = 'torus'
@@ -138,12 +138,12 @@ class Torus:
         self.run = None
         self.nodes = []
         self.kept_logs = None  # after stop(): the folder in which logs remain
-        self.problems = []     # after stop(): daemons that did not live and end as they should
+        self.problems = []     # after stop(): daemons that failed, as texts
 
     # --- life ---
 
     def start(self):
-        """Brings everything up; returns when every node says that the torus is whole."""
+        """Starts everything; returns when every node reports that the torus is whole."""
         _raise_limits()
         try:
             with interrupts.held():
@@ -161,7 +161,7 @@ class Torus:
         return self
 
     def stop(self, failed=False):
-        """Takes everything down. `failed`: keep the logs. Returns the problems, in words."""
+        """Takes everything down. `failed`: keep the logs. Returns the problems as texts."""
         if self.run is None:
             return self.problems
         with interrupts.held():
@@ -178,7 +178,7 @@ class Torus:
         self.stop(failed=kind is not None)
 
     def _build(self):
-        """Makes the network and self.nodes; what it has made so far is undone by _tear_down()."""
+        """Creates the network and self.nodes. If it fails halfway, _tear_down() undoes it."""
         raise NotImplementedError
 
     def _tear_down(self):
@@ -208,7 +208,7 @@ class Torus:
         return argv + list(self.extra(rank) if callable(self.extra) else self.extra)
 
     def environment(self):
-        """For commands that use this torus: torusctl in PATH, reaching node 0 by itself."""
+        """For commands that use this torus: torusctl is in PATH and connects to node 0 by default."""
         return {**os.environ,
                 'PATH': os.path.dirname(self.torusctl) + ':' + os.environ.get('PATH', os.defpath),
                 'TORUS_SOCKET': str(self.run.socket(0)),
@@ -218,7 +218,7 @@ class Torus:
                 'TORUS_DIMS': str(self.geometry)}
 
     def ctl(self, rank, *args, timeout=120, check=False):
-        """Runs torusctl at a node; a subprocess.CompletedProcess with text."""
+        """Runs torusctl at a node. Returns a subprocess.CompletedProcess with text."""
         env = {**os.environ, 'TORUS_SOCKET': str(self.run.socket(rank))}
         process = None
         try:
@@ -238,7 +238,7 @@ class Torus:
         return result
 
     def json(self, rank, *args, timeout=120):
-        """What torusctl --json says, as an object; CommandFailed where it fails."""
+        """What torusctl --json prints, as an object. CommandFailed if it fails."""
         result = self.ctl(rank, '--json', *args, timeout=timeout, check=True)
         try:
             return json.loads(result.stdout)
@@ -254,10 +254,10 @@ class Torus:
 
     def exchange(self, algorithm=None, block_size=None, *, rank=0, source=None, target=None,
                  missing_ok=False, within=None, timeout=600, options=()):
-        """An exchange asked for at node `rank`; its result as an object, or CommandFailed.
+        """Requests an exchange at node `rank`. Returns the result as an object, or CommandFailed.
 
         source, target: folders (--from, --to); within: --timeout of torusctl in seconds;
-        timeout: what this call waits at most; options: more options of `torusctl exchange`.
+        timeout: seconds that this call waits at most; options: more options of `torusctl exchange`.
         """
         args = ['exchange']
         for name, value in (('--algorithm', algorithm), ('--block-size', block_size),
@@ -269,13 +269,13 @@ class Torus:
         return self.json(rank, *args, *options, timeout=timeout)
 
     def wait_whole(self, timeout=30, ranks=None):
-        """Returns when the given nodes (all) say that every link of every node is up."""
+        """Returns when the given nodes (default: all) report that every link is up."""
         deadline = time.monotonic() + timeout
         for rank in range(self.geometry.nodes) if ranks is None else ranks:
             self._wait_status(rank, deadline, lambda status: status['whole'])
 
     def wait_broken(self, timeout=30, ranks=(0,)):
-        """Returns when the given nodes have heard that the torus is not whole."""
+        """Returns when the given nodes report that the torus is not whole."""
         deadline = time.monotonic() + timeout
         for rank in ranks:
             self._wait_status(rank, deadline, lambda status: not status['whole'], False)
@@ -301,9 +301,9 @@ class Torus:
                                      f'{result.stdout[:200]!r}') from None
                 if wanted(status):
                     return status
-                said = '; '.join(status['faults']) or 'it names no fault'
+                said = '; '.join(status['faults']) or 'it reports no fault'
             elif result is not None and result.returncode == 2:
-                raise CommandFailed(result)  # another torusctl than ours
+                raise CommandFailed(result)  # not our torusctl
             elif result is not None:
                 said = result.stderr.strip() or said
             if time.monotonic() >= deadline:
@@ -327,12 +327,12 @@ class Torus:
 def _data_root(folder):
     path = os.path.realpath(folder)
     if not os.path.isdir(path):
-        raise UsageError(f'data root {folder} is no folder')
+        raise UsageError(f'data root {folder} is not a folder')
     return path
 
 
 def _raise_limits():
-    """Hundreds of nodes need more open files than the soft limit often allows."""
+    """Raises the soft limit of open files, which is often too low for hundreds of nodes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < 16384:
         wanted = 16384 if hard == resource.RLIM_INFINITY else min(hard, 16384)

@@ -3,17 +3,16 @@
     with VirtualTorus('2x2') as torus:
         torus.exchange('at2', '64KiB')
         torus.node(3).run('ls -l /srv')
-        torus.node(3).kill()      # as if its power had gone
-        torus.node(3).restart()   # it boots again
+        torus.node(3).kill()      # a power failure
+        torus.node(3).restart()   # boots it again
 
-A cable is a pair of connected sockets: one end is the back end of a network card of one qemu, the
-other end of its neighbour's. There is no other network, so no virtual machine can reach another
-than its neighbours. The launcher holds both ends as well, so that a cable outlives a machine that
-is off: its neighbours then see a cable at whose end nobody answers.
+A cable is a pair of connected sockets, one for a network card of each of the two machines. There is
+no other network, so a machine can only reach its neighbours. The launcher keeps both sockets open, so
+a cable survives a machine that is off: the neighbours then see a link on which nobody answers.
 
-A node's daemon is reached through a serial port over which topo/guest/bridge.c carries any number
-of connections. Outside, R.sock is node R's control socket as on every torus, and R.shell a socket
-where each connection runs one command in the virtual machine.
+A node's daemon is reached through a serial port, over which topo/guest/bridge.c multiplexes
+connections. On the host, R.sock is node R's control socket as on every torus, and R.shell is a socket
+on which each connection runs one command in the machine.
 """
 
 import os
@@ -37,14 +36,15 @@ MOST_NODES = 256
 
 
 class VirtualTorus(Torus):
-    """See Torus; `data_roots` and `wrap` are not taken, files are in the machines, below /srv. More:
+    """See Torus, except that `data_roots` and `wrap` are not supported: files are in the machines,
+    below /srv. More options:
 
     ram          of every machine, in MiB
-    accelerator  tcg, kvm, or auto: kvm if a kernel runs under it here
-    rtc          a function of the rank that gives what its hardware clock shows at its start, as
-                 seconds since 1970 (None: as this machine's)
+    accelerator  tcg, kvm, or auto: kvm if a test boot under it succeeds
+    rtc          a function of the rank that returns the time of its hardware clock at the start, in
+                 seconds since 1970 (None: this machine's time)
     cache        folder for the kernel and the image
-    progress     function called with (machines that are up, of how many) while they boot
+    progress     function called with (machines that are up, number of machines) while they boot
     """
 
     kind = 'virtual machines'
@@ -53,17 +53,17 @@ class VirtualTorus(Torus):
                  data_roots=(), wrap=None, **options):
         super().__init__(dims, wrap='', **options)
         if data_roots or wrap:
-            raise UsageError('virtual machines have files of their own, below /srv, and run torusd '
-                             'itself: no data roots, no wrapper')
+            raise UsageError('virtual machines have their own files, below /srv, and run torusd '
+                             'directly: data roots and a wrapper are not supported')
         if self.geometry.nodes > MOST_NODES:
             raise UsageError(f'{self.geometry} has {self.geometry.nodes} nodes; at most '
-                             f'{MOST_NODES} virtual machines are started')
+                             f'{MOST_NODES} virtual machines are supported')
         self.ram = RAM_MIB if ram is None else int(ram)
         if self.ram < LEAST_RAM_MIB:
-            raise UsageError(f'{self.ram} MiB are too little for a virtual machine: at least '
-                             f'{LEAST_RAM_MIB} are needed')
+            raise UsageError(f'{self.ram} MiB are too little for a virtual machine: the minimum '
+                             f'is {LEAST_RAM_MIB}')
         if accelerator not in ('auto', 'tcg', 'kvm'):
-            raise UsageError(f'no accelerator "{accelerator}": auto, tcg or kvm')
+            raise UsageError(f'"{accelerator}" is not an accelerator: use auto, tcg or kvm')
         self.accelerator = accelerator
         self.rtc = rtc
         self.cache = Path(cache) if cache else default_cache()
@@ -88,8 +88,8 @@ class VirtualTorus(Torus):
         if need > have:
             raise TorusError(
                 f'{self.geometry.nodes} virtual machines of {self.ram} MiB may need {need} MiB of '
-                f'memory with what each qemu takes for itself, and {have} MiB are available; take '
-                'a smaller torus or less --ram')
+                f'memory including qemu itself, but only {have} MiB are available; choose a '
+                'smaller torus or less --ram')
 
     def _build(self):
         image = make_image([self.torusd, self.torusctl], self.cache, self.say)
@@ -115,7 +115,7 @@ class VirtualTorus(Torus):
         self._begin = time.monotonic()
 
     def _keep_image(self, path):
-        """The cache may be cleared while this torus runs, and its machines boot again."""
+        """Keeps the image for machines that boot again after the cache has been cleared."""
         kept = self.run.path / 'initramfs'
         try:
             os.link(path, kept)
@@ -151,7 +151,7 @@ class VirtualTorus(Torus):
         words += [f'torus.arg={argument}' for argument in self._torusd_arguments(rank)]
         command_line = ' '.join(words)
         if len(command_line) > 2000:
-            raise UsageError(f'the options of node {rank} are longer than a kernel command line')
+            raise UsageError(f'the options of node {rank} do not fit into a kernel command line')
         clock = []
         if self.rtc is not None:
             shown = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(self.rtc(rank)))
@@ -213,16 +213,16 @@ class VirtualTorus(Torus):
                           *console, '---'])
 
     def memory_used(self):
-        """Bytes of all machines together: {"rss": ..., "pss": ...}."""
+        """Bytes used by all machines together: {"rss": ..., "pss": ...}."""
         each = [node.memory() for node in self.nodes]
         return {kind: sum(figures[kind] for figures in each) for kind in ('rss', 'pss')}
 
 
 def interface_name(port):
-    """As it is called in the machine: "plus0"."""
+    """The name of a port's network card in the machine: "plus0"."""
     return f'{"plus" if port.sign == "+" else "minus"}{port.dim}'
 
 
 def _escaped(path):
-    """qemu takes a comma for the end of a value."""
+    """For qemu, a comma ends a value."""
     return str(path).replace(',', ',,')

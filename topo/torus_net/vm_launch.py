@@ -1,14 +1,13 @@
 """The command line of scripts/vm-up: a torus of virtual machines."""
 
-import argparse
 import shlex
-import signal
 import sys
 import time
 
 from . import interrupts
 from .geometry import Geometry
 from .launch import launch, run_command
+from .options import check_action, launcher_parser
 from .process import TorusError
 from .prompt import LoopbackPrompt
 from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
@@ -16,75 +15,55 @@ from .rate import parse_mbit
 from .virtual import VirtualTorus
 
 EPILOG = """\
-The machines boot Debian's cloud kernel, whose package is fetched (not installed) once, with an
-initramfs of this project's programs. Both are kept in a cache folder ($TORUS_VM_CACHE, else
-~/.cache/torusd/vm), and the initramfs is made anew when a program has changed.
+The machines boot Debian's cloud kernel, whose package is downloaded once (not installed), with an
+initramfs that contains this project's programs. Both are kept in a cache folder ($TORUS_VM_CACHE or
+~/.cache/torusd/vm); the initramfs is rebuilt when a program has changed.
 
-Every network card is joined to the neighbour's, and there is no other network. Exchanges of files
-work below /srv in the machines. At the prompt, "vm RANK COMMAND" runs a command in a machine,
+Each network card is connected to that of a neighbour; there is no other network. Exchanges of files
+use folders below /srv in the machines. At the prompt, "vm RANK COMMAND" runs a command in a machine,
 "kill RANK" is a power failure and "restart RANK" boots it again; "help" lists more.
 
 The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
-  TORUS_SOCKET   control socket of node 0, which torusctl uses by itself
-  TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket; R.shell takes connections whose
-                 first line is a shell command for the machine; R.pid holds the process id of its qemu
+  TORUS_SOCKET   control socket of node 0, which torusctl uses by default
+  TORUS_RUN_DIR  folder of the run: R.sock is node R's control socket; R.shell runs the shell
+                 command in the first line of each connection; R.pid holds the process id of qemu
   TORUS_LOG_DIR  folder with the logs: R.log of torusd (and qemu), R.console.log of kernel and init
-  TORUS_NODES    number of nodes        TORUS_DIMS  as given, e.g. 4x4
+  TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x4
 
-Exit status: that of the command; without one 0; 1 the torus did not come up; 2 wrong usage;
-128 + the signal's number after a signal. Logs of a run that fails are kept; their folder is printed.
+Exit status: that of the command, or 0 without one; 1 if the torus did not come up; 2 for invalid
+usage; 128 + the signal number after a signal. If a run fails, its logs are kept and their folder is
+printed.
 """
 
 
 def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        prog='vm-up', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage='scripts/vm-up DIMS [option...]',
-        description='Brings up a torus of torusd daemons, each on a small virtual machine (qemu) with '
-                    'a kernel, a clock and a file system of its own, and takes it down at the end. '
-                    'Installs the Debian packages that are missing and builds in build/, unless '
-                    '--bin is given.')
-    parser.add_argument('dims', metavar='DIMS', help='as in 4x4, 1x4, 3x2; a size followed by m does '
-                                                     'not wrap (mesh)')
-    parser.add_argument('--bw', metavar='MBIT', help='rate of every link and direction in Mbit/s, '
-                                                     'kept by tc in the machines (default: no limit)')
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
-                                                       'prompt, then take everything down')
-    what.add_argument('--wait', action='store_true', help='no prompt: wait for Ctrl-C or SIGTERM')
+    parser = launcher_parser(
+        'vm-up', usage='scripts/vm-up DIMS [option...]', epilog=EPILOG,
+        description='Brings up a torus of torusd daemons, each in a small virtual machine (qemu) with '
+                    'its own kernel, clock and file system, and takes it down at the end. Installs '
+                    'missing Debian packages and builds in build/ unless --bin is given.',
+        bw=', enforced by tc in the machines', memory='default 16MiB', bin='')
     parser.add_argument('--ram', metavar='MIB', type=int, default=RAM_MIB,
-                        help=f'of each machine, in MiB: at least {LEAST_RAM_MIB} (default {RAM_MIB})')
-    parser.add_argument('--memory', metavar='SIZE', help='of each daemon for blocks on their way '
-                                                         '(default 16MiB)')
+                        help=f'memory of each machine in MiB, at least {LEAST_RAM_MIB} (default '
+                             f'{RAM_MIB})')
     parser.add_argument('--accel', choices=('auto', 'tcg', 'kvm'), default='auto',
-                        help='tcg works everywhere; auto (the default) takes kvm where a kernel '
-                             'really runs under it')
+                        help='tcg works everywhere; auto (the default) uses kvm only after a '
+                             'test boot succeeds')
     parser.add_argument('--clock-step', metavar='SECONDS', type=int,
-                        help='every machine\'s clock is that much ahead of the one before')
-    parser.add_argument('--bin', metavar='DIR', help='folder with torusd and torusctl')
+                        help="set the clock of each machine ahead of the previous one's")
     parser.add_argument('--cache', metavar='DIR', help='folder for the kernel and the image')
-    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and leave them')
-    parser.add_argument('--log-level', metavar='LEVEL', help='of the daemons')
-    parser.add_argument('--timeout', metavar='SECONDS', type=float,
-                        help='in which the torus must be whole (default: by its size)')
-    parser.add_argument('--no-install', action='store_true', help='install nothing')
-    parser.add_argument('-q', '--quiet', action='store_true', help='no messages but errors')
-    parser.add_argument('--check', action=Check, nargs=0, help='only tell, by the exit status, whether '
-                                                               'virtual machines can be started here')
+    parser.add_argument('--no-install', action='store_true', help='do not install packages')
+    parser.add_argument('--check', action=check_action('vm-up', vm_obstacle), nargs=0,
+                        help='only report, by the exit status, whether virtual machines can be '
+                             'started')
     return parser.parse_args(argv)
-
-
-class Check(argparse.Action):
-    def __call__(self, parser, *_):
-        reason = vm_obstacle()
-        parser.exit(1 if reason else 0, f'vm-up: {reason}\n' if reason else None)
 
 
 class VirtualPrompt(LoopbackPrompt):
     """A prompt with a command to look into the machines."""
 
     def do_vm(self, line):
-        """vm RANK COMMAND ...: runs a shell command in a machine, as in `vm 5 ls -l /srv`"""
+        """vm RANK COMMAND ...: run a shell command in a machine, e.g. `vm 5 ls -l /srv`"""
         rank, _, command = line.partition(' ')
         node = self._node(rank)
         if node:
@@ -96,17 +75,17 @@ class VirtualPrompt(LoopbackPrompt):
                 print(e, file=sys.stderr)
 
     def do_console(self, line):
-        """console RANK: what kernel and init of a machine have printed"""
+        """console RANK: print the console output of a machine"""
         node = self._node(line)
         if node:
             print(node.console(), end='')
 
     def do_kill(self, line):
-        """kill RANK: a machine's power fails"""
+        """kill RANK: cut the power of a machine"""
         super().do_kill(line)
 
     def do_restart(self, line):
-        """restart RANK: a machine is switched off, if it is on, and boots"""
+        """restart RANK: switch a machine off if it is on, and boot it"""
         super().do_restart(line)
 
 
@@ -153,15 +132,14 @@ def serve(torus, options, say):
     used = torus.memory_used()
     say(f'{torus.geometry} in virtual machines: {torus.geometry.nodes} up after '
         f'{torus.boot_seconds:.1f} s, all {len(torus.geometry.links)} links up after '
-        f'{torus.join_seconds:.1f} s, {used["pss"] >> 20} MiB of memory in all (PSS; RSS '
+        f'{torus.join_seconds:.1f} s, {used["pss"] >> 20} MiB of memory in total (PSS; RSS '
         f'{used["rss"] >> 20} MiB)')
     if options.run is not None:
         return run_command(options.run, torus.environment())
     if options.wait:
-        say(f'{shlex.quote(torus.torusctl)} --socket {torus.run.socket(0)} reaches node 0; logs in '
-            f'{torus.run.logs}; Ctrl-C ends')
-        while True:
-            signal.pause()
+        say(f'{shlex.quote(torus.torusctl)} --socket {torus.run.socket(0)} connects to node 0; logs in '
+            f'{torus.run.logs}; Ctrl-C stops')
+        interrupts.wait()
     if sys.stdin.isatty():
         say(f'"exchange" runs an exchange, "help" lists more; from elsewhere: '
             f'{shlex.quote(torus.torusctl)} --socket {torus.run.socket(0)} ...')

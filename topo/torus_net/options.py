@@ -1,0 +1,37 @@
+"""The options that the launchers share."""
+
+import argparse
+
+
+def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
+    """A parser with the options of every launcher. bw, memory, bin: what to say about these."""
+    parser = argparse.ArgumentParser(prog=prog, usage=usage, description=description, epilog=epilog,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('dims', metavar='DIMS', help='dimensions, e.g. 4x8, 1x6 or 3x4x5; a size '
+                                                     'followed by m does not wrap (mesh)')
+    parser.add_argument('--bw', metavar='MBIT', help=f'rate of each link in each direction in Mbit/s'
+                                                     f'{bw} (default: no limit)')
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
+                                                       'prompt, then take everything down')
+    what.add_argument('--wait', action='store_true', help='wait for Ctrl-C or SIGTERM instead of the '
+                                                          'prompt')
+    parser.add_argument('--memory', metavar='SIZE', help='memory of each daemon for blocks in transit '
+                                                         f'({memory})')
+    parser.add_argument('--bin', metavar='DIR', help=f'folder with torusd and torusctl{bin}')
+    parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and keep them')
+    parser.add_argument('--log-level', metavar='LEVEL', help='log level of the daemons')
+    parser.add_argument('--timeout', metavar='SECONDS', type=float,
+                        help='time limit for the torus to become whole (default: depends on its '
+                             'size)')
+    parser.add_argument('-q', '--quiet', action='store_true', help='print errors only')
+    return parser
+
+
+def check_action(name, obstacle):
+    """For an option that only reports, by the exit status, whether obstacle() returns None."""
+    class Check(argparse.Action):
+        def __call__(self, parser, *_):
+            reason = obstacle()
+            parser.exit(1 if reason else 0, f'{name}: {reason}\n' if reason else None)
+    return Check
