@@ -399,6 +399,55 @@ def test_the_highest_version_of_a_state(loopback):
         still_works(torus, rank=10)
 
 
+def calibration(id, version, replaced=()):
+    def double(value):
+        return Fixed64(struct.unpack('<Q', struct.pack('<d', value))[0])
+    return frame({19: {1: version, 2: 1700000000, 3: double(1e-6), 4: double(1e-6), 5: double(1e9),
+                       6: Fixed64(id), 7: b''.join(struct.pack('<Q', old) for old in replaced)}})
+
+
+def test_the_highest_version_of_a_calibration(loopback):
+    """It is taken, and kept on disk; what is said at any node replaces it, also after a restart."""
+    torus = loopback('4x4')
+
+    def measured(rank):
+        return torus.status(rank)['calibration']['measured_at'] is not None
+
+    for version in (1 << 32) - 2, (1 << 32) - 1:
+        with FalseNeighbour(torus) as it, it.connect() as s:
+            send(s, calibration(version << 32, version, range(1, 17)))
+            wait_for(lambda: all(measured(rank) for rank in range(16) if rank != 1), 10)
+            finish(s)
+            until_closed(s)
+        torus.wait_whole(30 * SLOWNESS)
+        torus.node(12).restart()
+        torus.wait_whole(30 * SLOWNESS)
+        assert measured(12)
+        assert torus.ctl(12, 'calibrate', '--reset').returncode == 0
+        wait_for(lambda: not any(measured(rank) for rank in range(16)), 10)
+    still_works(torus, rank=5)
+
+
+@pytest.mark.memory
+def test_questions_without_reading_the_answers(torus, false_neighbour):
+    """Its own connection is what it costs, when it has taken nothing for a while."""
+    node = torus.node(5)
+    questions = b''.join(peer('outcome_query', {1: f'5-00000001-{n}', 2: 1}) for n in range(1000))
+    before = node.memory()['RssAnon']
+    with false_neighbour.connect() as s:
+        s.setblocking(True)
+        for _ in range(20000):
+            if not send(s, questions):
+                break
+        else:
+            pytest.fail('it takes any number of questions')
+    wait_for(lambda: 'has read nothing for' in false_neighbour.link()['reason'], 20)
+    assert node.memory()['RssAnon'] - before < 20 << 20
+    torus.node(1).start()
+    still_works(torus, rank=5)
+    torus.node(1).terminate()
+
+
 def test_random_frames_after_the_hello(torus, false_neighbour):
     """Well-formed messages of all kinds with random fields, some bodies, some bits turned over."""
     rng = random.Random('frames')

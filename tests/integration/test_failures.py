@@ -3,8 +3,11 @@
 import json
 import os
 import re
+import resource
+import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 
@@ -14,6 +17,9 @@ from support.expect import check_result, torusctl
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from support.waiting import SLOWNESS, state_of, wait_for, wait_state
 from torus_net import find_program
+from support.wire import connect, frame, frames, send
+
+REQUEST = frame({1: {}})  # for the status
 
 
 @pytest.fixture
@@ -314,6 +320,23 @@ def test_a_daemon_that_ends_in_the_middle(torus):
     still_works(torus)
 
 
+@pytest.mark.parametrize('algorithm', ['at2', 'stream'])
+def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
+    """Also while much waits to be written to it: more than the kernel buffers on a loopback."""
+    torus = loopback('4x4', memory='1GiB')
+    with LongExchange(torus, algorithm=algorithm), stopped(torus.node(5)):
+        wait_for(lambda: max(unread(torus.node(1))) > 30_000, 4, lambda: unread(torus.node(1)))
+        assert torus.node(1).terminate(20) == 0
+    torus.node(1).start()
+    still_works(torus, rank=1)
+
+
+def unread(node):
+    """The bytes in each of the daemon's sockets that nobody has taken yet."""
+    said = subprocess.run(['ss', '-tnpH'], capture_output=True, text=True, check=True).stdout
+    return [int(line.split()[2]) for line in said.splitlines() if f'pid={node.pid},' in line]
+
+
 @pytest.mark.parametrize('busy,algorithm', [(0, 'at2'), (6, 'at2'), (0, 'stream')])
 def test_a_silent_daemon(torus, busy, algorithm):
     """Its connections stay open, but nothing comes: the heartbeats tell, and do not tell later
@@ -409,14 +432,82 @@ def test_the_client_goes(torus, how):
 
 
 def test_a_client_that_does_not_read(torus):
-    """The exchange goes on; other clients are answered."""
-    from support.wire import connect, frame
-    with connect(torus.node(2).socket) as s:
-        for _ in range(2000):
-            s.sendall(frame({1: {}}))
-        s.settimeout(0.2)
-        assert torus.status(2)['whole'] is True
+    """No more of its requests are read than it reads replies; others are answered, and so is it
+    when it reads at last."""
+    node, sent, replies, data = torus.node(2), 0, 0, b''
+    before = node.memory()['RssAnon']
+    with connect(node.socket) as s:
+        s.setblocking(False)
+        # Until there has been no room for a second: 50 MB of requests would be answered with GBs.
+        while select.select([], [s], [], 1 * SLOWNESS)[1]:
+            sent += s.send(REQUEST * 1000)
+            assert sent < 50_000_000, 'all its requests are read'
+        assert node.memory()['RssAnon'] - before < 8 << 20
         still_works(torus, rank=2)
+        s.settimeout(20 * SLOWNESS)
+        while replies < sent // len(REQUEST):
+            piece = s.recv(1 << 20)
+            assert piece
+            data += piece
+            while len(data) >= 8 and len(data) >= 8 + struct.unpack('>I', data[:4])[0]:
+                data = data[8 + struct.unpack('>I', data[:4])[0]:]
+                replies += 1
+    still_works(torus, rank=2)
+
+
+def test_more_clients_than_a_daemon_takes(torus):
+    """Those beyond are told so; the others, the links and who comes later are as before."""
+    clients = []
+    try:
+        while len(clients) < 1000:
+            s = connect(torus.node(3).socket)
+            clients.append(s)
+            send(s, REQUEST)
+            said = s.recv(65536)
+            if b'clients are connected' in said:
+                break
+            assert frames(said)[0][0] >> 3 == 2  # the status
+        assert 64 < len(clients) < 1000
+        refused = torus.ctl(3, 'status')
+        assert refused.returncode == 1 and 'clients are connected' in refused.stderr, refused.stderr
+        assert torus.status(4)['whole'] is True
+    finally:
+        for s in clients:
+            s.close()
+    wait_for(lambda: torus.ctl(3, 'status').returncode == 0, 10)
+    still_works(torus, rank=3)
+
+
+def test_no_descriptors_left(loopback):
+    """Links that go down come up again, those that are dialled and those that are accepted; who asks
+    the daemon is told why it does not answer."""
+    torus = loopback('4x4')
+    node = torus.node(5)
+    highest = max(map(int, os.listdir(f'/proc/{node.pid}/fd')))
+    resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (highest + 6, highest + 6))
+    clients = []
+    try:
+        while True:
+            s = connect(node.socket)
+            clients.append(s)
+            send(s, REQUEST)
+            said = s.recv(65536)
+            if b'no file descriptors left' in said:
+                break
+            assert frames(said)[0][0] >> 3 == 2 and len(clients) < 100
+        for rank in 1, 9:  # node 5 is dialled by node 1 and dials node 9
+            torus.node(rank).restart()
+            wait_for(lambda: torus.status(0)['whole'] is True, 20, lambda: node.log())
+            check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
+        torus.node(9).terminate()
+        wait_for(lambda: '+0' in node.log() and torus.status(0)['whole'] is False, 20)
+        assert node.alive
+        torus.node(9).start()
+        wait_for(lambda: torus.status(0)['whole'] is True, 20, lambda: node.log())
+    finally:
+        for s in clients:
+            s.close()
+    still_works(torus, rank=5)
 
 
 # --- time ---
