@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/cli/interrupt.h"
 #include "client/cli/quantile.h"
 
 #define PASSES 3u
@@ -28,22 +29,32 @@
 static const char *const names[CALIBRATION_ALGORITHMS] = {
     "tree", "pair", "pair-s2", "pair-s4", "dim", "dim-s2", "dim-tree", "stream", "at2", "direct"};
 
+/* A torus_progress_fn that shows nothing. */
+static int heed(void *data, const struct torus_progress *progress)
+{
+    (void)data, (void)progress;
+    return interrupt_seen();
+}
+
 /* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
 static int measure(struct torus_client *client, const char *algorithm, uint64_t block_bytes,
-                   uint32_t repeat, double part, double *seconds,
-                   struct torus_exchange_result **result, struct torus_client_error *failed)
+                   uint32_t repeat, double part, double *seconds, struct torus_result **result,
+                   struct torus_error *failed)
 {
-    const struct torus_exchange_request request = {
-        .algorithm = algorithm, .block_bytes = block_bytes, .repeat = repeat};
-    struct torus_exchange_result *r;
+    struct torus_request request;
+    struct torus_result *r;
     double *each;
 
-    if (torus_exchange_run(client, &request, NULL, NULL, &r, failed) != 0)
+    torus_request_init(&request);
+    request.algorithm = algorithm;
+    request.block_bytes = block_bytes;
+    request.repeat = repeat;
+    if (torus_client_exchange(client, &request, heed, NULL, &r, failed) != 0)
         return -1;
     each = calloc(r->each_count + 1, sizeof *each);
     if (each == NULL) {
-        *failed = (struct torus_client_error){TORUS_ERROR_MEMORY, "out of memory", ""};
-        torus_exchange_result_free(r);
+        *failed = (struct torus_error){TORUS_ERROR_MEMORY, "out of memory", ""};
+        torus_result_free(r);
         return -1;
     }
     for (size_t i = 0; i < r->each_count; i++)
@@ -57,14 +68,14 @@ static int measure(struct torus_client *client, const char *algorithm, uint64_t 
     if (result != NULL)
         *result = r;
     else
-        torus_exchange_result_free(r);
+        torus_result_free(r);
     return 0;
 }
 
 /* All algorithms in turn, and again: the best of the medians, since what else runs on the nodes
  * meanwhile can only add to them. */
 static int measure_small(struct torus_client *client, void (*say)(const char *what),
-                         struct calibration_run *run, struct torus_client_error *failed)
+                         struct calibration_run *run, struct torus_error *failed)
 {
     char text[80];
 
@@ -92,7 +103,7 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
 
 static int measure_busy(struct torus_client *client, void (*say)(const char *what),
                         struct calibration_run *run, const struct algorithm *stream,
-                        struct torus_client_error *failed, struct error *e)
+                        struct torus_error *failed, struct error *e)
 {
     struct predict_counts counts;
     char text[80];
@@ -127,7 +138,7 @@ static int measure_busy(struct torus_client *client, void (*say)(const char *wha
 /* Sizes between a byte and busy links, by every algorithm that may be the fastest there. The daemon
  * remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
 static int measure_between(struct torus_client *client, void (*say)(const char *what),
-                           const struct calibration_run *run, struct torus_client_error *failed)
+                           const struct calibration_run *run, struct torus_error *failed)
 {
     double ratio[CALIBRATION_ALGORITHMS]; /* measured over predicted, as last seen */
     char text[80];
@@ -177,19 +188,18 @@ static int count(struct calibration_run *run, struct error *e)
 }
 
 int calibration_measure(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, struct torus_client_error *failed,
-                        struct error *e)
+                        struct calibration_run *run, struct torus_error *failed, struct error *e)
 {
-    struct torus_client_status *status;
+    struct torus_status *status;
     int r;
 
     *run = (struct calibration_run){0};
     *e = (struct error){0};
-    *failed = (struct torus_client_error){0};
+    *failed = (struct torus_error){0};
     if (torus_client_status(client, &status, failed) != 0)
         return -1;
     r = torus_parse(&run->torus, status->dims, e);
-    torus_client_status_free(status);
+    torus_status_free(status);
     if (r != 0) {
         e->code = ERROR_PROTOCOL;
         return error_wrap(e, "the daemon's dimensions make no sense");
@@ -209,6 +219,6 @@ int calibration_measure(struct torus_client *client, void (*say)(const char *wha
 
 void calibration_free(struct calibration_run *run)
 {
-    torus_exchange_result_free(run->busy);
+    torus_result_free(run->busy);
     run->busy = NULL;
 }

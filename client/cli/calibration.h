@@ -26,14 +26,13 @@ struct calibration_run {
     double seconds[CALIBRATION_ALGORITHMS]; /* the median for one byte */
     uint64_t block_bytes;                   /* of the exchange with all links busy */
     double block_seconds;
-    struct torus_exchange_result *busy; /* that exchange */
+    struct torus_result *busy; /* that exchange */
 };
 
 /* Measures, calling say() before each part. Returns 0 with *run, to be released with
  * calibration_free(); or -1 with *failed set where the daemon or an exchange failed, else *e. */
 int calibration_measure(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, struct torus_client_error *failed,
-                        struct error *e);
+                        struct calibration_run *run, struct torus_error *failed, struct error *e);
 void calibration_free(struct calibration_run *run);
 
 #endif

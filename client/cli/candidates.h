@@ -22,6 +22,6 @@ extern const struct view candidates_view;
 
 /* What is predicted for that algorithm in that mode, or a negative number. */
 double candidates_seconds(const struct torus_candidates *candidates, const char *algorithm,
-                          const char *mode);
+                          enum torus_mode mode);
 
 #endif

@@ -13,7 +13,7 @@ static const struct option options[] = {
 
 static int run(struct cli *cli, const void *arguments)
 {
-    return exchange_run(cli, TORUS_BARRIER, arguments);
+    return exchange_run_barrier(cli, arguments);
 }
 
 extern const struct command command_barrier;

@@ -4,7 +4,7 @@
 #include "client/cli/exchange_run.h"
 
 static const struct option options[] = {
-    {"--root", "RANK", offsetof(struct exchange_arguments, root), "the node to send from"},
+    {"--root", "RANK", offsetof(struct exchange_arguments, sender), "the node to send from"},
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
      "send a generated pattern of so much"},
     {"--from", "FILE", offsetof(struct exchange_arguments, from), "send this file of the root's"},

@@ -49,7 +49,7 @@ static const struct field link_fields[] = {
     {"node", "node", FORMAT_PLAIN},
     {"port", "port", FORMAT_PLAIN},
     {"to node", "neighbour", FORMAT_PLAIN},
-    {"rtt at best", "min_rtt_us", FORMAT_MICROS},
+    {"min rtt", "min_rtt_us", FORMAT_MICROS},
     {"rate", "rate_bps", FORMAT_RATE},
     {"slow", "slow", FORMAT_PLAIN},
     {0},
@@ -91,20 +91,20 @@ static int set_small(json_t *o, const struct calibration_run *run)
 }
 
 /* The median of the known rates, or 0. */
-static double median_rate(const struct torus_exchange_result *x)
+static double median_rate(const struct torus_result *x)
 {
     double *rate, median = 0;
     size_t count = 0, ports = 0;
 
     for (size_t i = 0; i < x->node_count; i++)
-        ports += x->node[i].port_count;
+        ports += x->node[i]->port_count;
     rate = calloc(ports + 1, sizeof *rate);
     if (rate == NULL)
         return 0;
     for (size_t i = 0; i < x->node_count; i++)
-        for (size_t p = 0; p < x->node[i].port_count; p++)
-            if (x->node[i].port[p].rate_bps > 0)
-                rate[count++] = (double)x->node[i].port[p].rate_bps;
+        for (size_t p = 0; p < x->node[i]->port_count; p++)
+            if (x->node[i]->port[p]->rate_bps > 0)
+                rate[count++] = (double)x->node[i]->port[p]->rate_bps;
     sort_values(rate, count);
     median = quantile(rate, count, 0.5);
     free(rate);
@@ -123,8 +123,7 @@ static uint32_t neighbour(const struct torus *t, uint32_t rank, const char *name
 
 /* Whether the exchange had to wait for this link. Where processors are the limit, the rates that
  * TCP sees in bursts differ by far, and say nothing. */
-static bool held_up(const struct torus_exchange_node *n, const struct torus_exchange_port *port,
-                    double median)
+static bool held_up(const struct torus_node *n, const struct torus_port *port, double median)
 {
     double rate = (double)port->rate_bps;
     double carried = n->nanoseconds > 0 ? (double)port->tx_bytes * 8e9 / (double)n->nanoseconds : 0;
@@ -140,9 +139,9 @@ static int set_links(json_t *o, const struct calibration_run *run, double median
     int r = 0;
 
     for (size_t i = 0; i < run->busy->node_count; i++) {
-        const struct torus_exchange_node *n = &run->busy->node[i];
+        const struct torus_node *n = run->busy->node[i];
         for (size_t p = 0; p < n->port_count; p++) {
-            const struct torus_exchange_port *port = &n->port[p];
+            const struct torus_port *port = n->port[p];
             bool is_slow = held_up(n, port, median);
             uint32_t other = neighbour(&run->torus, n->rank, port->name);
             json_t *one = json_object();
@@ -183,9 +182,10 @@ static json_t *value_of(const struct calibration_run *run, const struct torus_ca
 
 static int measure(const struct cli *cli, bool per_link)
 {
-    struct torus_client_error failed;
-    struct torus_calibration now;
+    struct torus_error failed;
+    struct torus_calibration *now;
     struct calibration_run run;
+    struct torus_costs costs;
     struct error e;
     int code, r;
 
@@ -195,41 +195,54 @@ static int measure(const struct cli *cli, bool per_link)
     say("");
     if (r != 0)
         return failed.code != TORUS_ERROR_NONE ? cli_fail_client(cli, &failed) : cli_fail(cli, &e);
-    const struct torus_costs costs = {
-        .step_seconds = run.costs.step,
-        .message_seconds = run.costs.message,
-        .bytes_per_second = run.costs.bytes_per_second,
-    };
+    torus_costs_init(&costs);
+    costs.step_seconds = run.costs.step;
+    costs.message_seconds = run.costs.message;
+    costs.bytes_per_second = run.costs.bytes_per_second;
     if (torus_client_calibrate(cli->client, &costs, &now, &failed) != 0)
         code = cli_fail_client(cli, &failed);
     else
-        code = cli_print(cli, value_of(&run, &now), &(struct view){sections, per_link ? 5 : 4});
+        code = cli_print(cli, value_of(&run, now), &(struct view){sections, per_link ? 5 : 4});
+    torus_calibration_free(now);
     calibration_free(&run);
     return code;
 }
 
-/* Prints what is known, having forgotten it first if that is wanted. */
-static int show(const struct cli *cli, bool reset)
+static int print_costs(const struct cli *cli, const struct torus_calibration *calibration)
 {
-    struct torus_client_status *status;
-    struct torus_client_error failed;
-    struct torus_calibration now;
-    json_t *o;
+    json_t *o = json_object();
 
-    if (reset && torus_client_calibrate(cli->client, NULL, &now, &failed) != 0)
-        return cli_fail_client(cli, &failed);
-    if (!reset) {
-        if (torus_client_status(cli->client, &status, &failed) != 0)
-            return cli_fail_client(cli, &failed);
-        now = status->calibration;
-        torus_client_status_free(status);
-    }
-    o = json_object();
-    if (json_object_set_new(o, "costs", calibration_value(&now)) != 0) {
+    if (json_object_set_new(o, "costs", calibration_value(calibration)) != 0) {
         json_decref(o);
         o = NULL;
     }
     return cli_print(cli, o, &(struct view){show_sections, 1});
+}
+
+static int show(const struct cli *cli)
+{
+    struct torus_status *status;
+    struct torus_error failed;
+    int code;
+
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    code = print_costs(cli, status->calibration);
+    torus_status_free(status);
+    return code;
+}
+
+static int reset(const struct cli *cli)
+{
+    struct torus_calibration *now;
+    struct torus_error failed;
+    int code;
+
+    if (torus_client_calibrate(cli->client, NULL, &now, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    code = print_costs(cli, now);
+    torus_calibration_free(now);
+    return code;
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -242,7 +255,7 @@ static int run(struct cli *cli, const void *arguments)
     code = cli_connect(cli);
     if (code != EXIT_DONE)
         return code;
-    return a->show || a->reset ? show(cli, a->reset) : measure(cli, a->per_link);
+    return a->show ? show(cli) : a->reset ? reset(cli) : measure(cli, a->per_link);
 }
 
 extern const struct command command_calibrate;
