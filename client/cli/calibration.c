@@ -7,23 +7,25 @@
 #include "client/cli/quantile.h"
 
 #define PASSES 3u
-#define SMALL_SECONDS 0.08 /* for one algorithm with single bytes in a pass, about */
+#define SMALL_SECONDS 0.08 /* about, for one algorithm with single bytes in one pass */
 #define SMALL_MOST 100u
 #define WARM_UP 3u
 #define FIRST_BLOCK 1024u
 #define BLOCK_MOST (UINT64_C(1) << 28)
 #define BUSY_SECONDS 0.8
-#define BUSY_ENOUGH 0.5 /* not again for the rest */
-#define BUSY_TIMES 2u   /* once more as often; the fastest counts */
+#define BUSY_ENOUGH 0.5 /* long enough not to try a larger block */
+#define BUSY_TIMES 2u   /* so many more; the fastest counts */
 #define BETWEEN_FIRST UINT64_C(16)
 #define BETWEEN_LAST (UINT64_C(1024) * 1024)
 #define BETWEEN_GROWTH 4u
-#define BETWEEN_SECONDS 0.4   /* what takes longer is told by the rate, */
-#define LARGE UINT64_C(65536) /* and of larger blocks, unless links are so fast that processors */
-#define LARGE_SECONDS 0.2     /* are the limit, what takes longer than this */
+#define BETWEEN_SECONDS 0.4 /* what takes longer is predicted well by the rate, */
+#define LARGE                                                                                      \
+    UINT64_C(65536)       /* and for larger blocks, unless links are so fast that processors       \
+                           */
+#define LARGE_SECONDS 0.2 /* are the limit, what takes longer than this */
 #define BETWEEN_LEAST 5.0
 #define BETWEEN_MOST 40.0
-#define HOPELESS 3.0    /* times as long as the best: not measured */
+#define HOPELESS 3.0    /* times as long as the fastest: not measured */
 #define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
 
 static const char *const names[CALIBRATION_ALGORITHMS] = {
@@ -64,7 +66,7 @@ static int measure(struct torus_client *client, const char *algorithm, uint64_t 
         r->each_count > 0 ? quantile(each, r->each_count, part) : (double)r->nanoseconds / 1e9;
     free(each);
     if (*seconds < 1e-9)
-        *seconds = 1e-9; /* is divided by */
+        *seconds = 1e-9; /* a divisor */
     if (result != NULL)
         *result = r;
     else
@@ -72,8 +74,8 @@ static int measure(struct torus_client *client, const char *algorithm, uint64_t 
     return 0;
 }
 
-/* All algorithms in turn, and again: the best of the medians, since what else runs on the nodes
- * meanwhile can only add to them. */
+/* All algorithms in turn, several times: the shortest median counts, since other load on the nodes
+ * can only add to it. */
 static int measure_small(struct torus_client *client, void (*say)(const char *what),
                          struct calibration_run *run, struct torus_error *failed)
 {
@@ -93,7 +95,7 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
             if (measure(client, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5,
                         &seconds, NULL, failed) != 0)
                 return -1;
-            /* The first pass, when nothing is warm, tells only how often. */
+            /* The first pass, before caches and TCP are warm, only gives the number. */
             if (pass <= 1 || seconds < run->seconds[i])
                 run->seconds[i] = seconds;
         }
@@ -135,8 +137,8 @@ static int measure_busy(struct torus_client *client, void (*say)(const char *wha
     return 0;
 }
 
-/* Sizes between a byte and busy links, by every algorithm that may be the fastest there. The daemon
- * remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
+/* Sizes between one byte and busy links, by every algorithm that may be the fastest there. The
+ * daemon remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
 static int measure_between(struct torus_client *client, void (*say)(const char *what),
                            const struct calibration_run *run, struct torus_error *failed)
 {
@@ -171,7 +173,7 @@ static int measure_between(struct torus_client *client, void (*say)(const char *
     return 0;
 }
 
-/* Which of the algorithms take the torus, and what they count. */
+/* Finds the algorithms that accept the torus, and their counts. */
 static int count(struct calibration_run *run, struct error *e)
 {
     for (size_t i = 0; i < CALIBRATION_ALGORITHMS; i++) {
@@ -183,7 +185,8 @@ static int count(struct calibration_run *run, struct error *e)
         run->algorithm[run->count++] = a;
     }
     if (run->count == 0)
-        return error_set(e, ERROR_REFUSED, "no algorithm to measure with takes this torus");
+        return error_set(e, ERROR_REFUSED,
+                         "none of the algorithms to measure with accepts this torus");
     return 0;
 }
 
@@ -202,7 +205,7 @@ int calibration_measure(struct torus_client *client, void (*say)(const char *wha
     torus_status_free(status);
     if (r != 0) {
         e->code = ERROR_PROTOCOL;
-        return error_wrap(e, "the daemon's dimensions make no sense");
+        return error_wrap(e, "the daemon's dimensions are invalid");
     }
     if (run->torus.nodes < 2)
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");

@@ -1,5 +1,5 @@
-/* What every command of torusctl works with: the global options, the connection, and the only ways
- * to print something: one value on stdout, or one failure. */
+/* What every command of torusctl uses: the global options, the connection, and the only ways to
+ * print something: one value on stdout, or one failure. */
 #ifndef TORUSD_CLI_CLI_H
 #define TORUSD_CLI_CLI_H
 
@@ -27,14 +27,14 @@ struct cli {
     const struct command *const *commands; /* all that there are; NULL at the end */
 };
 
-/* Connects to the daemon. Returns 0, or the exit code after having said why not. */
+/* Connects to the daemon. Returns 0, or the exit code after having printed the reason. */
 int cli_connect(struct cli *cli);
 
 /* Prints the value, which is taken over (NULL = there was no memory for it), as text laid out by
- * the view, or as JSON. Returns EXIT_DONE, or EXIT_FAILED after having said why. */
+ * the view, or as JSON. Returns EXIT_DONE, or EXIT_FAILED after having printed the reason. */
 int cli_print(const struct cli *cli, json_t *value, const struct view *view);
 
-/* Each says what went wrong, on stderr and with --json also on stdout, and returns the exit code
+/* Each prints what went wrong, on stderr and with --json also on stdout, and returns the exit code
  * that belongs to it. */
 int cli_fail(const struct cli *cli, const struct error *e);
 int cli_fail_client(const struct cli *cli, const struct torus_error *e);

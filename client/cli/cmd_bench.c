@@ -18,15 +18,15 @@ struct bench_arguments {
 
 static const struct option options[] = {
     {"--algorithms", "NAMES", offsetof(struct bench_arguments, algorithms),
-     "separated by commas: at2,direct,auto [all that the torus admits]"},
+     "separated by commas: at2,direct,auto (default: all that accept the\ntorus)"},
     {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
-     "of blocks, separated by commas: 64,4KiB [" DEFAULT_SIZES "]"},
+     "of blocks, separated by commas: 64,4KiB (default:\n" DEFAULT_SIZES ")"},
     {"--repeat", "K", offsetof(struct bench_arguments, repeat),
-     "exchanges back to back for each size and algorithm [10]"},
+     "exchanges back to back for each size and algorithm (default: 10)"},
     {"--mode", "MODE", offsetof(struct bench_arguments, mode),
-     "stepped or streaming [whichever suits each algorithm]"},
+     "stepped or streaming (default: what suits each algorithm)"},
     {"--timeout", "SECONDS", offsetof(struct bench_arguments, timeout),
-     "give up one size and algorithm after SECONDS [the daemon's default]"},
+     "give up one size and algorithm after SECONDS (default: the daemon's)"},
     {"--csv", NULL, offsetof(struct bench_arguments, csv),
      "print one line of comma-separated values per size and algorithm"},
     {0},
@@ -34,7 +34,7 @@ static const struct option options[] = {
 
 /* ---- The arguments --------------------------------------------------------------------------- */
 
-/* Every algorithm that admits the torus, in the requested mode. */
+/* Every algorithm that accepts the torus, in the requested mode. */
 static int add_all(struct sweep *s, struct error *e)
 {
     bool all_port = s->mode == TORUS_MODE_STREAMING;
@@ -72,8 +72,8 @@ static int parse_algorithms(const char *text, struct sweep *s, struct error *e)
     return 0;
 }
 
-/* Checks what can be checked without the daemon. Returns 0, or the exit code after having said why
- * not. */
+/* Checks what can be checked without the daemon. Returns 0, or the exit code after having
+ * printed the reason. */
 static int resolve(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
 {
     struct error e;

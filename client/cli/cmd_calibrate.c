@@ -1,4 +1,5 @@
-/* torusctl calibrate: measures what exchanges cost on this torus, and tells all nodes. */
+/* torusctl calibrate: measures the costs of exchanges on this torus, and sends them to all nodes.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,12 @@
 #include "client/cli/json.h"
 #include "client/cli/quantile.h"
 
-#define SLOW 0.8 /* of the median: slower links are pointed out, */
-#define LIMITS_MOST                                                                                \
-    1.5                  /* if they were the limit: TCP's rate is about that of what they carried, \
-                          */
-#define LIMITS_LEAST 0.7 /* not far more and, which is a figure from a few packets, not less */
+/* A link is pointed out if it is slower than SLOW times the median, and has been the limit: TCP's
+ * rate is then about the rate of what the link carried. A rate far above that means that the link
+ * was not the limit; one below it is a figure from a few packets only. */
+#define SLOW 0.8
+#define LIMITS_MOST 1.5
+#define LIMITS_LEAST 0.7
 
 struct calibrate_arguments {
     bool show, reset, per_link;
@@ -23,11 +25,11 @@ struct calibrate_arguments {
 
 static const struct option options[] = {
     {"--show", NULL, offsetof(struct calibrate_arguments, show),
-     "measure nothing, only print what is known"},
+     "measure nothing; print the costs in use"},
     {"--reset", NULL, offsetof(struct calibrate_arguments, reset),
-     "forget what was measured: default costs on all nodes"},
+     "discard what was measured: use the default costs at all nodes"},
     {"--per-link", NULL, offsetof(struct calibrate_arguments, per_link),
-     "show every link, not only slow ones (always in JSON)"},
+     "show every link, not only the slow ones (always in JSON)"},
     {0},
 };
 
@@ -65,7 +67,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "links", .fields = link_fields},
 };
 
-/* What is under way, where somebody watches. */
+/* Shows what is under way, on a terminal. */
 static void say(const char *what)
 {
     if (isatty(STDERR_FILENO))
@@ -121,8 +123,8 @@ static uint32_t neighbour(const struct torus *t, uint32_t rank, const char *name
     return TORUS_NO_NODE;
 }
 
-/* Whether the exchange had to wait for this link. Where processors are the limit, the rates that
- * TCP sees in bursts differ by far, and say nothing. */
+/* Whether the exchange had to wait for this link. If processors are the limit, the rates that TCP
+ * sees in bursts vary widely, and say nothing. */
 static bool held_up(const struct torus_node *n, const struct torus_port *port, double median)
 {
     double rate = (double)port->rate_bps;
@@ -132,7 +134,7 @@ static bool held_up(const struct torus_node *n, const struct torus_port *port, d
            rate > LIMITS_LEAST * carried;
 }
 
-/* Each link twice, once from each of its ends: the rate is that at which this end sends. */
+/* Each link is listed twice, once from each end; the rate is that at which this end sends. */
 static int set_links(json_t *o, const struct calibration_run *run, double median)
 {
     json_t *links = json_array(), *slow = json_array();
@@ -261,23 +263,25 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_calibrate;
 const struct command command_calibrate = {
     .name = "calibrate",
-    .summary = "Measure what exchanges cost on this torus",
+    .summary = "Measure the costs of exchanges on this torus",
     .usage = "[--per-link | --show | --reset] [--json]",
     .details =
-        "Predictions of the time of an exchange, by which 'torusctl exchange' chooses an "
-        "algorithm\n"
-        "where none is named, are made with what a step, a message and a byte cost. This command\n"
-        "measures that in some seconds (half a minute where links are slow), on a torus that "
-        "should\n"
-        "have nothing else to do, and tells all nodes, which keep it over restarts.\n"
+        "'torusctl exchange' chooses an algorithm by predicted times unless one is named. They "
+        "are\n"
+        "predicted from the costs of a step, a message and a byte. This command measures these "
+        "costs\n"
+        "in a few seconds (half a minute if links are slow), on a torus that should be idle, and\n"
+        "sends them to all nodes, which keep them across restarts.\n"
         "\n"
-        "Exchanges of single bytes by several algorithms give the costs of a step and of a\n"
-        "message. An exchange that keeps all links busy both ways for most of a second gives the\n"
-        "rate of a link. What lies between is tried with every algorithm that is fast there; the\n"
-        "daemon that was asked remembers it.\n"
+        "Exchanges of single bytes by several algorithms give the costs of a step and of a "
+        "message.\n"
+        "An exchange that keeps all links busy in both directions for most of a second gives the\n"
+        "rate of a link. Sizes in between are measured with every algorithm that is fast there;\n"
+        "the daemon that was asked remembers the results.\n"
         "\n"
-        "TCP tells how each link has done, in each direction; links below 80 % of the median rate\n"
-        "are pointed out, since every exchange waits for the slowest.\n"
+        "TCP reports how fast each direction of each link was. Links below 80 % of the median "
+        "rate\n"
+        "are listed, because every exchange waits for the slowest link.\n"
         "\n"
         "examples:\n"
         "  torusctl calibrate\n"

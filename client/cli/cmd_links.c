@@ -78,9 +78,10 @@ const struct command command_links = {
     .summary = "Show this node's links: neighbours, state, traffic",
     .usage = "[--socket PATH] [--json]",
     .details =
-        "A link is up, dialling, waiting (for the neighbour to dial) or in its hello; the reason\n"
-        "says why it is not up. Bytes count from when the connection came up; round-trip time\n"
-        "and rate are what TCP has measured.\n"
+        "A link is up, dialling (connecting to the neighbour), waiting (for the neighbour to\n"
+        "connect) or in hello (each side checks the other); the reason says why it is not up.\n"
+        "Bytes are counted since the connection came up; round-trip time and rate are measured\n"
+        "by TCP.\n"
         "\n"
         "examples:\n"
         "  torusctl links\n"

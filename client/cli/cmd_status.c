@@ -26,7 +26,7 @@ static const struct field node_fields[] = {
 };
 static const struct field memory_fields[] = {
     {"memory for blocks", "budget_bytes", FORMAT_BYTES},
-    {"promised of it", "reserved_bytes", FORMAT_BYTES},
+    {"reserved", "reserved_bytes", FORMAT_BYTES},
     {"in use", "used_bytes", FORMAT_BYTES},
     {0},
 };
@@ -118,7 +118,7 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_client(cli, &e);
     if (torus_parse(&torus, status->dims, &wrong) != 0) {
         wrong.code = ERROR_PROTOCOL;
-        error_wrap(&wrong, "the daemon's dimensions make no sense");
+        error_wrap(&wrong, "the daemon's dimensions are invalid");
         code = cli_fail(cli, &wrong);
     } else {
         code = cli_print(cli, value_of(status, &torus),
@@ -134,9 +134,10 @@ const struct command command_status = {
     .summary = "Show the daemon, the torus and its exchanges",
     .usage = "[--socket PATH] [--json]",
     .details =
-        "The torus is whole when every link of every node is up, as far as this node has heard;\n"
-        "otherwise the faults say what is not. The costs are what predictions of the time of an\n"
-        "exchange are made with; see 'torusctl help calibrate'.\n"
+        "The torus is whole if every link of every node is up, as far as this node knows; "
+        "otherwise\n"
+        "the faults are listed. The costs are those that times of exchanges are predicted with;\n"
+        "see 'torusctl help calibrate'.\n"
         "\n"
         "examples:\n"
         "  torusctl status\n"

@@ -124,7 +124,7 @@ static int set_nodes(json_t *object, const struct torus_result *x)
     return r | json_object_set_new(object, "per_node", list);
 }
 
-/* The times of all repetitions. Returns 0 with *median set, or not 0 without memory. */
+/* The times of all repetitions. Returns 0 with *median set, or another value if out of memory. */
 static int set_repetitions(json_t *o, const struct torus_result *x, double *median)
 {
     double *sorted = calloc(x->each_count + 1, sizeof *sorted);
@@ -154,7 +154,7 @@ static int set_repetitions(json_t *o, const struct torus_result *x, double *medi
     return r;
 }
 
-/* Which lower bound it is. */
+/* What the lower bound is for. */
 static json_t *bound_of(const struct torus_result *x)
 {
     const struct algorithm *a = algorithm_find(x->algorithm);
@@ -166,7 +166,7 @@ static json_t *bound_of(const struct torus_result *x)
     return json_string(algorithm_bound_name(a));
 }
 
-/* How long the bound's blocks take on a channel, and what part of the time that is. */
+/* The time that the blocks of the bound take on a channel, and its part of the measured time. */
 static int set_bound(json_t *o, const struct torus_result *x, double time)
 {
     json_t *bound = json_null(), *efficiency = json_null();
@@ -191,13 +191,13 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     int r = 0;
 
     if (torus_parse(&torus, x->dims, e) != 0) {
-        error_wrap(e, "the daemon's dimensions make no sense");
+        error_wrap(e, "the daemon's dimensions are invalid");
         e->code = ERROR_PROTOCOL;
         return NULL;
     }
     if (torus.nodes != x->nodes) {
         error_set(e, ERROR_PROTOCOL,
-                  "the daemon's result makes no sense: a torus of %s with %u nodes", x->dims,
+                  "the daemon's result contradicts itself: a torus of %s with %u nodes", x->dims,
                   x->nodes);
         return NULL;
     }

@@ -23,7 +23,8 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Checks that the options go together. Returns 0, or the exit code after having said why not. */
+/* Checks that the options go together. Returns 0, or the exit code after having printed the reason.
+ */
 static int check(const struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
 {

@@ -24,7 +24,7 @@ struct exchange_arguments {
     {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
      "treat missing files as empty"},                                                              \
         {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),                     \
-         "give up after SECONDS [the daemon's default]"},                                          \
+         "give up after SECONDS (default: the daemon's)"},                                         \
     {                                                                                              \
         "--per-node", NULL, offsetof(struct exchange_arguments, per_node),                         \
             "also show the figures of each node's ports (always in JSON)"                          \
@@ -33,7 +33,7 @@ struct exchange_arguments {
 /* Those of allgather and broadcast, and what their help says of them. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
-     "an allgather algorithm of 'torusctl algorithms' [chosen by the daemon]"},                    \
+     "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
         {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
          "write what node 5 has sent to FOLDER/5"},                                                \
         EXCHANGE_OPTIONS

@@ -16,10 +16,10 @@ struct progress {
     size_t drawn_width; /* columns that it then took up */
 };
 
-/* Milliseconds on a clock that only goes forward. */
+/* Milliseconds on a monotonic clock. */
 int64_t progress_clock(void);
 
-/* Begins to count the time. */
+/* Starts the clock; nothing is drawn yet. */
 void progress_begin(struct progress *p, bool wanted);
 
 /* A torus_progress_fn for a struct progress: draws, if it is time to. Returns whether the user has
@@ -29,7 +29,7 @@ int progress_update(void *p, const struct torus_progress *progress);
 /* Removes it from the screen. */
 void progress_end(struct progress *p);
 
-/* Writes the line for a terminal of `columns`, as much of it as fits. Returns its width. */
+/* Writes the line for a terminal of `columns`, as much as fits. Returns its width. */
 size_t progress_line(char *out, size_t size, size_t columns, const struct torus_progress *progress,
                      int64_t elapsed_ms);
 

@@ -120,7 +120,7 @@ static void test_plan(void **state)
     assert_int_equal(RUN("plan", "--dims", "4x4", "--node", "5"), 0);
     assert_non_null(strstr(out, "sends"));
     assert_non_null(strstr(out, "relays"));
-    assert_non_null(strstr(out, "takes"));
+    assert_non_null(strstr(out, "receives"));
 }
 
 static void test_plan_routes(void **state)
