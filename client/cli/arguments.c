@@ -45,15 +45,15 @@ int parse_size(const char *text, uint64_t *bytes, struct error *e)
         return error_set(e, ERROR_USAGE, "a size cannot be negative: '%.40s'", text);
     if (first == 0)
         return error_set(e, ERROR_USAGE,
-                         "'%.40s' is no size: a whole number is needed, such as 4096, 64KiB or 1MB",
+                         "'%.40s' is not a size: give a whole number, such as 4096, 64KiB or 1MB",
                          text);
     if (text_parse_bytes(text, bytes) == 0 && *bytes <= MOST)
         return 0;
-    /* Either its unit is unknown, or it is one and the number is too large. */
+    /* Either its unit is unknown, or the number is too large. */
     if (!unit_known(text + first))
         return error_set(e, ERROR_USAGE,
-                         "'%.40s' is no size: after a whole number may come B, K or KiB (1024), M "
-                         "or MiB, G or GiB, or KB (1000), MB, GB",
+                         "'%.40s' is not a size: the units are B, K or KiB (1024), M or MiB, G or "
+                         "GiB, KB (1000), MB and GB",
                          text);
     return error_set(e, ERROR_USAGE, "'%.40s' is too large: at most %lld bytes", text,
                      (long long)MOST);
@@ -101,10 +101,11 @@ int parse_seconds(const char *text, uint64_t *milliseconds, struct error *e)
     }
     if (n <= 0 || text[n] != '\0')
         return error_set(e, ERROR_USAGE,
-                         "'%.40s' is no time: seconds are needed, such as 30 or 0.5, at most %u",
-                         text, UINT32_MAX);
+                         "'%.40s' is not a time: give seconds, such as 30 or 0.5, at most %u", text,
+                         UINT32_MAX);
     if (whole == 0 && fraction == 0)
-        return error_set(e, ERROR_USAGE, "a time of 0 seconds is no time: give more, or none");
+        return error_set(e, ERROR_USAGE,
+                         "a time of 0 seconds is not possible: give more, or omit it");
     *milliseconds = whole * 1000 + fraction;
     return 0;
 }
@@ -118,8 +119,8 @@ int parse_micros(const char *text, double *micros, struct error *e)
         *micros = strtod(text, &end);
     if (end == NULL || end == text || *end != '\0' || *micros > MOST_MICROS)
         return error_set(e, ERROR_USAGE,
-                         "'%.40s' is no time: microseconds are needed, such as 75 or 0.011, at "
-                         "most %g",
+                         "'%.40s' is not a time: give microseconds, such as 75 or 0.011, at most "
+                         "%g",
                          text, MOST_MICROS);
     return 0;
 }
@@ -130,19 +131,40 @@ int parse_number(const char *text, uint32_t most, uint32_t *number, struct error
     int n = digits(text, most, &value);
 
     if (n <= 0 || text[n] != '\0')
-        return error_set(e, ERROR_USAGE, "'%.40s' is no number from 0 to %u", text, most);
+        return error_set(e, ERROR_USAGE, "'%.40s' is not a number from 0 to %u", text, most);
     *number = (uint32_t)value;
     return 0;
 }
 
-/* This working directory with a slash, as a folder to be read by the daemon: there %% is a per cent
- * sign, and %r the rank. To be freed; NULL with *e set. */
+int parse_repeat(const char *text, uint32_t *repeat, struct error *e)
+{
+    if (parse_number(text, TORUS_REPEAT_MAX, repeat, e) != 0)
+        return -1;
+    return *repeat > 0 ? 0 : error_set(e, ERROR_USAGE, "at least 1 is needed");
+}
+
+int parse_mode(const char *text, enum torus_mode *mode, struct error *e)
+{
+    static const enum torus_mode modes[] = {TORUS_MODE_STEPPED, TORUS_MODE_STREAMING};
+
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(text, torus_mode_name(modes[i])) == 0) {
+            *mode = modes[i];
+            return 0;
+        }
+    }
+    return error_set(e, ERROR_USAGE, "'%.40s' is neither stepped nor streaming", text);
+}
+
+/* This working directory with a slash at its end, as the daemon reads folders: there %% is a per
+ * cent sign, and %r the rank. To be freed; NULL with *e set. */
 static char *working_directory(struct error *e)
 {
     char *here = getcwd(NULL, 0), *escaped, *p;
 
     if (here == NULL) {
-        error_set(e, ERROR_IO, "no working directory: %s; give an absolute path", strerror(errno));
+        error_set(e, ERROR_IO, "cannot find the working directory: %s; give an absolute path",
+                  strerror(errno));
         return NULL;
     }
     escaped = p = malloc(2 * strlen(here) + 2);
@@ -165,7 +187,7 @@ int parse_folder(const char *text, char **path, struct error *e)
     int n;
 
     if (text[0] == '\0')
-        return error_set(e, ERROR_USAGE, "a folder without a name");
+        return error_set(e, ERROR_USAGE, "the name of the folder is empty");
     if (text[0] != '/') {
         here = working_directory(e);
         if (here == NULL)

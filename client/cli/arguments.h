@@ -1,22 +1,24 @@
-/* Values of options: what people write for sizes, times and numbers. */
+/* Values of options: what people write for sizes, times, numbers and names. */
 #ifndef TORUSD_CLI_ARGUMENTS_H
 #define TORUSD_CLI_ARGUMENTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include <torus/torus.h>
+
 #include "daemon/base/error.h"
 
-/* All return 0, or -1 with *e (ERROR_USAGE) quoting the text and saying what is possible. */
+/* All return 0, or -1 with *e (ERROR_USAGE), which quotes the text and says what is possible. */
 
 /* Bytes: "65536", "64KiB", "64K", "1MB"; K, M and G are powers of 1024, KB, MB and GB of 1000;
  * upper or lower case. */
 int parse_size(const char *text, uint64_t *bytes, struct error *e);
 
-/* The next of several items with commas between: moves *text behind it, to NULL after the last. */
+/* The next of several items separated by commas: moves *text past it, to NULL after the last. */
 int parse_item(const char **text, char *item, size_t size, struct error *e);
 
-/* Sizes with commas between, at most `most` of them. */
+/* Sizes separated by commas, at most `most` of them. */
 int parse_sizes(const char *text, uint64_t *sizes, size_t most, size_t *count, struct error *e);
 
 /* Seconds above 0, with up to three decimals: "30", "0.5". */
@@ -27,6 +29,12 @@ int parse_micros(const char *text, double *micros, struct error *e);
 
 /* A whole number up to `most`. */
 int parse_number(const char *text, uint32_t most, uint32_t *number, struct error *e);
+
+/* A number of repetitions, from 1 to TORUS_REPEAT_MAX. */
+int parse_repeat(const char *text, uint32_t *repeat, struct error *e);
+
+/* "stepped" or "streaming". */
+int parse_mode(const char *text, enum torus_mode *mode, struct error *e);
 
 /* The folder as seen from this working directory, absolute. Returns 0 with *path to be freed by
  * the caller. */

@@ -3,47 +3,60 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/cli/interrupt.h"
 #include "client/cli/quantile.h"
 
 #define PASSES 3u
-#define SMALL_SECONDS 0.08 /* for one algorithm with single bytes in a pass, about */
+#define SMALL_SECONDS 0.08 /* about, for one algorithm with single bytes in one pass */
 #define SMALL_MOST 100u
 #define WARM_UP 3u
 #define FIRST_BLOCK 1024u
 #define BLOCK_MOST (UINT64_C(1) << 28)
 #define BUSY_SECONDS 0.8
-#define BUSY_ENOUGH 0.5 /* not again for the rest */
-#define BUSY_TIMES 2u   /* once more as often; the fastest counts */
+#define BUSY_ENOUGH 0.5 /* long enough not to try a larger block */
+#define BUSY_TIMES 2u   /* so many more; the fastest counts */
 #define BETWEEN_FIRST UINT64_C(16)
 #define BETWEEN_LAST (UINT64_C(1024) * 1024)
 #define BETWEEN_GROWTH 4u
-#define BETWEEN_SECONDS 0.4   /* what takes longer is told by the rate, */
-#define LARGE UINT64_C(65536) /* and of larger blocks, unless links are so fast that processors */
-#define LARGE_SECONDS 0.2     /* are the limit, what takes longer than this */
+#define BETWEEN_SECONDS 0.4 /* what takes longer is predicted well by the rate, */
+#define LARGE                                                                                      \
+    UINT64_C(65536)       /* and for larger blocks, unless links are so fast that processors       \
+                           */
+#define LARGE_SECONDS 0.2 /* are the limit, what takes longer than this */
 #define BETWEEN_LEAST 5.0
 #define BETWEEN_MOST 40.0
-#define HOPELESS 3.0    /* times as long as the best: not measured */
+#define HOPELESS 3.0    /* times as long as the fastest: not measured */
 #define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
 
 static const char *const names[CALIBRATION_ALGORITHMS] = {
     "tree", "pair", "pair-s2", "pair-s4", "dim", "dim-s2", "dim-tree", "stream", "at2", "direct"};
 
+/* A torus_progress_fn that shows nothing. */
+static int heed(void *data, const struct torus_progress *progress)
+{
+    (void)data, (void)progress;
+    return interrupt_seen();
+}
+
 /* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
 static int measure(struct torus_client *client, const char *algorithm, uint64_t block_bytes,
-                   uint32_t repeat, double part, double *seconds,
-                   struct torus_exchange_result **result, struct torus_client_error *failed)
+                   uint32_t repeat, double part, double *seconds, struct torus_result **result,
+                   struct torus_error *failed)
 {
-    const struct torus_exchange_request request = {
-        .algorithm = algorithm, .block_bytes = block_bytes, .repeat = repeat};
-    struct torus_exchange_result *r;
+    struct torus_request request;
+    struct torus_result *r;
     double *each;
 
-    if (torus_exchange_run(client, &request, NULL, NULL, &r, failed) != 0)
+    torus_request_init(&request);
+    request.algorithm = algorithm;
+    request.block_bytes = block_bytes;
+    request.repeat = repeat;
+    if (torus_client_exchange(client, &request, heed, NULL, &r, failed) != 0)
         return -1;
     each = calloc(r->each_count + 1, sizeof *each);
     if (each == NULL) {
-        *failed = (struct torus_client_error){TORUS_ERROR_MEMORY, "out of memory", ""};
-        torus_exchange_result_free(r);
+        *failed = (struct torus_error){TORUS_ERROR_MEMORY, "out of memory", ""};
+        torus_result_free(r);
         return -1;
     }
     for (size_t i = 0; i < r->each_count; i++)
@@ -53,18 +66,18 @@ static int measure(struct torus_client *client, const char *algorithm, uint64_t 
         r->each_count > 0 ? quantile(each, r->each_count, part) : (double)r->nanoseconds / 1e9;
     free(each);
     if (*seconds < 1e-9)
-        *seconds = 1e-9; /* is divided by */
+        *seconds = 1e-9; /* a divisor */
     if (result != NULL)
         *result = r;
     else
-        torus_exchange_result_free(r);
+        torus_result_free(r);
     return 0;
 }
 
-/* All algorithms in turn, and again: the best of the medians, since what else runs on the nodes
- * meanwhile can only add to them. */
+/* All algorithms in turn, several times: the shortest median counts, since other load on the nodes
+ * can only add to it. */
 static int measure_small(struct torus_client *client, void (*say)(const char *what),
-                         struct calibration_run *run, struct torus_client_error *failed)
+                         struct calibration_run *run, struct torus_error *failed)
 {
     char text[80];
 
@@ -82,7 +95,7 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
             if (measure(client, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5,
                         &seconds, NULL, failed) != 0)
                 return -1;
-            /* The first pass, when nothing is warm, tells only how often. */
+            /* The first pass, before caches and TCP are warm, only gives the number. */
             if (pass <= 1 || seconds < run->seconds[i])
                 run->seconds[i] = seconds;
         }
@@ -92,7 +105,7 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
 
 static int measure_busy(struct torus_client *client, void (*say)(const char *what),
                         struct calibration_run *run, const struct algorithm *stream,
-                        struct torus_client_error *failed, struct error *e)
+                        struct torus_error *failed, struct error *e)
 {
     struct predict_counts counts;
     char text[80];
@@ -124,10 +137,10 @@ static int measure_busy(struct torus_client *client, void (*say)(const char *wha
     return 0;
 }
 
-/* Sizes between a byte and busy links, by every algorithm that may be the fastest there. The daemon
- * remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
+/* Sizes between one byte and busy links, by every algorithm that may be the fastest there. The
+ * daemon remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
 static int measure_between(struct torus_client *client, void (*say)(const char *what),
-                           const struct calibration_run *run, struct torus_client_error *failed)
+                           const struct calibration_run *run, struct torus_error *failed)
 {
     double ratio[CALIBRATION_ALGORITHMS]; /* measured over predicted, as last seen */
     char text[80];
@@ -160,7 +173,7 @@ static int measure_between(struct torus_client *client, void (*say)(const char *
     return 0;
 }
 
-/* Which of the algorithms take the torus, and what they count. */
+/* Finds the algorithms that accept the torus, and their counts. */
 static int count(struct calibration_run *run, struct error *e)
 {
     for (size_t i = 0; i < CALIBRATION_ALGORITHMS; i++) {
@@ -172,27 +185,27 @@ static int count(struct calibration_run *run, struct error *e)
         run->algorithm[run->count++] = a;
     }
     if (run->count == 0)
-        return error_set(e, ERROR_REFUSED, "no algorithm to measure with takes this torus");
+        return error_set(e, ERROR_REFUSED,
+                         "none of the algorithms to measure with accepts this torus");
     return 0;
 }
 
 int calibration_measure(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, struct torus_client_error *failed,
-                        struct error *e)
+                        struct calibration_run *run, struct torus_error *failed, struct error *e)
 {
-    struct torus_client_status *status;
+    struct torus_status *status;
     int r;
 
     *run = (struct calibration_run){0};
     *e = (struct error){0};
-    *failed = (struct torus_client_error){0};
+    *failed = (struct torus_error){0};
     if (torus_client_status(client, &status, failed) != 0)
         return -1;
     r = torus_parse(&run->torus, status->dims, e);
-    torus_client_status_free(status);
+    torus_status_free(status);
     if (r != 0) {
         e->code = ERROR_PROTOCOL;
-        return error_wrap(e, "the daemon's dimensions make no sense");
+        return error_wrap(e, "the daemon's dimensions are invalid");
     }
     if (run->torus.nodes < 2)
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
@@ -209,6 +222,6 @@ int calibration_measure(struct torus_client *client, void (*say)(const char *wha
 
 void calibration_free(struct calibration_run *run)
 {
-    torus_exchange_result_free(run->busy);
+    torus_result_free(run->busy);
     run->busy = NULL;
 }

@@ -1,13 +1,13 @@
 /* Measures what exchanges cost on a running torus (daemon/schedule/predict.h):
  *
- * - steps and messages: from exchanges of single bytes by algorithms that differ in how many they
- *   need, the costs that explain the medians best;
- * - bytes: from one exchange that keeps all links busy both ways for most of a second, the rate
- *   at which it went. Every exchange waits for the slowest link, so this rate has that one in it,
- *   and what the processors cannot do. TCP's own figures for each link are only shown: they tell
- *   which link is slow, but jump up with every burst that a link lets through;
- * - what lies between, where bursts and processors make every algorithm differ from the model in
- *   its own way, by exchanges of some sizes, which the asked daemon remembers. */
+ * - a step and a message: exchanges of single bytes by algorithms that differ in how many of them
+ *   they need give the costs that explain the medians best;
+ * - a byte: one exchange that keeps all links busy both ways for most of a second gives the rate.
+ *   Every exchange waits for the slowest link, so this rate includes the slowest link, and the
+ *   limits of the processors. TCP's own figures for each link are only shown: they tell which link
+ *   is slow, but jump up with every burst that a link lets through;
+ * - sizes in between, where bursts and processors make each algorithm differ from the model in its
+ *   own way: exchanges of several sizes, which the daemon that was asked remembers. */
 #ifndef TORUSD_CLI_CALIBRATION_H
 #define TORUSD_CLI_CALIBRATION_H
 
@@ -20,20 +20,19 @@
 struct calibration_run {
     struct torus torus;
     struct predict_costs costs;
-    size_t count; /* of the algorithms that take the torus */
+    size_t count; /* of the algorithms that accept the torus */
     const struct algorithm *algorithm[CALIBRATION_ALGORITHMS];
     struct predict_counts counts[CALIBRATION_ALGORITHMS];
     double seconds[CALIBRATION_ALGORITHMS]; /* the median for one byte */
     uint64_t block_bytes;                   /* of the exchange with all links busy */
     double block_seconds;
-    struct torus_exchange_result *busy; /* that exchange */
+    struct torus_result *busy; /* that exchange */
 };
 
 /* Measures, calling say() before each part. Returns 0 with *run, to be released with
- * calibration_free(); or -1 with *failed set where the daemon or an exchange failed, else *e. */
+ * calibration_free(); or -1 with *failed set if the daemon or an exchange has failed, else *e. */
 int calibration_measure(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, struct torus_client_error *failed,
-                        struct error *e);
+                        struct calibration_run *run, struct torus_error *failed, struct error *e);
 void calibration_free(struct calibration_run *run);
 
 #endif

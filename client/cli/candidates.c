@@ -49,9 +49,9 @@ json_t *calibration_value(const struct torus_calibration *c)
 
     r |= json_object_set_new(o, "source", json_string(c->measured_at > 0 ? "measured" : "default"));
     r |= json_object_set_new(o, "measured_at", moment(c->measured_at));
-    r |= json_object_set_new(o, "step_seconds", json_real(c->costs.step_seconds));
-    r |= json_object_set_new(o, "message_seconds", json_real(c->costs.message_seconds));
-    r |= json_object_set_new(o, "bits_per_second", json_real(c->costs.bytes_per_second * 8));
+    r |= json_object_set_new(o, "step_seconds", json_real(c->costs->step_seconds));
+    r |= json_object_set_new(o, "message_seconds", json_real(c->costs->message_seconds));
+    r |= json_object_set_new(o, "bits_per_second", json_real(c->costs->bytes_per_second * 8));
     if (r == 0)
         return o;
     json_decref(o);
@@ -64,10 +64,10 @@ json_t *candidates_value(const struct torus_candidates *candidates)
     int r = 0;
 
     for (size_t i = 0; i < candidates->count; i++) {
-        const struct torus_candidate *c = &candidates->candidate[i];
+        const struct torus_candidate *c = candidates->candidate[i];
         json_t *one = json_object();
         r |= json_object_set_new(one, "algorithm", json_string(c->algorithm));
-        r |= json_object_set_new(one, "mode", json_string(c->mode));
+        r |= json_object_set_new(one, "mode", json_string(torus_mode_name(c->mode)));
         r |= json_object_set_new(one, "segments", json_integer(c->segments));
         r |= json_object_set_new(one, "piece_bytes", json_count(c->piece_bytes));
         r |= json_object_set_new(one, "steps", json_number(c->steps));
@@ -78,7 +78,7 @@ json_t *candidates_value(const struct torus_candidates *candidates)
     }
     r |= json_object_set_new(o, "block_bytes", json_count(candidates->block_bytes));
     r |= json_object_set_new(o, "candidates", list);
-    r |= json_object_set_new(o, "costs", calibration_value(&candidates->calibration));
+    r |= json_object_set_new(o, "costs", calibration_value(candidates->calibration));
     if (r == 0)
         return o;
     json_decref(o);
@@ -86,11 +86,11 @@ json_t *candidates_value(const struct torus_candidates *candidates)
 }
 
 double candidates_seconds(const struct torus_candidates *candidates, const char *algorithm,
-                          const char *mode)
+                          enum torus_mode mode)
 {
     for (size_t i = 0; i < candidates->count; i++)
-        if (strcmp(candidates->candidate[i].algorithm, algorithm) == 0 &&
-            strcmp(candidates->candidate[i].mode, mode) == 0)
-            return candidates->candidate[i].seconds;
+        if (strcmp(candidates->candidate[i]->algorithm, algorithm) == 0 &&
+            candidates->candidate[i]->mode == mode)
+            return candidates->candidate[i]->seconds;
     return -1;
 }

@@ -1,5 +1,5 @@
-/* What every command of torusctl works with: the global options, the connection, and the only ways
- * to say something: one value on stdout, or one failure. */
+/* What every command of torusctl uses: the global options, the connection, and the only ways to
+ * print something: one value on stdout, or one failure. */
 #ifndef TORUSD_CLI_CLI_H
 #define TORUSD_CLI_CLI_H
 
@@ -12,33 +12,32 @@
 enum exit_code {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,    /* the request failed, or its result could not be written */
-    EXIT_USAGE = 2,     /* it made no sense */
-    EXIT_NO_DAEMON = 3, /* nobody to ask */
+    EXIT_USAGE = 2,     /* the command line was invalid */
+    EXIT_NO_DAEMON = 3, /* could not connect */
+    EXIT_IN_DOUBT = 4,  /* whether the exchange was committed is not known */
 };
 
 struct command;
 
 struct cli {
-    bool json;                     /* one JSON object on stdout instead of text */
-    const char *socket;            /* NULL = the library's default */
-    const struct command *command; /* NULL before it is known */
-    struct torus_client *client;   /* after cli_connect() */
+    bool json;                             /* one JSON object on stdout instead of text */
+    const char *socket;                    /* NULL = the library's default */
+    const char *command;                   /* its name; NULL before it is known */
+    struct torus_client *client;           /* after cli_connect() */
+    const struct command *const *commands; /* all that there are; NULL at the end */
 };
 
-/* The whole program. Returns the exit code. */
-int cli_main(int argc, char **argv);
-
-/* Connects to the daemon. Returns 0, or the exit code after having said why not. */
+/* Connects to the daemon. Returns 0, or the exit code after having printed the reason. */
 int cli_connect(struct cli *cli);
 
 /* Prints the value, which is taken over (NULL = there was no memory for it), as text laid out by
- * the view, or as JSON. Returns EXIT_DONE, or EXIT_FAILED after having said why. */
+ * the view, or as JSON. Returns EXIT_DONE, or EXIT_FAILED after having printed the reason. */
 int cli_print(const struct cli *cli, json_t *value, const struct view *view);
 
-/* Each says what went wrong, on stderr and with --json also on stdout, and returns the exit code
+/* Each prints what went wrong, on stderr and with --json also on stdout, and returns the exit code
  * that belongs to it. */
 int cli_fail(const struct cli *cli, const struct error *e);
-int cli_fail_client(const struct cli *cli, const struct torus_client_error *e);
+int cli_fail_client(const struct cli *cli, const struct torus_error *e);
 int cli_fail_usage(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

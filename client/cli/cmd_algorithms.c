@@ -11,7 +11,7 @@ struct algorithms_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct algorithms_arguments, dims),
-     "compare what they cost on this torus, such as 8x8"},
+     "compare their costs on this torus, such as 8x8"},
     {0},
 };
 
@@ -20,7 +20,7 @@ static const struct field registry_fields[] = {
     {"summary", "summary", FORMAT_PLAIN},
     {"operation", "operation", FORMAT_PLAIN},
     {"ports", "port_model", FORMAT_PLAIN},
-    {"takes", "accepts", FORMAT_PLAIN},
+    {"accepts", "accepts", FORMAT_PLAIN},
     {"startups", "startups", FORMAT_PLAIN},
     {"transmission", "transmission", FORMAT_PLAIN},
     {"segments", "segments", FORMAT_PLAIN},
@@ -75,7 +75,7 @@ static json_t *registry_row(const struct algorithm *a)
     return NULL;
 }
 
-/* What the algorithm costs on the torus, or why it does not take it. */
+/* What the algorithm costs on the torus, or why it does not accept it. */
 static json_t *cost_row(const struct algorithm *a, const struct torus *t)
 {
     struct schedule_report report;
@@ -139,8 +139,9 @@ const struct command command_algorithms = {
     .summary = "List the algorithms, or compare them on a torus",
     .usage = "[--dims DIMS] [--json]",
     .details =
-        "Startups are the steps of a schedule; the transmission is the sum over steps of the most\n"
-        "blocks on any channel. 'torusctl help plan' explains the other figures.\n"
+        "Startups are the steps of a schedule. The transmission is, summed over the steps, the\n"
+        "number of blocks on the busiest channel. 'torusctl help plan' explains the other "
+        "figures.\n"
         "\n"
         "examples:\n"
         "  torusctl algorithms\n"

@@ -5,25 +5,25 @@
 
 static const struct option options[] = {
     {"--name", "NAME", offsetof(struct exchange_arguments, name),
-     "which barrier, if there are several at a time"},
+     "tells barriers apart that are used at the same time"},
     {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),
-     "give up after so long, at all nodes; else wait for days"},
+     "give up after SECONDS, at all nodes (default: days)"},
     {0},
 };
 
 static int run(struct cli *cli, const void *arguments)
 {
-    return exchange_run(cli, TORUS_BARRIER, arguments);
+    return exchange_run_barrier(cli, arguments);
 }
 
 extern const struct command command_barrier;
 const struct command command_barrier = {
     .name = "barrier",
-    .summary = "Wait until every node has come here",
+    .summary = "Wait until all nodes have reached the barrier",
     .usage = "[--name NAME] [--timeout SECONDS] [--json]",
-    .details = "Call it at every node: it ends at all of them when it has been called at the last "
-               "one. It\n"
-               "fails at all of them when one gives up or cannot be reached.\n"
+    .details = "Run it at every node: it ends at all of them when it has been started at the last "
+               "one. If\n"
+               "one gives up or cannot be reached, it fails at all of them.\n"
                "\n"
                "examples:\n"
                "  torusctl barrier\n"

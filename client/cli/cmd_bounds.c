@@ -1,5 +1,5 @@
 /* torusctl bounds: distances in a network that is a product of rings, arrays and complete graphs,
- * and what they and its cuts say that a complete exchange takes at least. */
+ * and the lower bounds for a complete exchange that follow from them and from its cuts. */
 #include <stddef.h>
 
 #include "client/cli/arguments.h"
@@ -17,9 +17,9 @@ static const struct option options[] = {
     {"--network", "NETWORK", offsetof(struct bounds_arguments, network),
      "dimensions such as 'ring:8 x array:4 x complete:3'"},
     {"--dims", "DIMS", offsetof(struct bounds_arguments, dims),
-     "instead a torus: 8x8, 6, 3x4x5; 4x8m where the 8 does not wrap"},
+     "or a torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--node", "RANK", offsetof(struct bounds_arguments, node),
-     "also this node's status and average distance"},
+     "also show this node's status and average distance"},
     {0},
 };
 
@@ -31,9 +31,9 @@ static const struct field network_fields[] = {
     {0},
 };
 static const struct field status_fields[] = {
-    {"least status", "least", FORMAT_PLAIN},
+    {"smallest status", "least", FORMAT_PLAIN},
     {"average status", "average", FORMAT_PLAIN},
-    {"most status", "most", FORMAT_PLAIN},
+    {"largest status", "most", FORMAT_PLAIN},
     {0},
 };
 static const struct field node_fields[] = {
@@ -183,23 +183,23 @@ const struct command command_bounds = {
     .summary = "Show distances and lower bounds of a torus, mesh, hypercube or other product",
     .usage = "--network NETWORK | --dims DIMS [--node RANK] [--json]",
     .details =
-        "A network is a product of dimensions: ring:N, array:N (a ring without its last link) and\n"
-        "complete:N (everybody linked with everybody), with x between them, and ^K behind one "
-        "that\n"
-        "comes K times. A torus is a product of rings, a mesh one of arrays, a hypercube\n"
-        "complete:2^K, a generalized hypercube one of complete graphs.\n"
+        "A network is a product of dimensions, joined with x: ring:N, array:N (a ring without its\n"
+        "last link) and complete:N (every node linked with every other); ^K repeats one K times. "
+        "A\n"
+        "torus is a product of rings, a mesh one of arrays, a hypercube is complete:2^K, and a\n"
+        "generalized hypercube is a product of complete graphs.\n"
         "\n"
-        "  status            a node's distances to all others, summed up; over N - 1 it is its\n"
+        "  status            sum of a node's distances to all others; divided by N - 1 it is its\n"
         "                    average distance\n"
-        "  bound, all-port   blocks: the most that a cut of one dimension in two halves asks of "
-        "its\n"
-        "                    links\n"
-        "  bound, one-port   with one send and one receive at a time: that, and the N - 1 blocks\n"
-        "                    that a node has to take\n"
-        "  ... single hops   where nobody relays for nothing: the average status, if more\n"
-        "  a2                the exchange that goes through one dimension after the other under\n"
-        "                    that rule; rings and complete graphs meet the bound\n"
-        "  cut               a dimension's own: |A| * |B| / links between the halves A and B\n"
+        "  bound, all-port   the most blocks per link that a cut of one dimension into two halves\n"
+        "                    requires\n"
+        "  bound, one-port   the larger of that and the N - 1 blocks that a node has to receive,\n"
+        "                    with one send and one receive at a time\n"
+        "  ... single hops   also at least the average status: relaying costs a send and a "
+        "receive\n"
+        "  a2                the exchange that handles one dimension after the other under this\n"
+        "                    rule; rings and complete graphs meet the bound\n"
+        "  cut               of one dimension: |A| * |B| / links between the halves A and B\n"
         "\n"
         "All bounds are for a complete exchange, in block times.\n"
         "\n"

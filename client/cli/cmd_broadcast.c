@@ -4,10 +4,10 @@
 #include "client/cli/exchange_run.h"
 
 static const struct option options[] = {
-    {"--root", "RANK", offsetof(struct exchange_arguments, root), "the node to send from"},
+    {"--root", "RANK", offsetof(struct exchange_arguments, sender), "the node that sends"},
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
-     "send a generated pattern of so much"},
-    {"--from", "FILE", offsetof(struct exchange_arguments, from), "send this file of the root's"},
+     "send a generated pattern of SIZE bytes"},
+    {"--from", "FILE", offsetof(struct exchange_arguments, from), "send this file of that node"},
     GATHER_OPTIONS,
     {0},
 };
@@ -20,11 +20,11 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_broadcast;
 const struct command command_broadcast = {
     .name = "broadcast",
-    .summary = "Give every node the block of one",
+    .summary = "Send one node's block to all nodes",
     .usage = "--root RANK --block-size SIZE | --from FILE --to FOLDER [options]",
     .details =
-        "One node sends a block to all others, over its tree in an allgather. It is done like an\n"
-        "exchange: on all nodes or on none.\n"
+        "One node sends a block to all others, along its tree of an allgather algorithm. Like an\n"
+        "exchange, it succeeds at all nodes or fails at all of them.\n"
         "\n" GATHER_DETAILS "examples:\n"
         "  torusctl broadcast --root 0 --block-size 64KiB\n"
         "  torusctl broadcast --root 3 --from /data/config --to /data/new\n",

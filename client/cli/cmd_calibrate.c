@@ -1,4 +1,5 @@
-/* torusctl calibrate: measures what exchanges cost on this torus, and tells all nodes. */
+/* torusctl calibrate: measures the costs of exchanges on this torus, and sends them to all nodes.
+ */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,12 @@
 #include "client/cli/json.h"
 #include "client/cli/quantile.h"
 
-#define SLOW 0.8 /* of the median: slower links are pointed out, */
-#define LIMITS_MOST                                                                                \
-    1.5                  /* if they were the limit: TCP's rate is about that of what they carried, \
-                          */
-#define LIMITS_LEAST 0.7 /* not far more and, which is a figure from a few packets, not less */
+/* A link is pointed out if it is slower than SLOW times the median, and has been the limit: TCP's
+ * rate is then about the rate of what the link carried. A rate far above that means that the link
+ * was not the limit; one below it is a figure from a few packets only. */
+#define SLOW 0.8
+#define LIMITS_MOST 1.5
+#define LIMITS_LEAST 0.7
 
 struct calibrate_arguments {
     bool show, reset, per_link;
@@ -23,11 +25,11 @@ struct calibrate_arguments {
 
 static const struct option options[] = {
     {"--show", NULL, offsetof(struct calibrate_arguments, show),
-     "measure nothing, only print what is known"},
+     "measure nothing; print the costs in use"},
     {"--reset", NULL, offsetof(struct calibrate_arguments, reset),
-     "forget what was measured: default costs on all nodes"},
+     "discard what was measured: use the default costs at all nodes"},
     {"--per-link", NULL, offsetof(struct calibrate_arguments, per_link),
-     "show every link, not only slow ones (always in JSON)"},
+     "show every link, not only the slow ones (always in JSON)"},
     {0},
 };
 
@@ -49,7 +51,7 @@ static const struct field link_fields[] = {
     {"node", "node", FORMAT_PLAIN},
     {"port", "port", FORMAT_PLAIN},
     {"to node", "neighbour", FORMAT_PLAIN},
-    {"rtt at best", "min_rtt_us", FORMAT_MICROS},
+    {"min rtt", "min_rtt_us", FORMAT_MICROS},
     {"rate", "rate_bps", FORMAT_RATE},
     {"slow", "slow", FORMAT_PLAIN},
     {0},
@@ -65,7 +67,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "links", .fields = link_fields},
 };
 
-/* What is under way, where somebody watches. */
+/* Shows what is under way, on a terminal. */
 static void say(const char *what)
 {
     if (isatty(STDERR_FILENO))
@@ -91,20 +93,20 @@ static int set_small(json_t *o, const struct calibration_run *run)
 }
 
 /* The median of the known rates, or 0. */
-static double median_rate(const struct torus_exchange_result *x)
+static double median_rate(const struct torus_result *x)
 {
     double *rate, median = 0;
     size_t count = 0, ports = 0;
 
     for (size_t i = 0; i < x->node_count; i++)
-        ports += x->node[i].port_count;
+        ports += x->node[i]->port_count;
     rate = calloc(ports + 1, sizeof *rate);
     if (rate == NULL)
         return 0;
     for (size_t i = 0; i < x->node_count; i++)
-        for (size_t p = 0; p < x->node[i].port_count; p++)
-            if (x->node[i].port[p].rate_bps > 0)
-                rate[count++] = (double)x->node[i].port[p].rate_bps;
+        for (size_t p = 0; p < x->node[i]->port_count; p++)
+            if (x->node[i]->port[p]->rate_bps > 0)
+                rate[count++] = (double)x->node[i]->port[p]->rate_bps;
     sort_values(rate, count);
     median = quantile(rate, count, 0.5);
     free(rate);
@@ -121,10 +123,9 @@ static uint32_t neighbour(const struct torus *t, uint32_t rank, const char *name
     return TORUS_NO_NODE;
 }
 
-/* Whether the exchange had to wait for this link. Where processors are the limit, the rates that
- * TCP sees in bursts differ by far, and say nothing. */
-static bool held_up(const struct torus_exchange_node *n, const struct torus_exchange_port *port,
-                    double median)
+/* Whether the exchange had to wait for this link. If processors are the limit, the rates that TCP
+ * sees in bursts vary widely, and say nothing. */
+static bool held_up(const struct torus_node *n, const struct torus_port *port, double median)
 {
     double rate = (double)port->rate_bps;
     double carried = n->nanoseconds > 0 ? (double)port->tx_bytes * 8e9 / (double)n->nanoseconds : 0;
@@ -133,16 +134,16 @@ static bool held_up(const struct torus_exchange_node *n, const struct torus_exch
            rate > LIMITS_LEAST * carried;
 }
 
-/* Each link twice, once from each of its ends: the rate is that at which this end sends. */
+/* Each link is listed twice, once from each end; the rate is that at which this end sends. */
 static int set_links(json_t *o, const struct calibration_run *run, double median)
 {
     json_t *links = json_array(), *slow = json_array();
     int r = 0;
 
     for (size_t i = 0; i < run->busy->node_count; i++) {
-        const struct torus_exchange_node *n = &run->busy->node[i];
+        const struct torus_node *n = run->busy->node[i];
         for (size_t p = 0; p < n->port_count; p++) {
-            const struct torus_exchange_port *port = &n->port[p];
+            const struct torus_port *port = n->port[p];
             bool is_slow = held_up(n, port, median);
             uint32_t other = neighbour(&run->torus, n->rank, port->name);
             json_t *one = json_object();
@@ -183,9 +184,10 @@ static json_t *value_of(const struct calibration_run *run, const struct torus_ca
 
 static int measure(const struct cli *cli, bool per_link)
 {
-    struct torus_client_error failed;
-    struct torus_calibration now;
+    struct torus_error failed;
+    struct torus_calibration *now;
     struct calibration_run run;
+    struct torus_costs costs;
     struct error e;
     int code, r;
 
@@ -195,41 +197,54 @@ static int measure(const struct cli *cli, bool per_link)
     say("");
     if (r != 0)
         return failed.code != TORUS_ERROR_NONE ? cli_fail_client(cli, &failed) : cli_fail(cli, &e);
-    const struct torus_costs costs = {
-        .step_seconds = run.costs.step,
-        .message_seconds = run.costs.message,
-        .bytes_per_second = run.costs.bytes_per_second,
-    };
+    torus_costs_init(&costs);
+    costs.step_seconds = run.costs.step;
+    costs.message_seconds = run.costs.message;
+    costs.bytes_per_second = run.costs.bytes_per_second;
     if (torus_client_calibrate(cli->client, &costs, &now, &failed) != 0)
         code = cli_fail_client(cli, &failed);
     else
-        code = cli_print(cli, value_of(&run, &now), &(struct view){sections, per_link ? 5 : 4});
+        code = cli_print(cli, value_of(&run, now), &(struct view){sections, per_link ? 5 : 4});
+    torus_calibration_free(now);
     calibration_free(&run);
     return code;
 }
 
-/* Prints what is known, having forgotten it first if that is wanted. */
-static int show(const struct cli *cli, bool reset)
+static int print_costs(const struct cli *cli, const struct torus_calibration *calibration)
 {
-    struct torus_client_status *status;
-    struct torus_client_error failed;
-    struct torus_calibration now;
-    json_t *o;
+    json_t *o = json_object();
 
-    if (reset && torus_client_calibrate(cli->client, NULL, &now, &failed) != 0)
-        return cli_fail_client(cli, &failed);
-    if (!reset) {
-        if (torus_client_status(cli->client, &status, &failed) != 0)
-            return cli_fail_client(cli, &failed);
-        now = status->calibration;
-        torus_client_status_free(status);
-    }
-    o = json_object();
-    if (json_object_set_new(o, "costs", calibration_value(&now)) != 0) {
+    if (json_object_set_new(o, "costs", calibration_value(calibration)) != 0) {
         json_decref(o);
         o = NULL;
     }
     return cli_print(cli, o, &(struct view){show_sections, 1});
+}
+
+static int show(const struct cli *cli)
+{
+    struct torus_status *status;
+    struct torus_error failed;
+    int code;
+
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    code = print_costs(cli, status->calibration);
+    torus_status_free(status);
+    return code;
+}
+
+static int reset(const struct cli *cli)
+{
+    struct torus_calibration *now;
+    struct torus_error failed;
+    int code;
+
+    if (torus_client_calibrate(cli->client, NULL, &now, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    code = print_costs(cli, now);
+    torus_calibration_free(now);
+    return code;
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -242,29 +257,31 @@ static int run(struct cli *cli, const void *arguments)
     code = cli_connect(cli);
     if (code != EXIT_DONE)
         return code;
-    return a->show || a->reset ? show(cli, a->reset) : measure(cli, a->per_link);
+    return a->show ? show(cli) : a->reset ? reset(cli) : measure(cli, a->per_link);
 }
 
 extern const struct command command_calibrate;
 const struct command command_calibrate = {
     .name = "calibrate",
-    .summary = "Measure what exchanges cost on this torus",
+    .summary = "Measure the costs of exchanges on this torus",
     .usage = "[--per-link | --show | --reset] [--json]",
     .details =
-        "Predictions of the time of an exchange, by which 'torusctl exchange' chooses an "
-        "algorithm\n"
-        "where none is named, are made with what a step, a message and a byte cost. This command\n"
-        "measures that in some seconds (half a minute where links are slow), on a torus that "
-        "should\n"
-        "have nothing else to do, and tells all nodes, which keep it over restarts.\n"
+        "'torusctl exchange' chooses an algorithm by predicted times unless one is named. They "
+        "are\n"
+        "predicted from the costs of a step, a message and a byte. This command measures these "
+        "costs\n"
+        "in a few seconds (half a minute if links are slow), on a torus that should be idle, and\n"
+        "sends them to all nodes, which keep them across restarts.\n"
         "\n"
-        "Exchanges of single bytes by several algorithms give the costs of a step and of a\n"
-        "message. An exchange that keeps all links busy both ways for most of a second gives the\n"
-        "rate of a link. What lies between is tried with every algorithm that is fast there; the\n"
-        "daemon that was asked remembers it.\n"
+        "Exchanges of single bytes by several algorithms give the costs of a step and of a "
+        "message.\n"
+        "An exchange that keeps all links busy in both directions for most of a second gives the\n"
+        "rate of a link. Sizes in between are measured with every algorithm that is fast there;\n"
+        "the daemon that was asked remembers the results.\n"
         "\n"
-        "TCP tells how each link has done, in each direction; links below 80 % of the median rate\n"
-        "are pointed out, since every exchange waits for the slowest.\n"
+        "TCP reports how fast each direction of each link was. Links below 80 % of the median "
+        "rate\n"
+        "are listed, because every exchange waits for the slowest link.\n"
         "\n"
         "examples:\n"
         "  torusctl calibrate\n"

@@ -5,20 +5,20 @@
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
-     "see 'torusctl algorithms'; else auto: the one predicted to be the fastest"},
+     "one of 'torusctl algorithms' (default: auto, the one predicted to be fastest)"},
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
-     "exchange a generated pattern, so much to each node"},
+     "exchange a generated pattern, SIZE bytes per destination"},
     {"--from", "FOLDER", offsetof(struct exchange_arguments, from),
-     "exchange files: FOLDER/5 goes to node 5"},
+     "exchange files: send FOLDER/5 to node 5"},
     {"--to", "FOLDER", offsetof(struct exchange_arguments, to),
-     "what has come from node 5 is FOLDER/5 afterwards"},
+     "write what node 5 has sent to FOLDER/5"},
     REPEAT_OPTION,
     {"--mode", "MODE", offsetof(struct exchange_arguments, mode),
-     "stepped or streaming; else whichever suits the algorithm"},
+     "stepped or streaming (default: what suits the algorithm)"},
     {"--explain", NULL, offsetof(struct exchange_arguments, explain),
      "first list what auto chooses from, with the predicted times"},
     {"--dry-run", NULL, offsetof(struct exchange_arguments, dry_run),
-     "only list that, and exchange nothing"},
+     "only list that; exchange nothing"},
     EXCHANGE_OPTIONS,
     {0},
 };
@@ -35,34 +35,46 @@ const struct command command_exchange = {
     .usage = "--block-size SIZE | --from FOLDER --to FOLDER [options]",
     .details =
         "Every node sends a block of its own to every other node. The command ends when all nodes\n"
-        "have everything and have committed it, or when it has failed everywhere. Ctrl-C cancels.\n"
+        "have received and committed everything, or when the exchange has failed at all of them.\n"
+        "Ctrl-C cancels it.\n"
         "\n"
-        "SIZE is in bytes, or with K or KiB (1024), M, MiB, G, GiB, or KB (1000), MB, GB; 0 is\n"
-        "possible. Every destination verifies the generated pattern.\n"
+        "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 "
+        "is\n"
+        "allowed. Every destination verifies the generated pattern.\n"
         "\n"
-        "FOLDERs are folders of each node's own disk, below its data roots; %r in them stands for\n"
-        "the node's rank, %% for a per cent sign. A relative one is taken from this working\n"
-        "directory, on every node. The folder to write must not exist, or be empty, and appears\n"
-        "when all is done.\n"
+        "A FOLDER is on each node's own disk, below its data roots; %r in it stands for the "
+        "node's\n"
+        "rank and %% for a per cent sign. A relative one starts from this working directory, on\n"
+        "every node. The folder to write must not exist or be empty; it appears when all nodes "
+        "are\n"
+        "done.\n"
         "\n"
-        "With --repeat, one call runs K exchanges, as a program in a loop would: all nodes meet\n"
-        "at a barrier between each two, and nothing is prepared anew. The time is the median of\n"
-        "their times, each from the start until the slowest node has its last block. 'sustained'\n"
-        "is the time for each with everything between them included.\n"
+        "If it cannot be said whether the exchange was committed, because the daemon or a node "
+        "was\n"
+        "cut off at the end, the exit status is 4. The nodes settle this by themselves once the\n"
+        "torus is whole again; 'torusctl status' shows how.\n"
         "\n"
-        "In mode stepped, each node follows the steps of the algorithm; in mode streaming no step\n"
-        "waits for another, which only all-port algorithms can do.\n"
+        "With --repeat, one command runs K exchanges as a program does in a loop: all nodes meet "
+        "at\n"
+        "a barrier after each one, and the exchange is prepared once. The time is the median; "
+        "each\n"
+        "is taken from the start until the slowest node has its last block. 'sustained' is the "
+        "time\n"
+        "per exchange with everything between them included.\n"
         "\n"
-        "Without --algorithm, the daemon predicts the time that each algorithm takes for blocks "
-        "of\n"
-        "this size (files count as 1 MiB), and takes the fastest. Predictions are made with what\n"
-        "steps, messages and bytes cost on this torus, as 'torusctl calibrate' has measured it, "
-        "or\n"
-        "with default costs. --explain shows them: steps one after the other, messages that a "
+        "In stepped mode, each node follows the steps of the algorithm. In streaming mode, no "
+        "step\n"
+        "waits for another; only all-port algorithms can do that.\n"
+        "\n"
+        "Without --algorithm, the daemon predicts how long each algorithm takes for blocks of "
+        "this\n"
+        "size (1 MiB for files), and uses the fastest. It predicts with the costs of a step, a\n"
+        "message and a byte on this torus that 'torusctl calibrate' has measured, or with default\n"
+        "costs. --explain shows, for each: the steps on the longest path, the messages that a "
         "node\n"
-        "sends or passes on, blocks on the busiest channel, seconds.\n"
+        "sends or relays, the blocks on the busiest channel, and the seconds.\n"
         "\n"
-        "The efficiency compares the time with what the links' nominal rate allows at best.\n"
+        "The efficiency compares the time with the lower bound at the nominal rate of the links.\n"
         "\n"
         "examples:\n"
         "  torusctl exchange --block-size 64KiB\n"

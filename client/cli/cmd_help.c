@@ -1,8 +1,7 @@
-#include "client/cli/cmd_help.h"
-
+/* torusctl help: explains torusctl, or one command. */
 #include <stddef.h>
 
-#include "client/cli/command.h"
+#include "client/cli/help.h"
 
 struct help_arguments {
     const char *topic;
@@ -13,46 +12,6 @@ static const struct option options[] = {
     {0},
 };
 
-int help_overview(FILE *out)
-{
-    (void)fputs("usage: torusctl [--socket PATH] [--json] COMMAND [options]\n"
-                "\n"
-                "Complete exchange (MPI_Alltoall) on tori of directly cabled machines.\n"
-                "\n"
-                "commands:\n",
-                out);
-    for (size_t i = 0; commands[i] != NULL; i++)
-        (void)fprintf(out, "  %-12s  %s\n", commands[i]->name, commands[i]->summary);
-    (void)fputs("\noptions of all commands:\n", out);
-    options_help(out, global_options);
-    (void)fputs("\n"
-                "examples:\n"
-                "  torusctl status\n"
-                "  torusctl exchange --block-size 64KiB\n"
-                "  torusctl exchange --from out/%r --to in/%r\n"
-                "  torusctl plan --dims 8x8 --algorithm at2\n"
-                "\n"
-                "exit codes: 0 done and verified, 1 failed, 2 wrong usage, 3 no daemon.\n"
-                "'torusctl help COMMAND' says more.\n",
-                out);
-    return EXIT_DONE;
-}
-
-int help_command(const struct command *command)
-{
-    (void)printf("usage: torusctl %s %s\n\n%s.\n", command->name, command->usage, command->summary);
-    if (command->options[0].name != NULL) {
-        (void)printf("\noptions:\n");
-        options_help(stdout, command->options);
-    }
-    (void)printf("\noptions of all commands:\n");
-    options_help(stdout, global_options);
-    (void)printf("\n%s", command->details);
-    if (!command->needs_daemon)
-        (void)printf("\nNeeds no daemon.\n");
-    return EXIT_DONE;
-}
-
 static int run(struct cli *cli, const void *arguments)
 {
     const struct help_arguments *a = arguments;
@@ -60,14 +19,14 @@ static int run(struct cli *cli, const void *arguments)
     const char *meant;
 
     if (a->topic == NULL)
-        return help_overview(stdout);
-    command = command_find(a->topic);
+        return help_overview(stdout, cli->commands);
+    command = command_find(cli->commands, a->topic);
     if (command != NULL)
         return help_command(command);
-    meant = command_suggest(a->topic);
+    meant = command_suggest(cli->commands, a->topic);
     if (meant != NULL)
-        return cli_fail_usage(cli, "no help on '%.40s'; did you mean %s?", a->topic, meant);
-    return cli_fail_usage(cli, "no help on '%.40s': there is no such command", a->topic);
+        return cli_fail_usage(cli, "no such command: '%.40s'; did you mean %s?", a->topic, meant);
+    return cli_fail_usage(cli, "no such command: '%.40s'", a->topic);
 }
 
 extern const struct command command_help;

@@ -22,20 +22,21 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "links", .fields = fields},
 };
 
-static json_t *value_of(const struct torus_client_links *links)
+static json_t *value_of(const struct torus_links *links)
 {
     json_t *o = json_object(), *list = json_array();
     int r = 0;
 
     for (size_t i = 0; i < links->count; i++) {
-        const struct torus_client_link *l = &links->link[i];
+        const struct torus_link *l = links->link[i];
+        const bool up = l->state == TORUS_LINK_UP;
         json_t *link = json_object();
         r |= json_object_set_new(link, "port", json_string(l->name));
         r |= json_object_set_new(link, "neighbour",
-                                 l->neighbour != TORUS_CLIENT_NO_NODE ? json_integer(l->neighbour)
-                                                                      : json_null());
-        r |= json_object_set_new(link, "up", json_boolean(l->up));
-        r |= json_object_set_new(link, "state", json_string(l->state));
+                                 l->neighbour != TORUS_RANK_NONE ? json_integer(l->neighbour)
+                                                                 : json_null());
+        r |= json_object_set_new(link, "up", json_boolean(up));
+        r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
         r |= json_object_set_new(link, "reason", json_string(l->reason));
         r |= json_object_set_new(link, "address", json_string(l->address));
         r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
@@ -43,7 +44,7 @@ static json_t *value_of(const struct torus_client_links *links)
         r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
         r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
         r |= json_object_set_new(link, "up_seconds",
-                                 l->up ? json_real((double)l->up_ms / 1000) : json_null());
+                                 up ? json_real((double)l->up_ms / 1000) : json_null());
         r |= json_object_set_new(link, "connects", json_integer(l->connects));
         r |= json_array_append_new(list, link);
     }
@@ -56,8 +57,8 @@ static json_t *value_of(const struct torus_client_links *links)
 
 static int run(struct cli *cli, const void *arguments)
 {
-    struct torus_client_links *links;
-    struct torus_client_error e;
+    struct torus_links *links;
+    struct torus_error e;
     int code = cli_connect(cli);
 
     (void)arguments;
@@ -67,7 +68,7 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_client(cli, &e);
     code = cli_print(cli, value_of(links),
                      &(struct view){sections, sizeof sections / sizeof sections[0]});
-    torus_client_links_free(links);
+    torus_links_free(links);
     return code;
 }
 
@@ -77,9 +78,10 @@ const struct command command_links = {
     .summary = "Show this node's links: neighbours, state, traffic",
     .usage = "[--socket PATH] [--json]",
     .details =
-        "A link is up, dialling, waiting (for the neighbour to dial) or in its hello; the reason\n"
-        "says why it is not up. Bytes count from when the connection came up; round-trip time\n"
-        "and rate are what TCP has measured.\n"
+        "A link is up, dialling (connecting to the neighbour), waiting (for the neighbour to\n"
+        "connect) or in hello (each side checks the other); the reason says why it is not up.\n"
+        "Bytes are counted since the connection came up; round-trip time and rate are measured\n"
+        "by TCP.\n"
         "\n"
         "examples:\n"
         "  torusctl links\n"

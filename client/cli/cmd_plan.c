@@ -17,13 +17,13 @@ struct plan_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct plan_arguments, dims),
-     "the torus: 8x8, 6, 3x4x5; 4x8m where the 8 does not wrap"},
+     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
-     "see 'torusctl algorithms'; else one that takes the torus"},
+     "one of 'torusctl algorithms' (default: one that accepts the torus)"},
     {"--node", "RANK", offsetof(struct plan_arguments, node),
-     "also what this node sends, relays and takes, by step"},
+     "also show what this node sends, relays and receives, by step"},
     {"--routes", NULL, offsetof(struct plan_arguments, routes),
-     "instead print every block's route, a JSON object a line"},
+     "print the route of every block instead, one JSON object per line"},
     {0},
 };
 
@@ -53,7 +53,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "messages", .fields = message_fields},
 };
 
-/* The schedule to look at where none was named: an optimal one if there is one. */
+/* The algorithm if none was named: an optimal one if there is one. */
 static const struct algorithm *shown_first(const struct torus *t)
 {
     static const char *const names[] = {"at2", "ar"};
@@ -61,11 +61,11 @@ static const struct algorithm *shown_first(const struct torus *t)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (algorithm_find(names[i])->accepts(t, NULL) == 0)
             return algorithm_find(names[i]);
-    return algorithm_find("direct"); /* takes any */
+    return algorithm_find("direct"); /* accepts any */
 }
 
-/* The torus and the algorithm that were asked for. Returns 0, or the exit code after having said
- * what is wrong with them. */
+/* Reads the torus and the algorithm from the arguments. Returns 0, or the exit code after having
+ * printed what is wrong with them. */
 static int resolve(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
                    const struct algorithm **algorithm)
 {
@@ -156,19 +156,20 @@ const struct command command_plan = {
     .summary = "Show what a schedule costs on a torus, and its routes",
     .usage = "--dims DIMS [--algorithm NAME] [--node RANK | --routes] [--json]",
     .details =
-        "Walks every route of the algorithm, and counts:\n"
+        "Follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
-        "  transmission   sum over steps of the most blocks on any channel\n"
-        "  critical path  in block times, when nodes wait only for what they need themselves\n"
-        "  lower bound    block times that every schedule takes with these ports\n"
-        "  bound of       which ports these are; one-port: whether a node that relays a block has\n"
-        "                 to take it in first (single hops) or not (cut-through)\n"
+        "  transmission   blocks on the busiest channel, summed over the steps\n"
+        "  critical path  in block times, if nodes wait only for what they need themselves\n"
+        "  lower bound    block times that no schedule with these ports can beat\n"
+        "  bound of       the ports it is for; with one port, also whether a node that relays a "
+        "block\n"
+        "                 has to receive it first (single hops) or not (cut-through)\n"
         "  efficiency     lower bound / transmission\n"
-        "  contended      steps with two combined messages on one channel\n"
+        "  contended      steps in which two combined messages use one channel\n"
         "  minimal        whether every route is a shortest path\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
-        "[step, dimension, direction, hops], direction 1 or -1.\n"
+        "[step, dimension, direction, hops]; the direction is 1 or -1.\n"
         "\n"
         "examples:\n"
         "  torusctl plan --dims 8x8 --algorithm at2\n"

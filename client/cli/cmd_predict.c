@@ -1,5 +1,5 @@
-/* torusctl predict: how long an exchange takes by the cost model, for the algorithms here and for
- * those that the papers compare them with. */
+/* torusctl predict: how long an exchange takes by the cost model, with the algorithms that are
+ * implemented and with those that the papers compare them with. */
 #include <stddef.h>
 #include <string.h>
 
@@ -17,20 +17,20 @@ struct predict_arguments {
 
 static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct predict_arguments, dims),
-     "the torus: 8x8, 6, 3x4x5; 4x8m where the 8 does not wrap"},
+     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct predict_arguments, algorithm),
-     "one of them; else, or with 'all', every one"},
+     "one algorithm (default: all)"},
     {"--operation", "WHAT", offsetof(struct predict_arguments, operation),
-     "exchange or allgather: what 'all' stands for; else exchange"},
+     "exchange or allgather: the operation of 'all' (default: exchange)"},
     {"--block-size", "SIZES", offsetof(struct predict_arguments, block_size),
-     "with commas between: 64,4KiB; else 64,1KiB,16KiB"},
+     "separated by commas (default: 64,1KiB,16KiB)"},
     {"--ts", "US", offsetof(struct predict_arguments, ts),
-     "microseconds to start a message; else 75"},
-    {"--tw", "US", offsetof(struct predict_arguments, tw), "to transmit a byte; else 0.011"},
+     "microseconds to start a message (default: 75)"},
+    {"--tw", "US", offsetof(struct predict_arguments, tw), "to transmit a byte (default: 0.011)"},
     {"--rho", "US", offsetof(struct predict_arguments, rho),
-     "to rearrange a byte in memory; else 0.014"},
+     "to rearrange a byte in memory (default: 0.014)"},
     {"--tp", "US", offsetof(struct predict_arguments, tp),
-     "for each hop of the longest leg of a step; else 0"},
+     "per hop of the longest leg of a step (default: 0)"},
     {0},
 };
 
@@ -41,10 +41,10 @@ static const struct field torus_fields[] = {
     {0},
 };
 static const struct field parameter_fields[] = {
-    {"ts, us a startup", "ts", FORMAT_PLAIN},
-    {"tw, us a byte", "tw", FORMAT_PLAIN},
-    {"rho, us a byte", "rho", FORMAT_PLAIN},
-    {"tp, us a hop", "tp", FORMAT_PLAIN},
+    {"ts, us per startup", "ts", FORMAT_PLAIN},
+    {"tw, us per byte", "tw", FORMAT_PLAIN},
+    {"rho, us per byte", "rho", FORMAT_PLAIN},
+    {"tp, us per hop", "tp", FORMAT_PLAIN},
     {0},
 };
 static const struct field count_fields[] = {
@@ -62,8 +62,8 @@ static const struct field count_fields[] = {
     {0},
 };
 static const struct field refused_fields[] = {
-    {"not on it", "algorithm", FORMAT_PLAIN},
-    {"because", "reason", FORMAT_PLAIN},
+    {"not possible", "algorithm", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
     {0},
 };
 static const struct field time_fields[] = {
@@ -99,7 +99,7 @@ static int parse_operation(const char *text, enum operation *operation, struct e
     return error_set(e, ERROR_USAGE, "'%.40s' is neither exchange nor allgather", text);
 }
 
-/* A parameter of the machine, or what it is by default. */
+/* A parameter of the machine, unchanged if it is not given. */
 static int parse_parameter(const struct cli *cli, const char *name, const char *text,
                            double *parameter)
 {
@@ -109,7 +109,7 @@ static int parse_parameter(const struct cli *cli, const char *name, const char *
     return cli_fail_usage(cli, "%s: %s", name, e.text);
 }
 
-/* What was asked for. Returns 0, or the exit code after having said what is wrong with it. */
+/* Reads the arguments. Returns 0, or the exit code after having printed what is wrong with them. */
 static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p)
 {
     enum operation wanted;
@@ -161,7 +161,7 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_predict;
 const struct command command_predict = {
     .name = "predict",
-    .summary = "Compare by the cost model how long algorithms take on a torus",
+    .summary = "Compare the times of algorithms on a torus by the cost model",
     .usage = "--dims DIMS [--algorithm NAME|all] [--block-size SIZE[,SIZE...]]\n"
              "       [--operation exchange|allgather] [--ts US] [--tw US] [--rho US] [--tp US] "
              "[--json]",
@@ -171,22 +171,25 @@ const struct command command_predict = {
         "  startups*ts + transmission*m*tw + rearranged*m*rho + hops*tp\n"
         "\n"
         "  startups       steps of the schedule\n"
-        "  transmission   blocks, the sum over steps of the most on any channel\n"
+        "  transmission   blocks on the busiest channel, summed over the steps\n"
         "  rearranged     blocks that a node moves in its memory between phases\n"
-        "  hops           sum over steps of the longest leg\n"
+        "  hops           of the longest leg, summed over the steps\n"
         "\n"
-        "The default parameters are those measured on the Intel Paragon, which the papers use. An\n"
-        "all-port algorithm is priced for nodes that use all their ports at once, a one-port\n"
-        "algorithm for nodes that send one message and receive one at a time.\n"
+        "The default parameters are those of the Intel Paragon, which the papers use. An all-port\n"
+        "algorithm is priced for nodes that use all their ports at once, a one-port algorithm for\n"
+        "nodes that send one message and receive one at a time.\n"
         "\n"
-        "'counted by' says where an algorithm's counts come from. 'enumeration': every route was\n"
-        "walked, as 'torusctl plan' does. 'formula': by the formula in its paper, where nothing\n"
-        "here runs the algorithm or the torus is too large to walk all routes. Beside what was\n"
-        "enumerated stands what the formula says, in the columns (formula). Rearranged blocks are\n"
-        "always the paper's, and 0 where it counts none (then compare with --rho 0); so are the\n"
-        "hops of formulas.\n"
+        "'counted by' says where the counts come from. 'enumeration': by following every route, "
+        "as\n"
+        "'torusctl plan' does. 'formula': from the formula in the paper, if the algorithm is not\n"
+        "implemented here, or the torus is too large to follow all routes. The columns "
+        "'(formula)'\n"
+        "show what the formula says where routes were enumerated. Rearranged blocks are always "
+        "those\n"
+        "of the paper, 0 if it counts none (then compare with --rho 0); so are the hops of "
+        "formulas.\n"
         "\n"
-        "Where transmission is above the formula and the critical path is not, the formula lets\n"
+        "If the transmission is above the formula and the critical path is not, the formula lets\n"
         "the rings of different dimensions run side by side without waiting for each other.\n"
         "\n"
         "examples:\n"

@@ -26,7 +26,7 @@ static const struct field node_fields[] = {
 };
 static const struct field memory_fields[] = {
     {"memory for blocks", "budget_bytes", FORMAT_BYTES},
-    {"promised of it", "reserved_bytes", FORMAT_BYTES},
+    {"reserved", "reserved_bytes", FORMAT_BYTES},
     {"in use", "used_bytes", FORMAT_BYTES},
     {0},
 };
@@ -35,7 +35,7 @@ static const struct field exchange_fields[] = {
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"state", "state", FORMAT_PLAIN},
     {"age", "age_seconds", FORMAT_SECONDS},
-    {"asked by node", "root", FORMAT_PLAIN},
+    {"coordinator", "coordinator", FORMAT_PLAIN},
     {"reason", "reason", FORMAT_PLAIN},
     {0},
 };
@@ -54,25 +54,25 @@ static json_t *texts(const char *const *text, size_t count)
     return list;
 }
 
-static json_t *exchanges(const struct torus_client_status *s)
+static json_t *exchanges(const struct torus_status *s)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < s->exchange_count; i++) {
-        const struct torus_client_activity *x = &s->exchanges[i];
+        const struct torus_activity *x = s->exchanges[i];
         json_t *o = json_object();
         (void)json_object_set_new(o, "id", json_string(x->id));
         (void)json_object_set_new(o, "algorithm", json_string(x->algorithm));
-        (void)json_object_set_new(o, "state", json_string(x->state));
+        (void)json_object_set_new(o, "state", json_string(torus_state_name(x->state)));
         (void)json_object_set_new(o, "reason", json_string(x->reason));
-        (void)json_object_set_new(o, "root", json_integer(x->root));
+        (void)json_object_set_new(o, "coordinator", json_integer(x->coordinator));
         (void)json_object_set_new(o, "age_seconds", json_real((double)x->age_ms / 1000));
         (void)json_array_append_new(list, o);
     }
     return list;
 }
 
-static json_t *value_of(const struct torus_client_status *s, const struct torus *t)
+static json_t *value_of(const struct torus_status *s, const struct torus *t)
 {
     json_t *o = json_object(), *coordinates = json_array(), *memory = json_object();
     int r = 0;
@@ -95,7 +95,7 @@ static json_t *value_of(const struct torus_client_status *s, const struct torus 
                              s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
     r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
     r |= json_object_set_new(o, "memory", memory);
-    r |= json_object_set_new(o, "calibration", calibration_value(&s->calibration));
+    r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
     if (r == 0)
         return o;
@@ -105,8 +105,8 @@ static json_t *value_of(const struct torus_client_status *s, const struct torus 
 
 static int run(struct cli *cli, const void *arguments)
 {
-    struct torus_client_status *status;
-    struct torus_client_error e;
+    struct torus_status *status;
+    struct torus_error e;
     struct torus torus;
     struct error wrong;
     int code = cli_connect(cli);
@@ -118,13 +118,13 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_client(cli, &e);
     if (torus_parse(&torus, status->dims, &wrong) != 0) {
         wrong.code = ERROR_PROTOCOL;
-        error_wrap(&wrong, "the daemon's dimensions make no sense");
+        error_wrap(&wrong, "the daemon's dimensions are invalid");
         code = cli_fail(cli, &wrong);
     } else {
         code = cli_print(cli, value_of(status, &torus),
                          &(struct view){sections, sizeof sections / sizeof sections[0]});
     }
-    torus_client_status_free(status);
+    torus_status_free(status);
     return code;
 }
 
@@ -134,9 +134,10 @@ const struct command command_status = {
     .summary = "Show the daemon, the torus and its exchanges",
     .usage = "[--socket PATH] [--json]",
     .details =
-        "The torus is whole when every link of every node is up, as far as this node has heard;\n"
-        "otherwise the faults say what is not. The costs are what predictions of the time of an\n"
-        "exchange are made with; see 'torusctl help calibrate'.\n"
+        "The torus is whole if every link of every node is up, as far as this node knows; "
+        "otherwise\n"
+        "the faults are listed. The costs are those that times of exchanges are predicted with;\n"
+        "see 'torusctl help calibrate'.\n"
         "\n"
         "examples:\n"
         "  torusctl status\n"

@@ -18,14 +18,11 @@ struct command {
     int (*run)(struct cli *cli, const void *arguments);
 };
 
-/* All commands, in the order of the list in `help`; NULL at its end. */
-extern const struct command *const commands[];
+/* The command of the list with this name, or NULL. */
+const struct command *command_find(const struct command *const *list, const char *name);
 
-/* The command with this name, or NULL. */
-const struct command *command_find(const char *name);
-
-/* The name of a command that may have been meant, or NULL. */
-const char *command_suggest(const char *name);
+/* The name of a command of the list that may have been meant, or NULL. */
+const char *command_suggest(const struct command *const *list, const char *name);
 
 /* The options that every command takes, before or after its name. */
 struct global_arguments {

@@ -42,7 +42,7 @@ static const struct field repeated_fields[] = {
     {"predicted", "predicted_seconds", FORMAT_SECONDS},
     {"shortest", "seconds_min", FORMAT_SECONDS},
     {"longest", "seconds_max", FORMAT_SECONDS},
-    {"middle half within", "seconds_spread", FORMAT_SECONDS},
+    {"interquartile range", "seconds_spread", FORMAT_SECONDS},
     {"sustained, each", "sustained_seconds", FORMAT_SECONDS},
     {"lower bound", "bound_seconds", FORMAT_SECONDS},
     {"bound of", "bound_of", FORMAT_PLAIN},
@@ -64,7 +64,7 @@ static const struct field port_fields[] = {
     {"received", "rx_bytes", FORMAT_BYTES},
     {"blocks sent", "tx_blocks", FORMAT_PLAIN},
     {"messages", "combined_messages", FORMAT_PLAIN},
-    {"rtt at best", "min_rtt_us", FORMAT_MICROS},
+    {"min rtt", "min_rtt_us", FORMAT_MICROS},
     {"rate", "rate_bps", FORMAT_RATE},
     {0},
 };
@@ -88,13 +88,13 @@ static double seconds(uint64_t nanoseconds)
     return (double)nanoseconds / 1e9;
 }
 
-static int set_ports(json_t *object, const struct torus_exchange_node *n)
+static int set_ports(json_t *object, const struct torus_node *n)
 {
     json_t *ports = json_object();
     int r = 0;
 
     for (size_t i = 0; i < n->port_count; i++) {
-        const struct torus_exchange_port *p = &n->port[i];
+        const struct torus_port *p = n->port[i];
         json_t *o = json_object();
         r |= json_object_set_new(o, "tx_bytes", json_count(p->tx_bytes));
         r |= json_object_set_new(o, "rx_bytes", json_count(p->rx_bytes));
@@ -107,25 +107,25 @@ static int set_ports(json_t *object, const struct torus_exchange_node *n)
     return r | json_object_set_new(object, "ports", ports);
 }
 
-static int set_nodes(json_t *object, const struct torus_exchange_result *x)
+static int set_nodes(json_t *object, const struct torus_result *x)
 {
     json_t *list = json_array();
     int r = 0;
 
     for (size_t i = 0; i < x->node_count; i++) {
         json_t *o = json_object();
-        r |= json_object_set_new(o, "rank", json_integer(x->node[i].rank));
-        r |= json_object_set_new(o, "seconds", json_real(seconds(x->node[i].nanoseconds)));
-        r |= json_object_set_new(o, "most_starts", json_integer(x->node[i].most_starts));
-        r |= json_object_set_new(o, "most_ends", json_integer(x->node[i].most_ends));
-        r |= set_ports(o, &x->node[i]);
+        r |= json_object_set_new(o, "rank", json_integer(x->node[i]->rank));
+        r |= json_object_set_new(o, "seconds", json_real(seconds(x->node[i]->nanoseconds)));
+        r |= json_object_set_new(o, "most_starts", json_integer(x->node[i]->most_starts));
+        r |= json_object_set_new(o, "most_ends", json_integer(x->node[i]->most_ends));
+        r |= set_ports(o, x->node[i]);
         r |= json_array_append_new(list, o);
     }
     return r | json_object_set_new(object, "per_node", list);
 }
 
-/* The times of all repetitions. Returns 0 with *median set, or not 0 without memory. */
-static int set_repetitions(json_t *o, const struct torus_exchange_result *x, double *median)
+/* The times of all repetitions. Returns 0 with *median set, or another value if out of memory. */
+static int set_repetitions(json_t *o, const struct torus_result *x, double *median)
 {
     double *sorted = calloc(x->each_count + 1, sizeof *sorted);
     json_t *each = json_array();
@@ -154,20 +154,20 @@ static int set_repetitions(json_t *o, const struct torus_exchange_result *x, dou
     return r;
 }
 
-/* Which lower bound it is. */
-static json_t *bound_of(const struct torus_exchange_result *x)
+/* What the lower bound is for. */
+static json_t *bound_of(const struct torus_result *x)
 {
     const struct algorithm *a = algorithm_find(x->algorithm);
 
-    if (strcmp(x->operation, operation_name(OPERATION_BROADCAST)) == 0)
+    if (x->operation == TORUS_BROADCAST)
         return json_string("one block");
-    if (strcmp(x->operation, operation_name(OPERATION_BARRIER)) == 0 || a == NULL)
+    if (x->operation == TORUS_BARRIER || a == NULL)
         return json_null();
     return json_string(algorithm_bound_name(a));
 }
 
-/* How long the bound's blocks take on a channel, and what part of the time that is. */
-static int set_bound(json_t *o, const struct torus_exchange_result *x, double time)
+/* The time that the blocks of the bound take on a channel, and its part of the measured time. */
+static int set_bound(json_t *o, const struct torus_result *x, double time)
 {
     json_t *bound = json_null(), *efficiency = json_null();
 
@@ -182,7 +182,7 @@ static int set_bound(json_t *o, const struct torus_exchange_result *x, double ti
            json_object_set_new(o, "efficiency", efficiency);
 }
 
-json_t *exchange_report(const struct torus_exchange_result *x, double call_seconds, bool repeated,
+json_t *exchange_report(const struct torus_result *x, double call_seconds, bool repeated,
                         struct error *e)
 {
     double time = seconds(x->nanoseconds);
@@ -191,22 +191,22 @@ json_t *exchange_report(const struct torus_exchange_result *x, double call_secon
     int r = 0;
 
     if (torus_parse(&torus, x->dims, e) != 0) {
-        error_wrap(e, "the daemon's dimensions make no sense");
+        error_wrap(e, "the daemon's dimensions are invalid");
         e->code = ERROR_PROTOCOL;
         return NULL;
     }
     if (torus.nodes != x->nodes) {
         error_set(e, ERROR_PROTOCOL,
-                  "the daemon's result makes no sense: a torus of %s with %u nodes", x->dims,
+                  "the daemon's result contradicts itself: a torus of %s with %u nodes", x->dims,
                   x->nodes);
         return NULL;
     }
     o = json_object();
     r |= json_object_set_new(o, "id", json_string(x->id));
-    r |= json_object_set_new(o, "operation", json_string(x->operation));
+    r |= json_object_set_new(o, "operation", json_string(torus_operation_name(x->operation)));
     r |= json_set_torus(o, &torus);
     r |= json_object_set_new(o, "algorithm", json_string(x->algorithm));
-    r |= json_object_set_new(o, "mode", json_string(x->mode));
+    r |= json_object_set_new(o, "mode", json_string(torus_mode_name(x->mode)));
     r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
     r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
     if (repeated)
@@ -220,7 +220,7 @@ json_t *exchange_report(const struct torus_exchange_result *x, double call_secon
     r |= json_object_set_new(o, "call_seconds", json_real(call_seconds));
     r |= json_object_set_new(o, "blocks_delivered", json_count(x->blocks_delivered));
     r |= json_object_set_new(o, "bytes_delivered", json_count(x->bytes_delivered));
-    r |= json_object_set_new(o, "verified", json_boolean(x->verified));
+    r |= json_object_set_new(o, "verified", json_string(torus_check_name(x->check)));
     r |= set_nodes(o, x);
     if (r == 0)
         return o;

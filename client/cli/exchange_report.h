@@ -9,12 +9,12 @@
 
 /* The value: times in seconds, the lower bound in seconds and the efficiency against it (null where
  * the links' rate is unknown). `repeated`: with the times of all repetitions, and their median as
- * the time. Returns NULL with *e set if the daemon's dimensions make no sense,
- * or for want of memory. */
-json_t *exchange_report(const struct torus_exchange_result *r, double call_seconds, bool repeated,
+ * the time. Returns NULL with *e set if the daemon's dimensions are invalid, or if out of memory.
+ */
+json_t *exchange_report(const struct torus_result *r, double call_seconds, bool repeated,
                         struct error *e);
 
-/* Its view; `per_node` adds a table with a line for each port of each node. */
+/* Its view; `per_node` adds a table with one line per port of each node. */
 struct view exchange_report_view(bool repeated, bool per_node);
 
 #endif

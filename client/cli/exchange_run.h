@@ -12,53 +12,51 @@ struct exchange_arguments {
     const char *timeout;
     const char *repeat; /* exchange and allgather only */
     const char *mode;   /* exchange only */
-    const char *root;   /* broadcast only */
-    const char *name;   /* barrier only, which has nothing else but a timeout */
+    const char *sender; /* broadcast only */
+    const char *name;   /* barrier only, which has only this and a timeout */
     bool missing_ok;
     bool per_node;
     bool explain, dry_run; /* exchange only */
 };
 
-/* The options that are the same for all of them. */
+/* Options of all operations that move blocks. */
 #define EXCHANGE_OPTIONS                                                                           \
     {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
-     "a file that is not there counts as empty"},                                                  \
+     "treat missing files as empty"},                                                              \
         {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),                     \
-         "give up after so long; else the daemon's default"},                                      \
+         "give up after SECONDS (default: the daemon's)"},                                         \
     {                                                                                              \
         "--per-node", NULL, offsetof(struct exchange_arguments, per_node),                         \
-            "show each node's ports too (always in JSON)"                                          \
+            "also show the figures of each node's ports (always in JSON)"                          \
     }
 
 /* Those of allgather and broadcast, and what their help says of them. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
-     "one for allgather in 'torusctl algorithms'; else the daemon chooses"},                       \
+     "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
         {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
-         "what has come from node 5 is FOLDER/5 afterwards"},                                      \
+         "write what node 5 has sent to FOLDER/5"},                                                \
         EXCHANGE_OPTIONS
 #define GATHER_DETAILS                                                                             \
-    "SIZE is in bytes, or with K or KiB (1024), M, MiB, G, GiB, or KB (1000), MB, GB; 0 is\n"      \
-    "possible. Every node verifies the generated pattern.\n"                                       \
+    "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 is\n" \
+    "allowed. Every node verifies the generated pattern.\n"                                        \
     "\n"                                                                                           \
-    "FILE is a file of the sending node's own disk, below its data roots; if it is a folder,\n"    \
-    "the file in it that is named by the node's rank. %r in it stands for the rank, %% for a\n"    \
-    "per cent sign. The folder to write must not exist, or be empty, and appears when all is\n"    \
-    "done. 'torusctl help exchange' explains the rest.\n"                                          \
+    "FILE is a file on the sending node's own disk, below its data roots; if it is a folder, "     \
+    "the\n"                                                                                        \
+    "file in it that is named after the node's rank. In FILE and FOLDER, %r stands for the rank\n" \
+    "and %% for a per cent sign. FOLDER must not exist or be empty; it appears when all nodes\n"   \
+    "are done. See also 'torusctl help exchange'.\n"                                               \
     "\n"
 
 #define REPEAT_OPTION                                                                              \
     {                                                                                              \
         "--repeat", "K", offsetof(struct exchange_arguments, repeat),                              \
-            "so many of the pattern, back to back; the time is their median"                       \
+            "run K of them back to back; the time shown is their median"                           \
     }
 
-/* The values of these options. Return 0, or -1 with *e. */
-int parse_repeat(const char *text, uint32_t *repeat, struct error *e);
-int parse_mode(const char *text, struct error *e);
-
-/* Returns the exit code, having printed everything. */
+/* Run the operation, or the barrier. Return the exit code, having printed everything. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a);
+int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a);
 
 #endif

@@ -10,10 +10,12 @@ static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 /* A handler has nothing else to find its client by. Written only while the handlers are not set. */
 static struct torus_client *volatile to_cancel;
 static struct sigaction before[SIGNALS];
+static volatile sig_atomic_t seen;
 
 static void cancel(int number)
 {
     (void)number;
+    seen = 1;
     torus_client_cancel(to_cancel);
 }
 
@@ -35,4 +37,9 @@ void interrupt_disarm(void)
     for (size_t i = 0; i < SIGNALS; i++)
         (void)sigaction(signals[i], &before[i], NULL);
     to_cancel = NULL;
+}
+
+bool interrupt_seen(void)
+{
+    return seen != 0;
 }

@@ -8,17 +8,17 @@
 
 #include "daemon/schedule/torus.h"
 
-/* A count; what JSON's integers cannot hold becomes the largest that they can. */
+/* A count; one that does not fit into JSON's integers becomes the largest that does. */
 json_t *json_count(uint64_t count);
 
-/* An integer where the number is whole, else a real; null where it is no number. */
+/* An integer if the number is whole, else a real; null if it is not finite. */
 json_t *json_number(double number);
 
-/* The count, or null where 0 stands for unknown. */
+/* The count, or null for 0, which stands for unknown. */
 json_t *json_known(uint64_t count);
 
-/* Sets "dims": [4, 8], and where a dimension does not wrap also "wrap": [true, false]. Returns 0,
- * or -1 if there is no memory. */
+/* Sets "dims": [4, 8], and if a dimension does not wrap also "wrap": [true, false]. Returns 0, or
+ * -1 if out of memory. */
 int json_set_torus(json_t *object, const struct torus *t);
 
 #endif

@@ -1,6 +1,6 @@
-#include "client/cli/cli.h"
+#include "client/cli/program.h"
 
 int main(int argc, char **argv)
 {
-    return cli_main(argc, argv);
+    return program_run(argc, argv);
 }

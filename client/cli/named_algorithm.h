@@ -4,8 +4,8 @@
 
 #include "daemon/schedule/algorithm.h"
 
-/* The algorithm of this name, or NULL with *e listing the known ones: those for `operation`, unless
- * that is NULL. */
+/* The algorithm with this name, or NULL with *e listing the known ones: those for `operation`, or
+ * all if that is NULL. */
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
                                         struct error *e);
 

@@ -38,7 +38,7 @@ static bool find_named(const struct option_set *sets, size_t count, const char *
     return false;
 }
 
-/* The first argument that stands alone and has not been given yet. */
+/* The first positional argument that has not been given yet. */
 static bool find_alone(const struct option_set *sets, size_t count, struct match *m)
 {
     for (size_t i = 0; i < count; i++) {
@@ -126,6 +126,12 @@ void options_help(FILE *out, const struct option *options)
         char left[64];
         (void)snprintf(left, sizeof left, "%s%s%s", o->name, is_named(o) && o->value ? " " : "",
                        is_named(o) && o->value ? o->value : "");
-        (void)fprintf(out, "  %-22s  %s\n", left, o->help);
+        (void)fprintf(out, "  %-22s  ", left);
+        for (const char *p = o->help; *p != '\0'; p++) {
+            (void)fputc(*p, out);
+            if (*p == '\n')
+                (void)fprintf(out, "%-26s", "");
+        }
+        (void)fputc('\n', out);
     }
 }

@@ -49,7 +49,7 @@ static json_t *message(const struct torus *t, uint32_t rank, const struct plan_m
 
 static json_t *arrival(const struct torus *t, uint32_t rank, const struct plan_message *m)
 {
-    return message(t, rank, m, m->left > 0 ? "relays" : "takes", (uint32_t)(m->hops - m->left));
+    return message(t, rank, m, m->left > 0 ? "relays" : "receives", (uint32_t)(m->hops - m->left));
 }
 
 int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p)

@@ -1,4 +1,4 @@
-/* The figures of a schedule as JSON. All return 0, or -1 if there is no memory. */
+/* The figures of a schedule as JSON. All return 0, or -1 if out of memory. */
 #ifndef TORUSD_CLI_PLAN_REPORT_H
 #define TORUSD_CLI_PLAN_REPORT_H
 
@@ -11,12 +11,12 @@
  * which the algorithm's segments are parts */
 int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
-/* efficiency: the bound as a part of the transmission; null where nothing is sent */
+/* efficiency: bound / transmission; null if nothing is sent */
 int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
-/* messages: what the node sends, relays and takes, an object for each combined message, by step;
- * with the port that it leaves or comes in by, and the node that a sent one's leg ends at, or that
- * another one's began at */
+/* messages: what the node sends, relays and receives, an object for each combined message, by step;
+ * with the port that it leaves or arrives through, and the node where the leg of a sent one ends,
+ * or where that of another one began */
 int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p);
 
 #endif

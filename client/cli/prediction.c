@@ -7,8 +7,8 @@
 #include "client/cli/json.h"
 #include "client/cli/suggest.h"
 
-/* Calls `visit` with the name of every algorithm that runs here, then of every other that has a
- * formula, until it returns something else than 0; returns that. */
+/* Calls `visit` with the name of every algorithm that is implemented, then of every other that has
+ * a formula, until it returns a value other than 0; returns that. */
 typedef int visit_fn(const char *name, enum operation operation, void *arg);
 
 static int for_each_name(visit_fn *visit, void *arg)

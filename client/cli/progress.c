@@ -10,8 +10,9 @@
 #include <unistd.h>
 
 #include "client/cli/format.h"
+#include "client/cli/interrupt.h"
 
-#define FIRST_MS 1000 /* what is over sooner needs no bar */
+#define FIRST_MS 1000 /* what ends sooner needs no bar */
 #define REDRAW_MS 100
 #define BAR 30 /* widest, */
 #define SIDE 160
@@ -55,18 +56,30 @@ static void draw_bar(char *out, size_t width, double part)
 }
 
 /* How much of it has been delivered, 0..1. */
-static double part_of(const struct torus_exchange_progress *progress)
+static double part_of(const struct torus_progress *progress)
 {
     if (progress->done_bytes >= progress->total_bytes)
         return progress->total_bytes > 0 ? 1 : 0;
     return (double)progress->done_bytes / (double)progress->total_bytes;
 }
 
-/* The words left and right of the bar, the more of them the higher `detail` is: 0, 1, 2. */
-static void words(char left[SIDE], char right[SIDE], unsigned detail,
-                  const struct torus_exchange_progress *progress, int64_t elapsed_ms)
+static const char *state_text(enum torus_state state)
+{
+    if (state == TORUS_STATE_UNKNOWN)
+        return "asking the daemon";
+    if (state == TORUS_STATE_ENTERED)
+        return "waiting for the other nodes";
+    if (state == TORUS_STATE_WAITING)
+        return "waiting for its turn";
+    return torus_state_name(state);
+}
+
+/* The texts left and right of the bar, the longer the higher `detail` is: 0, 1, 2. */
+static void texts(char left[SIDE], char right[SIDE], unsigned detail,
+                  const struct torus_progress *progress, int64_t elapsed_ms)
 {
     char time[32], done[FORMAT_SIZE], total[FORMAT_SIZE];
+    const char *state = state_text(progress->state);
     int percent = (int)(part_of(progress) * 100);
 
     (void)snprintf(time, sizeof time, "%" PRId64 ":%02d", elapsed_ms / 60000,
@@ -75,14 +88,13 @@ static void words(char left[SIDE], char right[SIDE], unsigned detail,
     format_bytes(total, (double)progress->total_bytes);
     left[0] = '\0';
     if (detail > 0 && progress->repeat > 1)
-        (void)snprintf(left, SIDE, "%.20s, repetition %" PRIu32 " of %" PRIu32 " ", progress->state,
+        (void)snprintf(left, SIDE, "%s, repetition %" PRIu32 " of %" PRIu32 " ", state,
                        progress->repetition + 1, progress->repeat);
     else if (detail > 0 && progress->rounds > 1)
-        (void)snprintf(left, SIDE, "%.20s, round %" PRIu64 " of %" PRIu64 " ", progress->state,
-                       progress->round, progress->rounds);
+        (void)snprintf(left, SIDE, "%s, round %" PRIu64 " of %" PRIu64 " ", state, progress->round,
+                       progress->rounds);
     else if (detail > 0)
-        (void)snprintf(left, SIDE, "%.20s ",
-                       progress->state[0] != '\0' ? progress->state : "asking");
+        (void)snprintf(left, SIDE, "%s ", state);
     if (progress->total_bytes == 0)
         (void)snprintf(right, SIDE, " %s", time);
     else if (detail > 1)
@@ -91,8 +103,8 @@ static void words(char left[SIDE], char right[SIDE], unsigned detail,
         (void)snprintf(right, SIDE, " %3d %%  %s", percent, time);
 }
 
-size_t progress_line(char *out, size_t size, size_t columns,
-                     const struct torus_exchange_progress *progress, int64_t elapsed_ms)
+size_t progress_line(char *out, size_t size, size_t columns, const struct torus_progress *progress,
+                     int64_t elapsed_ms)
 {
     char left[SIDE], right[SIDE], bar[BAR + 3] = "";
     size_t room =
@@ -102,7 +114,7 @@ size_t progress_line(char *out, size_t size, size_t columns,
     int n;
 
     do {
-        words(left, right, detail, progress, elapsed_ms);
+        texts(left, right, detail, progress, elapsed_ms);
         used = strlen(left) + strlen(right);
     } while (used > room && detail-- > 0);
     if (progress->total_bytes > 0 && room >= used + SHORTEST_BAR + 2) {
@@ -117,7 +129,7 @@ size_t progress_line(char *out, size_t size, size_t columns,
     return width;
 }
 
-/* Takes the line off the screen and writes `text`, all in one piece so that nothing flickers. Where
+/* Removes the line from the screen and writes `text`, all in one piece so that nothing flickers. If
  * the terminal has become narrower meanwhile, the line has been broken into several. */
 static void replace(const struct progress *p, size_t columns, const char *text)
 {
@@ -129,7 +141,7 @@ static void replace(const struct progress *p, size_t columns, const char *text)
     (void)fprintf(stderr, "\r%s\033[J%s", up, text);
 }
 
-int progress_update(void *data, const struct torus_exchange_progress *progress)
+int progress_update(void *data, const struct torus_progress *progress)
 {
     struct progress *p = data;
     int64_t now = progress_clock();
@@ -137,7 +149,7 @@ int progress_update(void *data, const struct torus_exchange_progress *progress)
     char text[256];
 
     if (!p->shown || now - p->began_ms < FIRST_MS || now - p->drawn_ms < REDRAW_MS)
-        return 0;
+        return interrupt_seen();
     columns = terminal_columns();
     width = 0;
     if (p->title != NULL && strlen(p->title) + 2 < columns && columns < sizeof text)
@@ -150,7 +162,7 @@ int progress_update(void *data, const struct torus_exchange_progress *progress)
         (void)fputs(text, stderr);
     p->drawn_width = width;
     p->drawn_ms = now;
-    return 0;
+    return interrupt_seen();
 }
 
 void progress_end(struct progress *p)

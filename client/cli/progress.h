@@ -1,4 +1,4 @@
-/* A progress bar on stderr, where that is a terminal and the exchange takes more than a second. */
+/* A progress bar on stderr, if that is a terminal and the exchange takes more than a second. */
 #ifndef TORUSD_CLI_PROGRESS_H
 #define TORUSD_CLI_PROGRESS_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct torus_exchange_progress;
+struct torus_progress;
 
 struct progress {
     bool shown;        /* whether to show anything at all */
@@ -16,20 +16,21 @@ struct progress {
     size_t drawn_width; /* columns that it then took up */
 };
 
-/* Milliseconds on a clock that only goes forward. */
+/* Milliseconds on a monotonic clock. */
 int64_t progress_clock(void);
 
-/* Begins to count the time. */
+/* Starts the clock; nothing is drawn yet. */
 void progress_begin(struct progress *p, bool wanted);
 
-/* Draws what there is to say, if it is time to. `progress` is the callback of libtorus. */
-int progress_update(void *p, const struct torus_exchange_progress *progress);
+/* A torus_progress_fn for a struct progress: draws, if it is time to. Returns whether the user has
+ * interrupted the program. */
+int progress_update(void *p, const struct torus_progress *progress);
 
-/* Takes it off the screen. */
+/* Removes it from the screen. */
 void progress_end(struct progress *p);
 
-/* Writes the line for a terminal of `columns`, as much of it as fits. Returns its width. */
-size_t progress_line(char *out, size_t size, size_t columns,
-                     const struct torus_exchange_progress *progress, int64_t elapsed_ms);
+/* Writes the line for a terminal of `columns`, as much as fits. Returns its width. */
+size_t progress_line(char *out, size_t size, size_t columns, const struct torus_progress *progress,
+                     int64_t elapsed_ms);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define WORD 32 /* longer words are no slips of known ones */
+#define WORD 32 /* longer words are not misspellings of known ones */
 
 static unsigned least(unsigned a, unsigned b, unsigned c)
 {
@@ -10,7 +10,7 @@ static unsigned least(unsigned a, unsigned b, unsigned c)
     return m < c ? m : c;
 }
 
-/* How many letters must be put in, left out, replaced or swapped to make a into b. */
+/* How many letters must be inserted, deleted, replaced or swapped to turn a into b. */
 static unsigned distance(const char *a, size_t n, const char *b, size_t m)
 {
     unsigned d[WORD + 1][WORD + 1];
@@ -38,7 +38,7 @@ void suggest(struct suggestion *s, const char *known)
     if (n == 0 || n > WORD || m > WORD)
         return;
     if (n >= 3 && strncmp(s->word, known, n) == 0)
-        far = 0; /* the beginning of it */
+        far = 0; /* a prefix */
     else
         far = distance(s->word, n, known, m);
     if (far > 2 || far >= m || (s->best != NULL && far >= s->distance))

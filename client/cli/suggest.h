@@ -3,8 +3,8 @@
 #define TORUSD_CLI_SUGGEST_H
 
 struct suggestion {
-    const char *word; /* what was given; set by the caller */
-    const char *best; /* the known word that is near enough, or NULL */
+    const char *word; /* as given; set by the caller */
+    const char *best; /* the known word that is closest, or NULL if none is close */
     unsigned distance;
 };
 

@@ -6,7 +6,7 @@
 
 void writer_json(FILE *out, const json_t *value)
 {
-    /* 15 digits give back every decimal that people write, and nanoseconds up to eleven days. */
+    /* 15 digits preserve every decimal that people write, and nanoseconds up to eleven days. */
     (void)json_dumpf(value, out, JSON_COMPACT | JSON_REAL_PRECISION(15));
     (void)fputc('\n', out);
 }
@@ -78,7 +78,7 @@ struct table {
     const struct field *fields;
     size_t width[MOST_FIELDS];
     bool right[MOST_FIELDS]; /* numbers */
-    bool any[MOST_FIELDS];   /* a column without a single entry is left out */
+    bool any[MOST_FIELDS];   /* a column without entries is omitted */
 };
 
 static void measure(struct table *t, const json_t *row)
@@ -96,7 +96,7 @@ static void measure(struct table *t, const json_t *row)
 /* Prints a line; row NULL stands for the labels. */
 static void line(const struct table *t, const json_t *row)
 {
-    size_t owed = 0; /* spaces to come before the next text, so that none end a line */
+    size_t owed = 0; /* spaces to print before the next text, so that no line ends in spaces */
 
     for (size_t i = 0; i < MOST_FIELDS && t->fields[i].label != NULL; i++) {
         char text[FORMAT_SIZE];

@@ -1,5 +1,5 @@
-/* The only place that prints results: the same value as one line of JSON, or as text laid out by a
- * view. A view is a list of sections, each with the fields to show and how. */
+/* Prints results, and nothing else does: the same value as one line of JSON, or as text laid out by
+ * a view. A view is a list of sections, each with the fields to show and their formats. */
 #ifndef TORUSD_CLI_WRITER_H
 #define TORUSD_CLI_WRITER_H
 
@@ -9,7 +9,7 @@
 
 #include "client/cli/format.h"
 
-#define MOST_FIELDS 64 /* of a section, with the end */
+#define MOST_FIELDS 64 /* of a section, including the end */
 
 struct field {
     const char *label; /* what people read; NULL ends a list of fields */
@@ -18,8 +18,8 @@ struct field {
 };
 
 enum layout {
-    LAYOUT_RECORD, /* a line for each field; empty fields left out */
-    LAYOUT_TABLE,  /* a line for each object of an array, a column for each field */
+    LAYOUT_RECORD, /* one line per field; empty fields are omitted */
+    LAYOUT_TABLE,  /* one line per object of an array, one column per field */
 };
 
 struct section {
@@ -37,7 +37,7 @@ struct view {
     size_t count;
 };
 
-/* Prints the value; whether it could be written is ferror(out)'s to say. */
+/* Print the value; ferror(out) tells whether it could be written. */
 void writer_json(FILE *out, const json_t *value);
 void writer_text(FILE *out, const json_t *value, const struct view *view);
 

@@ -1,45 +1,21 @@
 #include "client/libtorus/connection.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "client/libtorus/fail.h"
 
-#define CONNECT_SECONDS 5     /* that a daemon with a full queue may take */
-#define DEFAULT_TIMEOUT 10000 /* ms, for what a daemon answers at once */
-#define TICK 200              /* ms */
+#define CONNECT_SECONDS 5 /* that a daemon with a full queue may take */
 #define READ_SIZE 65536
-
-int64_t clock_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-const char *torus_client_version(void)
-{
-    return TORUSD_VERSION;
-}
-
-const char *torus_client_socket(void)
-{
-    const char *path = getenv("TORUS_SOCKET");
-    return path != NULL && path[0] != '\0' ? path : TORUS_CLIENT_SOCKET;
-}
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-static int no_daemon(const char *path, int cause, struct torus_client_error *e)
+static int no_daemon(const char *path, int cause, struct torus_error *e)
 {
     switch (cause) {
     case ENOENT:
@@ -47,199 +23,134 @@ static int no_daemon(const char *path, int cause, struct torus_client_error *e)
         return fail(e, TORUS_ERROR_NO_DAEMON, "no daemon at %s: there is no such socket", path);
     case ECONNREFUSED:
         return fail(e, TORUS_ERROR_NO_DAEMON,
-                    "no daemon at %s: the socket is there, but nobody listens", path);
+                    "no daemon at %s: the socket exists, but nobody listens on it", path);
     case EACCES:
     case EPERM:
         return fail(e, TORUS_ERROR_NO_DAEMON,
-                    "no access to the daemon at %s: this user may not open the socket", path);
+                    "permission denied: this user may not connect to the daemon at %s", path);
     case EAGAIN:
-        return fail(e, TORUS_ERROR_NO_DAEMON, "the daemon at %s does not take connections", path);
+        return fail(e, TORUS_ERROR_NO_DAEMON,
+                    "the daemon at %s has not accepted the connection within %d s", path,
+                    CONNECT_SECONDS);
     default:
-        return fail(e, TORUS_ERROR_NO_DAEMON, "no daemon at %s: %s", path, strerror(cause));
+        return fail(e, TORUS_ERROR_NO_DAEMON, "cannot connect to the daemon at %s: %s", path,
+                    strerror(cause));
     }
 }
 
-static int connect_to(struct torus_client *c, struct torus_client_error *e)
+static int connect_to(struct connection *c, struct torus_error *e)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = CONNECT_SECONDS};
     int r;
 
     if (strlen(c->path) >= sizeof address.sun_path)
-        return fail(e, TORUS_ERROR_USAGE, "socket path of %zu bytes, at most %zu are possible: %s",
-                    strlen(c->path), sizeof address.sun_path - 1, c->path);
+        return fail(e, TORUS_ERROR_USAGE,
+                    "the socket path is too long, %zu bytes of at most %zu: %s", strlen(c->path),
+                    sizeof address.sun_path - 1, c->path);
     memcpy(address.sun_path, c->path, strlen(c->path));
 
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    c->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (c->fd < 0 || c->cancel_fd < 0)
+    if (c->fd < 0)
         return fail(e, TORUS_ERROR_IO, "cannot create a socket: %s", strerror(errno));
     /* On a Unix socket the send timeout is also the one of connect(). */
     (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     do
         r = connect(c->fd, (const struct sockaddr *)&address, sizeof address);
     while (r != 0 && errno == EINTR);
-    if (r != 0)
-        return no_daemon(c->path, errno, e);
-    return 0;
+    return r == 0 ? 0 : no_daemon(c->path, errno, e);
 }
 
-struct torus_client *torus_client_open(const char *path, struct torus_client_error *error)
+int connection_open(struct connection *c, const char *path, struct torus_error *e)
 {
-    struct torus_client *c = calloc(1, sizeof *c);
-    if (c == NULL) {
-        fail(error, TORUS_ERROR_MEMORY, "out of memory");
-        return NULL;
-    }
-    c->fd = c->cancel_fd = -1;
-    c->timeout_ms = DEFAULT_TIMEOUT;
-    c->path = strdup(path != NULL ? path : torus_client_socket());
+    *c = (struct connection){.fd = -1};
+    c->path = strdup(path);
     if (c->path == NULL)
-        fail(error, TORUS_ERROR_MEMORY, "out of memory");
-    if (c->path == NULL || connect_to(c, error) != 0) {
-        torus_client_close(c);
-        return NULL;
-    }
-    return c;
+        return fail_memory(e);
+    return connect_to(c, e);
 }
 
-void connection_drop(struct torus_client *c)
+void connection_drop(struct connection *c)
 {
     if (c->fd >= 0)
         (void)close(c->fd);
     c->fd = -1;
-    frame_stream_free(&c->stream);
+    frame_stream_free(&c->in);
+    frame_stream_free(&c->out);
 }
 
-void torus_client_close(struct torus_client *client)
+void connection_free(struct connection *c)
 {
-    if (client == NULL)
-        return;
-    connection_drop(client);
-    if (client->cancel_fd >= 0)
-        (void)close(client->cancel_fd);
-    free(client->path);
-    free(client);
+    connection_drop(c);
+    free(c->path);
 }
 
-void torus_client_cancel(struct torus_client *client)
+/* ---- Out ------------------------------------------------------------------------------------- */
+
+int connection_queue(struct connection *c, const Control__Request *request, struct torus_error *e)
 {
-    int saved = errno;
-    uint64_t one = 1;
-    /* It can fail only if the counter is full, and then it is readable all the same. */
-    ssize_t n = write(client->cancel_fd, &one, sizeof one);
-    (void)n;
-    errno = saved;
-}
+    size_t length, room;
+    uint8_t *frame = frame_pack(&request->base, &length);
+    uint8_t *at = frame != NULL ? frame_stream_room(&c->out, length, &room) : NULL;
 
-void torus_client_set_timeout(struct torus_client *client, unsigned milliseconds)
-{
-    client->timeout_ms = milliseconds;
-}
-
-/* ---- Waiting --------------------------------------------------------------------------------- */
-
-static int lost(const struct torus_client *c, struct torus_client_error *e)
-{
-    return fail(e, TORUS_ERROR_LOST, "the daemon at %s has closed the connection without an answer",
-                c->path);
-}
-
-/* Milliseconds that poll() may take, -1 for ever; 0 once the deadline has passed. */
-static int poll_time(const struct wait *w)
-{
-    int64_t left = -1;
-    if (w->deadline_ms >= 0) {
-        left = w->deadline_ms - clock_ms();
-        if (left < 0)
-            left = 0;
-    }
-    if (w->tick != NULL && (left < 0 || left > TICK))
-        left = TICK;
-    return left > INT_MAX ? INT_MAX : (int)left;
-}
-
-/* Waits until the socket is ready for `events`, is closed, or has failed. */
-static int wait_ready(struct torus_client *c, short events, const struct wait *w,
-                      struct torus_client_error *e)
-{
-    for (;;) {
-        struct pollfd fds[2] = {
-            {.fd = c->fd, .events = events},
-            {.fd = w->deaf ? -1 : c->cancel_fd, .events = POLLIN},
-        };
-        int n = poll(fds, 2, poll_time(w));
-        if (n < 0 && errno != EINTR)
-            return fail(e, TORUS_ERROR_IO, "poll: %s", strerror(errno));
-        if (n > 0 && fds[1].revents != 0)
-            return fail(e, TORUS_ERROR_CANCELLED, "cancelled");
-        if (n > 0)
-            return 0;
-        if (w->deadline_ms >= 0 && clock_ms() >= w->deadline_ms)
-            return fail(e, TORUS_ERROR_TIMEOUT, "the daemon at %s does not answer", c->path);
-        if (w->tick != NULL && w->tick(w->data) != 0)
-            return fail(e, TORUS_ERROR_CANCELLED, "cancelled");
-    }
-}
-
-/* ---- Frames ---------------------------------------------------------------------------------- */
-
-int connection_send(struct torus_client *c, const Control__Request *request, const struct wait *w,
-                    struct torus_client_error *e)
-{
-    size_t length, sent = 0;
-    uint8_t *frame;
-    int r = 0;
-
-    if (c->fd < 0)
-        return fail(e, TORUS_ERROR_LOST,
-                    "the connection to the daemon was closed after an earlier failure; open "
-                    "another");
-    if (c->stream.length != c->stream.taken)
-        return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has answered what nobody had asked",
-                    c->path);
-    frame = frame_pack(&request->base, &length);
-    if (frame == NULL)
-        return fail(e, TORUS_ERROR_MEMORY, "out of memory");
-    while (r == 0 && sent < length) {
-        ssize_t n;
-        r = wait_ready(c, POLLOUT, w, e);
-        if (r != 0)
-            break;
-        n = send(c->fd, frame + sent, length - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n >= 0)
-            sent += (size_t)n;
-        else if (errno == EPIPE || errno == ECONNRESET)
-            break; /* what it has said before is still to be read */
-        else if (errno != EAGAIN && errno != EINTR)
-            r = fail(e, TORUS_ERROR_IO, "cannot send to the daemon at %s: %s", c->path,
-                     strerror(errno));
+    if (at != NULL) {
+        memcpy(at, frame, length);
+        frame_stream_added(&c->out, length);
     }
     free(frame);
-    return r;
+    return at != NULL ? 0 : fail_memory(e);
 }
 
-/* Takes in what has come. */
-static int read_some(struct torus_client *c, struct torus_client_error *e)
+bool connection_is_sending(const struct connection *c)
 {
-    size_t room;
-    uint8_t *buffer = frame_stream_room(&c->stream, READ_SIZE, &room);
-    ssize_t n;
+    return c->out.taken < c->out.length;
+}
 
-    if (buffer == NULL)
-        return fail(e, TORUS_ERROR_MEMORY, "out of memory");
-    n = recv(c->fd, buffer, room, MSG_DONTWAIT);
-    if (n == 0 || (n < 0 && errno == ECONNRESET))
-        return lost(c, e);
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-        return fail(e, TORUS_ERROR_IO, "cannot read from the daemon at %s: %s", c->path,
-                    strerror(errno));
-    if (n > 0)
-        frame_stream_added(&c->stream, (size_t)n);
+int connection_flush(struct connection *c, struct torus_error *e)
+{
+    while (connection_is_sending(c)) {
+        ssize_t n = send(c->fd, c->out.data + c->out.taken, c->out.length - c->out.taken,
+                         MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n >= 0)
+            c->out.taken += (size_t)n;
+        else if (errno == EAGAIN)
+            return 0;
+        else if (errno == EPIPE || errno == ECONNRESET)
+            c->out.taken = c->out.length;
+        else if (errno != EINTR)
+            return fail(e, TORUS_ERROR_IO, "cannot send to the daemon at %s: %s", c->path,
+                        strerror(errno));
+    }
     return 0;
 }
 
-/* Memory for one unpacked answer. Tiny submessages take up far more of it than they do on the wire.
+/* ---- In -------------------------------------------------------------------------------------- */
+
+int connection_read(struct connection *c, struct torus_error *e)
+{
+    size_t room;
+    uint8_t *buffer = frame_stream_room(&c->in, READ_SIZE, &room);
+    ssize_t n;
+
+    if (buffer == NULL)
+        return fail_memory(e);
+    do
+        n = recv(c->fd, buffer, room, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        frame_stream_added(&c->in, (size_t)n);
+        return 1;
+    }
+    if (n == 0 || errno == ECONNRESET)
+        return fail(e, TORUS_ERROR_LOST,
+                    "the daemon at %s has closed the connection without a reply", c->path);
+    if (errno == EAGAIN)
+        return 0;
+    return fail(e, TORUS_ERROR_IO, "cannot read from the daemon at %s: %s", c->path,
+                strerror(errno));
+}
+
+/* Memory for one unpacked reply. Tiny submessages take up far more of it than they do on the wire.
  */
 #define UNPACK_MOST ((size_t)64 * 1024 * 1024)
 
@@ -266,24 +177,21 @@ static Control__Reply *unpack(const uint8_t *head, size_t length)
     return control__reply__unpack(&allocator, length, head);
 }
 
-int connection_receive(struct torus_client *c, const struct wait *w, Control__Reply **reply,
-                       struct torus_client_error *e)
+int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e)
 {
     struct error inner;
     const uint8_t *head;
     size_t length;
-    int r;
+    int r = frame_stream_next(&c->in, FRAME_MAX_REPLY, &head, &length, &inner);
 
-    while ((r = frame_stream_next(&c->stream, FRAME_MAX_REPLY, &head, &length, &inner)) == 0) {
-        if (wait_ready(c, POLLIN, w, e) != 0 || read_some(c, e) != 0)
-            return -1;
-    }
     if (r < 0)
-        return fail(e, TORUS_ERROR_PROTOCOL, "the answer at %s does not come from a torusd: %s",
-                    c->path, inner.text);
+        return fail(e, TORUS_ERROR_PROTOCOL, "the reply at %s is not from a torusd: %s", c->path,
+                    inner.text);
+    if (r == 0)
+        return 0;
     *reply = unpack(head, length);
     if (*reply == NULL)
-        return fail(e, TORUS_ERROR_PROTOCOL,
-                    "the daemon at %s has sent an answer that cannot be read", c->path);
-    return 0;
+        return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent a reply that is malformed",
+                    c->path);
+    return 1;
 }

@@ -1,4 +1,4 @@
-/* One connection to the daemon: frames out, replies in, every wait with a way out of it. */
+/* The socket to the daemon: frames out, replies in, nothing that waits. */
 #ifndef TORUSD_CLIENT_CONNECTION_H
 #define TORUSD_CLIENT_CONNECTION_H
 
@@ -7,36 +7,36 @@
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 
-struct torus_client {
-    int fd;        /* -1 once the connection is of no more use */
-    int cancel_fd; /* eventfd: readable once torus_client_cancel() has been called */
-    unsigned timeout_ms;
-    struct frame_stream stream;
+struct connection {
+    int fd; /* -1 once it is closed */
     char *path;
+    struct frame_stream in, out;
 };
 
-/* What ends a wait early. */
-struct wait {
-    int64_t deadline_ms;     /* on clock_ms(); negative = none */
-    bool deaf;               /* do not heed torus_client_cancel() */
-    int (*tick)(void *data); /* called when nothing has come for a while; nonzero cancels */
-    void *data;
-};
+/* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e; to be released with
+ * connection_free() in either case. */
+int connection_open(struct connection *c, const char *path, struct torus_error *e);
+void connection_free(struct connection *c);
 
-/* Milliseconds on a clock that only goes forward. */
-int64_t clock_ms(void);
+/* Closes the socket, and forgets what was to be sent or read. */
+void connection_drop(struct connection *c);
 
-/* Closes the connection; calls fail with TORUS_ERROR_LOST from here on. */
-void connection_drop(struct torus_client *c);
+/* Queues a request. Returns 0, or -1 with *e: _MEMORY. */
+int connection_queue(struct connection *c, const Control__Request *request, struct torus_error *e);
 
-/* Sends a request. Returns 0 (also if the daemon has closed its end, since it may have said why),
- * or -1 with *e set. */
-int connection_send(struct torus_client *c, const Control__Request *request, const struct wait *w,
-                    struct torus_client_error *e);
+/* Whether queued bytes are still to be sent. */
+bool connection_is_sending(const struct connection *c);
 
-/* Waits for the next reply. Returns 0 with a *reply to be freed with control__reply__free_unpacked,
- * or -1 with *e set: _CANCELLED, _TIMEOUT, _LOST, _PROTOCOL, _IO or _MEMORY. */
-int connection_receive(struct torus_client *c, const struct wait *w, Control__Reply **reply,
-                       struct torus_client_error *e);
+/* Sends what the socket takes. Returns 0, also if the daemon has closed its end: what it had said
+ * before is still to be read; or -1 with *e: _IO. */
+int connection_flush(struct connection *c, struct torus_error *e);
+
+/* Reads what there is. Returns 1 if something has come, 0 if not, or -1 with *e: _LOST if the
+ * daemon has closed the connection, _IO or _MEMORY. */
+int connection_read(struct connection *c, struct torus_error *e);
+
+/* The next reply that has been read. Returns 1 with a *reply to be freed with
+ * control__reply__free_unpacked(), 0 if there is none, or -1 with *e: _PROTOCOL. */
+int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e);
 
 #endif

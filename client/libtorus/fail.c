@@ -19,7 +19,7 @@ _Static_assert((int)TORUS_ERROR_CANCELLED == (int)ERROR_CANCELLED, "error codes"
 _Static_assert((int)TORUS_ERROR_DAMAGED == (int)ERROR_DAMAGED, "error codes");
 _Static_assert((int)TORUS_ERROR_IN_DOUBT == (int)ERROR_IN_DOUBT, "error codes");
 
-const char *torus_client_error_name(enum torus_client_error_code code)
+const char *torus_error_name(enum torus_error_code code)
 {
     switch (code) {
     case TORUS_ERROR_NO_DAEMON:
@@ -42,7 +42,7 @@ const char *torus_client_error_name(enum torus_client_error_code code)
     return error_name((enum error_code)code);
 }
 
-int fail(struct torus_client_error *e, enum torus_client_error_code code, const char *format, ...)
+int fail(struct torus_error *e, enum torus_error_code code, const char *format, ...)
 {
     if (e != NULL) {
         va_list ap;
@@ -56,10 +56,20 @@ int fail(struct torus_client_error *e, enum torus_client_error_code code, const 
     return -1;
 }
 
-void fail_exchange(struct torus_client_error *e, const char *id)
+int fail_memory(struct torus_error *e)
 {
-    if (e != NULL) {
-        (void)snprintf(e->exchange, sizeof e->exchange, "%s", id);
-        text_clean(e->exchange);
-    }
+    return fail(e, TORUS_ERROR_MEMORY, "out of memory");
+}
+
+void fail_exchange(struct torus_error *e, const char *id)
+{
+    copy_text(e->exchange, sizeof e->exchange, id);
+}
+
+void copy_text(char *out, size_t size, const char *text)
+{
+    size_t length = strnlen(text, size - 1);
+    memcpy(out, text, length);
+    out[length] = '\0';
+    text_clean(out);
 }

@@ -1,14 +1,19 @@
-/* Filling the public error object. */
+/* Fills the public error object. */
 #ifndef TORUSD_CLIENT_FAIL_H
 #define TORUSD_CLIENT_FAIL_H
 
 #include <torus/torus.h>
 
 /* Fills *e (which may be NULL) and returns -1. The exchange's id in it is cleared. */
-int fail(struct torus_client_error *e, enum torus_client_error_code code, const char *format, ...)
+int fail(struct torus_error *e, enum torus_error_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Names the exchange that *e (which may be NULL) is about. */
-void fail_exchange(struct torus_client_error *e, const char *id);
+int fail_memory(struct torus_error *e);
+
+/* Names the exchange that *e is about. */
+void fail_exchange(struct torus_error *e, const char *id);
+
+/* Copies a text, cut to size, without control characters. */
+void copy_text(char *out, size_t size, const char *text);
 
 #endif

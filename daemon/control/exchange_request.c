@@ -5,6 +5,10 @@
 
 #include "daemon/control/internal.h"
 
+_Static_assert((int)CHECK_NOTHING == (int)CONTROL__CHECK__NOTHING, "checks");
+_Static_assert((int)CHECK_DIGEST == (int)CONTROL__CHECK__DIGESTS, "checks");
+_Static_assert((int)CHECK_CONTENTS == (int)CONTROL__CHECK__BYTES, "checks");
+
 /* The newest name of the exchange: it has another one when it begins anew. */
 static void say_accepted(struct control_client *client)
 {
@@ -79,7 +83,7 @@ static void send_result(struct control_client *client, const struct exchange_res
     message.n_each_nanoseconds = result->each != NULL ? result->repeat : 0;
     message.each_nanoseconds = (uint64_t *)(uintptr_t)result->each; /* packing only reads it */
     message.all_nanoseconds = result->all_ns;
-    message.verified = result->check != CHECK_NOTHING; /* or it would have failed */
+    message.check = (Control__Check)result->check; /* or it would have failed */
     message.n_node = result->node != NULL ? t->nodes : 0;
     message.node = nodes;
     for (unsigned p = 0; p < ports; p++)

@@ -101,6 +101,21 @@ static void on_links(struct control_client *client, const Control__Request *requ
     control_reply(client, &reply);
 }
 
+/* An exchange is answered with how it ends. If nothing is under way, its last reply and this
+ * request have crossed. */
+static void on_cancel(struct control_client *client, const Control__Request *request)
+{
+    const struct error cancelled = {ERROR_CANCELLED, "cancelled"};
+
+    (void)request;
+    if (client->exchange != NULL) {
+        exchange_cancel(client->exchange);
+    } else if (client->candidates != NULL) {
+        control_candidates_forget(client);
+        control_reply_error(client, &cancelled, NULL);
+    }
+}
+
 static const struct {
     Control__Request__KindCase kind;
     void (*answer)(struct control_client *client, const Control__Request *request);
@@ -110,6 +125,7 @@ static const struct {
     {CONTROL__REQUEST__KIND_EXCHANGE, control_exchange},
     {CONTROL__REQUEST__KIND_CANDIDATES, control_candidates},
     {CONTROL__REQUEST__KIND_CALIBRATION, control_calibration},
+    {CONTROL__REQUEST__KIND_CANCEL, on_cancel},
 };
 
 void control_request(struct control_client *client, const Control__Request *request)
@@ -117,7 +133,8 @@ void control_request(struct control_client *client, const Control__Request *requ
     const struct error busy = {ERROR_PROTOCOL, "one request at a time: the one before has not been "
                                                "answered yet on this connection"};
 
-    if (client->exchange != NULL || client->candidates != NULL) {
+    if (request->kind_case != CONTROL__REQUEST__KIND_CANCEL &&
+        (client->exchange != NULL || client->candidates != NULL)) {
         control_reply_error(client, &busy, NULL);
         return;
     }

@@ -59,7 +59,7 @@ class Torusctl:
         channels = {}
         for node in nodes:
             for message in self.plan(dims, algorithm, '--node', node)['messages']:
-                if message['does'] == 'takes':
+                if message['does'] == 'receives':
                     continue
                 port = message['port']
                 if message['does'] == 'relays':  # came in by `port`, leaves on the other side

@@ -158,7 +158,7 @@ def test_text_output(shared):
     torus = shared('4x4', bw=100)
     result = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '64KiB', check=True)
     said = dict(line.split(None, 1) for line in result.stdout.splitlines() if ' ' in line)
-    assert said['startups'] == '4' and said['transmission'] == '8' and said['verified'] == 'yes'
+    assert said['startups'] == '4' and said['transmission'] == '8' and said['verified'] == 'every byte'
     assert said['torus'] == '4x4' and result.stderr == ''
     per_node = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '1', '--per-node',
                          check=True)

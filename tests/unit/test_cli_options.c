@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "client/cli/command.h"
+#include "client/cli/commands.h"
 #include "client/cli/options.h"
 #include "client/cli/suggest.h"
 
@@ -100,7 +101,7 @@ static void test_bad(void **state)
 
 static const char *meant(const char *word)
 {
-    return command_suggest(word) != NULL ? command_suggest(word) : "";
+    return command_suggest(commands, word) != NULL ? command_suggest(commands, word) : "";
 }
 
 static void test_suggestions(void **state)
@@ -122,7 +123,7 @@ static void test_commands(void **state)
     (void)state;
     for (size_t i = 0; commands[i] != NULL; i++) {
         const struct command *c = commands[i];
-        assert_ptr_equal(command_find(c->name), c);
+        assert_ptr_equal(command_find(commands, c->name), c);
         assert_non_null(c->summary);
         assert_non_null(c->usage);
         assert_non_null(strstr(c->details, "examples:\n  torusctl"));
@@ -133,7 +134,7 @@ static void test_commands(void **state)
             assert_non_null(o->help);
         }
     }
-    assert_null(command_find("nothing"));
+    assert_null(command_find(commands, "nothing"));
 }
 
 int main(void)

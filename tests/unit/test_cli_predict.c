@@ -159,15 +159,15 @@ static void wrong_usage(void **state)
         {"--dims 8x8 --algorithm ar", "ar takes a ring"},
         {"--dims 8x12 --algorithm tseng", "2^d x 2^d"},
         {"--dims 251x257 --algorithm at2", "too many different routes"},
-        {"--dims 8x8 --block-size 64,", "--block-size: '' is no size"},
+        {"--dims 8x8 --block-size 64,", "--block-size: '' is not a size"},
         {"--dims 8x8 --block-size -1", "negative"},
-        {"--dims 8x8 --ts fast", "--ts: 'fast' is no time"},
+        {"--dims 8x8 --ts fast", "--ts: 'fast' is not a time"},
         {"--dims 8x8 --tw -1", "--tw"},
         {"--dims 8x8 --rho 1e99", "--rho"},
         {"--dims 8x8 --tp nan", "--tp"},
         {"--dims 8x8 --operation bcast", "neither exchange nor allgather"},
         {"--dims 8x8 --operation exchange --algorithm yangwang", "yangwang is for allgather"},
-        {"--dims 8x8 9x9", "not expected"},
+        {"--dims 8x8 9x9", "unexpected argument"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

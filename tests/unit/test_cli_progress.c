@@ -10,9 +10,9 @@
 
 #include "client/cli/progress.h"
 
-static const struct torus_exchange_progress half = {
+static const struct torus_progress half = {
     .exchange = "0.7.1",
-    .state = "running",
+    .state = TORUS_STATE_RUNNING,
     .round = 3,
     .rounds = 12,
     .done_bytes = 512 * 1024,
@@ -40,7 +40,7 @@ static void test_line(void **state)
 
 static void test_repetitions(void **state)
 {
-    struct torus_exchange_progress p = half;
+    struct torus_progress p = half;
     char line[256];
 
     (void)state;
@@ -51,6 +51,19 @@ static void test_repetitions(void **state)
     p.repetition = UINT32_MAX - 1;
     p.repeat = UINT32_MAX;
     assert_true(progress_line(line, sizeof line, 40, &p, 65000) < 40);
+}
+
+static void test_waiting(void **state)
+{
+    struct torus_progress p = {.exchange = "0.7.1", .state = TORUS_STATE_WAITING};
+    char line[256];
+
+    (void)state;
+    (void)progress_line(line, sizeof line, 80, &p, 2000);
+    assert_string_equal(line, "waiting for its turn  0:02");
+    p.state = TORUS_STATE_ENTERED;
+    (void)progress_line(line, sizeof line, 80, &p, 2000);
+    assert_string_equal(line, "waiting for the other nodes  0:02");
 }
 
 static void test_never_too_wide(void **state)
@@ -67,18 +80,18 @@ static void test_never_too_wide(void **state)
 
 static void test_odd_progress(void **state)
 {
-    struct torus_exchange_progress p = {.exchange = "", .state = ""};
+    struct torus_progress p = {.exchange = ""};
     char line[256];
 
     (void)state;
     (void)progress_line(line, sizeof line, 80, &p, 2000);
-    assert_string_equal(line, "asking  0:02");
-    p.state = "running";
+    assert_string_equal(line, "asking the daemon  0:02");
+    p.state = TORUS_STATE_RUNNING;
     p.done_bytes = UINT64_MAX;
     p.total_bytes = 1;
     (void)progress_line(line, sizeof line, 80, &p, 2000);
     assert_non_null(strstr(line, "100 %"));
-    p.state = "a state of such length that it is of no use to anybody at all";
+    p.state = TORUS_STATE_ENTERED;
     p.round = p.rounds = p.total_bytes = UINT64_MAX;
     (void)progress_line(line, sizeof line, 250, &p, INT64_MAX);
 }
@@ -86,9 +99,8 @@ static void test_odd_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_repetitions),
-        cmocka_unit_test(test_never_too_wide),
+        cmocka_unit_test(test_line),         cmocka_unit_test(test_repetitions),
+        cmocka_unit_test(test_waiting),      cmocka_unit_test(test_never_too_wide),
         cmocka_unit_test(test_odd_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

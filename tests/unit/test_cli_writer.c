@@ -174,14 +174,16 @@ static void test_numbers(void **state)
 
 /* ---- The report of an exchange --------------------------------------------------------------- */
 
-static const struct torus_exchange_port port = {"+0", 1, 2, 3, 4, 5, 6};
-static const struct torus_exchange_node node = {1, 99000000, 4, 2, 1, &port};
-static const struct torus_exchange_result result = {
+static const struct torus_port port = {"+0", 1, 2, 3, 4, 5, 6};
+static const struct torus_port *const ports[] = {&port};
+static const struct torus_node node = {1, 99000000, 4, 2, 1, ports};
+static const struct torus_node *const nodes[] = {&node};
+static const struct torus_result result = {
     .id = "0.7.1",
     .dims = "4x4",
     .algorithm = "at2",
-    .operation = "exchange",
-    .mode = "stepped",
+    .operation = TORUS_EXCHANGE,
+    .mode = TORUS_MODE_STEPPED,
     .nodes = 16,
     .block_bytes = 65536,
     .nanoseconds = 100000000,
@@ -192,9 +194,9 @@ static const struct torus_exchange_result result = {
     .rounds = 1,
     .blocks_delivered = 240,
     .bytes_delivered = 15728640,
-    .verified = true,
+    .check = TORUS_CHECK_BYTES,
     .node_count = 1,
-    .node = &node,
+    .node = nodes,
 };
 
 static void test_report(void **state)
@@ -213,7 +215,8 @@ static void test_report(void **state)
           "\"bound_of\":\"all-port\",\"efficiency\":0.8388608,\"startups\":4,\"transmission\":8,"
           "\"rounds\":1,"
           "\"call_seconds\":0.125,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
-          "\"verified\":true,\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_"
+          "\"verified\":\"every "
+          "byte\",\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_"
           "ends\":2,\"ports\":{\"+0\":"
           "{\"tx_bytes\":1,\"rx_bytes\":2,\"tx_blocks\":3,\"combined_messages\":4,\"min_rtt_us\":5,"
           "\"rate_bps\":6}}}]}\n");
@@ -235,13 +238,13 @@ static void test_report(void **state)
     "rounds            1\n"                                                                        \
     "delivered blocks  240\n"                                                                      \
     "delivered bytes   15 MiB\n"                                                                   \
-    "verified          yes\n"
+    "verified          every byte\n"
     check(value, &brief, SUMMARY);
     check(value, &full,
           SUMMARY
           "\n"
-          "node   time  port  sent  received  blocks sent  messages  rtt at best     rate\n"
-          "   1  99 ms  +0     1 B       2 B            3         4         5 us  6 bit/s\n");
+          "node   time  port  sent  received  blocks sent  messages  min rtt     rate\n"
+          "   1  99 ms  +0     1 B       2 B            3         4     5 us  6 bit/s\n");
     json_decref(value);
 }
 
@@ -249,7 +252,7 @@ static void test_report_of_repetitions(void **state)
 {
     static const uint64_t each[] = {400000000, 100000000, 200000000, 300000000, 1000000000};
     struct view view = exchange_report_view(true, false);
-    struct torus_exchange_result r = result;
+    struct torus_result r = result;
     struct error e;
 
     (void)state;
@@ -272,7 +275,7 @@ static void test_report_of_repetitions(void **state)
           "\"sustained_seconds\":0.5,\"bound_seconds\":0.08388608,\"bound_of\":\"all-port\","
           "\"efficiency\":0.279620266666667,\"startups\":4,\"transmission\":8,\"rounds\":1,"
           "\"call_seconds\":3.0,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
-          "\"verified\":true}\n");
+          "\"verified\":\"every byte\"}\n");
     check(value, &view,
           "exchange                0.7.1\n"
           "operation               exchange\n"
@@ -285,7 +288,7 @@ static void test_report_of_repetitions(void **state)
           "median time             300 ms\n"
           "shortest                100 ms\n"
           "longest                 1 s\n"
-          "middle half within      200 ms\n"
+          "interquartile range     200 ms\n"
           "sustained, each         500 ms\n"
           "lower bound             83.9 ms\n"
           "bound of                all-port\n"
@@ -296,7 +299,7 @@ static void test_report_of_repetitions(void **state)
           "rounds, each            1\n"
           "delivered blocks, each  240\n"
           "delivered bytes, each   15 MiB\n"
-          "verified                yes\n");
+          "verified                every byte\n");
     json_decref(value);
 }
 
@@ -317,7 +320,7 @@ static void test_quantiles(void **state)
 
 static void test_report_without_rate(void **state)
 {
-    struct torus_exchange_result r = result;
+    struct torus_result r = result;
     struct error e;
     json_t *value;
 

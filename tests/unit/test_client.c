@@ -1,5 +1,6 @@
 /* libtorus against a daemon that answers as it should, or does not. */
 #include <math.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,9 +16,12 @@
 #include "daemon/base/error.h"
 #include "tests/unit/test_client_fake.h"
 
-static const struct torus_exchange_request pattern = {.algorithm = "at2", .block_bytes = 65536};
-static const struct torus_exchange_request files = {
-    .algorithm = "at2", .from = "/data/out", .to = "/data/in/%r", .missing_ok = true};
+/* What torus_request_init() sets, in an initializer. */
+#define REQUEST .struct_size = sizeof(struct torus_request), .algorithm = "at2"
+
+static const struct torus_request pattern = {REQUEST, .block_bytes = 65536};
+static const struct torus_request files = {REQUEST, .from = "/data/out", .to = "/data/in/%r",
+                                           .missing_ok = true};
 
 /* Takes the request that must be there. */
 static void expect_request(int fd)
@@ -30,7 +33,7 @@ static void expect_request(int fd)
 
 static struct torus_client *begin(struct fake *f, void (*serve)(int fd))
 {
-    struct torus_client_error e;
+    struct torus_error e;
     struct torus_client *client;
 
     fake_start(f, serve);
@@ -46,15 +49,14 @@ static void end(struct fake *f, struct torus_client *client)
 }
 
 /* Runs an exchange that must fail, and returns the code that it fails with. */
-static enum torus_client_error_code failure(void (*serve)(int fd),
-                                            const struct torus_exchange_request *request,
-                                            struct torus_client_error *e)
+static enum torus_error_code failure(void (*serve)(int fd), const struct torus_request *request,
+                                     struct torus_error *e)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve);
-    struct torus_exchange_result *result = (struct torus_exchange_result *)&f;
+    struct torus_result *result = (struct torus_result *)&f;
 
-    assert_int_equal(torus_exchange_run(client, request, NULL, NULL, &result, e), -1);
+    assert_int_equal(torus_client_exchange(client, request, NULL, NULL, &result, e), -1);
     assert_null(result);
     end(&f, client);
     return e->code;
@@ -64,7 +66,7 @@ static enum torus_client_error_code failure(void (*serve)(int fd),
 
 static void test_no_daemon(void **state)
 {
-    struct torus_client_error e;
+    struct torus_error e;
     char path[300];
     struct fake f;
 
@@ -91,11 +93,11 @@ static void test_default_socket(void **state)
 {
     (void)state;
     (void)unsetenv("TORUS_SOCKET");
-    assert_string_equal(torus_client_socket(), TORUS_CLIENT_SOCKET);
+    assert_string_equal(torus_default_socket(), TORUS_DEFAULT_SOCKET);
     (void)setenv("TORUS_SOCKET", "", 1);
-    assert_string_equal(torus_client_socket(), TORUS_CLIENT_SOCKET);
+    assert_string_equal(torus_default_socket(), TORUS_DEFAULT_SOCKET);
     (void)setenv("TORUS_SOCKET", "/tmp/x.sock", 1);
-    assert_string_equal(torus_client_socket(), "/tmp/x.sock");
+    assert_string_equal(torus_default_socket(), "/tmp/x.sock");
     (void)unsetenv("TORUS_SOCKET");
 }
 
@@ -115,9 +117,9 @@ static void test_status_and_links(void **state)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve_status_and_links);
-    struct torus_client_status *status;
-    struct torus_client_links *links;
-    struct torus_client_error e;
+    struct torus_status *status;
+    struct torus_links *links;
+    struct torus_error e;
 
     (void)state;
     assert_int_equal(torus_client_status(client, &status, &e), 0);
@@ -129,8 +131,9 @@ static void test_status_and_links(void **state)
     assert_int_equal(status->fault_count, 1);
     assert_string_equal(status->faults[0], "link +0 of ?[31mnode 3?is down ?");
     assert_int_equal(status->exchange_count, 1);
-    assert_string_equal(status->exchanges[0].state, "committed");
-    assert_string_equal(status->exchanges[0].reason, "");
+    assert_int_equal(status->exchanges[0]->state, TORUS_STATE_COMMITTED);
+    assert_int_equal(status->exchanges[0]->coordinator, 6);
+    assert_string_equal(status->exchanges[0]->reason, "");
     assert_string_equal(status->data_roots[0], "/data");
 
     /* A refusal leaves the connection as it is. */
@@ -141,17 +144,17 @@ static void test_status_and_links(void **state)
 
     assert_int_equal(torus_client_links(client, &links, &e), 0);
     assert_int_equal(links->count, 2);
-    assert_string_equal(links->link[0].name, "+0");
-    assert_true(links->link[0].up);
-    assert_int_equal(links->link[1].neighbour, TORUS_CLIENT_NO_NODE);
+    assert_string_equal(links->link[0]->name, "+0");
+    assert_int_equal(links->link[0]->state, TORUS_LINK_UP);
+    assert_int_equal(links->link[1]->neighbour, TORUS_RANK_NONE);
     end(&f, client);
 
     /* Results outlive the client. */
     assert_int_equal(status->memory_budget, 1 << 20);
-    torus_client_status_free(status);
-    torus_client_links_free(links);
-    torus_client_status_free(NULL);
-    torus_client_links_free(NULL);
+    torus_status_free(status);
+    torus_links_free(links);
+    torus_status_free(NULL);
+    torus_links_free(NULL);
 }
 
 static void serve_silence(int fd)
@@ -165,8 +168,8 @@ static void test_timeout(void **state)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve_silence);
-    struct torus_client_status *status;
-    struct torus_client_error e;
+    struct torus_status *status;
+    struct torus_error e;
 
     (void)state;
     torus_client_set_timeout(client, 20);
@@ -179,7 +182,7 @@ static void test_timeout(void **state)
 
 /* ---- Repetitions ----------------------------------------------------------------------------- */
 
-#define MANY TORUS_REPEAT_MOST
+#define MANY TORUS_REPEAT_MAX
 
 /* As many times as there can be, each as long on the wire as it can be. */
 static void serve_repetitions(int fd)
@@ -204,6 +207,7 @@ static void serve_repetitions(int fd)
         times[i] = UINT64_MAX - i;
     body.id = (char[]){"0.7.1"};
     body.dims = (char[]){"2"};
+    body.operation = (char[]){"exchange"};
     body.nodes = 2;
     body.repeat = MANY;
     body.n_each_nanoseconds = MANY;
@@ -215,7 +219,7 @@ static void serve_repetitions(int fd)
     free(times);
 }
 
-static int watch_repetitions(void *data, const struct torus_exchange_progress *progress)
+static int watch_repetitions(void *data, const struct torus_progress *progress)
 {
     if (progress->repeat > 0) {
         assert_int_equal(progress->repetition, 6);
@@ -227,16 +231,16 @@ static int watch_repetitions(void *data, const struct torus_exchange_progress *p
 
 static void test_repetitions(void **state)
 {
-    static const struct torus_exchange_request request = {
-        .algorithm = "at2", .block_bytes = 1, .repeat = MANY, .mode = "stepped"};
+    static const struct torus_request request = {REQUEST, .block_bytes = 1, .repeat = MANY,
+                                                 .mode = TORUS_MODE_STEPPED};
     struct fake f;
     struct torus_client *client = begin(&f, serve_repetitions);
-    struct torus_exchange_result *result;
-    struct torus_client_error e;
+    struct torus_result *result;
+    struct torus_error e;
     int seen = 0;
 
     (void)state;
-    assert_int_equal(torus_exchange_run(client, &request, watch_repetitions, &seen, &result, &e),
+    assert_int_equal(torus_client_exchange(client, &request, watch_repetitions, &seen, &result, &e),
                      0);
     assert_true(seen > 0);
     assert_int_equal(result->repeat, MANY);
@@ -245,7 +249,7 @@ static void test_repetitions(void **state)
         assert_true(result->each[i] == UINT64_MAX - i);
     assert_int_equal(result->all_nanoseconds, 12345);
     end(&f, client);
-    torus_exchange_result_free(result);
+    torus_result_free(result);
 }
 
 /* ---- Exchanges that end well ----------------------------------------------------------------- */
@@ -261,23 +265,22 @@ static void serve_exchange(int fd)
     control__request__free_unpacked(request, NULL);
 
     fake_reply_accepted(fd, "0.7.1");
-    fake_reply_progress(fd, 50, 100);
+    fake_reply_progress(fd, "running", 50, 100);
     fake_reply_result(fd);
 }
 
 struct seen {
     unsigned calls;
-    struct torus_exchange_progress last;
-    char exchange[16], state[16];
+    struct torus_progress last;
+    char exchange[16];
 };
 
-static int watch(void *data, const struct torus_exchange_progress *progress)
+static int watch(void *data, const struct torus_progress *progress)
 {
     struct seen *seen = data;
     seen->calls++;
     seen->last = *progress;
     (void)snprintf(seen->exchange, sizeof seen->exchange, "%s", progress->exchange);
-    (void)snprintf(seen->state, sizeof seen->state, "%s", progress->state);
     return 0;
 }
 
@@ -285,28 +288,30 @@ static void test_exchange(void **state)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve_exchange);
-    struct torus_exchange_result *result;
-    struct torus_client_error e;
+    struct torus_result *result;
+    struct torus_error e;
     struct seen seen = {0};
 
     (void)state;
-    assert_int_equal(torus_exchange_run(client, &pattern, watch, &seen, &result, &e), 0);
+    assert_int_equal(torus_client_exchange(client, &pattern, watch, &seen, &result, &e), 0);
     assert_true(seen.calls >= 2);
     assert_string_equal(seen.exchange, "0.7.1");
-    assert_string_equal(seen.state, "running");
+    assert_int_equal(seen.last.state, TORUS_STATE_RUNNING);
     assert_int_equal(seen.last.done_bytes, 50);
     assert_int_equal(seen.last.total_bytes, 100);
     assert_string_equal(result->id, "0.7.1");
     assert_true(result->bound == 8);
-    assert_true(result->verified);
+    assert_int_equal(result->check, TORUS_CHECK_BYTES);
+    assert_int_equal(result->operation, TORUS_EXCHANGE);
+    assert_int_equal(result->mode, TORUS_MODE_STEPPED);
     assert_int_equal(result->node_count, 2);
-    assert_int_equal(result->node[0].rank, 0);
-    assert_int_equal(result->node[1].rank, 1);
-    assert_int_equal(result->node[0].port[0].rx_bytes, 131073);
-    assert_int_equal(result->node[1].port_count, 0);
+    assert_int_equal(result->node[0]->rank, 0);
+    assert_int_equal(result->node[1]->rank, 1);
+    assert_int_equal(result->node[0]->port[0]->rx_bytes, 131073);
+    assert_int_equal(result->node[1]->port_count, 0);
     end(&f, client);
-    torus_exchange_result_free(result);
-    torus_exchange_result_free(NULL);
+    torus_result_free(result);
+    torus_result_free(NULL);
 }
 
 static void serve_files_in_pieces(int fd)
@@ -336,12 +341,12 @@ static void test_files_in_pieces(void **state)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve_files_in_pieces);
-    struct torus_exchange_result *result;
-    struct torus_client_error e;
+    struct torus_result *result;
+    struct torus_error e;
 
     (void)state;
-    assert_int_equal(torus_exchange_run(client, &files, NULL, NULL, &result, &e), 0);
-    torus_exchange_result_free(result);
+    assert_int_equal(torus_client_exchange(client, &files, NULL, NULL, &result, &e), 0);
+    torus_result_free(result);
     end(&f, client);
 }
 
@@ -362,7 +367,7 @@ static void serve_strange_refusal(int fd)
 
 static void test_refusals(void **state)
 {
-    struct torus_client_error e;
+    struct torus_error e;
 
     (void)state;
     assert_int_equal(failure(serve_refusal, &pattern, &e), TORUS_ERROR_REFUSED);
@@ -383,7 +388,7 @@ static void serve_goodbye_in_mid_exchange(int fd)
 {
     expect_request(fd);
     fake_reply_accepted(fd, "0.7.1");
-    fake_reply_progress(fd, 1, 2);
+    fake_reply_progress(fd, "running", 1, 2);
 }
 
 static void serve_half_a_frame(int fd)
@@ -394,7 +399,7 @@ static void serve_half_a_frame(int fd)
 
 static void test_daemon_vanishes(void **state)
 {
-    struct torus_client_error e;
+    struct torus_error e;
 
     (void)state;
     assert_int_equal(failure(serve_goodbye, &pattern, &e), TORUS_ERROR_LOST);
@@ -417,8 +422,8 @@ static void test_turned_away(void **state)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve_turned_away);
-    struct torus_client_status *status;
-    struct torus_client_error e;
+    struct torus_status *status;
+    struct torus_error e;
 
     (void)state;
     fake_stop(&f); /* so that the request meets a closed connection */
@@ -504,7 +509,7 @@ static void test_nonsense(void **state)
     static void (*const serve[])(int fd) = {serve_oversize, serve_body,          serve_http,
                                             serve_garbage,  serve_nothing_known, serve_other_kind,
                                             serve_bomb};
-    struct torus_client_error e;
+    struct torus_error e;
 
     (void)state;
     for (size_t i = 0; i < sizeof serve / sizeof serve[0]; i++)
@@ -526,6 +531,7 @@ static void serve_spoilt(int fd)
     b.rank = 1;
     body.id = (char[]){"0.7.1"};
     body.dims = (char[]){"2"};
+    body.operation = (char[]){"exchange"};
     body.nodes = 2;
     body.n_node = 2;
     body.node = nodes;
@@ -563,6 +569,10 @@ static void spoil_times(Control__ExchangeResult *r)
     r->n_each_nanoseconds = 2;
     r->each_nanoseconds = times;
 }
+static void spoil_operation(Control__ExchangeResult *r)
+{
+    r->operation = (char *)(uintptr_t) "reduction";
+}
 static void spoil_twice(Control__ExchangeResult *r)
 {
     r->node[1]->rank = 0;
@@ -571,8 +581,9 @@ static void spoil_twice(Control__ExchangeResult *r)
 static void test_senseless_results(void **state)
 {
     static void (*const spoils[])(Control__ExchangeResult *) = {
-        spoil_bound, spoil_rate, spoil_id, spoil_count, spoil_rank, spoil_times, spoil_twice};
-    struct torus_client_error e;
+        spoil_bound, spoil_rate,  spoil_id,    spoil_count,
+        spoil_rank,  spoil_times, spoil_twice, spoil_operation};
+    struct torus_error e;
 
     (void)state;
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
@@ -584,109 +595,471 @@ static void test_senseless_results(void **state)
 
 static void test_senseless_requests(void **state)
 {
-    static const struct torus_exchange_request requests[] = {
-        {.algorithm = "at2", .from = "/a"},
-        {.algorithm = "at2", .to = "/a"},
-        {.algorithm = "at2", .from = "/a", .to = "b"},
-        {.algorithm = "at2", .from = "/a", .to = "/b", .block_bytes = 1},
-        {.algorithm = "at2", .missing_ok = true},
-        {.algorithm = "at2", .repeat = TORUS_REPEAT_MOST + 1},
-        {.algorithm = "at2", .from = "/a", .to = "/b", .repeat = 2},
-        {.algorithm = "yangwang", .operation = TORUS_BROADCAST, .repeat = 2},
-        {.algorithm = "yangwang", .operation = TORUS_BARRIER, .repeat = 2},
+    static const struct torus_request requests[] = {
+        {REQUEST, .from = "/a"},
+        {REQUEST, .to = "/a"},
+        {REQUEST, .from = "/a", .to = "b"},
+        {REQUEST, .from = "/a", .to = "/b", .block_bytes = 1},
+        {REQUEST, .missing_ok = true},
+        {REQUEST, .repeat = TORUS_REPEAT_MAX + 1},
+        {REQUEST, .from = "/a", .to = "/b", .repeat = 2},
+        {REQUEST, .operation = TORUS_BROADCAST, .repeat = 2},
+        {REQUEST, .operation = TORUS_BARRIER},
+        {REQUEST, .operation = (enum torus_operation)77},
+        {REQUEST, .mode = (enum torus_mode)77},
+        {REQUEST, .reserved = {1}},
+        {.algorithm = "at2"},
     };
-    struct torus_client_error e;
+    struct torus_error e;
 
     (void)state;
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         assert_int_equal(failure(serve_silence, &requests[i], &e), TORUS_ERROR_USAGE);
 }
 
-/* ---- Cancelling ------------------------------------------------------------------------------ */
+/* ---- Requests of other versions -------------------------------------------------------------- */
 
-static void serve_until_cancelled(int fd)
+static void serve_pattern(int fd)
 {
-    expect_request(fd);
+    fake_expect(fd, CONTROL__REQUEST__KIND_EXCHANGE);
     fake_reply_accepted(fd, "0.7.1");
-    FAKE_MUST(fake_request(fd) ==
-              NULL); /* the client's side closes: that is how a daemon sees it */
-}
-
-static void serve_result_when_cancelled(int fd)
-{
-    serve_until_cancelled(fd);
-    fake_reply_progress(fd, 1, 1);
     fake_reply_result(fd);
 }
 
-static int stop(void *data, const struct torus_exchange_progress *progress)
+/* A program that was built with a header in which the struct has grown. */
+static void test_larger_request(void **state)
+{
+    struct {
+        struct torus_request request;
+        uint64_t added;
+    } later = {.request = pattern};
+    struct torus_result *result;
+    struct torus_error e;
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_pattern);
+
+    (void)state;
+    later.request.struct_size = sizeof later;
+    later.added = 1;
+    assert_int_equal(torus_client_exchange(client, &later.request, NULL, NULL, &result, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_USAGE);
+    assert_non_null(strstr(e.text, "later libtorus"));
+    later.added = 0;
+    assert_int_equal(torus_client_exchange(client, &later.request, NULL, NULL, &result, &e), 0);
+    torus_result_free(result);
+    end(&f, client);
+}
+
+static void test_init(void **state)
+{
+    struct torus_request request;
+    struct torus_costs costs;
+
+    (void)state;
+    memset(&request, 0xff, sizeof request);
+    memset(&costs, 0xff, sizeof costs);
+    torus_request_init(&request);
+    torus_costs_init(&costs);
+    assert_int_equal(request.struct_size, sizeof request);
+    assert_null(request.algorithm);
+    assert_int_equal(request.operation, TORUS_EXCHANGE);
+    assert_int_equal(costs.struct_size, sizeof costs);
+    assert_true(costs.bytes_per_second == 0);
+}
+
+/* ---- Barriers -------------------------------------------------------------------------------- */
+
+static void serve_barrier(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+    FAKE_MUST(request->exchange->spec->operation == TORUS_BARRIER);
+    FAKE_MUST(strcmp(request->exchange->spec->barrier, "here") == 0);
+    FAKE_MUST(request->exchange->spec->timeout_ms == 5000);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_accepted(fd, "3.7.1");
+    fake_reply_progress(fd, "entered", 0, 0);
+    fake_reply_accepted(fd, "0.7.1"); /* it has become that of node 0 */
+    fake_reply_progress(fd, "waiting", 0, 0);
+    fake_reply_result(fd);
+}
+
+struct steps {
+    unsigned count;
+    char id[8][16];
+    enum torus_state state[8];
+};
+
+static int note_step(void *data, const struct torus_progress *progress)
+{
+    struct steps *steps = data;
+    if (steps->count < 8) {
+        (void)snprintf(steps->id[steps->count], 16, "%s", progress->exchange);
+        steps->state[steps->count++] = progress->state;
+    }
+    return 0;
+}
+
+static void test_barrier(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_barrier);
+    struct torus_error e;
+    struct steps steps = {0};
+    char name[65];
+
+    (void)state;
+    memset(name, 'x', sizeof name);
+    name[64] = '\0';
+    assert_int_equal(torus_client_barrier(client, name, 0, NULL, NULL, NULL, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_USAGE);
+    assert_int_equal(torus_client_barrier(client, "here", 5000, note_step, &steps, NULL, &e), 0);
+    assert_true(steps.count >= 4);
+    assert_string_equal(steps.id[0], "3.7.1");
+    assert_int_equal(steps.state[0], TORUS_STATE_UNKNOWN);
+    assert_int_equal(steps.state[1], TORUS_STATE_ENTERED);
+    assert_string_equal(steps.id[2], "0.7.1");
+    assert_int_equal(steps.state[3], TORUS_STATE_WAITING);
+    end(&f, client);
+}
+
+/* ---- Names ----------------------------------------------------------------------------------- */
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_string_equal(torus_operation_name(TORUS_ALLGATHER), "allgather");
+    assert_string_equal(torus_operation_name((enum torus_operation)77), "unknown");
+    assert_string_equal(torus_mode_name(TORUS_MODE_STREAMING), "streaming");
+    assert_string_equal(torus_check_name(TORUS_CHECK_DIGESTS), "digests");
+    assert_string_equal(torus_state_name(TORUS_STATE_IN_DOUBT), "in doubt");
+    assert_string_equal(torus_state_name((enum torus_state)77), "unknown");
+    assert_string_equal(torus_link_state_name(TORUS_LINK_HELLO), "hello");
+    assert_string_equal(torus_error_name(TORUS_ERROR_IN_DOUBT), "in doubt");
+    assert_string_equal(torus_version(), TORUSD_VERSION);
+}
+
+/* ---- Event loops ----------------------------------------------------------------------------- */
+
+/* Asks for the links once the status is there, from the callback. */
+struct both {
+    struct torus_client *client;
+    struct torus_status *status;
+    struct torus_links *links;
+    unsigned done;
+};
+
+static void links_done(void *data, const struct torus_error *error)
+{
+    struct both *both = data;
+    assert_null(error);
+    assert_non_null(both->links);
+    both->done++;
+}
+
+static void status_done(void *data, const struct torus_error *error)
+{
+    struct both *both = data;
+    assert_null(error);
+    assert_non_null(both->status);
+    both->done++;
+    assert_int_equal(torus_client_start_links(both->client, &both->links, links_done, both, NULL),
+                     0);
+}
+
+static void serve_both(int fd)
+{
+    fake_expect(fd, CONTROL__REQUEST__KIND_STATUS);
+    fake_reply_status(fd);
+    fake_expect(fd, CONTROL__REQUEST__KIND_LINKS);
+    fake_reply_links(fd);
+}
+
+/* Dispatches as an event loop does, until nothing is under way. */
+static void loop(struct torus_client *client)
+{
+    struct pollfd ready = {.fd = torus_client_fd(client), .events = POLLIN};
+    do
+        assert_int_equal(poll(&ready, 1, 60000), 1);
+    while (torus_client_dispatch(client));
+}
+
+static void test_event_loop(void **state)
+{
+    struct fake f;
+    struct both both = {.client = begin(&f, serve_both)};
+    struct pollfd ready = {.fd = torus_client_fd(both.client), .events = POLLIN};
+    struct torus_links *links;
+    struct torus_error e;
+
+    (void)state;
+    assert_int_equal(poll(&ready, 1, 0), 0);
+    assert_int_equal(torus_client_start_status(both.client, &both.status, status_done, &both, &e),
+                     0);
+    assert_int_equal(both.done, 0);
+    assert_int_equal(torus_client_start_links(both.client, &links, links_done, &both, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_USAGE);
+    loop(both.client);
+    assert_int_equal(both.done, 2);
+
+    /* The daemon has gone; that keeps nobody busy who has asked for nothing. */
+    fake_stop(&f);
+    assert_false(torus_client_dispatch(both.client));
+    assert_int_equal(poll(&ready, 1, 0), 0);
+    assert_int_equal(ready.fd, torus_client_fd(both.client));
+    assert_int_equal(torus_client_links(both.client, &links, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_LOST);
+    assert_false(torus_client_is_open(both.client));
+    assert_int_equal(poll(&ready, 1, 0), 0);
+    torus_status_free(both.status);
+    torus_links_free(both.links);
+    torus_client_close(both.client);
+}
+
+static void note_code(void *data, const struct torus_error *error)
+{
+    *(enum torus_error_code *)data = error != NULL ? error->code : TORUS_ERROR_NONE;
+}
+
+static void test_deadline_in_event_loop(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_silence);
+    enum torus_error_code code = TORUS_ERROR_NONE;
+    struct torus_status *status;
+
+    (void)state;
+    torus_client_set_timeout(client, 20);
+    assert_int_equal(torus_client_start_status(client, &status, note_code, &code, NULL), 0);
+    loop(client);
+    assert_int_equal(code, TORUS_ERROR_TIMEOUT);
+    assert_null(status);
+    end(&f, client);
+}
+
+/* ---- Cancelling and abandoning --------------------------------------------------------------- */
+
+static void accept_and_expect_cancel(int fd)
+{
+    fake_expect(fd, CONTROL__REQUEST__KIND_EXCHANGE);
+    fake_reply_accepted(fd, "0.7.1");
+    fake_expect(fd, CONTROL__REQUEST__KIND_CANCEL);
+}
+
+static void serve_cancelled_twice(int fd)
+{
+    for (int i = 0; i < 2; i++) {
+        accept_and_expect_cancel(fd);
+        fake_reply_progress(fd, "failing", 0, 1);
+        fake_reply_error(fd, ERROR_CANCELLED, "cancelled by the client", "0.7.1");
+    }
+    fake_expect(fd, CONTROL__REQUEST__KIND_STATUS);
+    fake_reply_status(fd);
+}
+
+static int cancel_accepted(void *data, const struct torus_progress *progress)
 {
     (void)data;
     return progress->exchange[0] != '\0';
 }
 
+/* The client can be used afterwards: for another exchange, and for anything else. */
 static void test_cancel_from_callback(void **state)
 {
     struct fake f;
-    struct torus_client *client = begin(&f, serve_until_cancelled);
-    struct torus_exchange_result *result;
-    struct torus_client_error e;
+    struct torus_client *client = begin(&f, serve_cancelled_twice);
+    struct torus_result *result;
+    struct torus_status *status;
+    struct torus_error e;
 
     (void)state;
-    assert_int_equal(torus_exchange_run(client, &files, stop, NULL, &result, &e), -1);
-    assert_int_equal(e.code, TORUS_ERROR_CANCELLED);
-    assert_string_equal(e.exchange, "0.7.1");
-    assert_int_equal(torus_exchange_run(client, &files, stop, NULL, &result, &e), -1);
-    assert_int_equal(e.code, TORUS_ERROR_LOST);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(torus_client_exchange(client, &files, cancel_accepted, NULL, &result, &e),
+                         -1);
+        assert_int_equal(e.code, TORUS_ERROR_CANCELLED);
+        assert_string_equal(e.text, "cancelled by the client");
+        assert_string_equal(e.exchange, "0.7.1");
+    }
+    assert_true(torus_client_is_open(client));
+    assert_int_equal(torus_client_status(client, &status, &e), 0);
+    torus_status_free(status);
     end(&f, client);
 }
 
-static void *cancel_soon(void *client)
+static struct torus_client *volatile to_cancel;
+
+static void serve_cancelled_from_elsewhere(int fd)
 {
-    (void)usleep(20000);
-    torus_client_cancel(client);
-    return NULL;
+    fake_expect(fd, CONTROL__REQUEST__KIND_EXCHANGE);
+    fake_reply_accepted(fd, "0.7.1");
+    torus_client_cancel(to_cancel); /* from another thread */
+    fake_expect(fd, CONTROL__REQUEST__KIND_CANCEL);
+    fake_reply_error(fd, ERROR_CANCELLED, "cancelled by the client", "0.7.1");
 }
 
 static void test_cancel_from_thread(void **state)
 {
     struct fake f;
-    struct torus_client *client = begin(&f, serve_until_cancelled);
-    struct torus_exchange_result *result;
-    pthread_t thread;
+    struct torus_result *result;
+    struct torus_error e;
 
     (void)state;
-    assert_int_equal(pthread_create(&thread, NULL, cancel_soon, client), 0);
-    assert_int_equal(torus_exchange_run(client, &pattern, NULL, NULL, &result, NULL), -1);
-    (void)pthread_join(thread, NULL);
-    end(&f, client);
+    to_cancel = begin(&f, serve_cancelled_from_elsewhere);
+    assert_int_equal(torus_client_exchange(to_cancel, &pattern, NULL, NULL, &result, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_CANCELLED);
+    end(&f, to_cancel);
+}
+
+static void serve_result_when_cancelled(int fd)
+{
+    accept_and_expect_cancel(fd);
+    fake_reply_progress(fd, "committing", 1, 1);
+    fake_reply_result(fd);
 }
 
 static void test_done_in_spite_of_cancel(void **state)
 {
     struct fake f;
     struct torus_client *client = begin(&f, serve_result_when_cancelled);
-    struct torus_exchange_result *result;
-    struct torus_client_error e;
+    struct torus_result *result;
+    struct torus_error e;
 
     (void)state;
-    assert_int_equal(torus_exchange_run(client, &files, stop, NULL, &result, &e), 0);
+    assert_int_equal(torus_client_exchange(client, &files, cancel_accepted, NULL, &result, &e), 0);
     assert_string_equal(result->id, "0.7.1");
-    torus_exchange_result_free(result);
+    torus_result_free(result);
+    end(&f, client);
+}
+
+/* A daemon that is cancelled, and goes away without saying how it has ended. */
+static void test_cancelled_without_an_outcome(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, accept_and_expect_cancel);
+    struct torus_result *result;
+    struct torus_error e;
+
+    (void)state;
+    assert_int_equal(torus_client_exchange(client, &files, cancel_accepted, NULL, &result, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_IN_DOUBT);
+    assert_string_equal(e.exchange, "0.7.1");
+    end(&f, client);
+}
+
+/* Only what is under way is cancelled. */
+static void test_cancel_without_an_operation(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_pattern);
+    struct torus_result *result;
+    struct torus_error e;
+
+    (void)state;
+    torus_client_cancel(client);
+    assert_int_equal(torus_client_exchange(client, &pattern, NULL, NULL, &result, &e), 0);
+    torus_result_free(result);
+    end(&f, client);
+}
+
+/* What the daemon answers at once ends as it would have: the reply and the request to cancel cross.
+ */
+static void serve_cancelled_status(int fd)
+{
+    fake_expect(fd, CONTROL__REQUEST__KIND_STATUS);
+    fake_expect(fd, CONTROL__REQUEST__KIND_CANCEL);
+    fake_reply_status(fd);
+    fake_expect(fd, CONTROL__REQUEST__KIND_LINKS);
+    fake_reply_links(fd);
+}
+
+static void test_cancel_a_status(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_cancelled_status);
+    enum torus_error_code code = TORUS_ERROR_LOST;
+    struct torus_status *status;
+    struct torus_links *links;
+    struct torus_error e;
+
+    (void)state;
+    assert_int_equal(torus_client_start_status(client, &status, note_code, &code, &e), 0);
+    torus_client_cancel(client);
+    loop(client);
+    assert_int_equal(code, TORUS_ERROR_NONE);
+    torus_status_free(status);
+    assert_int_equal(torus_client_links(client, &links, &e), 0);
+    torus_links_free(links);
+    end(&f, client);
+}
+
+static void serve_abandoned(int fd)
+{
+    fake_expect(fd, CONTROL__REQUEST__KIND_EXCHANGE);
+    fake_reply_accepted(fd, "0.7.1");
+    FAKE_MUST(fake_request(fd) == NULL); /* closed without a request to cancel */
+}
+
+static int close_when_accepted(void *data, const struct torus_progress *progress)
+{
+    *(bool *)data = progress->exchange[0] != '\0';
+    return 0;
+}
+
+static void never_done(void *data, const struct torus_error *error)
+{
+    (void)data, (void)error;
+    fail();
+}
+
+static void test_abandon(void **state)
+{
+    struct fake f;
+    struct torus_client *client = begin(&f, serve_abandoned);
+    struct pollfd ready = {.fd = torus_client_fd(client), .events = POLLIN};
+    struct torus_result *result;
+    struct torus_error e;
+    bool accepted = false;
+
+    (void)state;
+    assert_int_equal(torus_client_start_exchange(client, &files, close_when_accepted, &result,
+                                                 never_done, &accepted, &e),
+                     0);
+    while (!accepted) {
+        assert_int_equal(poll(&ready, 1, 60000), 1);
+        (void)torus_client_dispatch(client);
+    }
     end(&f, client);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_daemon),          cmocka_unit_test(test_default_socket),
-        cmocka_unit_test(test_status_and_links),   cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_exchange),           cmocka_unit_test(test_repetitions),
-        cmocka_unit_test(test_files_in_pieces),    cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_daemon_vanishes),    cmocka_unit_test(test_turned_away),
-        cmocka_unit_test(test_nonsense),           cmocka_unit_test(test_senseless_results),
-        cmocka_unit_test(test_senseless_requests), cmocka_unit_test(test_cancel_from_callback),
-        cmocka_unit_test(test_cancel_from_thread), cmocka_unit_test(test_done_in_spite_of_cancel),
+        cmocka_unit_test(test_no_daemon),
+        cmocka_unit_test(test_default_socket),
+        cmocka_unit_test(test_status_and_links),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_repetitions),
+        cmocka_unit_test(test_files_in_pieces),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_daemon_vanishes),
+        cmocka_unit_test(test_turned_away),
+        cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_senseless_results),
+        cmocka_unit_test(test_senseless_requests),
+        cmocka_unit_test(test_larger_request),
+        cmocka_unit_test(test_init),
+        cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_event_loop),
+        cmocka_unit_test(test_deadline_in_event_loop),
+        cmocka_unit_test(test_cancel_from_callback),
+        cmocka_unit_test(test_cancel_from_thread),
+        cmocka_unit_test(test_done_in_spite_of_cancel),
+        cmocka_unit_test(test_cancelled_without_an_outcome),
+        cmocka_unit_test(test_cancel_without_an_operation),
+        cmocka_unit_test(test_cancel_a_status),
+        cmocka_unit_test(test_abandon),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,14 @@ Control__Request *fake_request(int fd)
     return control__request__unpack(NULL, p.head, head);
 }
 
+void fake_expect(int fd, Control__Request__KindCase kind)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request != NULL);
+    FAKE_MUST(request->kind_case == kind);
+    control__request__free_unpacked(request, NULL);
+}
+
 void fake_write(int fd, const void *data, size_t length)
 {
     const char *p = data;
@@ -117,9 +125,11 @@ void fake_reply_status(int fd)
     Control__Status body = CONTROL__STATUS__INIT;
     Control__Status__Exchange exchange = CONTROL__STATUS__EXCHANGE__INIT;
     Control__Status__Exchange *exchanges[] = {&exchange};
+    Control__Costs costs = CONTROL__COSTS__INIT;
+    Control__Calibration calibration = CONTROL__CALIBRATION__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
     uint32_t coordinates[] = {1, 2};
-    /* An escape sequence, a line end, and what is no UTF-8. */
+    /* An escape sequence, a line end, and bytes that are not UTF-8. */
     char fault[] = "link +0 of \033[31mnode 3\nis down \xff";
     char *faults[] = {fault};
     char *roots[] = {(char[]){"/data"}};
@@ -144,6 +154,10 @@ void fake_reply_status(int fd)
     body.link_mbit = 50;
     body.memory_budget = 1 << 20;
     body.pid = 77;
+    costs.step_seconds = 4e-5;
+    calibration.costs = &costs;
+    calibration.measured_at = 86400;
+    body.calibration = &calibration;
     reply.kind_case = CONTROL__REPLY__KIND_STATUS;
     reply.status = &body;
     fake_reply(fd, &reply);
@@ -190,12 +204,12 @@ void fake_reply_accepted(int fd, const char *id)
     fake_reply(fd, &reply);
 }
 
-void fake_reply_progress(int fd, uint64_t done, uint64_t total)
+void fake_reply_progress(int fd, const char *state, uint64_t done, uint64_t total)
 {
     Control__Progress body = CONTROL__PROGRESS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
-    body.state = (char[]){"running"};
+    body.state = (char *)(uintptr_t)state;
     body.round = 1;
     body.rounds = 1;
     body.done_bytes = done;
@@ -240,7 +254,8 @@ static void reply_result(int fd, uint64_t *each, size_t repeat)
     body.rounds = 1;
     body.blocks_delivered = 240;
     body.bytes_delivered = 240 * 65536;
-    body.verified = 1;
+    body.operation = (char[]){"exchange"};
+    body.check = CONTROL__CHECK__BYTES;
     body.n_node = 2;
     body.node = nodes;
     body.repeat = (uint32_t)repeat;

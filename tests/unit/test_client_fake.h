@@ -33,12 +33,15 @@ Control__Request *fake_request(int fd);
 void fake_reply(int fd, const Control__Reply *reply);
 void fake_write(int fd, const void *data, size_t length);
 
+/* Takes the next request, which must be of this kind. */
+void fake_expect(int fd, Control__Request__KindCase kind);
+
 /* Replies with usual contents. */
 void fake_reply_error(int fd, uint32_t code, const char *text, const char *exchange);
 void fake_reply_status(int fd);
 void fake_reply_links(int fd);
 void fake_reply_accepted(int fd, const char *id);
-void fake_reply_progress(int fd, uint64_t done, uint64_t total);
+void fake_reply_progress(int fd, const char *state, uint64_t done, uint64_t total);
 void fake_reply_result(int fd);
 void fake_reply_repetitions(int fd); /* three: 0.2, 0.6 and 0.1 s */
 

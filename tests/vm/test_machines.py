@@ -37,7 +37,7 @@ def cases():
 
 def check(result, torus, algorithm, bytes_delivered):
     nodes = torus.geometry.nodes
-    assert result['verified'] is True and result['algorithm'] == algorithm
+    assert result['verified'] and result['algorithm'] == algorithm
     assert result['dims'] == list(torus.geometry.sizes) and result['nodes'] == nodes
     assert result['blocks_delivered'] == nodes * (nodes - 1)
     assert result['bytes_delivered'] == bytes_delivered

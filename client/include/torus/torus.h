@@ -1,33 +1,58 @@
-/* libtorus: ask a torusd on this machine for its state, its links, and complete exchanges
- * (MPI_Alltoall), allgathers and broadcasts over the torus that it is a node of.
+/* libtorus: asks the torusd on this machine for its state, its links, and for collective operations
+ * on the torus that it is a node of: complete exchanges (MPI_Alltoall), allgathers, broadcasts and
+ * barriers.
  *
- *     struct torus_client_error error;
+ *     struct torus_error error;
  *     struct torus_client *client = torus_client_open(NULL, &error);
- *     struct torus_exchange_request request = {.algorithm = "at2", .block_bytes = 65536};
- *     struct torus_exchange_result *result;
+ *     struct torus_request request;
+ *     struct torus_result *result;
  *
- *     if (client == NULL || torus_exchange_run(client, &request, NULL, NULL, &result, &error) != 0)
+ *     torus_request_init(&request);
+ *     request.algorithm = "at2";
+ *     request.block_bytes = 65536;
+ *     if (client == NULL ||
+ *         torus_client_exchange(client, &request, NULL, NULL, &result, &error) != 0)
  *         errx(1, "%s", error.text);
  *     printf("%.3f s\n", (double)result->nanoseconds / 1e9);
- *     torus_exchange_result_free(result);
+ *     torus_result_free(result);
  *     torus_client_close(client);
  *
  * Build with `pkg-config --cflags --libs libtorus`.
  *
- * Conventions
- * - Calls block. Functions that can fail return 0 or -1 (or a pointer or NULL) and then fill the
- *   error object, unless it is NULL. On failure nothing is handed over: result pointers are NULL.
- * - A client is one connection, with one call at a time on it, from any thread. Several clients are
- *   independent of each other. Only torus_client_cancel() may run beside a call.
- * - Every text that comes out of this library is valid UTF-8 without control characters, whatever
- *   the daemon had sent, and is never NULL ("" where there is nothing to say).
- * - The library installs no signal handlers and raises no SIGPIPE. */
+ * Names
+ * - Everything begins with torus_ or TORUS_; a function's name goes on with the type it works on.
+ *
+ * Errors and ownership
+ * - Functions that can fail return 0 or -1 (or a pointer or NULL) and then fill *error, unless
+ *   `error` is NULL. On failure nothing is handed over: result pointers are set to NULL.
+ * - Results are allocated by the library; the caller frees each with the function named after its
+ *   type. They stay valid after the client has been closed. All texts and lists in them belong to
+ *   them. Texts are valid UTF-8 without control characters, whatever the daemon has sent, and are
+ *   never NULL ("" if there is nothing to say).
+ * - Texts and structs passed in are borrowed for the duration of the call.
+ *
+ * Threads and signals
+ * - A client is one connection with one operation at a time. Use it from one thread at a time;
+ *   different clients are independent. Only torus_client_cancel() may be called at any time, from
+ *   any thread and from signal handlers.
+ * - The library installs no signal handlers and raises no SIGPIPE.
+ *
+ * Compatibility: programs built with this header keep working with every later libtorus.so.1.
+ * - Structs that the caller fills (torus_request, torus_costs) begin with struct_size, which
+ *   torus_request_init() or torus_costs_init() sets. They grow at the end only; a field that the
+ *   program does not know counts as zero, and zero always means the behaviour from before it was
+ *   added. A library that is older than the header refuses fields that it does not know
+ *   (TORUS_ERROR_USAGE), unless they are zero.
+ * - Structs that the library allocates or passes to callbacks grow at the end only. Do not
+ *   allocate, copy or compare them whole. Lists in them are lists of pointers for this reason.
+ * - struct torus_error never changes. Enums may get further values: have a default for them. */
 #ifndef TORUS_TORUS_H
 #define TORUS_TORUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,95 +64,155 @@ extern "C" {
 #define TORUS_EXPORT
 #endif
 
-/* Where torusd listens unless it is told otherwise. */
-#define TORUS_CLIENT_SOCKET "/run/torusd/control.sock"
-
-struct torus_client;
+/* The version of the library, "0.1.0". Static. */
+TORUS_EXPORT const char *torus_version(void);
 
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
-enum torus_client_error_code {
+enum torus_error_code {
     TORUS_ERROR_NONE = 0,
-    TORUS_ERROR_USAGE,     /* the request makes no sense (unknown algorithm, relative folder...) */
-    TORUS_ERROR_REFUSED,   /* it does, but not on this torus, node or folder */
+    TORUS_ERROR_USAGE,     /* the request is invalid (unknown algorithm, relative path...) */
+    TORUS_ERROR_REFUSED,   /* it is valid, but not possible on this torus, node or folder */
     TORUS_ERROR_LINK,      /* a link or a node is down */
     TORUS_ERROR_PROTOCOL,  /* daemon and library do not understand each other */
-    TORUS_ERROR_IO,        /* the operating system said no, here or at a node */
-    TORUS_ERROR_MEMORY,    /* no memory here, or none left within the daemon's budget */
+    TORUS_ERROR_IO,        /* a system call failed, here or at a node */
+    TORUS_ERROR_MEMORY,    /* out of memory here, or over the daemon's memory budget */
     TORUS_ERROR_TIMEOUT,   /* a deadline has passed */
-    TORUS_ERROR_CANCELLED, /* torus_client_cancel(), or a callback that said so */
-    TORUS_ERROR_DAMAGED,   /* data arrived that is not what was sent */
-    TORUS_ERROR_IN_DOUBT,  /* whether the exchange was committed is not known here */
+    TORUS_ERROR_CANCELLED, /* torus_client_cancel(), or a callback that asked for it */
+    TORUS_ERROR_DAMAGED,   /* data arrived that differs from what was sent */
+    TORUS_ERROR_IN_DOUBT,  /* whether the exchange was committed is not known here (see below) */
     TORUS_ERROR_NO_DAEMON = 100, /* nobody listens at that socket */
-    TORUS_ERROR_LOST, /* the daemon was there and has gone away; nothing was to be committed */
+    TORUS_ERROR_LOST, /* the daemon has closed the connection; nothing was to be committed */
 };
 
-struct torus_client_error {
-    enum torus_client_error_code code;
+struct torus_error {
+    enum torus_error_code code;
     char text[480];    /* one sentence, without a full stop or line end */
-    char exchange[64]; /* id of the exchange that it is about, "" if none had been given out */
+    char exchange[64]; /* id of the exchange that it is about, "" if there is none yet */
 };
 
-/* A short name for a code: "refused", "in doubt", "no daemon"... Never NULL, static. */
-TORUS_EXPORT const char *torus_client_error_name(enum torus_client_error_code code);
+/* A short name for a code: "refused", "in doubt", "no daemon"... Static, never NULL. */
+TORUS_EXPORT const char *torus_error_name(enum torus_error_code code);
 
-/* ---- Connections ----------------------------------------------------------------------------- */
+/* ---- Clients --------------------------------------------------------------------------------- */
 
-/* The version of the library, "0.1.0"; static. */
-TORUS_EXPORT const char *torus_client_version(void);
+struct torus_client;
 
-/* The socket that torus_client_open(NULL) takes: the environment variable TORUS_SOCKET where it is
- * set and not empty, else TORUS_CLIENT_SOCKET. Static, or owned by the environment. */
-TORUS_EXPORT const char *torus_client_socket(void);
+/* Where torusd listens unless it is configured otherwise. */
+#define TORUS_DEFAULT_SOCKET "/run/torusd/control.sock"
 
-/* Connects to the daemon at this Unix socket; NULL stands for torus_client_socket().
- * Returns a client that the caller closes, or NULL with TORUS_ERROR_NO_DAEMON (not there, not
- * listening, not permitted), _USAGE (a path longer than a socket address holds), _IO or _MEMORY. */
-TORUS_EXPORT struct torus_client *torus_client_open(const char *path,
-                                                    struct torus_client_error *error);
+/* The socket that torus_client_open(NULL) uses: the environment variable TORUS_SOCKET if it is set
+ * and not empty, else TORUS_DEFAULT_SOCKET. Static, or owned by the environment. */
+TORUS_EXPORT const char *torus_default_socket(void);
 
-/* Closes the connection and frees the client; results stay valid. NULL does nothing. */
+/* Connects to the daemon at this Unix socket; NULL stands for torus_default_socket(). Waits up to
+ * five seconds if the daemon is busy.
+ * Returns a client that the caller closes, or NULL with TORUS_ERROR_NO_DAEMON (no such socket,
+ * nobody listens, permission denied), _USAGE (path too long), _IO or _MEMORY. */
+TORUS_EXPORT struct torus_client *torus_client_open(const char *path, struct torus_error *error);
+
+/* Closes the connection and frees the client. NULL does nothing. An operation under way is
+ * abandoned: its callbacks are not called any more, and nobody is told how it ends; the daemon
+ * fails an abandoned exchange at all nodes, unless it has already been decided to commit it. Must
+ * not be called from a callback. */
 TORUS_EXPORT void torus_client_close(struct torus_client *client);
 
-/* Makes the call that is running on this client, or else the next one, fail with
- * TORUS_ERROR_CANCELLED. May be called from a signal handler or another thread, as long as the
- * client is not closed meanwhile. The client is of no use afterwards except to be closed. */
-TORUS_EXPORT void torus_client_cancel(struct torus_client *client);
-
-/* How long calls that the daemon answers at once wait for it (all but torus_exchange_run()), in
- * milliseconds; 10000 unless set; 0 = for ever. */
+/* How long the daemon may take for requests that it answers at once (all but exchanges and
+ * barriers), in milliseconds; 10000 unless set, 0 for no limit. Applies to operations started
+ * afterwards. */
 TORUS_EXPORT void torus_client_set_timeout(struct torus_client *client, unsigned milliseconds);
 
-/* After _PROTOCOL, _IO, _MEMORY, _TIMEOUT, _CANCELLED or _LOST that arose on this side, the
- * connection is closed: every further call on this client fails with TORUS_ERROR_LOST. After an
- * error that the daemon has answered with, the client can be used on. */
+/* Asks that the operation under way end; does nothing if there is none. It then ends as the daemon
+ * says: an exchange usually with TORUS_ERROR_CANCELLED, after all nodes have removed what they had
+ * written; or, if it was too late, with its result or another error. The client can be used
+ * afterwards. Only if the daemon does not say how it has ended within 10 seconds, the connection is
+ * closed, and the operation fails with TORUS_ERROR_CANCELLED or, if files may have been committed,
+ * TORUS_ERROR_IN_DOUBT.
+ * Async-signal-safe; the client must not be closed meanwhile. */
+TORUS_EXPORT void torus_client_cancel(struct torus_client *client);
+
+/* Whether the client can still be used. After an error that the daemon has answered with, it can.
+ * After errors that arise on this side (no reply, or one that cannot be understood), the connection
+ * is closed, and every further operation fails with TORUS_ERROR_LOST. */
+TORUS_EXPORT bool torus_client_is_open(const struct torus_client *client);
+
+/* ---- Event loops ----------------------------------------------------------------------------- */
+
+/* Each operation exists twice: torus_client_X() blocks until it has ended, and
+ * torus_client_start_X() returns at once, for programs with an event loop:
+ *
+ *     watch torus_client_fd(client) for POLLIN, from open to close
+ *     torus_client_start_status(client, &status, done, data, &error)
+ *     whenever the descriptor is readable: torus_client_dispatch(client)
+ *
+ * The descriptor (of an epoll instance) stays the same and becomes readable whenever there is
+ * something to do, be it to read, to write, a deadline or a cancellation: the event to wait for is
+ * always POLLIN. */
+
+/* Called once when the operation has ended, from torus_client_dispatch() or a blocking call of this
+ * client, never from the function that started it. `error` is NULL if it has succeeded, and the
+ * result that was asked for has been stored; else it is valid during the call only, and the result
+ * has been set to NULL. May start the next operation; must not close the client. */
+typedef void torus_done_fn(void *data, const struct torus_error *error);
+
+/* The descriptor to watch, owned by the client. */
+TORUS_EXPORT int torus_client_fd(const struct torus_client *client);
+
+/* Does what can be done without waiting, and calls the callbacks of the operation under way.
+ * Returns whether one is under way afterwards. */
+TORUS_EXPORT bool torus_client_dispatch(struct torus_client *client);
 
 /* ---- Status ---------------------------------------------------------------------------------- */
 
-/* An exchange that the daemon has at hand or remembers. */
-struct torus_client_activity {
+/* What an exchange is doing. */
+enum torus_state {
+    TORUS_STATE_UNKNOWN = 0, /* the daemon has not said it yet, or this version does not know it */
+    TORUS_STATE_ENTERED,     /* at a barrier that other nodes have not reached */
+    TORUS_STATE_WAITING,     /* for its turn: other exchanges need the memory or the nodes */
+    TORUS_STATE_PREPARING,   /* the nodes check whether it is possible */
+    TORUS_STATE_READY,       /* this node can begin, others are not ready */
+    TORUS_STATE_RUNNING,
+    TORUS_STATE_DONE,       /* this node has all its blocks, others do not */
+    TORUS_STATE_COMMITTING, /* the finished files get their final names */
+    TORUS_STATE_FAILING,    /* the nodes agree on why it fails */
+    TORUS_STATE_COMMITTED,  /* ended from here on */
+    TORUS_STATE_FAILED,
+    TORUS_STATE_IN_DOUBT, /* done, but not known whether committed */
+};
+
+/* "running", "in doubt"...; "unknown" for any other value. Static, never NULL. */
+TORUS_EXPORT const char *torus_state_name(enum torus_state state);
+
+/* An exchange that the daemon is running or remembers. */
+struct torus_activity {
     const char *id;
     const char *algorithm;
-    const char
-        *state; /* preparing, ready, running, done, committing, committed, failed, in doubt */
-    const char *reason; /* of a failure */
-    uint32_t root;      /* rank of the node that was asked for it */
-    uint64_t age_ms;    /* since it began */
+    enum torus_state state;
+    const char *reason;   /* why it failed */
+    uint32_t coordinator; /* rank of the node that was asked for it */
+    uint64_t age_ms;      /* since it began */
 };
 
-/* What predictions are made with. */
+/* What the predictions of times are made with. */
 struct torus_costs {
+    size_t struct_size;      /* set by torus_costs_init() */
     double step_seconds;     /* from one end of a link to the other, for a short message */
-    double message_seconds;  /* what each message over a link costs each of its ends */
-    double bytes_per_second; /* of block bytes on a link, each way, while all links are busy */
+    double message_seconds;  /* what each message on a link costs each of the two nodes */
+    double bytes_per_second; /* of block data on a link, each way, while all links are busy */
 };
+
+static inline void torus_costs_init(struct torus_costs *costs)
+{
+    memset(costs, 0, sizeof *costs);
+    costs->struct_size = sizeof *costs;
+}
 
 struct torus_calibration {
-    struct torus_costs costs;
+    const struct torus_costs *costs;
     uint64_t measured_at; /* seconds since 1970; 0: never, these are the default costs */
 };
 
-struct torus_client_status {
+struct torus_status {
     const char *version; /* of the daemon */
     uint64_t pid;
     const char *dims; /* "4x8"; a size followed by m does not wrap */
@@ -137,211 +222,295 @@ struct torus_client_status {
     uint64_t uptime_ms;
     bool whole; /* every link of every node is up, as far as this node knows */
     size_t fault_count;
-    const char *const *faults; /* what is not up, in words */
+    const char *const *faults; /* what is not up, for people */
     size_t exchange_count;
-    const struct torus_client_activity *exchanges; /* running ones first, then the last ended */
+    const struct torus_activity *const *exchanges; /* running ones, then the last that ended */
     size_t data_root_count;
     const char *const *data_roots; /* folders below which exchanges may read and write */
     double link_mbit;              /* nominal rate of a link, Mbit/s; 0 = unknown */
-    uint64_t memory_budget;        /* bytes for blocks on their way, */
-    uint64_t memory_reserved;      /* of these promised to exchanges, */
+    uint64_t memory_budget;        /* bytes for blocks in transit, */
+    uint64_t memory_reserved;      /* of these reserved for exchanges, */
     uint64_t memory_used;          /* and in use now */
-    struct torus_calibration calibration;
+    const struct torus_calibration *calibration;
 };
 
-/* Asks the daemon for its state. Returns 0 with a *status that the caller frees, or -1 with *status
- * NULL and *error set. */
-TORUS_EXPORT int torus_client_status(struct torus_client *client,
-                                     struct torus_client_status **status,
-                                     struct torus_client_error *error);
-TORUS_EXPORT void torus_client_status_free(struct torus_client_status *status); /* NULL is fine */
+/* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
+ * torus_status_free(), or -1 with *error set. */
+TORUS_EXPORT int torus_client_status(struct torus_client *client, struct torus_status **status,
+                                     struct torus_error *error);
+TORUS_EXPORT void torus_status_free(struct torus_status *status); /* NULL does nothing */
+
+/* The same without waiting. *status, which must stay in place until then, is set before `done` is
+ * called. Returns 0, or -1 with *error set if another operation is under way (_USAGE), the
+ * connection is closed (_LOST), or for want of memory; then `done` is not called. */
+TORUS_EXPORT int torus_client_start_status(struct torus_client *client,
+                                           struct torus_status **status, torus_done_fn *done,
+                                           void *data, struct torus_error *error);
 
 /* ---- Links ----------------------------------------------------------------------------------- */
 
-#define TORUS_CLIENT_NO_NODE UINT32_MAX
+#define TORUS_RANK_NONE UINT32_MAX
 
-struct torus_client_link {
+enum torus_link_state {
+    TORUS_LINK_UNKNOWN = 0, /* this version does not know it */
+    TORUS_LINK_DIALLING,    /* this node tries to connect to the neighbour */
+    TORUS_LINK_WAITING,     /* this node waits for the neighbour to connect */
+    TORUS_LINK_HELLO,       /* connected; each side checks who the other one is */
+    TORUS_LINK_UP,
+};
+
+/* "up", "dialling"...; "unknown" for any other value. Static, never NULL. */
+TORUS_EXPORT const char *torus_link_state_name(enum torus_link_state state);
+
+struct torus_link {
     uint32_t port;       /* 2 * dimension for the + side, 2 * dimension + 1 for the - side */
     const char *name;    /* "+0", "-1" */
-    uint32_t neighbour;  /* rank, or TORUS_CLIENT_NO_NODE */
-    const char *address; /* dialled, or listened on */
-    bool up;
-    const char *state;  /* up, dialling, waiting, hello */
+    uint32_t neighbour;  /* rank, or TORUS_RANK_NONE */
+    const char *address; /* that is dialled, or listened on */
+    enum torus_link_state state;
     const char *reason; /* why it is not up */
     uint64_t tx_bytes;  /* since this connection came up */
     uint64_t rx_bytes;
-    uint32_t rtt_us;   /* microseconds; 0 = unknown */
-    uint64_t rate_bps; /* delivery rate measured by TCP, bits a second; 0 = unknown */
+    uint32_t rtt_us;   /* microseconds, measured by TCP; 0 = unknown */
+    uint64_t rate_bps; /* delivery rate in bits per second, measured by TCP; 0 = unknown */
     uint64_t up_ms;    /* how long this connection has been up */
     uint32_t connects; /* how many times the link has come up */
 };
 
-struct torus_client_links {
+struct torus_links {
     size_t count;
-    const struct torus_client_link *link;
+    const struct torus_link *const *link;
 };
 
-/* Asks the daemon for its links, one for each cabled port. Ownership as for torus_client_status().
- */
-TORUS_EXPORT int torus_client_links(struct torus_client *client, struct torus_client_links **links,
-                                    struct torus_client_error *error);
-TORUS_EXPORT void torus_client_links_free(struct torus_client_links *links); /* NULL is fine */
+/* Asks the daemon for its links, one for each cabled port. Returns 0 with *links that the caller
+ * frees with torus_links_free(), or -1 with *error set. */
+TORUS_EXPORT int torus_client_links(struct torus_client *client, struct torus_links **links,
+                                    struct torus_error *error);
+TORUS_EXPORT void torus_links_free(struct torus_links *links); /* NULL does nothing */
+
+/* The same without waiting; see torus_client_start_status(). */
+TORUS_EXPORT int torus_client_start_links(struct torus_client *client, struct torus_links **links,
+                                          torus_done_fn *done, void *data,
+                                          struct torus_error *error);
 
 /* ---- Exchanges ------------------------------------------------------------------------------- */
 
 enum torus_operation {
-    TORUS_EXCHANGE = 0, /* each node has a block for each other (MPI_Alltoall) */
+    TORUS_EXCHANGE = 0, /* each node has a block for each other node (MPI_Alltoall) */
     TORUS_ALLGATHER,    /* each node has one block, for all (MPI_Allgather) */
     TORUS_BROADCAST,    /* one node has a block, for all (MPI_Bcast) */
-    TORUS_BARRIER,      /* no blocks: done when every node has been asked for it (MPI_Barrier) */
+    TORUS_BARRIER,      /* no blocks: see torus_client_barrier() */
 };
+
+enum torus_mode {
+    TORUS_MODE_ANY = 0,   /* whichever suits the algorithm */
+    TORUS_MODE_STEPPED,   /* in the steps of the algorithm */
+    TORUS_MODE_STREAMING, /* no step waits for another: TORUS_EXCHANGE by all-port algorithms */
+};
+
+/* How the delivered data was compared with what had been sent. If it differs, the operation fails
+ * with TORUS_ERROR_DAMAGED. */
+enum torus_check {
+    TORUS_CHECK_NOTHING = 0, /* there was no data (barrier) */
+    TORUS_CHECK_DIGESTS,     /* files: digests of all that was sent and delivered at all nodes */
+    TORUS_CHECK_BYTES,       /* generated data: every byte, where it arrived */
+};
+
+/* "exchange", "stepped", "every byte"...; "unknown" for any other value. Static, never NULL. */
+TORUS_EXPORT const char *torus_operation_name(enum torus_operation operation);
+TORUS_EXPORT const char *torus_mode_name(enum torus_mode mode);
+TORUS_EXPORT const char *torus_check_name(enum torus_check check);
 
 #define TORUS_AUTO "auto" /* the algorithm that is predicted to be the fastest */
+#define TORUS_REPEAT_MAX 1000000
 
-/* What to exchange. Zero-initialise it and set what matters; the texts stay the caller's. */
-struct torus_exchange_request {
-    /* "at2", for the operation: allgather's do broadcasts too; NULL, "" or TORUS_AUTO: the daemon
-     * chooses. */
+/* What to exchange. Initialise it with torus_request_init() and set what matters. */
+struct torus_request {
+    size_t struct_size; /* set by torus_request_init() */
+
+    /* "at2"... (broadcasts use those for allgathers); NULL, "" or TORUS_AUTO: the daemon chooses.
+     */
     const char *algorithm;
-    enum torus_operation operation;
-    uint32_t root;       /* TORUS_BROADCAST: rank of the node that has the block */
-    const char *barrier; /* TORUS_BARRIER: its name, up to 63 bytes; NULL is one too */
 
-    /* Either a generated pattern, which every destination verifies (from and to NULL) ... */
+    /* Either a generated pattern, which every destination verifies (`from` and `to` NULL): */
     uint64_t block_bytes; /* what each node sends to each other; 0 is allowed */
 
-    /* ... or files: absolute folders as the nodes see them; %r stands for the node's rank, %% for a
-     * per cent sign. Node s sends the file `from`/d to node d, which finds it as `to`/s. Other
-     * operations: `from` is the file with the node's block (or a folder, and then `from`/s), which
-     * every node, itself too, finds as `to`/s. */
-    const char *from, *to;
-    bool missing_ok; /* a missing file counts as an empty block */
+    /* or files, by their absolute paths at the nodes; %r stands for the node's rank, %% for a per
+     * cent sign. Node s sends the file `from`/d to node d, which gets it as `to`/s. Allgather and
+     * broadcast: `from` is the file with the node's block (or a folder, and then `from`/s), which
+     * every node, itself included, gets as `to`/s. */
+    const char *from;
+    const char *to;
 
-    /* So many exchanges back to back, as a program in a loop would do them: a barrier between each
-     * two, and none is prepared anew. Of a generated pattern, TORUS_EXCHANGE and TORUS_ALLGATHER
-     * only; up to TORUS_REPEAT_MOST; 0 is 1. If one fails, the call fails. */
+    uint64_t timeout_ms; /* for the whole operation; 0 = the daemon's default */
+
+    enum torus_operation operation; /* not TORUS_BARRIER */
+    enum torus_mode mode;
+    uint32_t sender; /* TORUS_BROADCAST: rank of the node that has the block */
+
+    /* So many exchanges back to back, as a program does them in a loop: with a barrier between each
+     * two, and prepared once. TORUS_EXCHANGE and TORUS_ALLGATHER of a generated pattern only; up to
+     * TORUS_REPEAT_MAX; 0 means 1. If one fails, all fail. */
     uint32_t repeat;
 
-    /* "stepped": in the steps of the algorithm; "streaming": no step waits for another
-     * (TORUS_EXCHANGE by all-port algorithms only). NULL or "" = whichever suits the algorithm. */
-    const char *mode;
-
-    uint64_t timeout_ms; /* give up after so long in all; 0 = the daemon's default */
+    bool missing_ok;  /* a missing file counts as an empty block */
+    char reserved[7]; /* 0 */
 };
 
-#define TORUS_REPEAT_MOST 1000000
+static inline void torus_request_init(struct torus_request *request)
+{
+    memset(request, 0, sizeof *request);
+    request->struct_size = sizeof *request;
+}
 
-struct torus_exchange_progress {
-    const char *exchange;   /* id, "" while there is none */
-    const char *state;      /* "" before the daemon has said anything */
+struct torus_progress {
+    const char *exchange; /* id, "" while there is none; changes if it is begun anew */
+    enum torus_state state;
     uint64_t round, rounds; /* of a repetition */
-    uint64_t done_bytes;    /* delivered at the asked node, */
-    uint64_t total_bytes;   /* and to be delivered there; 0 = not known */
-    uint32_t repetition;    /* under way, from 0, */
+    uint64_t done_bytes;    /* delivered at the node that was asked, */
+    uint64_t total_bytes;   /* of so many; 0 = not known */
+    uint32_t repetition;    /* under way, counted from 0, */
     uint32_t repeat;        /* of so many; 0 before the daemon has said anything */
 };
 
-/* Called from within torus_exchange_run() whenever the daemon reports, and about five times a
- * second when it does not. The progress is valid during the call only. Return 0 to go on, anything
- * else to cancel the exchange. Must not use or close the client. */
-typedef int torus_exchange_progress_fn(void *data, const struct torus_exchange_progress *progress);
+/* Called whenever the daemon reports, and about five times a second while it does not. The progress
+ * is valid during the call only. Return 0 to go on, anything else for torus_client_cancel(). Must
+ * not start operations or close the client. */
+typedef int torus_progress_fn(void *data, const struct torus_progress *progress);
 
-struct torus_exchange_port {
+struct torus_port {
     const char *name; /* "+0" */
     uint64_t tx_bytes, rx_bytes;
     uint64_t tx_blocks;
     uint64_t combined_messages; /* that left through it */
     uint32_t min_rtt_us;        /* of the connection, in microseconds; 0 = unknown */
-    uint64_t rate_bps;          /* what TCP has measured at the end, bits a second; 0 = unknown */
+    uint64_t rate_bps;          /* measured by TCP at the end, bits per second; 0 = unknown */
 };
 
-struct torus_exchange_node {
+struct torus_node {
     uint32_t rank;
     uint64_t nanoseconds;
-    uint32_t most_starts; /* legs that started, or ended, here at the same time: at most */
-    uint32_t most_ends;   /* that many (1 with one-port algorithms) */
+    uint32_t most_starts; /* the most legs that started here at the same time, */
+    uint32_t most_ends;   /* and that ended (1 with one-port algorithms) */
     size_t port_count;
-    const struct torus_exchange_port *port;
+    const struct torus_port *const *port;
 };
 
-/* Of several repetitions, all that is counted and the nodes' times are those of the last one. */
-struct torus_exchange_result {
+/* With several repetitions, all counts and the nodes' times are those of the last one. */
+struct torus_result {
     const char *id;
     const char *dims;
-    const char *operation; /* "exchange", "allgather", "broadcast", "barrier" */
+    enum torus_operation operation;
     const char *algorithm;
-    const char *mode; /* "stepped", "streaming" */
+    enum torus_mode mode; /* TORUS_MODE_STEPPED or TORUS_MODE_STREAMING */
+    enum torus_check check;
     uint32_t nodes;
-    uint64_t block_bytes; /* the largest block, where sizes differ */
-    uint64_t nanoseconds; /* of the slowest node, from go to its last block; of several: the last */
-    double bound;         /* lower bound on the blocks on the busiest channel */
-    double link_mbit;     /* nominal rate of a link, Mbit/s; 0 = unknown */
-    uint32_t startups;    /* counted, per round */
+    uint64_t block_bytes;  /* the largest block, where sizes differ */
+    uint64_t nanoseconds;  /* of the slowest node, from the start to its last block */
+    double bound;          /* lower bound on the blocks on the busiest channel */
+    double link_mbit;      /* nominal rate of a link, Mbit/s; 0 = unknown */
+    uint32_t startups;     /* counted, per round */
     uint64_t transmission; /* counted, per round, in blocks */
     uint64_t rounds;
     uint64_t blocks_delivered; /* at all nodes together */
     uint64_t bytes_delivered;
-    bool verified; /* every block was found to be what its source had sent */
     size_t node_count;
-    const struct torus_exchange_node *node; /* by rank; of a barrier, none but at node 0 */
-    uint32_t repeat;                        /* at least 1 */
-    size_t each_count;                      /* `repeat`; where there are no nodes, 0 */
-    const uint64_t *each;                   /* the slowest node's nanoseconds, of each repetition */
-    uint64_t all_nanoseconds; /* from the first go until all had done the last repetition */
+    const struct torus_node *const *node; /* by rank; of a barrier, empty except at node 0 */
+    uint32_t repeat;                      /* at least 1 */
+    size_t each_count;                    /* `repeat`, or 0 where node_count is 0 */
+    const uint64_t *each;                 /* the slowest node's nanoseconds, of each repetition */
+    uint64_t all_nanoseconds; /* from the first start until all had done the last repetition */
 };
 
-/* Runs the operation on the whole torus and waits until it has been committed everywhere (or
- * delivered and verified, where nothing is to be kept), or has failed. `progress` may be NULL.
+/* Runs the operation on the whole torus and waits until it has been committed at all nodes (or
+ * delivered and checked, if nothing is to be kept), or has failed. `progress` may be NULL; `data`
+ * is passed to it.
  *
- * Returns 0 with a *result that the caller frees, or -1 with *result NULL and *error set, with the
- * exchange's id where there was one. A failed or cancelled exchange leaves no output anywhere;
- * TORUS_ERROR_IN_DOUBT says that this is not known. Cancelling tells the daemon and waits up to
- * three seconds for its last word, which may still be that the exchange is done. */
-TORUS_EXPORT int torus_exchange_run(struct torus_client *client,
-                                    const struct torus_exchange_request *request,
-                                    torus_exchange_progress_fn *progress, void *data,
-                                    struct torus_exchange_result **result,
-                                    struct torus_client_error *error);
-TORUS_EXPORT void
-torus_exchange_result_free(struct torus_exchange_result *result); /* NULL is fine */
+ * Returns 0 with a *result that the caller frees with torus_result_free(), or -1 with *error set,
+ * with the exchange's id if there was one. A failed exchange leaves no output at any node.
+ * TORUS_ERROR_IN_DOUBT says that it is not known here whether it failed or was committed: the
+ * daemon had gone, or a node was cut off while the others decided. The nodes settle this by
+ * themselves once the torus is whole again; their status and output folders tell how. */
+TORUS_EXPORT int torus_client_exchange(struct torus_client *client,
+                                       const struct torus_request *request,
+                                       torus_progress_fn *progress, void *data,
+                                       struct torus_result **result, struct torus_error *error);
+TORUS_EXPORT void torus_result_free(struct torus_result *result); /* NULL does nothing */
+
+/* The same without waiting; see torus_client_start_status(). `data` is passed to both functions;
+ * an invalid request fails at once with TORUS_ERROR_USAGE. */
+TORUS_EXPORT int torus_client_start_exchange(struct torus_client *client,
+                                             const struct torus_request *request,
+                                             torus_progress_fn *progress,
+                                             struct torus_result **result, torus_done_fn *done,
+                                             void *data, struct torus_error *error);
+
+/* Waits until every node has been asked for this barrier (MPI_Barrier). `name` is up to 63 bytes
+ * long and tells barriers apart that are used at the same time; NULL or "" is the default barrier.
+ * `timeout_ms` is how long to wait for the other nodes; 0 = the daemon's default, which is days.
+ * If one node gives up, it fails at all of them. Everything else as for torus_client_exchange();
+ * `result` may be NULL. */
+TORUS_EXPORT int torus_client_barrier(struct torus_client *client, const char *name,
+                                      uint64_t timeout_ms, torus_progress_fn *progress, void *data,
+                                      struct torus_result **result, struct torus_error *error);
+TORUS_EXPORT int torus_client_start_barrier(struct torus_client *client, const char *name,
+                                            uint64_t timeout_ms, torus_progress_fn *progress,
+                                            struct torus_result **result, torus_done_fn *done,
+                                            void *data, struct torus_error *error);
 
 /* ---- Predictions ----------------------------------------------------------------------------- */
 
 /* A way to exchange blocks of a size. */
 struct torus_candidate {
     const char *algorithm;
-    const char *mode;     /* "stepped", "streaming" */
+    enum torus_mode mode; /* TORUS_MODE_STEPPED or TORUS_MODE_STREAMING */
     uint32_t segments;    /* parts of a block that go different ways */
     uint64_t piece_bytes; /* of a block that travel together */
-    double steps;         /* one after the other on the longest way */
-    double messages;      /* that a node sends or passes on, on average, while blocks are small */
+    double steps;         /* one after the other on the longest path */
+    double messages;      /* that a node sends or relays, on average, while blocks are small */
     double blocks;        /* on the busiest channel, summed over steps */
     double seconds;       /* predicted */
 };
 
 struct torus_candidates {
-    uint64_t block_bytes; /* what files are taken for, whose sizes are not known before */
-    struct torus_calibration calibration;
+    uint64_t block_bytes; /* that the times are for; files have sizes that are not known before */
+    const struct torus_calibration *calibration;
     size_t count;
-    const struct torus_candidate *candidate; /* the fastest first, which TORUS_AUTO takes */
+    const struct torus_candidate *const *candidate; /* the fastest first, which TORUS_AUTO takes */
 };
 
-/* Asks the daemon what TORUS_AUTO chooses from for a TORUS_EXCHANGE like this one, of which
- * block_bytes, from and mode matter. Nothing is exchanged. Ownership as for torus_client_status().
- */
+/* Asks the daemon what TORUS_AUTO would choose from for such a TORUS_EXCHANGE; of the request,
+ * block_bytes, from and mode matter. Nothing is exchanged. Returns 0 with *candidates that the
+ * caller frees with torus_candidates_free(), or -1 with *error set. */
 TORUS_EXPORT int torus_client_candidates(struct torus_client *client,
-                                         const struct torus_exchange_request *request,
+                                         const struct torus_request *request,
                                          struct torus_candidates **candidates,
-                                         struct torus_client_error *error);
+                                         struct torus_error *error);
 TORUS_EXPORT void
-torus_client_candidates_free(struct torus_candidates *candidates); /* NULL is fine */
+torus_candidates_free(struct torus_candidates *candidates); /* NULL does nothing */
 
-/* Gives new costs to all nodes, which keep them over restarts; NULL takes them back to the default
- * costs. Returns 0 with *calibration (unless NULL) as it is now, or -1 with *error set. */
+/* The same without waiting; see torus_client_start_status(). */
+TORUS_EXPORT int torus_client_start_candidates(struct torus_client *client,
+                                               const struct torus_request *request,
+                                               struct torus_candidates **candidates,
+                                               torus_done_fn *done, void *data,
+                                               struct torus_error *error);
+
+/* Gives all nodes new costs, which they keep across restarts; NULL restores the default costs.
+ * Returns 0 with *calibration as it is now (unless `calibration` is NULL), which the caller frees
+ * with torus_calibration_free(), or -1 with *error set. */
 TORUS_EXPORT int torus_client_calibrate(struct torus_client *client,
                                         const struct torus_costs *costs,
-                                        struct torus_calibration *calibration,
-                                        struct torus_client_error *error);
+                                        struct torus_calibration **calibration,
+                                        struct torus_error *error);
+TORUS_EXPORT void torus_calibration_free(struct torus_calibration *calibration); /* NULL: nothing */
+
+/* The same without waiting; see torus_client_start_status(). */
+TORUS_EXPORT int torus_client_start_calibrate(struct torus_client *client,
+                                              const struct torus_costs *costs,
+                                              struct torus_calibration **calibration,
+                                              torus_done_fn *done, void *data,
+                                              struct torus_error *error);
 
 #ifdef __cplusplus
 }

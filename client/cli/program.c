@@ -1,0 +1,141 @@
+#include "client/cli/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/commands.h"
+#include "client/cli/help.h"
+
+/* Whether failures are to be told in JSON must be known before the first one. */
+static bool wants_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--json") == 0)
+            return true;
+    return false;
+}
+
+static int print_version(const struct cli *cli)
+{
+    if (cli->json)
+        (void)printf("{\"version\":\"%s\"}\n", TORUSD_VERSION);
+    else
+        (void)printf("torusctl %s\n", TORUSD_VERSION);
+    return EXIT_DONE;
+}
+
+static int unknown_command(const struct cli *cli, const char *name)
+{
+    const char *meant = command_suggest(commands, name);
+    char known[256] = "";
+
+    for (size_t i = 0; commands[i] != NULL; i++) {
+        size_t used = strlen(known);
+        (void)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
+                       commands[i]->name);
+    }
+    if (meant != NULL)
+        return cli_fail_usage(cli, "unknown command '%.40s'; did you mean %s? The commands are: %s",
+                              name, meant, known);
+    return cli_fail_usage(cli, "unknown command '%.40s'; the commands are: %s", name, known);
+}
+
+/* Runs the command with the arguments that follow its name. */
+static int run_command(struct cli *cli, const struct command *command,
+                       struct global_arguments *global, int argc, char **argv)
+{
+    void *arguments = calloc(1, command->arguments_size);
+    const struct option_set sets[] = {{command->options, arguments}, {global_options, global}};
+    struct error e = {ERROR_MEMORY, "out of memory"};
+    int code, used = -1;
+
+    if (arguments != NULL)
+        used = options_parse(sets, 2, argc, argv, &e);
+    if (used < 0)
+        code = cli_fail(cli, &e);
+    else if (global->help)
+        code = help_command(command);
+    else if (global->version)
+        code = print_version(cli);
+    else if (used < argc)
+        code =
+            cli_fail_usage(cli, "unexpected argument '%.80s' after %s", argv[used], command->name);
+    else {
+        cli->socket = global->socket;
+        code = command->run(cli, arguments);
+    }
+    torus_client_close(cli->client);
+    free(arguments);
+    return code;
+}
+
+static int run(struct cli *cli, int argc, char **argv)
+{
+    struct global_arguments global = {0};
+    const struct option_set set = {global_options, &global};
+    const struct command *command;
+    struct error e;
+    int used = options_parse(&set, 1, argc, argv, &e);
+
+    if (used < 0)
+        return cli_fail(cli, &e);
+    if (global.version)
+        return print_version(cli);
+    if (used == argc && global.help)
+        return help_overview(stdout, commands);
+    if (used == argc) {
+        if (cli->json)
+            return cli_fail_usage(cli, "a command is missing");
+        (void)help_overview(stderr, commands);
+        return EXIT_USAGE;
+    }
+    command = command_find(commands, argv[used]);
+    if (command == NULL)
+        return unknown_command(cli, argv[used]);
+    cli->command = command->name;
+    return run_command(cli, command, &global, argc - used - 1, argv + used + 1);
+}
+
+/* If stdin, stdout or stderr are closed, keeps the socket from getting their numbers. What takes
+ * their place cannot be written to, so that lost output is noticed. */
+static void fill_standard_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* Whether nobody is left to read the output. Asked of the pipe, since stdio reports a failed write
+ * only by a flag when it has thrown the bytes away. */
+static bool reader_has_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+int program_run(int argc, char **argv)
+{
+    struct cli cli = {.json = wants_json(argc, argv), .commands = commands};
+    int code;
+
+    fill_standard_files();
+    (void)signal(SIGPIPE, SIG_IGN);
+    code = run(&cli, argc > 0 ? argc - 1 : 0, argv + 1);
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return code;
+    /* A reader that has gone away (`| head`) has seen what it wanted. */
+    if (errno != EPIPE && !reader_has_gone())
+        (void)fprintf(stderr, "torusctl: cannot write the result: %s\n",
+                      errno != 0 ? strerror(errno) : "output error");
+    return code != EXIT_DONE ? code : EXIT_FAILED;
+}

@@ -1,0 +1,39 @@
+/* A sweep over block sizes and algorithms on a running torus: for each of them one session of
+ * exchanges back to back. */
+#ifndef TORUSD_CLI_SWEEP_H
+#define TORUSD_CLI_SWEEP_H
+
+#include "client/cli/cli.h"
+#include "daemon/schedule/torus.h"
+
+#define SWEEP_MOST_SIZES 64
+#define SWEEP_MOST_ALGORITHMS (MOST_FIELDS - 4) /* a column of a table for each, and others */
+
+struct sweep {
+    /* What to run: */
+    const char *algorithm[SWEEP_MOST_ALGORITHMS]; /* names */
+    size_t algorithms;
+    uint64_t size[SWEEP_MOST_SIZES];
+    size_t sizes;
+    uint32_t repeat;
+    enum torus_mode mode;
+    uint64_t timeout_ms;
+
+    /* The torus: */
+    struct torus torus;
+    double link_mbit;
+
+    /* What came of it: */
+    json_t *results; /* an object for each size and algorithm that was run */
+    size_t failed;   /* of them */
+    bool stopped;    /* before the end: by the user, or because the daemon has gone */
+};
+
+/* Adds an algorithm by its name, which must stay valid. Returns 0, or -1 with *e (_USAGE). */
+int sweep_add(struct sweep *s, const char *name, struct error *e);
+
+/* Runs all of it. Returns 0, also if sessions fail or the user interrupts, with s->results to be
+ * released; or -1 with *e. */
+int sweep_run(struct sweep *s, struct cli *cli, struct error *e);
+
+#endif

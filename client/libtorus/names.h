@@ -1,0 +1,15 @@
+/* The public enums as the names that the daemon uses for them. */
+#ifndef TORUSD_CLIENT_NAMES_H
+#define TORUSD_CLIENT_NAMES_H
+
+#include <torus/torus.h>
+
+/* The value with this name; the 0 of its enum ("unknown", any mode) if there is none. */
+enum torus_state state_named(const char *name);
+enum torus_link_state link_state_named(const char *name);
+enum torus_mode mode_named(const char *name);
+
+/* Returns 0 with *operation set, or -1 if there is none with this name. */
+int operation_named(const char *name, enum torus_operation *operation);
+
+#endif
