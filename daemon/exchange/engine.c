@@ -5,10 +5,10 @@
 static const char *const modes[] = {
     [MODE_OF_ALGORITHM] = "", [MODE_STEPPED] = "stepped", [MODE_STREAMING] = "streaming"};
 
-int mode_parse(const char *word, enum mode *mode)
+int mode_parse(const char *name, enum mode *mode)
 {
     for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
-        if (strcmp(word, modes[i]) == 0) {
+        if (strcmp(name, modes[i]) == 0) {
             *mode = (enum mode)i;
             return 0;
         }
@@ -45,7 +45,7 @@ int engine_fail(struct engine *engine, const struct error *e)
 int engine_no_memory(struct engine *engine)
 {
     struct error e;
-    (void)error_set(&e, ERROR_MEMORY, "no memory for blocks on their way");
+    (void)error_set(&e, ERROR_MEMORY, "no memory for blocks in transit");
     return engine_fail(engine, &e);
 }
 
