@@ -1,9 +1,10 @@
-/* An engine moves the blocks of one exchange at one node: it is given the frames that come in and
- * asked for those that go out. There are two, which run the same routes: stepped.h, as the papers
- * have it, and streaming.h, where no step waits.
+/* An engine moves the blocks of one exchange at one node: it is given the data frames that come in
+ * and asked for those that go out. There are two, which run the same routes and decide what leaves
+ * when: stepped.h, as the papers have it, and streaming.h, where no step waits. Both cut blocks
+ * into pieces with cut.h and move bytes with cargo.h.
  *
- * What an engine does in one round starts when the round is admitted, and a node is never more than
- * `window` rounds ahead of the slowest. */
+ * An engine sends its own blocks of a round only after the round has been admitted. No node is more
+ * than `window` rounds ahead of the slowest. */
 #ifndef TORUSD_EXCHANGE_ENGINE_H
 #define TORUSD_EXCHANGE_ENGINE_H
 
@@ -16,11 +17,11 @@
 struct engine_setup {
     struct router *router;
     uint32_t handle;       /* Prepare.handle */
-    struct source *source; /* borrowed, like all here */
+    struct source *source; /* borrowed, like all pointers here */
     struct sink *sink;
     bool one_port; /* at most one leg starts and one ends here at a time */
     bool gather;   /* allgather: our block for ourselves is our block for all; one segment */
-    bool idle;     /* we have no block, not even for ourselves */
+    bool idle;     /* this node has no block, not even for itself */
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
     uint64_t block_bytes;
@@ -37,13 +38,13 @@ struct engine_port_counts {
 
 struct engine_counts {
     struct engine_port_counts port[TORUS_MAX_PORTS];
-    uint32_t most_starts; /* legs of which a part, but not all, had left from here, at the most */
-    uint32_t most_ends;   /* and of which a part had come in at their end */
+    uint32_t most_starts; /* most legs at a time that had left from here in part, */
+    uint32_t most_ends;   /* and that had come in here, at their end, in part */
     uint32_t steps;
     uint32_t *step_blocks;     /* by step: most blocks on any channel of this node in any round */
     uint32_t *step_messages;   /* by step: most combined messages on any of them */
     uint64_t blocks_delivered; /* from other nodes, in the last round finished */
-    uint64_t bytes_delivered;  /* from other nodes, in all */
+    uint64_t bytes_delivered;  /* from other nodes, in all rounds */
     uint64_t delivered_at; /* router_now() when the last block of the round was where it belongs */
 };
 
@@ -68,8 +69,8 @@ struct engine {
     struct engine_counts counts;
     uint64_t rounds;          /* of one repetition; 0: not known yet, this is the first one */
     uint64_t rounds_finished; /* in order: sent, relayed, delivered and taken by the sink */
-    uint32_t lost;            /* ports whose links have been down, bits: nothing is sent there */
-    struct error failure;     /* why this node cannot go on, if it cannot */
+    uint32_t lost;            /* bit p: the link at port p has been down; nothing is sent there */
+    struct error failure;     /* why this node cannot go on; ERROR_NONE if it can */
 };
 
 static inline void engine_free(struct engine *engine)
@@ -78,7 +79,7 @@ static inline void engine_free(struct engine *engine)
         engine->ops->free(engine);
 }
 
-/* Rounds up to this one may leave. Called for one round after the other. */
+/* This round may leave, too. Called for one round after the other. */
 static inline void engine_admit(struct engine *engine, uint64_t round)
 {
     engine->ops->admit(engine, round);
@@ -102,34 +103,35 @@ static inline int engine_frame(struct engine *engine, unsigned port, const Peer_
     return engine->ops->frame(engine, port, head, body, body_length, e);
 }
 
-/* One-port: the other end of a leg that starts here takes nothing else in now; or word of that is
- * on its way through. Returns 0, or -1 with *e if no such leg starts here. */
+/* One-port: the end of a leg that starts here is ready for it; or such a clear passes through on
+ * its way to the leg's start. Returns 0, or -1 with *e if no such leg starts or passes here. */
 static inline int engine_clear(struct engine *engine, unsigned port, const Peer__Clear *clear,
                                struct error *e)
 {
     return engine->ops->clear(engine, port, clear, e);
 }
 
-/* The next frame for this port, or NULL. */
+/* The next frame for this port, owned by the caller then; or NULL. */
 static inline struct outgoing *engine_next(struct engine *engine, unsigned port)
 {
     return engine->ops->next(engine, port);
 }
 
-/* The source has something again, or the sink has room. */
+/* The source has bytes again, or the sink has taken what was pending. */
 static inline void engine_wake(struct engine *engine)
 {
     engine->ops->wake(engine);
 }
 
-/* Where it stands, in words: "step 3 of 6, waiting for the message of step 2 on port -1". */
+/* Describes its progress in a text of at most `size` bytes: "step 3 of 6, waiting for the message
+ * of step 2 on port -1". */
 static inline void engine_describe(const struct engine *engine, char *text, size_t size)
 {
     engine->ops->describe(engine, text, size);
 }
 
-/* The link at this port has been down: what was on its way is gone, so nothing more is sent there.
- * The exchange cannot end well any more. */
+/* The link at this port has been down: frames on their way are lost, so nothing more is sent there.
+ * The exchange can no longer succeed. */
 static inline void engine_lose_port(struct engine *engine, unsigned port)
 {
     engine->lost |= 1u << port;

@@ -6,9 +6,9 @@
 
 #include "daemon/exchange/cargo.h"
 
-#define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head when sizes travel along */
+#define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
+#define FRAME_FILL (16u * 1024u) /* body bytes; a relay passes on whole frames */
 #define NONE UINT32_MAX
-#define FRAME_FILL (16u * 1024u) /* body bytes: what a relay waits for before it passes them on */
 
 /* How far a combined message has come in. */
 struct incoming {
@@ -245,7 +245,7 @@ static bool step_over(const struct stepped *s)
            (!s->base.set.one_port || s->step_sends_left[s->step] == 0);
 }
 
-/* Goes on as far as what has come in allows. */
+/* Runs the steps as far as what has arrived allows. */
 static void advance(struct stepped *s)
 {
     const struct plan *plan = s->plan;
@@ -451,7 +451,7 @@ static int take_in(struct stepped *s, struct arrival *a, struct error *e)
         return error_set(e, ERROR_PROTOCOL, "%u bytes more than the message's blocks have",
                          a->have);
     if (a->sizes < a->data->n_sizes)
-        return error_set(e, ERROR_PROTOCOL, "sizes of %zu blocks too many",
+        return error_set(e, ERROR_PROTOCOL, "%zu sizes more than blocks begin in it",
                          a->data->n_sizes - a->sizes);
     return 0;
 }
@@ -735,7 +735,7 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
     if (s->sends_left > 0)
         (void)snprintf(text, size, "step %u of %u, still sending", s->step, plan->steps);
     else
-        (void)snprintf(text, size, "all sent and taken in");
+        (void)snprintf(text, size, "all sent and received");
 }
 
 static const struct engine_ops stepped_ops = {

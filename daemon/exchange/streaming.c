@@ -268,7 +268,7 @@ static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint
     }
     *length = flow->length - flow->came < have ? flow->length - flow->came : have;
     if (*length == 0 && !(first && flow->length == 0))
-        return error_set(e, ERROR_PROTOCOL, "piece %u has come already, or comes without a byte",
+        return error_set(e, ERROR_PROTOCOL, "piece %u has arrived already, or comes without a byte",
                          place);
     return 0;
 }
@@ -312,7 +312,7 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
         return error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
                          data->round, ENGINE_ROUND_MASK + 1, (unsigned long long)oldest);
     if (data->n_pieces == 0)
-        return error_set(e, ERROR_PROTOCOL, "a frame that names no piece");
+        return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
     struct round *r = open_round(s, number);
     if (r == NULL)
         return 0;
@@ -331,7 +331,7 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
     if (have > 0)
         return error_set(e, ERROR_PROTOCOL, "%u bytes more than the frame's pieces have", have);
     if (sizes_used < data->n_sizes)
-        return error_set(e, ERROR_PROTOCOL, "sizes of %zu pieces too many",
+        return error_set(e, ERROR_PROTOCOL, "%zu sizes more than pieces begin in it",
                          data->n_sizes - sizes_used);
     finish_rounds(s);
     return 0;
@@ -492,7 +492,7 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
     uint32_t waiting = 0, first = NONE;
 
     if (!r->open || r->number != engine->rounds_finished || r->left == 0) {
-        const char *state = "all sent and taken in";
+        const char *state = "all sent and received";
         if (engine->set.sink->ops->pending(engine->set.sink) > 0)
             state = "writing what has come in";
         else if (r->open && r->number == engine->rounds_finished && !r->own.delivered)

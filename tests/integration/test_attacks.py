@@ -333,15 +333,15 @@ def pieces(*places, round=0, body=0, sizes=(), fields=None):
 # Of an exchange without steps: blocks of 100 bytes in two rounds, both under way. Node 5 does not
 # look at what is for others; the first pieces on this channel are (they come from node 0).
 STREAMED = {
-    'no piece': (pieces(body=50), 'names no piece'),
+    'no piece': (pieces(body=50), 'a frame without pieces'),
     'a piece that is none': (pieces(5000, body=50), 'piece 5000 of a channel that has'),
-    'a piece twice': (pieces(0, 0, body=100), 'has come already'),
+    'a piece twice': (pieces(0, 0, body=100), 'has arrived already'),
     'a piece of nothing': (pieces(0), 'comes without a byte'),
     'bytes of no piece': (pieces(0, 1, body=101), 'bytes more than'),
     'part of a piece that is not the last': (pieces(0, 1, body=49), 'bytes less than'),
-    'sizes that all know': (pieces(0, body=50, sizes=(50,)), 'sizes of 1 pieces too many'),
+    'sizes that all know': (pieces(0, body=50, sizes=(50,)), '1 sizes more than pieces begin in it'),
     'a round that is not under way': (pieces(0, round=2, body=50), 'has no place there'),
-    'thousands of pieces': (pieces(*[0] * 20000, body=50), 'has come already'),
+    'thousands of pieces': (pieces(*[0] * 20000, body=50), 'has arrived already'),
     'data of a step': (peer('stepped_data', {1: 77, 4: 1}, bytes(50)), 'does not run in steps'),
     'a clear': (frame({17: {1: 77}}), 'does not run in steps'),
 }

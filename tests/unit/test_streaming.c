@@ -738,7 +738,7 @@ static void where_it_stands_can_be_said(void **state)
     peer__head__free_unpacked(next_data(node, MINUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}),
                               NULL);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "all sent and taken in");
+    assert_string_equal(text, "all sent and received");
     close_engine(node);
 }
 

@@ -44,9 +44,9 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     bad = from_0, bad.streamed = false;
     refuses(&whole, &bad, "data of a step, but the exchange does not run in steps");
     bad = from_0, bad.pieces = 0, bad.body = "";
-    refuses(&whole, &bad, "names no piece");
+    refuses(&whole, &bad, "a frame without pieces");
     bad = from_0, bad.pieces = 0;
-    refuses(&whole, &bad, "names no piece");
+    refuses(&whole, &bad, "a frame without pieces");
     bad = from_0, bad.piece[0] = 2;
     refuses(&whole, &bad, "piece 2 of a channel that has 2");
     bad = from_0, bad.piece[0] = UINT32_MAX;
@@ -54,7 +54,7 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     bad = from_0, bad.pieces = 3, bad.piece[2] = 7; /* behind two that are right */
     refuses(&whole, &bad, "piece 7 of a channel that has 2");
     bad = from_0, bad.piece[1] = 0; /* twice in one frame */
-    refuses(&whole, &bad, "piece 0 has come already");
+    refuses(&whole, &bad, "piece 0 has arrived already");
     bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";
     refuses(&whole, &bad, "3 bytes less than the frame's pieces have");
     bad = from_0, bad.body = "";
@@ -89,13 +89,13 @@ static void sizes_that_cannot_be_are_refused(void **state)
     struct frame bad;
     (void)state;
     bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
-    refuses(&whole, &bad, "sizes of 1 pieces too many");
+    refuses(&whole, &bad, "1 sizes more than pieces begin in it");
     bad = from_0;
     refuses(&sizes, &bad, "piece 0 without its size");
     bad = from_0, bad.sizes = 1, bad.size[0] = 4;
     refuses(&sizes, &bad, "piece 1 without its size");
     bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
-    refuses(&sizes, &bad, "sizes of 1 pieces too many");
+    refuses(&sizes, &bad, "1 sizes more than pieces begin in it");
     bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
     refuses(&sizes, &bad, "a piece of 5 bytes, the longest has 4");
     bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
@@ -104,7 +104,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
     refuses(&sizes, &bad, "comes without a byte");
     bad = from_0, bad.sizes = 2; /* twice, and without a byte */
     bad.piece[1] = 0, bad.body = "";
-    refuses(&sizes, &bad, "piece 0 has come already");
+    refuses(&sizes, &bad, "piece 0 has arrived already");
 }
 
 /* Over the whole of it, and after: each of these is right once. */
@@ -132,7 +132,7 @@ static void a_piece_comes_once(void **state)
                 again.body = "";
             send_frame(node, &again);
             assert_null(node->f.up[MINUS]->link);
-            assert_non_null(strstr(node->f.up[MINUS]->last, "has come already"));
+            assert_non_null(strstr(node->f.up[MINUS]->last, "has arrived already"));
             assert_true(rank != 0 || node->sink.writes[0] >= 1);
             if (!uniform)
                 assert_int_equal(node->sink.writes[0], 1);
@@ -140,7 +140,7 @@ static void a_piece_comes_once(void **state)
         }
 }
 
-static void words_about_legs_are_refused(void **state)
+static void clears_are_refused(void **state)
 {
     struct node *node = open_engine(&whole);
     Peer__Clear clear = PEER__CLEAR__INIT;
@@ -157,7 +157,7 @@ int main(void)
         cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
         cmocka_unit_test(a_piece_comes_once),
-        cmocka_unit_test(words_about_legs_are_refused),
+        cmocka_unit_test(clears_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
