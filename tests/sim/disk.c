@@ -46,7 +46,7 @@ struct sim_source {
     enum operation operation;
     bool sends;
     bool opening, checked, closed, waking;
-    char rival[64]; /* the target, if it is there already */
+    char rival[64];     /* the target, if it is there already */
     uint32_t ready_for; /* a destination whose bytes are there now */
     struct slab_writer writer;
 };
@@ -72,9 +72,16 @@ struct sim_sink {
     bool keep;
 };
 
-static uint64_t duration(struct sim *sim)
+/* An operation that begins now: `over` is called when it is. */
+static void operate(struct node *node, const char *what,
+                    void (*over)(struct sim *sim, void *object, uint64_t number), void *object)
 {
-    return sim->set.chop ? chance_below(&sim->chance, 300 * MICROSECONDS) : 0;
+    struct disk *disk = &node->disk;
+    uint64_t time = node->sim->set.chop ? chance_below(&disk->chance, 300 * MICROSECONDS) : 0;
+
+    if (disk->slowness > 0)
+        time += chance_below(&disk->chance, disk->slowness);
+    sim_schedule_at_node(node, time, what, over, object);
 }
 
 static bool faulty(struct node *node, enum sim_disk_fault fault, struct error *e)
@@ -82,7 +89,12 @@ static bool faulty(struct node *node, enum sim_disk_fault fault, struct error *e
     static const char *const name[] = {"open", "read",   "check",  "write",
                                        "sync", "record", "commit", "digest"};
 
-    if (!node->disk.fault[fault])
+    static const bool needs_room[SIM_DISK_FAULTS] = {[SIM_DISK_OPEN] = true,
+                                                     [SIM_DISK_WRITE] = true,
+                                                     [SIM_DISK_SYNC] = true,
+                                                     [SIM_DISK_RECORD] = true};
+
+    if (!node->disk.fault[fault] && !(node->disk.full && needs_room[fault]))
         return false;
     node->disk.fault[fault] = false;
     (void)error_set(e, ERROR_IO, "disk error (%s)", name[fault]);
@@ -131,7 +143,6 @@ static void source_ready(struct sim *sim, void *object, uint64_t number)
         s->events.failed(s->events.context, &e);
     else
         s->events.wake(s->events.context);
-    sim_settle(node);
 }
 
 static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
@@ -142,10 +153,10 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     uint64_t left = source_size(base, destination) - offset;
     uint32_t length = most < CHUNK ? most : CHUNK;
 
-    if (s->node->disk.fault[SIM_DISK_READ] ||
-        (sim->set.chop && s->ready_for != destination && chance_below(&sim->chance, 3) == 0)) {
+    if (s->node->disk.fault[SIM_DISK_READ] || (sim->set.chop && s->ready_for != destination &&
+                                               chance_below(&s->node->disk.chance, 3) == 0)) {
         if (!s->waking)
-            sim_schedule(sim, duration(sim), "read", source_ready, s, 0);
+            operate(s->node, "read", source_ready, s);
         s->waking = true;
         s->ready_for = destination;
         return 0;
@@ -154,7 +165,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     if (length > left)
         sim_fail(sim, "a block is read beyond its end");
     if (sim->set.chop)
-        length = 1 + (uint32_t)chance_below(&sim->chance, length);
+        length = 1 + (uint32_t)chance_below(&s->node->disk.chance, length);
     uint8_t *at = slab_writer_take(&s->writer, &s->node->pool, length, out);
     if (at == NULL)
         return error_set(e, ERROR_MEMORY, "no memory");
@@ -185,7 +196,7 @@ static void begin(struct sim_source *s, const char *what,
                   void (*over)(struct sim *sim, void *object, uint64_t number))
 {
     if (!s->waking)
-        sim_schedule(s->node->sim, duration(s->node->sim), what, over, s, 0);
+        operate(s->node, what, over, s);
     s->waking = true;
 }
 
@@ -205,7 +216,6 @@ static void source_checked(struct sim *sim, void *object, uint64_t number)
         s->checked = true;
         s->events.wake(s->events.context);
     }
-    sim_settle(node);
 }
 
 static bool source_finish(struct source *base)
@@ -236,7 +246,6 @@ static void source_is_open(struct sim *sim, void *object, uint64_t number)
         s->opening = false;
         s->events.wake(s->events.context);
     }
-    sim_settle(node);
 }
 
 static uint64_t source_digest(struct source *base)
@@ -285,8 +294,7 @@ static bool sink_opened(struct sink *base)
     return true;
 }
 
-static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segments,
-                        struct error *e)
+static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segments, struct error *e)
 {
     (void)base, (void)round_bytes, (void)segments, (void)e;
     return 0;
@@ -317,7 +325,7 @@ static void write_over(struct sim *sim, void *object, uint64_t number)
     node = s->node;
     if (pattern_compare(w->piece.data, w->piece.length, SEED, w->origin,
                         intended(s->output, node->rank, w->origin), w->offset) != w->piece.length)
-        sim_fail(sim, "node %u wrote wrong bytes from node %u", node->rank, w->origin);
+        sim_violated(sim, "bytes", "node %u wrote wrong bytes from node %u", node->rank, w->origin);
     s->pending -= w->piece.length;
     forget_write(w);
     free(w);
@@ -325,7 +333,6 @@ static void write_over(struct sim *sim, void *object, uint64_t number)
         s->events.failed(s->events.context, &e);
     else if (s->pending == 0)
         s->events.wake(s->events.context);
-    sim_settle(node);
 }
 
 /* False if some of it has come before. */
@@ -343,9 +350,7 @@ static bool arrive(struct arrived *a, uint64_t from, uint64_t to)
         continued->to = to;
         return true;
     }
-    a->run = realloc(a->run, (a->runs + 1) * sizeof *a->run);
-    if (a->run == NULL)
-        abort();
+    a->run = sim_realloc(a->run, (a->runs + 1) * sizeof *a->run);
     a->run[a->runs++] = (struct run){from, to};
     return true;
 }
@@ -368,18 +373,17 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
     }
     if (offset + piece->length > size ||
         !arrive(&o->arrived[origin], offset, offset + piece->length))
-        sim_fail(sim, "block %u to %u of %llu bytes: %u bytes at %llu come twice or too many",
-                 origin, s->node->rank, (unsigned long long)size, piece->length,
-                 (unsigned long long)offset);
-    struct write *w = calloc(1, sizeof *w);
-    if (w == NULL)
-        abort();
+        sim_violated(sim, "once",
+                     "block %u to %u of %llu bytes: %u bytes at %llu come twice or too many",
+                     origin, s->node->rank, (unsigned long long)size, piece->length,
+                     (unsigned long long)offset);
+    struct write *w = sim_alloc(sizeof *w);
     *w = (struct write){s->writes, s, *piece, origin, offset};
     (void)slab_ref(piece->slab);
     s->writes = w;
     s->pending += piece->length;
     o->got[origin] = got + piece->length;
-    sim_schedule(sim, duration(sim), "written", write_over, w, 0);
+    operate(s->node, "written", write_over, w);
     return 0;
 }
 
@@ -417,7 +421,6 @@ static void sync_over(struct sim *sim, void *object, uint64_t number)
         s->output->state = FINISHED;
         s->events.wake(s->events.context);
     }
-    sim_settle(node);
 }
 
 static bool sink_finish(struct sink *base)
@@ -427,7 +430,7 @@ static bool sink_finish(struct sink *base)
     if (s->output->state == FILLING && s->pending == 0) {
         s->output->state = SYNCING;
         s->syncing = true;
-        sim_schedule(s->node->sim, duration(s->node->sim), "synced", sync_over, s, 0);
+        operate(s->node, "synced", sync_over, s);
     }
     return s->output->state == FINISHED;
 }
@@ -452,10 +455,12 @@ static uint32_t root_of(const char *id)
 static void place(struct node *node, struct output *o)
 {
     if (!sim_decided(node->sim, root_of(o->id), o->id))
-        sim_fail(node->sim, "node %u puts the output of %s in place, which its root never decided",
-                 node->rank, o->id);
+        sim_violated(node->sim, "decision",
+                     "node %u puts the output of %s in place, which its root never decided",
+                     node->rank, o->id);
     if (o->state != FINISHED)
-        sim_fail(node->sim, "node %u puts an unfinished output in place", node->rank);
+        sim_violated(node->sim, "whole outputs", "node %u puts an unfinished output in place",
+                     node->rank);
     o->state = PLACED;
 }
 
@@ -477,7 +482,6 @@ static void commit_over(struct sim *sim, void *object, uint64_t number)
         sink_gone(s);
     else
         s->events.wake(s->events.context);
-    sim_settle(node);
 }
 
 static int sink_commit(struct sink *base, struct error *e)
@@ -486,7 +490,7 @@ static int sink_commit(struct sink *base, struct error *e)
 
     if (!s->tried) {
         if (!s->syncing)
-            sim_schedule(s->node->sim, duration(s->node->sim), "placed", commit_over, s, 0);
+            operate(s->node, "placed", commit_over, s);
         s->syncing = true;
         return 0;
     }
@@ -511,12 +515,10 @@ static void remove_output(struct node *node, struct output *o)
 static void removed(struct sim *sim, void *object, uint64_t number)
 {
     struct sim_sink *s = object;
-    struct node *node = s->node;
 
     (void)sim, (void)number;
     s->syncing = false;
     sink_gone(s);
-    sim_settle(node);
 }
 
 /* What was not committed is removed when the operation under way is over, or after a while. */
@@ -537,7 +539,7 @@ static bool sink_close(struct sink *base, bool keep)
         return true;
     }
     if (!s->syncing)
-        sim_schedule(s->node->sim, duration(s->node->sim), "removed", removed, s, 0);
+        operate(s->node, "removed", removed, s);
     s->syncing = true;
     return false;
 }
@@ -554,15 +556,13 @@ static int open_folders(void *context, const struct folder_request *request,
     static const struct sink_ops sink_ops = {sink_opened, sink_lay_out, sink_write,  sink_pending,
                                              sink_finish, sink_digest,  sink_commit, sink_close};
     struct node *node = context;
-    struct sim_source *from = calloc(1, sizeof *from);
-    struct sim_sink *to = calloc(1, sizeof *to);
-    struct output *o = calloc(1, sizeof *o);
+    struct sim_source *from = sim_alloc(sizeof *from);
+    struct sim_sink *to = sim_alloc(sizeof *to);
+    struct output *o = sim_alloc(sizeof *o);
 
     (void)e;
-    if (from == NULL || to == NULL || o == NULL ||
-        (o->got = calloc(request->nodes, sizeof *o->got)) == NULL ||
-        (o->arrived = calloc(request->nodes, sizeof *o->arrived)) == NULL)
-        abort();
+    o->got = sim_alloc(request->nodes * sizeof *o->got);
+    o->arrived = sim_alloc(request->nodes * sizeof *o->arrived);
     for (const struct output *other = node->disk.outputs; other != NULL; other = other->next)
         if (strcmp(other->to, request->to) == 0)
             (void)snprintf(from->rival, sizeof from->rival, "%s", request->to);
@@ -604,13 +604,11 @@ static void begin_operation(struct node *node, const char *what, const char *id,
                             storage_done_fn *done, void *argument,
                             void (*over)(struct sim *sim, void *object, uint64_t number))
 {
-    struct begun *op = calloc(1, sizeof *op);
+    struct begun *op = sim_alloc(sizeof *op);
 
-    if (op == NULL)
-        abort();
     *op = (struct begun){node, node->life, "", committed, done, argument};
     (void)snprintf(op->id, sizeof op->id, "%s", id);
-    sim_schedule(node->sim, duration(node->sim), what, over, op, 0);
+    operate(node, what, over, op);
 }
 
 /* False: the machine has died meanwhile. */
@@ -622,7 +620,6 @@ static bool still_there(const struct begun *op)
 static void tell(struct begun *op, const struct error *e)
 {
     op->done(op->argument, op->id, e);
-    sim_settle(op->node);
     free(op);
 }
 
@@ -642,9 +639,7 @@ static void recorded(struct sim *sim, void *object, uint64_t number)
         tell(op, &e);
         return;
     }
-    disk->decision = realloc(disk->decision, (disk->decisions + 1) * sizeof *disk->decision);
-    if (disk->decision == NULL)
-        abort();
+    disk->decision = sim_realloc(disk->decision, (disk->decisions + 1) * sizeof *disk->decision);
     struct decision *d = &disk->decision[disk->decisions++];
     (void)snprintf(d->id, sizeof d->id, "%s", op->id);
     d->forgotten = false;
@@ -762,8 +757,35 @@ void disk_free(struct node *node)
 
 /* --- for tests --- */
 
+void sim_disk_slow(struct sim *sim, uint32_t rank, uint64_t most)
+{
+    sim->slowed = true;
+    sim->node[rank].disk.slowness = most;
+}
+
+void sim_disk_full(struct sim *sim, uint32_t rank, bool full)
+{
+    sim_harmed(sim);
+    sim->node[rank].disk.full = full;
+}
+
+void sim_check_leftovers(struct sim *sim, uint32_t rank)
+{
+    const struct disk *disk = &sim->node[rank].disk;
+
+    for (size_t i = 0; i < disk->decisions; i++)
+        if (!disk->decision[i].forgotten)
+            sim_violated(sim, "leftovers", "node %u still has the decision to commit %s on record",
+                         rank, disk->decision[i].id);
+    for (const struct output *o = disk->outputs; o != NULL; o = o->next)
+        if (o->state != PLACED)
+            sim_violated(sim, "leftovers", "node %u still has a temporary output of %s", rank,
+                         o->id);
+}
+
 void sim_disk_fail(struct sim *sim, uint32_t rank, enum sim_disk_fault fault)
 {
+    sim_harmed(sim);
     sim->node[rank].disk.fault[fault] = true;
 }
 
@@ -783,8 +805,8 @@ enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id)
             if (o->got[i] != (is_expected(o, i) ? sim_block_size(o->from, i, intended(o, rank, i))
                                                 : UINT64_MAX) &&
                 (i != rank || o->got[i] != UINT64_MAX))
-                sim_fail(sim, "node %u has half a block from node %u under its final name", rank,
-                         i);
+                sim_violated(sim, "whole outputs",
+                             "node %u has half a block from node %u under its final name", rank, i);
         return SIM_OUTPUT_FINAL;
     }
     return SIM_OUTPUT_NONE;
