@@ -2,7 +2,9 @@
 #ifndef TORUSD_TESTS_SIM_INTERNAL_H
 #define TORUSD_TESTS_SIM_INTERNAL_H
 
+#include "daemon/files/folders.h"
 #include "tests/sim/events.h"
+#include "tests/sim/file_system.h"
 #include "tests/sim/memory.h"
 #include "tests/sim/sim.h"
 
@@ -21,22 +23,7 @@ enum sim_stream {
 struct connection;
 struct connection_end;
 struct wire;
-struct output;
-
-struct decision { /* to commit */
-    char id[EXCHANGE_ID_SIZE];
-    bool forgotten; /* by the daemon; never by the test */
-};
-
-struct disk {
-    struct output *outputs;
-    struct decision *decision;
-    size_t decisions;
-    bool fault[SIM_DISK_FAULTS];
-    struct chance chance;
-    uint64_t slowness; /* operations take up to that much longer */
-    bool full;
-};
+struct job;
 
 struct node {
     struct sim *sim;
@@ -52,7 +39,11 @@ struct node {
     uint32_t life; /* counts starts */
     struct slab_pool pool;
     struct core *core;
+    struct workers workers;
+    struct roots roots;
+    struct folders folders;
     struct storage storage;
+    struct job *jobs;             /* under way */
     struct connection_end *dirty; /* link_next() has something for these */
     uint64_t wake_at;
     struct disk disk;
@@ -116,11 +107,12 @@ void network_heal(struct sim *sim);
 /* Something has happened to the node that may cost it its links. */
 void network_excuse_node(struct node *node);
 
-/* disk.c */
-void disk_storage(struct node *node, struct storage *storage);
-/* Nobody is told any more what the node has begun. */
-void disk_storage_closed(struct node *node);
-void disk_after_crash(struct node *node);
-void disk_free(struct node *node);
+/* disk.c. The node's process opens its storage when it starts: 0, or -1 with *e if its disk does
+ * not let it. It closes it when it ends, with all that is under way. */
+int storage_open(struct node *node, struct error *e);
+void storage_close(struct node *node);
+
+/* Of any node; NULL: nobody asked for it under this name. */
+const struct sim_request *sim_request_by_id(struct sim *sim, const char *id);
 
 #endif

@@ -140,24 +140,6 @@ void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
     sim_schedule(node->sim, delay, what, on_over, p, 0);
 }
 
-/* Off the loop: at once, but nobody is told before now. */
-static void on_work_done(struct sim *sim, void *object, uint64_t number)
-{
-    struct work *work = object;
-
-    (void)sim, (void)number;
-    work->done(work);
-}
-
-static int submit(void *context, struct work *work)
-{
-    struct node *node = context;
-
-    work->run(work);
-    sim_schedule_at_node(node, 0, "work", on_work_done, work);
-    return 0;
-}
-
 static void start(struct node *node)
 {
     struct sim *sim = node->sim;
@@ -166,20 +148,23 @@ static void start(struct node *node)
         .rank = node->rank,
         .pool = &node->pool,
         .storage = &node->storage,
-        .workers = {node, submit},
         .memory_budget = sim->set.memory,
         .link_mbit = (double)sim->set.rate * 8 / 1e6,
     };
+    struct error e;
 
-    node->alive = true;
-    node->leaving = node->frozen = false;
     node->doomed = node->crash_when_decided = false;
     node->allocations = 0;
-    node->life++;
     node->wake_at = ROUTER_NEVER;
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
-    disk_storage(node, &node->storage);
-    disk_after_crash(node);
+    if (storage_open(node, &e) != 0) { /* it does not start: whoever starts it tries again later */
+        node->death = SIM_CRASH;
+        return;
+    }
+    node->alive = true;
+    node->leaving = node->frozen = false;
+    node->life++;
+    setup.workers = node->workers;
     network_io(node, &setup.io);
     node->core = core_new(&setup);
     if (node->core == NULL)
@@ -200,6 +185,16 @@ static void keep_id(struct sim_request *r)
         (void)snprintf(r->id, sizeof r->id, "%s", exchange_id(r->exchange));
 }
 
+const struct sim_request *sim_request_by_id(struct sim *sim, const char *id)
+{
+    for (struct sim_request *r = sim->requests; r != NULL; r = r->next) {
+        keep_id(r);
+        if (strcmp(r->id, id) == 0)
+            return r;
+    }
+    return NULL;
+}
+
 void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
 {
     struct node *node = &sim->node[rank];
@@ -215,10 +210,10 @@ void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
     node->alive = node->frozen = false;
     node->leaving = true;
     node->death = death;
-    node->doomed = death != SIM_STOP; /* its disk does not change any more */
+    node->disk.dead = death != SIM_STOP;
     network_node_dies(node, death);
     core_free(node->core);
-    disk_storage_closed(node);
+    storage_close(node);
     node->core = NULL;
     node->dirty = NULL;
     leaked = slab_pool_close(&node->pool);
@@ -507,6 +502,9 @@ struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct sp
 
     r->sim = sim;
     r->root = root;
+    r->operation = spec->operation;
+    r->sender = spec->sender;
+    (void)snprintf(r->from, sizeof r->from, "%s", spec->from != NULL ? spec->from : "");
     r->next = sim->requests;
     sim->requests = r;
     sim_enter(&sim->node[root]);
@@ -629,6 +627,7 @@ struct sim *sim_new(const struct sim_setup *setup)
         node->sim = sim;
         node->rank = rank;
         node->chance = chance_stream(setup->seed, SIM_STREAM_DAEMONS, rank);
+        disk_init(&node->disk, node);
         node->disk.chance = chance_stream(setup->seed, SIM_STREAM_DISKS, rank);
     }
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
@@ -650,7 +649,7 @@ void sim_free(struct sim *sim)
             sim_violated(sim, "memory", "node %u has not given back %zu buffers", rank,
                          sim->node[rank].pool.in_use);
         (void)slab_pool_close(&sim->node[rank].pool);
-        disk_free(&sim->node[rank]);
+        disk_free(&sim->node[rank].disk);
     }
     while (sim->requests != NULL) {
         struct sim_request *r = sim->requests;

@@ -122,6 +122,9 @@ struct sim_request {
     uint32_t root;
     struct exchange *exchange; /* NULL: refused at once, ended, cancelled, or its root is dead */
     char id[EXCHANGE_ID_SIZE]; /* "" : refused at once */
+    char from[64];             /* of the spec, as these: */
+    enum operation operation;
+    uint32_t sender;
     bool ended;
     struct error error;            /* code ERROR_NONE: success, and */
     struct exchange_result result; /* `node` and `each` are copies */
@@ -150,12 +153,11 @@ uint64_t sim_block_size(const char *from, uint32_t source, uint32_t destination)
 enum sim_disk_fault {
     SIM_DISK_OPEN,
     SIM_DISK_READ,
-    SIM_DISK_CHECK,
+    SIM_DISK_CHECK, /* a source has changed */
     SIM_DISK_WRITE,
     SIM_DISK_SYNC,
     SIM_DISK_RECORD,
     SIM_DISK_COMMIT,
-    SIM_DISK_DIGEST, /* no error: other bytes are sent than were read at prepare */
     SIM_DISK_FAULTS
 };
 
@@ -171,8 +173,9 @@ enum sim_output { SIM_OUTPUT_NONE, SIM_OUTPUT_TEMPORARY, SIM_OUTPUT_FINAL };
 /* What lies on the node's disk of the exchange, dead or alive. Fails the test if it is visible
  * under its final name and not whole. */
 enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id);
-/* Nothing is left on the node's disk but outputs in place: no records, nothing temporary. */
-void sim_check_leftovers(struct sim *sim, uint32_t rank);
+/* What is left on the node's disk beside outputs in place, a record or something temporary: its
+ * name until the next call, or NULL. */
+const char *sim_leftover(struct sim *sim, uint32_t rank);
 /* The node, as the root, has decided to commit, whether it still remembers it or not. */
 bool sim_decided(struct sim *sim, uint32_t rank, const char *id);
 
