@@ -14,8 +14,7 @@
 #define SETTLE_TIME (200 * SECONDS)
 
 /* A node's messages and blocks by port are its plan's. */
-static void check_plan_counts(struct sim_request *r, const struct spec *spec,
-                              uint32_t rank)
+static void check_plan_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
@@ -39,8 +38,7 @@ static void check_plan_counts(struct sim_request *r, const struct spec *spec,
 }
 
 /* Without steps how many messages there are is left to the moment, but not what they carry. */
-static void check_passage_counts(struct sim_request *r, const struct spec *spec,
-                                 uint32_t rank)
+static void check_passage_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
@@ -71,8 +69,7 @@ static void check_passage_counts(struct sim_request *r, const struct spec *spec,
     assert_int_equal(bytes, hops * spec->block_bytes); /* all of its ways are shortest ways */
 }
 
-static void check_node_counts(struct sim_request *r, const struct spec *spec,
-                              uint32_t rank)
+static void check_node_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
@@ -198,8 +195,7 @@ void check_doubts_end(struct sim *sim, const char *id)
 
 void check_next_exchange(struct sim *sim, uint32_t root)
 {
-    const struct spec spec = {
-        .algorithm = "direct", .block_bytes = 100, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = "direct", .block_bytes = 100, .from = "", .to = ""};
 
     sim_run_until_whole(sim);
     struct sim_request *next = sim_exchange(sim, root, &spec);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "tests/sim/memory.h"
+
 static bool before(const struct event *a, const struct event *b)
 {
     return a->at != b->at ? a->at < b->at : a->order < b->order;
@@ -18,9 +20,7 @@ void events_add(struct events *events, struct event event)
 {
     if (events->count == events->capacity) {
         events->capacity = events->capacity > 0 ? 2 * events->capacity : 256;
-        events->heap = realloc(events->heap, events->capacity * sizeof *events->heap);
-        if (events->heap == NULL)
-            abort();
+        events->heap = sim_realloc(events->heap, events->capacity * sizeof *events->heap);
     }
     size_t i = events->count++;
     event.order = events->order++;
@@ -66,4 +66,24 @@ uint64_t chance_word(struct chance *c)
 uint64_t chance_below(struct chance *c, uint64_t below)
 {
     return chance_word(c) % below;
+}
+
+struct chance chance_stream(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    struct chance c = {seed};
+
+    c.state = chance_word(&c) ^ stream << 32;
+    c.state = chance_word(&c) ^ index;
+    (void)chance_word(&c);
+    return c;
+}
+
+uint64_t chance_magnitude(struct chance *c, uint64_t least, uint64_t most)
+{
+    uint64_t octaves = 0, low;
+
+    while (octaves < 63 && least << octaves <= most / 2)
+        octaves++;
+    low = least << chance_below(c, octaves + 1);
+    return low + chance_below(c, (low <= most / 2 ? low : most - low) + 1);
 }

@@ -32,8 +32,12 @@ struct chance {
     uint64_t state;
 };
 
+/* One of many streams of a seed: what is drawn from one says nothing about the others. */
+struct chance chance_stream(uint64_t seed, uint64_t stream, uint64_t index);
 uint64_t chance_word(struct chance *c);
 /* 0 .. below - 1 */
 uint64_t chance_below(struct chance *c, uint64_t below);
+/* From `least` to `most`, both at least 1, so that each power of two is as likely as the others. */
+uint64_t chance_magnitude(struct chance *c, uint64_t least, uint64_t most);
 
 #endif

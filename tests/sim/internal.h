@@ -2,38 +2,48 @@
 #ifndef TORUSD_TESTS_SIM_INTERNAL_H
 #define TORUSD_TESTS_SIM_INTERNAL_H
 
+#include "daemon/files/folders.h"
 #include "tests/sim/events.h"
+#include "tests/sim/file_system.h"
+#include "tests/sim/memory.h"
 #include "tests/sim/sim.h"
 
 #define SIM_KINDS 32
 
+/* Each consumer of chance has a stream of its own, so that a run with a fault less differs only
+ * where that fault had consequences. */
+enum sim_stream {
+    SIM_STREAM_TEST, /* sim_chance() */
+    SIM_STREAM_DAEMONS,
+    SIM_STREAM_WIRES,
+    SIM_STREAM_DISKS,
+    SIM_STREAMS
+};
+
 struct connection;
 struct connection_end;
 struct wire;
-struct output;
-
-struct decision { /* to commit */
-    char id[EXCHANGE_ID_SIZE];
-    bool forgotten; /* by the daemon; never by the test */
-};
-
-struct disk {
-    struct output *outputs;
-    struct decision *decision;
-    size_t decisions;
-    bool fault[SIM_DISK_FAULTS];
-};
+struct job;
 
 struct node {
     struct sim *sim;
     uint32_t rank;
     bool alive;
+    bool leaving; /* it is being taken apart */
+    bool frozen;
+    uint64_t frozen_until;
     bool crash_when_decided, doomed;
+    struct chance chance; /* its daemon's */
+    uint64_t allocations; /* see memory.h */
     enum sim_death death;
     uint32_t life; /* counts starts */
     struct slab_pool pool;
     struct core *core;
+    struct workers workers;
+    struct roots roots;
+    struct folders folders;
     struct storage storage;
+    struct job *jobs;             /* under way */
     struct connection_end *dirty; /* link_next() has something for these */
     uint64_t wake_at;
     struct disk disk;
@@ -55,18 +65,31 @@ struct sim {
     bool (*watch)(struct sim *sim, void *context);
     void *watch_context;
     bool ending;
+    uint64_t harmed_at;
+    unsigned harms;
+    bool slowed;
 };
 
-/* Fails the test, with the seed and the time. */
-void sim_fail(const struct sim *sim, const char *format, ...)
-    __attribute__((format(printf, 2, 3), noreturn));
+/* Of what has no name of its own. */
+#define sim_fail(sim, ...) sim_violated(sim, "order", __VA_ARGS__)
 
 void sim_schedule(struct sim *sim, uint64_t delay, const char *what,
                   void (*run)(struct sim *sim, void *object, uint64_t number), void *object,
                   uint64_t number);
 
+/* See sim_harmed_at(). */
+void sim_harmed(struct sim *sim);
+
+/* Something that the node has begun and is told of when it is over. */
+void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
+                          void (*run)(struct sim *sim, void *object, uint64_t number),
+                          void *object);
+
 /* All that a node does before it sleeps: ticks, sending, a time to wake up. */
 void sim_settle(struct node *node);
+/* Around each call into the node's core. Do not nest. */
+void sim_enter(struct node *node);
+void sim_leave(void);
 
 /* network.c */
 void network_open(struct sim *sim);
@@ -75,13 +98,21 @@ void network_io(struct node *node, struct router_io *io);
 void network_flush(struct node *node);
 /* The node is about to die: its connections are reset, or its peers are not told. */
 void network_node_dies(struct node *node, enum sim_death death);
+/* Its machine answers again: what is sent on connections of before is answered with a reset. */
 void network_node_back(struct node *node);
+void network_node_frozen(struct node *node, uint64_t time);
+void network_node_thawed(struct node *node);
+/* All wires are as at the beginning. */
+void network_heal(struct sim *sim);
+/* Something has happened to the node that may cost it its links. */
+void network_excuse_node(struct node *node);
 
-/* disk.c */
-void disk_storage(struct node *node, struct storage *storage);
-/* Nobody is told any more what the node has begun. */
-void disk_storage_closed(struct node *node);
-void disk_after_crash(struct node *node);
-void disk_free(struct node *node);
+/* disk.c. The node's process opens its storage when it starts: 0, or -1 with *e if its disk does
+ * not let it. It closes it when it ends, with all that is under way. */
+int storage_open(struct node *node, struct error *e);
+void storage_close(struct node *node);
+
+/* Of any node; NULL: nobody asked for it under this name. */
+const struct sim_request *sim_request_by_id(struct sim *sim, const char *id);
 
 #endif

@@ -1,5 +1,9 @@
 /* Links. A connection has two ends; each end takes frames from its router as long as its socket
- * buffer has room, and puts pieces of them on the wire, one after the other at the wire's rate. */
+ * buffer has room, and puts pieces of them on the wire, one after the other at the wire's rate.
+ * Pieces arrive in the order in which they were sent, whatever happens to the latency meanwhile.
+ *
+ * A connection that no fault has touched must not be closed by either of its routers: the wires
+ * remember for how long a close is the consequence of a fault (excuse()). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,18 +15,27 @@
 #define PACED_LEAST 2u   /* but no fewer than these */
 #define PACKET 1500u
 #define DIAL_TIMEOUT (7 * SECONDS)
+#define RECEIVE_BUFFER (256u * 1024u) /* of the kernel, for a process that does not read */
+#define EXCUSE_TIME (20 * SECONDS)    /* after a fault its consequences may still close links */
+/* What a link must bear without being closed: its silence, less the time between two heartbeats and
+ * some for what waits before them. */
+#define SLOWNESS_BORNE (ROUTER_SILENCE - ROUTER_HEARTBEAT - 500 * MILLISECONDS)
 
 struct wire {
     enum sim_wire state;
-    uint64_t latency, rate;
-    struct event *held; /* what has come to a silent wire */
-    size_t held_count;
+    unsigned deaf; /* SIM_WIRE_DEAF: the end that hears nothing */
+    uint64_t usual_latency, latency, rate;
+    struct chance chance;
+    uint64_t excused_until;
+    uint64_t slow_until, slowness; /* what has held it up lately, added up */
+    uint32_t stalls;               /* counts them */
 };
 
 struct connection_end {
     struct connection *connection;
     struct node *node;
     struct link *link; /* NULL: closed at this end */
+    bool backlog;      /* the kernel has accepted it; the process is stopped and does not know */
     bool dirty;
     struct connection_end *next_dirty;
     struct outgoing_queue queue; /* the socket buffer */
@@ -30,7 +43,11 @@ struct connection_end {
     size_t first_done;           /* and bytes of its first frame that have */
     uint8_t *farewell;           /* what is queued, once the link is closed here */
     size_t farewell_done;
-    uint64_t due; /* when the wire, at its rate, has carried all that has left */
+    uint64_t due;               /* when the wire, at its rate, has carried all that has left */
+    struct piece *first, *last; /* on their way to this end, in order, */
+    size_t coming;              /* the bytes of them, */
+    unsigned held;              /* and how many have come but cannot be heard now */
+    bool reset_held;
     bool sending;
     bool closing;  /* after what is queued */
     bool vanished; /* with its machine: says nothing, hears nothing */
@@ -39,12 +56,13 @@ struct connection_end {
 struct connection {
     struct connection *next;
     struct wire *wire;
+    bool excused; /* a fault has touched it: it may be closed */
     struct connection_end end[2];
 };
 
 struct piece {
-    struct connection_end *to;
-    size_t length;
+    struct piece *next;
+    size_t length; /* 0: nothing follows, the sender has closed it */
     uint8_t bytes[];
 };
 
@@ -80,67 +98,200 @@ static void forget_dirty(struct connection_end *end)
     end->dirty = false;
 }
 
-/* --- on the wire --- */
-
-/* True if it has to wait until the wire works again. */
-static bool hold(struct connection *c, const struct event *e)
+static unsigned index_of(const struct connection_end *end)
 {
-    struct wire *w = c->wire;
-
-    if (w->state != SIM_WIRE_SILENT)
-        return false;
-    w->held = realloc(w->held, (w->held_count + 1) * sizeof *w->held);
-    if (w->held == NULL)
-        abort();
-    w->held[w->held_count++] = *e;
-    return true;
+    return end == &end->connection->end[1];
 }
 
-static void on_closed(struct sim *sim, void *object, uint64_t reset)
-{
-    struct connection_end *end = object;
-    struct link *link = end->link;
-    const struct event this = {
-        .what = "closed", .run = on_closed, .object = object, .number = reset};
+/* --- faults and their consequences --- */
 
-    if (!sim->ending && hold(end->connection, &this))
+static void excuse(struct sim *sim, struct wire *w)
+{
+    sim_harmed(sim);
+    w->excused_until = sim->now + EXCUSE_TIME;
+    for (struct connection *c = sim->connections; c != NULL; c = c->next)
+        c->excused |= c->wire == w;
+}
+
+/* Something holds up this wire for so long. */
+static void slow_down(struct sim *sim, struct wire *w, uint64_t time)
+{
+    if (sim->now > w->slow_until + ROUTER_SILENCE)
+        w->slowness = 0;
+    sim->slowed = true;
+    w->slowness += time;
+    if (sim->now + time > w->slow_until)
+        w->slow_until = sim->now + time;
+    if (w->slowness > SLOWNESS_BORNE)
+        excuse(sim, w);
+}
+
+static void each_wire_of(struct node *node, void (*call)(struct sim *sim, struct wire *w))
+{
+    for (unsigned port = 0; port < torus_ports(&node->sim->torus); port++)
+        if (torus_neighbour(&node->sim->torus, node->rank, port) != TORUS_NO_NODE)
+            call(node->sim, wire_at(node->sim, node->rank, port));
+}
+
+void network_excuse_node(struct node *node)
+{
+    each_wire_of(node, excuse);
+}
+
+/* A router closes a connection, with or without a reason for the other side. */
+static void check_close(const struct connection_end *end, const struct outgoing *last)
+{
+    const struct node *node = end->node;
+    const struct node *peer = other((struct connection_end *)end)->node;
+    Peer__Head *head;
+
+    if (end->connection->excused || node->leaving || !peer->alive || peer->leaving ||
+        other((struct connection_end *)end)->link == NULL)
         return;
-    if (link == NULL || end->vanished)
-        return;
+    head = last == NULL ? NULL
+                        : peer__head__unpack(NULL, last->head_length - FRAME_PREFIX_SIZE,
+                                             last->head + FRAME_PREFIX_SIZE);
+    sim_violated(node->sim, "honest links stay",
+                 "node %u closes its link to node %u, which no fault has touched: %s", node->rank,
+                 peer->rank,
+                 head != NULL && head->kind_case == PEER__HEAD__KIND_REFUSAL ? head->refusal->reason
+                                                                             : "no reason given");
+}
+
+/* --- on the wire --- */
+
+/* Nothing comes through to this end. */
+static bool is_cut_off(const struct connection_end *end)
+{
+    const struct wire *w = end->connection->wire;
+
+    return w->state == SIM_WIRE_SILENT || (w->state == SIM_WIRE_DEAF && w->deaf == index_of(end));
+}
+
+static bool cannot_hear(const struct connection_end *end)
+{
+    return !end->node->sim->ending && (is_cut_off(end) || end->node->frozen);
+}
+
+static void drop_coming(struct connection_end *end)
+{
+    struct piece *piece;
+
+    while ((piece = end->first) != NULL) {
+        end->first = piece->next;
+        free(piece);
+    }
+    end->last = NULL;
+    end->coming = 0;
+}
+
+static void lose_link(struct connection_end *end, const char *reason)
+{
+    struct link *link = end->link;
+
     end->link = NULL;
     forget_queue(end);
     forget_dirty(end);
-    link_closed(link, reset ? "connection reset" : "closed by the other side");
+    sim_enter(end->node);
+    link_closed(link, reason);
+    sim_leave();
     sim_settle(end->node);
 }
 
-static void on_arrived(struct sim *sim, void *object, uint64_t number)
+static void on_reset(struct sim *sim, void *object, uint64_t number)
 {
-    struct piece *piece = object;
-    struct connection_end *to = piece->to;
-    const struct event this = {.what = "arrived", .run = on_arrived, .object = object};
+    struct connection_end *end = object;
+
+    (void)sim, (void)number;
+    if (cannot_hear(end)) {
+        end->reset_held = true;
+        return;
+    }
+    end->backlog = false;
+    if (end->link != NULL && !end->vanished)
+        lose_link(end, "connection reset");
+}
+
+static void receive(struct connection_end *to, struct piece *piece)
+{
+    struct sim *sim = to->node->sim;
     size_t done = 0;
 
-    (void)number;
-    if (!sim->ending && hold(to->connection, &this))
-        return;
     if (sim->damage > 0 && to->link != NULL) {
         uint64_t bit = chance_below(&sim->chance, piece->length * 8);
         piece->bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         sim->damage--;
     }
+    sim_enter(to->node);
     while (done < piece->length && to->link != NULL) {
         size_t room;
         uint8_t *at = link_room(to->link, &room);
-        if (at == NULL)
-            abort();
+        if (at == NULL) {
+            sim_leave();
+            lose_link(to, "no memory"); /* as daemon/net does */
+            return;
+        }
         room = piece->length - done < room ? piece->length - done : room;
         memcpy(at, piece->bytes + done, room);
         done += room;
         link_received(to->link, room);
     }
+    sim_leave();
+}
+
+static void transmit(struct connection_end *end);
+
+static void on_arrived(struct sim *sim, void *object, uint64_t number)
+{
+    struct connection_end *to = object;
+    struct piece *piece = to->first;
+
+    (void)sim, (void)number;
+    if (cannot_hear(to)) {
+        to->held++;
+        return;
+    }
+    if (piece == NULL) /* dropped meanwhile */
+        return;
+    to->first = piece->next;
+    if (to->first == NULL)
+        to->last = NULL;
+    to->coming -= piece->length;
+    if (piece->length > 0)
+        receive(to, piece);
+    else if (to->link != NULL && !to->vanished)
+        lose_link(to, "closed by the other side");
     free(piece);
     sim_settle(to->node);
+    transmit(other(to)); /* if it waited for room */
+}
+
+static void send_piece(struct connection_end *from, struct piece *piece, uint64_t delay)
+{
+    struct connection_end *to = other(from);
+
+    piece->next = NULL;
+    if (to->last != NULL)
+        to->last->next = piece;
+    else
+        to->first = piece;
+    to->last = piece;
+    to->coming += piece->length;
+    sim_schedule(from->node->sim, delay, "arrived", on_arrived, to, piece->length);
+}
+
+/* What could not be heard at this end is heard now. */
+static void hear_again(struct connection_end *end)
+{
+    struct sim *sim = end->node->sim;
+
+    if (cannot_hear(end))
+        return;
+    for (; end->held > 0; end->held--)
+        sim_schedule(sim, 0, "arrived", on_arrived, end, 0);
+    if (end->reset_held)
+        sim_schedule(sim, 0, "reset", on_reset, end, 0);
+    end->reset_held = false;
 }
 
 /* Copies bytes that leave, and gives back frames that have left. */
@@ -193,41 +344,47 @@ static uint64_t time_to_leave(struct connection_end *end, size_t length)
     return begin > now + ahead ? begin - ahead - now : 0;
 }
 
-static void transmit(struct connection_end *end)
+/* Bytes that leave in one piece. */
+static size_t piece_length(struct connection_end *end)
 {
-    struct sim *sim = end->node->sim;
-    struct connection *c = end->connection;
+    const struct sim *sim = end->node->sim;
+    struct wire *w = end->connection->wire;
     size_t length = PACKET;
 
-    if (end->sending || end->vanished || other(end)->vanished || c->wire->state == SIM_WIRE_SILENT)
-        return;
-    if (end->queued == 0) {
-        if (end->closing && end->link == NULL)
-            sim_schedule(sim, c->wire->latency, "closed", on_closed, other(end), 0);
-        end->closing = false;
-        return;
-    }
     if (sim->set.burst > 0) {
-        uint64_t paced = c->wire->rate / PACED_PART;
+        uint64_t paced = w->rate / PACED_PART;
         length = paced > PIECE_MOST             ? PIECE_MOST
                  : paced > PACED_LEAST * PACKET ? paced
                                                 : PACED_LEAST * PACKET;
     }
     if (sim->set.chop)
-        length =
-            1 + chance_below(&sim->chance, chance_below(&sim->chance, 8) == 0 ? 16 : PIECE_MOST);
-    if (length > end->queued)
-        length = end->queued;
-    struct piece *piece = malloc(sizeof *piece + length);
-    if (piece == NULL)
-        abort();
-    piece->to = other(end);
+        length = 1 + chance_below(&w->chance, chance_below(&w->chance, 8) == 0 ? 16 : PIECE_MOST);
+    return length < end->queued ? length : end->queued;
+}
+
+static void transmit(struct connection_end *end)
+{
+    struct sim *sim = end->node->sim;
+    struct connection *c = end->connection;
+    struct connection_end *to = other(end);
+
+    if (end->sending || end->vanished || to->vanished || is_cut_off(to) ||
+        (to->node->frozen && to->coming >= RECEIVE_BUFFER))
+        return;
+    if (end->queued == 0) {
+        if (end->closing && end->link == NULL)
+            send_piece(end, sim_alloc(sizeof(struct piece)), c->wire->latency);
+        end->closing = false;
+        return;
+    }
+    size_t length = piece_length(end);
+    struct piece *piece = sim_alloc(sizeof *piece + length);
     piece->length = length;
     take_bytes(end, piece->bytes, length);
     uint64_t time = time_to_leave(end, length);
     end->sending = true;
     sim_schedule(sim, time, "sent", on_sent, end, 0);
-    sim_schedule(sim, time + c->wire->latency, "arrived", on_arrived, piece, length);
+    send_piece(end, piece, time + c->wire->latency);
 }
 
 static void on_sent(struct sim *sim, void *object, uint64_t number)
@@ -251,8 +408,11 @@ static void count_frame(struct node *node, const struct outgoing *frame)
     const uint8_t *head = frame->head + FRAME_PREFIX_SIZE;
     unsigned key = head[0] < 0x80 ? head[0] : (head[0] & 0x7fu) | (unsigned)head[1] << 7;
 
-    if (key >> 3 < SIM_KINDS)
-        node->sent[key >> 3]++;
+    if (key >> 3 >= SIM_KINDS)
+        return;
+    node->sent[key >> 3]++;
+    if (node->sim->set.on_frame != NULL)
+        node->sim->set.on_frame(node->sim, node->rank, (Peer__Head__KindCase)(key >> 3));
 }
 
 void network_flush(struct node *node)
@@ -263,7 +423,9 @@ void network_flush(struct node *node)
         node->dirty = end->next_dirty;
         end->dirty = false;
         while (end->link != NULL && end->queued < SOCKET_BUFFER) {
+            sim_enter(node);
             struct outgoing *frame = link_next(end->link);
+            sim_leave();
             if (frame == NULL)
                 break;
             node->sim->frames++;
@@ -277,6 +439,23 @@ void network_flush(struct node *node)
 
 /* --- connecting --- */
 
+/* The process at the listening end hears of the connection. */
+static void accept_connection(struct connection_end *end)
+{
+    struct connection *c = end->connection;
+    unsigned port =
+        2 * (unsigned)((size_t)(c->wire - end->node->sim->wire) % end->node->sim->torus.dims) + 1;
+
+    end->backlog = false;
+    sim_enter(end->node);
+    end->link = router_connected(core_router(end->node->core), port, false, end, "dialler");
+    sim_leave();
+    if (end->link == NULL) {
+        drop_coming(end);
+        sim_schedule(end->node->sim, c->wire->latency, "reset", on_reset, other(end), 0);
+    }
+}
+
 static void dial_over(struct sim *sim, void *object, uint64_t number)
 {
     struct node *node = object;
@@ -287,27 +466,38 @@ static void dial_over(struct sim *sim, void *object, uint64_t number)
 
     if (!node->alive || node->life != life)
         return;
+    if (node->frozen) {
+        sim_schedule(sim, node->frozen_until - sim->now, "dialled", dial_over, node, number);
+        return;
+    }
     if (wire->state != SIM_WIRE_UP || !peer->alive) {
+        sim_enter(node);
         router_dial_failed(core_router(node->core), port,
                            wire->state == SIM_WIRE_UP ? "connection refused" : "timed out");
+        sim_leave();
         sim_settle(node);
         return;
     }
-    struct connection *c = calloc(1, sizeof *c);
-    if (c == NULL)
-        abort();
+    struct connection *c = sim_alloc(sizeof *c);
     c->wire = wire;
+    c->excused = sim->now < wire->excused_until;
     c->next = sim->connections;
     sim->connections = c;
     c->end[0] = (struct connection_end){.connection = c, .node = node};
-    c->end[1] = (struct connection_end){.connection = c, .node = peer};
-    c->end[1].link =
-        router_connected(core_router(peer->core), torus_port_opposite(port), false, &c->end[1], "dialler");
+    c->end[1] = (struct connection_end){.connection = c, .node = peer, .backlog = true};
+    if (!peer->frozen)
+        accept_connection(&c->end[1]);
+    sim_enter(node);
     c->end[0].link = router_connected(core_router(node->core), port, true, &c->end[0], "listener");
-    if (c->end[0].link == NULL)
-        sim_fail(sim, "node %u does not want the connection that it dialled", node->rank);
-    if (c->end[1].link == NULL)
-        sim_schedule(sim, wire->latency, "closed", on_closed, &c->end[0], 0);
+    sim_leave();
+    if (c->end[0].link == NULL) {
+        if (!c->excused)
+            sim_fail(sim, "node %u does not want the connection that it dialled", node->rank);
+        sim_schedule(sim, wire->latency, "reset", on_reset, &c->end[1], 0);
+        sim_enter(node);
+        router_dial_failed(core_router(node->core), port, "no room for another connection");
+        sim_leave();
+    }
     sim_settle(node);
     sim_settle(peer);
 }
@@ -318,7 +508,8 @@ static void io_dial(void *context, unsigned port)
     struct sim *sim = node->sim;
     const struct wire *wire = wire_at(sim, node->rank, port);
     const struct node *peer = &sim->node[torus_neighbour(&sim->torus, node->rank, port)];
-    bool answered = wire->state != SIM_WIRE_SILENT && (peer->alive || peer->death != SIM_POWER);
+    bool answered = wire->state != SIM_WIRE_SILENT && wire->state != SIM_WIRE_DEAF &&
+                    (peer->alive || peer->death != SIM_POWER);
 
     sim_schedule(sim, answered ? 2 * wire->latency : DIAL_TIMEOUT, "dialled", dial_over, node,
                  (uint64_t)node->life << 8 | port);
@@ -336,7 +527,7 @@ static void io_random(void *context, void *buffer, size_t size)
     uint8_t *out = buffer;
 
     while (size-- > 0)
-        *out++ = (uint8_t)chance_word(&((struct node *)context)->sim->chance);
+        *out++ = (uint8_t)chance_word(&((struct node *)context)->chance);
 }
 
 static void io_wake(void *context, void *connection)
@@ -355,8 +546,10 @@ static void io_close(void *context, void *connection, struct outgoing *last)
 {
     struct connection_end *end = connection;
 
+    check_close(end, last);
     end->link = NULL;
     forget_dirty(end);
+    drop_coming(end);
     if (last == NULL || end->vanished) {
         forget_queue(end);
         if (last != NULL)
@@ -365,9 +558,7 @@ static void io_close(void *context, void *connection, struct outgoing *last)
         outgoing_push(&end->queue, last);
         end->queued += last->head_length;
         size_t length = end->queued;
-        uint8_t *farewell = malloc(length);
-        if (farewell == NULL)
-            abort();
+        uint8_t *farewell = sim_alloc(length);
         take_bytes(end, farewell, length);
         end->farewell = farewell;
         end->queued = length;
@@ -387,12 +578,13 @@ void network_io(struct node *node, struct router_io *io)
     *io = (struct router_io){node, io_now, io_random, io_dial, io_wake, io_close, io_stat};
 }
 
-/* --- faults --- */
+/* --- what the tests do to it --- */
 
 void network_node_dies(struct node *node, enum sim_death death)
 {
     struct sim *sim = node->sim;
 
+    network_excuse_node(node);
     if (death == SIM_STOP)
         return; /* its router says good-bye */
     for (struct connection *c = sim->connections; c != NULL; c = c->next)
@@ -401,46 +593,141 @@ void network_node_dies(struct node *node, enum sim_death death)
             if (end->node != node || end->vanished)
                 continue;
             forget_queue(end);
-            end->closing = false;
+            end->closing = end->backlog = false;
             end->vanished = true;
             if (death == SIM_CRASH)
-                sim_schedule(sim, c->wire->latency, "closed", on_closed, other(end), 1);
+                sim_schedule(sim, c->wire->latency, "reset", on_reset, other(end), 0);
         }
 }
 
-/* Its machine answers again: what is sent on connections of before is answered with a reset. */
 void network_node_back(struct node *node)
 {
     struct sim *sim = node->sim;
 
+    network_excuse_node(node);
     for (struct connection *c = sim->connections; c != NULL; c = c->next)
         for (int i = 0; i < 2; i++)
             if (c->end[i].node == node && c->end[i].vanished && other(&c->end[i])->link != NULL)
-                sim_schedule(sim, c->wire->latency, "closed", on_closed, other(&c->end[i]), 1);
+                sim_schedule(sim, c->wire->latency, "reset", on_reset, other(&c->end[i]), 0);
+}
+
+void network_node_frozen(struct node *node, uint64_t time)
+{
+    struct sim *sim = node->sim;
+
+    for (unsigned port = 0; port < torus_ports(&sim->torus); port++)
+        if (torus_neighbour(&sim->torus, node->rank, port) != TORUS_NO_NODE)
+            slow_down(sim, wire_at(sim, node->rank, port), time);
+}
+
+void network_node_thawed(struct node *node)
+{
+    for (struct connection *c = node->sim->connections; c != NULL; c = c->next)
+        for (int i = 0; i < 2; i++) {
+            struct connection_end *end = &c->end[i];
+            if (end->node != node || end->vanished)
+                continue;
+            if (end->backlog && node->alive)
+                accept_connection(end);
+            hear_again(end);
+        }
+}
+
+static void set_state(struct sim *sim, struct wire *w, enum sim_wire state)
+{
+    w->state = state;
+    for (struct connection *c = sim->connections; c != NULL; c = c->next)
+        for (int i = 0; i < 2; i++) {
+            struct connection_end *end = &c->end[i];
+            if (c->wire != w)
+                continue;
+            hear_again(end);
+            if (end->vanished)
+                continue;
+            if (state == SIM_WIRE_CUT)
+                sim_schedule(sim, 0, "reset", on_reset, end, 0);
+            else
+                transmit(end);
+        }
+}
+
+/* Which of the two ends of a link is at this port: the second one listens. */
+static unsigned end_at(unsigned port)
+{
+    return torus_port_direction(port) < 0;
 }
 
 void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire state)
 {
     struct wire *w = wire_at(sim, rank, port);
 
-    w->state = state;
-    for (size_t i = 0; state != SIM_WIRE_SILENT && i < w->held_count; i++)
-        sim_schedule(sim, 0, w->held[i].what, w->held[i].run, w->held[i].object, w->held[i].number);
-    if (state != SIM_WIRE_SILENT)
-        w->held_count = 0;
-    for (struct connection *c = sim->connections; c != NULL; c = c->next)
-        for (int i = 0; i < 2; i++) {
-            if (c->wire != w || c->end[i].vanished)
-                continue;
-            if (state == SIM_WIRE_CUT)
-                sim_schedule(sim, 0, "closed", on_closed, &c->end[i], 1);
-            else if (state == SIM_WIRE_UP)
-                transmit(&c->end[i]);
+    excuse(sim, w);
+    w->stalls++;
+    w->deaf = end_at(port);
+    set_state(sim, w, state);
+}
+
+static void stall_over(struct sim *sim, void *object, uint64_t number)
+{
+    struct wire *w = object;
+
+    if (w->stalls == number && !sim->ending)
+        set_state(sim, w, SIM_WIRE_UP);
+}
+
+void sim_stall(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire how, uint64_t time)
+{
+    struct wire *w = wire_at(sim, rank, port);
+
+    slow_down(sim, w, time);
+    w->deaf = end_at(port);
+    set_state(sim, w, how);
+    sim_schedule(sim, time, "flows again", stall_over, w, ++w->stalls);
+}
+
+void sim_set_latency(struct sim *sim, uint32_t rank, unsigned port, uint64_t latency)
+{
+    struct wire *w = wire_at(sim, rank, port);
+
+    slow_down(sim, w, latency);
+    w->latency = latency > 0 ? latency : w->usual_latency;
+}
+
+void network_heal(struct sim *sim)
+{
+    for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++) {
+        struct wire *w = &sim->wire[i];
+        w->stalls++;
+        w->rate = sim->set.rate;
+        w->latency = w->usual_latency;
+        if (w->state != SIM_WIRE_UP) {
+            excuse(sim, w);
+            set_state(sim, w, SIM_WIRE_UP);
         }
+    }
+}
+
+/* The end here is reset; whatever the other end sends from now on is lost, and it is not told. */
+void sim_half_open(struct sim *sim, uint32_t rank, unsigned port)
+{
+    struct wire *w = wire_at(sim, rank, port);
+    unsigned mine = end_at(port);
+
+    excuse(sim, w);
+    for (struct connection *c = sim->connections; c != NULL; c = c->next) {
+        struct connection_end *end = &c->end[mine];
+        if (c->wire != w || end->vanished || end->link == NULL || end->node->frozen)
+            continue;
+        lose_link(end, "connection timed out");
+        end->vanished = true;
+        return;
+    }
 }
 
 void sim_damage(struct sim *sim, unsigned count)
 {
+    for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++)
+        excuse(sim, &sim->wire[i]);
     sim->damage = count;
 }
 
@@ -448,15 +735,15 @@ void network_open(struct sim *sim)
 {
     size_t wires = (size_t)sim->torus.nodes * sim->torus.dims;
 
-    sim->wire = calloc(wires, sizeof *sim->wire);
-    if (sim->wire == NULL)
-        abort();
+    sim->wire = sim_alloc(wires * sizeof *sim->wire);
     for (size_t i = 0; i < wires; i++) {
-        sim->wire[i].rate = sim->set.rate;
-        sim->wire[i].latency =
-            sim->set.chop && sim->set.latency > 0
-                ? sim->set.latency / 2 + chance_below(&sim->chance, sim->set.latency)
-                : sim->set.latency;
+        struct wire *w = &sim->wire[i];
+        w->chance = chance_stream(sim->set.seed, SIM_STREAM_WIRES, i);
+        w->rate = sim->set.rate;
+        w->usual_latency = sim->set.latency;
+        if (sim->set.chop && sim->set.latency > 0)
+            w->usual_latency = sim->set.latency / 2 + chance_below(&w->chance, sim->set.latency);
+        w->latency = w->usual_latency;
     }
 }
 
@@ -470,16 +757,12 @@ void network_free(struct sim *sim)
 {
     struct connection *c;
 
-    for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++) {
-        struct wire *w = &sim->wire[i];
-        for (size_t k = 0; k < w->held_count; k++)
-            w->held[k].run(sim, w->held[k].object, w->held[k].number);
-        free(w->held);
-    }
     while ((c = sim->connections) != NULL) {
         sim->connections = c->next;
-        forget_queue(&c->end[0]);
-        forget_queue(&c->end[1]);
+        for (int i = 0; i < 2; i++) {
+            forget_queue(&c->end[i]);
+            drop_coming(&c->end[i]);
+        }
         free(c);
     }
     free(sim->wire);

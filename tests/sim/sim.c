@@ -16,17 +16,32 @@
 #define WAKES_MOST 100u /* at one moment: more is a loop that never sleeps */
 #define WHOLE_TIME (30 * SECONDS)
 
-void sim_fail(const struct sim *sim, const char *format, ...)
+void sim_violated(const struct sim *sim, const char *invariant, const char *format, ...)
 {
-    char text[400];
+    char text[600];
     va_list ap;
 
     va_start(ap, format);
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    fail_msg("%s, seed %llu, at %.6f s: %s", sim->set.dims, (unsigned long long)sim->set.seed,
-             (double)sim->now / 1e9, text);
-    abort(); /* fail_msg() does not return */
+    if (sim->set.violated != NULL)
+        sim->set.violated(sim, invariant, text);
+    else
+        fail_msg("%s, seed %llu, at %.6f s: %s: %s", sim->set.dims,
+                 (unsigned long long)sim->set.seed, (double)sim->now / 1e9, invariant, text);
+    abort(); /* neither returns */
+}
+
+void sim_enter(struct node *node)
+{
+    if (memory_countdown != NULL)
+        abort(); /* nested */
+    memory_countdown = &node->allocations;
+}
+
+void sim_leave(void)
+{
+    memory_countdown = NULL;
 }
 
 void sim_schedule(struct sim *sim, uint64_t delay, const char *what,
@@ -48,7 +63,7 @@ static void check_node(const struct node *node)
     struct error e;
 
     if (core_check(node->core, &e) != 0)
-        sim_fail(sim, "node %u: %s", node->rank, e.text);
+        sim_violated(sim, "core", "node %u: %s", node->rank, e.text);
 }
 
 static void on_wake(struct sim *sim, void *object, uint64_t at)
@@ -57,8 +72,12 @@ static void on_wake(struct sim *sim, void *object, uint64_t at)
 
     if (!node->alive || node->wake_at != at)
         return;
+    if (node->frozen) { /* it looks at the clock when it runs again */
+        node->wake_at = ROUTER_NEVER;
+        return;
+    }
     if (++sim->wakes_now > WAKES_MOST * sim->torus.nodes)
-        sim_fail(sim, "node %u wakes up and wakes up", node->rank);
+        sim_violated(sim, "sleep", "node %u wakes up and wakes up", node->rank);
     node->wake_at = ROUTER_NEVER;
     sim_settle(node);
 }
@@ -68,9 +87,11 @@ void sim_settle(struct node *node)
     struct sim *sim = node->sim;
     uint64_t at;
 
-    if (!node->alive)
+    if (!node->alive || node->frozen)
         return;
+    sim_enter(node);
     core_tick(node->core);
+    sim_leave();
     if (node->doomed) {
         sim_kill(sim, node->rank, SIM_CRASH);
         return;
@@ -86,25 +107,37 @@ void sim_settle(struct node *node)
     }
 }
 
-/* Off the loop: at once, but nobody is told before now. */
-static void on_work_done(struct sim *sim, void *object, uint64_t life)
-{
-    struct work *work = object;
-    struct node *node = work->reserved[0];
+/* Something that the node has begun and is told of when it is over: not while it is stopped. */
+struct pending {
+    struct node *node;
+    const char *what;
+    void (*run)(struct sim *sim, void *object, uint64_t number);
+    void *object;
+};
 
-    (void)sim, (void)life;
-    work->done(work);
-    sim_settle(node);
+static void on_over(struct sim *sim, void *object, uint64_t number)
+{
+    struct pending p = *(struct pending *)object;
+
+    (void)number;
+    if (p.node->frozen && !sim->ending) {
+        sim_schedule(sim, p.node->frozen_until - sim->now, p.what, on_over, object, 0);
+        return;
+    }
+    free(object);
+    sim_enter(p.node);
+    p.run(sim, p.object, 0);
+    sim_leave();
+    sim_settle(p.node);
 }
 
-static int submit(void *context, struct work *work)
+void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
+                          void (*run)(struct sim *sim, void *object, uint64_t number), void *object)
 {
-    struct node *node = context;
+    struct pending *p = sim_alloc(sizeof *p);
 
-    work->reserved[0] = node;
-    work->run(work);
-    sim_schedule(node->sim, 0, "work", on_work_done, work, node->life);
-    return 0;
+    *p = (struct pending){node, what, run, object};
+    sim_schedule(node->sim, delay, what, on_over, p, 0);
 }
 
 static void start(struct node *node)
@@ -115,18 +148,23 @@ static void start(struct node *node)
         .rank = node->rank,
         .pool = &node->pool,
         .storage = &node->storage,
-        .workers = {node, submit},
         .memory_budget = sim->set.memory,
         .link_mbit = (double)sim->set.rate * 8 / 1e6,
     };
+    struct error e;
 
-    node->alive = true;
     node->doomed = node->crash_when_decided = false;
-    node->life++;
+    node->allocations = 0;
     node->wake_at = ROUTER_NEVER;
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
-    disk_storage(node, &node->storage);
-    disk_after_crash(node);
+    if (storage_open(node, &e) != 0) { /* it does not start: whoever starts it tries again later */
+        node->death = SIM_CRASH;
+        return;
+    }
+    node->alive = true;
+    node->leaving = node->frozen = false;
+    node->life++;
+    setup.workers = node->workers;
     network_io(node, &setup.io);
     node->core = core_new(&setup);
     if (node->core == NULL)
@@ -140,6 +178,23 @@ bool sim_alive(const struct sim *sim, uint32_t rank)
     return sim->node[rank].alive;
 }
 
+/* It changes when an exchange begins anew because a node was busy. */
+static void keep_id(struct sim_request *r)
+{
+    if (r->exchange != NULL)
+        (void)snprintf(r->id, sizeof r->id, "%s", exchange_id(r->exchange));
+}
+
+const struct sim_request *sim_request_by_id(struct sim *sim, const char *id)
+{
+    for (struct sim_request *r = sim->requests; r != NULL; r = r->next) {
+        keep_id(r);
+        if (strcmp(r->id, id) == 0)
+            return r;
+    }
+    return NULL;
+}
+
 void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
 {
     struct node *node = &sim->node[rank];
@@ -148,24 +203,103 @@ void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death)
     if (!node->alive)
         return;
     for (struct sim_request *r = sim->requests; r != NULL; r = r->next)
-        if (r->root == rank)
+        if (r->root == rank) {
+            keep_id(r);
             r->exchange = NULL;
-    node->alive = false;
+        }
+    node->alive = node->frozen = false;
+    node->leaving = true;
     node->death = death;
-    node->doomed = death != SIM_STOP; /* its disk does not change any more */
+    node->disk.dead = death != SIM_STOP;
     network_node_dies(node, death);
     core_free(node->core);
-    disk_storage_closed(node);
+    storage_close(node);
     node->core = NULL;
     node->dirty = NULL;
     leaked = slab_pool_close(&node->pool);
     if (leaked > 0 && death != SIM_STOP)
-        sim_fail(sim, "node %u dies with %zu buffers in use", rank, leaked);
+        sim_violated(sim, "memory", "node %u dies with %zu buffers in use", rank, leaked);
+}
+
+static void on_thaw(struct sim *sim, void *object, uint64_t at)
+{
+    struct node *node = object;
+
+    if (!node->frozen || node->frozen_until != at || sim->ending)
+        return;
+    node->frozen = false;
+    network_node_thawed(node);
+    sim_settle(node);
+}
+
+void sim_freeze(struct sim *sim, uint32_t rank, uint64_t time)
+{
+    struct node *node = &sim->node[rank];
+
+    if (!node->alive || node->frozen)
+        return;
+    sim->slowed = true;
+    network_node_frozen(node, time);
+    node->frozen = true;
+    node->frozen_until = sim->now + time;
+    sim_schedule(sim, time, "runs again", on_thaw, node, node->frozen_until);
+}
+
+bool sim_frozen(const struct sim *sim, uint32_t rank)
+{
+    return sim->node[rank].frozen;
+}
+
+void sim_fail_allocation(struct sim *sim, uint32_t rank, uint64_t count)
+{
+    network_excuse_node(&sim->node[rank]);
+    sim->node[rank].allocations = count;
+}
+
+void sim_heal(struct sim *sim)
+{
+    for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
+        struct node *node = &sim->node[rank];
+        if (node->allocations > 0)
+            network_excuse_node(node);
+        node->allocations = 0;
+        node->crash_when_decided = false;
+        node->disk.slowness = 0;
+        node->disk.full = false;
+        memset(node->disk.fault, 0, sizeof node->disk.fault);
+        if (node->frozen)
+            on_thaw(sim, node, node->frozen_until);
+        sim_restart(sim, rank);
+    }
+    network_heal(sim);
+}
+
+void sim_harmed(struct sim *sim)
+{
+    sim->harms++;
+    if (sim->harmed_at > sim->now)
+        sim->harmed_at = sim->now;
+}
+
+uint64_t sim_harmed_at(const struct sim *sim)
+{
+    return sim->harmed_at;
+}
+
+unsigned sim_harms(const struct sim *sim)
+{
+    return sim->harms;
+}
+
+bool sim_slowed(const struct sim *sim)
+{
+    return sim->slowed;
 }
 
 void sim_crash_when_decided(struct sim *sim, uint32_t rank)
 {
     sim->node[rank].crash_when_decided = true;
+    sim_harmed(sim); /* it may be so at any time */
 }
 
 void sim_restart(struct sim *sim, uint32_t rank)
@@ -280,10 +414,8 @@ static void on_call(struct sim *sim, void *object, uint64_t number)
 void sim_at(struct sim *sim, uint64_t at, void (*call)(struct sim *sim, void *context),
             void *context)
 {
-    struct call *c = malloc(sizeof *c);
+    struct call *c = sim_alloc(sizeof *c);
 
-    if (c == NULL)
-        abort();
     *c = (struct call){call, context};
     sim_schedule(sim, at > sim->now ? at - sim->now : 0, "call", on_call, c, 0);
 }
@@ -292,6 +424,11 @@ void sim_watch(struct sim *sim, bool (*watch)(struct sim *sim, void *context), v
 {
     sim->watch = watch;
     sim->watch_context = context;
+}
+
+void *sim_context(const struct sim *sim)
+{
+    return sim->set.context;
 }
 
 uint64_t sim_now(const struct sim *sim)
@@ -338,41 +475,41 @@ static void on_ended(void *context, const struct exchange_result *result, const 
     size_t nodes = r->sim->torus.nodes;
 
     if (r->ended || (result == NULL) == (e == NULL))
-        sim_fail(r->sim, "the client of %s is told something strange", r->id);
+        sim_violated(r->sim, "told once", "the client of %s is told something strange", r->id);
+    keep_id(r);
     r->ended = true;
     r->exchange = NULL;
     if (e != NULL) {
         r->error = *e;
         return;
     }
-    struct exchange_node_report *node = calloc(nodes, sizeof *node);
-    if (node == NULL)
-        abort();
+    struct exchange_node_report *node = sim_alloc(nodes * sizeof *node);
     if (result->node != NULL)
         memcpy(node, result->node, nodes * sizeof *node);
     r->result = *result;
     r->result.node = node;
     if (result->each == NULL)
         return;
-    uint64_t *each = calloc(result->repeat, sizeof *each);
-    if (each == NULL)
-        abort();
+    uint64_t *each = sim_alloc(result->repeat * sizeof *each);
     memcpy(each, result->each, result->repeat * sizeof *each);
     r->result.each = each;
 }
 
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec)
 {
-    struct sim_request *r = calloc(1, sizeof *r);
+    struct sim_request *r = sim_alloc(sizeof *r);
     const struct exchange_client client = {r, on_ended};
 
-    if (r == NULL)
-        abort();
     r->sim = sim;
     r->root = root;
+    r->operation = spec->operation;
+    r->sender = spec->sender;
+    (void)snprintf(r->from, sizeof r->from, "%s", spec->from != NULL ? spec->from : "");
     r->next = sim->requests;
     sim->requests = r;
+    sim_enter(&sim->node[root]);
     r->exchange = exchange_start(sim_exchanges(sim, root), spec, &client, &r->error);
+    sim_leave();
     if (r->exchange == NULL)
         r->ended = true;
     else
@@ -381,14 +518,27 @@ struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct sp
     return r;
 }
 
-void sim_cancel(struct sim_request *r)
+void sim_abandon(struct sim_request *r)
 {
     struct exchange *x = r->exchange;
 
     if (x == NULL)
         return;
+    keep_id(r);
     r->exchange = NULL;
+    sim_enter(&r->sim->node[r->root]);
     exchange_abandon(x);
+    sim_leave();
+    sim_settle(&r->sim->node[r->root]);
+}
+
+void sim_cancel(struct sim_request *r)
+{
+    if (r->exchange == NULL)
+        return;
+    sim_enter(&r->sim->node[r->root]);
+    exchange_cancel(r->exchange);
+    sim_leave();
     sim_settle(&r->sim->node[r->root]);
 }
 
@@ -458,26 +608,27 @@ bool sim_is_quiet(struct sim *sim, void *unused)
 
 struct sim *sim_new(const struct sim_setup *setup)
 {
-    struct sim *sim = calloc(1, sizeof *sim);
+    struct sim *sim = sim_alloc(sizeof *sim);
     const char *level = getenv("TORUS_SIM_LOG");
 
-    if (sim == NULL)
-        abort();
     log_set_level(level != NULL ? (enum log_level)log_level_parse(level) : LOG_LEVEL_ERROR);
     sim->set = *setup;
     if (sim->set.memory == 0)
         sim->set.memory = DEFAULT_MEMORY;
     if (torus_parse(&sim->torus, setup->dims, NULL) != 0)
         abort();
-    sim->chance.state = setup->seed;
+    sim->chance = chance_stream(setup->seed, SIM_STREAM_TEST, 0);
     sim->now = 1 * SECONDS;
+    sim->harmed_at = UINT64_MAX;
     network_open(sim);
-    sim->node = calloc(sim->torus.nodes, sizeof *sim->node);
-    if (sim->node == NULL)
-        abort();
+    sim->node = sim_alloc(sim->torus.nodes * sizeof *sim->node);
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
-        sim->node[rank].sim = sim;
-        sim->node[rank].rank = rank;
+        struct node *node = &sim->node[rank];
+        node->sim = sim;
+        node->rank = rank;
+        node->chance = chance_stream(setup->seed, SIM_STREAM_DAEMONS, rank);
+        disk_init(&node->disk, node);
+        node->disk.chance = chance_stream(setup->seed, SIM_STREAM_DISKS, rank);
     }
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
         start(&sim->node[rank]);
@@ -495,10 +646,10 @@ void sim_free(struct sim *sim)
     network_free(sim);
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
         if (sim->node[rank].pool.in_use > 0)
-            sim_fail(sim, "node %u has not given back %zu buffers", rank,
-                     sim->node[rank].pool.in_use);
+            sim_violated(sim, "memory", "node %u has not given back %zu buffers", rank,
+                         sim->node[rank].pool.in_use);
         (void)slab_pool_close(&sim->node[rank].pool);
-        disk_free(&sim->node[rank]);
+        disk_free(&sim->node[rank].disk);
     }
     while (sim->requests != NULL) {
         struct sim_request *r = sim->requests;

@@ -11,6 +11,8 @@
 
 #define MICROSECONDS UINT64_C(1000)
 
+struct sim;
+
 struct sim_setup {
     const char *dims;
     uint64_t seed;
@@ -20,13 +22,21 @@ struct sim_setup {
                        * htb, it lets a packet through at once if it is no more, then holds back */
     uint64_t memory;  /* budget of a node; 0: 64 MiB */
     bool chop;        /* bytes come in pieces of any size, disks take their time */
+    /* NULL: a violation fails the cmocka test. It must not return. */
+    void (*violated)(const struct sim *sim, const char *invariant, const char *text);
+    /* NULL, or called with each frame that a node hands to its sockets. */
+    void (*on_frame)(struct sim *sim, uint32_t rank, Peer__Head__KindCase kind);
+    void *context; /* for both */
 };
-
-struct sim;
 
 struct sim *sim_new(const struct sim_setup *setup);
 /* Stops all nodes; fails the test if a node has not given back all of its buffers. */
 void sim_free(struct sim *sim);
+
+void *sim_context(const struct sim *sim); /* of the setup */
+/* An invariant does not hold: fails the test, with the seed and the time. */
+void sim_violated(const struct sim *sim, const char *invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
 
 uint64_t sim_now(const struct sim *sim);
 struct chance *sim_chance(struct sim *sim);
@@ -66,6 +76,20 @@ void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death);
  * of it has left. */
 void sim_crash_when_decided(struct sim *sim, uint32_t rank);
 void sim_restart(struct sim *sim, uint32_t rank);
+/* SIGSTOP, and SIGCONT after that time: its kernel goes on, it does nothing. Links must bear what
+ * is less than their silence (see network.c). */
+void sim_freeze(struct sim *sim, uint32_t rank, uint64_t time);
+bool sim_frozen(const struct sim *sim, uint32_t rank);
+/* Its `count`-th allocation from now on fails (only where swarm/heap.c is linked). */
+void sim_fail_allocation(struct sim *sim, uint32_t rank, uint64_t count);
+/* When something first happened to a node, link or disk that may make an exchange fail, or
+ * UINT64_MAX; how often; and whether something has held it up, at least. */
+uint64_t sim_harmed_at(const struct sim *sim);
+unsigned sim_harms(const struct sim *sim);
+bool sim_slowed(const struct sim *sim);
+/* Takes back all of the above and below that has no end of its own: nodes are up and run, links
+ * and disks work. */
+void sim_heal(struct sim *sim);
 struct router *sim_router(struct sim *sim, uint32_t rank);
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank);
 
@@ -75,9 +99,16 @@ enum sim_wire {
     SIM_WIRE_UP,
     SIM_WIRE_CUT,    /* both ends notice at once */
     SIM_WIRE_SILENT, /* carrier up, but nothing comes through; what was sent comes when it is up */
+    SIM_WIRE_DEAF,   /* the same in one direction: nothing comes to the node that is named */
 };
 
 void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire state);
+/* SILENT or DEAF for a while, which the link must bear if it is less than its silence. */
+void sim_stall(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire how, uint64_t time);
+/* Nanoseconds each way; 0: what it was at the beginning. */
+void sim_set_latency(struct sim *sim, uint32_t rank, unsigned port, uint64_t latency);
+/* The connection ends here, and the other end is not told. */
+void sim_half_open(struct sim *sim, uint32_t rank, unsigned port);
 /* Bytes a second each way, of this link alone. */
 void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
 /* Flips one bit in each of the next `count` pieces that arrive anywhere. */
@@ -91,6 +122,9 @@ struct sim_request {
     uint32_t root;
     struct exchange *exchange; /* NULL: refused at once, ended, cancelled, or its root is dead */
     char id[EXCHANGE_ID_SIZE]; /* "" : refused at once */
+    char from[64];             /* of the spec, as these: */
+    enum operation operation;
+    uint32_t sender;
     bool ended;
     struct error error;            /* code ERROR_NONE: success, and */
     struct exchange_result result; /* `node` and `each` are copies */
@@ -98,6 +132,9 @@ struct sim_request {
 
 /* Asks node `root`. The request stays good until sim_free(). */
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec);
+/* The client goes away, and is told nothing. */
+void sim_abandon(struct sim_request *request);
+/* It asks that the exchange ends, and waits until it is told how. */
 void sim_cancel(struct sim_request *request);
 bool sim_run_until_ended(struct sim_request *request, uint64_t most);
 /* The median of the repetitions of an exchange that has succeeded, in seconds. */
@@ -116,15 +153,18 @@ uint64_t sim_block_size(const char *from, uint32_t source, uint32_t destination)
 enum sim_disk_fault {
     SIM_DISK_OPEN,
     SIM_DISK_READ,
-    SIM_DISK_CHECK,
+    SIM_DISK_CHECK, /* a source has changed */
     SIM_DISK_WRITE,
     SIM_DISK_SYNC,
     SIM_DISK_RECORD,
     SIM_DISK_COMMIT,
-    SIM_DISK_DIGEST, /* no error: other bytes are sent than were read at prepare */
     SIM_DISK_FAULTS
 };
 
+/* All operations take up to that much longer. */
+void sim_disk_slow(struct sim *sim, uint32_t rank, uint64_t most);
+/* Nothing new can be written. */
+void sim_disk_full(struct sim *sim, uint32_t rank, bool full);
 /* The next operation of this kind on this node fails. */
 void sim_disk_fail(struct sim *sim, uint32_t rank, enum sim_disk_fault fault);
 
@@ -133,6 +173,9 @@ enum sim_output { SIM_OUTPUT_NONE, SIM_OUTPUT_TEMPORARY, SIM_OUTPUT_FINAL };
 /* What lies on the node's disk of the exchange, dead or alive. Fails the test if it is visible
  * under its final name and not whole. */
 enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id);
+/* What is left on the node's disk beside outputs in place, a record or something temporary: its
+ * name until the next call, or NULL. */
+const char *sim_leftover(struct sim *sim, uint32_t rank);
 /* The node, as the root, has decided to commit, whether it still remembers it or not. */
 bool sim_decided(struct sim *sim, uint32_t rank, const char *id);
 

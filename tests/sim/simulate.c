@@ -50,11 +50,11 @@ int main(int argc, char **argv)
                                     .burst = (uint64_t)number(argv[6]),
                                     .memory = UINT64_C(1) << 32};
     const struct spec spec = {.algorithm = argv[2],
-                                       .block_bytes = (uint64_t)number(argv[3]),
-                                       .timeout_ns = 86400 * SECONDS,
-                                       .repeat = REPEAT,
-                                       .from = "",
-                                       .to = ""};
+                              .block_bytes = (uint64_t)number(argv[3]),
+                              .timeout_ns = 86400 * SECONDS,
+                              .repeat = REPEAT,
+                              .from = "",
+                              .to = ""};
     struct sim *sim = sim_new(&setup);
     sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 0, &spec);

@@ -94,8 +94,7 @@ static void small_blocks_take_the_plans_messages(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct sim *sim = open_torus("8x8");
         const struct torus *t = sim_torus(sim);
-        const struct spec spec = {
-            .algorithm = names[i], .block_bytes = 8, .from = "", .to = ""};
+        const struct spec spec = {.algorithm = names[i], .block_bytes = 8, .from = "", .to = ""};
         (void)run(sim, &spec);
         for (uint32_t rank = 0; rank < t->nodes; rank++) {
             struct plan plan;

@@ -37,10 +37,10 @@ static void damage(uint64_t seed)
     struct chance *chance = sim_chance(sim);
     static const char *const algorithms[] = {"at2", "direct", "stream"};
     const struct spec spec = {.algorithm = algorithms[chance_below(chance, 3)],
-                                       .block_bytes = chance_below(chance, 3000),
-                                       .from = "",
-                                       .to = "",
-                                       .timeout_ns = 20 * SECONDS};
+                              .block_bytes = chance_below(chance, 3000),
+                              .from = "",
+                              .to = "",
+                              .timeout_ns = 20 * SECONDS};
 
     sim_run_until_whole(sim);
     struct sim_request *r =

@@ -123,8 +123,7 @@ static void more_rounds_than_the_wire_can_count(void **state)
 {
     const struct sim_setup setup = {
         .dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memory = 256, .chop = true};
-    const struct spec spec = {
-        .algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
     struct sim *sim = sim_new(&setup);
 
     (void)state;
@@ -222,8 +221,7 @@ static void several_exchanges_at_once_do_not_mind_each_other(void **state)
 static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
 {
     const struct sim_setup setup = {.dims = "1x2", .seed = 1};
-    const struct spec spec = {
-        .algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
     struct exchange_info info[200];
     struct sim *sim = sim_new(&setup);
 
@@ -247,10 +245,10 @@ static void all_meet_at_a_barrier(void **state)
                                         .rate = 125000000,
                                         .chop = true};
         const struct spec spec = {.algorithm = "saadschultz",
-                                           .operation = OPERATION_BARRIER,
-                                           .barrier = "here",
-                                           .from = "",
-                                           .to = ""};
+                                  .operation = OPERATION_BARRIER,
+                                  .barrier = "here",
+                                  .from = "",
+                                  .to = ""};
         struct sim *sim = sim_new(&setup);
         struct sim_request *r[12];
         uint32_t nodes = sim_torus(sim)->nodes;
@@ -278,10 +276,10 @@ static void who_leaves_a_barrier_ends_it(void **state)
 {
     const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
     struct spec spec = {.algorithm = "yangwang",
-                                 .operation = OPERATION_BARRIER,
-                                 .barrier = "",
-                                 .from = "",
-                                 .to = ""};
+                        .operation = OPERATION_BARRIER,
+                        .barrier = "",
+                        .from = "",
+                        .to = ""};
     struct sim *sim = sim_new(&setup);
     struct sim_request *r[9], *twice;
 
@@ -292,7 +290,7 @@ static void who_leaves_a_barrier_ends_it(void **state)
     twice = sim_exchange(sim, 3, &spec);
     assert_true(twice->ended && twice->error.code == ERROR_REFUSED);
     sim_pass(sim, 10 * MILLISECONDS);
-    sim_cancel(r[3]);
+    sim_abandon(r[3]);
     for (uint32_t rank = 0; rank < 5; rank++)
         if (rank != 3) {
             (void)sim_run_until_ended(r[rank], 10 * SECONDS);

@@ -66,11 +66,11 @@ static void repeat_everywhere(uint64_t memory, uint64_t block_bytes)
                                             .memory = memory,
                                             .chop = true};
             struct spec spec = {.algorithm = a->name,
-                                         .operation = a->operation,
-                                         .block_bytes = block_bytes,
-                                         .from = "",
-                                         .to = "",
-                                         .repeat = 5};
+                                .operation = a->operation,
+                                .block_bytes = block_bytes,
+                                .from = "",
+                                .to = "",
+                                .repeat = 5};
             struct sim *sim = sim_new(&setup);
             sim_run_until_whole(sim);
             struct sim_request *r = run(sim, &spec);
@@ -104,11 +104,11 @@ static void more_repetitions_than_the_wire_can_count(void **state)
         const struct sim_setup setup = {
             .dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true};
         const struct spec spec = {.algorithm = algorithms[i],
-                                           .operation = algorithm_find(algorithms[i])->operation,
-                                           .block_bytes = 50,
-                                           .from = "",
-                                           .to = "",
-                                           .repeat = 300};
+                                  .operation = algorithm_find(algorithms[i])->operation,
+                                  .block_bytes = 50,
+                                  .from = "",
+                                  .to = "",
+                                  .repeat = 300};
         struct sim *sim = sim_new(&setup);
         sim_run_until_whole(sim);
         (void)run(sim, &spec);
@@ -255,7 +255,7 @@ static void one_fault(uint64_t seed, enum fault fault)
         sim_set_wire(sim, victim, port, SIM_WIRE_SILENT);
         break;
     case CLIENT:
-        sim_cancel(r);
+        sim_abandon(r);
         break;
     case TIMEOUT:
     case FAULTS:

@@ -17,8 +17,7 @@ static double run(const char *dims, const char *algorithm, uint64_t block, uint6
 {
     const struct sim_setup setup = {
         .dims = dims, .seed = 1, .latency = latency, .rate = RATE, .memory = UINT64_C(1) << 32};
-    const struct spec spec = {
-        .algorithm = algorithm, .block_bytes = block, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = algorithm, .block_bytes = block, .from = "", .to = ""};
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
@@ -42,8 +41,7 @@ static double stream(const char *dims, uint64_t block, uint64_t memory, bool slo
 {
     const struct sim_setup setup = {
         .dims = dims, .seed = 1, .rate = RATE, .memory = memory > 0 ? memory : UINT64_C(1) << 32};
-    const struct spec spec = {
-        .algorithm = "stream", .block_bytes = block, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = "stream", .block_bytes = block, .from = "", .to = ""};
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);

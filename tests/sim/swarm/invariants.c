@@ -1,0 +1,271 @@
+/* What must always hold. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/sim/checks.h"
+#include "tests/sim/swarm/swarm.h"
+
+#define LISTED 128u
+#define OVERHEAD                                                                                   \
+    (24u << 20) /* bytes of a node, and its part of the simulator, beside its budget               \
+                 */
+#define REST_TIME (120 * SECONDS)
+
+static const char *name_of(const struct swarm_play *play, const struct swarm_request *r)
+{
+    static char name[100];
+
+    (void)snprintf(name, sizeof name, "request %d (%s)", (int)(r - play->world->request),
+                   r->asked != NULL ? r->asked->id : "never asked");
+    return name;
+}
+
+static bool has_folders(const struct swarm_request *r)
+{
+    return r->to[0] != '\0';
+}
+
+/* --- after every event --- */
+
+void swarm_check_event(struct swarm_play *play)
+{
+    struct swarm_world *w = play->world;
+    uint64_t now = sim_now(play->sim);
+
+    for (unsigned i = 0; i < w->requests; i++) {
+        struct swarm_request *r = &w->request[i];
+        if (r->asked == NULL || r->seen_ended)
+            continue;
+        if (r->asked->ended) {
+            r->seen_ended = true;
+            swarm_check_ended(play, r);
+            swarm_ask_again(play, r);
+        } else if (r->asked->exchange == NULL) { /* its node has died */
+            r->seen_ended = r->left = true;
+            swarm_ask_again(play, r);
+        } else if (now > r->due + play->delays) {
+            sim_violated(play->sim, "deadline",
+                         "the client of %s has heard nothing %.1f s after its timeout",
+                         name_of(play, r), (double)(now - r->asked_at - r->spec.timeout_ns) / 1e9);
+        }
+    }
+    if (heap_used() > w->torus.nodes * (w->setup.memory + OVERHEAD))
+        sim_violated(play->sim, "bounds", "%" PRIu64 " bytes are allocated", heap_used());
+}
+
+/* --- when the client has heard of the end --- */
+
+/* A barrier that one does not come to, or leaves, fails for all. */
+static bool is_complete(const struct swarm_play *play, const struct swarm_request *r)
+{
+    const struct swarm_world *w = play->world;
+
+    for (unsigned i = 0; i < w->requests; i++)
+        if (strcmp(w->request[i].barrier, r->barrier) == 0 &&
+            (w->request[i].left || w->request[i].hurries))
+            return false;
+    return true;
+}
+
+/* Another one has put its output where this one is to have its own, or may do so. */
+static bool has_company(const struct swarm_play *play, const struct swarm_request *r)
+{
+    const struct swarm_world *w = play->world;
+
+    for (unsigned i = 0; i < w->requests; i++) {
+        const struct swarm_request *other = &w->request[i];
+        if (other != r && strcmp(other->to, r->to) == 0 && other->asked != NULL &&
+            (!other->seen_ended || other->left || other->asked->error.code == ERROR_NONE ||
+             other->asked->error.code == ERROR_IN_DOUBT))
+            return true;
+    }
+    return false;
+}
+
+/* It could not do otherwise. */
+static bool may_fail(const struct swarm_play *play, const struct swarm_request *r)
+{
+    enum error_code code = r->asked->error.code;
+
+    return r->left || r->hurries || sim_now(play->sim) >= sim_harmed_at(play->sim) ||
+           (code == ERROR_TIMEOUT && sim_slowed(play->sim)) ||
+           (code == ERROR_REFUSED && has_folders(r) && has_company(play, r)) ||
+           (r->spec.operation == OPERATION_BARRIER && !is_complete(play, r));
+}
+
+void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
+{
+    const struct sim_request *asked = r->asked;
+    struct spec spec = r->spec;
+
+    swarm_tell(play, "%s has ended: %s", name_of(play, r),
+               asked->error.code == ERROR_NONE ? "done" : asked->error.text);
+    if (asked->error.code == ERROR_NONE) {
+        play->outcome->succeeded++;
+        spec.algorithm = (char *)(uintptr_t)asked->result.algorithm;
+        if (spec.operation != OPERATION_BARRIER)
+            check_success(r->asked, &spec);
+        return;
+    }
+    if (asked->error.code == ERROR_IN_DOUBT)
+        play->outcome->in_doubt++;
+    else
+        play->outcome->failed++;
+    if (!may_fail(play, r))
+        sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
+                     asked->error.text);
+}
+
+/* --- at intervals --- */
+
+static struct swarm_request *find(struct swarm_play *play, const char *id)
+{
+    for (unsigned i = 0; i < play->world->requests; i++) {
+        struct swarm_request *r = &play->world->request[i];
+        if (r->asked != NULL && strcmp(r->asked->id, id) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+/* Nothing is under way anywhere long after its time; nothing is half there. */
+void swarm_check_dear(struct swarm_play *play)
+{
+    struct swarm_world *w = play->world;
+    struct exchange_info info[LISTED];
+
+    for (uint32_t rank = 0; rank < w->torus.nodes; rank++) {
+        if (!sim_alive(play->sim, rank) || sim_frozen(play->sim, rank))
+            continue;
+        size_t n = exchanges_list(sim_exchanges(play->sim, rank), info, LISTED);
+        for (size_t i = 0; i < n && !exchange_has_ended(info[i].state); i++) {
+            struct swarm_request *r = find(play, info[i].id);
+            if (r != NULL && sim_now(play->sim) > r->due + play->delays)
+                sim_violated(play->sim, "deadline", "%s is still %s on node %u", name_of(play, r),
+                             exchange_state_name(info[i].state), rank);
+        }
+    }
+    for (unsigned i = 0; i < w->requests; i++)
+        for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
+            if (w->request[i].asked != NULL && has_folders(&w->request[i]))
+                (void)sim_output(play->sim, rank, w->request[i].asked->id);
+}
+
+/* --- at the end --- */
+
+static bool has_settled(struct sim *sim, void *context)
+{
+    struct swarm_play *play = context;
+    const struct swarm_world *w = play->world;
+
+    if (!sim_is_quiet(sim, NULL))
+        return false;
+    for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
+        if (sim_leftover(sim, rank) != NULL)
+            return false;
+    return true;
+}
+
+/* Which of them keeps it from settling. */
+static void name_unsettled(struct swarm_play *play)
+{
+    struct swarm_world *w = play->world;
+
+    for (uint32_t rank = 0; rank < w->torus.nodes; rank++) {
+        struct exchange_info first;
+        if (exchanges_list(sim_exchanges(play->sim, rank), &first, 1) > 0 &&
+            !exchange_has_ended(first.state))
+            sim_violated(play->sim, "rest", "exchange %s stays %s on node %u", first.id,
+                         exchange_state_name(first.state), rank);
+        if (exchanges_reserved(sim_exchanges(play->sim, rank)) > 0)
+            sim_violated(play->sim, "reserved", "node %u keeps %" PRIu64 " bytes reserved", rank,
+                         exchanges_reserved(sim_exchanges(play->sim, rank)));
+        if (sim_leftover(play->sim, rank) != NULL)
+            sim_violated(play->sim, "leftovers", "node %u keeps %s", rank,
+                         sim_leftover(play->sim, rank));
+    }
+}
+
+/* In place on all nodes, or on none; and what the client was told is true. */
+static void check_outputs(struct swarm_play *play, const struct swarm_request *r)
+{
+    const struct swarm_world *w = play->world;
+    uint32_t in_place = 0, without = w->torus.nodes;
+
+    for (uint32_t rank = 0; rank < w->torus.nodes; rank++) {
+        if (sim_output(play->sim, rank, r->asked->id) == SIM_OUTPUT_FINAL)
+            in_place++;
+        else
+            without = rank;
+    }
+    if (in_place != 0 && in_place != w->torus.nodes)
+        sim_violated(play->sim, "all or nothing",
+                     "%s has an output on %u of %u nodes, but not on node %u", name_of(play, r),
+                     in_place, w->torus.nodes, without);
+    if (r->left || r->asked->error.code == ERROR_IN_DOUBT)
+        return;
+    if ((r->asked->error.code == ERROR_NONE) != (in_place > 0))
+        sim_violated(play->sim, "truth", "the client of %s was told \"%s\", and %s",
+                     name_of(play, r),
+                     r->asked->error.code == ERROR_NONE ? "done" : r->asked->error.text,
+                     in_place > 0 ? "it was committed" : "there is nothing");
+}
+
+/* Whatever single link or node fails, the others can still talk to each other. */
+static bool stays_connected(const struct torus *t)
+{
+    for (unsigned dim = 0; dim < t->dims; dim++)
+        if (!t->wrap[dim])
+            return false;
+    return true;
+}
+
+/* Its nodes say the same of it, as far as they have not been started anew and all know of a
+ * verdict: several faults at once may keep it from some. */
+static void check_reasons(struct swarm_play *play, const struct swarm_request *r)
+{
+    struct exchange_info info, first = {0};
+    bool committed = false, failed = false;
+
+    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
+        if (!sim_info(play->sim, rank, r->asked->id, &info) || strcmp(info.algorithm, "?") == 0)
+            continue;
+        committed |= info.state == EXCHANGE_COMMITTED;
+        if (info.state != EXCHANGE_FAILED)
+            continue;
+        if (failed && play->harms <= 1 && stays_connected(&play->world->torus) &&
+            strcmp(info.reason, first.reason) != 0)
+            sim_violated(play->sim, "same error", "%s failed twice: \"%s\", on node %u \"%s\"",
+                         name_of(play, r), first.reason, rank, info.reason);
+        first = info;
+        failed = true;
+    }
+    if (has_folders(r) && committed && failed)
+        sim_violated(play->sim, "all or nothing", "%s was committed here and failed there: %s",
+                     name_of(play, r), first.reason);
+}
+
+void swarm_check_end(struct swarm_play *play)
+{
+    struct swarm_world *w = play->world;
+
+    swarm_tell(play, "everything heals");
+    play->healing = true;
+    sim_heal(play->sim);
+    sim_run_until_whole(play->sim);
+    if (!sim_run(play->sim, REST_TIME, has_settled, play))
+        name_unsettled(play);
+    sim_pass(play->sim, 1 * SECONDS);
+    swarm_check_dear(play);
+    for (unsigned i = 0; i < w->requests; i++) {
+        struct swarm_request *r = &w->request[i];
+        if (r->asked == NULL || r->asked->id[0] == '\0')
+            continue;
+        check_reasons(play, r);
+        if (has_folders(r))
+            check_outputs(play, r);
+    }
+    check_next_exchange(play->sim, (uint32_t)(w->seed % w->torus.nodes));
+    swarm_tell(play, "all is well");
+}

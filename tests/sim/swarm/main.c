@@ -1,0 +1,448 @@
+/* swarm: plays random worlds, each in a process of its own, and says which of them violate what. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "tests/sim/swarm/swarm.h"
+
+#define JOBS_MOST 64u
+
+static const char usage[] =
+    "usage: swarm [option...]\n"
+    "\n"
+    "Plays random worlds of the real core, in virtual time: tori of nodes, clients that ask for\n"
+    "exchanges, and faults. A seed says all of a world. The status is 0 if all invariants held in\n"
+    "all of them, 1 if one was violated, 2 if the swarm itself could not run.\n"
+    "\n"
+    "  --seeds N            how many worlds (1000)\n"
+    "  --first S            the first seed (0)\n"
+    "  --jobs N             processes at the same time (2)\n"
+    "  --progress FILE      go on with the seed that is in FILE, if it is there, instead of "
+    "--first,\n"
+    "                       and keep the next one there\n"
+    "  --most-violations N  stop after so many (10)\n"
+    "  --json               a summary in JSON on standard output\n"
+    "  --twice              plays each world twice: the traces must be equal\n"
+    "  --hashes             prints the hash of every trace\n"
+    "  --shrink S           leaves out of the world of seed S what it does not need to fail\n"
+    "  --list               prints the faults that there are\n"
+    "\n"
+    "One world alone:\n"
+    "  --trace              tells what happens, with what the daemons log (for --seeds 1)\n"
+    "  --dims DIMS          on this torus instead of its own\n"
+    "  --without-requests I,I...  leaves out these requests\n"
+    "  --without-faults I,I...    leaves out these faults\n";
+
+struct options {
+    uint64_t seeds, first, most_violations;
+    unsigned jobs;
+    const char *progress, *dims;
+    uint64_t no_request, no_fault;
+    bool json, twice, hashes, trace, shrink, list;
+};
+
+struct slot {
+    int pid; /* 0: free */
+    uint64_t seed;
+    bool again;      /* the second time */
+    uint64_t before; /* the trace of the first */
+    FILE *log;
+    struct swarm_outcome *outcome; /* shared */
+};
+
+struct swarm_total {
+    uint64_t played, violations, asked, succeeded, failed, in_doubt, frames;
+    double virtual_seconds;
+    uint64_t begun[SWARM_NEMESES];
+    json_t *list;
+};
+
+/* What the daemons log is told with --trace only, with the virtual time it belongs to. */
+static bool tell_logs;
+
+void __wrap_log_write(enum log_level level, const char *format, ...);
+
+void __wrap_log_write(enum log_level level, const char *format, ...)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    va_list ap;
+
+    if (!tell_logs || level >= LOG_LEVEL_DEBUG)
+        return;
+    (void)fprintf(stderr, "              %s: ", names[level]);
+    va_start(ap, format);
+    (void)vfprintf(stderr, format, ap);
+    va_end(ap);
+    (void)fputc('\n', stderr);
+}
+
+static void fail_usage(const char *format, const char *word)
+{
+    (void)fprintf(stderr, "swarm: ");
+    (void)fprintf(stderr, format, word);
+    (void)fprintf(stderr, " (--help tells more)\n");
+    exit(2);
+}
+
+static uint64_t number(const char *text)
+{
+    char *end;
+
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0)
+        fail_usage("%s is not a number", text);
+    return value;
+}
+
+static uint64_t mask(const char *list)
+{
+    uint64_t bits = 0;
+    char *end;
+
+    for (const char *at = list;; at = end + 1) {
+        unsigned long bit = strtoul(at, &end, 10);
+        if (end == at || bit > 63 || (*end != ',' && *end != '\0'))
+            fail_usage("%s is not a list of numbers below 64", list);
+        bits |= UINT64_C(1) << bit;
+        if (*end == '\0')
+            return bits;
+    }
+}
+
+static void read_options(struct options *o, int argc, char **argv)
+{
+    enum {
+        SEEDS = 256,
+        FIRST,
+        JOBS,
+        PROGRESS,
+        MOST,
+        JSON,
+        TWICE,
+        HASHES,
+        SHRINK,
+        LIST,
+        TRACE,
+        DIMS,
+        NO_REQUEST,
+        NO_FAULT,
+        HELP
+    };
+    static const struct option names[] = {{"seeds", 1, NULL, SEEDS},
+                                          {"first", 1, NULL, FIRST},
+                                          {"jobs", 1, NULL, JOBS},
+                                          {"progress", 1, NULL, PROGRESS},
+                                          {"most-violations", 1, NULL, MOST},
+                                          {"json", 0, NULL, JSON},
+                                          {"twice", 0, NULL, TWICE},
+                                          {"hashes", 0, NULL, HASHES},
+                                          {"shrink", 1, NULL, SHRINK},
+                                          {"list", 0, NULL, LIST},
+                                          {"trace", 0, NULL, TRACE},
+                                          {"dims", 1, NULL, DIMS},
+                                          {"without-requests", 1, NULL, NO_REQUEST},
+                                          {"without-faults", 1, NULL, NO_FAULT},
+                                          {"help", 0, NULL, HELP},
+                                          {NULL, 0, NULL, 0}};
+    int c;
+
+    *o = (struct options){.seeds = 1000, .jobs = 2, .most_violations = 10};
+    while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0)
+        switch (c) {
+        case SEEDS:
+            o->seeds = number(optarg);
+            break;
+        case FIRST:
+            o->first = number(optarg);
+            break;
+        case JOBS:
+            o->jobs = (unsigned)number(optarg);
+            break;
+        case PROGRESS:
+            o->progress = optarg;
+            break;
+        case MOST:
+            o->most_violations = number(optarg);
+            break;
+        case JSON:
+            o->json = true;
+            break;
+        case TWICE:
+            o->twice = true;
+            break;
+        case HASHES:
+            o->hashes = true;
+            break;
+        case SHRINK:
+            o->shrink = true;
+            o->first = number(optarg);
+            break;
+        case LIST:
+            o->list = true;
+            break;
+        case TRACE:
+            o->trace = true;
+            break;
+        case DIMS:
+            o->dims = optarg;
+            break;
+        case NO_REQUEST:
+            o->no_request = mask(optarg);
+            break;
+        case NO_FAULT:
+            o->no_fault = mask(optarg);
+            break;
+        case HELP:
+            (void)fputs(usage, stdout);
+            exit(0);
+        default:
+            (void)fputs("swarm: --help tells more\n", stderr);
+            exit(2);
+        }
+    struct torus torus;
+    if (optind < argc)
+        fail_usage("unexpected argument %s", argv[optind]);
+    if (o->jobs == 0 || o->jobs > JOBS_MOST)
+        fail_usage("%s must be 1 to 64", "--jobs");
+    if (o->dims != NULL && (torus_parse(&torus, o->dims, NULL) != 0 || torus.nodes < 2))
+        fail_usage("%s is not a torus of at least two nodes", o->dims);
+}
+
+/* --- many --- */
+
+static void report(const struct options *o, struct swarm_total *t, const struct slot *slot)
+{
+    const struct swarm_outcome *out = slot->outcome;
+    char command[600], options[400];
+    static struct swarm_world w;
+
+    swarm_draw(&w, slot->seed, o->dims);
+    w.no_request = o->no_request;
+    w.no_fault = o->no_fault;
+    swarm_options(&w, options, sizeof options);
+    (void)snprintf(command, sizeof command, "scripts/swarm --first %" PRIu64 " --seeds 1%s --trace",
+                   slot->seed, options);
+    t->violations++;
+    (void)fprintf(stderr, "seed %" PRIu64 ": %s, at %.6f s: %s\n    %s\n", slot->seed,
+                  out->invariant, (double)out->at / 1e9, out->text, command);
+    json_array_append_new(t->list,
+                          json_pack("{s:I, s:s, s:s, s:s, s:f}", "seed", (json_int_t)slot->seed,
+                                    "invariant", out->invariant, "text", out->text, "command",
+                                    command, "at", (double)out->at / 1e9));
+}
+
+static void add(struct swarm_total *t, const struct swarm_outcome *out)
+{
+    t->played++;
+    t->asked += out->asked;
+    t->succeeded += out->succeeded;
+    t->failed += out->failed;
+    t->in_doubt += out->in_doubt;
+    t->frames += out->frames;
+    t->virtual_seconds += (double)out->at / 1e9;
+    for (unsigned i = 0; i < SWARM_NEMESES; i++)
+        t->begun[i] += out->begun[i];
+}
+
+static void start(const struct options *o, struct slot *slot, uint64_t seed)
+{
+    static struct swarm_world w; /* the child has a copy */
+
+    swarm_draw(&w, seed, o->dims);
+    w.no_request = o->no_request;
+    w.no_fault = o->no_fault;
+    slot->seed = seed;
+    if (o->trace)
+        swarm_print(&w);
+    swarm_begin(&w, slot->outcome, o->trace, o->trace ? -1 : fileno(slot->log), &slot->pid);
+}
+
+/* True if the slot is free for the next seed. */
+static bool finish(const struct options *o, struct swarm_total *t, struct slot *slot, int status)
+{
+    struct swarm_outcome *out = slot->outcome;
+
+    slot->pid = 0;
+    swarm_ended(out, status, o->trace ? -1 : fileno(slot->log));
+    if (o->twice && !slot->again) {
+        slot->again = true;
+        slot->before = out->trace;
+        start(o, slot, slot->seed);
+        return false;
+    }
+    if (slot->again && slot->before != out->trace) {
+        out->end = SWARM_VIOLATED;
+        (void)snprintf(out->invariant, sizeof out->invariant, "one seed, one trace");
+        (void)snprintf(out->text, sizeof out->text, "%016" PRIx64 ", then %016" PRIx64,
+                       slot->before, out->trace);
+        report(o, t, slot);
+    } else if (out->end == SWARM_VIOLATED && !o->twice) {
+        report(o, t, slot);
+    }
+    slot->again = false;
+    if (o->hashes)
+        (void)printf("%" PRIu64 " %016" PRIx64 "\n", slot->seed, out->trace);
+    add(t, out);
+    return true;
+}
+
+static struct slot *slot_of(struct slot *slots, unsigned jobs, int pid)
+{
+    for (unsigned i = 0; i < jobs; i++)
+        if (slots[i].pid == pid)
+            return &slots[i];
+    return NULL;
+}
+
+static uint64_t read_progress(const struct options *o)
+{
+    uint64_t next = o->first;
+    FILE *f = o->progress != NULL ? fopen(o->progress, "r") : NULL;
+
+    if (f != NULL && fscanf(f, "%" SCNu64, &next) != 1)
+        fail_usage("there is no seed in %s", o->progress);
+    if (f != NULL)
+        (void)fclose(f);
+    return next;
+}
+
+/* All seeds below this one have been played. */
+static void keep_progress(const struct options *o, const struct slot *slots, uint64_t next)
+{
+    char temporary[4096];
+    FILE *f;
+
+    if (o->progress == NULL)
+        return;
+    for (unsigned i = 0; i < o->jobs; i++)
+        if (slots[i].pid != 0 && slots[i].seed < next)
+            next = slots[i].seed;
+    (void)snprintf(temporary, sizeof temporary, "%s.new", o->progress);
+    f = fopen(temporary, "w");
+    if (f == NULL || fprintf(f, "%" PRIu64 "\n", next) < 0 || fclose(f) != 0 ||
+        rename(temporary, o->progress) != 0)
+        fail_usage("%s cannot be written", o->progress);
+}
+
+static void hunt(const struct options *o, struct swarm_total *t, struct slot *slots)
+{
+    uint64_t next = read_progress(o), end = o->first + o->seeds;
+    unsigned running = 0;
+    time_t told = time(NULL);
+
+    for (unsigned i = 0; i < o->jobs && next < end; i++, running++)
+        start(o, &slots[i], next++);
+    while (running > 0) {
+        int status, pid = wait(&status);
+        struct slot *slot = pid > 0 ? slot_of(slots, o->jobs, pid) : NULL;
+        if (slot == NULL || !finish(o, t, slot, status))
+            continue;
+        running--;
+        if (next < end && t->violations < o->most_violations) {
+            start(o, slot, next++);
+            running++;
+        }
+        if (time(NULL) >= told + 10) {
+            told = time(NULL);
+            keep_progress(o, slots, next);
+            (void)fprintf(stderr, "swarm: %" PRIu64 " seeds, next %" PRIu64 "\n", t->played, next);
+        }
+    }
+    keep_progress(o, slots, next);
+}
+
+static void summarize(const struct options *o, const struct swarm_total *t, double seconds)
+{
+    (void)fprintf(stderr,
+                  "%" PRIu64 " seeds from %" PRIu64 " on, %.1f a second: %" PRIu64
+                  " violations; %" PRIu64 " requests: %" PRIu64 " done, %" PRIu64
+                  " failed, %" PRIu64 " in doubt\n",
+                  t->played, o->first, (double)t->played / seconds, t->violations, t->asked,
+                  t->succeeded, t->failed, t->in_doubt);
+    if (!o->json)
+        return;
+    json_t *faults = json_object();
+    for (unsigned i = 0; swarm_nemesis(i) != NULL; i++)
+        json_object_set_new(faults, swarm_nemesis(i)->name, json_integer((json_int_t)t->begun[i]));
+    json_t *all = json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:O}", "first",
+                            (json_int_t)o->first, "seeds", (json_int_t)t->played, "violated",
+                            (json_int_t)t->violations, "seconds", seconds, "virtual_seconds",
+                            t->virtual_seconds, "frames", (json_int_t)t->frames, "requests",
+                            (json_int_t)t->asked, "succeeded", (json_int_t)t->succeeded, "failed",
+                            (json_int_t)t->failed, "in_doubt", (json_int_t)t->in_doubt, "faults",
+                            faults, "violations", t->list);
+    (void)json_dumpf(all, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(all);
+}
+
+/* --- one --- */
+
+static int shrink(const struct options *o, struct swarm_outcome *outcome)
+{
+    static struct swarm_world w;
+    char options[400];
+
+    swarm_draw(&w, o->first, o->dims);
+    w.no_request = o->no_request;
+    w.no_fault = o->no_fault;
+    FILE *log = tmpfile();
+    swarm_run(&w, outcome, false, log != NULL ? fileno(log) : -1);
+    if (outcome->end != SWARM_VIOLATED) {
+        (void)printf("seed %" PRIu64 " does not fail\n", o->first);
+        return 0;
+    }
+    swarm_shrink(&w, outcome);
+    swarm_options(&w, options, sizeof options);
+    swarm_print(&w);
+    (void)printf("%s: %s\nscripts/swarm --first %" PRIu64 " --seeds 1%s --trace\n",
+                 outcome->invariant, outcome->text, w.seed, options);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct slot slots[JOBS_MOST];
+    struct options o;
+    struct swarm_total total = {0};
+    struct timespec begin, end;
+
+    read_options(&o, argc, argv);
+    tell_logs = o.trace;
+    if (o.list) {
+        for (unsigned i = 0; swarm_nemesis(i) != NULL; i++)
+            (void)printf("%-10s  weight %2u  %s\n", swarm_nemesis(i)->name,
+                         swarm_nemesis(i)->weight, swarm_nemesis(i)->does);
+        return 0;
+    }
+    for (unsigned i = 0; i < o.jobs; i++) {
+        slots[i].log = tmpfile();
+        slots[i].outcome = mmap(NULL, sizeof *slots[i].outcome, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (slots[i].log == NULL || slots[i].outcome == MAP_FAILED) {
+            perror("swarm");
+            return 2;
+        }
+    }
+    if (o.shrink)
+        return shrink(&o, slots[0].outcome);
+    total.list = json_array();
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    hunt(&o, &total, slots);
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    summarize(&o, &total,
+              (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) / 1e9);
+    json_decref(total.list);
+    return total.violations > 0;
+}

@@ -1,0 +1,258 @@
+/* What can go wrong: one row each. */
+#include "tests/sim/swarm/swarm.h"
+
+static void cut(struct swarm_fault *f, struct sim *sim)
+{
+    sim_set_wire(sim, f->rank, f->port, SIM_WIRE_CUT);
+}
+
+static void mend(struct swarm_fault *f, struct sim *sim)
+{
+    sim_set_wire(sim, f->rank, f->port, SIM_WIRE_UP);
+}
+
+static void flap_again(struct sim *sim, void *context)
+{
+    struct swarm_fault *f = context;
+
+    if (f->over || f->amount == 0)
+        return;
+    sim_set_wire(sim, f->rank, f->port, f->amount % 2 == 0 ? SIM_WIRE_CUT : SIM_WIRE_UP);
+    f->amount--;
+    sim_at(sim, sim_now(sim) + f->time / 16, flap_again, f);
+}
+
+static void flap(struct swarm_fault *f, struct sim *sim)
+{
+    f->amount = 2 * (1 + f->amount % 8);
+    flap_again(sim, f);
+}
+
+static void stall(struct swarm_fault *f, struct sim *sim)
+{
+    sim_stall(sim, f->rank, f->port, SIM_WIRE_SILENT, f->time);
+}
+
+static void deafen(struct swarm_fault *f, struct sim *sim)
+{
+    sim_stall(sim, f->rank, f->port, SIM_WIRE_DEAF, f->time);
+}
+
+static void half_open(struct swarm_fault *f, struct sim *sim)
+{
+    sim_half_open(sim, f->rank, f->port);
+}
+
+static void draw_delay(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    (void)w;
+    f->amount = chance_magnitude(c, 1 * MILLISECONDS, 4 * SECONDS);
+}
+
+static void delay(struct swarm_fault *f, struct sim *sim)
+{
+    sim_set_latency(sim, f->rank, f->port, f->amount);
+}
+
+static void delay_over(struct swarm_fault *f, struct sim *sim)
+{
+    sim_set_latency(sim, f->rank, f->port, 0);
+}
+
+static void kill_process(struct swarm_fault *f, struct sim *sim)
+{
+    sim_kill(sim, f->rank, SIM_CRASH);
+}
+
+static void power_off(struct swarm_fault *f, struct sim *sim)
+{
+    sim_kill(sim, f->rank, SIM_POWER);
+}
+
+static void terminate(struct swarm_fault *f, struct sim *sim)
+{
+    if (!sim_frozen(sim, f->rank))
+        sim_kill(sim, f->rank, SIM_STOP);
+}
+
+static void start_again(struct swarm_fault *f, struct sim *sim)
+{
+    sim_restart(sim, f->rank);
+}
+
+static void restart(struct swarm_fault *f, struct sim *sim)
+{
+    sim_kill(sim, f->rank, f->amount % 2 == 0 ? SIM_CRASH : SIM_STOP);
+    sim_restart(sim, f->rank);
+}
+
+static void die_deciding(struct swarm_fault *f, struct sim *sim)
+{
+    sim_crash_when_decided(sim, f->rank);
+}
+
+static void freeze(struct swarm_fault *f, struct sim *sim)
+{
+    sim_freeze(sim, f->rank, f->time);
+}
+
+static void draw_slowness(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    (void)w;
+    f->amount = chance_magnitude(c, 1 * MILLISECONDS, 8 * SECONDS);
+}
+
+static void slow_disk(struct swarm_fault *f, struct sim *sim)
+{
+    sim_disk_slow(sim, f->rank, f->amount);
+}
+
+static void slow_disk_over(struct swarm_fault *f, struct sim *sim)
+{
+    sim_disk_slow(sim, f->rank, 0);
+}
+
+static void full_disk(struct swarm_fault *f, struct sim *sim)
+{
+    sim_disk_full(sim, f->rank, true);
+}
+
+static void full_disk_over(struct swarm_fault *f, struct sim *sim)
+{
+    sim_disk_full(sim, f->rank, false);
+}
+
+static void disk_error(struct swarm_fault *f, struct sim *sim)
+{
+    sim_disk_fail(sim, f->rank, (enum sim_disk_fault)(f->amount % SIM_DISK_FAULTS));
+}
+
+static void draw_allocation(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    (void)w;
+    f->amount = chance_magnitude(c, 1, 500);
+}
+
+static void fail_allocation(struct swarm_fault *f, struct sim *sim)
+{
+    sim_fail_allocation(sim, f->rank, f->amount);
+}
+
+static struct swarm_request *any_request(struct swarm_fault *f)
+{
+    struct swarm_world *w = f->play->world;
+    struct swarm_request *r = &w->request[f->amount % w->requests];
+
+    return r->asked != NULL && r->asked->exchange != NULL && !sim_frozen(f->play->sim, r->root)
+               ? r
+               : NULL;
+}
+
+static void cancel(struct swarm_fault *f, struct sim *sim)
+{
+    struct swarm_request *r = any_request(f);
+
+    (void)sim;
+    if (r == NULL)
+        return;
+    r->left = true;
+    sim_cancel(r->asked);
+}
+
+static void vanish(struct swarm_fault *f, struct sim *sim)
+{
+    struct swarm_request *r = any_request(f);
+
+    (void)sim;
+    if (r == NULL)
+        return;
+    r->left = r->seen_ended = true;
+    sim_abandon(r->asked);
+    swarm_ask_again(f->play, r);
+}
+
+static const struct nemesis nemeses[] = {
+    {"cut", 10, "both ends of a link see the carrier go", 20 * SECONDS, NULL, cut, mend},
+    {"flap", 6, "a link is cut and mended up to eight times", 4 * SECONDS, NULL, flap, mend},
+    {"stall", 8, "nothing passes a link", 12 * SECONDS, NULL, stall, NULL},
+    {"deaf", 6, "nothing passes a link in one direction", 12 * SECONDS, NULL, deafen, NULL},
+    {"half-open", 6, "one end of a connection is gone and the other is not told", 0, NULL,
+     half_open, NULL},
+    {"delay", 6, "a link's latency grows", 20 * SECONDS, draw_delay, delay, delay_over},
+    {"kill", 10, "SIGKILL", 20 * SECONDS, NULL, kill_process, start_again},
+    {"terminate", 4, "SIGTERM", 20 * SECONDS, NULL, terminate, start_again},
+    {"power", 10, "a machine loses its power", 20 * SECONDS, NULL, power_off, start_again},
+    {"restart", 6, "a daemon is started again at once", 0, NULL, restart, NULL},
+    {"deciding", 6, "the daemon is killed once it has recorded a decision", 0, NULL, die_deciding,
+     NULL},
+    {"freeze", 8, "SIGSTOP, SIGCONT", 12 * SECONDS, NULL, freeze, NULL},
+    {"slow disk", 6, "each operation of a disk takes long", 20 * SECONDS, draw_slowness, slow_disk,
+     slow_disk_over},
+    {"full disk", 5, "a disk takes nothing more", 20 * SECONDS, NULL, full_disk, full_disk_over},
+    {"disk error", 8, "an operation of a disk fails", 0, NULL, disk_error, NULL},
+    {"memory", 8, "an allocation fails", 0, draw_allocation, fail_allocation, NULL},
+    {"cancel", 6, "a client asks that its exchange ends", 0, NULL, cancel, NULL},
+    {"vanish", 6, "a client goes away", 0, NULL, vanish, NULL},
+};
+
+#define NEMESES (sizeof nemeses / sizeof nemeses[0])
+_Static_assert(NEMESES <= SWARM_NEMESES, "swarm_outcome counts them");
+
+const struct nemesis *swarm_nemesis(unsigned index)
+{
+    return index < NEMESES ? &nemeses[index] : NULL;
+}
+
+unsigned swarm_nemesis_index(const struct nemesis *nemesis)
+{
+    return (unsigned)(nemesis - nemeses);
+}
+
+static const struct nemesis *draw_nemesis(struct chance *c)
+{
+    uint64_t all = 0, chosen;
+    size_t i = 0;
+
+    for (size_t k = 0; k < NEMESES; k++)
+        all += nemeses[k].weight;
+    for (chosen = chance_below(c, all); chosen >= nemeses[i].weight; i++)
+        chosen -= nemeses[i].weight;
+    return &nemeses[i];
+}
+
+/* A third of them wait for a frame of the node's: so they hit what takes no time at all. */
+static void draw_moment(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    static const Peer__Head__KindCase frames[] = {
+        PEER__HEAD__KIND_PREPARE,   PEER__HEAD__KIND_READY,   PEER__HEAD__KIND_GO,
+        PEER__HEAD__KIND_DATA,      PEER__HEAD__KIND_DONE,    PEER__HEAD__KIND_COMMIT,
+        PEER__HEAD__KIND_COMMIT,    PEER__HEAD__KIND_CONFIRM, PEER__HEAD__KIND_VERDICT,
+        PEER__HEAD__KIND_OBJECTION, PEER__HEAD__KIND_SIZED,   PEER__HEAD__KIND_LAYOUT,
+    };
+    const struct swarm_request *near = &w->request[chance_word(c) % w->requests];
+    uint64_t later = chance_magnitude(c, 10 * MICROSECONDS, 10 * SECONDS);
+    uint64_t soon = chance_magnitude(c, 1, 20 * MILLISECONDS);
+
+    f->at = near->at + later;
+    if (chance_below(c, 3) > 0)
+        return;
+    f->frame = frames[chance_below(c, sizeof frames / sizeof frames[0])];
+    f->nth = 1 + (unsigned)chance_below(c, 6);
+    f->at = chance_below(c, 2) == 0 ? 0 : soon;
+}
+
+void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    *f = (struct swarm_fault){.nemesis = draw_nemesis(c)};
+    f->rank = (uint32_t)(chance_word(c) % w->torus.nodes);
+    unsigned ports = torus_ports(&w->torus), port = (unsigned)(chance_word(c) % ports);
+    while (torus_neighbour(&w->torus, f->rank, port) == TORUS_NO_NODE)
+        port = (port + 1) % ports;
+    f->port = port;
+    f->amount = chance_word(c) >> 32;
+    f->time =
+        f->nemesis->longest > 0 ? chance_magnitude(c, 1 * MILLISECONDS, f->nemesis->longest) : 0;
+    draw_moment(f, w, c);
+    if (f->nemesis->draw != NULL)
+        f->nemesis->draw(f, w, c);
+}

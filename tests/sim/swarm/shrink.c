@@ -1,0 +1,182 @@
+/* Worlds in processes of their own, and made smaller while they still fail. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/sim/swarm/swarm.h"
+
+#define PROCESSOR_SECONDS 60u
+
+/* What it said last on standard error. */
+static void read_log(int log, char *text, size_t size)
+{
+    off_t end = lseek(log, 0, SEEK_END), most = (off_t)size - 1;
+    ssize_t n = pread(log, text, size - 1, end > most ? end - most : 0);
+
+    text[n > 0 ? n : 0] = '\0';
+    for (char *p = text; *p != '\0'; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+}
+
+void swarm_begin(struct swarm_world *w, struct swarm_outcome *o, bool tell, int log, int *pid)
+{
+    *o = (struct swarm_outcome){0};
+    *pid = fork();
+    if (*pid < 0) {
+        perror("swarm: fork");
+        exit(2);
+    }
+    if (*pid > 0)
+        return;
+    const struct rlimit limit = {PROCESSOR_SECONDS, PROCESSOR_SECONDS};
+    (void)setrlimit(RLIMIT_CPU, &limit);
+    if (log >= 0) {
+        (void)ftruncate(log, 0);
+        (void)lseek(log, 0, SEEK_SET);
+        (void)dup2(log, STDERR_FILENO);
+    }
+    swarm_play(w, o, tell);
+    exit(o->end == SWARM_HELD ? 0 : 1); /* exit(), so that a sanitizer looks for leaks */
+}
+
+void swarm_ended(struct swarm_outcome *o, int status, int log)
+{
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && o->end == SWARM_HELD)
+        return;
+    if (o->end == SWARM_VIOLATED)
+        return;
+    o->end = SWARM_VIOLATED;
+    (void)snprintf(o->invariant, sizeof o->invariant, "%s",
+                   WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU ? "endless" : "crash");
+    if (log >= 0)
+        read_log(log, o->text, sizeof o->text);
+    if (o->text[0] == '\0')
+        (void)snprintf(o->text, sizeof o->text, "%s %d", WIFSIGNALED(status) ? "signal" : "exit",
+                       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+void swarm_run(struct swarm_world *w, struct swarm_outcome *o, bool tell, int log)
+{
+    int pid, status;
+
+    swarm_begin(w, o, tell, log, &pid);
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            exit(2);
+    swarm_ended(o, status, log);
+}
+
+/* --- smaller --- */
+
+struct shrinking {
+    struct swarm_world world; /* the smallest that is known to fail */
+    struct swarm_outcome *outcome;
+    char invariant[40];
+    unsigned tried;
+    int log;
+};
+
+/* True, and it is the smallest one now, if the world with these parts left out fails like before.
+ */
+static bool try(struct shrinking *s, const char *dims, uint64_t no_request, uint64_t no_fault)
+{
+    static struct swarm_world w; /* large */
+
+    swarm_draw(&w, s->world.seed, dims);
+    w.no_request = no_request;
+    w.no_fault = no_fault;
+    s->tried++;
+    swarm_run(&w, s->outcome, false, s->log);
+    if (s->outcome->end != SWARM_VIOLATED || strcmp(s->outcome->invariant, s->invariant) != 0)
+        return false;
+    swarm_draw(&s->world, w.seed, dims);
+    s->world.no_request = no_request;
+    s->world.no_fault = no_fault;
+    return true;
+}
+
+static bool without_a_fault(struct shrinking *s)
+{
+    bool smaller = false;
+
+    for (unsigned i = 0; i < s->world.faults; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        if ((s->world.no_fault & bit) == 0)
+            smaller |= try(s, s->world.dims, s->world.no_request, s->world.no_fault | bit);
+    }
+    return smaller;
+}
+
+static bool without_a_request(struct shrinking *s)
+{
+    bool smaller = false;
+
+    for (unsigned i = 0; i < s->world.requests; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        if ((s->world.no_request & bit) == 0)
+            smaller |= try(s, s->world.dims, s->world.no_request | bit, s->world.no_fault);
+    }
+    return smaller;
+}
+
+static bool on_a_smaller_torus(struct shrinking *s)
+{
+    const char *dims;
+
+    for (unsigned i = 0; (dims = swarm_dims(i)) != NULL && strcmp(dims, s->world.dims) != 0; i++)
+        if (try(s, dims, s->world.no_request, s->world.no_fault))
+            return true;
+    return false;
+}
+
+void swarm_shrink(struct swarm_world *w, struct swarm_outcome *o)
+{
+    static struct shrinking s;
+    FILE *log = tmpfile();
+
+    s = (struct shrinking){.world = *w, .outcome = o, .log = log != NULL ? fileno(log) : -1};
+    (void)snprintf(s.invariant, sizeof s.invariant, "%s", o->invariant);
+    bool smaller;
+    do {
+        smaller = without_a_fault(&s);
+        smaller |= without_a_request(&s);
+        smaller |= on_a_smaller_torus(&s);
+        (void)fprintf(stderr, "swarm: seed %" PRIu64 ": %u worlds tried\n", s.world.seed, s.tried);
+    } while (smaller);
+    uint64_t no_request = s.world.no_request, no_fault = s.world.no_fault;
+    swarm_draw(w, s.world.seed, s.world.dims);
+    w->no_request = no_request;
+    w->no_fault = no_fault;
+    swarm_run(w, o, false, s.log);
+    if (log != NULL)
+        (void)fclose(log);
+}
+
+static size_t add_list(char *text, size_t size, const char *option, uint64_t left_out)
+{
+    size_t used = 0;
+
+    for (unsigned i = 0; i < 64 && used < size; i++)
+        if ((left_out & UINT64_C(1) << i) != 0)
+            used += (size_t)snprintf(text + used, size - used, "%s%u", used == 0 ? option : ",", i);
+    return used < size ? used : size;
+}
+
+void swarm_options(const struct swarm_world *w, char *text, size_t size)
+{
+    static struct swarm_world own;
+    size_t used = 0;
+
+    text[0] = '\0';
+    swarm_draw(&own, w->seed, NULL);
+    if (strcmp(own.dims, w->dims) != 0)
+        used += (size_t)snprintf(text, size, " --dims %s", w->dims);
+    used += add_list(text + used, size - used, " --without-requests ", w->no_request);
+    (void)add_list(text + used, size - used, " --without-faults ", w->no_fault);
+}

@@ -1,0 +1,145 @@
+/* Random worlds of the real core. A seed says all of it: the torus, what clients ask for and when
+ * (world.c), and what goes wrong meanwhile (nemeses.c). A world is played in virtual time (play.c);
+ * after every event, at intervals and at the end what must always hold is checked (invariants.c).
+ * One seed, one trace.
+ *
+ * Each request and each fault is drawn from a stream of its own, so that any of them can be left
+ * out without changing the others: that is how a failing world is made smaller (shrink.c). */
+#ifndef TORUSD_TESTS_SIM_SWARM_SWARM_H
+#define TORUSD_TESTS_SIM_SWARM_SWARM_H
+
+#include "tests/sim/events.h"
+#include "tests/sim/sim.h"
+
+#define SWARM_REQUESTS 64u
+#define SWARM_FAULTS 16u
+#define SWARM_NEMESES 32u
+
+struct swarm_world;
+struct swarm_play;
+
+struct swarm_request {
+    uint64_t at;                 /* since the torus was whole, or since that one had ended: */
+    struct swarm_request *after; /* NULL, or the same was asked before, with the same target */
+    uint32_t root;
+    struct spec spec;
+    char from[64], to[64], barrier[32];
+
+    bool hurries; /* its timeout is short: it may not make it */
+    /* While it is played: */
+    struct sim_request *asked; /* NULL: not asked yet, or its node was dead */
+    bool left, seen_ended;
+    uint64_t asked_at, due;
+    struct swarm_play *play;
+};
+
+struct swarm_fault;
+
+struct nemesis {
+    const char *name;
+    unsigned weight;
+    const char *does; /* for people */
+    /* The longest that it lasts; 0: it is over at once. */
+    uint64_t longest;
+    /* NULL: nothing more than rank, port, time and amount is to be drawn. */
+    void (*draw)(struct swarm_fault *fault, const struct swarm_world *world, struct chance *c);
+    void (*begin)(struct swarm_fault *fault, struct sim *sim);
+    void (*end)(struct swarm_fault *fault, struct sim *sim); /* NULL: nothing to be done */
+};
+
+struct swarm_fault {
+    const struct nemesis *nemesis;
+    uint32_t rank;
+    unsigned port;              /* of that node, with a link */
+    uint64_t at;                /* since the torus was whole, or since the frame */
+    Peer__Head__KindCase frame; /* not 0: when that node has sent `nth` of these */
+    unsigned nth;
+    uint64_t time; /* it lasts */
+    uint64_t amount;
+    /* While it is played: */
+    struct swarm_play *play;
+    bool begun, over;
+};
+
+struct swarm_world {
+    uint64_t seed;
+    const char *dims;
+    struct torus torus;
+    struct sim_setup setup;
+    struct swarm_request request[SWARM_REQUESTS];
+    unsigned requests;
+    struct swarm_fault fault[SWARM_FAULTS];
+    unsigned faults;
+    uint64_t no_request, no_fault; /* bits: these are left out */
+};
+
+/* What a seed stands for. `dims` is NULL, or a torus to play it on instead of its own. */
+void swarm_draw(struct swarm_world *world, uint64_t seed, const char *dims);
+void swarm_print(const struct swarm_world *world);
+/* The tori that worlds may have, the smallest first; NULL after the last. */
+const char *swarm_dims(unsigned index);
+
+/* nemeses.c. The table; NULL after the last. */
+const struct nemesis *swarm_nemesis(unsigned index);
+unsigned swarm_nemesis_index(const struct nemesis *nemesis);
+void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world, struct chance *c);
+
+/* What became of a world. In memory that the process that plays it shares with the one that
+ * started it. */
+enum swarm_end { SWARM_NOT_ENDED, SWARM_HELD, SWARM_VIOLATED };
+
+struct swarm_outcome {
+    enum swarm_end end;
+    char invariant[40], text[600];
+    uint64_t at; /* nanoseconds of virtual time when it was violated, or the end */
+    uint64_t trace, frames;
+    uint32_t asked, succeeded, failed, in_doubt;
+    uint32_t begun[SWARM_NEMESES];
+};
+
+struct swarm_play {
+    struct swarm_world *world;
+    struct swarm_outcome *outcome;
+    struct sim *sim;
+    uint64_t began;          /* the torus was whole */
+    uint64_t next_dear;      /* when the dear invariants are checked next */
+    unsigned harms;          /* faults begun that may make an exchange fail */
+    uint64_t delays;         /* that faults are to blame for, added up */
+    uint64_t frames[64][32]; /* by rank and kind */
+    bool healing;            /* nothing goes wrong any more */
+    bool tell;               /* what happens, on standard error */
+};
+
+/* Plays it to the end. On a violation the process exits with status 1, *outcome filled. */
+void swarm_play(struct swarm_world *world, struct swarm_outcome *outcome, bool tell);
+/* A line for people, if they want it. */
+void swarm_tell(const struct swarm_play *play, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The client of this one has heard of the end, or never will: who waited for that asks. */
+void swarm_ask_again(struct swarm_play *play, const struct swarm_request *request);
+
+/* invariants.c */
+void swarm_check_event(struct swarm_play *play);
+void swarm_check_dear(struct swarm_play *play);
+void swarm_check_ended(struct swarm_play *play, struct swarm_request *request);
+/* Heals the world, and waits until it has come to rest. */
+void swarm_check_end(struct swarm_play *play);
+
+/* heap.c: bytes that are allocated in this process by what is linked statically. */
+uint64_t heap_used(void);
+
+/* shrink.c. Begins to play a world in a process of its own: its outcome has to lie in shared
+ * memory, and is complete after swarm_ended() with the status of the process. What it says on
+ * standard error goes to the file `log`, unless that is -1. */
+void swarm_begin(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log,
+                 int *pid);
+void swarm_ended(struct swarm_outcome *outcome, int status, int log);
+/* Both, one after the other. */
+void swarm_run(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log);
+/* Leaves out of a world what it does not need to violate the same invariant. */
+void swarm_shrink(struct swarm_world *world, struct swarm_outcome *outcome);
+/* The options that play this world again; "" if the seed says it all. */
+void swarm_options(const struct swarm_world *world, char *text, size_t size);
+
+#endif
