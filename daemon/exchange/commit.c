@@ -164,13 +164,12 @@ void commit_advance(struct exchange *x)
 
 int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
 {
-    (void)port, (void)head;
-    if (x->state == EXCHANGE_DONE && !exchange_is_durable(x))
-        return error_set(e, ERROR_PROTOCOL, "exchange %s has nothing to commit", x->id);
+    (void)port, (void)head, (void)e;
     send_commit(x);
     if (x->state == EXCHANGE_DONE)
         begin(x, true);
-    else
+    else if (x->state == EXCHANGE_IN_DOUBT)
         (void)doubt_settle(x->all, x->id, true);
+    /* else the root's reminder was faster: only those below may still wait for it */
     return 0;
 }

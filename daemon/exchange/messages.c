@@ -24,7 +24,8 @@ static const struct {
     {PEER__HEAD__KIND_ROUND_GO, "round go", S(RUNNING), PARENT, round_go_heard},
     {PEER__HEAD__KIND_REPEATED, "repeated", S(RUNNING), CHILD, repeated_heard},
     {PEER__HEAD__KIND_DONE, "done", S(RUNNING), CHILD, done_heard},
-    {PEER__HEAD__KIND_COMMIT, "commit", S(DONE) | S(IN_DOUBT), PARENT, commit_heard},
+    {PEER__HEAD__KIND_COMMIT, "commit", S(DONE) | S(COMMITTING) | S(COMMITTED) | S(IN_DOUBT),
+     PARENT, commit_heard},
 };
 
 /* In these states nothing is expected any more, but something may be on its way. */

@@ -28,6 +28,11 @@ bool memory_failed(void)
     return failed;
 }
 
+void memory_counts_here(bool here)
+{
+    inside = here ? inside + 1 : inside - 1;
+}
+
 static bool fails_now(void)
 {
     if (!armed || (inside == 0 && !everywhere) || failed || left-- > 0)

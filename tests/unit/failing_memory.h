@@ -3,8 +3,8 @@
  *     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=link_received
  *     -Wl,--wrap=link_next -Wl,--wrap=decoder_feed
  *
- * memory_fails() counts only what the daemon's code allocates inside the last three calls, not what
- * the test itself does. */
+ * memory_fails() counts only what the daemon's code allocates inside the last three calls, and
+ * between memory_counts_here(true) and (false); not what the test itself does elsewhere. */
 #ifndef TORUSD_TESTS_UNIT_FAILING_MEMORY_H
 #define TORUSD_TESTS_UNIT_FAILING_MEMORY_H
 
@@ -16,5 +16,7 @@ void memory_fails(unsigned after);
 void memory_fails_everywhere(unsigned after);
 /* No more failures. Returns whether there has been one. */
 bool memory_failed(void);
+/* Calls nest. */
+void memory_counts_here(bool here);
 
 #endif

@@ -77,16 +77,23 @@ static void on_topology(void *context)
     ((struct router_fixture *)context)->topology_changes++;
 }
 
-void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
-                  const struct router_handler *handler)
+struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint32_t rank)
 {
-    const struct router_handler nobody = {f, no_frame, no_next, on_topology};
     const struct router_io io = {f, io_now, io_random, io_dial, io_wake, io_close, io_stat};
 
     *f = (struct router_fixture){.rank = rank, .now = 100 * SECONDS, .random = rank};
     log_set_level(LOG_LEVEL_ERROR);
     assert_int_equal(torus_parse(&f->torus, dims, NULL), 0);
     slab_pool_init(&f->pool, 4 * SLAB_SIZE);
+    return io;
+}
+
+void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
+                  const struct router_handler *handler)
+{
+    const struct router_handler nobody = {f, no_frame, no_next, on_topology};
+    const struct router_io io = fixture_begin(f, dims, rank);
+
     f->router = router_new(&f->torus, rank, &io, handler != NULL ? handler : &nobody, &f->pool);
     assert_non_null(f->router);
 }
@@ -94,6 +101,11 @@ void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
 void fixture_close(struct router_fixture *f)
 {
     router_free(f->router);
+    fixture_end(f);
+}
+
+void fixture_end(struct router_fixture *f)
+{
     for (unsigned i = 0; i < f->connections; i++)
         assert_null(f->connection[i].link);
     assert_int_equal(slab_pool_close(&f->pool), 0);

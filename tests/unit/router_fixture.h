@@ -33,6 +33,11 @@ void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
 /* Fails the test if buffers have leaked. */
 void fixture_close(struct router_fixture *f);
 
+/* The same for a router that somebody else makes of the returned functions, sets as f->router and
+ * frees before fixture_end(). */
+struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint32_t rank);
+void fixture_end(struct router_fixture *f);
+
 /* A connection that has said nothing. */
 struct fixture_connection *fixture_connect(struct router_fixture *f, unsigned port, bool dialled);
 /* Feeds bytes, as many at a time as the router has room for. */

@@ -1,0 +1,527 @@
+#include "exchange_fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/plan.h"
+#include "failing_memory.h"
+
+/* --- folders --- */
+
+struct folders {
+    struct source source;
+    struct sink sink;
+    struct exchange_fixture *node;
+    struct folders *next;
+    struct block_events events;
+    bool source_open, sink_open;
+    unsigned closing; /* closed() is still to come so many times */
+    bool failed;
+};
+
+static struct folders *of_source(struct source *s)
+{
+    return (struct folders *)((char *)s - offsetof(struct folders, source));
+}
+
+static struct folders *of_sink(struct sink *s)
+{
+    return (struct folders *)((char *)s - offsetof(struct folders, sink));
+}
+
+static void free_closed(struct folders *folders)
+{
+    struct folders **at = &folders->node->folders;
+
+    if (folders->source_open || folders->sink_open || folders->closing > 0)
+        return;
+    while (*at != folders)
+        at = &(*at)->next;
+    *at = folders->next;
+    free(folders);
+}
+
+static bool close_half(struct folders *folders)
+{
+    bool at_once = folders->node->closes_at_once;
+
+    folders->closing += !at_once;
+    free_closed(folders);
+    return at_once;
+}
+
+static bool source_opened(struct source *s)
+{
+    return of_source(s)->node->opened;
+}
+
+static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    (void)s, (void)e;
+    assert_true(round_bytes > 0 && segments > 0);
+    return 0;
+}
+
+static uint64_t source_size(struct source *s, uint32_t destination)
+{
+    assert_true(destination < of_source(s)->node->f.torus.nodes);
+    return 0;
+}
+
+static int source_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                       struct extent *out, struct error *e)
+{
+    (void)s, (void)destination, (void)offset, (void)most, (void)out, (void)e;
+    fail_msg("an empty block is read");
+    return -1;
+}
+
+static bool source_finish(struct source *s)
+{
+    (void)s;
+    return true;
+}
+
+static uint64_t source_digest(struct source *s)
+{
+    (void)s;
+    return 0;
+}
+
+static bool source_close(struct source *s)
+{
+    assert_true(of_source(s)->source_open);
+    of_source(s)->source_open = false;
+    return close_half(of_source(s));
+}
+
+static bool sink_opened(struct sink *s)
+{
+    return of_sink(s)->node->opened;
+}
+
+static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
+{
+    (void)s, (void)e;
+    assert_true(round_bytes > 0 && segments > 0);
+    return 0;
+}
+
+static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+                      struct error *e)
+{
+    (void)s, (void)origin, (void)offset, (void)e;
+    assert_int_equal(piece->length, 0);
+    return 0;
+}
+
+static uint64_t sink_none(struct sink *s)
+{
+    (void)s;
+    return 0;
+}
+
+static bool sink_finish(struct sink *s)
+{
+    return of_sink(s)->node->written;
+}
+
+static int sink_commit(struct sink *s, struct error *e)
+{
+    struct exchange_fixture *n = of_sink(s)->node;
+
+    if (n->commit < 0)
+        return error_set(e, ERROR_REFUSED, "target exists");
+    n->commits += n->commit > 0;
+    return n->commit;
+}
+
+static bool sink_close(struct sink *s, bool keep)
+{
+    struct folders *folders = of_sink(s);
+
+    assert_true(folders->sink_open);
+    folders->sink_open = false;
+    if (keep)
+        folders->node->kept++;
+    else
+        folders->node->removed++;
+    return close_half(folders);
+}
+
+static int open_folders(void *context, const struct folder_request *request,
+                        const struct block_events *events, struct source **source,
+                        struct sink **sink, struct error *e)
+{
+    static const struct source_ops source_ops = {source_opened, source_lay_out, source_size,
+                                                 source_read,   source_finish,  source_digest,
+                                                 source_close};
+    static const struct sink_ops sink_ops = {sink_opened, sink_lay_out, sink_write,  sink_none,
+                                             sink_finish, sink_none,    sink_commit, sink_close};
+    struct exchange_fixture *n = context;
+    struct folders *folders = calloc(1, sizeof *folders);
+
+    (void)request;
+    if (folders == NULL)
+        return error_set(e, ERROR_MEMORY, "no memory for folders");
+    folders->source = (struct source){&source_ops, true};
+    folders->sink = (struct sink){&sink_ops, true, CHECK_DIGEST};
+    folders->node = n;
+    folders->events = *events;
+    folders->source_open = folders->sink_open = true;
+    folders->next = n->folders;
+    n->folders = folders;
+    *source = &folders->source;
+    *sink = &folders->sink;
+    return 0;
+}
+
+/* --- storage and workers --- */
+
+static void begin_call(struct exchange_fixture *n, const char *id, bool resolves, bool committed,
+                       storage_done_fn *done, void *argument)
+{
+    struct storage_call *call = &n->call[n->calls++];
+
+    assert_true(n->calls <= EXCHANGE_FIXTURE_CALLS);
+    *call = (struct storage_call){
+        .resolves = resolves, .committed = committed, .done = done, .argument = argument};
+    (void)snprintf(call->id, sizeof call->id, "%s", id);
+}
+
+static void record_commit(void *context, const char *id, storage_done_fn *done, void *argument)
+{
+    begin_call(context, id, false, true, done, argument);
+}
+
+static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
+                    void *argument)
+{
+    begin_call(context, id, true, committed, done, argument);
+}
+
+static void forget_commit(void *context, const char *id)
+{
+    (void)id;
+    ((struct exchange_fixture *)context)->forgotten++;
+}
+
+static void name_each(const char *const *ids, void (*each)(void *argument, const char *id),
+                      void *argument)
+{
+    for (; ids != NULL && *ids != NULL; ids++)
+        each(argument, *ids);
+}
+
+static void each_committed(void *context, void (*each)(void *argument, const char *id),
+                           void *argument)
+{
+    name_each(((struct exchange_fixture *)context)->on_record, each, argument);
+}
+
+static void each_in_doubt(void *context, void (*each)(void *argument, const char *id),
+                          void *argument)
+{
+    name_each(((struct exchange_fixture *)context)->in_doubt, each, argument);
+}
+
+static int submit(void *context, struct work *work)
+{
+    struct exchange_fixture *n = context;
+
+    if (n->works == EXCHANGE_FIXTURE_WORK)
+        return -1;
+    work->run(work);
+    n->work[n->works++] = work;
+    return 0;
+}
+
+/* --- the node --- */
+
+void xf_init(struct exchange_fixture *n)
+{
+    *n = (struct exchange_fixture){
+        .opened = true, .written = true, .closes_at_once = true, .commit = 1};
+}
+
+static void say_link_states(struct exchange_fixture *n, unsigned port)
+{
+    const struct torus *t = &n->f.torus;
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
+        Peer__LinkState link_state = PEER__LINK_STATE__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+
+        if (rank == n->f.rank)
+            continue;
+        entry.rank = rank;
+        entry.hops = torus_distance(t, torus_neighbour(t, n->f.rank, port), rank);
+        entry.version = 1;
+        entry.boot = 77;
+        for (unsigned p = 0; p < torus_ports(t); p++)
+            if (torus_neighbour(t, rank, p) != TORUS_NO_NODE)
+                entry.up |= 1u << p;
+        link_state.n_entry = 1;
+        link_state.entry = &entries;
+        head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+        head.link_state = &link_state;
+        assert_true(xf_say(n, port, &head));
+    }
+}
+
+void xf_link_up(struct exchange_fixture *n, unsigned port)
+{
+    fixture_link_up(&n->f, port);
+    xf_settle(n);
+    say_link_states(n, port);
+    (void)xf_drain(n);
+}
+
+void xf_open(struct exchange_fixture *n, const char *dims, uint32_t rank)
+{
+    const struct router_io io = fixture_begin(&n->f, dims, rank);
+    const struct core_setup setup = {
+        .torus = &n->f.torus,
+        .rank = rank,
+        .io = io,
+        .pool = &n->f.pool,
+        .storage = &n->storage,
+        .workers = {n, submit},
+        .memory_budget = EXCHANGE_FIXTURE_BUDGET,
+    };
+
+    n->storage = (struct storage){.context = n,
+                                  .open_folders = open_folders,
+                                  .record_commit = record_commit,
+                                  .forget_commit = forget_commit,
+                                  .each_committed = each_committed,
+                                  .each_in_doubt = each_in_doubt,
+                                  .resolve = resolve};
+    n->core = core_new(&setup);
+    assert_non_null(n->core);
+    n->f.router = core_router(n->core);
+    core_start(n->core);
+    for (unsigned port = 0; port < torus_ports(&n->f.torus); port++)
+        if (torus_neighbour(&n->f.torus, rank, port) != TORUS_NO_NODE)
+            xf_link_up(n, port);
+}
+
+static void run_works(struct exchange_fixture *n)
+{
+    while (n->works > 0) {
+        struct work *work = n->work[0];
+        memmove(&n->work[0], &n->work[1], --n->works * sizeof n->work[0]);
+        work->done(work);
+    }
+}
+
+void xf_close(struct exchange_fixture *n)
+{
+    n->calls = 0; /* no done() comes after storage.close */
+    core_free(n->core);
+    run_works(n);
+    xf_closed(n);
+    assert_null(n->folders);
+    fixture_end(&n->f);
+}
+
+static void check(struct exchange_fixture *n)
+{
+    struct error e;
+
+    if (core_check(n->core, &e) != 0)
+        fail_msg("%s", e.text);
+}
+
+/* Storage and workers are the outside's: what they allocate does not fail. */
+static void memory_counts(struct exchange_fixture *n, bool inside)
+{
+    if (n->counts_memory)
+        memory_counts_here(inside);
+}
+
+void xf_settle(struct exchange_fixture *n)
+{
+    check(n);
+    memory_counts(n, true);
+    for (int i = 0; n->works > 0 || core_deadline(n->core) <= n->f.now; i++) {
+        assert_true(i < 1000); /* it would spin */
+        run_works(n);
+        core_tick(n->core);
+        check(n);
+    }
+    memory_counts(n, false);
+}
+
+void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds)
+{
+    while (nanoseconds > 0) {
+        uint64_t step = nanoseconds < ROUTER_HEARTBEAT ? nanoseconds : ROUTER_HEARTBEAT;
+        n->f.now += step;
+        nanoseconds -= step;
+        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+            Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
+            Peer__Head head = PEER__HEAD__INIT;
+            head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+            head.heartbeat = &heartbeat;
+            if (n->f.up[port] != NULL && n->f.up[port]->link != NULL)
+                fixture_say(n->f.up[port], &head, NULL, 0);
+        }
+        xf_settle(n);
+    }
+}
+
+bool xf_say(struct exchange_fixture *n, unsigned port, const Peer__Head *head)
+{
+    assert_non_null(n->f.up[port]);
+    fixture_say(n->f.up[port], head, NULL, 0);
+    xf_settle(n);
+    return n->f.up[port]->link != NULL;
+}
+
+Peer__Head *xf_next(struct exchange_fixture *n, unsigned port)
+{
+    Peer__Head *head;
+
+    while ((head = fixture_next(n->f.up[port], NULL, 0, NULL)) != NULL) {
+        xf_settle(n);
+        if (head->kind_case != PEER__HEAD__KIND_LINK_STATE &&
+            head->kind_case != PEER__HEAD__KIND_HEARTBEAT &&
+            head->kind_case != PEER__HEAD__KIND_CALIBRATION)
+            return head;
+        peer__head__free_unpacked(head, NULL);
+    }
+    return NULL;
+}
+
+Peer__Head__KindCase xf_hear(struct exchange_fixture *n, unsigned port)
+{
+    Peer__Head *head = xf_next(n, port);
+    Peer__Head__KindCase kind = head != NULL ? head->kind_case : PEER__HEAD__KIND__NOT_SET;
+
+    if (head != NULL)
+        peer__head__free_unpacked(head, NULL);
+    return kind;
+}
+
+unsigned xf_drain(struct exchange_fixture *n)
+{
+    unsigned heard = 0, before;
+
+    do {
+        before = heard;
+        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+            while (n->f.up[port] != NULL && xf_hear(n, port) != PEER__HEAD__KIND__NOT_SET)
+                heard++;
+    } while (heard > before);
+    return heard;
+}
+
+/* --- what happens to folders and storage --- */
+
+void xf_wake(struct exchange_fixture *n)
+{
+    struct folders *next;
+
+    for (struct folders *folders = n->folders; folders != NULL; folders = next) {
+        next = folders->next;
+        if (folders->source_open && folders->sink_open)
+            folders->events.wake(folders->events.context);
+    }
+    xf_settle(n);
+}
+
+void xf_folders_fail(struct exchange_fixture *n, enum error_code code, const char *text)
+{
+    struct folders *folders = n->folders;
+    struct error e;
+
+    assert_non_null(folders);
+    assert_true(folders->source_open && !folders->failed);
+    folders->failed = true;
+    (void)error_set(&e, code, "%s", text);
+    folders->events.failed(folders->events.context, &e);
+    xf_settle(n);
+}
+
+void xf_closed(struct exchange_fixture *n)
+{
+    struct folders *next;
+
+    for (struct folders *folders = n->folders; folders != NULL; folders = next) {
+        struct block_events events = folders->events;
+        next = folders->next;
+        unsigned closing = folders->closing;
+        folders->closing = 0;
+        free_closed(folders);
+        while (closing-- > 0)
+            events.closed(events.context);
+    }
+}
+
+void xf_storage_done(struct exchange_fixture *n, const struct error *e)
+{
+    struct storage_call call = n->call[0];
+
+    assert_true(n->calls > 0);
+    memmove(&n->call[0], &n->call[1], --n->calls * sizeof n->call[0]);
+    call.done(call.argument, call.id, e);
+    xf_settle(n);
+}
+
+/* --- clients --- */
+
+static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
+{
+    struct exchange_client_seen *seen = context;
+
+    assert_true((result == NULL) != (e == NULL));
+    seen->told++;
+    seen->e.code = ERROR_NONE;
+    if (e != NULL)
+        seen->e = *e;
+}
+
+struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
+                          struct exchange_client_seen *seen, struct error *e)
+{
+    const struct exchange_client client = {seen, on_ended};
+
+    *seen = (struct exchange_client_seen){0};
+    memory_counts(n, true);
+    struct exchange *x = exchange_start(core_exchanges(n->core), spec, &client, e);
+    memory_counts(n, false);
+    xf_settle(n);
+    return x;
+}
+
+struct exchange_info xf_info(struct exchange_fixture *n)
+{
+    struct exchange_info info;
+
+    assert_int_equal(exchanges_list(core_exchanges(n->core), &info, 1), 1);
+    return info;
+}
+
+enum exchange_state xf_state(struct exchange_fixture *n)
+{
+    return xf_info(n).state;
+}
+
+enum exchange_state xf_state_of(struct exchange_fixture *n, const char *id)
+{
+    static struct exchange_info info[200];
+    size_t known = exchanges_list(core_exchanges(n->core), info, 200);
+
+    for (size_t i = 0; i < known; i++)
+        if (strcmp(info[i].id, id) == 0)
+            return info[i].state;
+    return EXCHANGE_STATES;
+}

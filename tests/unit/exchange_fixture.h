@@ -1,0 +1,143 @@
+/* A core without a network and without disks: one node whose neighbours, workers and storage do
+ * what the test says. After everything that happens to it core_check() has to hold. */
+#ifndef TORUSD_TESTS_UNIT_EXCHANGE_FIXTURE_H
+#define TORUSD_TESTS_UNIT_EXCHANGE_FIXTURE_H
+
+#include "daemon/core/core.h"
+#include "router_fixture.h"
+
+#define EXCHANGE_FIXTURE_BUDGET (1u << 20)
+#define EXCHANGE_FIXTURE_WORK 64u
+#define EXCHANGE_FIXTURE_CALLS 16u
+
+/* Folders that are open: all blocks are empty. */
+struct folders;
+
+/* What the storage has been asked to do and has not done. */
+struct storage_call {
+    char id[EXCHANGE_ID_SIZE];
+    bool resolves; /* else it records a decision */
+    bool committed;
+    storage_done_fn *done;
+    void *argument;
+};
+
+struct exchange_client_seen {
+    unsigned told;
+    struct error e; /* ERROR_NONE: a result */
+};
+
+struct exchange_fixture {
+    struct router_fixture f;
+    struct core *core;
+    struct storage storage;
+    struct work *work[EXCHANGE_FIXTURE_WORK]; /* run, not done() */
+    unsigned works;
+    struct folders *folders;
+    struct storage_call call[EXCHANGE_FIXTURE_CALLS];
+    unsigned calls;
+    bool counts_memory; /* what is allocated outside of frames may fail, too (failing_memory.h) */
+
+    /* How storage behaves from now on. */
+    bool opened, written, closes_at_once;
+    int commit; /* what sink.commit returns; -1: "target exists" */
+    const char *const *on_record, *const *in_doubt; /* at start; NULL: none; ends with NULL */
+
+    /* What has come of it. */
+    unsigned commits, kept, removed;
+    unsigned forgotten; /* decisions */
+};
+
+/* Sets how storage behaves: everything succeeds at once, but record and resolve wait for
+ * xf_storage_done(). */
+void xf_init(struct exchange_fixture *n);
+/* A new link in place of the one that is there; over it all other nodes say that their links are
+ * up. */
+void xf_link_up(struct exchange_fixture *n, unsigned port);
+/* Brings up all links so. */
+void xf_open(struct exchange_fixture *n, const char *dims, uint32_t rank);
+/* Fails the test if folders or buffers are left open. */
+void xf_close(struct exchange_fixture *n);
+
+/* Runs what is due: works, ticks; then checks. */
+void xf_settle(struct exchange_fixture *n);
+/* Lets time pass, with heartbeats on the links that are up. */
+void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds);
+/* The neighbour at the port says so. Returns whether the link is still up. */
+bool xf_say(struct exchange_fixture *n, unsigned port, const Peer__Head *head);
+/* The next message to the neighbour, link states and the like apart, which the caller frees with
+ * peer__head__free_unpacked(); NULL: none. */
+Peer__Head *xf_next(struct exchange_fixture *n, unsigned port);
+/* Its kind; KIND__NOT_SET: none. */
+Peer__Head__KindCase xf_hear(struct exchange_fixture *n, unsigned port);
+/* Takes away all messages to all neighbours; returns how many there were. */
+unsigned xf_drain(struct exchange_fixture *n);
+
+/* Something of the folders that was pending has been done; or they fail. */
+void xf_wake(struct exchange_fixture *n);
+void xf_folders_fail(struct exchange_fixture *n, enum error_code code, const char *text);
+/* Folders that are closing have been closed. */
+void xf_closed(struct exchange_fixture *n);
+/* The oldest call to the storage ends; `e` NULL: with success. */
+void xf_storage_done(struct exchange_fixture *n, const struct error *e);
+
+/* A client that counts in *seen what it is told. */
+struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
+                          struct exchange_client_seen *seen, struct error *e);
+
+/* The exchange that exchanges_list() names first. */
+enum exchange_state xf_state(struct exchange_fixture *n);
+struct exchange_info xf_info(struct exchange_fixture *n);
+/* That of an exchange by its id; EXCHANGE_STATES: it is not known. */
+enum exchange_state xf_state_of(struct exchange_fixture *n, const char *id);
+
+/* --- messages of the exchange with this handle --- */
+
+#define XF_REPORTS 16u
+#define XF_HANDLE 8u
+#define XF_ID "0-0000004d-8" /* of node 0, whose boot is 77 in router_fixture */
+
+/* One that node 0 sends for the torus of the fixture: an exchange between folders by "direct",
+ * whose blocks have sizes. */
+struct xf_prepare {
+    Peer__Prepare prepare;
+    Torus__Spec spec;
+    Peer__Head head;
+    char dims[TORUS_TEXT_SIZE];
+};
+void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n);
+/* Makes it an exchange of generated blocks of 0 bytes. */
+void xf_prepare_generated(struct xf_prepare *p);
+
+bool xf_say_handle(struct exchange_fixture *n, unsigned port, Peer__Head__KindCase kind,
+                   uint32_t handle); /* ready, commit */
+bool xf_say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t largest);
+bool xf_say_layout(struct exchange_fixture *n, unsigned port, uint32_t handle);
+bool xf_say_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t rounds,
+               uint32_t repetition);
+bool xf_say_round_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round);
+bool xf_say_round_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round);
+bool xf_say_repeated(struct exchange_fixture *n, unsigned port, uint32_t handle,
+                     uint32_t repetition, uint64_t nanoseconds);
+/* With the reports of `nodes` nodes, at most XF_REPORTS, from rank `first` on. */
+bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t first,
+                 uint32_t nodes);
+bool xf_say_clear(struct exchange_fixture *n, unsigned port, uint32_t handle);
+/* Empty blocks: the `index`-th message of "direct" that comes in at the port. `sizes`: of blocks
+ * that have sizes. */
+bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t round,
+                 unsigned index, bool sizes);
+/* All that come in at all ports in a round. */
+void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round, bool sizes);
+
+bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                      uint32_t root, uint32_t code, const char *reason);
+bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                    uint32_t code, const char *reason, uint32_t left);
+bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, uint32_t rank,
+                    const char *obstacle);
+bool xf_say_query(struct exchange_fixture *n, unsigned port, const char *id, uint32_t asker);
+bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, bool committed,
+                    uint32_t asker);
+
+#endif
