@@ -34,10 +34,15 @@ class Bench:
         return Client(self.torus, 'exchange', '--algorithm', 'at2', '--from', self.source, '--to',
                       self.target, '--timeout', 20, rank=ROOT)
 
-    def recorded(self):
+    def recorded(self, rank=ROOT):
         """What the root has written down as committed, and not everybody has confirmed."""
-        return [name for name in os.listdir(self.torus.run.state(ROOT))
+        return [name for name in os.listdir(self.torus.run.state(rank))
                 if name.startswith('committed')]
+
+    def left(self):
+        """Whatever is there for the time of an exchange only, records of its end among it."""
+        return leftovers(self.torus, self.base) + [name for rank in range(NODES)
+                                                   for name in self.recorded(rank)]
 
     def wait_recorded(self, client, before, pause=0.0):
         """Returns at the very moment of the decision; False if the client has ended before."""
@@ -58,8 +63,8 @@ class Bench:
             if not node.alive:
                 node.start()
         self.torus.wait_whole(40)
-        wait_for(lambda: not leftovers(self.torus, self.base), 40,
-                 lambda: f'left: {leftovers(self.torus, self.base)}; folders: {self.folders()}; {err}')
+        wait_for(lambda: not self.left(), 40,
+                 lambda: f'left: {self.left()}; folders: {self.folders()}; {err}')
         there = self.folders()
         assert all(there) or not any(there), (there, err)
         if all(there):
