@@ -62,7 +62,7 @@ def _life(kind, dims, options):
                    first_seconds=first['seconds'], exchange_seconds=second['seconds'],
                    bound_seconds=second['bound_seconds'], verified=second['verified'],
                    memory=_memory(torus), **systems.messages(second))
-        if not (first['verified'] and second['verified']):
+        if 'nothing' in (first['verified'], second['verified']):
             raise TorusError('blocks arrived damaged')
     finally:
         begin = time.monotonic()

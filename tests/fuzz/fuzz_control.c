@@ -20,9 +20,10 @@ static int take(struct frame_stream *s, uint64_t *hash)
         if (request == NULL)
             return -1;
         *hash = *hash * 31 + (uint64_t)request->kind_case;
-        if (request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE)
-            *hash = *hash * 31 + strlen(request->exchange->algorithm) +
-                    strlen(request->exchange->from) + strlen(request->exchange->to);
+        if (request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE &&
+            request->exchange->spec != NULL)
+            *hash = *hash * 31 + strlen(request->exchange->spec->algorithm) +
+                    strlen(request->exchange->spec->from) + strlen(request->exchange->spec->to);
         control__request__free_unpacked(request, NULL);
     }
     return more;

@@ -43,8 +43,8 @@ def rows(result):
         yield 'bound', f'{duration(bound)} ({result["efficiency"]:.0%} of it reached)'
     else:
         yield 'bound', 'unknown (no link rate)'
-    yield 'verified', (f'yes, all {result["blocks_delivered"]} blocks' if result['verified']
-                       else 'NO')
+    yield 'verified', (f'{result["verified"]} of all {result["blocks_delivered"]} blocks'
+                       if result['verified'] != 'nothing' else 'NO')
 
 
 def main():
@@ -54,7 +54,7 @@ def main():
         sys.exit(f'standard input is not a JSON object: {e}')
     for name, value in rows(result):
         print(f'  {name:24s} {value}')
-    return 0 if result['verified'] else 1
+    return 0 if result['verified'] != 'nothing' else 1
 
 
 if __name__ == '__main__':
