@@ -50,7 +50,8 @@ uint8_t *frame_stream_room(struct frame_stream *s, size_t want, size_t *room);
 void frame_stream_added(struct frame_stream *s, size_t count);
 
 /* The next whole frame's head: 1 with *head and *length (valid until the next call on s), 0 if more
- * bytes are needed, -1 with *e if the stream is no sequence of body-less frames below max_head. */
+ * bytes are needed, -1 with *e if the stream is not a sequence of frames without bodies, their heads
+ * at most max_head long. */
 int frame_stream_next(struct frame_stream *s, uint32_t max_head, const uint8_t **head,
                       size_t *length, struct error *e);
 void frame_stream_free(struct frame_stream *s);

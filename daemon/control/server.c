@@ -1,5 +1,5 @@
-/* Happy path of a client: accepted -> requests read one after the other -> replies written -> end of
- * file -> closed. Failure modes: what it sends is not a request (it is told so, then closed); it
+/* Happy path of a client: accepted -> requests read one after the other -> replies written -> end
+ * of file -> closed. Failure modes: what it sends is not a request (it is told so, then closed); it
  * does not read its replies (no more of its requests are read, nor answered); too many clients (it
  * is told so, then closed); it goes away (its exchange is cancelled). */
 #include <errno.h>

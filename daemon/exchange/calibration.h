@@ -40,8 +40,8 @@ int calibration_check(const struct calibration *c, struct error *e);
  * every node keeps the same one. */
 bool calibration_newer(const struct calibration *a, const struct calibration *b);
 
-/* A calibration that replaces `known`: its id is `id`, its version the next one. The caller fills in
- * what was measured. */
+/* A calibration that replaces `known`: its id is `id`, its version the next one. The caller fills
+ * in what was measured. */
 struct calibration calibration_after(const struct calibration *known, uint64_t id);
 
 enum calibration_news {
@@ -68,7 +68,7 @@ const struct calibration *exchanges_calibration(const struct exchanges *all);
 struct predict_costs exchanges_costs(const struct exchanges *all);
 
 /* New costs for all nodes, measured at this time, or NULL: back to the default costs. Returns 0, or
- * -1 with *e if they are no costs. */
+ * -1 with *e if the costs are out of range. */
 int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs,
                         uint64_t measured_at, struct error *e);
 

@@ -304,7 +304,7 @@ static void read_again(struct connection *c)
         return;
     c->held = false;
     if (uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) != 0)
-        broken(c, "cannot be read");
+        broken(c, "cannot read from its socket again");
 }
 
 bool tcp_flush(struct tcp *tcp)
@@ -424,7 +424,7 @@ static void established(struct connection *c, bool dialled)
     if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
         return;
     bool unwanted = c->link == NULL;
-    broken(c, "cannot be read");
+    broken(c, "cannot read from its socket");
     if (unwanted && dialled)
         router_dial_failed(c->tcp->router, c->port, "no room for another connection");
 }

@@ -24,11 +24,13 @@ struct decoder {
 typedef int (*decoder_frame_fn)(void *context, const Peer__Head *message,
                                 const struct extents *body, uint32_t body_length, struct error *e);
 
+/* Caps on the head and the body of a frame, in bytes. */
 void decoder_init(struct decoder *d, uint32_t max_head, uint32_t max_body);
+/* Drops what has come of a frame. */
 void decoder_free(struct decoder *d);
 
 /* Feeds bytes that lie in a slab; the decoder takes references where it needs them. Returns 0, or
- * -1 with *e if the bytes are no frames or frame() said so. frame() may change d->max_*. */
+ * -1 with *e if the bytes are not frames or frame() failed. frame() may change d->max_*. */
 int decoder_feed(struct decoder *d, struct slab *slab, const uint8_t *data, size_t length,
                  decoder_frame_fn frame, void *context, struct error *e);
 

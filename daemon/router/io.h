@@ -29,8 +29,8 @@ struct router_io {
     /* link_next() has something to send on this connection. Cheap, may be called often. */
     void (*wake)(void *context, void *connection);
 
-    /* Close the connection; its link is gone. `last` (may be NULL) is handed over: it still goes out
-     * first, if the peer takes it in time, and is then freed with outgoing_free(). */
+    /* Close the connection; its link is gone. `last` (may be NULL) is handed over: it still goes
+     * out first, if the peer takes it in time, and is then freed with outgoing_free(). */
     void (*close)(void *context, void *connection, struct outgoing *last);
 
     void (*stat)(void *context, void *connection, struct connection_stat *stat);

@@ -1,5 +1,5 @@
-/* One connection: hello, frames in, frames out. It is trusted with nothing before its hello has
- * been found to be the one that the cabling promises. */
+/* One connection: hello, frames in, frames out. Nothing is believed of it before its hello has
+ * turned out to be that of the neighbour that the cabling promises. */
 #include "daemon/router/internal.h"
 
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void say_hello(struct link *link)
 struct link *router_connected(struct router *r, unsigned port, bool dialled, void *connection,
                               const char *address)
 {
-    const struct error crowded = {ERROR_LINK, "too many connections that do not say hello"};
+    const struct error crowded = {ERROR_LINK, "too many connections that have not said hello"};
     unsigned candidates = 0;
     struct link *link, *oldest = NULL;
 
@@ -149,7 +149,7 @@ static int check_hello(const struct link *link, const Peer__Hello *hello, struct
 static int on_frame(void *context, const Peer__Head *head, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
-    const struct error replaced = {ERROR_LINK, "its node has made a new connection"};
+    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
     struct link *link = context;
     struct router *r = link->router;
     int result = 0;

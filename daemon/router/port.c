@@ -102,7 +102,7 @@ void port_link_gone(struct link *link, const char *reason)
             flood_self_changed(r);
     } else {
         forget_candidate(port, link);
-        /* While the right neighbour is connected, a stranger's failure is no news of the port. */
+        /* While the neighbour is connected, a stranger's failure says nothing about the port. */
         if (port->link == NULL)
             note(r, link->port, reason);
         else if (!r->stopping)

@@ -44,7 +44,7 @@ void router_start(struct router *r)
 
 void router_free(struct router *r)
 {
-    const struct error why = {ERROR_LINK, "its daemon ends"};
+    const struct error why = {ERROR_LINK, "its daemon is stopping"};
 
     r->stopping = true;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {

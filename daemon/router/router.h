@@ -2,8 +2,8 @@
  * order of their urgency; and what is known of all the other links (topology).
  *
  * A port has at most one link that is up, and the last few connections that have not said hello.
- * The `+` side dials for ever, with backoff; the `-` side listens. A link that says nothing for
- * ROUTER_SILENCE is down. Single-threaded; time passes through router_tick().
+ * The `+` side dials until it succeeds, with backoff; the `-` side listens. A link that is silent
+ * for ROUTER_SILENCE is down. Single-threaded; time passes through router_tick().
  *
  *     no connection --router_connected()--> HELLO --valid hello--> UP
  *           ^                                 |                    |
@@ -22,7 +22,7 @@
 #define SECONDS (UINT64_C(1000) * MILLISECONDS)
 #define ROUTER_HEARTBEAT (1 * SECONDS)
 #define ROUTER_SILENCE (5 * SECONDS)
-/* The longest frame takes no longer on any link worth having: what comes is no frames any more. */
+/* On any usable link the longest frame takes less. If none arrives, the stream is damaged. */
 #define ROUTER_FRAME_TIME (20 * SECONDS)
 #define ROUTER_HELLO_TIME (5 * SECONDS)
 /* Control frames that may wait for one link, in bytes of memory (a report of every node of a large
@@ -34,7 +34,7 @@
 struct router;
 struct link;
 
-/* Who gets what comes in, and is asked for what goes out. */
+/* The user of the links: receives the frames of exchanges, and is asked for the next to send. */
 struct router_handler {
     void *context;
     /* A frame of an exchange has come in on an up link; all is borrowed. Returns 0, or -1 with *e:
@@ -51,6 +51,7 @@ struct router_handler {
  * no memory. Nothing is dialled before router_start(). */
 struct router *router_new(const struct torus *torus, uint32_t rank, const struct router_io *io,
                           const struct router_handler *handler, struct slab_pool *pool);
+/* Begins to dial. */
 void router_start(struct router *r);
 
 /* Closes all connections through io->close() and frees everything. */
@@ -58,6 +59,7 @@ void router_free(struct router *r);
 
 /* When router_tick() must be called next (as io->now()), or ROUTER_NEVER. */
 uint64_t router_deadline(const struct router *r);
+/* Closes what has been silent for too long, sends heartbeats and link states, dials again. */
 void router_tick(struct router *r);
 
 /* --- called by the I/O below --- */
@@ -67,6 +69,7 @@ void router_tick(struct router *r);
  * caller closes it. `address` is copied. */
 struct link *router_connected(struct router *r, unsigned port, bool dialled, void *connection,
                               const char *address);
+/* io->dial() has not led to a connection. `reason` is copied; it is dialled again later. */
 void router_dial_failed(struct router *r, unsigned port, const char *reason);
 
 /* Where the next bytes of the connection are to be put. NULL if there is no memory. */
@@ -82,6 +85,7 @@ struct outgoing *link_next(struct link *link);
 /* The connection is gone (end of file, reset, write error). The link is freed. */
 void link_closed(struct link *link, const char *reason);
 
+/* Where frames come from that go to router_relay() and handler.next(). */
 struct outgoing_pool *router_outgoing(struct router *r);
 
 /* --- called by the exchange above --- */
@@ -95,6 +99,7 @@ void router_relay(struct router *r, unsigned port, struct outgoing *frame);
 /* handler.next() has something for this port again. */
 void router_wake(struct router *r, unsigned port);
 
+/* All borrowed, valid as long as the router. */
 const struct topology *router_topology(const struct router *r);
 const struct torus *router_torus(const struct router *r);
 uint32_t router_rank(const struct router *r);
@@ -116,6 +121,7 @@ struct port_info {
     struct connection_stat stat;
 };
 
+/* `port` must be below torus_ports(). */
 void router_port_info(struct router *r, unsigned port, struct port_info *info);
 const char *port_state_name(enum port_state state);
 

@@ -62,7 +62,7 @@ static enum topology_news choose(struct topology *p, uint32_t rank)
     for (unsigned port = 0; port < torus_ports(p->torus); port++) {
         const struct topology_entry *claim = p->claimed[port];
         if (claim == NULL || claim[rank].hops >= p->torus->nodes - 1)
-            continue; /* with one hop more it would be no path */
+            continue; /* one hop more, and it cannot be a path */
         if (best == NULL || better(&claim[rank], best) ||
             (port == believed && !better(best, &claim[rank]))) {
             best = &claim[rank];

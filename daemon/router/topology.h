@@ -6,30 +6,31 @@
  * Only a node itself can state which of its ports are up. A statement reaches the others as a claim
  * that every node repeats to its neighbours together with the hops that it has come: 0 is the node
  * itself. For each port we keep the last claim of the neighbour there about every node, as long as
- * that link is up. We believe the claim with the highest version, so that news is believed whichever
- * way it comes first, and among equals the one with the fewest hops. A node that hears a claim about
- * itself which is not older than its own statement takes a higher version; the highest is
- * UINT32_MAX, which it then keeps. Versions make things fast; nothing depends on them.
+ * that link is up. We believe the claim with the highest version, so that news is believed
+ * whichever way it comes first, and among equals the one with the fewest hops. A node that hears a
+ * claim about itself which is not older than its own statement takes a higher version; the highest
+ * is UINT32_MAX, which it then keeps. Versions make things fast; nothing depends on them.
  *
- * Why a false claim does not last, whatever it says and wherever it is made: call a belief rooted if
- * it was copied, hop by hop, from what its node states now. Suppose that from some moment on no
+ * Why a false claim does not last, whatever it says and wherever it is made: call a belief rooted
+ * if it was copied, hop by hop, from what its node states now. Suppose that from some moment on no
  * more false claims are made and no link changes, and that what was on its way has arrived.
  *
  *   1. Of the beliefs about a node that are not rooted, take one with the fewest hops, h. It is one
- *      hop more than the claim of a neighbour, which believes it too, and whose belief is not rooted
- *      either. So h grows by at least one each time that all neighbours have told each other their
- *      news; and as many hops as there are nodes mean "cannot be reached", since no path is that
- *      long. After at most that many rounds there is no belief left that is not rooted. (The node
- *      itself may have taken a higher version meanwhile, if it has heard of such a belief; once
- *      there are none it has no more reason to, and the same holds again for what it has stated
- *      before.)
+ *      hop more than the claim of a neighbour, which believes it too, and whose belief is not
+ *      rooted either. So h grows by at least one each time that all neighbours have told each other
+ *      their news; and as many hops as there are nodes mean "cannot be reached", since no path is
+ *      that long. After at most that many rounds there is no belief left that is not rooted. (The
+ *      node itself may have taken a higher version meanwhile, if it has heard of such a belief;
+ *      once there are none it has no more reason to, and the same holds again for what it has
+ *      stated before.)
  *   2. Then all beliefs about the node have the same version, and fewest hops decide: the nodes at
  *      distance 1 (over links that are up) believe the node itself, those at distance 2 believe
  *      these, and so on. Everybody believes what the node states, and there it stays.
  *
  * So no version is final, even where the highest has been claimed, and it does not matter which
  * node is restarted. A claim of fewer hops than the cabling permits is refused. A neighbour repeats
- * all that it knows from time to time (flood.c), which replaces a claim that was damaged on its way.
+ * all that it knows from time to time (flood.c), which replaces a claim that was damaged on its
+ * way.
  *
  * Of a node that cannot be reached at all the last belief is kept, but not repeated. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_H
