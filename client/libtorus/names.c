@@ -5,12 +5,15 @@
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 static const char *const states[] = {
-    [TORUS_STATE_UNKNOWN] = "unknown", [TORUS_STATE_ENTERED] = "entered",
-    [TORUS_STATE_WAITING] = "waiting", [TORUS_STATE_PREPARING] = "preparing",
-    [TORUS_STATE_READY] = "ready",     [TORUS_STATE_RUNNING] = "running",
-    [TORUS_STATE_DONE] = "done",       [TORUS_STATE_COMMITTING] = "committing",
-    [TORUS_STATE_FAILING] = "failing", [TORUS_STATE_COMMITTED] = "committed",
-    [TORUS_STATE_FAILED] = "failed",   [TORUS_STATE_IN_DOUBT] = "in doubt",
+    [TORUS_STATE_UNKNOWN] = "unknown",     [TORUS_STATE_WAITING] = "waiting",
+    [TORUS_STATE_ENTERED] = "entered",     [TORUS_STATE_OPENING] = "opening",
+    [TORUS_STATE_OPENED] = "opened",       [TORUS_STATE_PREPARING] = "preparing",
+    [TORUS_STATE_READY] = "ready",         [TORUS_STATE_RUNNING] = "running",
+    [TORUS_STATE_PAUSED] = "paused",       [TORUS_STATE_DONE] = "done",
+    [TORUS_STATE_DECIDING] = "deciding",   [TORUS_STATE_COMMITTING] = "committing",
+    [TORUS_STATE_FAILING] = "failing",     [TORUS_STATE_FINISHED] = "finished",
+    [TORUS_STATE_COMMITTED] = "committed", [TORUS_STATE_FAILED] = "failed",
+    [TORUS_STATE_IN_DOUBT] = "in doubt",
 };
 static const char *const link_states[] = {
     [TORUS_LINK_UNKNOWN] = "unknown", [TORUS_LINK_DIALLING] = "dialling",

@@ -38,7 +38,10 @@ struct control_server {
 void control_reply(struct control_client *client, const Control__Reply *reply);
 void control_reply_error(struct control_client *client, const struct error *e, const char *id);
 
-/* requests.c: one function a kind of request, in a table. */
+/* result.c */
+void control_reply_result(struct control_client *client, const struct exchange_result *result);
+
+/* requests.c: one function per kind of request, in a table. */
 void control_request(struct control_client *client, const Control__Request *request);
 
 /* predictions.c */

@@ -7,7 +7,7 @@ from support.wire import connect, frame, frames, send
 # Kinds of requests and replies in proto/control.proto; fields of proto/spec.proto.
 STATUS, EXCHANGE, CANDIDATES, CANCEL = 1, 3, 4, 6
 ERROR, STATUS_REPLY, ACCEPTED, PROGRESS, RESULT = 1, 2, 4, 5, 6
-ALGORITHM, BLOCK_BYTES, REPEAT = 1, 6, 10
+ALGORITHM, BLOCK_BYTES, REPEAT, TIMEOUT_MS = 1, 6, 10, 11
 CANCELLED = bytes([1 << 3, 8])  # Error.code: ERROR_CANCELLED
 
 
@@ -47,8 +47,9 @@ class Connection:
                 return kind, contents
 
 
-def exchange(**more):
-    return {EXCHANGE: {1: {ALGORITHM: 'at2', BLOCK_BYTES: 1000, **more.get('fields', {})}}}
+def exchange(repeat=1):
+    return {EXCHANGE: {1: {ALGORITHM: 'at2', BLOCK_BYTES: 1000, REPEAT: repeat,
+                           TIMEOUT_MS: int(60000 * SLOWNESS)}}}
 
 
 def test_cancelled_exchange(torus):
@@ -56,7 +57,7 @@ def test_cancelled_exchange(torus):
     before = {x['id'] for x in torus.json(5, 'status')['exchanges']}
     with Connection(torus) as c:
         for _ in range(2):
-            c.send(exchange(fields={REPEAT: 1000000}))
+            c.send(exchange(1000000))
             assert c.reply()[0] == ACCEPTED
             assert c.reply()[0] == PROGRESS
             c.send({CANCEL: {}})
@@ -77,7 +78,7 @@ def test_cancelled_exchange(torus):
 def test_cancelled_at_once(torus):
     """Before the daemon has said anything."""
     with Connection(torus) as c:
-        c.send(exchange(fields={REPEAT: 1000000}), {CANCEL: {}})
+        c.send(exchange(1000000), {CANCEL: {}})
         kind, contents = c.last_reply()
         assert kind == ERROR and contents.startswith(CANCELLED), contents
         c.send(exchange())

@@ -167,15 +167,20 @@ TORUS_EXPORT bool torus_client_dispatch(struct torus_client *client);
 /* What an exchange is doing. */
 enum torus_state {
     TORUS_STATE_UNKNOWN = 0, /* the daemon has not said it yet, or this version does not know it */
+    TORUS_STATE_WAITING,     /* for its turn: other exchanges have the memory that it needs */
     TORUS_STATE_ENTERED,     /* at a barrier that other nodes have not reached */
-    TORUS_STATE_WAITING,     /* for its turn: other exchanges need the memory or the nodes */
-    TORUS_STATE_PREPARING,   /* the nodes check whether it is possible */
+    TORUS_STATE_OPENING,     /* the nodes open their files and tell the sizes */
+    TORUS_STATE_OPENED,      /* this node has; others have not */
+    TORUS_STATE_PREPARING,   /* the nodes reserve memory */
     TORUS_STATE_READY,       /* this node can begin, others are not ready */
     TORUS_STATE_RUNNING,
-    TORUS_STATE_DONE,       /* this node has all its blocks, others do not */
+    TORUS_STATE_PAUSED,     /* between two repetitions */
+    TORUS_STATE_DONE,       /* this node has all its blocks, and waits for the decision */
+    TORUS_STATE_DECIDING,   /* all nodes have; the decision to commit is being recorded */
     TORUS_STATE_COMMITTING, /* the finished files get their final names */
-    TORUS_STATE_FAILING,    /* the nodes agree on why it fails */
-    TORUS_STATE_COMMITTED,  /* ended from here on */
+    TORUS_STATE_FAILING,    /* this node has failed, and waits for the reason that all agree on */
+    TORUS_STATE_FINISHED, /* this node has done its part, with nothing to commit; ended from here */
+    TORUS_STATE_COMMITTED,
     TORUS_STATE_FAILED,
     TORUS_STATE_IN_DOUBT, /* done, but not known whether committed */
 };

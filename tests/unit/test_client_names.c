@@ -1,0 +1,57 @@
+/* The names that a daemon uses are those that libtorus knows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <torus/torus.h>
+
+#include "client/libtorus/names.h"
+#include "daemon/exchange/exchange.h"
+
+static void test_states(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i <= EXCHANGE_IN_DOUBT; i++) {
+        const char *name = exchange_state_name((enum exchange_state)i);
+        enum torus_state public = state_named(name);
+        assert_int_not_equal(public, TORUS_STATE_UNKNOWN);
+        assert_string_equal(torus_state_name(public), name);
+    }
+    assert_string_equal(exchange_state_name((enum exchange_state)(EXCHANGE_IN_DOUBT + 1)),
+                        "unknown");
+}
+
+static void test_links(void **state)
+{
+    (void)state;
+    for (unsigned i = PORT_UNUSED + 1; i <= PORT_UP; i++)
+        assert_int_not_equal(link_state_named(port_state_name((enum port_state)i)),
+                             TORUS_LINK_UNKNOWN);
+}
+
+static void test_operations_and_modes(void **state)
+{
+    static const enum operation operations[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER,
+                                                OPERATION_BROADCAST, OPERATION_BARRIER};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        enum torus_operation public;
+        assert_int_equal(operation_named(operation_name(operations[i]), &public), 0);
+        assert_int_equal((int)public, (int)operations[i]);
+    }
+    assert_int_equal(mode_named(mode_name(MODE_STEPPED)), TORUS_MODE_STEPPED);
+    assert_int_equal(mode_named(mode_name(MODE_STREAMING)), TORUS_MODE_STREAMING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_operations_and_modes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
