@@ -76,7 +76,7 @@ static int set_state(struct config *c, const char *value, struct error *e)
 static int set_roots(struct config *c, const char *value, struct error *e)
 {
     char *list = strdup(value), *rest = list, *one;
-    int result = 0;
+    int result = list != NULL ? 0 : error_set(e, ERROR_MEMORY, "out of memory for data_roots");
 
     while (result == 0 && rest != NULL && (one = strsep(&rest, ":")) != NULL)
         if (*one != '\0')

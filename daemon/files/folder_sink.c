@@ -215,7 +215,7 @@ static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segmen
     struct folder_sink *s = (struct folder_sink *)base;
 
     if (digests_init(&s->digests, &s->request, false, round_bytes, segments) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory to write files");
+        return error_set(e, ERROR_MEMORY, "out of memory to write files");
     return 0;
 }
 
@@ -346,7 +346,7 @@ static void on_written(struct work *work)
     if (!job_over(s))
         return;
     if (w->error.code == ERROR_NONE && !s->failed && start_writers(s) != 0)
-        (void)error_set(&w->error, ERROR_MEMORY, "no memory to write files");
+        (void)error_set(&w->error, ERROR_MEMORY, "out of memory to write files");
     if (w->error.code != ERROR_NONE)
         fail(s, &w->error);
     else if (s->pending == 0 && !s->failed)
@@ -363,10 +363,10 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
     if (bytes->length == 0) /* files without contents are made at the end */
         return 0;
     if (digests_update(&s->digests, origin, offset, bytes->data, bytes->length) != 0)
-        return error_set(e, ERROR_IO, "digest");
+        return error_set(e, ERROR_MEMORY, "out of memory for a digest");
     piece = malloc(sizeof *piece);
     if (piece == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory to write files");
+        return error_set(e, ERROR_MEMORY, "out of memory to write files");
     *piece = (struct piece){NULL, origin, offset, *bytes};
     (void)slab_ref(bytes->slab);
     s->pending += bytes->length;
@@ -377,7 +377,7 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
     o->last = piece;
     enqueue(s, origin);
     if (!s->failed && start_writers(s) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory to write files");
+        return error_set(e, ERROR_MEMORY, "out of memory to write files");
     return 0;
 }
 

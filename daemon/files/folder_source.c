@@ -283,10 +283,10 @@ static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t se
     bool one = s->request.operation != OPERATION_EXCHANGE;
 
     if (digests_init(&s->digests, &s->request, true, round_bytes, segments) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory to read files");
+        return error_set(e, ERROR_MEMORY, "out of memory to read files");
     s->readers = calloc((size_t)nodes * s->digests.segments, sizeof *s->readers);
     if (s->readers == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory to read files");
+        return error_set(e, ERROR_MEMORY, "out of memory to read files");
     for (uint32_t d = 0; d < nodes; d++) {
         s->file[d].reader = &s->readers[(size_t)d * s->digests.segments];
         for (uint32_t i = 1; i < s->digests.segments; i++)
@@ -357,7 +357,7 @@ static int start_read(struct folder_source *s, const struct file *f, struct read
     uint32_t length = left < s->chunk_size ? (uint32_t)left : s->chunk_size;
 
     if (slab_writer_take(&s->writer, s->folders->pool, length, &c->bytes) == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory to read files");
+        return error_set(e, ERROR_MEMORY, "out of memory to read files");
     c->owner = s;
     c->offset = r->requested;
     c->file = (uint32_t)(f - s->file);
@@ -366,7 +366,7 @@ static int start_read(struct folder_source *s, const struct file *f, struct read
     if (workers_submit(s->folders->workers, &c->work) != 0) {
         slab_unref(c->bytes.slab);
         c->bytes.slab = NULL;
-        return error_set(e, ERROR_MEMORY, "no memory to read files");
+        return error_set(e, ERROR_MEMORY, "out of memory to read files");
     }
     c->reading = true;
     s->jobs++;
@@ -408,7 +408,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     *out = (struct extent){slab_ref(c->bytes.slab), c->bytes.data + skip, length};
     if (digests_update(&s->digests, destination, offset, out->data, length) != 0) {
         slab_unref(out->slab);
-        return error_set(e, ERROR_IO, "digest");
+        return error_set(e, ERROR_MEMORY, "out of memory for a digest");
     }
     if (skip + length == c->bytes.length) {
         slab_unref(c->bytes.slab);

@@ -8,9 +8,12 @@
 #include "daemon/files/calibration_file.h"
 #include "daemon/files/target.h"
 
+#define TASKS_KEPT 64 /* for when there is no memory: a decision must be recorded or refused */
+
 /* What is done for the core besides sources and sinks. */
 struct task {
     struct work work;
+    struct task *next; /* of those kept */
     struct folders *folders;
     char id[128];
     bool committed;
@@ -20,11 +23,45 @@ struct task {
     struct error error;
 };
 
+static void free_task(struct folders *folders, struct task *task)
+{
+    if (folders->kept_count == TASKS_KEPT) {
+        free(task);
+        return;
+    }
+    task->next = folders->kept;
+    folders->kept = task;
+    folders->kept_count++;
+}
+
+static struct task *take_task(struct folders *folders)
+{
+    struct task *task = malloc(sizeof *task);
+
+    if (task == NULL && folders->kept != NULL) {
+        task = folders->kept;
+        folders->kept = task->next;
+        folders->kept_count--;
+    }
+    return task;
+}
+
+static void free_all(struct folders *folders)
+{
+    while (folders->kept != NULL) {
+        struct task *task = folders->kept;
+        folders->kept = task->next;
+        free(task);
+    }
+    folders->kept_count = 0;
+    journal_close(&folders->journal);
+}
+
 void folders_release(struct folders *folders)
 {
     folders->users--;
     if (folders->closed && folders->users == 0)
-        journal_close(&folders->journal);
+        free_all(folders);
 }
 
 static int open_folders(void *context, const struct folder_request *request,
@@ -38,7 +75,7 @@ static int open_folders(void *context, const struct folder_request *request,
     if (*source != NULL)
         folder_source_disown(*source);
     *source = NULL;
-    return error_set(e, ERROR_MEMORY, "no memory for a folder");
+    return error_set(e, ERROR_MEMORY, "out of memory for a folder");
 }
 
 /* --- tasks --- */
@@ -50,15 +87,15 @@ static void on_task_done(struct work *work)
 
     if (task->told != NULL && !folders->closed)
         task->told(task->argument, task->id, task->error.code != ERROR_NONE ? &task->error : NULL);
-    free(task);
+    free_task(folders, task);
     folders_release(folders);
 }
 
-/* Without memory nobody is told: an exchange ends by its deadline then. */
+/* NULL without memory, beyond the tasks that are kept for that: nobody is told. */
 static struct task *begin_task(struct folders *folders, void (*run)(struct work *work),
                                const struct task *values)
 {
-    struct task *task = malloc(sizeof *task);
+    struct task *task = take_task(folders);
 
     if (task != NULL) {
         *task = *values;
@@ -69,9 +106,9 @@ static struct task *begin_task(struct folders *folders, void (*run)(struct work 
             folders->users++;
             return task;
         }
+        free_task(folders, task);
     }
-    free(task);
-    log_error("no memory to write to %s", folders->state_folder);
+    log_error("out of memory to write to %s", folders->state_folder);
     return NULL;
 }
 
@@ -239,13 +276,14 @@ static void close_storage(void *context)
 
     folders->closed = true;
     if (folders->users == 0)
-        journal_close(&folders->journal);
+        free_all(folders);
 }
 
 int folders_init(struct folders *folders, struct storage *storage, struct error *e)
 {
     folders->sinks = NULL;
-    folders->users = 0;
+    folders->kept = NULL;
+    folders->users = folders->kept_count = 0;
     folders->closed = folders->storing = folders->stored_late = false;
     if (folders->files->limitation != NULL && folders->roots->count > 0)
         log_info("%s", folders->files->limitation);
@@ -255,6 +293,14 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
                                  e) != 0) {
         journal_close(&folders->journal);
         return error_wrap(e, "state folder");
+    }
+    for (unsigned i = 0; i < TASKS_KEPT; i++) {
+        struct task *task = malloc(sizeof *task);
+        if (task == NULL) {
+            free_all(folders);
+            return error_set(e, ERROR_MEMORY, "out of memory for a state folder");
+        }
+        free_task(folders, task);
     }
     journal_each(&folders->journal, clean_up, folders);
     *storage = (struct storage){

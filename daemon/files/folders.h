@@ -10,6 +10,7 @@
 #include "daemon/files/roots.h"
 
 struct folder_sink;
+struct task;
 
 struct folders {
     /* Set by the caller; all of it must outlive the last job. */
@@ -23,9 +24,11 @@ struct folders {
     struct journal journal;
     struct folder_sink *sinks; /* until nothing of them is left to do */
     unsigned users;            /* sources, sinks and tasks: the journal stays open for them */
-    bool closed;               /* storage.close(): no done() any more */
-    bool storing;              /* a calibration is being written */
-    bool stored_late;          /* `calibration` is to be written then */
+    struct task *kept;
+    unsigned kept_count;
+    bool closed;      /* storage.close(): no done() any more */
+    bool storing;     /* a calibration is being written */
+    bool stored_late; /* `calibration` is to be written then */
     struct calibration calibration;
 };
 

@@ -32,7 +32,7 @@ int roots_add(struct roots *roots, const struct file_system *files, const char *
         free(name);
         free(copy);
         files->close(files->context, folder);
-        return error_set(e, ERROR_MEMORY, "no memory for data root %s", path);
+        return error_set(e, ERROR_MEMORY, "out of memory for data root %s", path);
     }
     roots->files = files;
     roots->root[roots->count] = (struct root){name, folder};

@@ -898,7 +898,7 @@ static void decisions_are_kept_in_the_state_folder(void **state)
 static void the_last_calibration_is_kept(void **state)
 {
     struct fixture f;
-    struct calibration c = {.version = 1}, read;
+    struct calibration c = {.id = 1}, read;
     struct error e;
     open_fixture(&f, state);
     f.jobs.chance = 7;
@@ -964,6 +964,44 @@ static void without_memory_for_jobs_nothing_is_left(void **state)
     f.jobs.refuse = false;
     assert_int_equal(entries(at(state, "data")), 1);
     assert_int_equal(entries(f.state_folder), 0);
+    close_fixture(&f);
+}
+
+static bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return no_memory ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return no_memory ? NULL : __real_calloc(count, size);
+}
+
+static void a_decision_needs_no_memory(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    struct source *source;
+    struct sink *sink;
+    struct error e = {.code = ERROR_TIMEOUT};
+    const struct block_events events = {&ends, on_wake, on_failed, on_closed};
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    no_memory = true;
+    int result = f.storage.open_folders(f.storage.context, &request, &events, &source, &sink, &e);
+    f.storage.record_commit(f.storage.context, ID, on_done, &e);
+    no_memory = false;
+    assert_int_equal(result, -1);
+    stepper_finish(&f.jobs);
+    assert_int_equal(e.code, ERROR_NONE);
+    check_committed(&f, ID);
     close_fixture(&f);
 }
 
@@ -1065,6 +1103,7 @@ int main(void)
         TEST(the_last_calibration_is_kept),
         TEST(a_close_is_the_end),
         TEST(without_memory_for_jobs_nothing_is_left),
+        TEST(a_decision_needs_no_memory),
         TEST(every_call_may_fail_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
