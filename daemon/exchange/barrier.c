@@ -16,7 +16,7 @@ static struct exchange *find(struct exchanges *all, const char *name, uint32_t s
 
     while (x != NULL && (x->spec.operation != OPERATION_BARRIER || (states & 1u << x->state) == 0 ||
                          strcmp(x->spec.barrier, name) != 0))
-        x = x->hh.next;
+        x = x->next;
     return x;
 }
 

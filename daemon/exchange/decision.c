@@ -14,7 +14,7 @@ struct decision {
     struct decision *next;
     char id[EXCHANGE_ID_SIZE];
     uint64_t remind_at;
-    uint32_t confirmed; /* nodes */
+    uint32_t confirmed;   /* nodes */
     uint32_t obstacle_at; /* a node that could not yet, TORUS_NO_NODE: none is known */
     char obstacle[160];
     uint8_t by[]; /* bit per rank */
@@ -92,15 +92,17 @@ void decision_describe(const struct decision *d, const struct exchanges *all, st
     while (d != NULL && first < nodes && has(d, first))
         first++;
     if (d != NULL && d->obstacle_at != TORUS_NO_NODE)
-        (void)error_set(e, ERROR_IN_DOUBT,
-                        "committed, but node %u could not put its output in place yet: %s; it tries "
-                        "again by itself",
-                        d->obstacle_at, d->obstacle);
+        (void)error_set(
+            e, ERROR_IN_DOUBT,
+            "committed, but node %u could not put its output in place yet: %s; it tries "
+            "again by itself",
+            d->obstacle_at, d->obstacle);
     else
-        (void)error_set(e, ERROR_IN_DOUBT,
-                        "committed, but %u nodes, node %u among them, have not confirmed that their "
-                        "output is in place; they finish by themselves when they can",
-                        d != NULL ? nodes - d->confirmed : nodes, first);
+        (void)error_set(
+            e, ERROR_IN_DOUBT,
+            "committed, but %u nodes, node %u among them, have not confirmed that their "
+            "output is in place; they finish by themselves when they can",
+            d != NULL ? nodes - d->confirmed : nodes, first);
 }
 
 static void complete(struct exchanges *all, struct decision *d)

@@ -165,8 +165,7 @@ void doubts_ask(struct exchanges *all)
     }
 }
 
-int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
-                      struct error *e)
+int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__OutcomeQuery *query = head->outcome_query;
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);

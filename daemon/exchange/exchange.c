@@ -18,7 +18,7 @@ static void on_planned(void *context)
     struct exchange *x, *next;
 
     all->turns_due = true;
-    HASH_ITER(hh, all->active, x, next)
+    DL_FOREACH_SAFE(all->active, x, next)
     exchange_advance(x);
     if (all->set.planned != NULL)
         all->set.planned(all->set.planned_context);
@@ -47,12 +47,26 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     return all;
 }
 
+/* Out of the table and its list. */
+static void take_out(struct exchange *x)
+{
+    struct exchanges *all = x->all;
+
+    if (x->hh.tbl != NULL)
+        HASH_DEL(all->table, x);
+    if (exchange_has_ended(x->state)) {
+        DL_DELETE(all->ended, x);
+        all->ended_count--;
+    } else {
+        DL_DELETE(all->active, x);
+        all->active_count--;
+    }
+}
+
 void exchange_forget(struct exchange *x)
 {
-    if (x->all != NULL && exchange_has_ended(x->state))
-        HASH_DEL(x->all->ended, x);
-    else if (x->all != NULL)
-        HASH_DEL(x->all->active, x);
+    if (x->all != NULL)
+        take_out(x);
     report_free(&x->report);
     spec_free(&x->spec);
     free(x->rounds.each);
@@ -63,16 +77,11 @@ void exchange_forget(struct exchange *x)
 /* With the exchanges, or, if its source or sink is still closing, after that. */
 static void let_go(struct exchange *x)
 {
-    struct exchanges *all = x->all;
-
     if (x->own.closing == 0) {
         exchange_forget(x);
         return;
     }
-    if (exchange_has_ended(x->state))
-        HASH_DEL(all->ended, x);
-    else
-        HASH_DEL(all->active, x);
+    take_out(x);
     x->all = NULL;
 }
 
@@ -80,7 +89,7 @@ void exchanges_free(struct exchanges *all)
 {
     struct exchange *x, *next;
 
-    HASH_ITER(hh, all->active, x, next)
+    DL_FOREACH_SAFE(all->active, x, next)
     {
         /* An output that may have been committed elsewhere stays for the next start. */
         bool keep = x->state == EXCHANGE_DONE || x->state == EXCHANGE_DECIDING ||
@@ -89,7 +98,7 @@ void exchanges_free(struct exchanges *all)
         opening_close(x, keep);
         let_go(x);
     }
-    HASH_ITER(hh, all->ended, x, next)
+    DL_FOREACH_SAFE(all->ended, x, next)
     let_go(x);
     planner_free(all->planner);
     doubts_free(all);
@@ -97,12 +106,18 @@ void exchanges_free(struct exchanges *all)
     free(all);
 }
 
-void exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
+int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
 {
+    struct exchanges *all = x->all;
+
+    if (x->hh.tbl != NULL)
+        HASH_DEL(all->table, x);
     x->handle = handle;
     x->root = root;
     (void)snprintf(x->id, sizeof x->id, "%s", id);
     x->root_boot = router_topology(router_of(x))->entry[root].boot;
+    HASH_ADD(hh, all->table, handle, sizeof x->handle, x);
+    return x->hh.tbl != NULL ? 0 : -1;
 }
 
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id, uint32_t root)
@@ -112,11 +127,15 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
     if (x == NULL)
         return NULL;
     x->all = all;
-    exchange_rename(x, handle, id, root);
+    if (exchange_rename(x, handle, id, root) != 0) {
+        free(x);
+        return NULL;
+    }
     x->began = router_now(all->set.router);
     x->deadline = x->fault.at = ROUTER_NEVER;
     x->rounds.count = 1;
-    HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
+    DL_APPEND(all->active, x);
+    all->active_count++;
     return x;
 }
 
@@ -124,23 +143,22 @@ struct exchange *exchange_find(struct exchanges *all, uint32_t handle)
 {
     struct exchange *x;
 
-    HASH_FIND(hh, all->active, &handle, sizeof handle, x);
-    if (x == NULL)
-        HASH_FIND(hh, all->ended, &handle, sizeof handle, x);
+    HASH_FIND(hh, all->table, &handle, sizeof handle, x);
     return x;
 }
 
 struct exchange *exchange_find_id(struct exchanges *all, const char *id)
 {
-    struct exchange *x, *next;
+    struct exchange *x = all->active;
 
-    HASH_ITER(hh, all->active, x, next)
-    if (strcmp(x->id, id) == 0)
+    while (x != NULL && strcmp(x->id, id) != 0)
+        x = x->next;
+    if (x != NULL)
         return x;
-    HASH_ITER(hh, all->ended, x, next)
-    if (strcmp(x->id, id) == 0)
-        return x;
-    return NULL;
+    x = all->ended;
+    while (x != NULL && strcmp(x->id, id) != 0)
+        x = x->next;
+    return x;
 }
 
 uint32_t exchange_root_of(const char *id)
@@ -171,11 +189,13 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
     struct exchange *x;
 
     /* Round robin: the one after the last that sent here is asked first. */
-    HASH_FIND(hh, all->active, &all->next_handle[port], sizeof all->next_handle[port], x);
-    for (unsigned i = HASH_COUNT(all->active); i > 0 && all->active != NULL; i--) {
+    x = exchange_find(all, all->next_handle[port]);
+    if (x != NULL && exchange_has_ended(x->state))
+        x = NULL;
+    for (unsigned i = all->active_count; i > 0 && all->active != NULL; i--) {
         if (x == NULL)
             x = all->active;
-        struct exchange *next = x->hh.next;
+        struct exchange *next = x->next;
         if (x->state == EXCHANGE_RUNNING) {
             struct outgoing *frame = engine_next(x->own.engine, port);
             exchange_advance(x);
@@ -193,7 +213,7 @@ void exchanges_topology(struct exchanges *all)
 {
     struct exchange *x, *next;
 
-    HASH_ITER(hh, all->active, x, next)
+    DL_FOREACH_SAFE(all->active, x, next)
     failure_topology(x);
     calibration_topology(all);
 }
@@ -202,12 +222,12 @@ uint64_t exchanges_deadline(const struct exchanges *all)
 {
     uint64_t at = all->ask_at;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->hh.next) {
+    for (const struct exchange *x = all->active; x != NULL; x = x->next) {
         uint64_t one = failure_deadline(x);
         if (one < at)
             at = one;
     }
-    return all->tellable > 0 || all->turns_due || HASH_COUNT(all->ended) > ENDED_REMEMBERED ? 0 : at;
+    return all->tellable > 0 || all->turns_due ? 0 : at;
 }
 
 void exchange_tell(struct exchange *x, const struct error *e)
@@ -235,11 +255,11 @@ static void tick_ended(struct exchanges *all)
 {
     struct exchange *x, *next;
 
-    HASH_ITER(hh, all->ended, x, next)
+    DL_FOREACH_SAFE(all->ended, x, next)
     {
         if (x->client_state == CLIENT_WAITING && x->own.closing == 0)
             exchange_tell(x, x->failure.code != ERROR_NONE ? &x->failure : NULL);
-        if (HASH_COUNT(all->ended) > ENDED_REMEMBERED && may_be_forgotten(x))
+        if (all->ended_count > ENDED_REMEMBERED && may_be_forgotten(x))
             exchange_forget(x);
     }
 }
@@ -249,7 +269,7 @@ void exchanges_tick(struct exchanges *all)
     uint64_t now = router_now(all->set.router);
     struct exchange *x, *next;
 
-    HASH_ITER(hh, all->active, x, next)
+    DL_FOREACH_SAFE(all->active, x, next)
     {
         failure_tick(x, now);
         if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
@@ -292,8 +312,8 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
     bool sized = spec_has_folders(&x->spec);
     uint64_t bytes = sized ? 0 : exchange_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
-    uint32_t finished = r->repetition +
-                        (x->state == EXCHANGE_PAUSED ||
+    uint32_t finished =
+        r->repetition + (x->state == EXCHANGE_PAUSED ||
                          (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
                           (x->owed & OWN_PART) == 0));
 
@@ -303,8 +323,8 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
         .repeat = x->spec.repeat,
         .round = r->round - exchange_first_round(x),
         .rounds = r->count,
-        .done_bytes = x->own.engine != NULL ? x->own.engine->counts.bytes_delivered
-                                            : x->own.delivered_bytes,
+        .done_bytes =
+            x->own.engine != NULL ? x->own.engine->counts.bytes_delivered : x->own.delivered_bytes,
     };
     if (__builtin_mul_overflow(bytes, x->spec.repeat, &progress->total_bytes))
         progress->total_bytes = 0; /* too much to be told */
@@ -335,15 +355,13 @@ size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, s
 {
     size_t n = 0;
 
-    for (const struct exchange *x = all->active; x != NULL && n < most; x = x->hh.next)
+    for (const struct exchange *x = all->active; x != NULL && n < most; x = x->next)
         info(x, &list[n++]);
-    if (all->ended != NULL) {
-        struct UT_hash_table *table = all->ended->hh.tbl;
-        for (const struct exchange *x = ELMT_FROM_HH(table, table->tail); x != NULL && n < most;
-             x = x->hh.prev)
-            if (is_listed(x))
-                info(x, &list[n++]);
-    }
+    const struct exchange *last = all->ended != NULL ? all->ended->prev : NULL;
+    for (const struct exchange *x = last; x != NULL && n < most;
+         x = x == all->ended ? NULL : x->prev) /* the head's prev is the tail */
+        if (is_listed(x))
+            info(x, &list[n++]);
     return n;
 }
 

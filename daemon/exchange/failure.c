@@ -184,16 +184,19 @@ static void tell_in_doubt(struct exchange *x)
 {
     struct error e;
 
+    if (x->state == EXCHANGE_DECIDING && x->client_state != CLIENT_WAITING)
+        return;
     if (x->state == EXCHANGE_COMMITTING) {
         decision_describe(decision_find(x->all, x->id), x->all, &e);
         x->failure = e;
         exchange_enter(x, EXCHANGE_COMMITTED);
         return;
     }
-    (void)error_set(&e, ERROR_IN_DOUBT,
-                    "all nodes have finished, but the disk of node %u has not recorded the decision "
-                    "within %.1f s",
-                    rank_of(x), (double)x->timeout_ns / 1e9);
+    (void)error_set(
+        &e, ERROR_IN_DOUBT,
+        "all nodes have finished, but the disk of node %u has not recorded the decision "
+        "within %.1f s",
+        rank_of(x), (double)x->timeout_ns / 1e9);
     exchange_tell(x, &e);
 }
 

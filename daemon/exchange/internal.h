@@ -13,7 +13,10 @@
 #ifndef TORUSD_EXCHANGE_INTERNAL_H
 #define TORUSD_EXCHANGE_INTERNAL_H
 
+/* A table that has no memory for an entry says so. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
+#include <utlist.h>
 
 #include "daemon/exchange/calibration.h"
 #include "daemon/exchange/exchange.h"
@@ -85,7 +88,8 @@ struct turn {
 enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
 
 struct exchange {
-    UT_hash_handle hh; /* by handle, in exchanges.active or .ended */
+    UT_hash_handle hh;            /* by handle, in exchanges.table */
+    struct exchange *prev, *next; /* in exchanges.active or .ended */
     struct exchanges *all;
     uint32_t handle;
     char id[EXCHANGE_ID_SIZE];
@@ -122,10 +126,12 @@ struct decision;
 
 struct exchanges {
     struct exchanges_setup set;
-    struct exchange *active; /* by handle */
-    struct exchange *ended;  /* by handle, the youngest last, until they are forgotten */
-    unsigned tellable;       /* ended ones whose clients are to be told in the next tick */
-    bool turns_due;          /* something has changed for those that wait */
+    struct exchange *table;  /* all, by handle */
+    struct exchange *active; /* in the order of their beginning */
+    struct exchange *ended;  /* the youngest last, until they are forgotten */
+    unsigned active_count, ended_count;
+    unsigned tellable; /* ended ones whose clients are to be told in the next tick */
+    bool turns_due;    /* something has changed for those that wait */
     uint64_t reserved;
     uint32_t counter;
     uint64_t turns;
@@ -133,13 +139,13 @@ struct exchanges {
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     double least_pause; /* seconds between two exchanges of a session, seen so far */
-    uint32_t next_handle[TORUS_MAX_PORTS];      /* whose turn it is at a port */
-    uint64_t unknown_logged[TORUS_MAX_PORTS];   /* when a message was last ignored aloud */
-    uint64_t verdict[VERDICTS_REMEMBERED];      /* hashes of ids unknown here, for flooding */
+    uint32_t next_handle[TORUS_MAX_PORTS];    /* whose turn it is at a port */
+    uint64_t unknown_logged[TORUS_MAX_PORTS]; /* when a message was last ignored aloud */
+    uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of ids unknown here, for flooding */
     unsigned next_verdict;
     struct doubt *doubts;
     struct decision *decisions;
-    uint64_t ask_at; /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
+    uint64_t ask_at;     /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
     struct error broken; /* code ERROR_NONE, or an invariant that has not held */
 };
 
@@ -209,7 +215,8 @@ uint32_t exchange_root_of(const char *id);
 struct exchange *exchange_find_id(struct exchanges *all, const char *id);
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
                               uint32_t root);
-void exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
+/* Returns 0, or -1 if there is no memory: then nobody finds it by its handle. */
+int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
 void exchange_forget(struct exchange *x);
 /* Goes on as far as what has been heard and done allows. */
 void exchange_advance(struct exchange *x);

@@ -109,8 +109,7 @@ static void find_largest(struct exchange *x)
 int opening_blocks(struct exchange *x, struct error *e)
 {
     struct own *own = &x->own;
-    uint32_t sender =
-        x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
+    uint32_t sender = x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
     int result = 1;
 
     if (own->planned == NULL && x->spec.operation == OPERATION_BARRIER) {
@@ -193,7 +192,8 @@ static int reserve(struct exchange *x, struct error *e)
 
     if (need > all->set.memory_budget)
         return error_set(e, ERROR_MEMORY,
-                         "the exchange needs %" PRIu64 " bytes of memory on node %u, whose budget is "
+                         "the exchange needs %" PRIu64
+                         " bytes of memory on node %u, whose budget is "
                          "%" PRIu64,
                          need, rank_of(x), all->set.memory_budget);
     if (need > all->set.memory_budget - all->reserved)

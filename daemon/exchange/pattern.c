@@ -184,7 +184,7 @@ struct source *pattern_source(uint64_t seed, uint32_t rank, uint64_t block_bytes
                               struct slab_pool *pool)
 {
     static const struct source_ops ops = {source_opened, source_lay_out, source_size, source_read,
-                                          source_finish, source_digest,   source_close};
+                                          source_finish, source_digest,  source_close};
     struct pattern_source *p = calloc(1, sizeof *p);
 
     if (p == NULL)

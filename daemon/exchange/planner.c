@@ -33,7 +33,7 @@ struct planner {
     struct planned *planned;
     struct counted *counted; /* by index */
     bool is_counted;
-    struct job *jobs;   /* under way */
+    struct job *jobs; /* under way */
     struct error error;
 };
 
@@ -66,8 +66,7 @@ static int count(struct job *j)
         struct counted *c = &j->counted[i];
         c->candidate = a->operation == OPERATION_EXCHANGE && a->port_model == PORT_MODEL_ALL &&
                        a->accepts(&j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
-        if (c->candidate &&
-            predict_count(&j->torus, a, a->streaming, &c->counts, &j->error) != 0)
+        if (c->candidate && predict_count(&j->torus, a, a->streaming, &c->counts, &j->error) != 0)
             return -1;
     }
     return 0;
@@ -193,9 +192,8 @@ no_memory:
     return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
 }
 
-struct planner *planner_new(const struct torus *torus, uint32_t rank,
-                            const struct workers *workers, void (*wake)(void *context),
-                            void *context)
+struct planner *planner_new(const struct torus *torus, uint32_t rank, const struct workers *workers,
+                            void (*wake)(void *context), void *context)
 {
     struct planner *p = calloc(1, sizeof *p);
 

@@ -16,8 +16,8 @@ struct planned {
     enum mode mode;
     uint32_t sender; /* of a broadcast; TORUS_NO_NODE: all have blocks */
     struct plan plan;
-    struct passages passages;  /* for streaming, instead */
-    uint32_t most_transit;     /* pieces on their way, at the most, at the node that has most */
+    struct passages passages; /* for streaming, instead */
+    uint32_t most_transit;    /* pieces on their way, at the most, at the node that has most */
     bool built, transit_known;
     unsigned users;
 };
@@ -38,9 +38,8 @@ struct planner;
 
 /* `wake` is called on the loop when something that was under way is there, or has failed. `torus`
  * and `workers` are copied. Returns NULL if there is no memory. */
-struct planner *planner_new(const struct torus *torus, uint32_t rank,
-                            const struct workers *workers, void (*wake)(void *context),
-                            void *context);
+struct planner *planner_new(const struct torus *torus, uint32_t rank, const struct workers *workers,
+                            void (*wake)(void *context), void *context);
 /* What is under way is thrown away when it is done. */
 void planner_free(struct planner *p);
 

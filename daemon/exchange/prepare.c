@@ -175,8 +175,9 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s for root %u of another torus",
                          id, prepare->root);
     if (!is_id_of(prepare->id, prepare->root))
-        return error_set(e, ERROR_PROTOCOL, "prepare of exchange \"%s\", which is not an id of node %u",
-                         id, prepare->root);
+        return error_set(e, ERROR_PROTOCOL,
+                         "prepare of exchange \"%s\", which is not an id of node %u", id,
+                         prepare->root);
     tree_node(t, prepare->root, router_rank(all->set.router), tree);
     if (tree->parent != (int)port)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
@@ -194,7 +195,7 @@ static unsigned count(const struct exchanges *all, bool barriers)
 {
     unsigned n = 0;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->hh.next)
+    for (const struct exchange *x = all->active; x != NULL; x = x->next)
         n += (x->spec.operation == OPERATION_BARRIER) == barriers;
     return n;
 }
@@ -232,9 +233,8 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
         if (x == NULL)
             return NULL;
     } else { /* it was entered here before */
-        HASH_DEL(all->active, x);
-        exchange_rename(x, prepare->exchange, prepare->id, prepare->root);
-        HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
+        if (exchange_rename(x, prepare->exchange, prepare->id, prepare->root) != 0)
+            return NULL;
         spec_free(&x->spec);
     }
     x->spec = *spec;

@@ -282,8 +282,7 @@ int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct e
     if (x->state == EXCHANGE_READY && message->repetition == 0 && message->rounds > 0 &&
         message->rounds <= UINT64_MAX / x->spec.repeat)
         go(x, message->rounds);
-    else if (x->state == EXCHANGE_PAUSED &&
-             message->repetition == x->rounds.repetition + 1 &&
+    else if (x->state == EXCHANGE_PAUSED && message->repetition == x->rounds.repetition + 1 &&
              message->rounds == x->rounds.count)
         go_on(x);
     else

@@ -24,9 +24,9 @@ struct spec {
     const char *algorithm; /* all texts are owned by who called spec_copy() or spec_unpack() */
     enum mode mode;
     enum operation operation;
-    uint32_t sender;      /* broadcast: whose block */
-    const char *barrier;  /* its name; see barrier.c */
-    uint64_t block_bytes; /* of generated blocks */
+    uint32_t sender;       /* broadcast: whose block */
+    const char *barrier;   /* its name; see barrier.c */
+    uint64_t block_bytes;  /* of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;
     uint32_t repeat;     /* so many exchanges back to back; 0 is 1 */

@@ -23,9 +23,8 @@ static const struct {
     [EXCHANGE_WAITING] = {"waiting", S(OPENING) | S(PREPARING) | S(FAILED), NONE, NONE, NONE, true,
                           false},
     [EXCHANGE_ENTERED] = {"entered", S(PREPARING) | S(FAILED), NONE, NONE, NONE, true, false},
-    [EXCHANGE_OPENING] = {"opening",
-                          S(OPENED) | S(PREPARING) | S(WAITING) | S(FAILING) | S(FAILED), MAY, NONE,
-                          MUST, true, true},
+    [EXCHANGE_OPENING] = {"opening", S(OPENED) | S(PREPARING) | S(WAITING) | S(FAILING) | S(FAILED),
+                          MAY, NONE, MUST, true, true},
     [EXCHANGE_OPENED] = {"opened", S(PREPARING) | S(FAILING) | S(FAILED), MUST, NONE, NONE, false,
                          true},
     [EXCHANGE_PREPARING] = {"preparing",
@@ -115,8 +114,10 @@ void exchange_enter(struct exchange *x, enum exchange_state state)
     if (states[state].owed == NONE)
         x->owed = 0;
     if (ends && !had_ended) {
-        HASH_DEL(all->active, x);
-        HASH_ADD(hh, all->ended, handle, sizeof x->handle, x);
+        DL_DELETE(all->active, x);
+        DL_APPEND(all->ended, x);
+        all->active_count--;
+        all->ended_count++;
     }
     if (states[state].engine == NONE)
         opening_release_engine(x);
@@ -177,14 +178,14 @@ int exchanges_check(const struct exchanges *all, struct error *e)
         *e = all->broken;
         return -1;
     }
-    for (const struct exchange *x = all->active; x != NULL; x = x->hh.next) {
+    for (const struct exchange *x = all->active; x != NULL; x = x->next) {
         if (exchange_has_ended(x->state))
             return violated(x, e, "among the active ones");
         if (check_one(x, e) != 0)
             return -1;
         reserved += x->own.reserved;
     }
-    for (const struct exchange *x = all->ended; x != NULL; x = x->hh.next) {
+    for (const struct exchange *x = all->ended; x != NULL; x = x->next) {
         if (!exchange_has_ended(x->state))
             return violated(x, e, "among the ended ones");
         if (check_one(x, e) != 0)

@@ -6,7 +6,7 @@
 
 #include "daemon/exchange/cargo.h"
 
-#define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
+#define BLOCKS_A_FRAME 512u      /* that begin in it; bounds the head where it has their sizes */
 #define FRAME_FILL (16u * 1024u) /* body bytes; a relay passes on whole frames */
 #define NONE UINT32_MAX
 

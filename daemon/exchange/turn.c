@@ -9,8 +9,8 @@
 #include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
 
-#define OWN_AT_ONCE 4u   /* of this node's, without barriers */
-#define ALL_AT_ONCE 64u  /* of all nodes' */
+#define OWN_AT_ONCE 4u  /* of this node's, without barriers */
+#define ALL_AT_ONCE 64u /* of all nodes' */
 #define WAITING_MOST 1024u
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 #define PAUSE_FIRST (10 * MILLISECONDS)
@@ -22,7 +22,7 @@ static unsigned count(const struct exchanges *all, bool own, bool waiting)
     uint32_t rank = router_rank(all->set.router);
     unsigned n = 0;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->hh.next)
+    for (const struct exchange *x = all->active; x != NULL; x = x->next)
         n += x->spec.operation != OPERATION_BARRIER && (!own || x->root == rank) &&
              (x->state == EXCHANGE_WAITING) == waiting;
     return n;
@@ -78,11 +78,23 @@ uint64_t turn_default_timeout(const struct exchange *x)
     return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
 }
 
+/* Before it begins anew. */
+static void pause(struct exchange *x)
+{
+    struct turn *turn = &x->turn;
+    uint64_t chance;
+
+    turn->pause = turn->pause == 0 ? PAUSE_FIRST : 2 * turn->pause;
+    if (turn->pause > PAUSE_MOST)
+        turn->pause = PAUSE_MOST;
+    router_random(router_of(x), &chance, sizeof chance);
+    turn->retry_at = router_now(router_of(x)) + turn->pause / 2 + chance % turn->pause;
+}
+
 /* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
  * those behind it may; -1: it needs memory, and nobody may overtake it. */
 static int try_begin(struct exchange *x)
 {
-    struct exchanges *all = x->all;
     struct error e;
     int result = choose(x, &e), opened = 0;
 
@@ -98,9 +110,15 @@ static int try_begin(struct exchange *x)
             result = -1;
     }
     if (result < 0 && e.code == ERROR_BUSY) {
+        bool memory = x->own.round_bytes > 0; /* else a folder */
         x->failure = e;
+        x->own.round_bytes = 0;
         opening_close(x, false);
-        return all->reserved > 0 ? -1 : 0;
+        if (!memory) {
+            pause(x);
+            return 0;
+        }
+        return -1; /* until some is given back */
     }
     if (result < 0) {
         verdict_here(x, &e);
@@ -121,7 +139,7 @@ static struct exchange *first_after(const struct exchanges *all, uint64_t number
 {
     struct exchange *first = NULL;
 
-    for (struct exchange *x = all->active; x != NULL; x = x->hh.next)
+    for (struct exchange *x = all->active; x != NULL; x = x->next)
         if (x->state == EXCHANGE_WAITING && x->turn.number > number && x->own.closing == 0 &&
             now >= x->turn.retry_at && (first == NULL || x->turn.number < first->turn.number))
             first = x;
@@ -133,6 +151,7 @@ void turns_advance(struct exchanges *all)
     uint64_t now = router_now(all->set.router), number = 0;
     struct exchange *x;
     bool blocked = false;
+    struct error e;
 
     all->turns_due = false;
     while ((x = first_after(all, number, now)) != NULL) {
@@ -147,9 +166,11 @@ void turns_advance(struct exchanges *all)
             char id[EXCHANGE_ID_SIZE];
             uint32_t handle;
             new_name(all, id, &handle);
-            HASH_DEL(all->active, x);
-            exchange_rename(x, handle, id, x->root);
-            HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
+            if (exchange_rename(x, handle, id, x->root) != 0) {
+                (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
+                verdict_here(x, &e);
+                continue;
+            }
         }
         blocked = try_begin(x) < 0;
     }
@@ -157,24 +178,17 @@ void turns_advance(struct exchanges *all)
 
 bool turn_may_retry(const struct exchange *x)
 {
-    return exchange_is_root(x) &&
-           (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
+    return exchange_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
 }
 
 /* Somewhere there was no room for it. */
 void turn_again(struct exchange *x, const struct error *busy)
 {
-    uint64_t chance, now = router_now(router_of(x));
-
     verdict_send(x, busy);
     x->failure = *busy;
     x->own.round_bytes = 0;
     x->own.largest_block = 0;
-    x->turn.pause = x->turn.pause == 0 ? PAUSE_FIRST : 2 * x->turn.pause;
-    if (x->turn.pause > PAUSE_MOST)
-        x->turn.pause = PAUSE_MOST;
-    router_random(router_of(x), &chance, sizeof chance);
-    x->turn.retry_at = now + x->turn.pause / 2 + chance % x->turn.pause;
+    pause(x);
     if (x->spec.timeout_ns == 0)
         x->deadline = x->began + LONGEST_WAIT;
     log_debug("exchange %s waits and begins anew: %s", x->id, busy->text);
