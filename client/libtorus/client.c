@@ -301,7 +301,7 @@ static void refuse(const Control__Error *error, struct torus_error *e)
 {
     const char *text = error->text[0] != '\0' ? error->text : "failed without a reason";
 
-    if (error->code > TORUS_ERROR_NONE && error->code <= TORUS_ERROR_IN_DOUBT)
+    if (error->code > TORUS_ERROR_NONE && error->code <= TORUS_ERROR_BUSY)
         fail(e, (enum torus_error_code)error->code, "%s", text);
     else
         fail(e, TORUS_ERROR_PROTOCOL, "%s (error %u, unknown to this version)", text, error->code);

@@ -18,6 +18,7 @@ _Static_assert((int)TORUS_ERROR_TIMEOUT == (int)ERROR_TIMEOUT, "error codes");
 _Static_assert((int)TORUS_ERROR_CANCELLED == (int)ERROR_CANCELLED, "error codes");
 _Static_assert((int)TORUS_ERROR_DAMAGED == (int)ERROR_DAMAGED, "error codes");
 _Static_assert((int)TORUS_ERROR_IN_DOUBT == (int)ERROR_IN_DOUBT, "error codes");
+_Static_assert((int)TORUS_ERROR_BUSY == (int)ERROR_BUSY, "error codes");
 
 const char *torus_error_name(enum torus_error_code code)
 {
@@ -37,6 +38,7 @@ const char *torus_error_name(enum torus_error_code code)
     case TORUS_ERROR_CANCELLED:
     case TORUS_ERROR_DAMAGED:
     case TORUS_ERROR_IN_DOUBT:
+    case TORUS_ERROR_BUSY:
         break;
     }
     return error_name((enum error_code)code);

@@ -736,6 +736,7 @@ static void test_names(void **state)
     assert_string_equal(torus_state_name((enum torus_state)77), "unknown");
     assert_string_equal(torus_link_state_name(TORUS_LINK_HELLO), "hello");
     assert_string_equal(torus_error_name(TORUS_ERROR_IN_DOUBT), "in doubt");
+    assert_string_equal(torus_error_name(TORUS_ERROR_BUSY), "busy");
     assert_string_equal(torus_version(), TORUSD_VERSION);
 }
 
