@@ -135,13 +135,13 @@ static int try_begin(struct exchange *x)
     return 1;
 }
 
-static struct exchange *first_after(const struct exchanges *all, uint64_t number, uint64_t now)
+static struct exchange *first_after(const struct exchanges *all, uint64_t number)
 {
     struct exchange *first = NULL;
 
     for (struct exchange *x = all->active; x != NULL; x = x->next)
         if (x->state == EXCHANGE_WAITING && x->turn.number > number && x->own.closing == 0 &&
-            now >= x->turn.retry_at && (first == NULL || x->turn.number < first->turn.number))
+            x->turn.retry_at == 0 && (first == NULL || x->turn.number < first->turn.number))
             first = x;
     return first;
 }
@@ -154,7 +154,10 @@ void turns_advance(struct exchanges *all)
     struct error e;
 
     all->turns_due = false;
-    while ((x = first_after(all, number, now)) != NULL) {
+    for (x = all->active; x != NULL; x = x->next)
+        if (now >= x->turn.retry_at)
+            x->turn.retry_at = 0;
+    while ((x = first_after(all, number)) != NULL) {
         bool barrier = x->spec.operation == OPERATION_BARRIER;
         number = x->turn.number;
         if (!barrier && (blocked || count(all, true, false) >= OWN_AT_ONCE ||
@@ -197,9 +200,7 @@ void turn_again(struct exchange *x, const struct error *busy)
 
 uint64_t turn_deadline(const struct exchange *x)
 {
-    uint64_t retry = x->turn.retry_at > router_now(router_of(x)) ? x->turn.retry_at : ROUTER_NEVER;
-
-    return retry < x->deadline ? retry : x->deadline;
+    return x->turn.retry_at != 0 && x->turn.retry_at < x->deadline ? x->turn.retry_at : x->deadline;
 }
 
 static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
