@@ -78,7 +78,7 @@ struct fault {
 /* The root's: when it may begin. */
 struct turn {
     uint64_t number;   /* lower ones come first */
-    uint64_t retry_at; /* a node was busy */
+    uint64_t retry_at; /* a node was busy; 0: it may begin */
     uint64_t pause;    /* the last one before a retry */
 };
 
@@ -133,13 +133,13 @@ struct exchanges {
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     double least_pause; /* seconds between two exchanges of a session, seen so far */
-    uint32_t next_handle[TORUS_MAX_PORTS];      /* whose turn it is at a port */
-    uint64_t unknown_logged[TORUS_MAX_PORTS];   /* when a message was last ignored aloud */
-    uint64_t verdict[VERDICTS_REMEMBERED];      /* hashes of ids unknown here, for flooding */
+    uint32_t next_handle[TORUS_MAX_PORTS];    /* whose turn it is at a port */
+    uint64_t unknown_logged[TORUS_MAX_PORTS]; /* when a message was last ignored aloud */
+    uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of ids unknown here, for flooding */
     unsigned next_verdict;
     struct doubt *doubts;
     struct decision *decisions;
-    uint64_t ask_at; /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
+    uint64_t ask_at;     /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
     struct error broken; /* code ERROR_NONE, or an invariant that has not held */
 };
 

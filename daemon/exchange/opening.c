@@ -109,8 +109,7 @@ static void find_largest(struct exchange *x)
 int opening_blocks(struct exchange *x, struct error *e)
 {
     struct own *own = &x->own;
-    uint32_t sender =
-        x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
+    uint32_t sender = x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
     int result = 1;
 
     if (own->planned == NULL && x->spec.operation == OPERATION_BARRIER) {
@@ -191,9 +190,12 @@ static int reserve(struct exchange *x, struct error *e)
         x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
     uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
 
+    if (x->spec.operation == OPERATION_BARRIER)
+        need = 0;
     if (need > all->set.memory_budget)
         return error_set(e, ERROR_MEMORY,
-                         "the exchange needs %" PRIu64 " bytes of memory on node %u, whose budget is "
+                         "the exchange needs %" PRIu64
+                         " bytes of memory on node %u, whose budget is "
                          "%" PRIu64,
                          need, rank_of(x), all->set.memory_budget);
     if (need > all->set.memory_budget - all->reserved)

@@ -9,8 +9,8 @@
 #include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
 
-#define OWN_AT_ONCE 4u   /* of this node's, without barriers */
-#define ALL_AT_ONCE 64u  /* of all nodes' */
+#define OWN_AT_ONCE 4u  /* of this node's, without barriers */
+#define ALL_AT_ONCE 64u /* of all nodes' */
 #define WAITING_MOST 1024u
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 #define PAUSE_FIRST (10 * MILLISECONDS)
@@ -138,6 +138,7 @@ void turns_advance(struct exchanges *all)
     while ((x = first_after(all, number, now)) != NULL) {
         bool barrier = x->spec.operation == OPERATION_BARRIER;
         number = x->turn.number;
+        x->turn.retry_at = 0;
         if (!barrier && (blocked || count(all, true, false) >= OWN_AT_ONCE ||
                          count(all, false, false) >= ALL_AT_ONCE)) {
             blocked = true;
@@ -151,14 +152,14 @@ void turns_advance(struct exchanges *all)
             exchange_rename(x, handle, id, x->root);
             HASH_ADD(hh, all->active, handle, sizeof x->handle, x);
         }
-        blocked = try_begin(x) < 0;
+        if (try_begin(x) < 0)
+            blocked = true;
     }
 }
 
 bool turn_may_retry(const struct exchange *x)
 {
-    return exchange_is_root(x) &&
-           (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
+    return exchange_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
 }
 
 /* Somewhere there was no room for it. */
@@ -183,9 +184,9 @@ void turn_again(struct exchange *x, const struct error *busy)
 
 uint64_t turn_deadline(const struct exchange *x)
 {
-    uint64_t retry = x->turn.retry_at > router_now(router_of(x)) ? x->turn.retry_at : ROUTER_NEVER;
+    bool pauses = x->turn.retry_at > 0 && x->own.closing == 0;
 
-    return retry < x->deadline ? retry : x->deadline;
+    return pauses && x->turn.retry_at < x->deadline ? x->turn.retry_at : x->deadline;
 }
 
 static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
