@@ -81,7 +81,7 @@ struct fault {
 /* The root's: when it may begin. */
 struct turn {
     uint64_t number;   /* lower ones come first */
-    uint64_t retry_at; /* a node was busy */
+    uint64_t retry_at; /* a node was busy; 0: it may begin */
     uint64_t pause;    /* the last one before a retry */
 };
 

@@ -190,6 +190,8 @@ static int reserve(struct exchange *x, struct error *e)
         x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
     uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
 
+    if (x->spec.operation == OPERATION_BARRIER)
+        need = 0;
     if (need > all->set.memory_budget)
         return error_set(e, ERROR_MEMORY,
                          "the exchange needs %" PRIu64

@@ -128,8 +128,6 @@ void prepare_advance(struct exchange *x)
 
     if ((x->owed & OWN_PART) != 0) {
         int result = opening_blocks(x, &e);
-        if (result > 0 && opening && !x->own.source->sized)
-            result = error_set(&e, ERROR_PROTOCOL, "an exchange without a round's size");
         if (result > 0 && !opening)
             result = opening_engine(x, &e);
         if (result < 0) {
@@ -183,12 +181,24 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
     if (prepare->spec == NULL)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s says nothing", id);
-    if (x == NULL || exchange_has_ended(x->state))
+    if (x == NULL || exchange_has_ended(x->state) || strcmp(x->id, id) != 0)
         return 0;
-    return strcmp(x->id, id) == 0
-               ? error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id)
-               : error_set(e, ERROR_PROTOCOL, "exchange %s has the handle of exchange %s", id,
-                           x->id);
+    return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
+}
+
+/* Handles come round again, and a root that has been restarted does not know the old ones. Returns
+ * 0, or -1 with *e if the exchange that had this one is not over. */
+static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
+{
+    struct exchange *x = exchange_find(all, handle);
+
+    if (x == NULL)
+        return 0;
+    if (!exchange_has_ended(x->state) || x->own.closing > 0 || x->client_state == CLIENT_WAITING)
+        return error_set(e, ERROR_BUSY, "node %u is busy: exchange %s has the same handle",
+                         router_rank(all->set.router), x->id);
+    exchange_forget(x);
+    return 0;
 }
 
 static unsigned count(const struct exchanges *all, bool barriers)
@@ -218,6 +228,14 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
     if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : ALL_AT_ONCE))
         return error_set(e, ERROR_BUSY, "node %u is busy: %u exchanges are under way there",
                          router_rank(all->set.router), count(all, barrier));
+    return 0;
+}
+
+/* Only the blocks of folders have sizes that have to be gathered first. */
+static int check_round(const struct spec *spec, uint64_t round_bytes, struct error *e)
+{
+    if (round_bytes == 0 && !spec_has_folders(spec))
+        return error_set(e, ERROR_PROTOCOL, "an exchange without a round's size");
     return 0;
 }
 
@@ -259,13 +277,10 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         return 0; /* its failure was faster */
     if (x != NULL && strcmp(x->id, prepare->id) == 0)
         return 0;
-    if (x != NULL && (x->own.closing > 0 || x->client_state == CLIENT_WAITING))
-        return error_set(e, ERROR_PROTOCOL, "exchange %s has the handle of exchange %s",
-                         prepare->id, x->id);
-    if (x != NULL)
-        exchange_forget(x); /* the handle comes round again */
     int result = spec_unpack(&spec, prepare->spec, &why);
-    if (result == 0 && check_spec_here(all, &spec, &why) != 0) {
+    if (result == 0 && (check_spec_here(all, &spec, &why) != 0 ||
+                        check_round(&spec, prepare->round_bytes, &why) != 0 ||
+                        free_handle(all, prepare->exchange, &why) != 0)) {
         spec_free(&spec);
         result = -1;
     }

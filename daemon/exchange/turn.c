@@ -175,7 +175,8 @@ void turns_advance(struct exchanges *all)
                 continue;
             }
         }
-        blocked = try_begin(x) < 0;
+        if (try_begin(x) < 0)
+            blocked = true;
     }
 }
 

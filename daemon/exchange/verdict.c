@@ -207,9 +207,9 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
         return 0;
     }
     x = exchange_find(all, message->exchange);
-    /* Of an attempt that has been taken back several nodes may have said that they are busy. */
+    /* While it waits, the attempt that this is about has been taken back already. */
     if (x != NULL && strcmp(x->id, message->id) == 0 && exchange_is_root(x) &&
-        x->state != EXCHANGE_WAITING)
+        is_known_elsewhere(x))
         verdict_here(x, &why);
     return 0;
 }

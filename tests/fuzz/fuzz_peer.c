@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/exchange.h"
+#include "daemon/core/core.h"
 #include "daemon/exchange/pattern.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/router_fixture.h"
 
 #define BUDGET (1u << 20)
 #define CLIENTS 8u
+#define WORKS 1000u
+#define CALLS 1000u
 #define DAY (UINT64_C(24) * 3600 * SECONDS)
 
 enum action { BYTES, FRAME, HELLO, TIME, SEND, START, CANCEL, CLOSE, ACTIONS };
@@ -21,10 +23,20 @@ struct client {
     struct exchange *exchange;
 };
 
+struct call {
+    char id[EXCHANGE_ID_SIZE];
+    storage_done_fn *done;
+    void *argument;
+};
+
 struct node {
     struct router_fixture f;
-    struct exchanges *exchanges;
+    struct core *core;
     struct storage storage;
+    struct work *work[WORKS]; /* run, not done() */
+    unsigned works;
+    struct call call[CALLS]; /* that the storage has not done */
+    unsigned calls;
     struct client client[CLIENTS];
     unsigned clients;
     unsigned open_folders; /* sources and sinks */
@@ -58,19 +70,47 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     return 1;
 }
 
-static int source_check(struct source *s, uint64_t *digest, struct error *e)
+static bool source_ready(struct source *s)
 {
-    (void)s, (void)digest, (void)e;
+    (void)s;
+    return true;
+}
+
+static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    (void)s, (void)e;
+    REQUIRE(round_bytes > 0 && segments > 0);
     return 0;
 }
 
-static void source_close(struct source *base)
+static uint64_t source_digest(struct source *s)
+{
+    (void)s;
+    return 0;
+}
+
+static bool source_close(struct source *base)
 {
     struct end *s = (struct end *)base;
 
     s->node->open_folders--;
     slab_writer_close(&s->writer);
     free(s);
+    return true;
+}
+
+static bool sink_ready(struct sink *s)
+{
+    (void)s;
+    return true;
+}
+
+static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
+{
+    (void)s, (void)e;
+    REQUIRE(round_bytes > 0 && segments > 0);
+    return 0;
 }
 
 static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
@@ -91,35 +131,35 @@ static uint64_t sink_none(struct sink *s)
     return 0;
 }
 
-static bool sink_finish(struct sink *s)
+/* Sometimes the target has appeared meanwhile. */
+static int sink_commit(struct sink *base, struct error *e)
 {
-    (void)s;
-    return true;
+    const struct end *s = (struct end *)base;
+
+    if (s->node->f.random % 4 == 0)
+        return error_set(e, ERROR_REFUSED, "target exists");
+    return 1;
 }
 
-static int sink_commit(struct sink *s, struct error *e)
-{
-    (void)s, (void)e;
-    return 0;
-}
-
-static void sink_close(struct sink *base, bool keep)
+static bool sink_close(struct sink *base, bool keep)
 {
     struct end *s = (struct end *)base;
 
     (void)keep;
     s->node->open_folders--;
     free(s);
+    return true;
 }
 
 static int open_folders(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e)
 {
-    static const struct source_ops source_ops = {source_size, source_read, source_check,
+    static const struct source_ops source_ops = {source_ready, source_lay_out, source_size,
+                                                 source_read,  source_ready,   source_digest,
                                                  source_close};
-    static const struct sink_ops sink_ops = {sink_write, sink_none,   sink_finish,
-                                             sink_none,  sink_commit, sink_close};
+    static const struct sink_ops sink_ops = {sink_ready, sink_lay_out, sink_write,  sink_none,
+                                             sink_ready, sink_none,    sink_commit, sink_close};
     struct node *n = context;
     struct end *from, *to;
 
@@ -130,24 +170,34 @@ static int open_folders(void *context, const struct folder_request *request,
     to = calloc(1, sizeof *to);
     REQUIRE(from != NULL && to != NULL);
     from->node = to->node = n;
-    from->source.ops = &source_ops;
-    to->sink.ops = &sink_ops;
+    from->source = (struct source){&source_ops, true};
+    to->sink = (struct sink){&sink_ops, true, CHECK_NOTHING};
     n->open_folders += 2;
     *source = &from->source;
     *sink = &to->sink;
     return 0;
 }
 
-static int record_commit(void *context, const char *id, struct error *e)
+static void begin_call(struct node *n, const char *id, storage_done_fn *done, void *argument)
 {
-    (void)context, (void)id, (void)e;
-    return 0;
+    struct call *call = &n->call[n->calls++];
+
+    REQUIRE(n->calls <= CALLS);
+    *call = (struct call){.done = done, .argument = argument};
+    (void)snprintf(call->id, sizeof call->id, "%s", id);
 }
 
-static bool was_committed(void *context, const char *id)
+static void record_commit(void *context, const char *id, storage_done_fn *done, void *argument)
+{
+    begin_call(context, id, done, argument);
+}
+
+static void each_committed(void *context, void (*each)(void *argument, const char *id),
+                           void *argument)
 {
     (void)context;
-    return strlen(id) % 2 == 0;
+    each(argument, "0-00000000-6");
+    each(argument, "1-00000000-6");
 }
 
 static void forget_commit(void *context, const char *id)
@@ -162,62 +212,77 @@ static void each_in_doubt(void *context, void (*each)(void *argument, const char
     each(argument, "1-00000000-7");
 }
 
-static int resolve(void *context, const char *id, bool committed, struct error *e)
+static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
+                    void *argument)
 {
-    (void)context, (void)id, (void)committed, (void)e;
+    (void)committed;
+    begin_call(context, id, done, argument);
+}
+
+static int submit(void *context, struct work *work)
+{
+    struct node *n = context;
+
+    if (n->works == WORKS)
+        return -1;
+    work->run(work);
+    n->work[n->works++] = work;
     return 0;
 }
 
 /* --- the node --- */
 
-static int on_frame(void *context, unsigned port, const Peer__Head *head,
-                    const struct extents *body, uint32_t body_length, struct error *e)
-{
-    return exchanges_frame(((struct node *)context)->exchanges, port, head, body, body_length, e);
-}
-
-static struct outgoing *on_next(void *context, unsigned port)
-{
-    struct node *n = context;
-    return n->exchanges != NULL ? exchanges_next(n->exchanges, port) : NULL;
-}
-
-static void on_topology(void *context)
-{
-    struct node *n = context;
-    if (n->exchanges != NULL)
-        exchanges_topology(n->exchanges);
-}
-
 static void open_node(struct node *n, uint8_t which)
 {
     static const char *const tori[] = {"2x2", "3", "2m", "4x4"};
-    const struct router_handler handler = {n, on_frame, on_next, on_topology};
     struct torus torus;
 
     *n = (struct node){.storage = {.context = n,
                                    .open_folders = open_folders,
                                    .record_commit = record_commit,
-                                   .was_committed = was_committed,
+                                   .each_committed = each_committed,
                                    .forget_commit = forget_commit,
                                    .each_in_doubt = each_in_doubt,
                                    .resolve = resolve}};
     REQUIRE(torus_parse(&torus, tori[which % 4], NULL) == 0);
-    fixture_open(&n->f, tori[which % 4], (which / 4u) % torus.nodes, &handler);
-    log_set_level(LOG_LEVEL_ERROR);
-    const struct exchanges_setup setup = {
-        .router = n->f.router, .storage = &n->storage, .memory_budget = BUDGET, .link_mbit = 1};
-    n->exchanges = exchanges_new(&setup);
-    REQUIRE(n->exchanges != NULL);
-    router_start(n->f.router);
+    const struct router_io io = fixture_begin(&n->f, tori[which % 4], (which / 4u) % torus.nodes);
+    const struct core_setup setup = {.torus = &n->f.torus,
+                                     .rank = n->f.rank,
+                                     .io = io,
+                                     .pool = &n->f.pool,
+                                     .storage = &n->storage,
+                                     .workers = {n, submit},
+                                     .memory_budget = BUDGET,
+                                     .link_mbit = 1};
+    n->core = core_new(&setup);
+    REQUIRE(n->core != NULL);
+    n->f.router = core_router(n->core);
+    core_start(n->core);
+}
+
+static void run_works(struct node *n)
+{
+    while (n->works > 0) {
+        struct work *work = n->work[--n->works];
+        work->done(work);
+    }
 }
 
 static void tick(struct node *n)
 {
-    if (n->f.now >= router_deadline(n->f.router))
-        router_tick(n->f.router);
-    if (n->f.now >= exchanges_deadline(n->exchanges))
-        exchanges_tick(n->exchanges);
+    const struct error failed = {ERROR_IO, "disk error"};
+    struct error e;
+
+    run_works(n);
+    while (n->calls > 0) {
+        const struct call call = n->call[--n->calls];
+        call.done(call.argument, call.id, n->f.random % 3 == 0 ? &failed : NULL);
+    }
+    core_tick(n->core);
+    if (core_check(n->core, &e) != 0) {
+        (void)fprintf(stderr, "%s\n", e.text);
+        REQUIRE(false);
+    }
 }
 
 static void pass(struct node *n, uint64_t time, int times)
@@ -277,8 +342,20 @@ static void start(struct node *n, uint8_t which)
         return;
     struct client *client = &n->client[n->clients++];
     const struct exchange_client callback = {client, on_ended};
-    client->exchange =
-        exchange_start(n->exchanges, &spec[which % (sizeof spec / sizeof spec[0])], &callback, &e);
+    client->exchange = exchange_start(core_exchanges(n->core),
+                                      &spec[which % (sizeof spec / sizeof spec[0])], &callback, &e);
+}
+
+static void leave(struct client *client, bool waits)
+{
+    if (client->exchange == NULL)
+        return;
+    if (waits) {
+        exchange_cancel(client->exchange);
+    } else {
+        exchange_abandon(client->exchange);
+        client->exchange = NULL;
+    }
 }
 
 static void run_operation(struct node *n, struct input *in)
@@ -328,10 +405,8 @@ static void run_operation(struct node *n, struct input *in)
         start(n, input_byte(in));
         break;
     case CANCEL:
-        if (n->clients > 0 && n->client[port % n->clients].exchange != NULL) {
-            exchange_cancel(n->client[port % n->clients].exchange);
-            n->client[port % n->clients].exchange = NULL;
-        }
+        if (n->clients > 0)
+            leave(&n->client[port % n->clients], port % 2 == 0);
         break;
     case CLOSE:
         if (c != NULL) {
@@ -344,7 +419,7 @@ static void run_operation(struct node *n, struct input *in)
         break;
     }
     tick(n);
-    REQUIRE(exchanges_reserved(n->exchanges) <= BUDGET);
+    REQUIRE(exchanges_reserved(core_exchanges(n->core)) <= BUDGET);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -358,16 +433,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         run_operation(&n, &in);
     pass(&n, 1 * SECONDS, 15); /* all links fall silent */
     pass(&n, 200 * DAY, 5);    /* and no deadline is farther away */
-    size_t known = exchanges_list(n.exchanges, info, 100);
+    size_t known = exchanges_list(core_exchanges(n.core), info, 100);
     REQUIRE(known < 100);
     for (size_t i = 0; i < known; i++)
-        REQUIRE(info[i].state >= EXCHANGE_COMMITTED);
-    REQUIRE(exchanges_reserved(n.exchanges) == 0);
+        REQUIRE(exchange_has_ended(info[i].state));
+    REQUIRE(exchanges_reserved(core_exchanges(n.core)) == 0);
     REQUIRE(n.open_folders == 0);
     for (unsigned i = 0; i < n.clients; i++)
         REQUIRE(n.client[i].exchange == NULL);
-    exchanges_free(n.exchanges);
-    n.exchanges = NULL;
-    fixture_close(&n.f);
+    n.calls = 0;
+    core_free(n.core);
+    run_works(&n);
+    fixture_end(&n.f);
     return 0;
 }

@@ -75,19 +75,21 @@ static void prepare_window(unsigned port, const char *dims, const char *algorith
                            uint64_t block, uint32_t window)
 {
     Peer__Prepare message = PEER__PREPARE__INIT;
+    Torus__Spec spec = TORUS__SPEC__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
-    message.handle = HANDLE;
+    spec.algorithm = (char *)(uintptr_t)algorithm;
+    spec.mode = (char *)(uintptr_t)(window > 0 ? "streaming" : "stepped");
+    spec.from = (char *)(uintptr_t)(to[0] != '\0' ? "/in" : "");
+    spec.to = (char *)(uintptr_t)to;
+    spec.block_bytes = block;
+    spec.timeout_ms = 1000;
+    message.exchange = HANDLE;
     message.id = (char *)(uintptr_t)ID;
     message.dims = (char *)(uintptr_t)dims;
-    message.algorithm = (char *)(uintptr_t)algorithm;
-    message.mode = (char *)(uintptr_t)(window > 0 ? "streaming" : "stepped");
-    message.from = (char *)(uintptr_t)(to[0] != '\0' ? "/in" : "");
-    message.to = (char *)(uintptr_t)to;
-    message.block_bytes = block;
-    message.segment_bytes = 10;
+    message.spec = &spec;
+    message.round_bytes = 10;
     message.window = window > 0 ? window : 1;
-    message.timeout_ms = 1000;
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &message;
     frame(port, &head, "");
@@ -224,18 +226,46 @@ static void commit(unsigned port)
     frame(port, &head, "");
 }
 
-static void abort_word(unsigned port, bool final)
+static void verdict(unsigned port)
 {
-    Peer__Abort message = PEER__ABORT__INIT;
+    Peer__Verdict message = PEER__VERDICT__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     message.exchange = HANDLE;
     message.id = (char *)(uintptr_t)ID;
     message.code = 5;
     message.reason = (char *)(uintptr_t) "why";
-    message.final = final;
-    head.kind_case = PEER__HEAD__KIND_ABORT;
-    head.abort = &message;
+    head.kind_case = PEER__HEAD__KIND_VERDICT;
+    head.verdict = &message;
+    frame(port, &head, "");
+}
+
+static void objection(unsigned port)
+{
+    Peer__Objection message = PEER__OBJECTION__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = HANDLE;
+    message.id = (char *)(uintptr_t)ID;
+    message.code = 11;
+    message.reason = (char *)(uintptr_t) "busy";
+    head.kind_case = PEER__HEAD__KIND_OBJECTION;
+    head.objection = &message;
+    frame(port, &head, "");
+}
+
+static void confirm(unsigned port, const char *obstacle)
+{
+    Peer__Confirm message = PEER__CONFIRM__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t rank = 2;
+
+    message.id = (char *)(uintptr_t)ID;
+    message.n_rank = 1;
+    message.rank = &rank;
+    message.obstacle = (char *)(uintptr_t)obstacle;
+    head.kind_case = PEER__HEAD__KIND_CONFIRM;
+    head.confirm = &message;
     frame(port, &head, "");
 }
 
@@ -305,12 +335,11 @@ static void peer_seeds(const char *folder)
     operation(SEND, 0);
     close_seed();
 
-    open_seed(folder, "peer", "abort", node(TORUS_2M, 1));
+    open_seed(folder, "peer", "verdict", node(TORUS_2M, 1));
     hello(1);
     prepare(1, "2m", "direct", "", 0);
     go(1, 1);
-    abort_word(1, false);
-    abort_word(1, true);
+    verdict(1);
     close_seed();
 
     /* Node 1 of a ring of three, and of a torus: relays, waves with children, several rounds. */
@@ -380,6 +409,9 @@ static void peer_seeds(const char *folder)
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     link_states(0, 3, 4, 15);
+    objection(0);
+    confirm(0, "");
+    confirm(2, "target exists");
     query(1);
     outcome(2);
     operation(TIME, 0);
@@ -434,6 +466,7 @@ static void control_seeds(const char *folder)
     Control__StatusRequest status = CONTROL__STATUS_REQUEST__INIT;
     Control__LinksRequest links = CONTROL__LINKS_REQUEST__INIT;
     Control__ExchangeRequest exchange = CONTROL__EXCHANGE_REQUEST__INIT;
+    Torus__Spec spec = TORUS__SPEC__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
 
     open_seed(folder, "control", "requests", 6);
@@ -443,10 +476,11 @@ static void control_seeds(const char *folder)
     request.kind_case = CONTROL__REQUEST__KIND_LINKS;
     request.links = &links;
     frame_bytes(&request.base, "");
-    exchange.algorithm = (char *)(uintptr_t) "at2";
-    exchange.from = (char *)(uintptr_t) "/in/%r";
-    exchange.to = (char *)(uintptr_t) "/out/%r";
-    exchange.timeout_ms = 1000;
+    spec.algorithm = (char *)(uintptr_t) "at2";
+    spec.from = (char *)(uintptr_t) "/in/%r";
+    spec.to = (char *)(uintptr_t) "/out/%r";
+    spec.timeout_ms = 1000;
+    exchange.spec = &spec;
     request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
     request.exchange = &exchange;
     frame_bytes(&request.base, "");

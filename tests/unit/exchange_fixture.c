@@ -498,7 +498,6 @@ struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
     memory_counts(n, true);
     struct exchange *x = exchange_start(core_exchanges(n->core), spec, &client, e);
     memory_counts(n, false);
-    xf_settle(n);
     return x;
 }
 

@@ -81,7 +81,7 @@ void xf_closed(struct exchange_fixture *n);
 /* The oldest call to the storage ends; `e` NULL: with success. */
 void xf_storage_done(struct exchange_fixture *n, const struct error *e);
 
-/* A client that counts in *seen what it is told. */
+/* A client that counts in *seen what it is told. What has begun with that goes on with xf_settle(). */
 struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
                           struct exchange_client_seen *seen, struct error *e);
 

@@ -212,6 +212,7 @@ static void start(struct node *n, bool folders, enum operation operation, uint32
 
     if (xf_start(&n->f, &spec, &n->client, &e) == NULL)
         fail_msg("%s", e.text);
+    xf_settle(&n->f);
 }
 
 /* By the prepare that the root sends. */

@@ -1,0 +1,600 @@
+/* How an exchange begins and fails: what a root's prepare may say, objections to the root and its
+ * verdict, and nodes that are busy. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exchange_fixture.h"
+
+enum { PARENT = 1, CHILD = 0 }; /* ports of node 1 to nodes 0 and 2 */
+
+#define TEXT(text) ((char *)(uintptr_t)(text))
+#define OTHER_ID "0-0000004d-9"
+
+static void open_node(struct exchange_fixture *n, uint32_t rank)
+{
+    xf_init(n);
+    xf_open(n, "3m", rank);
+}
+
+static size_t known(struct exchange_fixture *n)
+{
+    struct exchange_info info[1000];
+
+    return exchanges_list(core_exchanges(n->core), info, 1000);
+}
+
+/* The next message there is an objection to the root with this code, and this in its reason. */
+static void hears_objection(struct exchange_fixture *n, enum error_code code, const char *reason)
+{
+    Peer__Head *head = xf_next(n, PARENT);
+
+    assert_non_null(head);
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_OBJECTION);
+    if (head->objection->code != code || strstr(head->objection->reason, reason) == NULL)
+        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection->code, head->objection->reason,
+                 (int)code, reason);
+    peer__head__free_unpacked(head, NULL);
+}
+
+static bool hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code)
+{
+    Peer__Head *head = xf_next(n, port);
+    bool verdict =
+        head != NULL && head->kind_case == PEER__HEAD__KIND_VERDICT && head->verdict->code == code;
+
+    if (head != NULL)
+        peer__head__free_unpacked(head, NULL);
+    return verdict;
+}
+
+/* --- prepare --- */
+
+static void prepares_that_no_root_sends_close_the_link(void **state)
+{
+    static const char *const ids[] = {"",
+                                      "0",
+                                      "x-0000004d-8",
+                                      "1-0000004d-8",
+                                      "0-4d-8",
+                                      "0-0000004D-8",
+                                      "0-0000004d-08",
+                                      "0-0000004d-8 ",
+                                      "00-0000004d-8",
+                                      "0-0000004d--8",
+                                      "0-0000004d-4294967304",
+                                      "0-0000004d-8\n",
+                                      "0-0000004d-8-with-much-more-than-any-id-could-ever-have"};
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        open_node(&n, 1);
+        xf_prepare_init(&p, &n);
+        p.prepare.id = TEXT(ids[i]);
+        if (xf_say(&n, PARENT, &p.head))
+            fail_msg("id \"%s\" was taken", ids[i]);
+        assert_int_equal(known(&n), 0);
+        xf_close(&n);
+    }
+    for (int kind = 0; kind < 6; kind++) {
+        static const uint32_t roots[] = {1, 2, 3, UINT32_MAX};
+        static const char *const root_ids[] = {"1-0000004d-8", "2-0000004d-8", "3-0000004d-8",
+                                               "4294967295-0000004d-8"};
+        open_node(&n, 1);
+        xf_prepare_init(&p, &n);
+        if (kind < 4) {
+            p.prepare.root = roots[kind];
+            p.prepare.id = TEXT(root_ids[kind]);
+        } else if (kind == 4) {
+            p.prepare.dims = TEXT("3");
+        } else {
+            p.prepare.spec = NULL;
+        }
+        if (xf_say(&n, PARENT, &p.head))
+            fail_msg("kind %d was taken", kind);
+        assert_int_equal(known(&n), 0);
+        xf_close(&n);
+    }
+    open_node(&n, 1);
+    xf_prepare_init(&p, &n);
+    assert_false(xf_say(&n, CHILD, &p.head)); /* from the side that node 0 is not on */
+    xf_close(&n);
+}
+
+static void a_prepare_comes_once(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    open_node(&n, 1);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_false(xf_say(&n, PARENT, &p.head));
+    xf_close(&n);
+
+    open_node(&n, 1); /* when it has ended it may be on its way */
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
+    assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
+    assert_int_equal(known(&n), 1);
+    xf_close(&n);
+}
+
+/* Handles come round again: a root that has been restarted knows nothing of the old ones. */
+static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    open_node(&n, 1);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    (void)xf_drain(&n);
+    p.prepare.id = TEXT(OTHER_ID);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    hears_objection(&n, ERROR_BUSY, "node 1 is busy");
+    assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_OPENING);
+    assert_int_equal(known(&n), 1);
+
+    n.closes_at_once = false; /* of one that has ended, but whose disk is slow */
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
+    (void)xf_drain(&n);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    hears_objection(&n, ERROR_BUSY, "node 1 is busy");
+    xf_closed(&n);
+    xf_settle(&n);
+    n.closes_at_once = true;
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(xf_state_of(&n, OTHER_ID), EXCHANGE_OPENING);
+    assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_STATES);
+    xf_close(&n);
+}
+
+static void what_a_node_cannot_do_it_objects_to(void **state)
+{
+    enum {
+        OPERATION,
+        ALGORITHM,
+        OTHER_ALGORITHM,
+        AUTO,
+        NO_MODE,
+        MODE,
+        HALF_FOLDERS,
+        LONG_PATH,
+        LARGE_BLOCK,
+        REPEATED_FOLDERS,
+        LONG_SESSION,
+        NO_ROUND,
+        LONG_ROUND,
+        NO_WINDOW,
+        WIDE_WINDOW,
+        BARRIER_WITHOUT_ROUND,
+        NEVER_MEMORY,
+        KINDS
+    };
+    static const struct {
+        enum error_code code;
+        const char *reason;
+    } expected[KINDS] = {
+        [OPERATION] = {ERROR_USAGE, "operation 4294967295 does not exist"},
+        [ALGORITHM] = {ERROR_USAGE, "no algorithm \"no?e\""},
+        [OTHER_ALGORITHM] = {ERROR_USAGE, "is not an algorithm for operation broadcast"},
+        [AUTO] = {ERROR_USAGE, "neither algorithm nor mode has been chosen"},
+        [NO_MODE] = {ERROR_USAGE, "neither algorithm nor mode has been chosen"},
+        [MODE] = {ERROR_USAGE, "mode \"dreaming\""},
+        [HALF_FOLDERS] = {ERROR_USAGE, "a source folder needs a target folder"},
+        [LONG_PATH] = {ERROR_USAGE, "a path is longer than"},
+        [LARGE_BLOCK] = {ERROR_USAGE, "blocks are larger than"},
+        [REPEATED_FOLDERS] = {ERROR_USAGE, "can be repeated"},
+        [LONG_SESSION] = {ERROR_USAGE, "1000001 exchanges back to back"},
+        [NO_ROUND] = {ERROR_PROTOCOL, "without a round's size"},
+        [LONG_ROUND] = {ERROR_PROTOCOL, "a round of 18446744073709551615 bytes"},
+        [NO_WINDOW] = {ERROR_PROTOCOL, "0 rounds at the same time"},
+        [WIDE_WINDOW] = {ERROR_PROTOCOL, "4294967295 rounds at the same time"},
+        [BARRIER_WITHOUT_ROUND] = {ERROR_PROTOCOL, "without a round's size"},
+        [NEVER_MEMORY] = {ERROR_MEMORY, "bytes of memory on node 1, whose budget is"},
+    };
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        char path[SPEC_PATH_SIZE + 1];
+        struct exchange_client_seen seen;
+        struct exchange_fixture n;
+        struct xf_prepare p;
+        struct error e;
+
+        open_node(&n, 1);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        memset(path, 'x', sizeof path);
+        path[SPEC_PATH_SIZE] = '\0';
+        switch (kind) {
+        case OPERATION:
+            p.spec.operation = UINT32_MAX;
+            break;
+        case ALGORITHM:
+            p.spec.algorithm = TEXT("no\ne");
+            break;
+        case OTHER_ALGORITHM:
+            p.spec.operation = OPERATION_BROADCAST;
+            break;
+        case AUTO:
+            p.spec.algorithm = TEXT(SPEC_AUTO);
+            break;
+        case NO_MODE:
+            p.spec.mode = TEXT("");
+            break;
+        case MODE:
+            p.spec.mode = TEXT("dreaming");
+            break;
+        case HALF_FOLDERS:
+            p.spec.from = TEXT("/in");
+            break;
+        case LONG_PATH:
+            p.spec.from = p.spec.to = path;
+            break;
+        case LARGE_BLOCK:
+            p.spec.block_bytes = UINT64_MAX;
+            break;
+        case REPEATED_FOLDERS:
+            p.spec.from = p.spec.to = TEXT("/x");
+            p.spec.repeat = 2;
+            break;
+        case LONG_SESSION:
+            p.spec.repeat = SPEC_REPEAT_MOST + 1;
+            break;
+        case NO_ROUND:
+            p.prepare.round_bytes = 0;
+            break;
+        case LONG_ROUND:
+            p.prepare.round_bytes = UINT64_MAX;
+            break;
+        case NO_WINDOW:
+            p.prepare.window = 0;
+            break;
+        case WIDE_WINDOW:
+            p.prepare.window = UINT32_MAX;
+            break;
+        case BARRIER_WITHOUT_ROUND: { /* of a barrier that a client has entered here */
+            const struct spec barrier = {
+                .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+            assert_non_null(xf_start(&n, &barrier, &seen, &e));
+            xf_settle(&n);
+            p.spec.operation = OPERATION_BARRIER;
+            p.spec.barrier = TEXT("b");
+            p.spec.algorithm = TEXT("saadschultz");
+            p.prepare.round_bytes = 0;
+            break;
+        }
+        default:
+            p.spec.block_bytes = p.prepare.round_bytes = 2 * EXCHANGE_FIXTURE_BUDGET;
+            break;
+        }
+        assert_true(xf_say(&n, PARENT, &p.head)); /* no fault of the neighbour */
+        hears_objection(&n, expected[kind].code, expected[kind].reason);
+        assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
+        (void)xf_drain(&n);
+        xf_close(&n);
+    }
+}
+
+/* Prepares exchange number i, as the root names it. */
+static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
+{
+    char id[EXCHANGE_ID_SIZE];
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    (void)snprintf(id, sizeof id, "0-0000004d-%u", i);
+    p.prepare.id = id;
+    p.prepare.exchange = 3 * i;
+    p.spec.block_bytes = block_bytes;
+    p.prepare.round_bytes = block_bytes > 0 ? block_bytes : 1;
+    return xf_say(n, PARENT, &p.head);
+}
+
+static void what_does_not_fit_now_is_busy(void **state)
+{
+    struct exchange_fixture n;
+    uint32_t i = 0;
+
+    (void)state;
+    open_node(&n, 1); /* memory */
+    do
+        assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8));
+    while (xf_hear(&n, PARENT) == PEER__HEAD__KIND__NOT_SET && i < 20);
+    assert_in_range(i, 2, 9);
+    (void)xf_drain(&n);
+    assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8));
+    hears_objection(&n, ERROR_BUSY, "node 1 is busy: the exchange needs");
+    assert_true(xf_say_verdict(&n, PARENT, 3, "0-0000004d-1", ERROR_CANCELLED, "over", 0));
+    (void)xf_drain(&n);
+    assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8)); /* there is room again */
+    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    xf_close(&n);
+
+    open_node(&n, 1); /* number */
+    for (i = 0; i < 256; i++)
+        assert_true(prepare_another(&n, 1 + i, 0));
+    assert_int_equal(known(&n), 256);
+    (void)xf_drain(&n);
+    assert_true(prepare_another(&n, 1 + i, 0));
+    hears_objection(&n, ERROR_BUSY, "node 1 is busy: 256 exchanges are under way there");
+    assert_int_equal(known(&n), 256);
+    xf_close(&n);
+}
+
+/* --- objections and verdicts --- */
+
+struct root {
+    struct exchange_fixture f;
+    struct exchange_client_seen client;
+    uint32_t handle;
+    char id[EXCHANGE_ID_SIZE];
+};
+
+static const struct spec generated = {
+    .algorithm = "direct", .mode = MODE_STEPPED, .from = "", .to = "", .timeout_ns = 30 * SECONDS};
+
+/* The prepare that the root sends names the exchange. */
+static bool learn(struct root *r)
+{
+    Peer__Head *head = xf_next(&r->f, CHILD);
+    bool prepared = head != NULL && head->kind_case == PEER__HEAD__KIND_PREPARE;
+
+    if (prepared) {
+        r->handle = head->prepare->exchange;
+        (void)snprintf(r->id, sizeof r->id, "%s", head->prepare->id);
+    }
+    if (head != NULL)
+        peer__head__free_unpacked(head, NULL);
+    return prepared;
+}
+
+static void open_root(struct root *r)
+{
+    struct error e;
+
+    open_node(&r->f, 0);
+    assert_non_null(xf_start(&r->f, &generated, &r->client, &e));
+    xf_settle(&r->f);
+    assert_true(learn(r));
+}
+
+static bool object(struct root *r, uint32_t code, const char *reason)
+{
+    return xf_say_objection(&r->f, CHILD, r->handle, r->id, 0, code, reason);
+}
+
+static void an_objection_ends_it_everywhere(void **state)
+{
+    static const uint32_t codes[] = {0, ERROR_IO, ERROR_BUSY + 1, UINT32_MAX};
+    struct root r;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        open_root(&r);
+        /* Not this one: another handle, another id, another root. */
+        assert_true(xf_say_objection(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
+        assert_true(xf_say_objection(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
+        assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
+        assert_true(object(&r, codes[i], "node 2 says:\n\x1b[2Jno"));
+        assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
+        assert_true(hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_int_equal(r.client.told, 1);
+        assert_int_equal(r.client.e.code, ERROR_IO);
+        assert_string_equal(r.client.e.text, "node 2 says:??[2Jno");
+        assert_true(object(&r, ERROR_IO, "again"));
+        assert_int_equal(xf_drain(&r.f), 0);
+        xf_close(&r.f);
+    }
+    open_root(&r); /* for nodes that there are not, and from the root's own side */
+    assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
+    xf_close(&r.f);
+    open_root(&r);
+    assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
+    xf_close(&r.f);
+}
+
+static void objections_pass_through(void **state)
+{
+    struct exchange_fixture n;
+
+    (void)state;
+    open_node(&n, 1); /* an exchange that is not known here */
+    assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no\x7f"));
+    hears_objection(&n, ERROR_REFUSED, "no?");
+    assert_false(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
+    xf_close(&n);
+}
+
+static void verdicts_end_it_and_go_on(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    open_node(&n, 1);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    (void)xf_drain(&n);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
+    assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
+    assert_int_equal(xf_drain(&n), 0);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
+    assert_string_equal(xf_info(&n).reason, "the?root's");
+    assert_true(hears_verdict(&n, CHILD, ERROR_IO));
+    for (int i = 0; i < 5; i++)
+        assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_string_equal(xf_info(&n).reason, "the?root's");
+    xf_close(&n);
+}
+
+/* It may come before the prepare where links are down: it is passed on once, and heeded. */
+static void a_verdict_before_the_prepare(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    Peer__Head *head;
+
+    (void)state;
+    open_node(&n, 1);
+    assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    head = xf_next(&n, PARENT);
+    assert_non_null(head);
+    assert_int_equal(head->kind_case, PEER__HEAD__KIND_VERDICT);
+    assert_true(head->verdict->left <= n.f.torus.nodes); /* whatever the neighbour says */
+    peer__head__free_unpacked(head, NULL);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
+    assert_int_equal(xf_drain(&n), 0);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_int_equal(known(&n), 0);
+    /* Thousands of them make it forget this one, and nothing else. */
+    for (unsigned i = 0; i < 3000; i++) {
+        char id[EXCHANGE_ID_SIZE];
+        (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
+        assert_true(xf_say_verdict(&n, PARENT, i, id, ERROR_LINK, "cut", 1));
+        (void)xf_drain(&n);
+    }
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
+    xf_close(&n);
+}
+
+/* --- busy --- */
+
+static void the_root_begins_anew(void **state)
+{
+    struct root r;
+    char first[EXCHANGE_ID_SIZE];
+    unsigned attempts = 1;
+
+    (void)state;
+    open_root(&r);
+    (void)snprintf(first, sizeof first, "%s", r.id);
+    assert_true(object(&r, ERROR_BUSY, "node 2 is busy"));
+    assert_true(hears_verdict(&r.f, CHILD, ERROR_BUSY));
+    assert_int_equal(xf_state(&r.f), EXCHANGE_WAITING);
+    /* Several nodes may be busy; and what else they say is about the attempt that was taken back. */
+    assert_true(object(&r, ERROR_BUSY, "node 1 is busy"));
+    assert_true(object(&r, ERROR_REFUSED, "node 1 refuses"));
+    assert_int_equal(xf_state(&r.f), EXCHANGE_WAITING);
+    assert_int_equal(r.client.told, 0);
+    while (r.client.told == 0) {
+        xf_pass(&r.f, 10 * MILLISECONDS);
+        if (!learn(&r))
+            continue;
+        attempts++;
+        assert_string_not_equal(r.id, first);
+        assert_true(object(&r, ERROR_BUSY, "node 2 is busy"));
+        assert_true(hears_verdict(&r.f, CHILD, ERROR_BUSY));
+        assert_true(attempts < 200); /* with pauses that grow */
+    }
+    if (attempts <= 10)
+        fail_msg("%u attempts, then: %s", attempts, r.client.e.text);
+    assert_int_equal(r.client.told, 1);
+    assert_int_equal(r.client.e.code, ERROR_TIMEOUT);
+    assert_non_null(strstr(r.client.e.text, "node 2 is busy"));
+    xf_close(&r.f);
+
+    open_root(&r); /* and is done when there is room */
+    assert_true(object(&r, ERROR_BUSY, "node 2 is busy"));
+    (void)xf_drain(&r.f);
+    for (int i = 0; i < 100 && !learn(&r); i++)
+        xf_pass(&r.f, 10 * MILLISECONDS);
+    assert_true(xf_say_handle(&r.f, CHILD, PEER__HEAD__KIND_READY, r.handle));
+    (void)xf_drain(&r.f);
+    xf_say_all_data(&r.f, r.handle, 0, false);
+    assert_true(xf_say_done(&r.f, CHILD, r.handle, 1, 2));
+    assert_int_equal(r.client.told, 1);
+    assert_int_equal(r.client.e.code, ERROR_NONE);
+    xf_close(&r.f);
+}
+
+static enum exchange_state state_of(const struct exchange *x)
+{
+    struct exchange_progress progress;
+
+    assert_non_null(x);
+    exchange_progress(x, &progress);
+    return progress.state;
+}
+
+/* An exchange that waits for memory is not overtaken, whatever begins in between. */
+static void a_barrier_lets_nobody_overtake(void **state)
+{
+    static const struct spec barrier = {
+        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+    struct spec large = generated;
+    struct exchange_client_seen seen[3];
+    struct exchange *waits, *enters, *later;
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    struct error e;
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t counter;
+
+    (void)state;
+    open_node(&n, 0);
+    xf_prepare_init(&p, &n); /* of another root: what is left does not hold the large one's share */
+    xf_prepare_generated(&p);
+    p.prepare.root = 1;
+    p.prepare.id = TEXT("1-0000004d-2");
+    p.prepare.exchange = 7;
+    p.spec.block_bytes = p.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 8 * 7;
+    assert_true(xf_say(&n, CHILD, &p.head));
+    assert_int_equal(xf_state(&n), EXCHANGE_READY);
+    large.block_bytes = EXCHANGE_FIXTURE_BUDGET;
+    waits = xf_start(&n, &large, &seen[0], &e);
+    enters = xf_start(&n, &barrier, &seen[1], &e);
+    later = xf_start(&n, &generated, &seen[2], &e);
+    xf_settle(&n);
+    assert_int_equal(state_of(enters), EXCHANGE_PREPARING);
+    (void)xf_drain(&n); /* the barrier has to begin anew, while others wait for memory before it */
+    (void)snprintf(id, sizeof id, "%s", exchange_id(enters));
+    assert_int_equal(sscanf(id, "%*u-%*x-%u", &counter), 1);
+    assert_true(xf_say_objection(&n, CHILD, 3 * counter, id, 0, ERROR_BUSY, "busy"));
+    assert_int_equal(state_of(enters), EXCHANGE_WAITING);
+    xf_pass(&n, 50 * MILLISECONDS);
+    assert_int_equal(state_of(enters), EXCHANGE_PREPARING);
+    assert_int_equal(state_of(waits), EXCHANGE_WAITING);
+    assert_int_equal(state_of(later), EXCHANGE_WAITING);
+    assert_true(
+        xf_say_verdict(&n, CHILD, 7, "1-0000004d-2", ERROR_CANCELLED, "over", 0)); /* room again */
+    assert_int_equal(state_of(waits), EXCHANGE_PREPARING);
+    assert_int_equal(state_of(later), EXCHANGE_PREPARING);
+    xf_close(&n);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prepares_that_no_root_sends_close_the_link),
+        cmocka_unit_test(a_prepare_comes_once),
+        cmocka_unit_test(a_handle_that_is_in_use_is_a_matter_of_time),
+        cmocka_unit_test(what_a_node_cannot_do_it_objects_to),
+        cmocka_unit_test(what_does_not_fit_now_is_busy),
+        cmocka_unit_test(an_objection_ends_it_everywhere),
+        cmocka_unit_test(objections_pass_through),
+        cmocka_unit_test(verdicts_end_it_and_go_on),
+        cmocka_unit_test(a_verdict_before_the_prepare),
+        cmocka_unit_test(the_root_begins_anew),
+        cmocka_unit_test(a_barrier_lets_nobody_overtake),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
