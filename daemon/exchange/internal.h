@@ -78,7 +78,7 @@ struct fault {
 /* The root's: when it may begin. */
 struct turn {
     uint64_t number;   /* lower ones come first */
-    uint64_t retry_at; /* a node was busy */
+    uint64_t retry_at; /* a node was busy; 0: not, or that time has come */
     uint64_t pause;    /* the last one before a retry */
 };
 

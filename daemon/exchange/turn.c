@@ -135,6 +135,9 @@ void turns_advance(struct exchanges *all)
     bool blocked = false;
 
     all->turns_due = false;
+    for (x = all->active; x != NULL; x = x->hh.next)
+        if (now >= x->turn.retry_at)
+            x->turn.retry_at = 0; /* what it may still wait for makes turns due */
     while ((x = first_after(all, number, now)) != NULL) {
         bool barrier = x->spec.operation == OPERATION_BARRIER;
         number = x->turn.number;
@@ -183,7 +186,8 @@ void turn_again(struct exchange *x, const struct error *busy)
 
 uint64_t turn_deadline(const struct exchange *x)
 {
-    uint64_t retry = x->turn.retry_at > router_now(router_of(x)) ? x->turn.retry_at : ROUTER_NEVER;
+    /* Also where it has just passed: turns_advance() has not seen that. */
+    uint64_t retry = x->turn.retry_at != 0 ? x->turn.retry_at : ROUTER_NEVER;
 
     return retry < x->deadline ? retry : x->deadline;
 }
