@@ -18,8 +18,8 @@ static void on_planned(void *context)
     struct exchange *x, *next;
 
     all->turns_due = true;
-    DL_FOREACH_SAFE(all->active, x, next)
-    exchange_advance(x);
+    DL_FOREACH_SAFE (all->active, x, next)
+        exchange_advance(x);
     if (all->set.planned != NULL)
         all->set.planned(all->set.planned_context);
 }
@@ -89,8 +89,7 @@ void exchanges_free(struct exchanges *all)
 {
     struct exchange *x, *next;
 
-    DL_FOREACH_SAFE(all->active, x, next)
-    {
+    DL_FOREACH_SAFE (all->active, x, next) {
         /* An output that may have been committed elsewhere stays for the next start. */
         bool keep = x->state == EXCHANGE_DONE || x->state == EXCHANGE_DECIDING ||
                     x->state == EXCHANGE_COMMITTING;
@@ -98,8 +97,8 @@ void exchanges_free(struct exchanges *all)
         opening_close(x, keep);
         let_go(x);
     }
-    DL_FOREACH_SAFE(all->ended, x, next)
-    let_go(x);
+    DL_FOREACH_SAFE (all->ended, x, next)
+        let_go(x);
     planner_free(all->planner);
     doubts_free(all);
     decisions_free(all);
@@ -211,10 +210,15 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
 
 void exchanges_topology(struct exchanges *all)
 {
+    uint32_t up = router_topology(all->set.router)->entry[router_rank(all->set.router)].up;
     struct exchange *x, *next;
 
-    DL_FOREACH_SAFE(all->active, x, next)
-    failure_topology(x);
+    DL_FOREACH_SAFE (all->active, x, next)
+        failure_topology(x);
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        if ((up & ~all->links_up & 1u << port) != 0)
+            verdicts_repeat(all, port);
+    all->links_up = up;
     calibration_topology(all);
 }
 
@@ -255,8 +259,7 @@ static void tick_ended(struct exchanges *all)
 {
     struct exchange *x, *next;
 
-    DL_FOREACH_SAFE(all->ended, x, next)
-    {
+    DL_FOREACH_SAFE (all->ended, x, next) {
         if (x->client_state == CLIENT_WAITING && x->own.closing == 0)
             exchange_tell(x, x->failure.code != ERROR_NONE ? &x->failure : NULL);
         if (all->ended_count > ENDED_REMEMBERED && may_be_forgotten(x))
@@ -269,8 +272,7 @@ void exchanges_tick(struct exchanges *all)
     uint64_t now = router_now(all->set.router);
     struct exchange *x, *next;
 
-    DL_FOREACH_SAFE(all->active, x, next)
-    {
+    DL_FOREACH_SAFE (all->active, x, next) {
         failure_tick(x, now);
         if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
             rounds_resume(x);

@@ -136,6 +136,7 @@ struct exchanges {
     uint32_t counter;
     uint64_t turns;
     struct calibration calibration;
+    uint32_t links_up;         /* ports (bits), as heard last */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     double least_pause; /* seconds between two exchanges of a session, seen so far */
@@ -312,6 +313,7 @@ void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint
                     const struct error *e);
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+void verdicts_repeat(struct exchanges *all, unsigned port);
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 
 /* failure.c */

@@ -5,7 +5,10 @@
  * Where links are down the tree may be cut, and the verdict is flooded as well. It may then come to
  * nodes before the prepare does, or where that never comes: they pass it on for as many hops as
  * there are nodes, remember its id for a while, and forget the oldest when there are many. If a
- * prepare comes after all that, its exchange ends with the fault that this node knows, too. */
+ * prepare comes after all that, its exchange ends with the fault that this node knows, too.
+ *
+ * A node that was cut off ends its exchanges by itself, with what it knows. When a link to it comes
+ * up it hears the verdicts that it may have missed, and says from then on what all say. */
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +69,24 @@ void verdict_send(struct exchange *x, const struct error *e)
 {
     x->verdict_heard = true;
     pass_on(x, e, is_cut(x) ? torus_of(x)->nodes : 0, -1);
+}
+
+/* A link has come up: what was said on it before may never have arrived. */
+void verdicts_repeat(struct exchanges *all, unsigned port)
+{
+    for (const struct exchange *x = all->ended; x != NULL; x = x->next) {
+        Peer__Verdict message = PEER__VERDICT__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
+            continue;
+        message.exchange = x->handle;
+        message.id = (char *)(uintptr_t)x->id;
+        message.code = (uint32_t)x->failure.code;
+        message.reason = (char *)(uintptr_t)x->failure.text;
+        head.kind_case = PEER__HEAD__KIND_VERDICT;
+        head.verdict = &message;
+        router_send(all->set.router, port, &head);
+    }
 }
 
 void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint32_t root,
