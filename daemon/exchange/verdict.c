@@ -83,6 +83,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
         message.id = (char *)(uintptr_t)x->id;
         message.code = (uint32_t)x->failure.code;
         message.reason = (char *)(uintptr_t)x->failure.text;
+        message.left = torus_of(x)->nodes; /* the other end may have been restarted meanwhile */
         head.kind_case = PEER__HEAD__KIND_VERDICT;
         head.verdict = &message;
         router_send(all->set.router, port, &head);
