@@ -6,18 +6,27 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 
-/* It is down, or it is up again and remembers nothing. */
+/* What has been heard of the root is of another start than the one that the exchange began with. */
+static bool root_differs(const struct exchange *x)
+{
+    uint64_t boot = router_topology(router_of(x))->entry[x->root].boot;
+    unsigned root, began_with;
+
+    return !exchange_is_root(x) && sscanf(x->id, "%u-%x-", &root, &began_with) == 2 &&
+           (uint32_t)boot != began_with;
+}
+
+/* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
+ * seen: it is if it was heard of after the exchange, or still after a while. */
 static bool root_gone(const struct exchange *x)
 {
     const struct topology *topology = router_topology(router_of(x));
-    uint64_t boot = topology->entry[x->root].boot;
-    unsigned root, began_with;
 
     if (exchange_is_root(x))
         return false;
     return topology_node_down(topology, x->root) ||
-           (boot != x->root_boot && sscanf(x->id, "%u-%x-", &root, &began_with) == 2 &&
-            (uint32_t)boot != began_with);
+           (root_differs(x) && (topology->entry[x->root].boot != x->root_boot ||
+                                router_now(router_of(x)) >= x->began + VERDICT_TIME));
 }
 
 static void root_is_gone(const struct exchange *x, struct error *e)
@@ -138,6 +147,8 @@ uint64_t failure_deadline(const struct exchange *x)
         return 0;
     if (x->fault.at != ROUTER_NEVER)
         verdict = x->fault.at + (exchange_is_root(x) ? NAMING_TIME : VERDICT_TIME);
+    else if (root_differs(x))
+        verdict = x->began + VERDICT_TIME;
     return verdict < at ? verdict : at;
 }
 
@@ -216,6 +227,8 @@ void failure_tick(struct exchange *x, uint64_t now)
             commit_waits_no_longer(x);
         return;
     }
+    if (x->fault.at == ROUTER_NEVER && root_gone(x))
+        x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
     if (!exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING && now >= x->deadline)
