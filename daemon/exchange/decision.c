@@ -168,7 +168,7 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         return error_set(e, ERROR_PROTOCOL, "%zu nodes confirm an exchange of node %u",
                          message->n_rank, root);
     for (size_t i = 0; i < message->n_rank; i++)
-        if (message->rank[i] >= nodes)
+        if (message->rank[i] >= nodes || message->rank[i] == router_rank(all->set.router))
             return error_set(e, ERROR_PROTOCOL, "node %u confirms exchange %s", message->rank[i],
                              id);
     text_printable(obstacle, sizeof obstacle, message->obstacle);

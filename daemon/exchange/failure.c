@@ -200,6 +200,10 @@ static void tell_in_doubt(struct exchange *x)
     if (x->state == EXCHANGE_COMMITTING) {
         decision_describe(decision_find(x->all, x->id), x->all, &e);
         x->failure = e;
+        if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
+            doubt_add(x->all, x->id, true);
+            opening_close(x, true);
+        }
         exchange_enter(x, EXCHANGE_COMMITTED);
         return;
     }

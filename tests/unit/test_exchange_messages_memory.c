@@ -1,0 +1,130 @@
+/* Every allocation in the life of an exchange fails once, at the root and at another node: the
+ * exchange may fail of it, and nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exchange_fixture.h"
+#include "failing_memory.h"
+
+enum {
+    PARENT = 1,
+    CHILD = 0
+}; /* ports of node 1 to nodes 0 and 2; the root's child is at port 0 */
+
+static void all_data(struct exchange_fixture *n, uint32_t handle)
+{
+    for (unsigned port = 0; port < torus_ports(&n->f.torus); port++)
+        for (unsigned i = 0; n->f.up[port] != NULL && i < 2; i++) {
+            (void)xf_say_data(n, port, handle, 0, i, true);
+            (void)xf_drain(n);
+        }
+}
+
+static void live_at_node_1(struct exchange_fixture *n)
+{
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, n);
+    (void)xf_say(n, PARENT, &p.head);
+    (void)xf_say_sized(n, CHILD, XF_HANDLE, 0);
+    (void)xf_say_layout(n, PARENT, XF_HANDLE);
+    (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE);
+    (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);
+    (void)xf_drain(n);
+    all_data(n, XF_HANDLE);
+    (void)xf_say_done(n, CHILD, XF_HANDLE, 2, 1);
+    (void)xf_say_handle(n, PARENT, PEER__HEAD__KIND_COMMIT, XF_HANDLE);
+    (void)xf_say_confirm(n, CHILD, XF_ID, 2, "");
+}
+
+static struct exchange_client_seen seen;
+static bool started;
+
+static void live_at_the_root(struct exchange_fixture *n)
+{
+    static const struct spec spec = {.algorithm = "direct",
+                                     .mode = MODE_STEPPED,
+                                     .from = "/in",
+                                     .to = "/out",
+                                     .timeout_ns = 60 * SECONDS};
+    struct error e;
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t counter, handle;
+    struct exchange *x = xf_start(n, &spec, &seen, &e);
+
+    started = x != NULL;
+    if (!started)
+        return;
+    (void)snprintf(id, sizeof id, "%s", exchange_id(x));
+    assert_int_equal(sscanf(id, "%*u-%*x-%u", &counter), 1);
+    handle = counter * n->f.torus.nodes;
+    xf_settle(n);
+    (void)xf_say_sized(n, CHILD, handle, 0);
+    (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, handle);
+    (void)xf_drain(n);
+    all_data(n, handle);
+    (void)xf_say_done(n, CHILD, handle, 1, 2);
+    if (n->calls > 0)
+        xf_storage_done(n, NULL);
+    for (uint32_t rank = 1; rank < 3; rank++)
+        (void)xf_say_confirm(n, CHILD, id, rank, "");
+}
+
+/* Returns whether an allocation has failed. */
+static bool live(uint32_t rank, unsigned after, bool *committed)
+{
+    static struct exchange_fixture n;
+    struct exchange_info info[10];
+
+    xf_init(&n);
+    xf_open(&n, "3m", rank);
+    n.counts_memory = true;
+    started = false;
+    memory_fails(after);
+    if (rank == 0)
+        live_at_the_root(&n);
+    else
+        live_at_node_1(&n);
+    bool failed = memory_failed();
+    for (int i = 0; i < 40; i++) {
+        xf_pass(&n, 5 * SECONDS);
+        (void)xf_drain(&n);
+        while (n.calls > 0)
+            xf_storage_done(&n, NULL);
+    }
+    size_t known = exchanges_list(core_exchanges(n.core), info, 10);
+    for (size_t i = 0; i < known; i++)
+        if (!exchange_has_ended(info[i].state))
+            fail_msg("allocation %u: %s", after, exchange_state_name(info[i].state));
+    assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
+    if (started)
+        assert_int_equal(seen.told, 1);
+    *committed = known > 0 && info[0].state == EXCHANGE_COMMITTED && n.commits == 1;
+    xf_close(&n);
+    return failed;
+}
+
+static void memory_may_run_out_at_any_moment(void **state)
+{
+    (void)state;
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        unsigned runs = 0;
+        bool committed = false;
+        while (live(rank, runs, &committed))
+            assert_true(++runs < 2000);
+        assert_true(committed); /* nothing has failed */
+        assert_in_range(runs, 20, 2000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_may_run_out_at_any_moment)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
