@@ -139,7 +139,7 @@ static void obstructed(struct exchange *x, const struct error *e)
 
     log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
     opening_close(x, true);
-    doubt_add(x->all, x->id, true);
+    doubt_add(x, true);
     decision_confirm(x->all, x->id, &rank, 1, e->text);
     if (exchange_is_root(x))
         return;

@@ -66,17 +66,25 @@ void decision_drop(struct exchanges *all, struct decision *d)
         }
 }
 
+struct loading {
+    struct exchanges *all;
+    bool failed;
+};
+
 static void load_one(void *context, const char *id)
 {
-    struct exchanges *all = context;
+    struct loading *loading = context;
 
-    if (decision_find(all, id) == NULL && decision_add(all, id) == NULL)
-        log_error("exchange %s: out of memory for its decision, which stays on record", id);
+    if (decision_find(loading->all, id) == NULL && decision_add(loading->all, id) == NULL)
+        loading->failed = true;
 }
 
-void decisions_load(struct exchanges *all)
+int decisions_load(struct exchanges *all)
 {
-    all->set.storage->each_committed(all->set.storage->context, load_one, all);
+    struct loading loading = {all, false};
+
+    all->set.storage->each_committed(all->set.storage->context, load_one, &loading);
+    return loading.failed ? -1 : 0;
 }
 
 void decisions_free(struct exchanges *all)
@@ -155,6 +163,22 @@ void decision_confirm(struct exchanges *all, const char *id, const uint32_t *ran
     wave_towards(all, root, &head);
 }
 
+/* Whether the root's tree leads from that node to this one by this port. */
+static bool is_below(const struct exchanges *all, uint32_t root, uint32_t rank, unsigned port)
+{
+    const struct torus *t = router_torus(all->set.router);
+    uint32_t here = router_rank(all->set.router);
+    struct tree_node at;
+
+    while (rank != root && rank != here) {
+        tree_node(t, root, rank, &at);
+        rank = torus_neighbour(t, rank, (unsigned)at.parent);
+        if (rank == here)
+            return torus_port_opposite((unsigned)at.parent) == port;
+    }
+    return false;
+}
+
 int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Confirm *message = head->confirm;
@@ -168,7 +192,7 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         return error_set(e, ERROR_PROTOCOL, "%zu nodes confirm an exchange of node %u",
                          message->n_rank, root);
     for (size_t i = 0; i < message->n_rank; i++)
-        if (message->rank[i] >= nodes || message->rank[i] == router_rank(all->set.router))
+        if (message->rank[i] >= nodes || !is_below(all, root, message->rank[i], port))
             return error_set(e, ERROR_PROTOCOL, "node %u confirms exchange %s", message->rank[i],
                              id);
     text_printable(obstacle, sizeof obstacle, message->obstacle);

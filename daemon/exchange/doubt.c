@@ -29,32 +29,50 @@ static struct doubt *find(struct exchanges *all, const char *id)
     return d;
 }
 
-void doubt_add(struct exchanges *all, const char *id, bool decided)
+struct doubt *doubt_new(void)
+{
+    return calloc(1, sizeof(struct doubt));
+}
+
+static void add(struct exchanges *all, struct doubt *d, const char *id, bool decided)
 {
     uint64_t soon = router_now(all->set.router) + ASK_EVERY / 4;
-    struct doubt *d = find(all, id);
 
-    if (d == NULL) {
-        d = calloc(1, sizeof *d);
-        if (d == NULL)
-            return; /* the journal still has it: asked about after the next start */
-        (void)snprintf(d->id, sizeof d->id, "%s", id);
-        d->next = all->doubts;
-        all->doubts = d;
-    }
-    d->committed = d->committed || decided;
+    (void)snprintf(d->id, sizeof d->id, "%s", id);
+    d->committed = decided;
+    d->next = all->doubts;
+    all->doubts = d;
     if (soon < all->ask_at)
         all->ask_at = soon;
 }
 
-static void load_one(void *argument, const char *id)
+void doubt_add(struct exchange *x, bool decided)
 {
-    doubt_add(argument, id, false);
+    add(x->all, x->doubt, x->id, decided);
+    x->doubt = NULL;
 }
 
-void doubts_load(struct exchanges *all)
+struct loading {
+    struct exchanges *all;
+    bool failed;
+};
+
+static void load_one(void *argument, const char *id)
 {
-    all->set.storage->each_in_doubt(all->set.storage->context, load_one, all);
+    struct loading *loading = argument;
+    struct doubt *d = doubt_new();
+
+    loading->failed = loading->failed || d == NULL;
+    if (d != NULL)
+        add(loading->all, d, id, false);
+}
+
+int doubts_load(struct exchanges *all)
+{
+    struct loading loading = {all, false};
+
+    all->set.storage->each_in_doubt(all->set.storage->context, load_one, &loading);
+    return loading.failed ? -1 : 0;
 }
 
 static void drop(struct exchanges *all, struct doubt *d)

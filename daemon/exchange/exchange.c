@@ -17,7 +17,7 @@ static void on_planned(void *context)
     struct exchanges *all = context;
     struct exchange *x, *next;
 
-    all->turns_due = true;
+    turns_advance(all);
     DL_FOREACH_SAFE (all->active, x, next)
         exchange_advance(x);
     if (all->set.planned != NULL)
@@ -41,8 +41,10 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     }
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
-    decisions_load(all);
-    doubts_load(all);
+    if (decisions_load(all) != 0 || doubts_load(all) != 0) {
+        exchanges_free(all); /* what is not remembered would be answered wrongly */
+        return NULL;
+    }
     calibration_load(all);
     return all;
 }
@@ -71,6 +73,7 @@ void exchange_forget(struct exchange *x)
     spec_free(&x->spec);
     free(x->rounds.each);
     free(x->confirmed);
+    free(x->doubt);
     free(x);
 }
 

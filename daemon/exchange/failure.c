@@ -43,7 +43,7 @@ static bool may_be_committed(const struct exchange *x)
 static void enter_doubt(struct exchange *x, const struct error *e)
 {
     x->failure = *e;
-    doubt_add(x->all, x->id, false);
+    doubt_add(x, false);
     exchange_enter(x, EXCHANGE_IN_DOUBT);
 }
 
@@ -201,7 +201,7 @@ static void tell_in_doubt(struct exchange *x)
         decision_describe(decision_find(x->all, x->id), x->all, &e);
         x->failure = e;
         if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
-            doubt_add(x->all, x->id, true);
+            doubt_add(x, true);
             opening_close(x, true);
         }
         exchange_enter(x, EXCHANGE_COMMITTED);

@@ -112,6 +112,7 @@ struct exchange {
     struct rounds rounds;
     struct report report;
 
+    struct doubt *doubt; /* durable: memory for one, if it comes to that */
     uint32_t *confirmed; /* COMMITTING: nodes below that have confirmed, this one too */
     uint32_t confirmed_count;
 
@@ -285,7 +286,7 @@ bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, si
 void commit_waits_no_longer(struct exchange *x);
 
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
-void decisions_load(struct exchanges *all);
+int decisions_load(struct exchanges *all);
 void decisions_free(struct exchanges *all);
 void decisions_remind(struct exchanges *all, uint64_t now);
 struct decision *decision_find(struct exchanges *all, const char *id);
@@ -324,9 +325,11 @@ uint64_t failure_deadline(const struct exchange *x);
 
 /* doubt.c */
 /* `decided`: that it was committed is known, and only the output cannot be put in place yet. */
-void doubt_add(struct exchanges *all, const char *id, bool decided);
+void doubt_add(struct exchange *x, bool decided);
+/* What that needs, so that no doubt is ever without memory; NULL: there is none now. */
+struct doubt *doubt_new(void);
 bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
-void doubts_load(struct exchanges *all);
+int doubts_load(struct exchanges *all);
 void doubts_free(struct exchanges *all);
 void doubts_ask(struct exchanges *all);
 int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,

@@ -125,6 +125,8 @@ int opening_blocks(struct exchange *x, struct error *e)
     if (own->source == NULL &&
         (spec_has_folders(&x->spec) ? open_folders(x, e) : open_pattern(x, e)) != 0)
         return -1;
+    if (own->sink->durable && x->doubt == NULL && (x->doubt = doubt_new()) == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     if (!own->source->ops->opened(own->source) || !own->sink->ops->opened(own->sink))
         return 0;
     find_largest(x);

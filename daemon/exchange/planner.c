@@ -33,8 +33,8 @@ struct planner {
     struct planned *planned;
     struct counted *counted; /* by index */
     bool is_counted;
-    struct job *jobs; /* under way */
-    struct error error;
+    struct job *jobs;         /* under way */
+    const struct job *failed; /* while those who wait for it are woken */
 };
 
 /* --- off the loop --- */
@@ -141,34 +141,38 @@ static void on_done(struct work *work)
                 break;
             }
         if (j->error.code != ERROR_NONE)
-            p->error = j->error;
+            p->failed = j;
         else
             install(p, j);
+        p->wake(p->context);
+        p->failed = NULL;
     }
     free_job(j);
-    if (p != NULL)
-        p->wake(p->context);
+}
+
+static bool is_for_the_same(const struct job *j, const struct job *like)
+{
+    return j->kind == like->kind && j->algorithm == like->algorithm && j->mode == like->mode &&
+           j->sender == like->sender;
 }
 
 static bool under_way(const struct planner *p, const struct job *like)
 {
     for (const struct job *j = p->jobs; j != NULL; j = j->next)
-        if (j->kind == like->kind && j->algorithm == like->algorithm && j->mode == like->mode &&
-            j->sender == like->sender)
+        if (is_for_the_same(j, like))
             return true;
     return false;
 }
 
-/* Returns 0: it is under way; -1 with *e: there is no memory, or the last one has failed. */
+/* Returns 0: it is under way; -1 with *e: there is no memory, or it has just failed. */
 static int begin(struct planner *p, const struct job *like, struct error *e)
 {
     struct job *j;
 
     if (under_way(p, like))
         return 0;
-    if (p->error.code != ERROR_NONE) {
-        *e = p->error;
-        p->error.code = ERROR_NONE;
+    if (p->failed != NULL && is_for_the_same(p->failed, like)) {
+        *e = p->failed->error;
         return -1;
     }
     j = malloc(sizeof *j);

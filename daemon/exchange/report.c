@@ -15,11 +15,11 @@ static struct exchange_node_report *add_node(struct report *r, uint32_t most)
 
 static int room_for_steps(struct report *r, uint32_t steps)
 {
-    if (r->step_blocks == NULL) {
+    if (r->step_blocks == NULL)
         r->step_blocks = calloc((size_t)steps + 1, sizeof *r->step_blocks);
+    if (r->step_messages == NULL)
         r->step_messages = calloc((size_t)steps + 1, sizeof *r->step_messages);
-        r->steps = steps;
-    }
+    r->steps = steps;
     return r->step_blocks != NULL && r->step_messages != NULL ? 0 : -1;
 }
 
