@@ -52,7 +52,7 @@ static int set_rank(struct config *c, const char *value, struct error *e)
     errno = 0;
     rank = strtoul(value, &end, 10);
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || rank >= TORUS_MAX_NODES)
-        return error_set(e, ERROR_USAGE, "rank \"%.40s\" is no rank", value);
+        return error_set(e, ERROR_USAGE, "rank \"%.40s\" is not a rank", value);
     c->rank = (uint32_t)rank;
     c->have_rank = true;
     return 0;
@@ -96,7 +96,7 @@ static bool parse_number(const char *value, double least, double *number)
 static int set_link_mbit(struct config *c, const char *value, struct error *e)
 {
     if (!parse_number(value, 0, &c->link_mbit))
-        return error_set(e, ERROR_USAGE, "link_mbit \"%.40s\" is no rate in Mbit/s", value);
+        return error_set(e, ERROR_USAGE, "link_mbit \"%.40s\" is not a rate in Mbit/s", value);
     return 0;
 }
 
@@ -104,14 +104,14 @@ static int set_daemons_per_processor(struct config *c, const char *value, struct
 {
     if (!parse_number(value, 1, &c->daemons_per_processor))
         return error_set(e, ERROR_USAGE,
-                         "daemons_per_processor \"%.40s\" is no number of 1 or more", value);
+                         "daemons_per_processor \"%.40s\" is not a number of at least 1", value);
     return 0;
 }
 
 static int set_memory(struct config *c, const char *value, struct error *e)
 {
     if (text_parse_bytes(value, &c->memory) != 0)
-        return error_set(e, ERROR_USAGE, "memory \"%.40s\" is no size such as 64MiB", value);
+        return error_set(e, ERROR_USAGE, "memory \"%.40s\" is not a size such as 64MiB", value);
     if (c->memory < LEAST_MEMORY)
         return error_set(e, ERROR_USAGE, "memory %s: at least 1MiB is needed", value);
     return 0;
@@ -154,7 +154,7 @@ int config_set(struct config *c, const char *name, const char *value, struct err
         const struct torus largest = {.dims = TORUS_MAX_DIMS};
         int port = torus_port_parse(&largest, name);
         if (port < 0)
-            return error_set(e, ERROR_USAGE, "\"%.20s\" is no port such as +0 or -1", name);
+            return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0 or -1", name);
         return copy(c->port_text[port], sizeof c->port_text[port], name, value, e);
     }
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
@@ -186,7 +186,7 @@ int config_read(struct config *c, const char *path, struct error *e)
     struct reading r = {c, e};
     int line;
 
-    (void)error_set(e, ERROR_USAGE, "no \"name = value\" and no \"[section]\"");
+    (void)error_set(e, ERROR_USAGE, "neither \"name = value\" nor \"[section]\"");
     FILE *file = fopen(path, "re");
     if (file == NULL)
         return error_set(e, ERROR_USAGE, "%s: %s", path, strerror(errno));

@@ -17,9 +17,9 @@ static const char help[] =
     "\n"
     "usage: torusd [--config FILE] [OPTION ...]\n"
     "\n"
-    "Holds one TCP connection a port to its torus neighbours, and forwards the messages of\n"
-    "complete exchanges. Runs in the foreground, logs to standard error; SIGTERM or Ctrl-C ends\n"
-    "it. Exchanges are asked for with torusctl.\n"
+    "Holds one TCP connection per port to its torus neighbours, and forwards the messages of\n"
+    "complete exchanges. Runs in the foreground and logs to standard error; SIGTERM or Ctrl-C\n"
+    "ends it. Use torusctl to start exchanges.\n"
     "\n"
     "  --config FILE        read settings from an INI file; options override it\n"
     "  --dims RxC           the torus, such as 4x4 or 3x4x5; \"4x8m\": the last dimension does\n"
@@ -34,12 +34,12 @@ static const char help[] =
     "  --state-dir DIR      records that must survive a crash or power failure (default\n"
     "                       /var/lib/torusd); each daemon needs its own, on a disk if the data\n"
     "                       roots are on disks\n"
-    "  --link-mbit RATE     nominal link rate, for the reports' lower bound; TCP is\n"
-    "                       held to a rate of up to 500 Mbit/s\n"
+    "  --link-mbit RATE     nominal link rate, for the lower bound in reports; rates up to\n"
+    "                       500 Mbit/s also pace TCP\n"
     "  --daemons-per-processor N\n"
-    "                       on this machine, on average (default 1): what auto reckons with\n"
-    "                       until torusctl calibrate has measured\n"
-    "  --memory SIZE        for blocks on their way, all exchanges together (default 64MiB)\n"
+    "                       how many share a processor of this machine, on average (default 1);\n"
+    "                       used by auto until torusctl calibrate has been run\n"
+    "  --memory SIZE        for blocks in transit, of all exchanges together (default 64MiB)\n"
     "  --congestion NAME    TCP congestion control of the links (default reno; \"\": the "
     "system's)\n"
     "  --log-level LEVEL    error, warning, info (default) or debug\n"
@@ -49,7 +49,7 @@ static const char help[] =
     "(separated by colons), state_dir, link_mbit, daemons_per_processor, memory, congestion,\n"
     "log_level; [ports] with lines such as \"+0 = 10.0.0.2:7411\".\n"
     "\n"
-    "exit codes: 0 ended by a signal; 1 could not start; 2 wrong usage\n";
+    "exit status: 0 ended by a signal; 1 could not start; 2 invalid options\n";
 
 static int set_port(struct config *config, char *value, struct error *e)
 {
@@ -158,7 +158,7 @@ static void on_signal(uv_signal_t *handle, int number)
 {
     struct signals *signals = handle->data;
 
-    log_info("%s: ending", number == SIGINT ? "interrupted" : "asked to end");
+    log_info("%s: ending", number == SIGINT ? "interrupted" : "terminated");
     node_stop(signals->node);
     uv_close((uv_handle_t *)&signals->terminate, NULL);
     uv_close((uv_handle_t *)&signals->interrupt, NULL);
@@ -190,9 +190,9 @@ static int run(const struct config *config)
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     leaked = node_free(signals.node);
     if (leaked > 0)
-        log_error("%zu buffers were not given back", leaked);
+        log_error("%zu buffers were leaked", leaked);
     if (uv_loop_close(&loop) != 0)
-        log_error("not all handles were closed");
+        log_error("some handles were not closed");
     log_info("ended");
     return EXIT_SUCCESS;
 }

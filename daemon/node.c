@@ -89,7 +89,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     struct router_io io;
 
     if (node == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory");
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
     const struct tcp_setup tcp_setup = {loop, &config->torus, config->address, config->congestion,
@@ -148,7 +148,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     core_start(node->core);
     return node;
 no_memory:
-    (void)error_set(e, ERROR_MEMORY, "no memory");
+    (void)error_set(e, ERROR_MEMORY, "out of memory");
 fail:
     node_stop(node);
     (void)uv_run(loop, UV_RUN_DEFAULT);

@@ -121,7 +121,7 @@ void control_reply_error(struct control_client *client, const struct error *e, c
 
 static void refuse_client(struct control_client *client, const struct error *e)
 {
-    log_warning("a control client was turned away: %s", e->text);
+    log_warning("a control client was rejected: %s", e->text);
     control_reply_error(client, e, NULL);
     close_client(client);
 }
@@ -209,7 +209,7 @@ static void turn_away(struct control_client *client, const struct error *e)
         refuse_client(client, e);
         return;
     }
-    log_warning("a control client was turned away: %s", e->text);
+    log_warning("a control client was rejected: %s", e->text);
     client->refused = true;
     control_reply_error(client, e, NULL);
     if (!uv_is_closing((uv_handle_t *)&client->pipe) &&
@@ -318,7 +318,7 @@ struct control_server *control_open(const struct control_setup *setup, struct er
         return NULL;
     s = calloc(1, sizeof *s);
     if (s == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory");
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
     s->set = *setup;

@@ -189,12 +189,13 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     text_printable(id, sizeof id, message->id);
     root = exchange_root_of(id);
     if (root >= nodes || message->n_rank == 0 || message->n_rank > nodes)
-        return error_set(e, ERROR_PROTOCOL, "%zu nodes confirm an exchange of node %u",
+        return error_set(e, ERROR_PROTOCOL,
+                         "invalid confirmation of %zu nodes for an exchange of node %u",
                          message->n_rank, root);
     for (size_t i = 0; i < message->n_rank; i++)
         if (message->rank[i] >= nodes || !is_below(all, root, message->rank[i], port))
-            return error_set(e, ERROR_PROTOCOL, "node %u confirms exchange %s", message->rank[i],
-                             id);
+            return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",
+                             message->rank[i], id);
     text_printable(obstacle, sizeof obstacle, message->obstacle);
     if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
         !commit_collects(exchange_find_id(all, id), port, message->rank, message->n_rank))

@@ -195,7 +195,8 @@ int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *he
     text_printable(id, sizeof id, query->id);
     root = exchange_root_of(id);
     if (query->asker >= nodes || query->asker == me || root >= nodes)
-        return error_set(e, ERROR_PROTOCOL, "node %u asks about an exchange of node %u",
+        return error_set(e, ERROR_PROTOCOL,
+                         "invalid outcome query of node %u about an exchange of node %u",
                          query->asker, root);
     if (root != me) {
         Peer__OutcomeQuery onward = *query;
@@ -250,8 +251,9 @@ int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *
     (void)port;
     text_printable(id, sizeof id, answer->id);
     if (answer->asker >= nodes || exchange_root_of(id) >= nodes)
-        return error_set(e, ERROR_PROTOCOL, "an answer for node %u about an exchange of node %u",
-                         answer->asker, exchange_root_of(id));
+        return error_set(e, ERROR_PROTOCOL,
+                         "invalid outcome for node %u about an exchange of node %u", answer->asker,
+                         exchange_root_of(id));
     if (answer->asker == me) {
         if (exchange_root_of(id) != me)
             hear_outcome(all, id, answer->committed);

@@ -24,7 +24,7 @@ int engine_fail(struct engine *engine, const struct error *e)
 int engine_no_memory(struct engine *engine)
 {
     struct error e;
-    (void)error_set(&e, ERROR_MEMORY, "no memory for blocks in transit");
+    (void)error_set(&e, ERROR_MEMORY, "out of memory for blocks in transit");
     return engine_fail(engine, &e);
 }
 

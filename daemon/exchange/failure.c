@@ -174,7 +174,8 @@ static void time_is_over(struct exchange *x)
         return;
     }
     if (may_be_committed(x)) {
-        (void)error_set(&e, ERROR_IN_DOUBT, "its root did not say within the timeout");
+        (void)error_set(&e, ERROR_IN_DOUBT,
+                        "its root has not announced the outcome within the timeout");
         enter_doubt(x, &e);
         return;
     }

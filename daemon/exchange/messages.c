@@ -123,7 +123,7 @@ static int take_message(struct exchange *x, unsigned port, const Peer__Head *hea
                          exchange_state_name(x->state), messages[i].name,
                          right_side ? " in this state" : " from this side");
     }
-    return error_set(e, ERROR_PROTOCOL, "a message of an unknown kind (%d)", (int)head->kind_case);
+    return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
 }
 
 static bool is_of_an_exchange(const Peer__Head *head)
@@ -144,7 +144,7 @@ static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle
     if (all->unknown_logged[port] != 0 && now < all->unknown_logged[port] + 1 * SECONDS)
         return;
     all->unknown_logged[port] = now;
-    log_info("port %s: a message of exchange %u, which is not known here, is ignored",
+    log_info("port %s: ignoring a message of exchange %u, which is unknown here",
              torus_port_name(port, name), handle);
 }
 
@@ -159,8 +159,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
         if (node_messages[i].kind == head->kind_case)
             return node_messages[i].take(all, port, head, e);
     if (!is_of_an_exchange(head))
-        return error_set(e, ERROR_PROTOCOL, "a message of an unknown kind (%d)",
-                         (int)head->kind_case);
+        return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
     x = exchange_find(all, handle_of(head));
     if (x == NULL) {
         ignore_unknown(all, port, handle_of(head));

@@ -174,7 +174,7 @@ int opening_choose_rounds(struct exchange *x, struct error *e)
     if (most == 0)
         return error_set(e, ERROR_MEMORY,
                          "the memory budget of %" PRIu64 " bytes does not hold one byte of each "
-                         "block on its way",
+                         "block in transit",
                          budget);
     if (most > ROUND_MOST)
         most = ROUND_MOST;
@@ -244,10 +244,10 @@ int opening_engine(struct exchange *x, struct error *e)
     if (own->engine != NULL)
         return 1;
     if (own->round_bytes == 0 || own->round_bytes > ROUND_MOST)
-        return error_set(e, ERROR_PROTOCOL, "a round of %" PRIu64 " bytes a block",
+        return error_set(e, ERROR_PROTOCOL, "invalid round size of %" PRIu64 " bytes per block",
                          own->round_bytes);
     if (own->window == 0 || own->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
-        return error_set(e, ERROR_PROTOCOL, "%u rounds at the same time", own->window);
+        return error_set(e, ERROR_PROTOCOL, "invalid window of %u rounds", own->window);
     if (reserve(x, e) != 0)
         return -1;
     if (own->source->ops->lay_out(own->source, own->round_bytes, segments, e) != 0 ||

@@ -143,7 +143,7 @@ static int source_read(struct source *s, uint32_t destination, uint64_t offset, 
     uint8_t *at = slab_writer_take(&p->writer, p->pool, length, out);
 
     if (at == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory for generated blocks");
+        return error_set(e, ERROR_MEMORY, "out of memory for generated blocks");
     pattern_fill(at, length, p->seed, p->rank, destination, offset);
     return 1;
 }

@@ -174,13 +174,13 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
                          id, prepare->root);
     if (!is_id_of(prepare->id, prepare->root))
         return error_set(e, ERROR_PROTOCOL,
-                         "prepare of exchange \"%s\", which is not an id of node %u", id,
+                         "prepare of exchange \"%s\", which is not an exchange id of node %u", id,
                          prepare->root);
     tree_node(t, prepare->root, router_rank(all->set.router), tree);
     if (tree->parent != (int)port)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
     if (prepare->spec == NULL)
-        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s says nothing", id);
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s has no specification", id);
     if (x == NULL || exchange_has_ended(x->state) || strcmp(x->id, id) != 0)
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
@@ -222,7 +222,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
         return -1;
     a = algorithm_find(spec->algorithm);
     if (a == NULL || mode == MODE_OF_ALGORITHM)
-        return error_set(e, ERROR_USAGE, "neither algorithm nor mode has been chosen");
+        return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
     if (spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
     if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : ALL_AT_ONCE))
@@ -235,7 +235,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
 static int check_round(const struct spec *spec, uint64_t round_bytes, struct error *e)
 {
     if (round_bytes == 0 && !spec_has_folders(spec))
-        return error_set(e, ERROR_PROTOCOL, "an exchange without a round's size");
+        return error_set(e, ERROR_PROTOCOL, "the round size is missing");
     return 0;
 }
 

@@ -37,7 +37,7 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
     struct exchange_node_report *mine = add_node(r, torus_of(x)->nodes);
 
     if (mine == NULL || room_for_steps(r, counts->steps) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory for a report");
+        return error_set(e, ERROR_MEMORY, "out of memory for a report");
     mine->rank = rank_of(x);
     mine->nanoseconds = nanoseconds;
     mine->blocks_delivered = counts->blocks_delivered;
@@ -65,7 +65,7 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
     uint32_t steps = x->own.engine->counts.steps;
 
     if (room_for_steps(r, steps) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory for a report");
+        return error_set(e, ERROR_MEMORY, "out of memory for a report");
     if (done->n_step_blocks != steps || done->n_step_messages != steps)
         return error_set(e, ERROR_PROTOCOL, "a report of %zu steps, the schedule has %u",
                          done->n_step_blocks, steps);
@@ -77,7 +77,7 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
                              in->n_port);
         out = add_node(r, t->nodes);
         if (out == NULL)
-            return error_set(e, ERROR_PROTOCOL, "reports of more nodes than there are");
+            return error_set(e, ERROR_PROTOCOL, "more reports than nodes");
         out->rank = in->rank;
         out->nanoseconds = in->nanoseconds;
         out->blocks_delivered = in->blocks_delivered;
@@ -176,7 +176,7 @@ int report_check(struct exchange *x, struct error *e)
         if (i >= r->nodes || r->node[i].rank != i)
             return error_set(e, ERROR_PROTOCOL, "no report of node %u", i);
         if (r->node[i].blocks_delivered != exchange_takes(x, i))
-            return error_set(e, ERROR_DAMAGED, "node %u took in %llu blocks of %llu", i,
+            return error_set(e, ERROR_DAMAGED, "node %u received %llu blocks of %llu", i,
                              (unsigned long long)r->node[i].blocks_delivered,
                              (unsigned long long)exchange_takes(x, i));
     }

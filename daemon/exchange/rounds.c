@@ -70,7 +70,7 @@ void rounds_begin(struct exchange *x)
 
     rounds = rounds > 0 ? rounds : 1;
     if (rounds > UINT64_MAX / x->spec.repeat) {
-        (void)error_set(&e, ERROR_USAGE, "more rounds than can be counted");
+        (void)error_set(&e, ERROR_USAGE, "too many rounds");
         verdict_here(x, &e);
         return;
     }

@@ -73,7 +73,7 @@ static void tell_log(const struct exchange *x)
         break;
     case EXCHANGE_FAILED:
         if (x->failure.code == ERROR_BUSY)
-            log_debug("exchange %s begins anew later: %s", x->id, x->failure.text);
+            log_debug("exchange %s will be started again: %s", x->id, x->failure.text);
         else
             log_warning("exchange %s failed: %s", x->id, x->failure.text);
         break;
@@ -197,7 +197,7 @@ int exchanges_check(const struct exchanges *all, struct error *e)
                          (unsigned long long)reserved, (unsigned long long)all->reserved,
                          (unsigned long long)all->set.memory_budget);
     if (tellable != all->tellable)
-        return error_set(e, ERROR_PROTOCOL, "%u clients are to be told, not %u", tellable,
+        return error_set(e, ERROR_PROTOCOL, "%u clients are to be notified, not %u", tellable,
                          all->tellable);
     return 0;
 }

@@ -786,7 +786,7 @@ struct engine *stepped_new(const struct engine_setup *setup, const struct plan *
     struct stepped *s = calloc(1, sizeof *s);
 
     if (s == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         return NULL;
     }
     s->base.ops = &stepped_ops;
@@ -797,7 +797,7 @@ struct engine *stepped_new(const struct engine_setup *setup, const struct plan *
     s->cut = engine_cut(setup, 0);
     cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
     if (allocate(s) != 0) {
-        (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         stepped_free(&s->base);
         return NULL;
     }

@@ -572,6 +572,6 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
             return &s->base;
         free(s);
     }
-    (void)error_set(e, ERROR_MEMORY, "no memory for an exchange");
+    (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     return NULL;
 }

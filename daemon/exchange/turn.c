@@ -195,7 +195,7 @@ void turn_again(struct exchange *x, const struct error *busy)
     pause(x);
     if (x->spec.timeout_ns == 0)
         x->deadline = x->began + LONGEST_WAIT;
-    log_debug("exchange %s waits and begins anew: %s", x->id, busy->text);
+    log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
     exchange_enter(x, EXCHANGE_WAITING);
 }
 

@@ -141,7 +141,7 @@ static void name_missing(struct exchange *x)
     if (x->spec.operation != OPERATION_BARRIER || x->failure.code != ERROR_TIMEOUT)
         return;
     if (x->state == EXCHANGE_ENTERED)
-        (void)error_wrap(&x->failure, "node %u has not come", BARRIER_ROOT);
+        (void)error_wrap(&x->failure, "node %u has not entered it", BARRIER_ROOT);
     if (x->state != EXCHANGE_PREPARING)
         return;
     for (uint32_t node = 0; node < t->nodes; node++) {
@@ -156,9 +156,9 @@ static void name_missing(struct exchange *x)
         nodes++;
     }
     if (nodes == 1)
-        (void)error_wrap(&x->failure, "node %s has not come", list);
+        (void)error_wrap(&x->failure, "node %s has not entered it", list);
     else if (nodes > 1)
-        (void)error_wrap(&x->failure, "not all of nodes %s have come", list);
+        (void)error_wrap(&x->failure, "not all of nodes %s have entered it", list);
 }
 
 /* Nobody else knows of it, or it is too late to fail. */
@@ -215,11 +215,10 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
     struct error why;
 
     if (message->root >= t->nodes)
-        return error_set(e, ERROR_PROTOCOL, "an objection for node %u of %u", message->root,
-                         t->nodes);
+        return error_set(e, ERROR_PROTOCOL, "objection for node %u of %u", message->root, t->nodes);
     tree_node(t, message->root, rank, &here);
     if (here.parent == (int)port)
-        return error_set(e, ERROR_PROTOCOL, "an objection for node %u from its side",
+        return error_set(e, ERROR_PROTOCOL, "objection for node %u from the wrong side",
                          message->root);
     take_error(message->code, message->reason, &why);
     if (message->root != rank) {

@@ -25,7 +25,8 @@ bool wave_is_child(const struct exchange *x, unsigned port)
 int wave_child_part(struct exchange *x, unsigned port, struct error *e)
 {
     if ((x->owed & 1u << port) == 0)
-        return error_set(e, ERROR_PROTOCOL, "exchange %s: a message that is not owed", x->id);
+        return error_set(e, ERROR_PROTOCOL,
+                         "exchange %s: a message that is not expected from this node", x->id);
     x->owed &= ~(1u << port);
     return 0;
 }

@@ -259,7 +259,7 @@ static void clean_up(void *context, const char *id)
     target_init(&target, folders->roots, &folders->journal, id);
     int result = target_reopen(&target, &e);
     if (result == 0 && !target.entry.finished) {
-        log_info("removing what exchange %s left behind unfinished: %s/%s", id, target.entry.folder,
+        log_info("removing the unfinished output of exchange %s: %s/%s", id, target.entry.folder,
                  target.entry.temporary);
         target_discard(&target);
     } else if (result != 0) {

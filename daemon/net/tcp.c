@@ -558,7 +558,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     struct tcp *tcp = calloc(1, sizeof *tcp);
 
     if (tcp == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "no memory");
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
     tcp->set = *setup;

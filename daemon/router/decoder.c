@@ -78,7 +78,7 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
 
     int result = unpacked(message, e);
     if (result == 0 && extents_add(&d->body, slab, head + d->prefix.head, d->prefix.body) != 0)
-        result = error_set(e, ERROR_MEMORY, "no memory for a frame");
+        result = error_set(e, ERROR_MEMORY, "out of memory for a frame");
     if (result == 0)
         result = frame(context, message, &d->body, d->prefix.body, e);
     if (message != NULL && arena.overflown)
@@ -129,7 +129,7 @@ static int feed_head(struct decoder *d, struct input *in, struct error *e)
     if (in->length == 0)
         return 0;
     if (d->head == NULL && (d->head = malloc(d->prefix.head)) == NULL)
-        return error_set(e, ERROR_MEMORY, "no memory for a frame");
+        return error_set(e, ERROR_MEMORY, "out of memory for a frame");
     d->head_have += gather(in, d->head, d->head_have, d->prefix.head);
     return d->head_have == d->prefix.head ? unpack_head(d, d->head, e) : 0;
 }
@@ -142,7 +142,7 @@ static int feed_body(struct decoder *d, struct input *in, decoder_frame_fn frame
     uint32_t n = missing < in->length ? missing : (uint32_t)in->length;
 
     if (extents_add(&d->body, in->slab, in->data, n) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory for a frame");
+        return error_set(e, ERROR_MEMORY, "out of memory for a frame");
     d->body_have += n;
     skip(in, n);
     if (d->body_have < d->prefix.body)

@@ -106,7 +106,7 @@ void port_link_gone(struct link *link, const char *reason)
         if (port->link == NULL)
             note(r, link->port, reason);
         else if (!r->stopping)
-            log_warning("a stranger was turned away: %s", reason);
+            log_warning("a connection that is not the neighbour was rejected: %s", reason);
     }
     if (link->dialled)
         redial_later(r, link->port);

@@ -32,7 +32,7 @@ void router_send(struct router *r, unsigned port, const Peer__Head *head)
         /* A control frame must not vanish while its link stays: the peer would wait for ever. */
         if (frame != NULL)
             outgoing_free(&r->outgoing, frame);
-        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "no memory for a message");
+        (void)error_set(&r->port[port].link->doom, ERROR_MEMORY, "out of memory for a message");
         r->port[port].link->doomed = true; /* closed in the next tick: it may be in use here */
         r->any_doomed = true;
         return;

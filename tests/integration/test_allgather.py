@@ -250,9 +250,9 @@ def test_barriers_of_other_names_and_again(shared):
         assert all(pool.map(enter, range(16)))
 
 
-@pytest.mark.parametrize('missing,says', [(0, 'node 0 has not come'),
-                                          (3, 'node 3 has not come'),
-                                          (5, 'not all of nodes 4, 5, 6, 7, 8, 9, 10, 11 have come')])
+@pytest.mark.parametrize('missing,says', [(0, 'node 0 has not entered it'),
+                                          (3, 'node 3 has not entered it'),
+                                          (5, 'not all of nodes 4, 5, 6, 7, 8, 9, 10, 11 have entered it')])
 def test_a_barrier_that_one_does_not_come_to(shared, missing, says):
     """Everywhere the same words: as far as node 0 knows it, who is missing."""
     torus = shared('4x4')

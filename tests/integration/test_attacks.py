@@ -113,7 +113,7 @@ def test_strangers_are_turned_away_by_name(torus, how):
         send(s, data)
         heads = frames(until_closed(s))
     assert len(heads) == 2 and said.encode() in heads[1], heads
-    wait_for(lambda: re.search(f'a stranger was turned away: .*{re.escape(said)}', log()))
+    wait_for(lambda: re.search(f'a connection that is not the neighbour was rejected: .*{re.escape(said)}', log()))
     assert '\x1b' not in log()
     assert (connects(torus, 5), pids(torus)) == before
     still_works(torus, rank=5)
@@ -522,7 +522,7 @@ def test_garbage_on_the_control_socket(torus, what):
         send(s, CONTROL[what])
         heads = frames(until_closed(s))
     assert heads and heads[-1].startswith(varint(1 << 3 | 2)), 'no error was sent'
-    wait_for(lambda: 'a control client was turned away' in log())
+    wait_for(lambda: 'a control client was rejected' in log())
     still_works(torus, rank=5)
 
 

@@ -114,8 +114,8 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[node]\nlink_mbit = nan\n", 2, "link_mbit");
     check_refused(state, "[node]\nlink_mbit = inf\n", 2, "link_mbit");
     check_refused(state, "[node]\ndaemons_per_processor = few\n", 2, "daemons_per_processor");
-    check_refused(state, "[node]\ndaemons_per_processor = 0.5\n", 2, "1 or more");
-    check_refused(state, "[node]\ndaemons_per_processor = nan\n", 2, "1 or more");
+    check_refused(state, "[node]\ndaemons_per_processor = 0.5\n", 2, "at least 1");
+    check_refused(state, "[node]\ndaemons_per_processor = nan\n", 2, "at least 1");
     check_refused(state, "[node]\nmemory = much\n", 2, "memory");
     check_refused(state, "[node]\nmemory = 1023KiB\n", 2, "at least 1MiB");
     check_refused(state, "[node]\nlog_level = loud\n", 2, "log_level");
@@ -124,8 +124,8 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[node]\nspeed = 1\n", 2, "unknown setting \"speed\"");
     check_refused(state, "[node]\n+0 = 1.2.3.4:5\n", 2, "it belongs in [ports]");
     check_refused(state, "[ports]\nrank = 1\n", 2, "it belongs in [node]");
-    check_refused(state, "[ports]\n+8 = 1.2.3.4:5\n", 2, "\"+8\" is no port");
-    check_refused(state, "[ports]\n+ = 1.2.3.4:5\n", 2, "is no port");
+    check_refused(state, "[ports]\n+8 = 1.2.3.4:5\n", 2, "\"+8\" is not a port");
+    check_refused(state, "[ports]\n+ = 1.2.3.4:5\n", 2, "is not a port");
     check_refused(state, "rank = 1\n", 1, "it belongs in [node]");
     check_refused(state, "[node]\nnonsense\n", 2, "no \"name = value\"");
 }
