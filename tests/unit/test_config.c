@@ -127,7 +127,7 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[ports]\n+8 = 1.2.3.4:5\n", 2, "\"+8\" is not a port");
     check_refused(state, "[ports]\n+ = 1.2.3.4:5\n", 2, "is not a port");
     check_refused(state, "rank = 1\n", 1, "it belongs in [node]");
-    check_refused(state, "[node]\nnonsense\n", 2, "no \"name = value\"");
+    check_refused(state, "[node]\nnonsense\n", 2, "neither \"name = value\"");
 }
 
 static void a_missing_file_is_named(void **state)

@@ -198,11 +198,11 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         [LARGE_BLOCK] = {ERROR_USAGE, "blocks are larger than"},
         [REPEATED_FOLDERS] = {ERROR_USAGE, "can be repeated"},
         [LONG_SESSION] = {ERROR_USAGE, "1000001 exchanges back to back"},
-        [NO_ROUND] = {ERROR_PROTOCOL, "without a round's size"},
+        [NO_ROUND] = {ERROR_PROTOCOL, "round size is missing"},
         [LONG_ROUND] = {ERROR_PROTOCOL, "a round of 18446744073709551615 bytes"},
         [NO_WINDOW] = {ERROR_PROTOCOL, "0 rounds at the same time"},
         [WIDE_WINDOW] = {ERROR_PROTOCOL, "4294967295 rounds at the same time"},
-        [BARRIER_WITHOUT_ROUND] = {ERROR_PROTOCOL, "without a round's size"},
+        [BARRIER_WITHOUT_ROUND] = {ERROR_PROTOCOL, "round size is missing"},
         [NEVER_MEMORY] = {ERROR_MEMORY, "bytes of memory on node 1, whose budget is"},
     };
     (void)state;
