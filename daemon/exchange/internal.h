@@ -144,7 +144,8 @@ struct exchanges {
     uint32_t next_handle[TORUS_MAX_PORTS];    /* whose turn it is at a port */
     uint64_t unknown_logged[TORUS_MAX_PORTS]; /* when a message was last ignored aloud */
     uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of ids unknown here, for flooding */
-    unsigned next_verdict;
+    uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when they were heard */
+    unsigned next_verdict;                    /* the oldest */
     struct doubt *doubts;
     struct decision *decisions;
     uint64_t ask_at;     /* about doubts, and reminders of decisions; ROUTER_NEVER: none */

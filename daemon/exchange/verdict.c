@@ -4,8 +4,9 @@
  *
  * Where links are down the tree may be cut, and the verdict is flooded as well. It may then come to
  * nodes before the prepare does, or where that never comes: they pass it on for as many hops as
- * there are nodes, remember its id for a while, and forget the oldest when there are many. If a
- * prepare comes after all that, its exchange ends with the fault that this node knows, too.
+ * there are nodes, and remember its id, to pass it on once. More than can be remembered are not
+ * passed on: who invents exchanges that fail must not make the others flood the torus. If a prepare
+ * comes after all that, its exchange ends with the fault that this node knows, too.
  *
  * A node that was cut off ends its exchanges by itself, with what it knows. When a link to it comes
  * up it hears the verdicts that it may have missed, and says from then on what all say. */
@@ -35,10 +36,18 @@ bool verdict_is_remembered(const struct exchanges *all, const char *id)
     return false;
 }
 
-static void remember(struct exchanges *all, const char *id)
+/* Returns false if there is no room: the oldest may still be on its way. */
+static bool remember(struct exchanges *all, const char *id)
 {
-    all->verdict[all->next_verdict] = hash(id);
-    all->next_verdict = (all->next_verdict + 1) % VERDICTS_REMEMBERED;
+    unsigned i = all->next_verdict;
+    uint64_t now = router_now(all->set.router);
+
+    if (all->verdict[i] != 0 && now < all->verdict_at[i] + VERDICT_TIME)
+        return false;
+    all->verdict[i] = hash(id);
+    all->verdict_at[i] = now;
+    all->next_verdict = (i + 1) % VERDICTS_REMEMBERED;
+    return true;
 }
 
 static bool is_cut(const struct exchange *x)
@@ -244,9 +253,8 @@ static void pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdi
     char id[EXCHANGE_ID_SIZE], reason[sizeof((struct error *)0)->text];
 
     if (message->left == 0 || strlen(message->id) >= sizeof id ||
-        verdict_is_remembered(all, message->id))
+        verdict_is_remembered(all, message->id) || !remember(all, message->id))
         return;
-    remember(all, message->id);
     onward.id = text_printable(id, sizeof id, message->id);
     onward.reason = text_printable(reason, sizeof reason, message->reason);
     onward.left = message->left - 1 < most ? message->left - 1 : most;

@@ -193,12 +193,12 @@ def test_a_missing_file(shared, root, base):
 
 
 @pytest.mark.parametrize('args,code,says', [
-    (('allgather', '--algorithm', 'at2', '--block-size', 1), 2, 'at2 is no algorithm for'),
-    (('exchange', '--algorithm', 'yangwang', '--block-size', 1), 2, 'yangwang is no algorithm for'),
+    (('allgather', '--algorithm', 'at2', '--block-size', 1), 2, 'at2 is not an algorithm for'),
+    (('exchange', '--algorithm', 'yangwang', '--block-size', 1), 2, 'yangwang is not an algorithm for'),
     (('allgather',), 2, 'nothing to allgather'),
     (('broadcast', '--block-size', 1), 2, '--root is missing'),
     (('broadcast', '--root', 'x', '--block-size', 1), 2, '--root'),
-    (('broadcast', '--root', 16, '--block-size', 1), 2, 'no node 16'),
+    (('broadcast', '--root', 16, '--block-size', 1), 2, 'node 16 is not one of the 16 nodes'),
 ])
 def test_refused(shared, args, code, says):
     failed = shared('4x4').ctl(0, '--json', *args)
@@ -229,7 +229,8 @@ def test_barrier(shared, dims, last):
     with ThreadPoolExecutor(nodes) as pool:
         early = [pool.submit(enter, rank) for rank in range(nodes) if rank != last]
         if early:
-            wait_for(lambda: sum(any(x['state'] in ('preparing', 'ready')
+            states = ('preparing', 'ready') if last != 0 else ('entered',)  # node 0 prepares it
+            wait_for(lambda: sum(any(x['state'] in states
                                      for x in torus.status(rank)['exchanges'])
                                  for rank in range(nodes) if rank != last) == nodes - 1)
         results = [enter(last)] + [future.result() for future in early]

@@ -28,7 +28,7 @@ def test_auto_runs_everywhere(shared, dims, size):
     named = torus.json(0, 'exchange', '--algorithm', 'auto', '--block-size', size)
     left_out = torus.json(0, 'exchange', '--block-size', size)
     for result in (named, left_out):
-        assert result['verified'] and result['requested'] == 'auto'
+        assert result['verified'] == 'every byte' and result['requested'] == 'auto'
         assert result['algorithm'] != 'auto'
     assert left_out['algorithm'] == torus.json(0, 'exchange', '--block-size', size, '--dry-run')[
         'candidates'][0]['algorithm']
@@ -58,7 +58,7 @@ def test_explain(shared):
     result = torus.json(0, 'exchange', '--block-size', '64KiB', '--explain')
     assert result['candidates'] == dry['candidates']
     assert result['predicted_seconds'] == dry['candidates'][0]['seconds']
-    assert result['verified']
+    assert result['verified'] == 'every byte'
     text = torus.ctl(0, 'exchange', '--block-size', '64KiB', '--explain', check=True).stdout
     assert text.index('costs') < text.index('(auto)') and 'predicted' in text
 

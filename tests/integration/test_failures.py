@@ -94,25 +94,56 @@ def test_no_daemon(tmp_path):
 
 
 def test_more_exchanges_than_memory(shared):
-    """What does not fit is refused, with figures; what runs is not disturbed."""
+    """What does not fit waits for its turn, here or at another node, and what runs is not disturbed.
+    Who has waited too long is told what for, with figures."""
     torus = shared('4x4', memory='8MiB')
+    args = ['exchange', '--algorithm', 'at2', '--block-size', '4MiB']
     running = []
     try:
-        for _ in range(20):
-            running.append(LongExchange(torus))
-            refused = torus.ctl(0, 'exchange', '--algorithm', 'at2', '--block-size', '100GiB',
-                                '--timeout', '0.5')
-            if 'memory' in refused.stderr:
-                break
-            assert 'not finished within' in refused.stderr
-        assert len(running) > 1
-        assert refused.returncode == 1 and re.search(r'needs \d+ bytes of memory', refused.stderr)
-        assert all(client.process.poll() is None for client in running)
+        for rank in 0, 0, 5, 5:  # a quarter of the memory each
+            running.append(Client(torus, *args[:-1], '100GiB', rank=rank))
+        for rank in 0, 5:
+            wait_for(lambda: [x['state'] for x in torus.status(rank)['exchanges']].count('running')
+                     == 4, 20)
+        for rank in 0, 9:
+            late = torus.ctl(rank, *args, '--timeout', '0.5')
+            assert late.returncode == 1, late.stderr
+            assert re.search(r'its turn has not come within 0.5 s: node \d+ is busy: the exchange '
+                             r'needs \d+ bytes of memory there, \d+ of \d+ are free', late.stderr)
+        with Client(torus, '--json', *args, rank=9) as waiting:
+            wait_for(lambda: any(x['state'] == 'waiting' for x in torus.status(9)['exchanges']))
+            assert all(client.process.poll() is None for client in running)
+            running[2].process.kill()
+            code, out, err = waiting.end(60)
+            assert code == 0, err
+        check_result(json.loads(out), '4x4', 'at2', 4 << 20)
+        assert [client.process.poll() for client in running] == [None, None, -9, None]
     finally:
         for client in running:
             client.__exit__()
-    for client in running:
-        wait_state(torus, client.id, ['failed'], range(16))
+    still_works(torus)
+
+
+def test_more_exchanges_than_a_node_runs_at_once(shared):
+    """They wait in the order of asking, and all succeed."""
+    torus = shared('4x4')
+    running = []
+    try:
+        for _ in range(4):
+            running.append(LongExchange(torus))
+        late = torus.ctl(0, 'exchange', '--block-size', 1, '--timeout', '0.5')
+        assert late.returncode == 1, late.stderr
+        assert 'its turn has not come within 0.5 s: others are under way' in late.stderr
+        running.append(Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', 1))
+        wait_for(lambda: any(x['state'] == 'waiting' for x in torus.status()['exchanges']))
+        check_result(torus.exchange('at2', 1000, rank=1), '4x4', 'at2', 1000)
+        running[0].process.kill()
+        code, out, err = running[4].end(20)
+        assert code == 0, err
+        check_result(json.loads(out), '4x4', 'at2', 1)
+    finally:
+        for client in running:
+            client.__exit__()
     still_works(torus)
 
 
@@ -367,7 +398,11 @@ def test_the_asked_daemon_is_killed(loopback, tmp_path, folders):
                                           if x['state'] == 'running'), None))
         torus.node(6).kill()
         code, out, err = client.end(30)
-        assert code in (1, 3) and out == '' and 'daemon' in err, (code, err)
+        assert out == '' and 'daemon' in err, (code, err)
+        if folders:
+            assert code == 4 and 'whether the exchange was committed is not known' in err, err
+        else:
+            assert code in (1, 3), (code, err)
     for rank, reason in wait_state(torus, exchange, ['failed'], others(torus, 6), 20).items():
         assert re.search('node 6.* down', reason), (rank, reason)
     torus.node(6).start()

@@ -5,9 +5,9 @@ import socket
 import struct
 
 HEAD = {name: number for number, name in enumerate(
-    ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go', 'round_done',
-     'round_go', 'done', 'commit', 'committed', 'abort', 'streamed_data', 'outcome'), 1)}
-HEAD['outcome_query'] = 20
+    ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go',
+     'round_done', 'round_go', 'done', 'commit', 'confirm', 'verdict', 'streamed_data', 'outcome',
+     'clear', 'repeated', 'calibration', 'sized', 'layout', 'objection', 'outcome_query'), 1)}
 
 
 class Fixed64(int):
