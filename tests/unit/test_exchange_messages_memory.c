@@ -17,13 +17,12 @@ enum {
     CHILD = 0
 }; /* ports of node 1 to nodes 0 and 2; the root's child is at port 0 */
 
-static void all_data(struct exchange_fixture *n, uint32_t handle)
+static void say_data(struct exchange_fixture *n, unsigned port, uint32_t handle)
 {
-    for (unsigned port = 0; port < torus_ports(&n->f.torus); port++)
-        for (unsigned i = 0; n->f.up[port] != NULL && i < 2; i++) {
-            (void)xf_say_data(n, port, handle, 0, i, true);
-            (void)xf_drain(n);
-        }
+    for (unsigned i = 0; i < 2; i++) {
+        (void)xf_say_data(n, port, handle, 0, i, true);
+        (void)xf_drain(n);
+    }
 }
 
 static void live_at_node_1(struct exchange_fixture *n)
@@ -37,7 +36,8 @@ static void live_at_node_1(struct exchange_fixture *n)
     (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE);
     (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);
     (void)xf_drain(n);
-    all_data(n, XF_HANDLE);
+    say_data(n, PARENT, XF_HANDLE);
+    say_data(n, CHILD, XF_HANDLE);
     (void)xf_say_done(n, CHILD, XF_HANDLE, 2, 1);
     (void)xf_say_handle(n, PARENT, PEER__HEAD__KIND_COMMIT, XF_HANDLE);
     (void)xf_say_confirm(n, CHILD, XF_ID, 2, "");
@@ -46,6 +46,37 @@ static void live_at_node_1(struct exchange_fixture *n)
 static struct exchange_client_seen seen;
 static bool started;
 
+static void children_say(struct exchange_fixture *n,
+                         void (*say)(struct exchange_fixture *n, unsigned port, uint32_t handle),
+                         uint32_t handle)
+{
+    for (unsigned port = 0; port < torus_ports(&n->f.torus); port++)
+        if (n->f.up[port] != NULL)
+            say(n, port, handle);
+    (void)xf_drain(n);
+}
+
+static void say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle)
+{
+    (void)xf_say_sized(n, port, handle, 0);
+}
+
+static void say_ready(struct exchange_fixture *n, unsigned port, uint32_t handle)
+{
+    (void)xf_say_handle(n, port, PEER__HEAD__KIND_READY, handle);
+}
+
+/* Of the node at the end of the line, or of both nodes behind the first one. */
+static void say_data_and_done(struct exchange_fixture *n, unsigned port, uint32_t handle)
+{
+    uint32_t rank = router_rank(n->f.router);
+    uint32_t peer = torus_neighbour(&n->f.torus, rank, port);
+
+    say_data(n, port, handle);
+    (void)xf_say_done(n, port, handle, peer, rank == 0 ? 2 : 1);
+}
+
+/* Of the line, or between its ends: two children. */
 static void live_at_the_root(struct exchange_fixture *n)
 {
     static const struct spec spec = {.algorithm = "direct",
@@ -55,7 +86,7 @@ static void live_at_the_root(struct exchange_fixture *n)
                                      .timeout_ns = 60 * SECONDS};
     struct error e;
     char id[EXCHANGE_ID_SIZE];
-    uint32_t counter, handle;
+    uint32_t counter, handle, own = router_rank(n->f.router);
     struct exchange *x = xf_start(n, &spec, &seen, &e);
 
     started = x != NULL;
@@ -63,21 +94,20 @@ static void live_at_the_root(struct exchange_fixture *n)
         return;
     (void)snprintf(id, sizeof id, "%s", exchange_id(x));
     assert_int_equal(sscanf(id, "%*u-%*x-%u", &counter), 1);
-    handle = counter * n->f.torus.nodes;
+    handle = counter * n->f.torus.nodes + own;
     xf_settle(n);
-    (void)xf_say_sized(n, CHILD, handle, 0);
-    (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, handle);
-    (void)xf_drain(n);
-    all_data(n, handle);
-    (void)xf_say_done(n, CHILD, handle, 1, 2);
+    children_say(n, say_sized, handle);
+    children_say(n, say_ready, handle);
+    children_say(n, say_data_and_done, handle);
     if (n->calls > 0)
         xf_storage_done(n, NULL);
-    for (uint32_t rank = 1; rank < 3; rank++)
-        (void)xf_say_confirm(n, CHILD, id, rank, "");
+    for (uint32_t rank = 0; rank < 3; rank++)
+        if (rank != own)
+            (void)xf_say_confirm(n, rank < own ? PARENT : CHILD, id, rank, "");
 }
 
 /* Returns whether an allocation has failed. */
-static bool live(uint32_t rank, unsigned after, bool *committed)
+static bool live(uint32_t rank, bool root, unsigned after, bool *committed)
 {
     static struct exchange_fixture n;
     struct exchange_info info[10];
@@ -87,7 +117,7 @@ static bool live(uint32_t rank, unsigned after, bool *committed)
     n.counts_memory = true;
     started = false;
     memory_fails(after);
-    if (rank == 0)
+    if (root)
         live_at_the_root(&n);
     else
         live_at_node_1(&n);
@@ -112,11 +142,16 @@ static bool live(uint32_t rank, unsigned after, bool *committed)
 
 static void memory_may_run_out_at_any_moment(void **state)
 {
+    static const struct {
+        uint32_t rank;
+        bool root;
+    } lives[] = {{0, true}, {1, true}, {1, false}};
+
     (void)state;
-    for (uint32_t rank = 0; rank < 2; rank++) {
+    for (size_t i = 0; i < sizeof lives / sizeof lives[0]; i++) {
         unsigned runs = 0;
         bool committed = false;
-        while (live(rank, runs, &committed))
+        while (live(lives[i].rank, lives[i].root, runs, &committed))
             assert_true(++runs < 2000);
         assert_true(committed); /* nothing has failed */
         assert_in_range(runs, 20, 2000);

@@ -7,9 +7,8 @@
 #include "tests/sim/swarm/swarm.h"
 
 #define LISTED 128u
-#define OVERHEAD                                                                                   \
-    (24u << 20) /* bytes of a node, and its part of the simulator, beside its budget               \
-                 */
+/* Bytes of a node, and of its part of the simulator, beside its budget. */
+#define OVERHEAD (24u << 20)
 #define REST_TIME (120 * SECONDS)
 
 static const char *name_of(const struct swarm_play *play, const struct swarm_request *r)

@@ -1,0 +1,105 @@
+/* Who asks for a plan that cannot be made hears of it; who asks later, or for another one, does
+ * not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/planner.h"
+#include "failing_memory.h"
+#include "folder_fixture.h"
+
+struct asking {
+    struct torus torus;
+    struct stepper stepper;
+    struct planner *planner;
+    const char *algorithm; /* asked for when the planner wakes; NULL: nothing */
+    unsigned wakes;
+    int answer;
+};
+
+static int ask(struct asking *a, const char *algorithm)
+{
+    struct planned *planned;
+    struct error e;
+    int result = planner_get(a->planner, algorithm_find(algorithm), MODE_STEPPED, TORUS_NO_NODE,
+                             false, &planned, &e);
+
+    if (result < 0)
+        assert_int_equal(e.code, ERROR_MEMORY);
+    if (result > 0)
+        planner_put(a->planner, planned);
+    return result;
+}
+
+static void wake(void *context)
+{
+    struct asking *a = context;
+
+    a->wakes++;
+    if (a->algorithm != NULL)
+        a->answer = ask(a, a->algorithm);
+}
+
+/* A plan of "direct" is asked for; there is no memory to make it. */
+static void fail_direct(struct asking *a, const char *asked_then)
+{
+    *a = (struct asking){.algorithm = asked_then};
+    assert_int_equal(torus_parse(&a->torus, "2x2", NULL), 0);
+    stepper_init(&a->stepper, 0);
+    a->planner = planner_new(&a->torus, 0, &a->stepper.workers, wake, a);
+    assert_non_null(a->planner);
+    assert_int_equal(ask(a, "direct"), 0);
+    memory_fails(0);
+    memory_counts_here(true);
+    assert_true(stepper_step(&a->stepper));
+    memory_counts_here(false);
+    assert_true(memory_failed());
+    stepper_finish(&a->stepper);
+}
+
+static void who_waits_hears_of_a_failure(void **state)
+{
+    struct asking a;
+
+    (void)state;
+    fail_direct(&a, "direct");
+    assert_int_equal(a.wakes, 1);
+    assert_int_equal(a.answer, -1);
+    planner_free(a.planner);
+}
+
+static void who_asks_later_does_not(void **state)
+{
+    struct asking a;
+
+    (void)state;
+    fail_direct(&a, NULL); /* whoever asked has gone */
+    assert_int_equal(ask(&a, "direct"), 0);
+    stepper_finish(&a.stepper);
+    assert_int_equal(ask(&a, "direct"), 1);
+    planner_free(a.planner);
+}
+
+static void who_asks_for_another_does_not(void **state)
+{
+    struct asking a;
+
+    (void)state;
+    fail_direct(&a, "at2");
+    assert_int_equal(a.wakes, 2);
+    assert_int_equal(a.answer, 1);
+    planner_free(a.planner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_waits_hears_of_a_failure),
+        cmocka_unit_test(who_asks_later_does_not),
+        cmocka_unit_test(who_asks_for_another_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
