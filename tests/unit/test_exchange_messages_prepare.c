@@ -199,9 +199,9 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         [REPEATED_FOLDERS] = {ERROR_USAGE, "can be repeated"},
         [LONG_SESSION] = {ERROR_USAGE, "1000001 exchanges back to back"},
         [NO_ROUND] = {ERROR_PROTOCOL, "round size is missing"},
-        [LONG_ROUND] = {ERROR_PROTOCOL, "a round of 18446744073709551615 bytes"},
-        [NO_WINDOW] = {ERROR_PROTOCOL, "0 rounds at the same time"},
-        [WIDE_WINDOW] = {ERROR_PROTOCOL, "4294967295 rounds at the same time"},
+        [LONG_ROUND] = {ERROR_PROTOCOL, "round size of 18446744073709551615 bytes"},
+        [NO_WINDOW] = {ERROR_PROTOCOL, "invalid window of 0"},
+        [WIDE_WINDOW] = {ERROR_PROTOCOL, "invalid window of 4294967295"},
         [BARRIER_WITHOUT_ROUND] = {ERROR_PROTOCOL, "round size is missing"},
         [NEVER_MEMORY] = {ERROR_MEMORY, "bytes of memory on node 1, whose budget is"},
     };
@@ -448,6 +448,7 @@ static void a_verdict_before_the_prepare(void **state)
     struct exchange_fixture n;
     struct xf_prepare p;
     Peer__Head *head;
+    size_t passed = 0;
 
     (void)state;
     open_node(&n, 1);
@@ -464,15 +465,16 @@ static void a_verdict_before_the_prepare(void **state)
     assert_true(xf_say(&n, PARENT, &p.head));
     assert_int_equal(xf_drain(&n), 0);
     assert_int_equal(known(&n), 0);
-    /* Thousands of them make it forget this one, and nothing else. */
+    /* Thousands more do not make it forget this one, and are not all passed on. */
     for (unsigned i = 0; i < 3000; i++) {
         char id[EXCHANGE_ID_SIZE];
         (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
         assert_true(xf_say_verdict(&n, PARENT, i, id, ERROR_LINK, "cut", 1));
-        (void)xf_drain(&n);
+        passed += xf_drain(&n);
     }
+    assert_in_range(passed, 1, 1000);
     assert_true(xf_say(&n, PARENT, &p.head));
-    assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
+    assert_int_equal(known(&n), 0);
     xf_close(&n);
 }
 
