@@ -722,6 +722,8 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
 {
     const struct stepped *s = (const struct stepped *)engine;
     const struct plan *plan = s->plan;
+    /* After the last step something may still be to be relayed. */
+    uint32_t step = s->step < plan->steps ? s->step + 1 : plan->steps;
 
     for (uint32_t i = 0; i < plan->arrivals && !s->round_over; i++) {
         const struct plan_message *m = &plan->arrival[i];
@@ -729,11 +731,11 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
         if (is_complete(s, i))
             continue;
         (void)snprintf(text, size, "step %u of %u, waiting for the message of step %u on port %s",
-                       s->step + 1, plan->steps, m->step + 1, torus_port_name(m->port, name));
+                       step, plan->steps, m->step + 1, torus_port_name(m->port, name));
         return;
     }
     if (s->sends_left > 0)
-        (void)snprintf(text, size, "step %u of %u, still sending", s->step, plan->steps);
+        (void)snprintf(text, size, "step %u of %u, still sending", step, plan->steps);
     else
         (void)snprintf(text, size, "all sent and received");
 }
