@@ -108,18 +108,28 @@ void exchanges_free(struct exchanges *all)
     free(all);
 }
 
-int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
+static void name(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
 {
-    struct exchanges *all = x->all;
-
-    if (x->hh.tbl != NULL)
-        HASH_DEL(all->table, x);
     x->handle = handle;
     x->root = root;
     (void)snprintf(x->id, sizeof x->id, "%s", id);
     x->root_boot = router_topology(router_of(x))->entry[root].boot;
-    HASH_ADD(hh, all->table, handle, sizeof x->handle, x);
-    return x->hh.tbl != NULL ? 0 : -1;
+    HASH_ADD(hh, x->all->table, handle, sizeof x->handle, x);
+}
+
+int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
+{
+    uint32_t old_handle = x->handle, old_root = x->root;
+    char old_id[EXCHANGE_ID_SIZE];
+
+    (void)snprintf(old_id, sizeof old_id, "%s", x->id);
+    if (x->hh.tbl != NULL)
+        HASH_DEL(x->all->table, x);
+    name(x, handle, id, root);
+    if (x->hh.tbl != NULL)
+        return 0;
+    name(x, old_handle, old_id, old_root);
+    return -1;
 }
 
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id, uint32_t root)
@@ -129,7 +139,8 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
     if (x == NULL)
         return NULL;
     x->all = all;
-    if (exchange_rename(x, handle, id, root) != 0) {
+    name(x, handle, id, root);
+    if (x->hh.tbl == NULL) {
         free(x);
         return NULL;
     }

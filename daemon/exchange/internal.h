@@ -218,7 +218,8 @@ uint32_t exchange_root_of(const char *id);
 struct exchange *exchange_find_id(struct exchanges *all, const char *id);
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
                               uint32_t root);
-/* Returns 0, or -1 if there is no memory: then nobody finds it by its handle. */
+/* Returns 0, or -1 if there is no memory: then it keeps its name, but perhaps nobody finds it by its
+ * handle. */
 int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
 void exchange_forget(struct exchange *x);
 /* Goes on as far as what has been heard and done allows. */

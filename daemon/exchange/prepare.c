@@ -243,6 +243,7 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
                                 struct spec *spec)
 {
     struct exchange *x = NULL;
+    struct error e;
 
     if (spec->operation == OPERATION_BARRIER)
         x = barrier_prepared(all, spec->barrier);
@@ -251,8 +252,11 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
         if (x == NULL)
             return NULL;
     } else { /* it was entered here before */
-        if (exchange_rename(x, prepare->exchange, prepare->id, prepare->root) != 0)
+        if (exchange_rename(x, prepare->exchange, prepare->id, prepare->root) != 0) {
+            (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
+            verdict_here(x, &e); /* as on the other nodes */
             return NULL;
+        }
         spec_free(&x->spec);
     }
     x->spec = *spec;

@@ -187,6 +187,23 @@ static bool is_locked(const struct target *t, const char *name)
     return locked;
 }
 
+/* An output of this node that is complete, and waits to be put in place or removed; `id` ends with
+ * the node's rank. */
+static bool is_in_doubt(const struct target *t, const char *id, const char *name)
+{
+    const char *end = strrchr(id, '-');
+    struct journal_entry entry;
+    char copy[sizeof t->id];
+    struct error e;
+
+    if (end == NULL || (size_t)(end - id) >= sizeof copy)
+        return false;
+    (void)snprintf(copy, sizeof copy, "%.*s", (int)(end - id), id);
+    return journal_id_is_valid(copy) && journal_read(t->journal, copy, &entry, &e) == 0 &&
+           entry.finished && strcmp(entry.temporary, name) == 0 &&
+           strcmp(entry.folder, t->entry.folder) == 0;
+}
+
 static void note_rival(void *argument, const char *name)
 {
     struct rivals *r = argument;
@@ -204,10 +221,14 @@ static void note_rival(void *argument, const char *name)
     else if (is_locked(r->t, name))
         (void)error_set(&r->error, ERROR_BUSY, "another exchange is writing to target %s/%s",
                         entry->folder, entry->final);
+    else if (is_in_doubt(r->t, name + stem, name))
+        (void)error_set(&r->error, ERROR_BUSY,
+                        "target %s/%s is kept for an exchange whose outcome is in doubt: %s",
+                        entry->folder, entry->final, name);
 }
 
-/* After our own temporary folder has been made and locked: does another daemon write to the target?
- * Of two at the same time, one at least sees the other. */
+/* After our own temporary folder has been made and locked: does another daemon write to the target,
+ * or is it kept for an exchange in doubt? Of two at the same time, one at least sees the other. */
 static int check_rivals(const struct target *t, struct error *e)
 {
     const struct file_system *files = files_of(t);

@@ -106,8 +106,33 @@ static void live_at_the_root(struct exchange_fixture *n)
             (void)xf_say_confirm(n, rank < own ? PARENT : CHILD, id, rank, "");
 }
 
+/* A client enters a barrier, and then the root prepares it. */
+static void live_in_a_barrier(struct exchange_fixture *n)
+{
+    static const struct spec spec = {.algorithm = SPEC_AUTO,
+                                     .operation = OPERATION_BARRIER,
+                                     .barrier = "b",
+                                     .timeout_ns = 60 * SECONDS};
+    struct error e;
+    struct xf_prepare p;
+
+    started = xf_start(n, &spec, &seen, &e) != NULL;
+    xf_settle(n);
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    p.spec.operation = OPERATION_BARRIER;
+    p.spec.barrier = (char *)(uintptr_t) "b";
+    p.spec.algorithm = (char *)(uintptr_t) "saadschultz";
+    (void)xf_say(n, PARENT, &p.head);
+    (void)xf_say_handle(n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE);
+    (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);
+    (void)xf_say_done(n, CHILD, XF_HANDLE, 2, 1);
+    (void)xf_drain(n);
+}
+
 /* Returns whether an allocation has failed. */
-static bool live(uint32_t rank, bool root, unsigned after, bool *committed)
+static bool live(uint32_t rank, void (*lives)(struct exchange_fixture *n), unsigned after,
+                 bool *committed)
 {
     static struct exchange_fixture n;
     struct exchange_info info[10];
@@ -117,10 +142,7 @@ static bool live(uint32_t rank, bool root, unsigned after, bool *committed)
     n.counts_memory = true;
     started = false;
     memory_fails(after);
-    if (root)
-        live_at_the_root(&n);
-    else
-        live_at_node_1(&n);
+    lives(&n);
     bool failed = memory_failed();
     for (int i = 0; i < 40; i++) {
         xf_pass(&n, 5 * SECONDS);
@@ -144,17 +166,21 @@ static void memory_may_run_out_at_any_moment(void **state)
 {
     static const struct {
         uint32_t rank;
-        bool root;
-    } lives[] = {{0, true}, {1, true}, {1, false}};
+        void (*lives)(struct exchange_fixture *n);
+        bool commits;
+    } lives[] = {{0, live_at_the_root, true},
+                 {1, live_at_the_root, true},
+                 {1, live_at_node_1, true},
+                 {1, live_in_a_barrier, false}};
 
     (void)state;
     for (size_t i = 0; i < sizeof lives / sizeof lives[0]; i++) {
         unsigned runs = 0;
         bool committed = false;
-        while (live(lives[i].rank, lives[i].root, runs, &committed))
+        while (live(lives[i].rank, lives[i].lives, runs, &committed))
             assert_true(++runs < 2000);
-        assert_true(committed); /* nothing has failed */
-        assert_in_range(runs, 20, 2000);
+        assert_int_equal(committed, lives[i].commits); /* nothing has failed */
+        assert_in_range(runs, 10, 2000);
     }
 }
 

@@ -714,6 +714,34 @@ static void an_output_in_doubt_waits_for_its_outcome(void **state)
     }
 }
 
+/* Its target is kept for it: another exchange has to wait. */
+static void an_output_in_doubt_keeps_its_target(void **state)
+{
+    for (int committed = 0; committed < 2; committed++) {
+        struct fixture f;
+        struct ends ends;
+        struct error e;
+        open_fixture(&f, state);
+        const struct folder_request request = small(state);
+        struct folder_request rival = request;
+        rival.id = OTHER_ID;
+        fill(&f, &ends, &request);
+        close_ends(&f, &ends, true);
+        check_refused(&f, &rival, ERROR_BUSY, "in doubt");
+        restart(&f);
+        check_refused(&f, &rival, ERROR_BUSY, "in doubt");
+        assert_int_equal(resolve(&f, committed == 1, &e), 0);
+        if (committed == 1) {
+            check_refused(&f, &rival, ERROR_REFUSED, "exists and is not empty");
+        } else {
+            open_well(&f, &ends, &rival);
+            close_ends(&f, &ends, false);
+        }
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* The daemon dies after it has put an output in place, and before it has noted that. */
 static void a_crash_after_the_rename_does_no_harm(void **state)
 {
@@ -1094,6 +1122,7 @@ int main(void)
         TEST(a_swapped_folder_is_not_put_in_place),
         TEST(a_link_is_not_followed_after_a_crash),
         TEST(an_output_in_doubt_waits_for_its_outcome),
+        TEST(an_output_in_doubt_keeps_its_target),
         TEST(a_crash_after_the_rename_does_no_harm),
         TEST(what_a_crash_left_unfinished_is_removed),
         TEST(what_cannot_be_removed_is_tried_again),
