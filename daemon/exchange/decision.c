@@ -16,7 +16,7 @@ struct decision {
     uint64_t remind_at;
     uint32_t confirmed;   /* nodes */
     uint32_t obstacle_at; /* a node that could not yet, TORUS_NO_NODE: none is known */
-    char obstacle[160];
+    char obstacle[sizeof((struct error *)0)->text];
     uint8_t by[]; /* bit per rank */
 };
 
@@ -100,11 +100,10 @@ void decision_describe(const struct decision *d, const struct exchanges *all, st
     while (d != NULL && first < nodes && has(d, first))
         first++;
     if (d != NULL && d->obstacle_at != TORUS_NO_NODE)
-        (void)error_set(
-            e, ERROR_IN_DOUBT,
-            "committed, but node %u could not put its output in place yet: %s; it tries "
-            "again by itself",
-            d->obstacle_at, d->obstacle);
+        (void)error_set(e, ERROR_IN_DOUBT,
+                        "committed, but node %u could not put its output in place, and tries again "
+                        "by itself: %s",
+                        d->obstacle_at, d->obstacle);
     else
         (void)error_set(
             e, ERROR_IN_DOUBT,

@@ -392,6 +392,7 @@ int target_place(struct target *t, struct error *e)
 {
     const struct file_system *files = files_of(t);
     const struct journal_entry *entry = &t->entry;
+    struct error obstacle;
     int result = 0;
 
     if (t->folder >= 0) {
@@ -401,9 +402,9 @@ int target_place(struct target *t, struct error *e)
                              entry->temporary,
                              result == -ESTALE ? "it has been moved or replaced by somebody else"
                                                : strerror(-result));
-        if (check_free(t, e) != 0)
-            return error_wrap(e, "%s/%s is complete, but cannot be renamed", entry->folder,
-                              entry->temporary);
+        if (check_free(t, &obstacle) != 0)
+            return error_set(e, obstacle.code, "%s; the complete output is kept as %s",
+                             obstacle.text, entry->temporary);
         result = files->rename(files->context, t->parent, entry->temporary, entry->final);
         if (result < 0)
             return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", entry->folder,

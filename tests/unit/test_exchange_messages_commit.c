@@ -77,8 +77,9 @@ static void the_decision_stays_until_all_have_confirmed(void **state)
     xf_pass(&r.f, 60 * SECONDS);
     assert_int_equal(r.client.told, 1);
     assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
-    assert_non_null(strstr(r.client.e.text, "node 1 could not put its output in place yet: "
-                                            "target?exists"));
+    assert_non_null(strstr(r.client.e.text,
+                           "node 1 could not put its output in place, and tries again by itself: "
+                           "target?exists"));
     (void)xf_drain(&r.f);
     assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* and whenever it asks */
     assert_int_equal(xf_hear(&r.f, CHILD), PEER__HEAD__KIND_OUTCOME);
