@@ -113,6 +113,8 @@ static void name(struct exchange *x, uint32_t handle, const char *id, uint32_t r
     x->handle = handle;
     x->root = root;
     (void)snprintf(x->id, sizeof x->id, "%s", id);
+    x->id_boot = 0;
+    (void)sscanf(id, "%*u-%x-", &x->id_boot);
     x->root_boot = router_topology(router_of(x))->entry[root].boot;
     HASH_ADD(hh, x->all->table, handle, sizeof x->handle, x);
 }

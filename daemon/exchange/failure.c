@@ -10,10 +10,8 @@
 static bool root_differs(const struct exchange *x)
 {
     uint64_t boot = router_topology(router_of(x))->entry[x->root].boot;
-    unsigned root, began_with;
 
-    return !exchange_is_root(x) && sscanf(x->id, "%u-%x-", &root, &began_with) == 2 &&
-           (uint32_t)boot != began_with;
+    return !exchange_is_root(x) && (uint32_t)boot != x->id_boot;
 }
 
 /* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be

@@ -94,7 +94,8 @@ struct exchange {
     uint32_t handle;
     char id[EXCHANGE_ID_SIZE];
     uint32_t root;
-    uint64_t root_boot; /* as known when it began */
+    uint32_t id_boot;   /* of the root, as its id says; */
+    uint64_t root_boot; /* and as known when it began */
     struct tree_node tree;
     struct spec spec;
     const struct algorithm *algorithm; /* NULL: not chosen yet */

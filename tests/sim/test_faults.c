@@ -210,7 +210,10 @@ static void a_disk_may_fail(void **state)
         if (fault == SIM_DISK_COMMIT)
             assert_int_equal(r->error.code, ERROR_NONE);
         else
-            assert_true(r->error.code == ERROR_IO || r->error.code == ERROR_REFUSED);
+            if (r->error.code != ERROR_IO && r->error.code != ERROR_REFUSED &&
+                (fault != SIM_DISK_CHECK || r->error.code != ERROR_DAMAGED))
+                fail_msg("seed %llu, fault %d: %s", (unsigned long long)seed, (int)fault,
+                         r->error.code != ERROR_NONE ? r->error.text : "done");
         if (fault == SIM_DISK_COMMIT) { /* decided: it is tried again, and the client waits */
             assert_true(sim_decided(sim, root, r->id));
             for (uint32_t rank = 0; rank < 12; rank++)
