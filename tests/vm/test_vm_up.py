@@ -131,7 +131,8 @@ def test_a_life(bench):
                      r'(\d+) MiB of memory', result.stderr)
     assert 50 < int(said[1]) < 1000
     assert sorted(os.listdir(logs)) == ['0.console.log', '0.log', '1.console.log', '1.log']
-    assert 'exchange' in (logs / '1.log').read_text()
+    assert 'exchange' in (logs / '0.log').read_text()
+    assert 'link to node 0 is up' in (logs / '1.log').read_text()
     shutil.rmtree(logs)
     bench.assert_nothing_left()
 
@@ -154,7 +155,7 @@ def test_a_signal_while_they_boot(bench, signum, processes):
 def test_a_signal_while_they_run(bench, signum):
     launcher = bench.up('1x1', '--wait')
     for line in launcher.stderr:
-        if 'Ctrl-C ends' in line:
+        if 'Ctrl-C stops' in line:
             break
     assert len(bench.processes()) == 3  # launcher, qemu, bridge
     os.kill(launcher.pid, signum)
