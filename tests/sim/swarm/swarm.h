@@ -28,7 +28,8 @@ struct swarm_request {
     bool hurries; /* its timeout is short: it may not make it */
     /* While it is played: */
     struct sim_request *asked; /* NULL: not asked yet, or its node was dead */
-    bool left, seen_ended;
+    bool left, seen_ended;     /* left: its client does not wait for the end, */
+    bool orphaned;             /* because its node has died */
     uint64_t asked_at, due;
     struct swarm_play *play;
 };
