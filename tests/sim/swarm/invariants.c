@@ -111,6 +111,8 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
         play->outcome->in_doubt++;
     else
         play->outcome->failed++;
+    if (play->world->find != NULL && strstr(asked->error.text, play->world->find) != NULL)
+        sim_violated(play->sim, "found", "%s: %s", name_of(play, r), asked->error.text);
     if (!may_fail(play, r))
         sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
                      asked->error.text);

@@ -72,6 +72,7 @@ struct swarm_world {
     struct swarm_fault fault[SWARM_FAULTS];
     unsigned faults;
     uint64_t no_request, no_fault; /* bits: these are left out */
+    const char *find;              /* NULL, or part of an error that counts as a violation */
 };
 
 /* What a seed stands for. `dims` is NULL, or a torus to play it on instead of its own. */
