@@ -113,6 +113,10 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
         play->outcome->failed++;
     if (play->world->find != NULL && strstr(asked->error.text, play->world->find) != NULL)
         sim_violated(play->sim, "found", "%s: %s", name_of(play, r), asked->error.text);
+    if (play->harms == 0 && has_folders(r) && asked->error.code != ERROR_IN_DOUBT &&
+        sim_output(play->sim, r->root, asked->id) == SIM_OUTPUT_TEMPORARY)
+        sim_violated(play->sim, "leftovers", "the client of %s is told \"%s\" too early: %s",
+                     name_of(play, r), asked->error.text, sim_leftover(play->sim, r->root));
     if (!may_fail(play, r))
         sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
                      asked->error.text);
