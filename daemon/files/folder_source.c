@@ -308,8 +308,16 @@ static void run_read(struct work *work)
     struct chunk *c = JOB_OWNER(work, struct chunk, work);
     const struct file_system *files = files_of(c->owner);
 
-    c->result = files->read(files->context, c->owner->file[c->file].fd,
-                            (uint8_t *)(uintptr_t)c->bytes.data, c->bytes.length, c->offset);
+    ssize_t result = 1;
+
+    c->result = 0;
+    while (result > 0 && c->result < (ssize_t)c->bytes.length) {
+        uint64_t done = (uint64_t)c->result;
+        result = files->read(files->context, c->owner->file[c->file].fd,
+                             (uint8_t *)(uintptr_t)c->bytes.data + done, c->bytes.length - done,
+                             c->offset + done);
+        c->result = result < 0 ? result : c->result + result;
+    }
 }
 
 static void on_read(struct work *work)

@@ -442,8 +442,9 @@ static ssize_t fs_read(void *context, int file, void *data, size_t length, uint6
         return 0;
     if (length > inode->size - offset)
         length = (size_t)(inode->size - offset);
-    if (disk->node->sim->set.chop && inode->contents == BYTES && length > 1)
-        length = 1 + (size_t)chance_below(&disk->chance, length);
+    if (disk->node->sim->set.chop && length > 1 &&
+        (inode->contents == BYTES || chance_below(&disk->chance, 8) == 0))
+        length = 1 + (size_t)chance_below(&disk->chance, length); /* a short count */
     if (inode->contents == BYTES) {
         memcpy(data, inode->bytes + offset, length);
         return (ssize_t)length;

@@ -246,6 +246,10 @@ static int f_status_at(void *context, int folder, const char *name, struct file_
 
 static ssize_t f_read(void *context, int file, void *data, size_t length, uint64_t offset)
 {
+    const struct faulty_files *f = context;
+
+    if (f->read_most > 0 && length > f->read_most)
+        length = f->read_most;
     return PASS(read, file, data, length, offset);
 }
 

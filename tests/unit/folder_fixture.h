@@ -55,6 +55,7 @@ struct faulty_files {
     bool failed;
     const char *call; /* the one that failed */
     long open;        /* descriptors */
+    size_t read_most; /* bytes by a call; 0: as many as are asked for */
     /* Called before that call, instead of its failure, if not NULL. */
     void (*before)(void *argument);
     void *argument;

@@ -414,6 +414,22 @@ static void one_file_for_all(void **state)
     }
 }
 
+static void a_file_may_come_in_short_reads(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    f.files.read_most = 2;
+    open_well(&f, &ends, &request);
+    assert_int_equal(move_block(&f, &ends, 1, &ends, 1, 100, UINT64_MAX), 0);
+    assert_int_equal(finish(&f, &ends), 0);
+    commit_well(&f, &ends);
+    close_ends(&f, &ends, false);
+    check_file(at(state, "data/out/1"), "block", 5);
+    close_fixture(&f);
+}
+
 static void a_file_that_shrinks_is_noticed(void **state)
 {
     struct fixture f;
@@ -1111,6 +1127,7 @@ int main(void)
         TEST(a_flipped_bit_changes_the_digest),
         TEST(a_missing_file_is_refused_or_empty),
         TEST(one_file_for_all),
+        TEST(a_file_may_come_in_short_reads),
         TEST(a_file_that_shrinks_is_noticed),
         TEST(a_file_that_changes_is_noticed),
         TEST(a_target_must_be_free),

@@ -41,7 +41,7 @@ void swarm_check_event(struct swarm_play *play)
             swarm_check_ended(play, r);
             swarm_ask_again(play, r);
         } else if (r->asked->exchange == NULL) { /* its node has died */
-            r->seen_ended = r->left = true;
+            r->seen_ended = r->left = r->orphaned = true;
             swarm_ask_again(play, r);
         } else if (now > r->due + play->delays) {
             sim_violated(play->sim, "deadline",
@@ -111,6 +111,12 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
         play->outcome->in_doubt++;
     else
         play->outcome->failed++;
+    if (play->world->find != NULL && strstr(asked->error.text, play->world->find) != NULL)
+        sim_violated(play->sim, "found", "%s: %s", name_of(play, r), asked->error.text);
+    if (play->harms == 0 && has_folders(r) && asked->error.code != ERROR_IN_DOUBT &&
+        sim_output(play->sim, r->root, asked->id) == SIM_OUTPUT_TEMPORARY)
+        sim_violated(play->sim, "leftovers", "the client of %s is told \"%s\" too early: %s",
+                     name_of(play, r), asked->error.text, sim_leftover(play->sim, r->root));
     if (!may_fail(play, r))
         sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
                      asked->error.text);
@@ -220,8 +226,30 @@ static bool stays_connected(const struct torus *t)
     return true;
 }
 
-/* Its nodes say the same of it, as far as they have not been started anew and all know of a
- * verdict: several faults at once may keep it from some. */
+static bool somebody_hurries(const struct swarm_play *play, const struct swarm_request *r)
+{
+    const struct swarm_world *w = play->world;
+
+    for (unsigned i = 0; i < w->requests; i++)
+        if (strcmp(w->request[i].barrier, r->barrier) == 0 && w->request[i].hurries)
+            return true;
+    return false;
+}
+
+/* Whether its nodes must say the same of it. A root that fails it for another reason than a fault
+ * says so along the tree alone, and the fault may take that message with it; several faults at
+ * once may keep any message from some. */
+static bool must_agree(const struct swarm_play *play, const struct swarm_request *r)
+{
+    if (play->harms == 0)
+        return true;
+    if (play->harms > 1 || !stays_connected(&play->world->torus) ||
+        (r->spec.operation == OPERATION_BARRIER && somebody_hurries(play, r)))
+        return false;
+    return r->orphaned || r->asked->error.code == ERROR_LINK;
+}
+
+/* As far as they have not been started anew. */
 static void check_reasons(struct swarm_play *play, const struct swarm_request *r)
 {
     struct exchange_info info, first = {0};
@@ -233,8 +261,7 @@ static void check_reasons(struct swarm_play *play, const struct swarm_request *r
         committed |= info.state == EXCHANGE_COMMITTED;
         if (info.state != EXCHANGE_FAILED)
             continue;
-        if (failed && play->harms <= 1 && stays_connected(&play->world->torus) &&
-            strcmp(info.reason, first.reason) != 0)
+        if (failed && must_agree(play, r) && strcmp(info.reason, first.reason) != 0)
             sim_violated(play->sim, "same error", "%s failed twice: \"%s\", on node %u \"%s\"",
                          name_of(play, r), first.reason, rank, info.reason);
         first = info;

@@ -41,12 +41,16 @@ static const char usage[] =
     "  --trace              tells what happens, with what the daemons log (for --seeds 1)\n"
     "  --dims DIMS          on this torus instead of its own\n"
     "  --without-requests I,I...  leaves out these requests\n"
-    "  --without-faults I,I...    leaves out these faults\n";
+    "  --without-faults I,I...    leaves out these faults\n"
+    "\n"
+    "  --find TEXT          counts it as a violation if a client is told an error that contains "
+    "TEXT:\n"
+    "                       finds a small world in which that happens\n";
 
 struct options {
     uint64_t seeds, first, most_violations;
     unsigned jobs;
-    const char *progress, *dims;
+    const char *progress, *dims, *find;
     uint64_t no_request, no_fault;
     bool json, twice, hashes, trace, shrink, list;
 };
@@ -137,6 +141,7 @@ static void read_options(struct options *o, int argc, char **argv)
         DIMS,
         NO_REQUEST,
         NO_FAULT,
+        FIND,
         HELP
     };
     static const struct option names[] = {{"seeds", 1, NULL, SEEDS},
@@ -153,6 +158,7 @@ static void read_options(struct options *o, int argc, char **argv)
                                           {"dims", 1, NULL, DIMS},
                                           {"without-requests", 1, NULL, NO_REQUEST},
                                           {"without-faults", 1, NULL, NO_FAULT},
+                                          {"find", 1, NULL, FIND},
                                           {"help", 0, NULL, HELP},
                                           {NULL, 0, NULL, 0}};
     int c;
@@ -203,6 +209,9 @@ static void read_options(struct options *o, int argc, char **argv)
         case NO_FAULT:
             o->no_fault = mask(optarg);
             break;
+        case FIND:
+            o->find = optarg;
+            break;
         case HELP:
             (void)fputs(usage, stdout);
             exit(0);
@@ -219,6 +228,14 @@ static void read_options(struct options *o, int argc, char **argv)
         fail_usage("%s is not a torus of at least two nodes", o->dims);
 }
 
+static void draw(const struct options *o, struct swarm_world *w, uint64_t seed)
+{
+    swarm_draw(w, seed, o->dims);
+    w->no_request = o->no_request;
+    w->no_fault = o->no_fault;
+    w->find = o->find;
+}
+
 /* --- many --- */
 
 static void report(const struct options *o, struct swarm_total *t, const struct slot *slot)
@@ -227,9 +244,7 @@ static void report(const struct options *o, struct swarm_total *t, const struct 
     char command[600], options[400];
     static struct swarm_world w;
 
-    swarm_draw(&w, slot->seed, o->dims);
-    w.no_request = o->no_request;
-    w.no_fault = o->no_fault;
+    draw(o, &w, slot->seed);
     swarm_options(&w, options, sizeof options);
     (void)snprintf(command, sizeof command, "scripts/swarm --first %" PRIu64 " --seeds 1%s --trace",
                    slot->seed, options);
@@ -259,9 +274,7 @@ static void start(const struct options *o, struct slot *slot, uint64_t seed)
 {
     static struct swarm_world w; /* the child has a copy */
 
-    swarm_draw(&w, seed, o->dims);
-    w.no_request = o->no_request;
-    w.no_fault = o->no_fault;
+    draw(o, &w, seed);
     slot->seed = seed;
     if (o->trace)
         swarm_print(&w);
@@ -394,9 +407,7 @@ static int shrink(const struct options *o, struct swarm_outcome *outcome)
     static struct swarm_world w;
     char options[400];
 
-    swarm_draw(&w, o->first, o->dims);
-    w.no_request = o->no_request;
-    w.no_fault = o->no_fault;
+    draw(o, &w, o->first);
     FILE *log = tmpfile();
     swarm_run(&w, outcome, false, log != NULL ? fileno(log) : -1);
     if (outcome->end != SWARM_VIOLATED) {

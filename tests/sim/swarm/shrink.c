@@ -27,6 +27,7 @@ static void read_log(int log, char *text, size_t size)
 void swarm_begin(struct swarm_world *w, struct swarm_outcome *o, bool tell, int log, int *pid)
 {
     *o = (struct swarm_outcome){0};
+    (void)fflush(stdout); /* else both would write what is still in its buffer */
     *pid = fork();
     if (*pid < 0) {
         perror("swarm: fork");
@@ -82,22 +83,30 @@ struct shrinking {
     int log;
 };
 
+/* The same seed, not yet played. */
+static void again(struct swarm_world *w, const struct swarm_world *like, const char *dims,
+                  uint64_t no_request, uint64_t no_fault)
+{
+    const char *find = like->find;
+
+    swarm_draw(w, like->seed, dims);
+    w->no_request = no_request;
+    w->no_fault = no_fault;
+    w->find = find;
+}
+
 /* True, and it is the smallest one now, if the world with these parts left out fails like before.
  */
 static bool try(struct shrinking *s, const char *dims, uint64_t no_request, uint64_t no_fault)
 {
     static struct swarm_world w; /* large */
 
-    swarm_draw(&w, s->world.seed, dims);
-    w.no_request = no_request;
-    w.no_fault = no_fault;
+    again(&w, &s->world, dims, no_request, no_fault);
     s->tried++;
     swarm_run(&w, s->outcome, false, s->log);
     if (s->outcome->end != SWARM_VIOLATED || strcmp(s->outcome->invariant, s->invariant) != 0)
         return false;
-    swarm_draw(&s->world, w.seed, dims);
-    s->world.no_request = no_request;
-    s->world.no_fault = no_fault;
+    again(&s->world, &w, dims, no_request, no_fault);
     return true;
 }
 
@@ -149,10 +158,7 @@ void swarm_shrink(struct swarm_world *w, struct swarm_outcome *o)
         smaller |= on_a_smaller_torus(&s);
         (void)fprintf(stderr, "swarm: seed %" PRIu64 ": %u worlds tried\n", s.world.seed, s.tried);
     } while (smaller);
-    uint64_t no_request = s.world.no_request, no_fault = s.world.no_fault;
-    swarm_draw(w, s.world.seed, s.world.dims);
-    w->no_request = no_request;
-    w->no_fault = no_fault;
+    again(w, &s.world, s.world.dims, s.world.no_request, s.world.no_fault);
     swarm_run(w, o, false, s.log);
     if (log != NULL)
         (void)fclose(log);
@@ -178,5 +184,7 @@ void swarm_options(const struct swarm_world *w, char *text, size_t size)
     if (strcmp(own.dims, w->dims) != 0)
         used += (size_t)snprintf(text, size, " --dims %s", w->dims);
     used += add_list(text + used, size - used, " --without-requests ", w->no_request);
-    (void)add_list(text + used, size - used, " --without-faults ", w->no_fault);
+    used += add_list(text + used, size - used, " --without-faults ", w->no_fault);
+    if (w->find != NULL)
+        (void)snprintf(text + used, size - used, " --find '%s'", w->find);
 }

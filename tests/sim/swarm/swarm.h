@@ -28,7 +28,8 @@ struct swarm_request {
     bool hurries; /* its timeout is short: it may not make it */
     /* While it is played: */
     struct sim_request *asked; /* NULL: not asked yet, or its node was dead */
-    bool left, seen_ended;
+    bool left, seen_ended;     /* left: its client does not wait for the end, */
+    bool orphaned;             /* because its node has died */
     uint64_t asked_at, due;
     struct swarm_play *play;
 };
@@ -71,6 +72,7 @@ struct swarm_world {
     struct swarm_fault fault[SWARM_FAULTS];
     unsigned faults;
     uint64_t no_request, no_fault; /* bits: these are left out */
+    const char *find;              /* NULL, or part of an error that counts as a violation */
 };
 
 /* What a seed stands for. `dims` is NULL, or a torus to play it on instead of its own. */

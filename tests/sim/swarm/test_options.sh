@@ -1,0 +1,86 @@
+#!/bin/bash
+# The swarm's options and exit statuses: test_options.sh SWARM
+set -eu -o pipefail
+
+swarm=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+fail() {
+    echo "test_options.sh: $*" >&2
+    exit 1
+}
+
+# Runs the swarm: `out` and `err` are what it says. Fails unless it ends with this status.
+expect() {
+    local wanted=$1 status=0
+    shift
+    "$swarm" "$@" >out 2>err || status=$?
+    [[ $status -eq $wanted ]] || fail "status $status, not $wanted: $* $(cat err)"
+}
+
+says() {
+    grep -qe "$2" "$1" || fail "no $2 in: $(cat "$1")"
+}
+
+member() {
+    python3 -c 'import json, sys; print(eval("json.load(open(\"out\"))" + sys.argv[1]))' "$1"
+}
+
+equal() {
+    [[ $1 == "$2" ]] || fail "$1, not $2"
+}
+
+expect 0 --help
+for option in --seeds --first --jobs --progress --most-violations --json --twice --hashes --shrink \
+    --list --trace --dims --without-requests --without-faults --find; do
+    says out "^  $option "
+done
+expect 2 --nonsense
+expect 2 --seeds many
+expect 2 --jobs 0
+expect 2 --dims 1
+expect 2 --without-faults 64
+expect 2 --progress /nonexistent/file --seeds 1
+expect 0 --list
+says out '^power '
+
+# One seed, one trace, on any number of processes, in any order.
+expect 0 --seeds 12 --first 5 --hashes
+sort out >two
+expect 0 --seeds 12 --first 5 --hashes --jobs 1
+sort out >one
+cmp one two || fail 'the traces depend on the number of processes'
+equal "$(wc -l <one)" 12
+
+# It goes on where it was.
+expect 0 --seeds 4 --progress next --json
+equal "$(cat next)" 4
+equal "$(member '["seeds"]')" 4
+expect 0 --seeds 7 --progress next --json
+equal "$(member '["seeds"]')" 3
+equal "$(cat next)" 7
+expect 0 --seeds 7 --progress next --json
+equal "$(member '["seeds"]')" 0
+equal "$(member '["violated"]')" 0
+[[ $(member '["faults"].keys()') == *"'full disk'"* ]] || fail 'no faults in the summary'
+
+# A world that fails says so, and is made smaller.
+expect 1 --seeds 500 --find 'is down' --most-violations 1 --jobs 1 --json
+seed=$(member '["violations"][0]["seed"]')
+equal "$(member '["violations"][0]["invariant"]')" found
+says err "^seed $seed: found, at "
+says err "^    scripts/swarm --first $seed --seeds 1 --find 'is down' --trace\$"
+expect 1 --shrink "$seed" --find 'is down'
+says out '^found: .*is down'
+command=$(grep '^scripts/swarm ' out)
+requests=$(grep -c '^  request' err)
+faults=$(grep -c '^  fault' err)
+[[ $requests -le 2 && $faults -le 1 ]] || fail "$requests requests and $faults faults are left"
+eval "set -- $command"
+shift
+expect 1 "$@"
+says err 'VIOLATED: found'
+expect 0 --shrink "$seed"
+says out 'does not fail'
