@@ -257,8 +257,7 @@ def reserved(torus, ranks):
     return [rank for rank in ranks if torus.status(rank)['memory']['reserved_bytes'] > 0]
 
 
-@pytest.mark.parametrize('how', ['stopped', 'killed'])
-@pytest.mark.parametrize('rank', [5, 8])
+@pytest.mark.parametrize('rank, how', [(5, 'stopped'), (8, 'killed')])
 def test_a_node_that_does_not_confirm(folders, rank, how):
     """The client is told within its timeout that this is in doubt; nothing stays reserved; it is
     settled when the node is back."""
