@@ -1,5 +1,6 @@
-"""More than fits: many clients, many exchanges, many folders, and nodes that hang in the middle. Nobody's
-refusal or delay costs a link; what does not fit waits for its turn; what is decided is settled."""
+"""More than fits: many clients, many exchanges, many folders, and nodes that hang in the middle.
+Nobody's refusal or delay costs a link; what does not fit waits for its turn; what is decided is
+settled."""
 
 import itertools
 import os
@@ -117,7 +118,7 @@ def codes(answers):
 
 @pytest.mark.slow
 def test_refusals_among_many_clients(loopback, tmp_path):
-    """64 clients at each of 16 nodes, half of them refused by nodes near and far: everyone gets its own
+    """64 clients at each of 16 nodes, half of them refused by nodes near and far: each gets its own
     answer, no link closes, and nothing stays reserved."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     missing = make_sources(tmp_path, dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 10))
@@ -170,8 +171,9 @@ def test_what_does_not_fit_waits(loopback):
     """Little memory, and big blocks beside small ones: all get their turn."""
     torus = loopback('4x4', memory='4MiB')
     before = connects(torus)
-    for requests in ([(n % 16, spec(('at2', 'direct', 'stream')[n % 3], 256 << 10)) for n in range(32)],
-                     [(n % 16, spec('at2', 20000)) for n in range(200)] + [(3, spec('stream', 4 << 20))]):
+    big = [(n % 16, spec(('at2', 'direct', 'stream')[n % 3], 256 << 10)) for n in range(32)]
+    beside = [(n % 16, spec('at2', 20000)) for n in range(200)] + [(3, spec('stream', 4 << 20))]
+    for requests in big, beside:
         answers = crowd(torus, requests, 60)
         assert codes(answers) == {0: len(requests)}, answers
     assert connects(torus) == before
@@ -196,7 +198,8 @@ def test_barriers_do_not_block(loopback):
 
 
 def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
-    """Repeated at once, from the same node and from others, it fails in the same way, and then succeeds."""
+    """Repeated at once, from the same node and from others, it fails in the same way, and then
+    succeeds."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 3000)
     source, target = make_sources(tmp_path, sizes), f'{tmp_path}/deep/er/in-%r'
@@ -254,11 +257,10 @@ def reserved(torus, ranks):
     return [rank for rank in ranks if torus.status(rank)['memory']['reserved_bytes'] > 0]
 
 
-@pytest.mark.parametrize('how', ['stopped', 'killed'])
-@pytest.mark.parametrize('rank', [5, 8])
+@pytest.mark.parametrize('rank, how', [(5, 'stopped'), (8, 'killed')])
 def test_a_node_that_does_not_confirm(folders, rank, how):
-    """The client is told within its timeout that this is in doubt; nothing stays reserved; it is settled
-    when the node is back."""
+    """The client is told within its timeout that this is in doubt; nothing stays reserved; it is
+    settled when the node is back."""
     torus, node = folders.torus, folders.torus.node(rank)
     others = [r for r in range(9) if r != rank]
     for _ in range(20):
