@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/base/text.h"
 #include "daemon/net/address.h"
+#include "proto/text.h"
 
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
 #define DEFAULT_STATE "/var/lib/torusd"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 #define PROTOCOL_VERSION 2u
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 #define MOST INT64_MAX  /* what JSON integers hold */
 #define MOST_MICROS 1e9 /* with which products of all counts stay finite */

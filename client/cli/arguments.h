@@ -7,7 +7,7 @@
 
 #include <torus/torus.h>
 
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 /* All return 0, or -1 with *e (ERROR_USAGE), which quotes the text and says what is possible. */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 /* ---- Saying what went wrong ------------------------------------------------------------------ */
 

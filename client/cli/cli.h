@@ -7,7 +7,7 @@
 #include <torus/torus.h>
 
 #include "client/cli/writer.h"
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 enum exit_code {
     EXIT_DONE = 0,

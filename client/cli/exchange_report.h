@@ -5,7 +5,7 @@
 #include <torus/torus.h>
 
 #include "client/cli/writer.h"
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 /* The value: times in seconds, the lower bound in seconds and the efficiency against it (null where
  * the links' rate is unknown). `repeated`: with the times of all repetitions, and their median as

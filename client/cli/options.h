@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 /* One option. Where its name begins with "--" it is either a flag (sets a bool) or takes a value,
  * as "--name value" or "--name=value" (sets a const char *); other names are those of

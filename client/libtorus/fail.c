@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/base/error.h"
-#include "daemon/base/text.h"
+#include "proto/error.h"
+#include "proto/text.h"
 
 /* The daemon's codes come over the wire; the public ones are the same numbers. */
 _Static_assert((int)TORUS_ERROR_USAGE == (int)ERROR_USAGE, "error codes");

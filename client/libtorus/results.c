@@ -5,7 +5,7 @@
 
 #include "client/libtorus/fail.h"
 #include "client/libtorus/names.h"
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 void *several(size_t count, size_t size)
 {

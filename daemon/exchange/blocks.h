@@ -6,8 +6,8 @@
 #ifndef TORUSD_EXCHANGE_BLOCKS_H
 #define TORUSD_EXCHANGE_BLOCKS_H
 
-#include "daemon/base/error.h"
 #include "daemon/base/slab.h"
+#include "proto/error.h"
 
 struct block_events {
     void *context;

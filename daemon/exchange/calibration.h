@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/base/error.h"
 #include "daemon/schedule/predict.h"
+#include "proto/error.h"
 
 #define CALIBRATION_TIME_MOST (UINT64_C(1) << 40) /* seconds since 1970 */
 

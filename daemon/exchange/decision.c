@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 #define REMINDED_AT_ONCE 32u
 

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 struct doubt {
     struct doubt *next;

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/base/text.h"
 #include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 #define ALL_AT_ONCE 256u            /* prepared here by all roots, without barriers */
 #define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */

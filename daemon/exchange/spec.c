@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 #define MILLISECOND UINT64_C(1000000)
 

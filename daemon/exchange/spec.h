@@ -3,8 +3,8 @@
 #ifndef TORUSD_EXCHANGE_SPEC_H
 #define TORUSD_EXCHANGE_SPEC_H
 
-#include "daemon/base/error.h"
 #include "daemon/schedule/algorithm.h"
+#include "proto/error.h"
 #include "proto/spec.pb-c.h"
 
 #define SPEC_AUTO "auto" /* the algorithm that is predicted to be the fastest */

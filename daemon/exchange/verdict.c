@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/base/text.h"
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 static uint64_t hash(const char *id)
 {

@@ -24,8 +24,8 @@
 #ifndef TORUSD_FILES_JOURNAL_H
 #define TORUSD_FILES_JOURNAL_H
 
-#include "daemon/base/error.h"
 #include "daemon/files/file_system.h"
+#include "proto/error.h"
 
 struct journal {
     const struct file_system *files;

@@ -4,8 +4,8 @@
 #ifndef TORUSD_FILES_ROOTS_H
 #define TORUSD_FILES_ROOTS_H
 
-#include "daemon/base/error.h"
 #include "daemon/files/file_system.h"
+#include "proto/error.h"
 
 struct roots {
     const struct file_system *files;

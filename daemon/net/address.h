@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 #define ADDRESS_TEXT_SIZE 64u
 

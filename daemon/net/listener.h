@@ -5,8 +5,8 @@
 
 #include <uv.h>
 
-#include "daemon/base/error.h"
 #include "daemon/net/reserve.h"
+#include "proto/error.h"
 
 struct listener {
     uv_poll_t poll;

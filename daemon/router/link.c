@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 #define ROOM_WORTH_READING (16u * 1024u)
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 #define TORUS_MAX_DIMS 8
 #define TORUS_MAX_PORTS (2 * TORUS_MAX_DIMS)

@@ -13,7 +13,7 @@
 
 #include <torus/torus.h>
 
-#include "daemon/base/error.h"
+#include "proto/error.h"
 #include "tests/unit/test_client_fake.h"
 
 /* What torus_request_init() sets, in an initializer. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 static void check(const char *in, const char *out)
 {

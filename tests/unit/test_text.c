@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/error.h"
 #include "daemon/base/log.h"
-#include "daemon/base/text.h"
+#include "proto/error.h"
+#include "proto/text.h"
 
 static void check_printable(const char *in, const char *expected)
 {

@@ -1,6 +1,6 @@
 /* Text that somebody else supplied. */
-#ifndef TORUSD_BASE_TEXT_H
-#define TORUSD_BASE_TEXT_H
+#ifndef TORUSD_PROTO_TEXT_H
+#define TORUSD_PROTO_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* One error value for the whole project: a code that decides what to do (and the exit code of the
  * client), and a sentence for the person who has to do something about it. */
-#ifndef TORUSD_BASE_ERROR_H
-#define TORUSD_BASE_ERROR_H
+#ifndef TORUSD_PROTO_ERROR_H
+#define TORUSD_PROTO_ERROR_H
 
 enum error_code {
     ERROR_NONE = 0,

@@ -1,4 +1,4 @@
-#include "daemon/base/text.h"
+#include "proto/text.h"
 
 #include <ctype.h>
 #include <errno.h>

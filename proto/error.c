@@ -1,4 +1,4 @@
-#include "daemon/base/error.h"
+#include "proto/error.h"
 
 #include <stdarg.h>
 #include <stdio.h>
