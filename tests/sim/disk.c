@@ -58,7 +58,7 @@ static void on_job_done(struct sim *sim, void *object, uint64_t number)
     free(job);
 }
 
-/* It has done its work; the loop hears of it a little later. */
+/* Its work is done; the loop is told a little later. */
 static void on_job_ran(struct sim *sim, void *object, uint64_t number)
 {
     struct job *job = object;

@@ -45,7 +45,7 @@ const struct torus *sim_torus(const struct sim *sim);
 /* Frames of a kind that a node has sent since the simulation began or was told to forget them. */
 uint64_t sim_frames_sent(const struct sim *sim, uint32_t rank, Peer__Head__KindCase kind);
 void sim_forget_frames(struct sim *sim);
-/* Depends on everything that has happened. */
+/* A hash of everything that has happened. */
 uint64_t sim_trace(const struct sim *sim);
 /* Counts frames that have left any node. */
 uint64_t sim_frames(const struct sim *sim);
@@ -72,8 +72,8 @@ enum sim_death {
 
 bool sim_alive(const struct sim *sim, uint32_t rank);
 void sim_kill(struct sim *sim, uint32_t rank, enum sim_death death);
-/* Crashes it at the end of the event in which it records its next decision to commit, before a word
- * of it has left. */
+/* Crashes it at the end of the event in which it records its next decision to commit, before any
+ * message about it has left. */
 void sim_crash_when_decided(struct sim *sim, uint32_t rank);
 void sim_restart(struct sim *sim, uint32_t rank);
 /* SIGSTOP, and SIGCONT after that time: its kernel goes on, it does nothing. Links must bear what
@@ -82,13 +82,12 @@ void sim_freeze(struct sim *sim, uint32_t rank, uint64_t time);
 bool sim_frozen(const struct sim *sim, uint32_t rank);
 /* Its `count`-th allocation from now on fails (only where swarm/heap.c is linked). */
 void sim_fail_allocation(struct sim *sim, uint32_t rank, uint64_t count);
-/* When something first happened to a node, link or disk that may make an exchange fail, or
- * UINT64_MAX; how often; and whether something has held it up, at least. */
+/* When a fault that may make an exchange fail first happened, or UINT64_MAX; how many there were;
+ * and whether anything has slowed a node, link or disk down. */
 uint64_t sim_harmed_at(const struct sim *sim);
 unsigned sim_harms(const struct sim *sim);
 bool sim_slowed(const struct sim *sim);
-/* Takes back all of the above and below that has no end of its own: nodes are up and run, links
- * and disks work. */
+/* Ends all faults that do not end by themselves: nodes are up and run, links and disks work. */
 void sim_heal(struct sim *sim);
 struct router *sim_router(struct sim *sim, uint32_t rank);
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank);
@@ -132,9 +131,9 @@ struct sim_request {
 
 /* Asks node `root`. The request stays good until sim_free(). */
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec);
-/* The client goes away, and is told nothing. */
+/* The client disconnects, and hears nothing more. */
 void sim_abandon(struct sim_request *request);
-/* It asks that the exchange ends, and waits until it is told how. */
+/* The client cancels the exchange, and waits for the answer. */
 void sim_cancel(struct sim_request *request);
 bool sim_run_until_ended(struct sim_request *request, uint64_t most);
 /* The median of the repetitions of an exchange that has succeeded, in seconds. */
@@ -161,7 +160,7 @@ enum sim_disk_fault {
     SIM_DISK_FAULTS
 };
 
-/* All operations take up to that much longer. */
+/* Every operation takes up to `most` nanoseconds longer. */
 void sim_disk_slow(struct sim *sim, uint32_t rank, uint64_t most);
 /* Nothing new can be written. */
 void sim_disk_full(struct sim *sim, uint32_t rank, bool full);
@@ -173,8 +172,8 @@ enum sim_output { SIM_OUTPUT_NONE, SIM_OUTPUT_TEMPORARY, SIM_OUTPUT_FINAL };
 /* What lies on the node's disk of the exchange, dead or alive. Fails the test if it is visible
  * under its final name and not whole. */
 enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id);
-/* What is left on the node's disk beside outputs in place, a record or something temporary: its
- * name until the next call, or NULL. */
+/* The name of a journal record or temporary folder that is left on the node's disk, valid until
+ * the next call; NULL: none. */
 const char *sim_leftover(struct sim *sim, uint32_t rank);
 /* The node, as the root, has decided to commit, whether it still remembers it or not. */
 bool sim_decided(struct sim *sim, uint32_t rank, const char *id);

@@ -93,7 +93,7 @@ static void another_node_dies_at_every_stage(void **state)
     die_in_states(6, states + 5, 1);
 }
 
-/* The root decides and dies before a word of it has left. All others are in doubt, on a large torus
+/* The root decides and dies before any message about it has left. All others are in doubt, on a large torus
  * all at the same time; their questions must not multiply. */
 static void decided_and_dead(const char *dims, uint64_t seed)
 {
@@ -138,7 +138,7 @@ static void many_nodes_in_doubt_do_not_flood_the_torus(void **state)
     decided_and_dead("12x12", first_seed + 6);
 }
 
-/* A node that was away while all was decided hears of it when it is back. */
+/* A node that was away while all was decided hears the outcome when it is back. */
 static void a_node_that_was_cut_off_learns_the_outcome(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@ static struct sim *open_torus(const char *dims)
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
-    sim_pass(sim, 1 * SECONDS); /* the last word of that, too */
+    sim_pass(sim, 1 * SECONDS); /* the last message of that, too */
     return sim;
 }
 

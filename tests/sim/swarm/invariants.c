@@ -1,4 +1,4 @@
-/* What must always hold. */
+/* The invariants of a node and of the world. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,7 @@ void swarm_check_event(struct swarm_play *play)
 
 /* --- when the client has heard of the end --- */
 
-/* A barrier that one does not come to, or leaves, fails for all. */
+/* Whether every client stays until the barrier is complete: otherwise it fails for all. */
 static bool is_complete(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -67,7 +67,7 @@ static bool is_complete(const struct swarm_play *play, const struct swarm_reques
     return true;
 }
 
-/* Another one has put its output where this one is to have its own, or may do so. */
+/* Another request with the same target has put its output there, or may do so. */
 static bool has_company(const struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;
@@ -82,7 +82,7 @@ static bool has_company(const struct swarm_play *play, const struct swarm_reques
     return false;
 }
 
-/* It could not do otherwise. */
+/* Whether something explains the failure. */
 static bool may_fail(const struct swarm_play *play, const struct swarm_request *r)
 {
     enum error_code code = r->asked->error.code;
@@ -134,7 +134,7 @@ static struct swarm_request *find(struct swarm_play *play, const char *id)
     return NULL;
 }
 
-/* Nothing is under way anywhere long after its time; nothing is half there. */
+/* No exchange is active long after its deadline; no partial output has its final name. */
 void swarm_check_dear(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;
@@ -172,7 +172,7 @@ static bool has_settled(struct sim *sim, void *context)
     return true;
 }
 
-/* Which of them keeps it from settling. */
+/* Names what keeps the world from settling. */
 static void name_unsettled(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;
@@ -192,7 +192,7 @@ static void name_unsettled(struct swarm_play *play)
     }
 }
 
-/* In place on all nodes, or on none; and what the client was told is true. */
+/* Outputs are in place on all nodes or on none, as the client was told. */
 static void check_outputs(struct swarm_play *play, const struct swarm_request *r)
 {
     const struct swarm_world *w = play->world;

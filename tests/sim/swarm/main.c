@@ -1,4 +1,4 @@
-/* swarm: plays random worlds, each in a process of its own, and says which of them violate what. */
+/* swarm: plays random worlds, each in its own process, and reports violated invariants. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -21,31 +21,29 @@ static const char usage[] =
     "usage: swarm [option...]\n"
     "\n"
     "Plays random worlds of the real core, in virtual time: tori of nodes, clients that ask for\n"
-    "exchanges, and faults. A seed says all of a world. The status is 0 if all invariants held in\n"
-    "all of them, 1 if one was violated, 2 if the swarm itself could not run.\n"
+    "exchanges, and faults. A seed determines a world completely. The exit status is 0 if all\n"
+    "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
     "\n"
-    "  --seeds N            how many worlds (1000)\n"
-    "  --first S            the first seed (0)\n"
-    "  --jobs N             processes at the same time (2)\n"
-    "  --progress FILE      go on with the seed that is in FILE, if it is there, instead of "
-    "--first,\n"
-    "                       and keep the next one there\n"
-    "  --most-violations N  stop after so many (10)\n"
-    "  --json               a summary in JSON on standard output\n"
-    "  --twice              plays each world twice: the traces must be equal\n"
-    "  --hashes             prints the hash of every trace\n"
-    "  --shrink S           leaves out of the world of seed S what it does not need to fail\n"
-    "  --list               prints the faults that there are\n"
+    "  --seeds N            number of worlds (default 1000)\n"
+    "  --first S            the first seed (default 0)\n"
+    "  --jobs N             number of processes (default 2)\n"
+    "  --progress FILE      resumes with the seed in FILE, if it exists, instead of --first, and\n"
+    "                       keeps the next seed there\n"
+    "  --most-violations N  stops after N violations (default 10)\n"
+    "  --json               prints a summary in JSON on standard output\n"
+    "  --twice              plays each world twice, and compares the traces\n"
+    "  --hashes             prints the hash of each trace\n"
+    "  --shrink S           removes from the world of seed S whatever it does not need to fail\n"
+    "  --list               lists the kinds of faults\n"
     "\n"
     "One world alone:\n"
-    "  --trace              tells what happens, with what the daemons log (for --seeds 1)\n"
-    "  --dims DIMS          on this torus instead of its own\n"
+    "  --trace              prints what happens and what the daemons log (for --seeds 1)\n"
+    "  --dims DIMS          plays it on this torus instead of its own\n"
     "  --without-requests I,I...  leaves out these requests\n"
     "  --without-faults I,I...    leaves out these faults\n"
     "\n"
-    "  --find TEXT          counts it as a violation if a client is told an error that contains "
-    "TEXT:\n"
-    "                       finds a small world in which that happens\n";
+    "  --find TEXT          counts an error that contains TEXT as a violation, to find a (small)\n"
+    "                       world in which a client gets it\n";
 
 struct options {
     uint64_t seeds, first, most_violations;
@@ -71,7 +69,7 @@ struct swarm_total {
     json_t *list;
 };
 
-/* What the daemons log is told with --trace only, with the virtual time it belongs to. */
+/* What the daemons log is printed with --trace only. */
 static bool tell_logs;
 
 void __wrap_log_write(enum log_level level, const char *format, ...);
@@ -94,7 +92,7 @@ static void fail_usage(const char *format, const char *word)
 {
     (void)fprintf(stderr, "swarm: ");
     (void)fprintf(stderr, format, word);
-    (void)fprintf(stderr, " (--help tells more)\n");
+    (void)fprintf(stderr, " (see --help)\n");
     exit(2);
 }
 
@@ -216,7 +214,7 @@ static void read_options(struct options *o, int argc, char **argv)
             (void)fputs(usage, stdout);
             exit(0);
         default:
-            (void)fputs("swarm: --help tells more\n", stderr);
+            (void)fputs("swarm: see --help\n", stderr);
             exit(2);
         }
     struct torus torus;
@@ -324,7 +322,7 @@ static uint64_t read_progress(const struct options *o)
     FILE *f = o->progress != NULL ? fopen(o->progress, "r") : NULL;
 
     if (f != NULL && fscanf(f, "%" SCNu64, &next) != 1)
-        fail_usage("there is no seed in %s", o->progress);
+        fail_usage("%s does not contain a seed", o->progress);
     if (f != NULL)
         (void)fclose(f);
     return next;

@@ -220,7 +220,7 @@ static const struct nemesis *draw_nemesis(struct chance *c)
     return &nemeses[i];
 }
 
-/* A third of them wait for a frame of the node's: so they hit what takes no time at all. */
+/* A third of them wait until the node sends a certain frame, to hit moments that take no time. */
 static void draw_moment(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
 {
     static const Peer__Head__KindCase frames[] = {

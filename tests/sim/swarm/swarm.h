@@ -1,6 +1,6 @@
-/* Random worlds of the real core. A seed says all of it: the torus, what clients ask for and when
+/* Random worlds of the real core. A seed determines everything: the torus, what clients ask for and when
  * (world.c), and what goes wrong meanwhile (nemeses.c). A world is played in virtual time (play.c);
- * after every event, at intervals and at the end what must always hold is checked (invariants.c).
+ * after every event, at intervals and at the end the invariants are checked (invariants.c).
  * One seed, one trace.
  *
  * Each request and each fault is drawn from a stream of its own, so that any of them can be left
@@ -25,7 +25,7 @@ struct swarm_request {
     struct spec spec;
     char from[64], to[64], barrier[32];
 
-    bool hurries; /* its timeout is short: it may not make it */
+    bool hurries; /* its timeout is short: it may not finish in time */
     /* While it is played: */
     struct sim_request *asked; /* NULL: not asked yet, or its node was dead */
     bool left, seen_ended;     /* left: its client does not wait for the end, */
@@ -39,7 +39,7 @@ struct swarm_fault;
 struct nemesis {
     const char *name;
     unsigned weight;
-    const char *does; /* for people */
+    const char *does; /* a description */
     /* The longest that it lasts; 0: it is over at once. */
     uint64_t longest;
     /* NULL: nothing more than rank, port, time and amount is to be drawn. */
@@ -75,7 +75,7 @@ struct swarm_world {
     const char *find;              /* NULL, or part of an error that counts as a violation */
 };
 
-/* What a seed stands for. `dims` is NULL, or a torus to play it on instead of its own. */
+/* Draws the world of a seed. `dims` is NULL, or a torus to play it on instead of its own. */
 void swarm_draw(struct swarm_world *world, uint64_t seed, const char *dims);
 void swarm_print(const struct swarm_world *world);
 /* The tori that worlds may have, the smallest first; NULL after the last. */
@@ -86,7 +86,7 @@ const struct nemesis *swarm_nemesis(unsigned index);
 unsigned swarm_nemesis_index(const struct nemesis *nemesis);
 void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world, struct chance *c);
 
-/* What became of a world. In memory that the process that plays it shares with the one that
+/* The outcome of a world, in memory that the process which plays it shares with the one that
  * started it. */
 enum swarm_end { SWARM_NOT_ENDED, SWARM_HELD, SWARM_VIOLATED };
 
@@ -114,18 +114,19 @@ struct swarm_play {
 
 /* Plays it to the end. On a violation the process exits with status 1, *outcome filled. */
 void swarm_play(struct swarm_world *world, struct swarm_outcome *outcome, bool tell);
-/* A line for people, if they want it. */
+/* Writes a line to standard error if `tell`. */
 void swarm_tell(const struct swarm_play *play, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The client of this one has heard of the end, or never will: who waited for that asks. */
+/* The client of this request has heard of the end, or never will: the request that waits for that
+ * is made. */
 void swarm_ask_again(struct swarm_play *play, const struct swarm_request *request);
 
 /* invariants.c */
 void swarm_check_event(struct swarm_play *play);
 void swarm_check_dear(struct swarm_play *play);
 void swarm_check_ended(struct swarm_play *play, struct swarm_request *request);
-/* Heals the world, and waits until it has come to rest. */
+/* Ends all faults, waits until everything has settled, and checks what must then hold. */
 void swarm_check_end(struct swarm_play *play);
 
 /* heap.c: bytes that are allocated in this process by what is linked statically. */
@@ -139,7 +140,7 @@ void swarm_begin(struct swarm_world *world, struct swarm_outcome *outcome, bool 
 void swarm_ended(struct swarm_outcome *outcome, int status, int log);
 /* Both, one after the other. */
 void swarm_run(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log);
-/* Leaves out of a world what it does not need to violate the same invariant. */
+/* Leaves out whatever is not needed to violate the same invariant. */
 void swarm_shrink(struct swarm_world *world, struct swarm_outcome *outcome);
 /* The options that play this world again; "" if the seed says it all. */
 void swarm_options(const struct swarm_world *world, char *text, size_t size);

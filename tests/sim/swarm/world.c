@@ -19,7 +19,7 @@ const char *swarm_dims(unsigned index)
     return index < sizeof dims_list / sizeof dims_list[0] ? dims_list[index] : NULL;
 }
 
-/* Everything is counted by the torus's own links: what takes long is not asked for. */
+/* Blocks are no larger than the links can carry in a moderate time. */
 static uint64_t largest_block(const struct swarm_world *w)
 {
     uint64_t nodes = w->torus.nodes, most = 128 * 1024 / nodes;
@@ -68,7 +68,7 @@ static void draw_folders(const struct swarm_world *w, struct swarm_request *r, u
         (void)snprintf(r->to, sizeof r->to, "/out/%u", index);
 }
 
-/* One that is no barrier. */
+/* One that is not a barrier. */
 static void draw_request(const struct swarm_world *w, struct swarm_request *r, unsigned index,
                          enum operation operation, struct chance *c)
 {
@@ -103,7 +103,7 @@ static void draw_request(const struct swarm_world *w, struct swarm_request *r, u
     }
 }
 
-/* Asks again, as somebody who would not believe it: perhaps at another node, perhaps at once. */
+/* Makes the same request again, perhaps at another node, perhaps at once. */
 static void draw_retry(struct swarm_world *w, struct swarm_request *before, struct chance *c)
 {
     uint64_t later = chance_magnitude(c, 1, 10 * SECONDS);
@@ -186,7 +186,7 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
         struct chance own = chance_stream(seed, STREAM_FAULTS, i);
         swarm_draw_fault(&w->fault[w->faults++], w, &own);
     }
-    for (unsigned i = 0; i < w->requests; i++) { /* it does not move any more */
+    for (unsigned i = 0; i < w->requests; i++) { /* the requests do not move any more */
         w->request[i].spec.from = w->request[i].from;
         w->request[i].spec.to = w->request[i].to;
         w->request[i].spec.barrier = w->request[i].barrier;
