@@ -530,16 +530,20 @@ static ssize_t fs_write(void *context, int file, const struct iovec *piece, int 
     if (inode->contents == OUTPUT && fault(disk, SIM_DISK_WRITE) != 0)
         return -EIO;
     for (int i = 0; i < count; i++) {
+        size_t length = piece[i].iov_len;
+        bool is_short = disk->node->sim->set.chop && chance_below(&disk->chance, 8) == 0;
+        if (is_short && length > 1)
+            length = 1 + (size_t)chance_below(&disk->chance, length);
         if (inode->contents == OUTPUT)
-            check_output(disk, inode, piece[i].iov_base, piece[i].iov_len, offset + done);
+            check_output(disk, inode, piece[i].iov_base, length, offset + done);
         else
-            keep_bytes(inode, piece[i].iov_base, piece[i].iov_len, offset + done);
-        done += piece[i].iov_len;
+            keep_bytes(inode, piece[i].iov_base, length, offset + done);
+        done += length;
         if (offset + done > inode->size)
             inode->size = offset + done;
         inode->dirty = true;
-        if (disk->node->sim->set.chop && chance_below(&disk->chance, 8) == 0)
-            break; /* a short count */
+        if (is_short)
+            break;
     }
     return (ssize_t)done;
 }

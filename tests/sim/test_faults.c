@@ -190,6 +190,31 @@ static void a_short_silence_does_no_harm(void **state)
     }
 }
 
+/* Nobody but its neighbour notices: the root must not wait until its timeout. */
+static void a_machine_is_back_at_once(void **state)
+{
+    static const struct spec spec = {
+        .algorithm = "direct", .block_bytes = 50000, .from = "", .to = ""};
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const struct sim_setup setup = {
+            .dims = "3m", .seed = seed, .latency = 200 * MICROSECONDS, .rate = 12500000};
+        struct sim *sim = sim_new(&setup);
+        sim_run_until_whole(sim);
+        struct sim_request *r = sim_exchange(sim, 2, &spec);
+        sim_pass(sim, 5 * MILLISECONDS);
+        sim_kill(sim, 0, SIM_POWER);
+        sim_pass(sim, (1 + seed) * MILLISECONDS);
+        sim_restart(sim, 0);
+        assert_true(sim_run_until_ended(r, 15 * SECONDS));
+        assert_int_equal(r->error.code, ERROR_LINK);
+        (void)check_agreement(r, &spec);
+        check_next_exchange(sim, 2);
+        sim_free(sim);
+    }
+}
+
 static void a_disk_may_fail(void **state)
 {
     (void)state;
@@ -209,11 +234,10 @@ static void a_disk_may_fail(void **state)
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
         if (fault == SIM_DISK_COMMIT)
             assert_int_equal(r->error.code, ERROR_NONE);
-        else
-            if (r->error.code != ERROR_IO && r->error.code != ERROR_REFUSED &&
-                (fault != SIM_DISK_CHECK || r->error.code != ERROR_DAMAGED))
-                fail_msg("seed %llu, fault %d: %s", (unsigned long long)seed, (int)fault,
-                         r->error.code != ERROR_NONE ? r->error.text : "done");
+        else if (r->error.code != ERROR_IO && r->error.code != ERROR_REFUSED &&
+                 (fault != SIM_DISK_CHECK || r->error.code != ERROR_DAMAGED))
+            fail_msg("seed %llu, fault %d: %s", (unsigned long long)seed, (int)fault,
+                     r->error.code != ERROR_NONE ? r->error.text : "done");
         if (fault == SIM_DISK_COMMIT) { /* decided: it is tried again, and the client waits */
             assert_true(sim_decided(sim, root, r->id));
             for (uint32_t rank = 0; rank < 12; rank++)
@@ -299,6 +323,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_link_may_flap),
         cmocka_unit_test(a_short_silence_does_no_harm),
         cmocka_unit_test(a_dead_machine_is_named),
+        cmocka_unit_test(a_machine_is_back_at_once),
         cmocka_unit_test(a_disk_may_fail),
         cmocka_unit_test(a_client_may_cancel),
         cmocka_unit_test(a_timeout_ends_it_everywhere),

@@ -93,6 +93,14 @@ static bool may_fail(const struct swarm_play *play, const struct swarm_request *
            (r->spec.operation == OPERATION_BARRIER && !is_complete(play, r));
 }
 
+/* It ran until its timeout, although nothing was slow: it did not notice a fault. */
+static bool has_slept(const struct swarm_play *play, const struct swarm_request *r)
+{
+    return r->asked->error.code == ERROR_TIMEOUT && !r->hurries && !r->left &&
+           r->spec.operation != OPERATION_BARRIER && !sim_slowed(play->sim) &&
+           strstr(r->asked->error.text, "not finished") != NULL;
+}
+
 void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
 {
     const struct sim_request *asked = r->asked;
@@ -117,6 +125,9 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
         sim_output(play->sim, r->root, asked->id) == SIM_OUTPUT_TEMPORARY)
         sim_violated(play->sim, "leftovers", "the client of %s is told \"%s\" too early: %s",
                      name_of(play, r), asked->error.text, sim_leftover(play->sim, r->root));
+    if (has_slept(play, r))
+        sim_violated(play->sim, "faults are noticed", "%s: %s", name_of(play, r),
+                     asked->error.text);
     if (!may_fail(play, r))
         sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
                      asked->error.text);
