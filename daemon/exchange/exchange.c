@@ -232,8 +232,10 @@ void exchanges_topology(struct exchanges *all)
     DL_FOREACH_SAFE (all->active, x, next)
         failure_topology(x);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if ((up & ~all->links_up & 1u << port) != 0)
+        if ((up & ~all->links_up & 1u << port) != 0) {
+            objections_repeat(all, port);
             verdicts_repeat(all, port);
+        }
     all->links_up = up;
     calibration_topology(all);
 }

@@ -317,6 +317,7 @@ void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint
                     const struct error *e);
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+void objections_repeat(struct exchanges *all, unsigned port);
 void verdicts_repeat(struct exchanges *all, unsigned port);
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 

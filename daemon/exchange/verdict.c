@@ -214,6 +214,14 @@ static void take_error(uint32_t code, const char *reason, struct error *e)
     text_printable(e->text, sizeof e->text, reason);
 }
 
+/* The link to the parent is up again: what was said on the one before may never have arrived. */
+void objections_repeat(struct exchanges *all, unsigned port)
+{
+    for (struct exchange *x = all->active; x != NULL; x = x->next)
+        if (x->state == EXCHANGE_FAILING && x->tree.parent == (int)port)
+            objection_send(all, x->handle, x->id, x->root, &x->failure);
+}
+
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Objection *message = head->objection;
