@@ -17,7 +17,7 @@ struct config {
     char control[PATH_MAX];
     char state_folder[PATH_MAX];
     struct roots roots;
-    double link_mbit; /* 0: unknown */
+    double link_mbit;             /* 0: unknown */
     double daemons_per_processor; /* at least 1 */
     uint64_t memory;
     char congestion[16];

@@ -16,12 +16,12 @@ struct control_client {
     struct control_server *server;
     struct control_client *next;
     struct frame_stream in;
-    struct exchange *exchange; /* under way for this client, */
-    char exchange_id[EXCHANGE_ID_SIZE]; /* by the name it has been told last */
+    struct exchange *exchange;              /* under way for this client, */
+    char exchange_id[EXCHANGE_ID_SIZE];     /* by the name it has been told last */
     Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
-    bool leaving;              /* it sends no more, and is closed after the answer */
-    bool refused;              /* told why, and not answered */
-    bool held;                 /* it does not read its replies: nothing is read from it for now */
+    bool leaving;                           /* it sends no more, and is closed after the answer */
+    bool refused;                           /* told why, and not answered */
+    bool held; /* it does not read its replies: nothing is read from it for now */
 };
 
 struct control_server {

@@ -29,7 +29,8 @@ void control_calibration(struct control_client *client, const Control__Request *
     int result = 0;
 
     if (wanted->measured != NULL && wanted->reset) {
-        result = error_set(&e, ERROR_USAGE, "new costs and a reset exclude each other: ask for one or the other");
+        result = error_set(&e, ERROR_USAGE,
+                           "new costs and a reset exclude each other: ask for one or the other");
     } else if (wanted->measured != NULL) {
         const struct predict_costs costs = {
             .step = wanted->measured->step_seconds,

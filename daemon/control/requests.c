@@ -80,7 +80,7 @@ static void on_links(struct control_client *client, const Control__Request *requ
         list[links.n_link++] = l;
         control__links__link__init(l);
         address_format((const struct sockaddr *)&set->address[port], address[port],
-                           sizeof address[port]);
+                       sizeof address[port]);
         l->port = port;
         l->name = torus_port_name(port, name[port]);
         l->neighbour = info[port].neighbour;

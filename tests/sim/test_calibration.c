@@ -150,10 +150,8 @@ static void auto_takes_the_one_for_the_size(void **state)
     calibrate(sim, 0, &second); /* messages are what costs */
     assert_string_equal(chosen(sim, 1), "tree");
     assert_string_equal(chosen(sim, 1 << 20), "stream");
-    const struct spec small = {
-        .algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
-    const struct spec folders = {
-        .algorithm = SPEC_AUTO, .from = "/same/1000", .to = "/to"};
+    const struct spec small = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
+    const struct spec folders = {.algorithm = SPEC_AUTO, .from = "/same/1000", .to = "/to"};
     struct sim_request *r = sim_exchange(sim, 0, &small);
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
@@ -182,8 +180,7 @@ static double candidate_seconds(struct sim *sim, const char *name, uint64_t bloc
 static void auto_learns_from_sessions(void **state)
 {
     struct sim *sim = start("4x4");
-    struct spec spec = {
-        .algorithm = "at2", .block_bytes = 4096, .from = "", .to = "", .repeat = 1};
+    struct spec spec = {.algorithm = "at2", .block_bytes = 4096, .from = "", .to = "", .repeat = 1};
     double model = candidate_seconds(sim, "at2", 4096), far = candidate_seconds(sim, "at2", 1);
     double other = candidate_seconds(sim, "stream", 4096);
 

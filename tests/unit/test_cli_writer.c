@@ -241,10 +241,9 @@ static void test_report(void **state)
     "verified          every byte\n"
     check(value, &brief, SUMMARY);
     check(value, &full,
-          SUMMARY
-          "\n"
-          "node   time  port  sent  received  blocks sent  messages  min rtt     rate\n"
-          "   1  99 ms  +0     1 B       2 B            3         4     5 us  6 bit/s\n");
+          SUMMARY "\n"
+                  "node   time  port  sent  received  blocks sent  messages  min rtt     rate\n"
+                  "   1  99 ms  +0     1 B       2 B            3         4     5 us  6 bit/s\n");
     json_decref(value);
 }
 
