@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Replaces each control character, and each byte that is no part of valid UTF-8, by '?', in place.
+/* Replaces each control character, and each byte that is not part of valid UTF-8, by '?', in place.
  * Memory is written only where something is replaced. */
 void text_clean(char *text);
 
@@ -13,7 +13,7 @@ void text_clean(char *text);
 char *text_printable(char *out, size_t size, const char *text);
 
 /* Parses "64KiB", "10M", "1GB", "512" (suffixes of 1024: K, KiB, M, MiB, G, GiB; of 1000: KB, MB,
- * GB; B). Returns 0, or -1 if it is no such number or does not fit. */
+ * GB; B). Returns 0, or -1 if it is not such a number or does not fit. */
 int text_parse_bytes(const char *text, uint64_t *bytes);
 
 #endif

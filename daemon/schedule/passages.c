@@ -127,7 +127,7 @@ int passages_build(struct passages *p, const struct torus *t, const struct algor
     if (rank >= t->nodes)
         return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
     if (a->operation != OPERATION_EXCHANGE)
-        return error_set(e, ERROR_USAGE, "%s is no algorithm for an exchange", a->name);
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an exchange", a->name);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
     while (rc == 0 && routes_next(&routes))
@@ -141,7 +141,7 @@ int passages_build(struct passages *p, const struct torus *t, const struct algor
         rc = order_channels(p, torus_ports(t));
     if (rc != 0) {
         passages_free(p);
-        return error_set(e, ERROR_MEMORY, "no memory for the passages of node %u", rank);
+        return error_set(e, ERROR_MEMORY, "out of memory for the passages of node %u", rank);
     }
     return 0;
 }
@@ -165,7 +165,7 @@ int passages_most_transit(const struct torus *t, const struct algorithm *a, uint
     uint32_t *transit = calloc(r.classes, sizeof *transit);
     if (transit == NULL) {
         routes_close(&r);
-        return error_set(e, ERROR_MEMORY, "no memory for the passages of %u nodes", t->nodes);
+        return error_set(e, ERROR_MEMORY, "out of memory for the passages of %u nodes", t->nodes);
     }
     while (routes_next(&r)) {
         uint32_t here = r.source;

@@ -157,5 +157,5 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
     free(waits.leaves);
     routes_close(&routes);
     return rc == 0 ? 0
-                   : error_set(e, ERROR_MEMORY, "no memory for the waits of %u nodes", t->nodes);
+                   : error_set(e, ERROR_MEMORY, "out of memory for the waits of %u nodes", t->nodes);
 }

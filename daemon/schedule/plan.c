@@ -350,7 +350,7 @@ static int ask_for_plan(struct plan *p, const struct torus *t, const struct algo
     if (a->accepts(t, e) != 0)
         return -1;
     if (a->plan(p, t, rank) != 0)
-        return error_set(e, ERROR_MEMORY, "no memory for the plan of node %u", rank);
+        return error_set(e, ERROR_MEMORY, "out of memory for the plan of node %u", rank);
     return 0;
 }
 
@@ -381,7 +381,7 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
     free(d.hit);
     if (rc != 0) {
         plan_free(p);
-        return error_set(e, ERROR_MEMORY, "no memory for the plan of node %u", rank);
+        return error_set(e, ERROR_MEMORY, "out of memory for the plan of node %u", rank);
     }
     return 0;
 }

@@ -80,7 +80,7 @@ static int count_messages(const struct torus *t, const struct algorithm *a,
     counts->messages = crossed / r.classes;
     tally_free(&messages);
     routes_close(&r);
-    return rc == 0 ? 0 : error_set(e, ERROR_MEMORY, "no memory to count messages");
+    return rc == 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory to count messages");
 }
 
 static double links_of_a_node(const struct torus *t)
@@ -100,7 +100,7 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
 
     *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
     if (a->operation != OPERATION_EXCHANGE)
-        return error_set(e, ERROR_USAGE, "%s is no algorithm for an exchange", a->name);
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an exchange", a->name);
     if (count_messages(t, a, counts, e) != 0)
         return -1;
     if (streaming) {

@@ -42,7 +42,7 @@ static int open_by(struct routes *r, const struct torus *t, const struct algorit
     if (r->representative == NULL || r->class_of == NULL || r->neighbour == NULL ||
         r->leg == NULL) {
         routes_close(r);
-        return error_set(e, ERROR_MEMORY, "no memory for the routes of %u nodes", t->nodes);
+        return error_set(e, ERROR_MEMORY, "out of memory for the routes of %u nodes", t->nodes);
     }
     fill_tables(r);
     return 0;

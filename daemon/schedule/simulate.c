@@ -195,7 +195,7 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
     if (rc == 0)
         *ticks = s.pieces > 0 ? run(&s) : 0;
     else
-        error_set(e, ERROR_MEMORY, "no memory to simulate a stream of %u nodes", t->nodes);
+        error_set(e, ERROR_MEMORY, "out of memory to simulate a stream of %u nodes", t->nodes);
     free(legs);
     free(s.representative);
     free(s.class_of);

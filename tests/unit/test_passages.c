@@ -240,7 +240,7 @@ static void what_has_no_passages_is_refused(void **state)
     assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), 15, &e), -1);
     assert_string_equal(e.text, "there is no node 15 among 15");
     assert_int_equal(passages_build(&p, &t, algorithm_find("yangwang"), 0, &e), -1);
-    assert_string_equal(e.text, "yangwang is no algorithm for an exchange");
+    assert_string_equal(e.text, "yangwang is not an algorithm for an exchange");
     assert_int_equal(torus_parse(&t, "3x3x3", NULL), 0);
     assert_int_equal(passages_build(&p, &t, algorithm_find("at2"), 0, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
