@@ -131,7 +131,7 @@ static bool is_of_an_exchange(const Peer__Head *head)
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
         if (messages[i].kind == head->kind_case)
             return true;
-    return is_data(head);
+    return false;
 }
 
 /* Of an exchange that was refused here, or that has ended and been forgotten, messages may still be
@@ -151,14 +151,15 @@ static void ignore_unknown(struct exchanges *all, unsigned port, uint32_t handle
 int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
+    bool data = is_data(head);
     struct exchange *x;
 
     if (head->kind_case == PEER__HEAD__KIND_CALIBRATION)
         return calibration_heard(all, port, head->calibration, e);
-    for (size_t i = 0; i < sizeof node_messages / sizeof *node_messages; i++)
+    for (size_t i = 0; !data && i < sizeof node_messages / sizeof *node_messages; i++)
         if (node_messages[i].kind == head->kind_case)
             return node_messages[i].take(all, port, head, e);
-    if (!is_of_an_exchange(head))
+    if (!data && !is_of_an_exchange(head))
         return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
     x = exchange_find(all, handle_of(head));
     if (x == NULL) {
@@ -167,7 +168,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
     }
     if ((x->fault.lost & 1u << port) != 0)
         return 0;
-    if (!is_data(head))
+    if (!data)
         return take_message(x, port, head, e);
     if ((LATE & 1u << x->state) != 0)
         return 0;
