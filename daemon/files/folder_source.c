@@ -251,18 +251,22 @@ static void run_open(struct work *work)
     e->code = ERROR_NONE; /* missing files have filled it in */
 }
 
-static void on_opened(struct work *work)
+/* Opening or checking is over: on to `state`, or it has failed. */
+static void step_over(struct folder_source *s, enum source_state state)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
-
     if (!job_over(s))
         return;
     if (s->step_error.code != ERROR_NONE) {
         fail(s, &s->step_error);
         return;
     }
-    s->state = OPEN;
+    s->state = state;
     s->events.wake(s->events.context);
+}
+
+static void on_opened(struct work *work)
+{
+    step_over(JOB_OWNER(work, struct folder_source, step), OPEN);
 }
 
 static bool source_opened(struct source *base)
@@ -455,16 +459,7 @@ static void run_check(struct work *work)
 
 static void on_checked(struct work *work)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
-
-    if (!job_over(s))
-        return;
-    if (s->step_error.code != ERROR_NONE) {
-        fail(s, &s->step_error);
-        return;
-    }
-    s->state = CHECKED;
-    s->events.wake(s->events.context);
+    step_over(JOB_OWNER(work, struct folder_source, step), CHECKED);
 }
 
 static bool source_finish(struct source *base)
