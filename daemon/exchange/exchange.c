@@ -181,6 +181,15 @@ uint32_t exchange_root_of(const char *id)
     return (uint32_t)strtoul(id, NULL, 10);
 }
 
+uint64_t exchange_hash(const char *id)
+{
+    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a */
+
+    for (const char *c = id; *c != '\0'; c++)
+        value = (value ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    return value;
+}
+
 void exchange_advance(struct exchange *x)
 {
     switch (x->state) {

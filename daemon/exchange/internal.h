@@ -216,6 +216,7 @@ static inline uint64_t exchange_takes(const struct exchange *x, uint32_t rank)
 /* exchange.c: the table of exchanges */
 struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
 uint32_t exchange_root_of(const char *id);
+uint64_t exchange_hash(const char *id);
 struct exchange *exchange_find_id(struct exchanges *all, const char *id);
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
                               uint32_t root);

@@ -47,15 +47,6 @@ static void on_closed(void *context)
         exchange_forget(x); /* the exchanges have gone before it */
 }
 
-static uint64_t seed_of(const char *id)
-{
-    uint64_t seed = UINT64_C(14695981039346656037);
-
-    for (const char *c = id; *c != '\0'; c++)
-        seed = (seed ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    return seed;
-}
-
 static int open_folders(struct exchange *x, struct error *e)
 {
     const struct storage *storage = x->all->set.storage;
@@ -77,7 +68,7 @@ static int open_folders(struct exchange *x, struct error *e)
 
 static int open_pattern(struct exchange *x, struct error *e)
 {
-    uint64_t seed = seed_of(x->id);
+    uint64_t seed = exchange_hash(x->id);
     uint32_t rank = rank_of(x);
 
     x->own.source = pattern_source(seed, rank, x->spec.block_bytes, router_pool(router_of(x)));

@@ -19,11 +19,7 @@
 
 static uint64_t hash(const char *id)
 {
-    uint64_t value = UINT64_C(14695981039346656037);
-
-    for (const char *c = id; *c != '\0'; c++)
-        value = (value ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    return value | 1; /* 0: none */
+    return exchange_hash(id) | 1; /* 0: none */
 }
 
 bool verdict_is_remembered(const struct exchanges *all, const char *id)
