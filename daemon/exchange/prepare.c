@@ -7,7 +7,7 @@
 #include "daemon/exchange/internal.h"
 #include "proto/text.h"
 
-#define ALL_AT_ONCE 256u            /* prepared here by all roots, without barriers */
+#define PREPARED_AT_ONCE 256u       /* prepared here by all roots, without barriers */
 #define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
@@ -225,7 +225,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
     if (spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
-    if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : ALL_AT_ONCE))
+    if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : PREPARED_AT_ONCE))
         return error_set(e, ERROR_BUSY, "node %u is busy: %u exchanges are under way there",
                          router_rank(all->set.router), count(all, barrier));
     return 0;
