@@ -54,22 +54,12 @@ enum calibration_news {
  * what the other one names. */
 enum calibration_news calibration_merge(struct calibration *mine, const struct calibration *theirs);
 
+/* Names one more calibration that *c replaces, while there is room. */
+void calibration_replaces(struct calibration *c, uint64_t id);
+
 /* As text: a name and its value a line. Returns its length. */
 size_t calibration_format(const struct calibration *c, char text[CALIBRATION_TEXT_SIZE]);
 /* Returns 0, or -1 if it is not exactly what calibration_format() would write. */
 int calibration_parse(const char *text, struct calibration *c);
-
-struct exchanges;
-
-/* What this node knows; version 0: nothing. */
-const struct calibration *exchanges_calibration(const struct exchanges *all);
-
-/* What predictions are made with: what was measured, else the default costs. */
-struct predict_costs exchanges_costs(const struct exchanges *all);
-
-/* New costs for all nodes, measured at this time, or NULL: back to the default costs. Returns 0, or
- * -1 with *e if the costs are out of range. */
-int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs,
-                        uint64_t measured_at, struct error *e);
 
 #endif

@@ -28,7 +28,7 @@ static void begin(struct exchange *x, bool wave)
             x->owed = OWN_PART;
         x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     }
-    exchange_advance(x);
+    commit_advance(x);
 }
 
 void commit_begin(struct exchange *x)
@@ -63,7 +63,7 @@ void commit_decide(struct exchange *x)
 
     if (decision_add(x->all, x->id) == NULL) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for a decision");
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
         return;
     }
     exchange_enter(x, EXCHANGE_DECIDING);
@@ -125,7 +125,7 @@ static void placed(struct exchange *x)
 
     opening_close(x, false);
     if (exchange_is_root(x)) {
-        decision_confirm(x->all, x->id, &rank, 1, "");
+        decision_confirm_own(x->all, x->id, "");
         return;
     }
     x->owed &= ~OWN_PART;
@@ -135,12 +135,10 @@ static void placed(struct exchange *x)
 
 static void obstructed(struct exchange *x, const struct error *e)
 {
-    uint32_t rank = rank_of(x);
-
     log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
     opening_close(x, true);
     doubt_add(x, true);
-    decision_confirm(x->all, x->id, &rank, 1, e->text);
+    decision_confirm_own(x->all, x->id, e->text);
     if (exchange_is_root(x))
         return;
     flush(x);

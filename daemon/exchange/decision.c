@@ -8,23 +8,6 @@
 #include "daemon/exchange/internal.h"
 #include "proto/text.h"
 
-#define REMINDED_AT_ONCE 32u
-
-struct decision {
-    struct decision *next;
-    char id[EXCHANGE_ID_SIZE];
-    uint64_t remind_at;
-    uint32_t confirmed;   /* nodes */
-    uint32_t obstacle_at; /* a node that could not yet, TORUS_NO_NODE: none is known */
-    char obstacle[sizeof((struct error *)0)->text];
-    uint8_t by[]; /* bit per rank */
-};
-
-static bool has(const struct decision *d, uint32_t rank)
-{
-    return (d->by[rank / 8] & 1u << rank % 8) != 0;
-}
-
 struct decision *decision_find(struct exchanges *all, const char *id)
 {
     struct decision *d = all->decisions;
@@ -32,12 +15,6 @@ struct decision *decision_find(struct exchanges *all, const char *id)
     while (d != NULL && strcmp(d->id, id) != 0)
         d = d->next;
     return d;
-}
-
-static void ask_soon(struct exchanges *all, uint64_t at)
-{
-    if (at < all->ask_at)
-        all->ask_at = at;
 }
 
 struct decision *decision_add(struct exchanges *all, const char *id)
@@ -52,7 +29,7 @@ struct decision *decision_add(struct exchanges *all, const char *id)
     d->remind_at = router_now(all->set.router) + VERDICT_TIME; /* the wave is faster */
     d->next = all->decisions;
     all->decisions = d;
-    ask_soon(all, d->remind_at);
+    ask_by(all, d->remind_at);
     return d;
 }
 
@@ -97,7 +74,7 @@ void decision_describe(const struct decision *d, const struct exchanges *all, st
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, first = 0;
 
-    while (d != NULL && first < nodes && has(d, first))
+    while (d != NULL && first < nodes && decision_has(d, first))
         first++;
     if (d != NULL && d->obstacle_at != TORUS_NO_NODE)
         (void)error_set(e, ERROR_IN_DOUBT,
@@ -127,7 +104,7 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
 {
     struct decision *d = decision_find(all, id);
 
-    if (d == NULL || has(d, rank))
+    if (d == NULL || decision_has(d, rank))
         return;
     if (obstacle[0] != '\0') {
         d->obstacle_at = rank;
@@ -162,90 +139,9 @@ void decision_confirm(struct exchanges *all, const char *id, const uint32_t *ran
     wave_towards(all, root, &head);
 }
 
-/* Whether the root's tree leads from that node to this one by this port. */
-static bool is_below(const struct exchanges *all, uint32_t root, uint32_t rank, unsigned port)
+void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle)
 {
-    const struct torus *t = router_torus(all->set.router);
-    uint32_t here = router_rank(all->set.router);
-    struct tree_node at;
+    uint32_t rank = router_rank(all->set.router);
 
-    while (rank != root && rank != here) {
-        tree_node(t, root, rank, &at);
-        rank = torus_neighbour(t, rank, (unsigned)at.parent);
-        if (rank == here)
-            return torus_port_opposite((unsigned)at.parent) == port;
-    }
-    return false;
-}
-
-int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
-{
-    const Peer__Confirm *message = head->confirm;
-    uint32_t nodes = router_torus(all->set.router)->nodes;
-    char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
-    uint32_t root;
-
-    text_printable(id, sizeof id, message->id);
-    root = exchange_root_of(id);
-    if (root >= nodes || message->n_rank == 0 || message->n_rank > nodes)
-        return error_set(e, ERROR_PROTOCOL,
-                         "invalid confirmation of %zu nodes for an exchange of node %u",
-                         message->n_rank, root);
-    for (size_t i = 0; i < message->n_rank; i++)
-        if (message->rank[i] >= nodes || !is_below(all, root, message->rank[i], port))
-            return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",
-                             message->rank[i], id);
-    text_printable(obstacle, sizeof obstacle, message->obstacle);
-    if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
-        !commit_collects(exchange_find_id(all, id), port, message->rank, message->n_rank))
-        decision_confirm(all, id, message->rank, message->n_rank, obstacle);
-    return 0;
-}
-
-static void remind(struct exchanges *all, const struct decision *d, uint32_t rank)
-{
-    Peer__Outcome message = PEER__OUTCOME__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
-
-    message.id = (char *)(uintptr_t)d->id;
-    message.committed = true;
-    message.asker = rank;
-    head.kind_case = PEER__HEAD__KIND_OUTCOME;
-    head.outcome = &message;
-    wave_towards(all, rank, &head);
-}
-
-/* Of this node's own output, after a restart or an obstacle. */
-static void settle_own(struct exchanges *all, struct decision *d)
-{
-    const struct exchange *x = exchange_find_id(all, d->id);
-
-    if (has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
-        doubt_settle(all, d->id, true))
-        return;
-    confirmed(all, d->id, router_rank(all->set.router), "");
-}
-
-void decisions_remind(struct exchanges *all, uint64_t now)
-{
-    uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
-    struct decision *next;
-
-    for (struct decision *d = all->decisions; d != NULL; d = next) {
-        const struct exchange *x = exchange_find_id(all, d->id);
-        unsigned reminded = 0;
-        next = d->next;
-        if (now < d->remind_at || (x != NULL && x->state == EXCHANGE_DECIDING)) {
-            ask_soon(all, now < d->remind_at ? d->remind_at : now + ASK_EVERY);
-            continue;
-        }
-        d->remind_at = now + ASK_EVERY;
-        ask_soon(all, d->remind_at);
-        for (uint32_t rank = 0; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
-            if (rank != me && !has(d, rank) && topology_whole(router_topology(all->set.router))) {
-                remind(all, d, rank);
-                reminded++;
-            }
-        settle_own(all, d); /* may be the last one: *d is gone then */
-    }
+    decision_confirm(all, id, &rank, 1, obstacle);
 }

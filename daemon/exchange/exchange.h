@@ -42,6 +42,7 @@
 #define TORUSD_EXCHANGE_EXCHANGE_H
 
 #include "daemon/base/work.h"
+#include "daemon/exchange/calibration.h"
 #include "daemon/exchange/engine.h"
 #include "daemon/exchange/spec.h"
 #include "daemon/exchange/storage.h"
@@ -171,6 +172,19 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
  */
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, size_t most);
 uint64_t exchanges_reserved(const struct exchanges *all);
+
+/* --- what predictions are made with (calibration.h) --- */
+
+/* What this node knows; version 0: nothing. */
+const struct calibration *exchanges_calibration(const struct exchanges *all);
+
+/* What predictions are made with: what was measured, else the default costs. */
+struct predict_costs exchanges_costs(const struct exchanges *all);
+
+/* New costs for all nodes, measured at this time, or NULL: back to the default costs. Returns 0, or
+ * -1 with *e if the costs are out of range. */
+int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs,
+                        uint64_t measured_at, struct error *e);
 
 const char *exchange_state_name(enum exchange_state state);
 bool exchange_has_ended(enum exchange_state state);

@@ -70,12 +70,12 @@ static void judge_fault(struct exchange *x, uint64_t now)
             enter_doubt(x, &e);
     } else if (exchange_is_root(x)) {
         if (down != TORUS_NO_NODE || now >= x->fault.at + NAMING_TIME)
-            verdict_here(x, &e);
+            exchange_fail(x, &e);
     } else if (root_down) {
         fail_alone(x, &e);
     } else if (late) {
         /* The root may not know: far away nobody hears of a link that is up again at once. */
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
     }
 }
 
@@ -143,7 +143,7 @@ uint64_t failure_deadline(const struct exchange *x)
     if (x->state == EXCHANGE_COMMITTING || x->state == EXCHANGE_FAILING)
         return at;
     if (x->state == EXCHANGE_WAITING)
-        at = turn_deadline(x);
+        at = retry_deadline(x);
     if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
         return 0;
     if (x->fault.at != ROUTER_NEVER)
@@ -171,7 +171,7 @@ static void time_is_over(struct exchange *x)
 
     if (x->state == EXCHANGE_WAITING && x->spec.operation != OPERATION_BARRIER) {
         describe_waiting(x, &e);
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
         return;
     }
     if (may_be_committed(x)) {
@@ -189,7 +189,7 @@ static void time_is_over(struct exchange *x)
                     (double)x->timeout_ns / 1e9, rank_of(x),
                     (unsigned long long)(x->rounds.round - exchange_first_round(x)) + 1,
                     (unsigned long long)x->rounds.count, where);
-    verdict_here(x, &e);
+    exchange_fail(x, &e);
 }
 
 /* The client has waited long enough for what is decided, or being decided. */

@@ -1,14 +1,21 @@
-/* Shared by the files of this folder only. Who calls whom:
+/* Shared by the files of this folder only. Each calls only those below it:
  *
- *     messages   the table: message, states, side, handler            exchanges_frame
- *     turn       the root's queue; begins an exchange, and again if a node was busy
- *     prepare    opening, sizes, memory, engine: until a node is ready
- *     rounds     go, rounds, repetitions: until a node is done
- *     commit     decision, commit, confirmation
- *     verdict    objections to the root, its verdict to all
- *     failure    what a fault, a deadline or a client that leaves makes of an exchange
- *     state      one function changes the state; every state has an invariant
- *     wave       words to parent and children
+ *     exchanges   the public functions; what sources, sinks and the planner tell
+ *     messages    the table: message, states, side, handler
+ *     turn        the root's queue: begins an exchange
+ *     advance     goes on as far as what has been heard and done allows
+ *     settle      how doubts and decisions come together
+ *     prepare     opening, sizes, memory, engine: until a node is ready
+ *     rounds      go, rounds, repetitions: until a node is done
+ *     failure     what a fault or a deadline makes of an exchange
+ *     commit      decision, commit, confirmation
+ *     fail        the root fails it for all, any other node objects
+ *     retry       what a busy node makes of it
+ *     verdict     messages about failures, and which have been passed on
+ *     doubt, decision, client, barrier, costs, choose, report
+ *     state       one function changes the state; every state has an invariant
+ *     opening     this node's blocks, memory and engine
+ *     wave, table, id
  */
 #ifndef TORUSD_EXCHANGE_INTERNAL_H
 #define TORUSD_EXCHANGE_INTERNAL_H
@@ -18,7 +25,6 @@
 #include <uthash.h>
 #include <utlist.h>
 
-#include "daemon/exchange/calibration.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/exchange/planner.h"
 #include "daemon/schedule/tree.h"
@@ -32,6 +38,8 @@
 #define VERDICT_TIME (4 * SECONDS)
 /* How often a node in doubt asks, and a root reminds who has not confirmed. */
 #define ASK_EVERY (2 * SECONDS)
+/* How long an exchange without a timeout of its own waits for its turn. */
+#define LONGEST_WAIT (3600 * SECONDS)
 
 /* What has been reported from this node and below; the root's is everybody's. */
 struct report {
@@ -121,8 +129,24 @@ struct exchange {
     struct exchange_client client;
 };
 
-struct doubt;
-struct decision;
+/* A finished output of this node whose outcome is not known, or cannot be carried out yet. */
+struct doubt {
+    struct doubt *next;
+    char id[EXCHANGE_ID_SIZE];
+    bool committed; /* the outcome is known */
+    bool resolving; /* and being carried out */
+};
+
+/* What this node, as a root, has decided to commit. */
+struct decision {
+    struct decision *next;
+    char id[EXCHANGE_ID_SIZE];
+    uint64_t remind_at;
+    uint32_t confirmed;   /* nodes */
+    uint32_t obstacle_at; /* a node that could not yet, TORUS_NO_NODE: none is known */
+    char obstacle[sizeof((struct error *)0)->text];
+    uint8_t by[]; /* bit per rank */
+};
 
 #define VERDICTS_REMEMBERED 256u
 
@@ -137,6 +161,7 @@ struct exchanges {
     uint64_t reserved;
     uint32_t counter;
     uint64_t turns;
+    struct block_events block_events; /* of all blocks; the context is the exchange */
     struct calibration calibration;
     uint32_t links_up;         /* ports (bits), as heard last */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
@@ -196,6 +221,18 @@ static inline bool exchange_last_repetition(const struct exchange *x)
     return x->rounds.repetition + 1 == x->spec.repeat;
 }
 
+static inline bool decision_has(const struct decision *d, uint32_t rank)
+{
+    return (d->by[rank / 8] & 1u << rank % 8) != 0;
+}
+
+/* Doubts and decisions are looked at then, at the latest. */
+static inline void ask_by(struct exchanges *all, uint64_t at)
+{
+    if (at < all->ask_at)
+        all->ask_at = at;
+}
+
 /* Whether a node has blocks to send, */
 static inline bool exchange_sends(const struct exchange *x, uint32_t rank)
 {
@@ -213,21 +250,27 @@ static inline uint64_t exchange_takes(const struct exchange *x, uint32_t rank)
     return torus_of(x)->nodes - 1;
 }
 
-/* exchange.c: the table of exchanges */
-struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
+/* id.c */
 uint32_t exchange_root_of(const char *id);
 uint64_t exchange_hash(const char *id);
+bool exchange_is_id_of(const char *id, uint32_t root);
+
+/* table.c */
+struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
 struct exchange *exchange_find_id(struct exchanges *all, const char *id);
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
                               uint32_t root);
-/* Returns 0, or -1 if there is no memory: then it keeps its name, but perhaps nobody finds it by its
- * handle. */
+/* Returns 0, or -1 if there is no memory: it keeps its names. */
 int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
 void exchange_forget(struct exchange *x);
-/* Goes on as far as what has been heard and done allows. */
-void exchange_advance(struct exchange *x);
-/* Tells its client, once; `result` or `e`. */
+/* With the exchanges, or, if its source or sink is still closing, after that. */
+void exchange_let_go(struct exchange *x);
+
+/* client.c: tells its client, once, of an error or, if `e` is NULL, of its result. */
 void exchange_tell(struct exchange *x, const struct error *e);
+
+/* advance.c: goes on as far as what has been heard and done allows. */
+void exchange_advance(struct exchange *x);
 
 /* state.c */
 void exchange_enter(struct exchange *x, enum exchange_state state);
@@ -245,14 +288,17 @@ void wave_to_children(struct exchange *x, const Peer__Head *head);
 void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
 
 /* turn.c */
-/* By the sizes of the blocks, and the nominal rate of the links. */
-uint64_t turn_default_timeout(const struct exchange *x);
-bool turn_may_retry(const struct exchange *x);
-void turn_again(struct exchange *x, const struct error *busy);
-uint64_t turn_deadline(const struct exchange *x);
 void turns_advance(struct exchanges *all);
 
+/* retry.c */
+bool retry_may(const struct exchange *x);
+void retry_pause(struct exchange *x); /* before it begins anew */
+void retry_later(struct exchange *x, const struct error *busy);
+uint64_t retry_deadline(const struct exchange *x);
+
 /* prepare.c */
+/* By the sizes of the blocks, and the nominal rate of the links. */
+uint64_t prepare_default_timeout(const struct exchange *x);
 int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 void prepare_begin(struct exchange *x);
 void prepare_advance(struct exchange *x);
@@ -292,7 +338,6 @@ void commit_waits_no_longer(struct exchange *x);
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
 int decisions_load(struct exchanges *all);
 void decisions_free(struct exchanges *all);
-void decisions_remind(struct exchanges *all, uint64_t now);
 struct decision *decision_find(struct exchanges *all, const char *id);
 struct decision *decision_add(struct exchanges *all, const char *id); /* NULL: no memory */
 void decision_drop(struct exchanges *all, struct decision *d);
@@ -300,7 +345,8 @@ void decision_drop(struct exchanges *all, struct decision *d);
 void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e);
 void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
                       const char *obstacle);
-int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
+/* The same of this node. */
+void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle);
 
 /* barrier.c */
 #define BARRIER_ROOT 0u
@@ -310,17 +356,22 @@ int barrier_enter(struct exchange *x, uint64_t timeout_ns, const struct exchange
 struct exchange *barrier_prepared(struct exchanges *all, const char *name);
 
 /* verdict.c */
-/* This node cannot go on: the root decides for all, any other node tells it. */
-void verdict_here(struct exchange *x, const struct error *e);
 /* Root: the attempt is over everywhere. */
 void verdict_send(struct exchange *x, const struct error *e);
+void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, int except);
+void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdict *message);
+bool verdict_is_cut(const struct exchange *x); /* links are down: verdicts are flooded */
+bool verdict_is_remembered(const struct exchanges *all, const char *id);
+void verdicts_repeat(struct exchanges *all, unsigned port);
 void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint32_t root,
                     const struct error *e);
+
+/* fail.c */
+/* This node cannot go on: the root decides for all, any other node tells it. */
+void exchange_fail(struct exchange *x, const struct error *e);
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 void objections_repeat(struct exchanges *all, unsigned port);
-void verdicts_repeat(struct exchanges *all, unsigned port);
-bool verdict_is_remembered(const struct exchanges *all, const char *id);
 
 /* failure.c */
 void failure_topology(struct exchange *x);
@@ -329,20 +380,23 @@ void failure_tick(struct exchange *x, uint64_t now);
 uint64_t failure_deadline(const struct exchange *x);
 
 /* doubt.c */
-/* `decided`: that it was committed is known, and only the output cannot be put in place yet. */
+/* Takes x->doubt, so that no doubt is ever without memory. `decided`: that it was committed is known,
+ * and only the output cannot be put in place yet. */
 void doubt_add(struct exchange *x, bool decided);
-/* What that needs, so that no doubt is ever without memory; NULL: there is none now. */
-struct doubt *doubt_new(void);
 bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
 int doubts_load(struct exchanges *all);
 void doubts_free(struct exchanges *all);
+
+/* settle.c */
 void doubts_ask(struct exchanges *all);
+void decisions_remind(struct exchanges *all, uint64_t now);
+int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
                       struct error *e);
 int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
                         struct error *e);
 
-/* calibration.c */
+/* costs.c */
 void calibration_load(struct exchanges *all);
 int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibration *in,
                       struct error *e);

@@ -115,8 +115,12 @@ static int take_message(struct exchange *x, unsigned port, const Peer__Head *hea
             continue;
         bool from_parent = x->tree.parent == (int)port;
         bool right_side = messages[i].side == PARENT ? from_parent : wave_is_child(x, port);
-        if ((messages[i].states & 1u << x->state) != 0 && right_side)
-            return messages[i].take(x, port, head, e);
+        if ((messages[i].states & 1u << x->state) != 0 && right_side) {
+            if (messages[i].take(x, port, head, e) != 0)
+                return -1;
+            exchange_advance(x);
+            return 0;
+        }
         if ((LATE & 1u << x->state) != 0)
             return 0;
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s", x->id,

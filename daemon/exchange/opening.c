@@ -1,6 +1,7 @@
 /* This node's own part of preparing: the plan, the blocks, the memory for those on their way, and
  * the engine that moves them. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
@@ -16,41 +17,10 @@
 
 /* --- the blocks --- */
 
-static void on_moved(void *context)
-{
-    struct exchange *x = context;
-
-    if (x->own.engine != NULL)
-        engine_wake(x->own.engine);
-    exchange_advance(x);
-}
-
-static void on_failed(void *context, const struct error *e)
-{
-    struct error here = *e;
-    struct exchange *x = context;
-
-    if (x->state != EXCHANGE_OPENING && x->state != EXCHANGE_PREPARING)
-        (void)error_wrap(&here, "node %u", rank_of(x));
-    else if (!exchange_is_root(x) && e->code != ERROR_BUSY)
-        (void)error_wrap(&here, "node %u refuses", rank_of(x));
-    verdict_here(x, &here);
-}
-
-static void on_closed(void *context)
-{
-    struct exchange *x = context;
-
-    if (x->all != NULL)
-        state_closed_one(x);
-    else if (--x->own.closing == 0)
-        exchange_forget(x); /* the exchanges have gone before it */
-}
-
 static int open_folders(struct exchange *x, struct error *e)
 {
     const struct storage *storage = x->all->set.storage;
-    const struct block_events events = {x, on_moved, on_failed, on_closed};
+    struct block_events events = x->all->block_events;
     const struct folder_request request = {
         .id = x->id,
         .operation = x->spec.operation,
@@ -62,6 +32,7 @@ static int open_folders(struct exchange *x, struct error *e)
         .nodes = torus_of(x)->nodes,
     };
 
+    events.context = x;
     return storage->open_folders(storage->context, &request, &events, &x->own.source, &x->own.sink,
                                  e);
 }
@@ -116,7 +87,7 @@ int opening_blocks(struct exchange *x, struct error *e)
     if (own->source == NULL &&
         (spec_has_folders(&x->spec) ? open_folders(x, e) : open_pattern(x, e)) != 0)
         return -1;
-    if (own->sink->durable && x->doubt == NULL && (x->doubt = doubt_new()) == NULL)
+    if (own->sink->durable && x->doubt == NULL && (x->doubt = calloc(1, sizeof *x->doubt)) == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     if (!own->source->ops->opened(own->source) || !own->sink->ops->opened(own->sink))
         return 0;

@@ -11,6 +11,21 @@
 #define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
+uint64_t prepare_default_timeout(const struct exchange *x)
+{
+    double bound = 300;
+
+    if (x->spec.operation == OPERATION_BARRIER)
+        return SPEC_LONGEST_TIMEOUT;
+    if (x->all->set.link_mbit > 0)
+        bound = torus_bound_all_port(torus_of(x)) * (double)x->own.largest_block * 8 /
+                (x->all->set.link_mbit * 1e6);
+    bound *= x->spec.repeat;
+    if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
+        return SPEC_LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
+    return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
+}
+
 /* --- this node's part, and the wave --- */
 
 static void send_prepare(struct exchange *x)
@@ -84,7 +99,7 @@ static void object(struct exchange *x, struct error *e)
 {
     if (!exchange_is_root(x) && e->code != ERROR_BUSY)
         (void)error_wrap(e, "node %u refuses", rank_of(x));
-    verdict_here(x, e);
+    exchange_fail(x, e);
 }
 
 /* All have opened their blocks: the root knows the largest. */
@@ -102,13 +117,12 @@ static void all_opened(struct exchange *x)
         return;
     }
     if (x->spec.timeout_ns == 0) {
-        x->timeout_ns = turn_default_timeout(x);
+        x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
     exchange_enter(x, EXCHANGE_PREPARING);
     wave_begin(x);
     send_layout(x);
-    exchange_advance(x);
 }
 
 static void all_ready(struct exchange *x)
@@ -121,44 +135,38 @@ static void all_ready(struct exchange *x)
     send_ready(x);
 }
 
+/* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
+static int advance_own(struct exchange *x)
+{
+    struct error e;
+    int result = opening_blocks(x, &e);
+
+    if (result > 0 && x->state == EXCHANGE_PREPARING)
+        result = opening_engine(x, &e);
+    if (result < 0) {
+        object(x, &e);
+        return -1;
+    }
+    if (result > 0 && (x->spec.operation != OPERATION_BARRIER || x->client_state == CLIENT_WAITING))
+        x->owed &= ~OWN_PART;
+    return 0;
+}
+
 void prepare_advance(struct exchange *x)
 {
-    bool opening = x->state == EXCHANGE_OPENING;
-    struct error e;
-
-    if ((x->owed & OWN_PART) != 0) {
-        int result = opening_blocks(x, &e);
-        if (result > 0 && !opening)
-            result = opening_engine(x, &e);
-        if (result < 0) {
-            object(x, &e);
+    while (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING) {
+        if ((x->owed & OWN_PART) != 0 && advance_own(x) != 0)
             return;
-        }
-        if (result > 0 &&
-            (x->spec.operation != OPERATION_BARRIER || x->client_state == CLIENT_WAITING))
-            x->owed &= ~OWN_PART;
+        if (x->owed != 0)
+            return;
+        if (x->state == EXCHANGE_OPENING)
+            all_opened(x);
+        else
+            all_ready(x);
     }
-    if (x->owed != 0)
-        return;
-    if (opening)
-        all_opened(x);
-    else
-        all_ready(x);
 }
 
 /* --- the root's prepare --- */
-
-/* An id is root-boot-counter, by which answers find the root. */
-static bool is_id_of(const char *id, uint32_t root)
-{
-    char again[EXCHANGE_ID_SIZE];
-    unsigned rank, boot, counter;
-
-    if (sscanf(id, "%u-%8x-%u", &rank, &boot, &counter) != 3)
-        return false;
-    (void)snprintf(again, sizeof again, "%u-%08x-%u", rank, boot, counter);
-    return rank == root && strcmp(id, again) == 0;
-}
 
 /* Whether it is one that a root sends, to this node and over this link. */
 static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
@@ -172,7 +180,7 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
     if (prepare->root >= t->nodes || strcmp(prepare->dims, torus_format(t, dims)) != 0)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s for root %u of another torus",
                          id, prepare->root);
-    if (!is_id_of(prepare->id, prepare->root))
+    if (!exchange_is_id_of(prepare->id, prepare->root))
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange \"%s\", which is not an exchange id of node %u", id,
                          prepare->root);
@@ -254,7 +262,7 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
     } else { /* it was entered here before */
         if (exchange_rename(x, prepare->exchange, prepare->id, prepare->root) != 0) {
             (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
-            verdict_here(x, &e); /* as on the other nodes */
+            exchange_fail(x, &e); /* as on the other nodes */
             return NULL;
         }
         spec_free(&x->spec);
@@ -312,7 +320,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     if (failure_own_link_down(x, &why))
         object(x, &why);
     else
-        exchange_advance(x);
+        prepare_advance(x);
     return 0;
 }
 
@@ -322,7 +330,6 @@ int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
         return -1;
     if (head->sized->largest_block > x->own.largest_block)
         x->own.largest_block = head->sized->largest_block;
-    exchange_advance(x);
     return 0;
 }
 
@@ -338,7 +345,6 @@ int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, stru
     exchange_enter(x, EXCHANGE_PREPARING);
     wave_begin(x);
     send_layout(x);
-    exchange_advance(x);
     return 0;
 }
 
@@ -347,6 +353,5 @@ int ready_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
     (void)head;
     if (wave_child_part(x, port, e) != 0)
         return -1;
-    exchange_advance(x);
     return 0;
 }

@@ -59,7 +59,7 @@ static void go_on(struct exchange *x)
 void rounds_resume(struct exchange *x)
 {
     go_on(x);
-    exchange_advance(x);
+    rounds_advance(x);
 }
 
 void rounds_begin(struct exchange *x)
@@ -71,11 +71,11 @@ void rounds_begin(struct exchange *x)
     rounds = rounds > 0 ? rounds : 1;
     if (rounds > UINT64_MAX / x->spec.repeat) {
         (void)error_set(&e, ERROR_USAGE, "too many rounds");
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
         return;
     }
     go(x, rounds);
-    exchange_advance(x);
+    rounds_advance(x);
 }
 
 /* --- what completes a wave --- */
@@ -135,7 +135,7 @@ static int note_repetition(struct exchange *x)
         uint64_t *each = reallocarray(r->each, room, sizeof *each);
         if (each == NULL) {
             (void)error_set(&e, ERROR_MEMORY, "out of memory for the repetitions' times");
-            verdict_here(x, &e);
+            exchange_fail(x, &e);
             return -1;
         }
         r->each = each;
@@ -181,7 +181,7 @@ static void all_done_at_root(struct exchange *x)
     if (note_repetition(x) != 0)
         return;
     if (report_check(x, &e) != 0)
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
     else if (exchange_is_durable(x))
         commit_decide(x);
     else
@@ -196,7 +196,7 @@ static void all_done(struct exchange *x)
         all_done_at_root(x);
     } else if (report_send(x) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a report", rank_of(x));
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
     } else {
         exchange_enter(x, exchange_is_durable(x) ? EXCHANGE_DONE : EXCHANGE_FINISHED);
     }
@@ -249,7 +249,7 @@ void rounds_advance(struct exchange *x)
             (void)own_part(x, &e);
         if (e.code != ERROR_NONE) {
             (void)error_wrap(&e, "node %u", rank_of(x));
-            verdict_here(x, &e);
+            exchange_fail(x, &e);
             return;
         }
         if (x->rounds.round + 1 < exchange_end_round(x)) {
@@ -287,7 +287,6 @@ int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct e
         go_on(x);
     else
         return unexpected(x, "go", e);
-    exchange_advance(x);
     return 0;
 }
 
@@ -299,7 +298,6 @@ int round_done_heard(struct exchange *x, unsigned port, const Peer__Head *head, 
         round >= x->rounds.admitted)
         return unexpected(x, "round done", e);
     x->rounds.finished_below[port]++;
-    exchange_advance(x);
     return 0;
 }
 
@@ -313,7 +311,6 @@ int round_go_heard(struct exchange *x, unsigned port, const Peer__Head *head, st
         return unexpected(x, "round go", e);
     send_round_go(x, r->admitted);
     admit(x);
-    exchange_advance(x);
     return 0;
 }
 
@@ -334,7 +331,6 @@ int repeated_heard(struct exchange *x, unsigned port, const Peer__Head *head, st
     if (head->repeated->nanoseconds > x->rounds.slowest)
         x->rounds.slowest = head->repeated->nanoseconds;
     x->rounds.finished_below[port]++;
-    exchange_advance(x);
     return 0;
 }
 
@@ -345,6 +341,5 @@ int done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct
     if (wave_child_part(x, port, e) != 0 || report_add_child(x, head->done, e) != 0)
         return -1;
     x->rounds.finished_below[port]++;
-    exchange_advance(x);
     return 0;
 }

@@ -6,8 +6,9 @@
 #define TORUSD_EXCHANGE_STORAGE_H
 
 #include "daemon/exchange/blocks.h"
-#include "daemon/exchange/calibration.h"
 #include "daemon/schedule/algorithm.h"
+
+struct calibration;
 
 struct folder_request {
     const char *id; /* of the exchange */

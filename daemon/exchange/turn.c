@@ -13,9 +13,6 @@
 #define ALL_AT_ONCE 64u /* of all nodes' */
 #define WAITING_MOST 1024u
 #define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
-#define PAUSE_FIRST (10 * MILLISECONDS)
-#define PAUSE_MOST (1 * SECONDS)
-#define LONGEST_WAIT (3600 * SECONDS) /* for a turn, without a timeout of its own */
 
 static unsigned count(const struct exchanges *all, bool own, bool waiting)
 {
@@ -63,34 +60,6 @@ static int choose(struct exchange *x, struct error *e)
     return -1;
 }
 
-uint64_t turn_default_timeout(const struct exchange *x)
-{
-    double bound = 300;
-
-    if (x->spec.operation == OPERATION_BARRIER)
-        return SPEC_LONGEST_TIMEOUT;
-    if (x->all->set.link_mbit > 0)
-        bound = torus_bound_all_port(torus_of(x)) * (double)x->own.largest_block * 8 /
-                (x->all->set.link_mbit * 1e6);
-    bound *= x->spec.repeat;
-    if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
-        return SPEC_LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
-    return 60 * SECONDS + (uint64_t)(20 * bound * 1e9);
-}
-
-/* Before it begins anew. */
-static void pause(struct exchange *x)
-{
-    struct turn *turn = &x->turn;
-    uint64_t chance;
-
-    turn->pause = turn->pause == 0 ? PAUSE_FIRST : 2 * turn->pause;
-    if (turn->pause > PAUSE_MOST)
-        turn->pause = PAUSE_MOST;
-    router_random(router_of(x), &chance, sizeof chance);
-    turn->retry_at = router_now(router_of(x)) + turn->pause / 2 + chance % turn->pause;
-}
-
 /* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
  * those behind it may; -1: it needs memory, and nobody may overtake it. */
 static int try_begin(struct exchange *x)
@@ -115,17 +84,17 @@ static int try_begin(struct exchange *x)
         x->own.round_bytes = 0;
         opening_close(x, false);
         if (!memory) {
-            pause(x);
+            retry_pause(x);
             return 0;
         }
         return -1; /* until some is given back */
     }
     if (result < 0) {
-        verdict_here(x, &e);
+        exchange_fail(x, &e);
         return 1;
     }
     if (x->spec.timeout_ns == 0) {
-        x->timeout_ns = turn_default_timeout(x);
+        x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
     x->failure.code = ERROR_NONE;
@@ -171,37 +140,13 @@ void turns_advance(struct exchanges *all)
             new_name(all, id, &handle);
             if (exchange_rename(x, handle, id, x->root) != 0) {
                 (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
-                verdict_here(x, &e);
+                exchange_fail(x, &e);
                 continue;
             }
         }
         if (try_begin(x) < 0)
             blocked = true;
     }
-}
-
-bool turn_may_retry(const struct exchange *x)
-{
-    return exchange_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
-}
-
-/* Somewhere there was no room for it. */
-void turn_again(struct exchange *x, const struct error *busy)
-{
-    verdict_send(x, busy);
-    x->failure = *busy;
-    x->own.round_bytes = 0;
-    x->own.largest_block = 0;
-    pause(x);
-    if (x->spec.timeout_ns == 0)
-        x->deadline = x->began + LONGEST_WAIT;
-    log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
-    exchange_enter(x, EXCHANGE_WAITING);
-}
-
-uint64_t turn_deadline(const struct exchange *x)
-{
-    return x->turn.retry_at != 0 && x->turn.retry_at < x->deadline ? x->turn.retry_at : x->deadline;
 }
 
 static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
@@ -265,7 +210,10 @@ struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted
         x = barrier_preparing(all, spec.barrier);
         if (x != NULL) {
             spec_free(&spec);
-            return barrier_enter(x, wanted->timeout_ns, client, e) == 0 ? x : NULL;
+            if (barrier_enter(x, wanted->timeout_ns, client, e) != 0)
+                return NULL;
+            exchange_advance(x);
+            return x;
         }
     }
     x = add(all, &spec, client);

@@ -12,6 +12,39 @@
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */
 
+/* --- what sources and sinks tell --- */
+
+static void on_moved(void *context)
+{
+    struct exchange *x = context;
+
+    if (x->own.engine != NULL)
+        engine_wake(x->own.engine);
+    exchange_advance(x);
+}
+
+static void on_failed(void *context, const struct error *e)
+{
+    struct error here = *e;
+    struct exchange *x = context;
+
+    if (x->state != EXCHANGE_OPENING && x->state != EXCHANGE_PREPARING)
+        (void)error_wrap(&here, "node %u", rank_of(x));
+    else if (!exchange_is_root(x) && e->code != ERROR_BUSY)
+        (void)error_wrap(&here, "node %u refuses", rank_of(x));
+    exchange_fail(x, &here);
+}
+
+static void on_closed(void *context)
+{
+    struct exchange *x = context;
+
+    if (x->all != NULL)
+        state_closed_one(x);
+    else if (--x->own.closing == 0)
+        exchange_forget(x); /* the exchanges have gone before it */
+}
+
 static void on_planned(void *context)
 {
     struct exchanges *all = context;
@@ -31,6 +64,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     if (all == NULL)
         return NULL;
     all->set = *setup;
+    all->block_events = (struct block_events){NULL, on_moved, on_failed, on_closed};
     all->ask_at = ROUTER_NEVER;
     all->least_pause = INFINITY;
     all->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
@@ -49,45 +83,6 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     return all;
 }
 
-/* Out of the table and its list. */
-static void take_out(struct exchange *x)
-{
-    struct exchanges *all = x->all;
-
-    if (x->hh.tbl != NULL)
-        HASH_DEL(all->table, x);
-    if (exchange_has_ended(x->state)) {
-        DL_DELETE(all->ended, x);
-        all->ended_count--;
-    } else {
-        DL_DELETE(all->active, x);
-        all->active_count--;
-    }
-}
-
-void exchange_forget(struct exchange *x)
-{
-    if (x->all != NULL)
-        take_out(x);
-    report_free(&x->report);
-    spec_free(&x->spec);
-    free(x->rounds.each);
-    free(x->confirmed);
-    free(x->doubt);
-    free(x);
-}
-
-/* With the exchanges, or, if its source or sink is still closing, after that. */
-static void let_go(struct exchange *x)
-{
-    if (x->own.closing == 0) {
-        exchange_forget(x);
-        return;
-    }
-    take_out(x);
-    x->all = NULL;
-}
-
 void exchanges_free(struct exchanges *all)
 {
     struct exchange *x, *next;
@@ -98,114 +93,14 @@ void exchanges_free(struct exchanges *all)
                     x->state == EXCHANGE_COMMITTING;
         opening_release_engine(x);
         opening_close(x, keep);
-        let_go(x);
+        exchange_let_go(x);
     }
     DL_FOREACH_SAFE (all->ended, x, next)
-        let_go(x);
+        exchange_let_go(x);
     planner_free(all->planner);
     doubts_free(all);
     decisions_free(all);
     free(all);
-}
-
-static void name(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
-{
-    x->handle = handle;
-    x->root = root;
-    (void)snprintf(x->id, sizeof x->id, "%s", id);
-    x->id_boot = 0;
-    (void)sscanf(id, "%*u-%x-", &x->id_boot);
-    x->root_boot = router_topology(router_of(x))->entry[root].boot;
-    HASH_ADD(hh, x->all->table, handle, sizeof x->handle, x);
-}
-
-int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root)
-{
-    uint32_t old_handle = x->handle, old_root = x->root;
-    char old_id[EXCHANGE_ID_SIZE];
-
-    (void)snprintf(old_id, sizeof old_id, "%s", x->id);
-    if (x->hh.tbl != NULL)
-        HASH_DEL(x->all->table, x);
-    name(x, handle, id, root);
-    if (x->hh.tbl != NULL)
-        return 0;
-    name(x, old_handle, old_id, old_root);
-    return -1;
-}
-
-struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id, uint32_t root)
-{
-    struct exchange *x = calloc(1, sizeof *x);
-
-    if (x == NULL)
-        return NULL;
-    x->all = all;
-    name(x, handle, id, root);
-    if (x->hh.tbl == NULL) {
-        free(x);
-        return NULL;
-    }
-    x->began = router_now(all->set.router);
-    x->deadline = x->fault.at = ROUTER_NEVER;
-    x->rounds.count = 1;
-    DL_APPEND(all->active, x);
-    all->active_count++;
-    return x;
-}
-
-struct exchange *exchange_find(struct exchanges *all, uint32_t handle)
-{
-    struct exchange *x;
-
-    HASH_FIND(hh, all->table, &handle, sizeof handle, x);
-    return x;
-}
-
-struct exchange *exchange_find_id(struct exchanges *all, const char *id)
-{
-    struct exchange *x = all->active;
-
-    while (x != NULL && strcmp(x->id, id) != 0)
-        x = x->next;
-    if (x != NULL)
-        return x;
-    x = all->ended;
-    while (x != NULL && strcmp(x->id, id) != 0)
-        x = x->next;
-    return x;
-}
-
-uint32_t exchange_root_of(const char *id)
-{
-    return (uint32_t)strtoul(id, NULL, 10);
-}
-
-uint64_t exchange_hash(const char *id)
-{
-    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a */
-
-    for (const char *c = id; *c != '\0'; c++)
-        value = (value ^ (uint8_t)*c) * UINT64_C(1099511628211);
-    return value;
-}
-
-void exchange_advance(struct exchange *x)
-{
-    switch (x->state) {
-    case EXCHANGE_OPENING:
-    case EXCHANGE_PREPARING:
-        prepare_advance(x);
-        break;
-    case EXCHANGE_RUNNING:
-        rounds_advance(x);
-        break;
-    case EXCHANGE_COMMITTING:
-        commit_advance(x);
-        break;
-    default:
-        break;
-    }
 }
 
 struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
@@ -261,22 +156,6 @@ uint64_t exchanges_deadline(const struct exchanges *all)
     return all->tellable > 0 || all->turns_due ? 0 : at;
 }
 
-void exchange_tell(struct exchange *x, const struct error *e)
-{
-    struct exchange_result result;
-
-    if (exchange_has_ended(x->state) && x->own.closing == 0)
-        x->all->tellable--;
-    x->client_state = CLIENT_TOLD;
-    if (e != NULL) {
-        x->client.ended(x->client.context, NULL, e);
-        return;
-    }
-    choose_learn(x);
-    report_result(x, &result);
-    x->client.ended(x->client.context, &result, NULL);
-}
-
 static bool may_be_forgotten(const struct exchange *x)
 {
     return x->client_state != CLIENT_WAITING && x->own.closing == 0;
@@ -319,7 +198,7 @@ void exchange_cancel(struct exchange *x)
 {
     const struct error e = {ERROR_CANCELLED, "cancelled by its client"};
 
-    verdict_here(x, &e);
+    exchange_fail(x, &e);
 }
 
 void exchange_abandon(struct exchange *x)

@@ -1,0 +1,21 @@
+/* Goes on as far as what has been heard and done allows. Whoever changes what an exchange knows does
+ * only that; this follows. */
+#include "daemon/exchange/internal.h"
+
+void exchange_advance(struct exchange *x)
+{
+    switch (x->state) {
+    case EXCHANGE_OPENING:
+    case EXCHANGE_PREPARING:
+        prepare_advance(x);
+        break;
+    case EXCHANGE_RUNNING:
+        rounds_advance(x);
+        break;
+    case EXCHANGE_COMMITTING:
+        commit_advance(x);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,140 @@
+/* The costs that predictions are made with: what was measured last, as this node has heard it, kept
+ * over restarts and told to the neighbours. */
+#include "daemon/base/log.h"
+#include "daemon/exchange/internal.h"
+
+const struct calibration *exchanges_calibration(const struct exchanges *all)
+{
+    return &all->calibration;
+}
+
+struct predict_costs exchanges_costs(const struct exchanges *all)
+{
+    return all->calibration.measured_at != 0
+               ? all->calibration.costs
+               : predict_default_costs(all->set.link_mbit, all->set.daemons_per_processor);
+}
+
+static void fill_head(struct exchanges *all, Peer__Calibration *body, Peer__Head *head)
+{
+    struct calibration *c = &all->calibration;
+
+    body->id = c->id;
+    body->version = c->version;
+    while (body->n_replaced < CALIBRATION_REPLACED && c->replaced[body->n_replaced] != 0)
+        body->n_replaced++;
+    body->replaced = c->replaced;
+    body->measured_at = c->measured_at;
+    body->step_seconds = c->costs.step;
+    body->message_seconds = c->costs.message;
+    body->bytes_per_second = c->costs.bytes_per_second;
+    head->kind_case = PEER__HEAD__KIND_CALIBRATION;
+    head->calibration = body;
+}
+
+/* From here on this one; on to the neighbours, but the one that has told us (-1: none). */
+static void take(struct exchanges *all, const struct calibration *c, int from)
+{
+    const struct storage *storage = all->set.storage;
+    Peer__Calibration body = PEER__CALIBRATION__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    all->calibration = *c;
+    if (c->measured_at != 0)
+        log_info("calibrated: %.3g us per step, %.3g us per message, %.4g Mbit/s",
+                 c->costs.step * 1e6, c->costs.message * 1e6, c->costs.bytes_per_second * 8 / 1e6);
+    else
+        log_info("calibration reset: default costs from now on");
+    if (storage->store_calibration != NULL)
+        storage->store_calibration(storage->context, c);
+    fill_head(all, &body, &head);
+    router_flood(all->set.router, from, &head);
+}
+
+int exchanges_calibrate(struct exchanges *all, const struct predict_costs *costs,
+                        uint64_t measured_at, struct error *e)
+{
+    struct calibration c;
+    uint64_t id = 0;
+
+    while (id == 0)
+        router_random(all->set.router, &id, sizeof id);
+    c = calibration_after(&all->calibration, id);
+    if (costs != NULL) {
+        if (calibration_check_costs(costs, e) != 0)
+            return -1;
+        c.costs = *costs;
+        c.measured_at = measured_at > 0 ? measured_at : 1;
+    }
+    if (calibration_check(&c, e) != 0)
+        return -1;
+    take(all, &c, -1);
+    return 0;
+}
+
+int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibration *in,
+                      struct error *e)
+{
+    Peer__Calibration body = PEER__CALIBRATION__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct calibration mine = all->calibration;
+    struct calibration theirs = {
+        .id = in->id,
+        .version = in->version,
+        .measured_at = in->measured_at,
+        .costs = {.step = in->step_seconds,
+                  .message = in->message_seconds,
+                  .bytes_per_second = in->bytes_per_second},
+    };
+
+    if (calibration_check(&theirs, e) != 0)
+        return -1;
+    for (size_t i = 0; i < in->n_replaced; i++)
+        calibration_replaces(&theirs, in->replaced[i]);
+    switch (calibration_merge(&mine, &theirs)) {
+    case CALIBRATION_SAME:
+        all->calibration = mine;
+        break;
+    case CALIBRATION_TAKEN:
+        take(all, &mine, (int)port);
+        break;
+    case CALIBRATION_OUTDATED:
+        all->calibration = mine;
+        fill_head(all, &body, &head);
+        router_send(all->set.router, port, &head);
+        break;
+    }
+    return 0;
+}
+
+void calibration_topology(struct exchanges *all)
+{
+    struct router *router = all->set.router;
+    uint32_t up = router_topology(router)->entry[router_rank(router)].up;
+    Peer__Calibration body = PEER__CALIBRATION__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    fill_head(all, &body, &head);
+    for (unsigned port = 0; port < TORUS_MAX_PORTS && all->calibration.version > 0; port++)
+        if ((up & ~all->calibration_told & 1u << port) != 0)
+            router_send(router, port, &head);
+    all->calibration_told = up;
+}
+
+void calibration_load(struct exchanges *all)
+{
+    const struct storage *storage = all->set.storage;
+    struct calibration c;
+    struct error e;
+    int found;
+
+    if (storage->load_calibration == NULL)
+        return;
+    found = storage->load_calibration(storage->context, &c, &e);
+    if (found > 0)
+        found = calibration_check(&c, &e) == 0 ? 1 : -1;
+    if (found > 0)
+        all->calibration = c;
+    else if (found < 0)
+        log_warning("the stored calibration is ignored: %s", e.text);
+}

@@ -1,0 +1,32 @@
+/* Ids of exchanges: root-boot-counter. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+
+uint32_t exchange_root_of(const char *id)
+{
+    return (uint32_t)strtoul(id, NULL, 10);
+}
+
+uint64_t exchange_hash(const char *id)
+{
+    uint64_t value = UINT64_C(14695981039346656037); /* FNV-1a */
+
+    for (const char *c = id; *c != '\0'; c++)
+        value = (value ^ (uint8_t)*c) * UINT64_C(1099511628211);
+    return value;
+}
+
+/* An id is root-boot-counter, by which answers find the root. */
+bool exchange_is_id_of(const char *id, uint32_t root)
+{
+    char again[EXCHANGE_ID_SIZE];
+    unsigned rank, boot, counter;
+
+    if (sscanf(id, "%u-%8x-%u", &rank, &boot, &counter) != 3)
+        return false;
+    (void)snprintf(again, sizeof again, "%u-%08x-%u", rank, boot, counter);
+    return rank == root && strcmp(id, again) == 0;
+}

@@ -1,0 +1,224 @@
+/* How doubts and decisions come together: nodes in doubt ask, roots remind, nodes confirm. Question and
+ * answer go along the tree of the node they are meant for, one way and one frame a link: nothing is
+ * flooded, so nothing can multiply. */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+#include "proto/text.h"
+
+#define REMINDED_AT_ONCE 32u
+
+/* The root's answer about an exchange; 0: not yet decided. */
+static int outcome(struct exchanges *all, const char *id)
+{
+    const struct exchange *x = exchange_find_id(all, id);
+
+    if (x != NULL && !exchange_has_ended(x->state) && x->state != EXCHANGE_COMMITTING)
+        return 0;
+    return decision_find(all, id) != NULL ? 1 : -1;
+}
+
+static void ask(struct exchanges *all, struct doubt *d)
+{
+    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t root = exchange_root_of(d->id);
+
+    if (d->committed) {
+        (void)doubt_settle(all, d->id, true);
+    } else if (root == router_rank(all->set.router)) {
+        int known = outcome(all, d->id);
+        if (known != 0)
+            (void)doubt_settle(all, d->id, known > 0);
+    } else if (root < router_torus(all->set.router)->nodes &&
+               topology_whole(router_topology(all->set.router))) {
+        query.id = d->id;
+        query.asker = router_rank(all->set.router);
+        head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+        head.outcome_query = &query;
+        wave_towards(all, root, &head);
+    }
+}
+
+void doubts_ask(struct exchanges *all)
+{
+    struct doubt *next;
+
+    for (struct doubt *d = all->doubts; d != NULL; d = next) {
+        next = d->next;
+        ask(all, d);
+    }
+}
+
+static void remind(struct exchanges *all, const struct decision *d, uint32_t rank)
+{
+    Peer__Outcome message = PEER__OUTCOME__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.id = (char *)(uintptr_t)d->id;
+    message.committed = true;
+    message.asker = rank;
+    head.kind_case = PEER__HEAD__KIND_OUTCOME;
+    head.outcome = &message;
+    wave_towards(all, rank, &head);
+}
+
+/* Of this node's own output, after a restart or an obstacle. */
+static void settle_own(struct exchanges *all, struct decision *d)
+{
+    const struct exchange *x = exchange_find_id(all, d->id);
+
+    if (decision_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
+        doubt_settle(all, d->id, true))
+        return;
+    decision_confirm_own(all, d->id, "");
+}
+
+void decisions_remind(struct exchanges *all, uint64_t now)
+{
+    uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
+    struct decision *next;
+
+    for (struct decision *d = all->decisions; d != NULL; d = next) {
+        const struct exchange *x = exchange_find_id(all, d->id);
+        unsigned reminded = 0;
+        next = d->next;
+        if (now < d->remind_at || (x != NULL && x->state == EXCHANGE_DECIDING)) {
+            ask_by(all, now < d->remind_at ? d->remind_at : now + ASK_EVERY);
+            continue;
+        }
+        d->remind_at = now + ASK_EVERY;
+        ask_by(all, d->remind_at);
+        for (uint32_t rank = 0; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
+            if (rank != me && !decision_has(d, rank) &&
+                topology_whole(router_topology(all->set.router))) {
+                remind(all, d, rank);
+                reminded++;
+            }
+        settle_own(all, d); /* may be the last one: *d is gone then */
+    }
+}
+
+/* Whether the root's tree leads from that node to this one by this port. */
+static bool is_below(const struct exchanges *all, uint32_t root, uint32_t rank, unsigned port)
+{
+    const struct torus *t = router_torus(all->set.router);
+    uint32_t here = router_rank(all->set.router);
+    struct tree_node at;
+
+    while (rank != root && rank != here) {
+        tree_node(t, root, rank, &at);
+        rank = torus_neighbour(t, rank, (unsigned)at.parent);
+        if (rank == here)
+            return torus_port_opposite((unsigned)at.parent) == port;
+    }
+    return false;
+}
+
+int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const Peer__Confirm *message = head->confirm;
+    uint32_t nodes = router_torus(all->set.router)->nodes;
+    char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
+    uint32_t root;
+
+    text_printable(id, sizeof id, message->id);
+    root = exchange_root_of(id);
+    if (root >= nodes || message->n_rank == 0 || message->n_rank > nodes)
+        return error_set(e, ERROR_PROTOCOL,
+                         "invalid confirmation of %zu nodes for an exchange of node %u",
+                         message->n_rank, root);
+    for (size_t i = 0; i < message->n_rank; i++)
+        if (message->rank[i] >= nodes || !is_below(all, root, message->rank[i], port))
+            return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",
+                             message->rank[i], id);
+    text_printable(obstacle, sizeof obstacle, message->obstacle);
+    if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
+        !commit_collects(exchange_find_id(all, id), port, message->rank, message->n_rank))
+        decision_confirm(all, id, message->rank, message->n_rank, obstacle);
+    return 0;
+}
+
+int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const Peer__OutcomeQuery *query = head->outcome_query;
+    uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
+    char id[EXCHANGE_ID_SIZE];
+    Peer__Head to = PEER__HEAD__INIT;
+    uint32_t root;
+
+    (void)port;
+    text_printable(id, sizeof id, query->id);
+    root = exchange_root_of(id);
+    if (query->asker >= nodes || query->asker == me || root >= nodes)
+        return error_set(e, ERROR_PROTOCOL,
+                         "invalid outcome query of node %u about an exchange of node %u",
+                         query->asker, root);
+    if (root != me) {
+        Peer__OutcomeQuery onward = *query;
+        onward.id = id;
+        to.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+        to.outcome_query = &onward;
+        wave_towards(all, root, &to);
+        return 0;
+    }
+    int known = outcome(all, id);
+    if (known != 0) {
+        Peer__Outcome answer = PEER__OUTCOME__INIT;
+        answer.id = id;
+        answer.committed = known > 0;
+        answer.asker = query->asker;
+        to.kind_case = PEER__HEAD__KIND_OUTCOME;
+        to.outcome = &answer;
+        wave_towards(all, query->asker, &to);
+    }
+    return 0;
+}
+
+/* The outcome of an exchange of another node, for this node. */
+static void hear_outcome(struct exchanges *all, const char *id, bool committed)
+{
+    struct exchange *x = exchange_find_id(all, id);
+    const struct error lost = {ERROR_CANCELLED, "its root did not commit it"};
+
+    if (doubt_settle(all, id, committed))
+        return;
+    if (x != NULL && x->state == EXCHANGE_DONE) {
+        if (committed) {
+            commit_begin(x);
+        } else {
+            x->failure = lost;
+            exchange_enter(x, EXCHANGE_FAILED);
+        }
+    } else if (committed && (x == NULL || exchange_has_ended(x->state))) {
+        decision_confirm_own(all, id, ""); /* it is in place */
+    }
+}
+
+int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+                        struct error *e)
+{
+    const Peer__Outcome *answer = head->outcome;
+    uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
+    char id[EXCHANGE_ID_SIZE];
+    Peer__Head to = PEER__HEAD__INIT;
+    Peer__Outcome onward = *answer;
+
+    (void)port;
+    text_printable(id, sizeof id, answer->id);
+    if (answer->asker >= nodes || exchange_root_of(id) >= nodes)
+        return error_set(e, ERROR_PROTOCOL,
+                         "invalid outcome for node %u about an exchange of node %u", answer->asker,
+                         exchange_root_of(id));
+    if (answer->asker == me) {
+        if (exchange_root_of(id) != me)
+            hear_outcome(all, id, answer->committed);
+        return 0;
+    }
+    onward.id = id;
+    to.kind_case = PEER__HEAD__KIND_OUTCOME;
+    to.outcome = &onward;
+    wave_towards(all, answer->asker, &to);
+    return 0;
+}
