@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "daemon/files/digests.h"
-#include "daemon/files/folders.h"
+#include "daemon/files/jobs.h"
 #include "daemon/files/target.h"
 
 #define WRITERS 4u       /* jobs of a sink at the same time */
@@ -47,8 +47,8 @@ struct writer {
 struct folder_sink {
     struct sink base;
     struct folders *folders;
-    struct folder_sink *next; /* in folders->sinks */
-    struct block_events events;
+    struct folder_sink *next;      /* in folders->sinks */
+    struct jobs jobs;              /* steps: preparing, sealing, placing, closing */
     struct folder_request request; /* its strings are not kept */
     enum sink_state state;
     struct place place; /* of the target; no other sink's */
@@ -58,10 +58,7 @@ struct folder_sink {
     uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
     uint64_t pending;          /* bytes */
     struct writer writer[WRITERS];
-    unsigned jobs;
-    bool failed, closing, keep, not_placed;
-    struct work step;        /* preparing, sealing, placing, closing: one at a time */
-    struct error step_error; /* of that */
+    bool keep, not_placed;
 };
 
 static const struct file_system *files_of(const struct folder_sink *s)
@@ -69,19 +66,11 @@ static const struct file_system *files_of(const struct folder_sink *s)
     return s->folders->files;
 }
 
-static void fail(struct folder_sink *s, const struct error *e)
-{
-    if (s->failed)
-        return;
-    s->failed = true;
-    s->events.failed(s->events.context, e);
-}
-
 /* --- closing --- */
 
 static void run_close(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
     for (uint32_t i = 0; i < s->request.nodes; i++)
         if (s->output[i].fd >= 0)
@@ -103,8 +92,9 @@ static void drop_pieces(struct folder_sink *s, struct piece *piece)
     }
 }
 
-static void release(struct folder_sink *s)
+static void release(struct jobs *jobs)
 {
+    struct folder_sink *s = JOB_OWNER(jobs, struct folder_sink, jobs);
     struct folders *folders = s->folders;
     struct folder_sink **at = &folders->sinks;
 
@@ -119,90 +109,32 @@ static void release(struct folder_sink *s)
     folders_release(folders);
 }
 
-static void on_closed(struct work *work)
-{
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
-    struct block_events events = s->events;
-
-    release(s);
-    events.closed(events.context);
-}
-
-/* Returns whether it is closed already. */
-static bool close_target(struct folder_sink *s)
-{
-    s->step.run = run_close;
-    s->step.done = on_closed;
-    if (workers_submit(s->folders->workers, &s->step) == 0)
-        return false;
-    run_close(&s->step); /* without memory for a job */
-    return true;
-}
-
 static bool sink_close(struct sink *base, bool keep)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    s->closing = true;
     s->keep = keep || s->not_placed;
-    if (s->jobs > 0 || !close_target(s))
-        return false;
-    release(s);
-    return true;
-}
-
-/* One job less. Returns false if the sink is closing, and nobody is to be told. */
-static bool job_over(struct folder_sink *s)
-{
-    s->jobs--;
-    if (s->closing && s->jobs == 0 && close_target(s))
-        on_closed(&s->step);
-    else if (!s->closing)
-        return true;
-    return false;
-}
-
-/* Begins what `step` is for; returns false without memory. */
-static bool begin_step(struct folder_sink *s, void (*run)(struct work *work),
-                       void (*done)(struct work *work))
-{
-    s->step.run = run;
-    s->step.done = done;
-    if (workers_submit(s->folders->workers, &s->step) != 0)
-        return false;
-    s->jobs++;
-    return true;
+    return jobs_close(&s->jobs);
 }
 
 /* --- preparing --- */
 
 static void run_prepare(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (s->step_error.code == ERROR_NONE)
-        (void)target_prepare(&s->target, &s->place, s->request.rank, &s->step_error);
-}
-
-/* The step has ended: true if it went well, and somebody wants to know. */
-static bool step_over(struct folder_sink *s)
-{
-    if (!job_over(s))
-        return false;
-    if (s->step_error.code == ERROR_NONE)
-        return true;
-    fail(s, &s->step_error);
-    return false;
+    if (s->jobs.error.code == ERROR_NONE)
+        (void)target_prepare(&s->target, &s->place, s->request.rank, &s->jobs.error);
 }
 
 static void on_prepared(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (!step_over(s))
+    if (!jobs_step_over(&s->jobs))
         return;
     s->state = FILLING;
-    s->events.wake(s->events.context);
+    s->jobs.events.wake(s->jobs.events.context);
 }
 
 static bool sink_opened(struct sink *base)
@@ -315,12 +247,11 @@ static int start_writer(struct folder_sink *s, struct writer *w)
     w->owner = s;
     w->work.run = run_write;
     w->work.done = on_written;
-    if (workers_submit(s->folders->workers, &w->work) != 0) {
+    if (!jobs_submit(&s->jobs, &w->work)) {
         drop_pieces(s, w->pieces);
         w->pieces = NULL;
         return -1;
     }
-    s->jobs++;
     return 0;
 }
 
@@ -343,14 +274,14 @@ static void on_written(struct work *work)
     }
     drop_pieces(s, w->pieces);
     w->pieces = NULL;
-    if (!job_over(s))
+    if (!jobs_over(&s->jobs))
         return;
-    if (w->error.code == ERROR_NONE && !s->failed && start_writers(s) != 0)
+    if (w->error.code == ERROR_NONE && !s->jobs.failed && start_writers(s) != 0)
         (void)error_set(&w->error, ERROR_MEMORY, "out of memory to write files");
     if (w->error.code != ERROR_NONE)
-        fail(s, &w->error);
-    else if (s->pending == 0 && !s->failed)
-        s->events.wake(s->events.context);
+        jobs_fail(&s->jobs, &w->error);
+    else if (s->pending == 0 && !s->jobs.failed)
+        s->jobs.events.wake(s->jobs.events.context);
 }
 
 static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
@@ -376,7 +307,7 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
         o->last->next = piece;
     o->last = piece;
     enqueue(s, origin);
-    if (!s->failed && start_writers(s) != 0)
+    if (!s->jobs.failed && start_writers(s) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
     return 0;
 }
@@ -408,29 +339,30 @@ static int sync_file(struct folder_sink *s, uint32_t origin, struct error *e)
 
 static void run_seal(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
     for (uint32_t i = 0; i < s->request.nodes; i++)
-        if (digests_has(&s->digests, i) && sync_file(s, i, &s->step_error) != 0)
+        if (digests_has(&s->digests, i) && sync_file(s, i, &s->jobs.error) != 0)
             return;
-    (void)target_seal(&s->target, &s->step_error);
+    (void)target_seal(&s->target, &s->jobs.error);
 }
 
 static void on_sealed(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (!step_over(s))
+    if (!jobs_step_over(&s->jobs))
         return;
     s->state = FINISHED;
-    s->events.wake(s->events.context);
+    s->jobs.events.wake(s->jobs.events.context);
 }
 
 static bool sink_finish(struct sink *base)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (s->state == FILLING && s->pending == 0 && !s->failed && begin_step(s, run_seal, on_sealed))
+    if (s->state == FILLING && s->pending == 0 && !s->jobs.failed &&
+        jobs_begin(&s->jobs, run_seal, on_sealed))
         s->state = SYNCING;
     return s->state > SYNCING;
 }
@@ -444,18 +376,18 @@ static uint64_t sink_digest(struct sink *base)
 
 static void run_place(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    (void)target_place(&s->target, &s->step_error);
+    (void)target_place(&s->target, &s->jobs.error);
 }
 
 static void on_placed(struct work *work)
 {
-    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, step);
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    s->state = s->step_error.code == ERROR_NONE ? PLACED : FINISHED;
-    if (job_over(s))
-        s->events.wake(s->events.context);
+    s->state = s->jobs.error.code == ERROR_NONE ? PLACED : FINISHED;
+    if (jobs_over(&s->jobs))
+        s->jobs.events.wake(s->jobs.events.context);
 }
 
 static int sink_commit(struct sink *base, struct error *e)
@@ -463,12 +395,12 @@ static int sink_commit(struct sink *base, struct error *e)
     struct folder_sink *s = (struct folder_sink *)base;
 
     s->not_placed = s->state != PLACED; /* all is there: it may be put in place later */
-    if (s->state == FINISHED && s->step_error.code != ERROR_NONE) {
-        *e = s->step_error;
-        s->step_error = (struct error){0};
+    if (s->state == FINISHED && s->jobs.error.code != ERROR_NONE) {
+        *e = s->jobs.error;
+        s->jobs.error = (struct error){0};
         return -1;
     }
-    if (s->state == FINISHED && begin_step(s, run_place, on_placed))
+    if (s->state == FINISHED && jobs_begin(&s->jobs, run_place, on_placed))
         s->state = PLACING;
     return s->state == PLACED ? 1 : 0;
 }
@@ -506,7 +438,8 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         goto no_memory;
     s->base = (struct sink){&ops, true, CHECK_DIGEST};
     s->folders = folders;
-    s->events = *events;
+    s->jobs = (struct jobs){
+        .workers = folders->workers, .events = *events, .run_close = run_close, .release = release};
     s->request = *request;
     s->request.id = s->request.from = s->request.to = NULL;
     s->output = output;
@@ -515,12 +448,12 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         output[i].fd = -1;
     target_init(&s->target, folders->roots, &folders->journal, request->id);
     /* What is wrong already is told as what is found out later. */
-    if (path_expand(request->to, request->rank, path, &s->step_error) == 0 &&
-        roots_find_target(folders->roots, path, &s->place, &s->step_error) == 0)
-        (void)check_own_rivals(s, request->id, path, &s->step_error);
-    if (s->step_error.code != ERROR_NONE)
+    if (path_expand(request->to, request->rank, path, &s->jobs.error) == 0 &&
+        roots_find_target(folders->roots, path, &s->place, &s->jobs.error) == 0)
+        (void)check_own_rivals(s, request->id, path, &s->jobs.error);
+    if (s->jobs.error.code != ERROR_NONE)
         s->place.path[0] = '\0'; /* it has none */
-    if (!begin_step(s, run_prepare, on_prepared))
+    if (!jobs_begin(&s->jobs, run_prepare, on_prepared))
         goto no_memory;
     s->next = folders->sinks;
     folders->sinks = s;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "daemon/files/digests.h"
-#include "daemon/files/folders.h"
+#include "daemon/files/jobs.h"
 
 #define CHUNK_MOST SLAB_SIZE
 #define CHUNK_LEAST (4u * 1024u)
@@ -46,20 +46,16 @@ struct file {
 struct folder_source {
     struct source base;
     struct folders *folders;
-    struct block_events events;
+    struct jobs jobs;              /* steps: opening, checking, closing */
     struct folder_request request; /* its strings are not kept: */
     char folder[PATH_MAX];
     bool single; /* it is the file itself */
     enum source_state state;
     uint32_t chunk_size;
     struct slab_writer writer;
-    unsigned jobs;
-    bool failed, closing;
     struct file *file;
     struct reader *readers; /* of all files */
     struct digests digests;
-    struct work step;        /* opening, checking, closing: one at a time */
-    struct error step_error; /* of that */
 };
 
 static const struct file_system *files_of(const struct folder_source *s)
@@ -76,27 +72,20 @@ static const char *file_path(const struct folder_source *s, uint32_t d, char *ou
     return out;
 }
 
-static void fail(struct folder_source *s, const struct error *e)
-{
-    if (s->failed)
-        return;
-    s->failed = true;
-    s->events.failed(s->events.context, e);
-}
-
 /* --- closing --- */
 
 static void run_close(struct work *work)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, jobs.step);
 
     for (uint32_t d = 0; d < s->request.nodes; d++)
         if (s->file[d].fd >= 0)
             files_of(s)->close(files_of(s)->context, s->file[d].fd);
 }
 
-static void release(struct folder_source *s)
+static void release(struct jobs *jobs)
 {
+    struct folder_source *s = JOB_OWNER(jobs, struct folder_source, jobs);
     struct folders *folders = s->folders;
     size_t readers = s->readers == NULL ? 0 : (size_t)s->request.nodes * s->digests.segments;
 
@@ -112,35 +101,11 @@ static void release(struct folder_source *s)
     folders_release(folders);
 }
 
-static void on_closed(struct work *work)
-{
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
-    struct block_events events = s->events;
-
-    release(s);
-    events.closed(events.context);
-}
-
-/* Returns whether it is closed already. */
-static bool close_files(struct folder_source *s)
-{
-    s->step.run = run_close;
-    s->step.done = on_closed;
-    if (workers_submit(s->folders->workers, &s->step) == 0)
-        return false;
-    run_close(&s->step); /* without memory for a job */
-    return true;
-}
-
 static bool source_close(struct source *base)
 {
     struct folder_source *s = (struct folder_source *)base;
 
-    s->closing = true;
-    if (s->jobs > 0 || !close_files(s))
-        return false;
-    release(s);
-    return true;
+    return jobs_close(&s->jobs);
 }
 
 static void ignore(void *context)
@@ -157,31 +122,8 @@ void folder_source_disown(struct source *source)
 {
     struct folder_source *s = (struct folder_source *)source;
 
-    s->events = (struct block_events){NULL, ignore, ignore_error, ignore};
+    s->jobs.events = (struct block_events){NULL, ignore, ignore_error, ignore};
     (void)source_close(source);
-}
-
-/* One job less. Returns false if the source is closing, and nobody is to be told. */
-static bool job_over(struct folder_source *s)
-{
-    s->jobs--;
-    if (s->closing && s->jobs == 0 && close_files(s))
-        on_closed(&s->step);
-    else if (!s->closing)
-        return true;
-    return false;
-}
-
-/* Begins what `step` is for; returns false without memory. */
-static bool begin_step(struct folder_source *s, void (*run)(struct work *work),
-                       void (*done)(struct work *work))
-{
-    s->step.run = run;
-    s->step.done = done;
-    if (workers_submit(s->folders->workers, &s->step) != 0)
-        return false;
-    s->jobs++;
-    return true;
 }
 
 /* --- opening --- */
@@ -236,10 +178,10 @@ static int look_at(struct folder_source *s, const char *from, struct error *e)
 
 static void run_open(struct work *work)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, jobs.step);
     bool exchange = s->request.operation == OPERATION_EXCHANGE;
     uint32_t first = exchange ? 0 : s->request.rank, end = exchange ? s->request.nodes : first + 1;
-    struct error *e = &s->step_error;
+    struct error *e = &s->jobs.error;
 
     if (e->code != ERROR_NONE || !folder_sends(&s->request, s->request.rank))
         return;
@@ -254,19 +196,15 @@ static void run_open(struct work *work)
 /* Opening or checking is over: on to `state`, or it has failed. */
 static void step_over(struct folder_source *s, enum source_state state)
 {
-    if (!job_over(s))
+    if (!jobs_step_over(&s->jobs))
         return;
-    if (s->step_error.code != ERROR_NONE) {
-        fail(s, &s->step_error);
-        return;
-    }
     s->state = state;
-    s->events.wake(s->events.context);
+    s->jobs.events.wake(s->jobs.events.context);
 }
 
 static void on_opened(struct work *work)
 {
-    step_over(JOB_OWNER(work, struct folder_source, step), OPEN);
+    step_over(JOB_OWNER(work, struct folder_source, jobs.step), OPEN);
 }
 
 static bool source_opened(struct source *base)
@@ -330,7 +268,7 @@ static void on_read(struct work *work)
     struct folder_source *s = c->owner;
 
     c->reading = false;
-    if (!job_over(s))
+    if (!jobs_over(&s->jobs))
         return;
     if (c->result != (ssize_t)c->bytes.length) {
         char path[FILE_PATH];
@@ -340,10 +278,10 @@ static void on_read(struct work *work)
             (void)error_set(&e, ERROR_IO, "%s cannot be read: %s", path, strerror((int)-c->result));
         else
             (void)error_set(&e, ERROR_IO, "%s has become shorter while it was being sent", path);
-        fail(s, &e);
+        jobs_fail(&s->jobs, &e);
         return;
     }
-    s->events.wake(s->events.context);
+    s->jobs.events.wake(s->jobs.events.context);
 }
 
 /* Where the run of bytes that contains `offset` ends. */
@@ -375,13 +313,12 @@ static int start_read(struct folder_source *s, const struct file *f, struct read
     c->file = (uint32_t)(f - s->file);
     c->work.run = run_read;
     c->work.done = on_read;
-    if (workers_submit(s->folders->workers, &c->work) != 0) {
+    if (!jobs_submit(&s->jobs, &c->work)) {
         slab_unref(c->bytes.slab);
         c->bytes.slab = NULL;
         return error_set(e, ERROR_MEMORY, "out of memory to read files");
     }
     c->reading = true;
-    s->jobs++;
     r->requested += length;
     if (r->requested == end &&
         end < f->status.size) /* on to this segment's run of the next round */
@@ -413,7 +350,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
         if (r->chunk[i].bytes.slab == NULL && r->requested < f->status.size &&
             start_read(s, f, r, &r->chunk[i], e) != 0)
             return -1;
-    if (c == NULL || c->reading || s->failed)
+    if (c == NULL || c->reading || s->jobs.failed)
         return 0;
     uint32_t skip = (uint32_t)(offset - c->offset);
     uint32_t length = c->bytes.length - skip < most ? c->bytes.length - skip : most;
@@ -433,7 +370,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 
 static void run_check(struct work *work)
 {
-    struct folder_source *s = JOB_OWNER(work, struct folder_source, step);
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, jobs.step);
 
     for (uint32_t d = 0; d < s->request.nodes; d++) {
         const struct file *f = &s->file[d];
@@ -444,13 +381,13 @@ static void run_check(struct work *work)
             continue;
         result = files_of(s)->status(files_of(s)->context, f->fd, &now);
         if (result < 0) {
-            (void)error_set(&s->step_error, ERROR_IO, "%s cannot be read: %s",
+            (void)error_set(&s->jobs.error, ERROR_IO, "%s cannot be read: %s",
                             file_path(s, d, path), strerror(-result));
             return;
         }
         if (now.size != f->status.size || now.modified.tv_sec != f->status.modified.tv_sec ||
             now.modified.tv_nsec != f->status.modified.tv_nsec) {
-            (void)error_set(&s->step_error, ERROR_DAMAGED, "%s was changed while it was being sent",
+            (void)error_set(&s->jobs.error, ERROR_DAMAGED, "%s was changed while it was being sent",
                             file_path(s, d, path));
             return;
         }
@@ -459,14 +396,14 @@ static void run_check(struct work *work)
 
 static void on_checked(struct work *work)
 {
-    step_over(JOB_OWNER(work, struct folder_source, step), CHECKED);
+    step_over(JOB_OWNER(work, struct folder_source, jobs.step), CHECKED);
 }
 
 static bool source_finish(struct source *base)
 {
     struct folder_source *s = (struct folder_source *)base;
 
-    if (s->state == OPEN && !s->failed && begin_step(s, run_check, on_checked))
+    if (s->state == OPEN && !s->jobs.failed && jobs_begin(&s->jobs, run_check, on_checked))
         s->state = CHECKING;
     return s->state == CHECKED;
 }
@@ -488,15 +425,18 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
         goto no_memory;
     *s = (struct folder_source){.base = {&ops, true},
                                 .folders = folders,
-                                .events = *events,
+                                .jobs = {.workers = folders->workers,
+                                         .events = *events,
+                                         .run_close = run_close,
+                                         .release = release},
                                 .request = *request,
                                 .file = file};
     s->request.id = s->request.from = s->request.to = NULL;
     for (uint32_t d = 0; d < request->nodes; d++)
         file[d].fd = -1;
     /* What is wrong with the path is told as what is found out later. */
-    (void)path_expand(request->from, request->rank, s->folder, &s->step_error);
-    if (!begin_step(s, run_open, on_opened))
+    (void)path_expand(request->from, request->rank, s->folder, &s->jobs.error);
+    if (!jobs_begin(&s->jobs, run_open, on_opened))
         goto no_memory;
     folders->users++;
     return &s->base;

@@ -46,7 +46,7 @@ static struct task *take_task(struct folders *folders)
     return task;
 }
 
-static void free_all(struct folders *folders)
+static void close_journal(struct folders *folders)
 {
     while (folders->kept != NULL) {
         struct task *task = folders->kept;
@@ -55,13 +55,6 @@ static void free_all(struct folders *folders)
     }
     folders->kept_count = 0;
     journal_close(&folders->journal);
-}
-
-void folders_release(struct folders *folders)
-{
-    folders->users--;
-    if (folders->closed && folders->users == 0)
-        free_all(folders);
 }
 
 static int open_folders(void *context, const struct folder_request *request,
@@ -276,12 +269,13 @@ static void close_storage(void *context)
 
     folders->closed = true;
     if (folders->users == 0)
-        free_all(folders);
+        close_journal(folders);
 }
 
 int folders_init(struct folders *folders, struct storage *storage, struct error *e)
 {
     folders->sinks = NULL;
+    folders->unused = close_journal;
     folders->kept = NULL;
     folders->users = folders->kept_count = 0;
     folders->closed = folders->storing = folders->stored_late = false;
@@ -297,7 +291,7 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
     for (unsigned i = 0; i < TASKS_KEPT; i++) {
         struct task *task = malloc(sizeof *task);
         if (task == NULL) {
-            free_all(folders);
+            close_journal(folders);
             return error_set(e, ERROR_MEMORY, "out of memory for a state folder");
         }
         free_task(folders, task);

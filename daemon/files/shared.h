@@ -1,0 +1,55 @@
+/* What the sources, sinks and other jobs of a daemon share. */
+#ifndef TORUSD_FILES_SHARED_H
+#define TORUSD_FILES_SHARED_H
+
+#include <stddef.h>
+
+#include "daemon/base/work.h"
+#include "daemon/exchange/calibration.h"
+#include "daemon/exchange/storage.h"
+#include "daemon/files/journal.h"
+#include "daemon/files/roots.h"
+
+struct folder_sink;
+struct task;
+
+struct folders {
+    /* Set by the caller; all of it must outlive the last job. */
+    const struct file_system *files;
+    const struct workers *workers;
+    struct slab_pool *pool;
+    const struct roots *roots;
+    const char *state_folder;
+
+    /* The rest belongs to daemon/files. */
+    struct journal journal;
+    struct folder_sink *sinks; /* until nothing of them is left to do */
+    unsigned users;            /* sources, sinks and tasks: the journal stays open for them */
+    void (*unused)(struct folders *folders); /* the last of them has gone, after closed */
+    struct task *kept;
+    unsigned kept_count;
+    bool closed;      /* storage.close(): no done() any more */
+    bool storing;     /* a calibration is being written */
+    bool stored_late; /* `calibration` is to be written then */
+    struct calibration calibration;
+};
+
+static inline void folders_release(struct folders *folders)
+{
+    if (--folders->users == 0 && folders->closed)
+        folders->unused(folders);
+}
+
+/* The object that a job is embedded in. */
+#define JOB_OWNER(work, type, member) ((type *)(void *)((char *)(work)-offsetof(type, member)))
+
+/* The two halves of an exchange of files. Return NULL without memory. */
+struct source *folder_source(struct folders *folders, const struct folder_request *request,
+                             const struct block_events *events);
+struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
+                         const struct block_events *events);
+
+/* The caller does not take it after all: it closes, and nobody hears of it. */
+void folder_source_disown(struct source *source);
+
+#endif
