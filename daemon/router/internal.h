@@ -65,11 +65,12 @@ struct router {
 
 /* The files of this folder, each of which calls only those below it:
  *
- *     router.c   the object, its clock, what it tells others
+ *     router.c   the object and its clock
  *     link.c     one connection
  *     port.c     dialling, the link that is up
  *     flood.c    link states of all nodes
  *     send.c     queues
+ *     view.c     what it tells of itself
  *     topology.c, decoder.c, outgoing.c: know nothing of a router
  */
 

@@ -1,0 +1,82 @@
+/* What a router tells of itself. */
+#include <stdio.h>
+
+#include "daemon/router/internal.h"
+
+struct outgoing_pool *router_outgoing(struct router *r)
+{
+    return &r->outgoing;
+}
+
+const struct topology *router_topology(const struct router *r)
+{
+    return &r->topology;
+}
+
+const struct torus *router_torus(const struct router *r)
+{
+    return r->torus;
+}
+
+uint32_t router_rank(const struct router *r)
+{
+    return r->rank;
+}
+
+uint64_t router_boot(const struct router *r)
+{
+    return r->boot;
+}
+
+uint64_t router_now(const struct router *r)
+{
+    return r->io.now(r->io.context);
+}
+
+void router_random(struct router *r, void *buffer, size_t size)
+{
+    r->io.random(r->io.context, buffer, size);
+}
+
+struct slab_pool *router_pool(struct router *r)
+{
+    return r->pool;
+}
+
+const char *port_state_name(enum port_state state)
+{
+    switch (state) {
+    case PORT_UNUSED:
+        return "unused";
+    case PORT_WAITING:
+        return "waiting";
+    case PORT_DIALLING:
+        return "dialling";
+    case PORT_HELLO:
+        return "hello";
+    case PORT_UP:
+        return "up";
+    }
+    return "unknown";
+}
+
+void router_port_info(struct router *r, unsigned i, struct port_info *info)
+{
+    const struct port *port = &r->port[i];
+
+    *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
+    (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
+    if (port->neighbour == TORUS_NO_NODE) {
+        info->state = PORT_UNUSED;
+    } else if (port->link != NULL) {
+        info->state = PORT_UP;
+        info->tx_bytes = port->link->tx_bytes;
+        info->rx_bytes = port->link->rx_bytes;
+        info->up_ns = router_now(r) - port->up_since;
+        r->io.stat(r->io.context, port->link->connection, &info->stat);
+    } else if (port->candidates != NULL) {
+        info->state = PORT_HELLO;
+    } else {
+        info->state = port->dialling ? PORT_DIALLING : PORT_WAITING;
+    }
+}
