@@ -2,14 +2,25 @@
 #ifndef TORUSD_CONTROL_INTERNAL_H
 #define TORUSD_CONTROL_INTERNAL_H
 
-#include "daemon/control/server.h"
+#include "daemon/control/setup.h"
 #include "daemon/net/listener.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 
 #define PROGRESS_MS 200
 
+struct control_client;
+
+/* What a connection calls above it. */
+struct control_hooks {
+    void (*request)(struct control_client *client, const Control__Request *request);
+    void (*leaves)(struct control_client *client); /* it sends no more, but an answer is due */
+    void (*gone)(struct control_client *client);   /* nobody is to be answered any more */
+    void (*closed)(struct control_client *client); /* its handles are: it can be freed */
+};
+
 struct control_client {
+    const struct control_hooks *hooks;
     uv_pipe_t pipe;
     uv_timer_t progress;
     unsigned handles; /* open */
@@ -34,7 +45,13 @@ struct control_server {
     uint64_t started;
 };
 
-/* server.c: packs and sends; nothing happens if the client has gone. */
+/* connection.c */
+/* Takes requests from now on. */
+void control_client_begin(struct control_client *client);
+/* Tells it why it is not served, and closes it; with `slowly` after it had time to read that. */
+void control_client_refuse(struct control_client *client, const struct error *e, bool slowly);
+void control_client_close(struct control_client *client);
+/* Pack and send; nothing happens if the client has gone. */
 void control_reply(struct control_client *client, const Control__Reply *reply);
 void control_reply_error(struct control_client *client, const struct error *e, const char *id);
 

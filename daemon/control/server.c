@@ -1,7 +1,4 @@
-/* Happy path of a client: accepted -> requests read one after the other -> replies written -> end
- * of file -> closed. Failure modes: what it sends is not a request (it is told so, then closed); it
- * does not read its replies (no more of its requests are read, nor answered); too many clients (it
- * is told so, then closed); it goes away (its exchange is cancelled). */
+/* Who may connect: so many clients as descriptors allow; one more is told so and closed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +10,10 @@
 
 #include "daemon/base/log.h"
 #include "daemon/control/internal.h"
+#include "daemon/control/server.h"
 
-#define MAX_REQUEST 65536u
-#define REPLIES_MOST (256u * 1024u) /* bytes that wait for a client to read them */
-#define REFUSAL_MS 1000
 #define CLIENTS_MOST 256u
 #define CLIENTS_SHARE 4u /* of the descriptors that this process may have: one in so many */
-
-struct reply_write {
-    uv_write_t request;
-    uint8_t *frame;
-};
 
 static void server_release(struct control_server *s)
 {
@@ -33,13 +23,16 @@ static void server_release(struct control_server *s)
     free(s);
 }
 
-static void on_client_closed(uv_handle_t *handle)
+static void on_leaves(struct control_client *client)
 {
-    struct control_client *client = handle->data;
+    /* It may still want to know how its exchange ends; if not, the answer cannot be written. */
+    exchange_cancel(client->exchange);
+}
+
+static void on_closed(struct control_client *client)
+{
     struct control_server *s = client->server;
 
-    if (--client->handles > 0)
-        return;
     for (struct control_client **at = &s->clients; *at != NULL; at = &(*at)->next)
         if (*at == client) {
             *at = client->next;
@@ -47,175 +40,13 @@ static void on_client_closed(uv_handle_t *handle)
         }
     control_candidates_forget(client);
     s->client_count--;
-    frame_stream_free(&client->in);
     free(client);
     reserve_fill(&s->reserve, s->closing ? 0 : 1);
     server_release(s);
 }
 
-static void close_client(struct control_client *client)
-{
-    if (uv_is_closing((uv_handle_t *)&client->pipe))
-        return;
-    control_exchange_abandon(client);
-    uv_close((uv_handle_t *)&client->pipe, on_client_closed);
-    uv_close((uv_handle_t *)&client->progress, on_client_closed);
-}
-
-/* Replies wait that the client does not read. */
-static bool is_behind(const struct control_client *client)
-{
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&client->pipe) > REPLIES_MOST;
-}
-
-static void answer_requests(struct control_client *client);
-
-static void on_reply_written(uv_write_t *request, int status)
-{
-    struct reply_write *w = request->data;
-    struct control_client *client = request->handle->data;
-
-    free(w->frame);
-    free(w);
-    if (status != 0 || (client->leaving && client->exchange == NULL))
-        close_client(client);
-    else if (client->held && !is_behind(client))
-        answer_requests(client);
-}
-
-void control_reply(struct control_client *client, const Control__Reply *reply)
-{
-    struct reply_write *w;
-    size_t length = 0;
-
-    if (uv_is_closing((uv_handle_t *)&client->pipe))
-        return;
-    if (reply->kind_case == CONTROL__REPLY__KIND_PROGRESS && is_behind(client))
-        return; /* the next one says more */
-    w = calloc(1, sizeof *w);
-    if (w != NULL)
-        w->frame = frame_pack(&reply->base, &length);
-    if (w != NULL && w->frame != NULL) {
-        uv_buf_t buffer = uv_buf_init((char *)w->frame, (unsigned)length);
-        w->request.data = w;
-        if (uv_write(&w->request, (uv_stream_t *)&client->pipe, &buffer, 1, on_reply_written) == 0)
-            return;
-        free(w->frame);
-    }
-    free(w);
-    close_client(client); /* better no answer than half of one */
-}
-
-void control_reply_error(struct control_client *client, const struct error *e, const char *id)
-{
-    Control__Error error = CONTROL__ERROR__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
-
-    error.code = (uint32_t)e->code;
-    error.text = (char *)(uintptr_t)e->text;
-    error.exchange = (char *)(uintptr_t)(id != NULL ? id : "");
-    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
-    reply.error = &error;
-    control_reply(client, &reply);
-}
-
-static void refuse_client(struct control_client *client, const struct error *e)
-{
-    log_warning("a control client was rejected: %s", e->text);
-    control_reply_error(client, e, NULL);
-    close_client(client);
-}
-
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
-{
-    struct control_client *client = handle->data;
-    size_t room = 0;
-    uint8_t *at = frame_stream_room(&client->in, 1024, &room);
-
-    (void)suggested;
-    *buffer = uv_buf_init((char *)at, (unsigned)(at != NULL ? room : 0));
-}
-
-static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
-{
-    struct control_client *client = stream->data;
-
-    (void)buffer;
-    if (length == UV_EOF && client->exchange != NULL) {
-        /* It may still want to know how its exchange ends; if not, the answer cannot be written. */
-        client->leaving = true;
-        (void)uv_read_stop(stream);
-        exchange_cancel(client->exchange);
-        return;
-    }
-    if (length < 0) {
-        close_client(client);
-        return;
-    }
-    if (client->refused)
-        return;
-    frame_stream_added(&client->in, (size_t)length);
-    answer_requests(client);
-}
-
-/* One request after the other, as long as the replies are read. */
-static void answer_requests(struct control_client *client)
-{
-    const uint8_t *head;
-    size_t size;
-    struct error e;
-    int more = 0;
-
-    while (!is_behind(client) &&
-           (more = frame_stream_next(&client->in, MAX_REQUEST, &head, &size, &e)) > 0) {
-        Control__Request *request = control__request__unpack(NULL, size, head);
-        if (request == NULL || request->kind_case == CONTROL__REQUEST__KIND__NOT_SET) {
-            if (request != NULL)
-                control__request__free_unpacked(request, NULL);
-            (void)error_set(&e, ERROR_PROTOCOL,
-                            "not a request that this daemon knows; is it of another version?");
-            refuse_client(client, &e);
-            return;
-        }
-        control_request(client, request);
-        control__request__free_unpacked(request, NULL);
-        if (uv_is_closing((uv_handle_t *)&client->pipe))
-            return;
-    }
-    if (more < 0) {
-        refuse_client(client, &e);
-    } else if (is_behind(client)) {
-        client->held = true;
-        (void)uv_read_stop((uv_stream_t *)&client->pipe);
-    } else if (client->held) {
-        client->held = false;
-        if (uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0)
-            close_client(client);
-    }
-}
-
-static void on_refusal_over(uv_timer_t *timer)
-{
-    close_client(timer->data);
-}
-
-/* Told why, and closed when it has read that: at once it might not, as it is still sending. */
-static void turn_away(struct control_client *client, const struct error *e)
-{
-    const struct control_server *s = client->server;
-
-    if (s->reserve.held == 0 || s->client_count > 2 * s->most_clients ||
-        uv_timer_start(&client->progress, on_refusal_over, REFUSAL_MS, 0) != 0) {
-        refuse_client(client, e);
-        return;
-    }
-    log_warning("a control client was rejected: %s", e->text);
-    client->refused = true;
-    control_reply_error(client, e, NULL);
-    if (!uv_is_closing((uv_handle_t *)&client->pipe) &&
-        uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0)
-        close_client(client);
-}
+static const struct control_hooks hooks = {control_request, on_leaves, control_exchange_abandon,
+                                           on_closed};
 
 /* At most a share of the descriptors: links and files need theirs. */
 static unsigned most_clients(void)
@@ -239,6 +70,7 @@ static void on_accepted(void *context, int fd)
         (void)close(fd);
         return;
     }
+    client->hooks = &hooks;
     client->server = s;
     client->handles = 2;
     (void)uv_pipe_init(s->set.loop, &client->pipe, 0);
@@ -249,7 +81,7 @@ static void on_accepted(void *context, int fd)
     s->client_count++;
     if (uv_pipe_open(&client->pipe, fd) != 0) {
         (void)close(fd);
-        close_client(client);
+        control_client_close(client);
     } else if (s->client_count > s->most_clients || s->reserve.held == 0) {
         if (s->client_count > s->most_clients)
             (void)error_set(&e, ERROR_REFUSED,
@@ -260,9 +92,10 @@ static void on_accepted(void *context, int fd)
             (void)error_set(&e, ERROR_REFUSED,
                             "this daemon has no file descriptors left; try again, or raise its "
                             "limit (LimitNOFILE, ulimit -n)");
-        turn_away(client, &e);
-    } else if (uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0) {
-        close_client(client);
+        control_client_refuse(client, &e,
+                              s->reserve.held > 0 && s->client_count <= 2 * s->most_clients);
+    } else {
+        control_client_begin(client);
     }
 }
 
@@ -352,7 +185,7 @@ void control_close(struct control_server *s)
 {
     s->closing = true;
     for (struct control_client *c = s->clients; c != NULL; c = c->next)
-        close_client(c);
+        control_client_close(c);
     (void)unlink(s->set.path);
     listener_close(&s->listener);
 }

@@ -1,0 +1,21 @@
+#ifndef TORUSD_CONTROL_SETUP_H
+#define TORUSD_CONTROL_SETUP_H
+
+#include <uv.h>
+
+#include "daemon/exchange/exchange.h"
+#include "daemon/files/roots.h"
+
+/* What requests are answered from; all borrowed. */
+struct control_setup {
+    uv_loop_t *loop;
+    const char *path;
+    struct router *router;
+    struct exchanges *exchanges;
+    const struct roots *roots;
+    const struct sockaddr_storage *address; /* by port */
+    double link_mbit;
+    uint64_t memory_budget;
+};
+
+#endif
