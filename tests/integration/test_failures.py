@@ -532,7 +532,8 @@ def test_no_descriptors_left(loopback):
             assert frames(said)[0][0] >> 3 == 2 and len(clients) < 100
         for rank in 1, 9:  # node 5 is dialled by node 1 and dials node 9
             torus.node(rank).restart()
-            wait_for(lambda: torus.status(0)['whole'] is True, 20, lambda: node.log())
+            wait_for(lambda: torus.status(0)['whole'] and torus.status(rank)['whole'], 20,
+                     lambda: node.log())
             check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
         torus.node(9).terminate()
         wait_for(lambda: '+0' in node.log() and torus.status(0)['whole'] is False, 20)
