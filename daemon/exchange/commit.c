@@ -61,7 +61,8 @@ void commit_decide(struct exchange *x)
     const struct storage *storage = x->all->set.storage;
     struct error e;
 
-    if (decision_add(x->all, x->id) == NULL) {
+    /* Usually the wave is faster than a reminder. */
+    if (decision_add(x->all, x->id, router_now(router_of(x)) + VERDICT_TIME) == NULL) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for a decision");
         exchange_fail(x, &e);
         return;

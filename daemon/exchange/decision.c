@@ -17,7 +17,7 @@ struct decision *decision_find(struct exchanges *all, const char *id)
     return d;
 }
 
-struct decision *decision_add(struct exchanges *all, const char *id)
+struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes;
     struct decision *d = calloc(1, sizeof *d + (nodes + 7) / 8);
@@ -26,7 +26,7 @@ struct decision *decision_add(struct exchanges *all, const char *id)
         return NULL;
     (void)snprintf(d->id, sizeof d->id, "%s", id);
     d->obstacle_at = TORUS_NO_NODE;
-    d->remind_at = router_now(all->set.router) + VERDICT_TIME; /* the wave is faster */
+    d->remind_at = remind_at;
     d->next = all->decisions;
     all->decisions = d;
     ask_by(all, d->remind_at);
@@ -52,7 +52,10 @@ static void load_one(void *context, const char *id)
 {
     struct loading *loading = context;
 
-    if (decision_find(loading->all, id) == NULL && decision_add(loading->all, id) == NULL)
+    /* Before a restart: no wave of it is on its way any more. */
+    uint64_t now = router_now(loading->all->set.router);
+
+    if (decision_find(loading->all, id) == NULL && decision_add(loading->all, id, now) == NULL)
         loading->failed = true;
 }
 

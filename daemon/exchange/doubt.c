@@ -28,7 +28,7 @@ static void add(struct exchanges *all, struct doubt *d, const char *id, bool dec
     d->committed = decided;
     d->next = all->doubts;
     all->doubts = d;
-    ask_by(all, router_now(all->set.router) + ASK_EVERY / 4);
+    ask_by(all, router_now(all->set.router) + LOOK_EVERY);
 }
 
 void doubt_add(struct exchange *x, bool decided)

@@ -187,7 +187,7 @@ void exchanges_tick(struct exchanges *all)
         all->ask_at = ROUTER_NEVER;
         doubts_ask(all);
         if (all->doubts != NULL)
-            all->ask_at = now + ASK_EVERY;
+            ask_by(all, now + settle_pause(all));
         decisions_remind(all, now);
     }
     turns_advance(all);

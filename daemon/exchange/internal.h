@@ -36,8 +36,10 @@
 #define NAMING_TIME (ROUTER_HEARTBEAT + 1 * SECONDS)
 /* How long a node waits for the root's verdict. */
 #define VERDICT_TIME (4 * SECONDS)
-/* How often a node in doubt asks, and a root reminds who has not confirmed. */
+/* How often a node in doubt asks, and a root reminds who has not confirmed; and how often either looks
+ * whether the torus is whole, without which nobody is asked. */
 #define ASK_EVERY (2 * SECONDS)
+#define LOOK_EVERY (ASK_EVERY / 4)
 /* How long an exchange without a timeout of its own waits for its turn. */
 #define LONGEST_WAIT (3600 * SECONDS)
 
@@ -339,7 +341,8 @@ void commit_waits_no_longer(struct exchange *x);
 int decisions_load(struct exchanges *all);
 void decisions_free(struct exchanges *all);
 struct decision *decision_find(struct exchanges *all, const char *id);
-struct decision *decision_add(struct exchanges *all, const char *id); /* NULL: no memory */
+/* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
+struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at);
 void decision_drop(struct exchanges *all, struct decision *d);
 /* Why it is not confirmed yet by all, in words. */
 void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e);
@@ -390,6 +393,7 @@ void doubts_free(struct exchanges *all);
 /* settle.c */
 void doubts_ask(struct exchanges *all);
 void decisions_remind(struct exchanges *all, uint64_t now);
+uint64_t settle_pause(const struct exchanges *all); /* until the next look at them */
 int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
                       struct error *e);

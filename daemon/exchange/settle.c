@@ -75,6 +75,11 @@ static void settle_own(struct exchanges *all, struct decision *d)
     decision_confirm_own(all, d->id, "");
 }
 
+uint64_t settle_pause(const struct exchanges *all)
+{
+    return topology_whole(router_topology(all->set.router)) ? ASK_EVERY : LOOK_EVERY;
+}
+
 void decisions_remind(struct exchanges *all, uint64_t now)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
@@ -88,7 +93,7 @@ void decisions_remind(struct exchanges *all, uint64_t now)
             ask_by(all, now < d->remind_at ? d->remind_at : now + ASK_EVERY);
             continue;
         }
-        d->remind_at = now + ASK_EVERY;
+        d->remind_at = now + settle_pause(all);
         ask_by(all, d->remind_at);
         for (uint32_t rank = 0; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
             if (rank != me && !decision_has(d, rank) &&

@@ -32,7 +32,7 @@ class Bench:
         self.attempts += 1
         self.target = self.target_of(self.attempts)
         return Client(self.torus, 'exchange', '--algorithm', 'at2', '--from', self.source, '--to',
-                      self.target, '--timeout', 20, rank=ROOT)
+                      self.target, '--timeout', 6 * SLOWNESS, rank=ROOT)
 
     def recorded(self, rank=ROOT):
         """What the root has written down as committed, and not everybody has confirmed."""
