@@ -156,6 +156,7 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
     free(waits.comes);
     free(waits.leaves);
     routes_close(&routes);
-    return rc == 0 ? 0
-                   : error_set(e, ERROR_MEMORY, "out of memory for the waits of %u nodes", t->nodes);
+    return rc == 0
+               ? 0
+               : error_set(e, ERROR_MEMORY, "out of memory for the waits of %u nodes", t->nodes);
 }

@@ -77,7 +77,8 @@ static uint32_t place(const struct run *run, uint32_t node)
 
 static int no_memory(const struct routes *r, struct error *e)
 {
-    return error_set(e, ERROR_MEMORY, "out of memory for the messages of %u nodes", r->torus->nodes);
+    return error_set(e, ERROR_MEMORY, "out of memory for the messages of %u nodes",
+                     r->torus->nodes);
 }
 
 static int bad_route(const struct routes *r, struct error *e, const char *why, uint32_t leg)

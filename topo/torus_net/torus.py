@@ -104,7 +104,9 @@ class Torus:
 
     dims        "4x8" or a Geometry
     bw          nominal rate of each link in Mbit/s (enforced by Mininet; on loopback only passed on)
-    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/)
+    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/); status(), links()
+                and the waits take the torusctl of $TORUS_WATCH_BIN if set: they start it very often,
+                which an instrumented one makes slow
     memory      memory of each daemon for blocks in transit, e.g. "64MiB"
     data_roots  folders below which exchanges may read and write files
     wrap        command prefix for each torusd, e.g. "valgrind -q" (default: $TORUS_WRAP)
@@ -123,6 +125,7 @@ class Torus:
         self.bw = None if bw is None else parse_mbit(bw, self.max_mbit)
         self.torusd = find_program('torusd', bin)
         self.torusctl = find_program('torusctl', bin)
+        self.watcher = find_program('torusctl', os.environ.get('TORUS_WATCH_BIN') or bin)
         self.memory = memory
         self.data_roots = [_data_root(folder) for folder in data_roots]
         wrap = os.environ.get('TORUS_WRAP', '') if wrap is None else wrap
@@ -217,13 +220,13 @@ class Torus:
                 'TORUS_NODES': str(self.geometry.nodes),
                 'TORUS_DIMS': str(self.geometry)}
 
-    def ctl(self, rank, *args, timeout=120, check=False):
-        """Runs torusctl at a node. Returns a subprocess.CompletedProcess with text."""
+    def ctl(self, rank, *args, timeout=120, check=False, program=None):
+        """Runs torusctl (or `program`) at a node. Returns a subprocess.CompletedProcess with text."""
         env = {**os.environ, 'TORUS_SOCKET': str(self.run.socket(rank))}
         process = None
         try:
             with interrupts.held():
-                process = subprocess.Popen([self.torusctl, *map(str, args)], env=env, text=True,
+                process = subprocess.Popen([program or self.torusctl, *map(str, args)], env=env, text=True,
                                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                            stderr=subprocess.PIPE, start_new_session=True)
             out, err = process.communicate(timeout=timeout)
@@ -237,9 +240,9 @@ class Torus:
             raise CommandFailed(result)
         return result
 
-    def json(self, rank, *args, timeout=120):
+    def json(self, rank, *args, timeout=120, program=None):
         """What torusctl --json prints, as an object. CommandFailed if it fails."""
-        result = self.ctl(rank, '--json', *args, timeout=timeout, check=True)
+        result = self.ctl(rank, '--json', *args, timeout=timeout, check=True, program=program)
         try:
             return json.loads(result.stdout)
         except ValueError as e:
@@ -247,10 +250,10 @@ class Torus:
                              f'{result.stdout[:200]!r}') from e
 
     def status(self, rank=0):
-        return self.json(rank, 'status')
+        return self.json(rank, 'status', program=self.watcher)
 
     def links(self, rank=0):
-        return self.json(rank, 'links')
+        return self.json(rank, 'links', program=self.watcher)
 
     def exchange(self, algorithm=None, block_size=None, *, rank=0, source=None, target=None,
                  missing_ok=False, within=None, timeout=600, options=()):
@@ -289,7 +292,8 @@ class Torus:
             result = None
             if self.run.socket(rank).exists():
                 try:
-                    result = self.ctl(rank, '--json', 'status', timeout=max(left, 0.1))
+                    result = self.ctl(rank, '--json', 'status', timeout=max(left, 0.1),
+                                      program=self.watcher)
                 except subprocess.TimeoutExpired:
                     pass
             if result is not None and result.returncode == 0:
@@ -297,7 +301,7 @@ class Torus:
                 try:
                     status = json.loads(result.stdout)
                 except ValueError:
-                    raise TorusError(f'{self.torusctl} --json status printed no JSON: '
+                    raise TorusError(f'{self.watcher} --json status printed no JSON: '
                                      f'{result.stdout[:200]!r}') from None
                 if wanted(status):
                     return status
