@@ -15,6 +15,8 @@ struct listener {
     unsigned handles; /* open */
     bool closing, short_of;
     struct reserve *reserve;
+    /* The socket before it listens, or NULL: what is set there, its connections have from the start. */
+    void (*bound)(void *context, int fd);
     /* A connection, non-blocking; the callee closes it. */
     void (*accepted)(void *context, int fd);
     void (*closed)(void *context);

@@ -372,15 +372,16 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
 /* --- connecting --- */
 
-static void tune(struct connection *c)
+/* Before a socket connects or listens; what is accepted there inherits all of it. A socket that has
+ * been with BBR, the default of some systems, keeps the timer that paces its packets, whatever it is
+ * told later: a fifth more processor time a byte. */
+static void tune(const struct tcp *tcp, int fd)
 {
-    uv_os_fd_t fd;
-    const char *congestion = c->tcp->set.congestion;
+    const char *congestion = tcp->set.congestion;
+    int on = 1;
 
-    (void)uv_tcp_nodelay(&c->socket, 1);
-    if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
-        return;
-    pacing_limit_unsent(fd, c->tcp->slow);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    pacing_limit_unsent(fd, tcp->slow);
     if (congestion[0] != '\0' &&
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion)) != 0)
         log_debug("congestion control %s is not available: %s", congestion, strerror(errno));
@@ -419,7 +420,6 @@ static void established(struct connection *c, bool dialled)
 
     if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
         address_format((struct sockaddr *)&peer, address, sizeof address);
-    tune(c);
     c->link = router_connected(c->tcp->router, c->port, dialled, c, address);
     if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
         return;
@@ -461,8 +461,10 @@ static void io_dial(void *context, unsigned port)
     if (c != NULL) {
         door->dialling = c;
         c->dialling.data = c;
-        if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0) {
+            tune(tcp, fd);
             (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
+        }
         door->dial_error = uv_tcp_connect(
             &c->dialling, &c->socket, (const struct sockaddr *)&tcp->set.address[port], on_dialled);
     }
@@ -494,6 +496,11 @@ static void on_accepted(void *context, int fd)
     }
 }
 
+static void on_bound(void *context, int fd)
+{
+    tune(((struct door *)context)->tcp, fd);
+}
+
 static void on_listener_closed(void *context)
 {
     release(((struct door *)context)->tcp);
@@ -506,6 +513,7 @@ static int listen_on(struct tcp *tcp, unsigned port, struct error *e)
     char text[ADDRESS_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
 
     door->listener = (struct listener){.reserve = &tcp->reserve,
+                                       .bound = on_bound,
                                        .accepted = on_accepted,
                                        .closed = on_listener_closed,
                                        .context = door};

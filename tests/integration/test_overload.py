@@ -145,6 +145,7 @@ def test_refusals_among_many_clients(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
 
 
+@pytest.mark.slow
 def test_folder_exchanges_at_once(loopback, tmp_path):
     """4, 8 and 16 of 4 KiB a file from as many nodes; then 16 into the same target: one has it."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
@@ -167,6 +168,7 @@ def test_folder_exchanges_at_once(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_waits(loopback):
     """Little memory, and big blocks beside small ones: all get their turn."""
     torus = loopback('4x4', memory='4MiB')

@@ -3,7 +3,7 @@
 import signal
 import subprocess
 
-from .waiting import SLOWNESS, wait_running
+from .waiting import SLOWNESS, exchanges, wait_running
 
 
 def heed_sigint():
@@ -43,10 +43,11 @@ class LongExchange(Client):
     """An exchange that is running (data is on the links) and would take very long."""
 
     def __init__(self, torus, *args, rank=0, algorithm='at2', block_size='100GiB'):
+        before = {x['id'] for x in exchanges(torus, rank)}
         super().__init__(torus, 'exchange', '--algorithm', algorithm, '--block-size', block_size,
                          *args, rank=rank)
         try:
-            self.id = wait_running(torus, rank, tx_bytes=2_000_000)
+            self.id = wait_running(torus, rank, tx_bytes=2_000_000, besides=before)
         except BaseException:
             self.__exit__()
             raise

@@ -23,10 +23,12 @@ def exchanges(torus, rank=0):
     return torus.status(rank)['exchanges']
 
 
-def wait_running(torus, rank=0, seconds=30, tx_bytes=1):
-    """Returns the id of an exchange that runs at `rank` and has put data on the links there."""
+def wait_running(torus, rank=0, seconds=30, tx_bytes=1, besides=()):
+    """Returns the id of an exchange that runs at `rank`, not one of `besides`, when there has been
+    data on the links there."""
     def running():
-        found = [x['id'] for x in exchanges(torus, rank) if x['state'] == 'running']
+        found = [x['id'] for x in exchanges(torus, rank)
+                 if x['state'] == 'running' and x['id'] not in besides]
         if found and sum(link['tx_bytes'] for link in torus.links(rank)['links']) > tx_bytes:
             return found[0]
         return None

@@ -1,0 +1,135 @@
+/* How the sockets of links are set up: this program's connect(), listen() and accept4() stand before
+ * those of the system, and look at the sockets they get. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/net/tcp.h"
+
+struct options {
+    bool seen;
+    int nodelay, unsent;
+    char congestion[16];
+};
+
+static struct options connecting, listening, accepted;
+static int listener;
+
+static struct options options_of(int fd)
+{
+    struct options o = {.seen = true};
+    socklen_t size = sizeof o.nodelay, unsent = sizeof o.unsent, name = sizeof o.congestion;
+
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &o.nodelay, &size), 0);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &o.unsent, &unsent), 0);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o.congestion, &name), 0);
+    return o;
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    connecting = options_of(fd);
+    return (int)syscall(SYS_connect, fd, address, length);
+}
+
+int listen(int fd, int backlog)
+{
+    listening = options_of(fd);
+    listener = fd;
+    return (int)syscall(SYS_listen, fd, backlog);
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+    int result = (int)syscall(SYS_accept4, fd, address, length, flags);
+
+    if (result >= 0)
+        accepted = options_of(result);
+    return result;
+}
+
+/* One that a socket does not have anyway, if the system has another. */
+static const char *another_congestion(char *name, size_t size)
+{
+    char available[256], system[16] = "", *rest = available, *word;
+    socklen_t length = sizeof system;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    FILE *file = fopen("/proc/sys/net/ipv4/tcp_allowed_congestion_control", "r");
+
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, system, &length), 0);
+    assert_int_equal(close(fd), 0);
+    (void)snprintf(name, size, "%s", system);
+    if (file == NULL)
+        return name;
+    if (fgets(available, sizeof available, file) != NULL)
+        while ((word = strsep(&rest, " \n")) != NULL)
+            if (*word != '\0' && strcmp(word, system) != 0)
+                (void)snprintf(name, size, "%s", word);
+    assert_int_equal(fclose(file), 0);
+    return name;
+}
+
+static void check(const struct options *o, const char *congestion)
+{
+    assert_true(o->seen);
+    assert_int_equal(o->nodelay, 1);
+    assert_int_equal(o->unsent, 64 * 1024);
+    assert_string_equal(o->congestion, congestion);
+}
+
+/* Set later, BBR's timer would stay. */
+static void sockets_are_set_up_before_they_connect_or_listen(void **state)
+{
+    struct sockaddr_storage address[TORUS_MAX_PORTS] = {0};
+    struct sockaddr_in *here = (struct sockaddr_in *)&address[0];
+    socklen_t length = sizeof *here;
+    struct router_io io;
+    struct torus torus;
+    struct error e;
+    char congestion[16];
+    uv_loop_t loop;
+
+    (void)state;
+    assert_int_equal(torus_parse(&torus, "3", &e), 0);
+    *here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    address[1] = address[0];
+    assert_int_equal(uv_loop_init(&loop), 0);
+    const struct tcp_setup setup = {
+        &loop, &torus, address, another_congestion(congestion, sizeof congestion), 0};
+    struct tcp *tcp = tcp_new(&setup, 0, &io, &e);
+    assert_non_null(tcp);
+    check(&listening, congestion);
+
+    /* It dials itself. */
+    for (unsigned port = 0; port < torus_ports(&torus); port++)
+        if (torus_port_direction(port) > 0) {
+            assert_int_equal(getsockname(listener, (struct sockaddr *)&address[port], &length), 0);
+            io.dial(io.context, port);
+        }
+    check(&connecting, congestion);
+    while (!accepted.seen)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    check(&accepted, congestion);
+
+    tcp_close(tcp);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sockets_are_set_up_before_they_connect_or_listen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
