@@ -104,8 +104,8 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
     *here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     address[1] = address[0];
     assert_int_equal(uv_loop_init(&loop), 0);
-    const struct tcp_setup setup = {
-        &loop, &torus, address, another_congestion(congestion, sizeof congestion), 0};
+    const struct tcp_setup setup = {&loop, &torus, address,
+                                    another_congestion(congestion, sizeof congestion), 0};
     struct tcp *tcp = tcp_new(&setup, 0, &io, &e);
     assert_non_null(tcp);
     check(&listening, congestion);
