@@ -42,8 +42,10 @@ struct file_system {
     int (*open_folder)(void *context, int folder, const char *path);
     int (*open_file)(void *context, int folder, const char *path);
 
-    /* Directly in the folder; -EEXIST if the name is taken. create_file() opens it for writing. */
+    /* Directly in the folder; -EEXIST if the name is taken. create_file() opens it for writing,
+     * reopen_file() what it has created. */
     int (*create_file)(void *context, int folder, const char *name, mode_t mode);
+    int (*reopen_file)(void *context, int folder, const char *name);
     int (*make_folder)(void *context, int folder, const char *name, mode_t mode);
 
     /* Both names directly in the folder. Replaces a file by a file and an empty folder by a folder.
@@ -60,12 +62,19 @@ struct file_system {
     int (*status)(void *context, int file, struct file_status *out);
     int (*status_at)(void *context, int folder, const char *name, struct file_status *out);
 
-    ssize_t (*read)(void *context, int file, void *data, size_t length, uint64_t offset);
+    /* Both may do less than was asked for. */
+    ssize_t (*read)(void *context, int file, const struct iovec *piece, int count, uint64_t offset);
     ssize_t (*write)(void *context, int file, const struct iovec *piece, int count,
                      uint64_t offset);
 
-    /* Contents to the disk; of a folder: its names. */
+    /* The one call that does not block, and may be made on the loop: reads what is in memory.
+     * -EAGAIN if that is nothing, -EOPNOTSUPP if the file system cannot tell. */
+    ssize_t (*read_cached)(void *context, int file, void *data, size_t length, uint64_t offset);
+
+    /* Contents to the disk; of a folder: its names. start_sync() only begins, so that several files
+     * are under way when the first is waited for; what fails there, sync() will tell. */
     int (*sync)(void *context, int file);
+    void (*start_sync)(void *context, int file);
 
     /* Until it is closed nobody else can lock it. -EWOULDBLOCK if somebody has. */
     int (*lock)(void *context, int file);

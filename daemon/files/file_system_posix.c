@@ -115,6 +115,12 @@ static int on_create_file(void *context, int folder, const char *name, mode_t mo
         openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
 }
 
+static int on_reopen_file(void *context, int folder, const char *name)
+{
+    (void)context;
+    return result_of(openat(folder, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+}
+
 static int on_make_folder(void *context, int folder, const char *name, mode_t mode)
 {
     (void)context;
@@ -198,14 +204,25 @@ static int on_status_at(void *context, int folder, const char *name, struct file
     return 0;
 }
 
-static ssize_t on_read(void *context, int file, void *data, size_t length, uint64_t offset)
+static ssize_t on_read(void *context, int file, const struct iovec *piece, int count,
+                       uint64_t offset)
 {
     ssize_t result;
 
     (void)context;
     do
-        result = pread(file, data, length, (off_t)offset);
+        result = count == 1 ? pread(file, piece->iov_base, piece->iov_len, (off_t)offset)
+                            : preadv(file, piece, count, (off_t)offset);
     while (result < 0 && errno == EINTR);
+    return result < 0 ? -errno : result;
+}
+
+static ssize_t on_read_cached(void *context, int file, void *data, size_t length, uint64_t offset)
+{
+    const struct iovec piece = {data, length};
+    ssize_t result = preadv2(file, &piece, 1, (off_t)offset, RWF_NOWAIT);
+
+    (void)context;
     return result < 0 ? -errno : result;
 }
 
@@ -226,6 +243,12 @@ static int on_sync(void *context, int file)
 {
     (void)context;
     return result_of(fsync(file));
+}
+
+static void on_start_sync(void *context, int file)
+{
+    (void)context;
+    (void)sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 static int on_lock(void *context, int file)
@@ -252,7 +275,8 @@ static void on_close(void *context, int file)
 
 #define CALLS                                                                                      \
     .resolve = on_resolve, .open_folder = on_open_folder, .open_file = on_open_file,               \
-    .create_file = on_create_file, .make_folder = on_make_folder, .rename = on_rename,             \
+    .create_file = on_create_file, .reopen_file = on_reopen_file, .make_folder = on_make_folder,   \
+    .rename = on_rename, .read_cached = on_read_cached, .start_sync = on_start_sync,               \
     .remove_file = on_remove_file, .remove_folder = on_remove_folder, .list = on_list,             \
     .status = on_status, .status_at = on_status_at, .read = on_read, .write = on_write,            \
     .sync = on_sync, .lock = on_lock, .is_volatile = on_is_volatile, .close = on_close

@@ -15,9 +15,12 @@
 #include "daemon/files/jobs.h"
 #include "daemon/files/target.h"
 
-#define WRITERS 4u       /* jobs of a sink at the same time */
-#define PIECES_ENOUGH 32 /* for one job; it may have more, of one file */
-#define WRITE_MOST 64    /* pieces in one call */
+#define WRITERS 4u                      /* jobs of a sink at the same time */
+#define PIECES_ENOUGH 32                /* for one job; it may have more, of one file */
+#define WRITE_MOST 64                   /* pieces in one call */
+#define SYNCERS 4u                      /* jobs that sync, each a part of the files */
+#define SYNCED_ENOUGH 8u                /* files for one of them */
+#define SYNC_EVERY (8u * 1024u * 1024u) /* bytes of a file */
 #define NONE UINT32_MAX
 
 enum sink_state { OPENING, FILLING, SYNCING, FINISHED, PLACING, PLACED };
@@ -31,7 +34,10 @@ struct piece {
 
 /* A file of the output, by origin. */
 struct output {
-    int fd; /* -1: not made yet; the job's while it writes */
+    int fd;          /* the job's while it writes; -1: not open, */
+    bool made;       /* and whether it has been */
+    bool written;    /* there are bytes in it */
+    uint64_t unsent; /* bytes since start_sync() */
     bool queued, writing;
     struct piece *first, *last;
     uint32_t next; /* in the queue */
@@ -41,6 +47,14 @@ struct writer {
     struct work work;
     struct folder_sink *owner;
     struct piece *pieces; /* NULL: no job. Those of one file come one after the other */
+    struct error error;
+};
+
+/* Makes what is missing of the files from `first` on, and syncs them. */
+struct syncer {
+    struct work work;
+    struct folder_sink *owner; /* NULL: no job */
+    uint32_t first, end;
     struct error error;
 };
 
@@ -58,12 +72,56 @@ struct folder_sink {
     uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
     uint64_t pending;          /* bytes */
     struct writer writer[WRITERS];
+    struct syncer syncer[SYNCERS];
+    unsigned syncing; /* of them */
+    uint32_t to_sync; /* the first file that none of them has, or has had */
     bool keep, not_placed;
 };
 
 static const struct file_system *files_of(const struct folder_sink *s)
 {
     return s->folders->files;
+}
+
+/* --- files, in jobs --- */
+
+/* Returns its descriptor, or -1 with *e. */
+static int open_output(struct folder_sink *s, uint32_t origin, struct error *e)
+{
+    struct output *o = &s->output[origin];
+
+    if (o->fd >= 0)
+        return o->fd;
+    int fd =
+        o->made ? target_reopen_file(&s->target, origin, e) : target_create(&s->target, origin, e);
+    o->made |= fd >= 0;
+    if (fd >= 0 && folders_hold(s->folders))
+        o->fd = fd;
+    return fd;
+}
+
+/* Its job is over: it stays open if it may. */
+static void leave_output(struct folder_sink *s, uint32_t origin, int fd)
+{
+    if (fd != s->output[origin].fd)
+        files_of(s)->close(files_of(s)->context, fd);
+}
+
+static void close_output(struct folder_sink *s, uint32_t origin)
+{
+    struct output *o = &s->output[origin];
+
+    if (o->fd < 0)
+        return;
+    files_of(s)->close(files_of(s)->context, o->fd);
+    o->fd = -1;
+    folders_drop(s->folders);
+}
+
+static void start_sync(struct folder_sink *s, struct output *o, int fd)
+{
+    files_of(s)->start_sync(files_of(s)->context, fd);
+    o->unsent = 0;
 }
 
 /* --- closing --- */
@@ -73,8 +131,7 @@ static void run_close(struct work *work)
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
     for (uint32_t i = 0; i < s->request.nodes; i++)
-        if (s->output[i].fd >= 0)
-            files_of(s)->close(files_of(s)->context, s->output[i].fd);
+        close_output(s, i);
     if (s->state == PLACED || s->keep)
         target_close(&s->target);
     else
@@ -155,7 +212,7 @@ static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segmen
 
 /* Writes adjoining pieces of one file, from *piece on, with one call if it takes them all; *piece
  * moves behind them. Returns 0 or -errno. */
-static int write_run(const struct folder_sink *s, struct piece **piece)
+static int write_run(const struct folder_sink *s, int fd, struct piece **piece)
 {
     const struct file_system *files = files_of(s);
     struct iovec part[WRITE_MOST], *first = part;
@@ -168,7 +225,6 @@ static int write_run(const struct folder_sink *s, struct piece **piece)
         part[count++] = (struct iovec){(void *)(uintptr_t)p->bytes.data, p->bytes.length};
         end += p->bytes.length;
     }
-    int fd = s->output[(*piece)->origin].fd;
     *piece = p;
     while (at < end) {
         ssize_t written = files->write(files->context, fd, first, count, at);
@@ -188,27 +244,34 @@ static int write_run(const struct folder_sink *s, struct piece **piece)
     return 0;
 }
 
+/* Writes all pieces of the first one's file; *piece moves behind them. Returns 0, or -1 with *e. */
+static int write_file(struct folder_sink *s, struct piece **piece, struct error *e)
+{
+    uint32_t origin = (*piece)->origin;
+    struct output *o = &s->output[origin];
+    int result = 0, fd = open_output(s, origin, e);
+
+    if (fd < 0)
+        return -1;
+    while (result == 0 && *piece != NULL && (*piece)->origin == origin)
+        result = write_run(s, fd, piece);
+    o->written = true;
+    if (o->unsent >= SYNC_EVERY)
+        start_sync(s, o, fd);
+    leave_output(s, origin, fd);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s/%s/%u cannot be written: %s", s->target.entry.folder,
+                         s->target.entry.final, origin, strerror(-result));
+    return 0;
+}
+
 static void run_write(struct work *work)
 {
     struct writer *w = JOB_OWNER(work, struct writer, work);
-    struct folder_sink *s = w->owner;
     struct piece *piece = w->pieces;
 
-    while (piece != NULL) {
-        uint32_t origin = piece->origin;
-        struct output *o = &s->output[origin];
-        if (o->fd < 0)
-            o->fd = target_create(&s->target, origin, &w->error);
-        if (o->fd < 0)
-            return;
-        int result = write_run(s, &piece);
-        if (result < 0) {
-            (void)error_set(&w->error, ERROR_IO, "%s/%s/%u cannot be written: %s",
-                            s->target.entry.folder, s->target.entry.final, origin,
-                            strerror(-result));
-            return;
-        }
-    }
+    while (piece != NULL && write_file(w->owner, &piece, &w->error) == 0)
+        ;
 }
 
 static void enqueue(struct folder_sink *s, uint32_t origin)
@@ -240,8 +303,10 @@ static int start_writer(struct folder_sink *s, struct writer *w)
         o->queued = false;
         o->writing = true;
         *end = o->first;
-        for (; *end != NULL; end = &(*end)->next)
+        for (; *end != NULL; end = &(*end)->next) {
             count++;
+            o->unsent += (*end)->bytes.length;
+        }
         o->first = o->last = NULL;
     }
     w->owner = s;
@@ -319,31 +384,47 @@ static uint64_t sink_pending(struct sink *base)
 
 /* --- finishing --- */
 
-static int sync_file(struct folder_sink *s, uint32_t origin, struct error *e)
+/* Before the folder's entry in the journal says that all is there, every file must be: fsync() of
+ * each. To begin with all of them before any is waited for lets the disk write them together, and a
+ * journalling file system commit them together. What has no bytes is only a name: that is on the disk
+ * with the folder. */
+static int sync_files(struct folder_sink *s, const struct syncer *y, bool wait, struct error *e)
 {
     const struct file_system *files = files_of(s);
-    struct output *o = &s->output[origin];
 
-    if (o->fd < 0)
-        o->fd = target_create(&s->target, origin, e);
-    if (o->fd < 0)
-        return -1;
-    int result = files->sync(files->context, o->fd);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s/%s/%u cannot be synced: %s", s->target.entry.folder,
-                         s->target.entry.final, origin, strerror(-result));
-    files->close(files->context, o->fd);
-    o->fd = -1;
+    for (uint32_t i = y->first; i < y->end; i++) {
+        struct output *o = &s->output[i];
+        if (!digests_has(&s->digests, i) || (wait && !o->written && o->fd < 0))
+            continue;
+        int fd = open_output(s, i, e), result = 0;
+        if (fd < 0)
+            return -1;
+        if (!wait && o->written)
+            start_sync(s, o, fd);
+        else if (wait && o->written)
+            result = files->sync(files->context, fd);
+        leave_output(s, i, fd);
+        if (wait)
+            close_output(s, i);
+        if (result < 0)
+            return error_set(e, ERROR_IO, "%s/%s/%u cannot be synced: %s", s->target.entry.folder,
+                             s->target.entry.final, i, strerror(-result));
+    }
     return 0;
+}
+
+static void run_sync(struct work *work)
+{
+    struct syncer *y = JOB_OWNER(work, struct syncer, work);
+
+    if (sync_files(y->owner, y, false, &y->error) == 0)
+        (void)sync_files(y->owner, y, true, &y->error);
 }
 
 static void run_seal(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    for (uint32_t i = 0; i < s->request.nodes; i++)
-        if (digests_has(&s->digests, i) && sync_file(s, i, &s->jobs.error) != 0)
-            return;
     (void)target_seal(&s->target, &s->jobs.error);
 }
 
@@ -357,13 +438,63 @@ static void on_sealed(struct work *work)
     s->jobs.events.wake(s->jobs.events.context);
 }
 
+static void on_synced(struct work *work);
+
+/* Hands files that nobody syncs yet to jobs, as far as there are jobs and memory. */
+static void start_syncers(struct folder_sink *s)
+{
+    uint32_t nodes = s->request.nodes, each = (nodes + SYNCERS - 1) / SYNCERS;
+
+    if (each < SYNCED_ENOUGH)
+        each = SYNCED_ENOUGH;
+    for (unsigned i = 0; i < SYNCERS && s->to_sync < nodes; i++) {
+        struct syncer *y = &s->syncer[i];
+        if (y->owner != NULL)
+            continue;
+        y->first = s->to_sync;
+        y->end = nodes - y->first > each ? y->first + each : nodes;
+        y->work.run = run_sync;
+        y->work.done = on_synced;
+        y->owner = s;
+        if (!jobs_submit(&s->jobs, &y->work)) {
+            y->owner = NULL;
+            return;
+        }
+        s->syncing++;
+        s->to_sync = y->end;
+    }
+}
+
+static void on_synced(struct work *work)
+{
+    struct syncer *y = JOB_OWNER(work, struct syncer, work);
+    struct folder_sink *s = y->owner;
+
+    y->owner = NULL;
+    s->syncing--;
+    if (!jobs_over(&s->jobs))
+        return;
+    if (y->error.code != ERROR_NONE)
+        jobs_fail(&s->jobs, &y->error);
+    if (s->jobs.failed)
+        return;
+    start_syncers(s);
+    if (s->syncing > 0 ||
+        (s->to_sync == s->request.nodes && jobs_begin(&s->jobs, run_seal, on_sealed)))
+        return;
+    (void)error_set(&y->error, ERROR_MEMORY, "out of memory to sync files");
+    jobs_fail(&s->jobs, &y->error);
+}
+
 static bool sink_finish(struct sink *base)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (s->state == FILLING && s->pending == 0 && !s->jobs.failed &&
-        jobs_begin(&s->jobs, run_seal, on_sealed))
-        s->state = SYNCING;
+    if (s->state == FILLING && s->pending == 0 && !s->jobs.failed) {
+        start_syncers(s);
+        if (s->syncing > 0) /* else there is no memory now: we are asked again */
+            s->state = SYNCING;
+    }
     return s->state > SYNCING;
 }
 

@@ -1,6 +1,8 @@
 /* A folder with a file for each destination, named by its rank; or one file for all, which is that
- * for the node itself. Each segment of a file is read ahead in chunks, one that is being sent and
- * one behind it.
+ * for the node itself. Each segment of a file is read in chunks, one that is being sent and one behind
+ * it. What a file has in memory anyway is read at once, where the file system can tell; all other
+ * chunks wait in a queue, and a job reads as many as there are, up to a limit: the first ones of all
+ * files before the exchange starts.
  *
  *     OPENING --files found--> OPEN --all read, finish()--> CHECKING --unchanged--> CHECKED
  */
@@ -12,33 +14,47 @@
 #include "daemon/files/digests.h"
 #include "daemon/files/jobs.h"
 
-#define CHUNK_MOST SLAB_SIZE
 #define CHUNK_LEAST (4u * 1024u)
-#define FILE_PATH (PATH_MAX + 16)
+#define CHUNK_MOST (1024u * 1024u)
+#define CHUNK_PARTS (CHUNK_MOST / SLAB_SIZE)
+#define AT_ONCE_MOST SLAB_SIZE          /* read on the loop */
 #define READ_AHEAD (8u * 1024u * 1024u) /* of all files together */
+#define READERS 4u                      /* jobs of a source at the same time */
+#define JOB_BYTES CHUNK_MOST            /* enough for one job */
+#define JOB_CHUNKS 64u
+#define FILE_PATH (PATH_MAX + 16)
 
 enum source_state { OPENING, OPEN, CHECKING, CHECKED };
 
 struct folder_source;
 
 struct chunk {
+    struct chunk *next; /* in the queue or in a job */
+    uint64_t offset;
+    uint32_t file, length; /* length 0: not in use */
+    bool ready;
+    unsigned parts;
+    struct extent part[CHUNK_PARTS];
+};
+
+/* Reads chunks. */
+struct reading {
     struct work work;
     struct folder_source *owner;
-    struct extent bytes; /* slab NULL: not in use */
-    uint64_t offset;
-    uint32_t file;
-    bool reading;
-    ssize_t result;
+    struct chunk *chunks; /* NULL: no job */
+    struct error error;
 };
 
 /* A segment of a file: in each round one run of bytes. */
 struct reader {
     uint64_t requested; /* where the next chunk begins */
+    bool ahead;         /* chunks are read before they are asked for */
     struct chunk chunk[2];
 };
 
 struct file {
-    int fd; /* -1: missing, an empty block */
+    int fd;     /* -1: not held open, */
+    bool there; /* or missing, an empty block */
     struct file_status status;
     struct reader *reader; /* by segment, once laid out */
 };
@@ -51,7 +67,11 @@ struct folder_source {
     char folder[PATH_MAX];
     bool single; /* it is the file itself */
     enum source_state state;
-    uint32_t chunk_size;
+    uint32_t small;      /* files up to this size are one chunk, */
+    uint32_t chunk_size; /* others several of so much, or less at the end of a run */
+    bool not_at_once;    /* the file system cannot tell what it has in memory */
+    struct chunk *queue, **queue_end;
+    struct reading reading[READERS];
     struct slab_writer writer;
     struct file *file;
     struct reader *readers; /* of all files */
@@ -79,8 +99,17 @@ static void run_close(struct work *work)
     struct folder_source *s = JOB_OWNER(work, struct folder_source, jobs.step);
 
     for (uint32_t d = 0; d < s->request.nodes; d++)
-        if (s->file[d].fd >= 0)
+        if (s->file[d].fd >= 0) {
             files_of(s)->close(files_of(s)->context, s->file[d].fd);
+            folders_drop(s->folders);
+        }
+}
+
+static void drop_chunk(struct chunk *c)
+{
+    for (unsigned i = 0; i < c->parts; i++)
+        slab_unref(c->part[i].slab);
+    c->parts = c->length = 0;
 }
 
 static void release(struct jobs *jobs)
@@ -91,8 +120,7 @@ static void release(struct jobs *jobs)
 
     for (size_t i = 0; i < readers; i++)
         for (int c = 0; c < 2; c++)
-            if (s->readers[i].chunk[c].bytes.slab != NULL)
-                slab_unref(s->readers[i].chunk[c].bytes.slab);
+            drop_chunk(&s->readers[i].chunk[c]);
     digests_free(&s->digests);
     slab_writer_close(&s->writer);
     free(s->readers);
@@ -134,15 +162,18 @@ static int open_file(struct folder_source *s, uint32_t d, struct error *e)
     struct file *f = &s->file[d];
     struct place place;
     char path[FILE_PATH];
+    int fd = roots_open(s->folders->roots, file_path(s, d, path), &place, &f->status, e);
 
-    f->fd = roots_open(s->folders->roots, file_path(s, d, path), &place, &f->status, e);
-    if (f->fd >= 0 && f->status.kind == FILE_REGULAR)
-        return 0;
-    if (f->fd >= 0) {
-        files->close(files->context, f->fd);
-        f->fd = -1;
+    f->there = fd >= 0;
+    if (f->there && f->status.kind == FILE_REGULAR && f->status.size > 0 &&
+        folders_hold(s->folders))
+        f->fd = fd;
+    else if (f->there)
+        files->close(files->context, fd);
+    if (f->there && f->status.kind != FILE_REGULAR)
         return error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
-    }
+    if (f->there)
+        return 0;
     f->status = (struct file_status){0};
     if (e->code != ERROR_NONE)
         return -1;
@@ -152,6 +183,45 @@ static int open_file(struct folder_source *s, uint32_t d, struct error *e)
         e, ERROR_REFUSED,
         "missing source file %s (the block %s node %u); --missing-ok treats it as empty", path,
         s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
+}
+
+static int was_changed(const char *path, struct error *e)
+{
+    return error_set(e, ERROR_DAMAGED, "%s was changed while it was being sent", path);
+}
+
+static bool is_as_before(const struct file_status *now, const struct file_status *before)
+{
+    return now->size == before->size && now->modified.tv_sec == before->modified.tv_sec &&
+           now->modified.tv_nsec == before->modified.tv_nsec && now->device == before->device &&
+           now->number == before->number;
+}
+
+/* In a job: the descriptor that is held, or one of its own for the same file, which is not written to
+ * meanwhile. Returns it, or -1 with *e. */
+static int borrow_file(const struct folder_source *s, uint32_t d, struct error *e)
+{
+    const struct file *f = &s->file[d];
+    struct file_status now;
+    struct place place;
+    char path[FILE_PATH];
+
+    if (f->fd >= 0)
+        return f->fd;
+    int fd = roots_open(s->folders->roots, file_path(s, d, path), &place, &now, e);
+    if (fd >= 0 && is_as_before(&now, &f->status))
+        return fd;
+    if (fd >= 0)
+        files_of(s)->close(files_of(s)->context, fd);
+    else if (e->code != ERROR_NONE)
+        return -1;
+    return was_changed(path, e);
+}
+
+static void return_file(const struct folder_source *s, uint32_t d, int fd)
+{
+    if (fd != s->file[d].fd)
+        files_of(s)->close(files_of(s)->context, fd);
 }
 
 /* Whether the source is a folder of files or, where that is possible, the file itself. */
@@ -217,71 +287,115 @@ static uint64_t source_size(struct source *base, uint32_t destination)
     return ((struct folder_source *)base)->file[destination].status.size;
 }
 
-static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t segments,
-                          struct error *e)
-{
-    struct folder_source *s = (struct folder_source *)base;
-    uint32_t nodes = s->request.nodes;
-    bool one = s->request.operation != OPERATION_EXCHANGE;
+/* --- reading --- */
 
-    if (digests_init(&s->digests, &s->request, true, round_bytes, segments) != 0)
-        return error_set(e, ERROR_MEMORY, "out of memory to read files");
-    s->readers = calloc((size_t)nodes * s->digests.segments, sizeof *s->readers);
-    if (s->readers == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory to read files");
-    for (uint32_t d = 0; d < nodes; d++) {
-        s->file[d].reader = &s->readers[(size_t)d * s->digests.segments];
-        for (uint32_t i = 1; i < s->digests.segments; i++)
-            s->file[d].reader[i].requested = i * s->digests.run_bytes;
+/* Reads a chunk. Returns 0, or -1 with *e. */
+static int read_chunk(const struct folder_source *s, const struct chunk *c, int fd, struct error *e)
+{
+    const struct file_system *files = files_of(s);
+    struct iovec piece[CHUNK_PARTS], *first = piece;
+    int count = (int)c->parts;
+    uint32_t done = 0;
+    char path[FILE_PATH];
+
+    for (int i = 0; i < count; i++)
+        piece[i] = (struct iovec){(void *)(uintptr_t)c->part[i].data, c->part[i].length};
+    while (done < c->length) {
+        ssize_t result = files->read(files->context, fd, first, count, c->offset + done);
+        if (result < 0)
+            return error_set(e, ERROR_IO, "%s cannot be read: %s", file_path(s, c->file, path),
+                             strerror((int)-result));
+        if (result == 0)
+            return error_set(e, ERROR_IO, "%s has become shorter while it was being sent",
+                             file_path(s, c->file, path));
+        done += (uint32_t)result;
+        while (count > 0 && (size_t)result >= first->iov_len) {
+            result -= (ssize_t)first->iov_len;
+            first++;
+            count--;
+        }
+        if (count > 0) {
+            first->iov_base = (char *)first->iov_base + result;
+            first->iov_len -= (size_t)result;
+        }
     }
-    s->chunk_size =
-        READ_AHEAD / 2 / (one ? 1 : nodes) / s->digests.segments / CHUNK_LEAST * CHUNK_LEAST;
-    if (s->chunk_size < CHUNK_LEAST)
-        s->chunk_size = CHUNK_LEAST;
-    if (s->chunk_size > CHUNK_MOST)
-        s->chunk_size = CHUNK_MOST;
     return 0;
 }
 
-/* --- reading --- */
-
 static void run_read(struct work *work)
 {
-    struct chunk *c = JOB_OWNER(work, struct chunk, work);
-    const struct file_system *files = files_of(c->owner);
+    struct reading *r = JOB_OWNER(work, struct reading, work);
+    const struct folder_source *s = r->owner;
 
-    ssize_t result = 1;
-
-    c->result = 0;
-    while (result > 0 && c->result < (ssize_t)c->bytes.length) {
-        uint64_t done = (uint64_t)c->result;
-        result = files->read(files->context, c->owner->file[c->file].fd,
-                             (uint8_t *)(uintptr_t)c->bytes.data + done, c->bytes.length - done,
-                             c->offset + done);
-        c->result = result < 0 ? result : c->result + result;
+    for (struct chunk *c = r->chunks; c != NULL; c = c->next) {
+        int fd = borrow_file(s, c->file, &r->error);
+        if (fd < 0)
+            return;
+        int result = read_chunk(s, c, fd, &r->error);
+        return_file(s, c->file, fd);
+        if (result != 0)
+            return;
     }
+}
+
+static void on_read(struct work *work);
+
+/* Gives the first chunks of the queue to a job. Returns 0, or -1 without memory. */
+static int start_reading(struct folder_source *s, struct reading *r)
+{
+    struct chunk **end = &s->queue;
+    uint32_t bytes = 0;
+
+    for (unsigned i = 0; *end != NULL && i < JOB_CHUNKS && bytes < JOB_BYTES; i++) {
+        bytes += (*end)->length;
+        end = &(*end)->next;
+    }
+    r->owner = s;
+    r->work.run = run_read;
+    r->work.done = on_read;
+    struct chunk *first = s->queue, *rest = *end;
+    *end = NULL;
+    r->chunks = first;
+    if (!jobs_submit(&s->jobs, &r->work)) {
+        *end = rest;
+        r->chunks = NULL;
+        return -1;
+    }
+    s->queue = rest;
+    if (rest == NULL)
+        s->queue_end = &s->queue;
+    return 0;
+}
+
+static int start_readings(struct folder_source *s)
+{
+    for (unsigned i = 0; i < READERS && s->queue != NULL; i++)
+        if (s->reading[i].chunks == NULL && start_reading(s, &s->reading[i]) != 0)
+            return -1;
+    return 0;
+}
+
+static int no_memory_to_read(struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory to read files");
 }
 
 static void on_read(struct work *work)
 {
-    struct chunk *c = JOB_OWNER(work, struct chunk, work);
-    struct folder_source *s = c->owner;
+    struct reading *r = JOB_OWNER(work, struct reading, work);
+    struct folder_source *s = r->owner;
 
-    c->reading = false;
+    for (struct chunk *c = r->chunks; c != NULL; c = c->next)
+        c->ready = true;
+    r->chunks = NULL;
     if (!jobs_over(&s->jobs))
         return;
-    if (c->result != (ssize_t)c->bytes.length) {
-        char path[FILE_PATH];
-        struct error e;
-        (void)file_path(s, c->file, path);
-        if (c->result < 0)
-            (void)error_set(&e, ERROR_IO, "%s cannot be read: %s", path, strerror((int)-c->result));
-        else
-            (void)error_set(&e, ERROR_IO, "%s has become shorter while it was being sent", path);
-        jobs_fail(&s->jobs, &e);
-        return;
-    }
-    s->jobs.events.wake(s->jobs.events.context);
+    if (r->error.code == ERROR_NONE && !s->jobs.failed && start_readings(s) != 0)
+        (void)no_memory_to_read(&r->error);
+    if (r->error.code != ERROR_NONE)
+        jobs_fail(&s->jobs, &r->error);
+    else
+        s->jobs.events.wake(s->jobs.events.context);
 }
 
 /* Where the run of bytes that contains `offset` ends. */
@@ -299,26 +413,27 @@ static uint64_t run_end(const struct folder_source *s, const struct file *f, uin
     return end;
 }
 
-/* Starts to read the next chunk of a segment into `c`. */
-static int start_read(struct folder_source *s, const struct file *f, struct reader *r,
-                      struct chunk *c, struct error *e)
+/* Room for the next chunk of a segment, of so many bytes at most. Returns 0, or -1 with *e. */
+static int take_chunk(struct folder_source *s, const struct file *f, struct reader *r,
+                      struct chunk *c, uint32_t most, struct error *e)
 {
     uint64_t end = run_end(s, f, r->requested), left = end - r->requested;
-    uint32_t length = left < s->chunk_size ? (uint32_t)left : s->chunk_size;
+    uint32_t length = left < most ? (uint32_t)left : most;
 
-    if (slab_writer_take(&s->writer, s->folders->pool, length, &c->bytes) == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory to read files");
-    c->owner = s;
     c->offset = r->requested;
     c->file = (uint32_t)(f - s->file);
-    c->work.run = run_read;
-    c->work.done = on_read;
-    if (!jobs_submit(&s->jobs, &c->work)) {
-        slab_unref(c->bytes.slab);
-        c->bytes.slab = NULL;
-        return error_set(e, ERROR_MEMORY, "out of memory to read files");
+    c->ready = false;
+    for (c->length = c->parts = 0; c->length < length;) {
+        struct extent *part = &c->part[c->parts];
+        uint32_t rest = length - c->length;
+        if (slab_writer_take(&s->writer, s->folders->pool, rest < SLAB_SIZE ? rest : SLAB_SIZE,
+                             part) == NULL) {
+            drop_chunk(c);
+            return no_memory_to_read(e);
+        }
+        c->parts++;
+        c->length += part->length;
     }
-    c->reading = true;
     r->requested += length;
     if (r->requested == end &&
         end < f->status.size) /* on to this segment's run of the next round */
@@ -328,14 +443,74 @@ static int start_read(struct folder_source *s, const struct file *f, struct read
     return 0;
 }
 
+static void enqueue(struct folder_source *s, struct chunk *c)
+{
+    c->next = NULL;
+    *s->queue_end = c;
+    s->queue_end = &c->next;
+}
+
+/* Whether a chunk of one part could be read from what is in memory. */
+static bool read_at_once(struct folder_source *s, const struct file *f, struct chunk *c)
+{
+    const struct file_system *files = files_of(s);
+    uint8_t *data = (uint8_t *)(uintptr_t)c->part[0].data;
+    uint32_t done = 0;
+
+    while (done < c->length) {
+        ssize_t result = files->read_cached(files->context, f->fd, data + done, c->length - done,
+                                            c->offset + done);
+        s->not_at_once |= result == -EOPNOTSUPP;
+        if (result <= 0)
+            return false; /* a job finds out why */
+        done += (uint32_t)result;
+    }
+    c->ready = true;
+    return true;
+}
+
 static struct chunk *chunk_at(struct reader *r, uint64_t offset)
 {
     for (int i = 0; i < 2; i++) {
         struct chunk *c = &r->chunk[i];
-        if (c->bytes.slab != NULL && offset >= c->offset && offset < c->offset + c->bytes.length)
+        if (c->length > 0 && offset >= c->offset && offset < c->offset + c->length)
             return c;
     }
     return NULL;
+}
+
+/* Begins to read what a segment will be asked for next. Returns 0, or -1 with *e. */
+static int read_ahead(struct folder_source *s, const struct file *f, struct reader *r,
+                      struct error *e)
+{
+    uint32_t size = f->status.size <= s->small ? s->small : s->chunk_size;
+
+    for (int i = 0; i < 2; i++) {
+        struct chunk *c = &r->chunk[i];
+        if (c->length > 0 || r->requested >= f->status.size)
+            continue;
+        if (take_chunk(s, f, r, c, size, e) != 0)
+            return -1;
+        enqueue(s, c);
+    }
+    return start_readings(s) == 0 ? 0 : no_memory_to_read(e);
+}
+
+/* The chunk that begins at `offset`, which nothing has been read of yet. Returns 0, or -1 with *e. */
+static int read_next(struct folder_source *s, const struct file *f, struct reader *r,
+                     uint64_t offset, struct error *e)
+{
+    struct chunk *c = &r->chunk[r->chunk[0].length > 0];
+
+    if (r->requested == offset && c->length == 0 && f->fd >= 0 && !s->not_at_once && !r->ahead) {
+        if (take_chunk(s, f, r, c, AT_ONCE_MOST, e) != 0)
+            return -1;
+        if (read_at_once(s, f, c))
+            return 0;
+        r->ahead = true; /* what is not in memory here is not there further on */
+        enqueue(s, c);
+    }
+    return read_ahead(s, f, r, e);
 }
 
 static int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
@@ -346,24 +521,80 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     struct reader *r = &f->reader[digests_segment(&s->digests, offset)];
     struct chunk *c = chunk_at(r, offset);
 
-    for (int i = 0; i < 2; i++) /* read ahead */
-        if (r->chunk[i].bytes.slab == NULL && r->requested < f->status.size &&
-            start_read(s, f, r, &r->chunk[i], e) != 0)
+    if (s->jobs.failed)
+        return 0;
+    if (c == NULL) {
+        if (read_next(s, f, r, offset, e) != 0)
             return -1;
-    if (c == NULL || c->reading || s->jobs.failed)
+        c = chunk_at(r, offset);
+    } else if ((s->not_at_once || r->ahead) && read_ahead(s, f, r, e) != 0) {
+        return -1;
+    }
+    if (c == NULL || !c->ready)
         return 0;
     uint32_t skip = (uint32_t)(offset - c->offset);
-    uint32_t length = c->bytes.length - skip < most ? c->bytes.length - skip : most;
-    *out = (struct extent){slab_ref(c->bytes.slab), c->bytes.data + skip, length};
+    unsigned i = 0;
+    for (; skip >= c->part[i].length; i++)
+        skip -= c->part[i].length;
+    uint32_t length = c->part[i].length - skip < most ? c->part[i].length - skip : most;
+    *out = (struct extent){slab_ref(c->part[i].slab), c->part[i].data + skip, length};
     if (digests_update(&s->digests, destination, offset, out->data, length) != 0) {
         slab_unref(out->slab);
         return error_set(e, ERROR_MEMORY, "out of memory for a digest");
     }
-    if (skip + length == c->bytes.length) {
-        slab_unref(c->bytes.slab);
-        c->bytes.slab = NULL;
-    }
+    if (offset + length == c->offset + c->length)
+        drop_chunk(c);
     return 1;
+}
+
+/* --- how files are cut into chunks --- */
+
+/* Half of READ_AHEAD is for small files, and half for two chunks of each segment of the others. */
+static void choose_chunks(struct folder_source *s)
+{
+    uint32_t nodes = s->request.nodes, large = 0;
+
+    s->small = READ_AHEAD / 2 / nodes;
+    if (s->small < CHUNK_LEAST)
+        s->small = CHUNK_LEAST;
+    if (s->small > CHUNK_MOST)
+        s->small = CHUNK_MOST;
+    for (uint32_t d = 0; d < nodes; d++)
+        large += s->file[d].status.size > s->small;
+    s->chunk_size =
+        READ_AHEAD / 4 / (large > 0 ? large : 1) / s->digests.segments / CHUNK_LEAST * CHUNK_LEAST;
+    if (s->chunk_size < CHUNK_LEAST)
+        s->chunk_size = CHUNK_LEAST;
+    if (s->chunk_size > CHUNK_MOST)
+        s->chunk_size = CHUNK_MOST;
+}
+
+static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    struct folder_source *s = (struct folder_source *)base;
+    uint32_t nodes = s->request.nodes;
+
+    if (digests_init(&s->digests, &s->request, true, round_bytes, segments) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory to read files");
+    s->readers = calloc((size_t)nodes * s->digests.segments, sizeof *s->readers);
+    if (s->readers == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory to read files");
+    choose_chunks(s);
+    for (uint32_t d = 0; d < nodes; d++) {
+        struct file *f = &s->file[d];
+        f->reader = &s->readers[(size_t)d * s->digests.segments];
+        for (uint32_t i = 0; i < s->digests.segments; i++) {
+            f->reader[i].requested = i * s->digests.run_bytes;
+            if (f->reader[i].requested < f->status.size &&
+                take_chunk(s, f, &f->reader[i], &f->reader[i].chunk[0],
+                           f->status.size <= s->small ? s->small : s->chunk_size, e) != 0)
+                return -1;
+            if (f->reader[i].chunk[0].length > 0)
+                enqueue(s, &f->reader[i].chunk[0]);
+        }
+    }
+    return start_readings(s) == 0 ? 0 : no_memory_to_read(e);
 }
 
 /* --- the check at the end --- */
@@ -371,26 +602,25 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 static void run_check(struct work *work)
 {
     struct folder_source *s = JOB_OWNER(work, struct folder_source, jobs.step);
+    struct error *e = &s->jobs.error;
 
     for (uint32_t d = 0; d < s->request.nodes; d++) {
-        const struct file *f = &s->file[d];
         struct file_status now;
         char path[FILE_PATH];
-        int result;
-        if (f->fd < 0)
+        if (!s->file[d].there)
             continue;
-        result = files_of(s)->status(files_of(s)->context, f->fd, &now);
-        if (result < 0) {
-            (void)error_set(&s->jobs.error, ERROR_IO, "%s cannot be read: %s",
-                            file_path(s, d, path), strerror(-result));
+        int fd = borrow_file(s, d, e);
+        if (fd < 0)
             return;
-        }
-        if (now.size != f->status.size || now.modified.tv_sec != f->status.modified.tv_sec ||
-            now.modified.tv_nsec != f->status.modified.tv_nsec) {
-            (void)error_set(&s->jobs.error, ERROR_DAMAGED, "%s was changed while it was being sent",
-                            file_path(s, d, path));
+        int result = files_of(s)->status(files_of(s)->context, fd, &now);
+        return_file(s, d, fd);
+        if (result < 0)
+            (void)error_set(e, ERROR_IO, "%s cannot be read: %s", file_path(s, d, path),
+                            strerror(-result));
+        else if (!is_as_before(&now, &s->file[d].status))
+            (void)was_changed(file_path(s, d, path), e);
+        if (e->code != ERROR_NONE)
             return;
-        }
     }
 }
 
@@ -432,6 +662,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                 .request = *request,
                                 .file = file};
     s->request.id = s->request.from = s->request.to = NULL;
+    s->queue_end = &s->queue;
     for (uint32_t d = 0; d < request->nodes; d++)
         file[d].fd = -1;
     /* What is wrong with the path is told as what is found out later. */

@@ -220,7 +220,8 @@ ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, si
         return -1;
     }
     while (done < most && result > 0) {
-        result = files->read(files->context, file, (char *)bytes + done, most - done, done);
+        const struct iovec piece = {(char *)bytes + done, most - done};
+        result = files->read(files->context, file, &piece, 1, done);
         if (result > 0)
             done += (size_t)result;
     }

@@ -2,6 +2,7 @@
 #ifndef TORUSD_FILES_SHARED_H
 #define TORUSD_FILES_SHARED_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "daemon/base/work.h"
@@ -32,7 +33,26 @@ struct folders {
     bool storing;     /* a calibration is being written */
     bool stored_late; /* `calibration` is to be written then */
     struct calibration calibration;
+    atomic_uint held; /* descriptors that stay open between jobs, of all sources and sinks */
 };
+
+/* Files beyond so many are opened for each job: descriptors are for links and clients, too. */
+#define HELD_MOST 256u
+
+/* Whether one more file may stay open. From any thread. */
+static inline bool folders_hold(struct folders *folders)
+{
+    if (atomic_fetch_add(&folders->held, 1) < HELD_MOST)
+        return true;
+    (void)atomic_fetch_sub(&folders->held, 1);
+    return false;
+}
+
+/* It has been closed. */
+static inline void folders_drop(struct folders *folders)
+{
+    (void)atomic_fetch_sub(&folders->held, 1);
+}
 
 static inline void folders_release(struct folders *folders)
 {

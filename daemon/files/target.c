@@ -350,6 +350,18 @@ int target_create(const struct target *t, uint32_t name, struct error *e)
     return file;
 }
 
+int target_reopen_file(const struct target *t, uint32_t name, struct error *e)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%u", name);
+    int file = files_of(t)->reopen_file(files_of(t)->context, t->folder, text);
+    if (file < 0)
+        return error_set(e, ERROR_IO, "%s/%s/%s cannot be opened again: %s", t->entry.folder,
+                         t->entry.temporary, text, strerror(-file));
+    return file;
+}
+
 int target_seal(struct target *t, struct error *e)
 {
     int result = sync_one(t, t->folder);

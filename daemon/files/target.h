@@ -38,6 +38,9 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, s
  * with *e. */
 int target_create(const struct target *t, uint32_t name, struct error *e);
 
+/* Opens such a file again, for writing; likewise. */
+int target_reopen_file(const struct target *t, uint32_t name, struct error *e);
+
 /* All files are there and synced: makes the folder last, and notes it as finished. Returns 0, or -1
  * with *e. */
 int target_seal(struct target *t, struct error *e);

@@ -294,6 +294,16 @@ static void copy_id(char *id, const char *name)
     (void)snprintf(id, EXCHANGE_ID_SIZE, "%.*s", end != NULL ? (int)(end - from) : 40, from);
 }
 
+static int fs_reopen_file(void *context, int folder, const char *name)
+{
+    struct disk *disk = context;
+    const struct entry *at = find(&at_descriptor(disk, folder)->now, name);
+
+    if (disk->dead)
+        return -EIO;
+    return at != NULL ? new_descriptor(disk, at->inode) : -ENOENT;
+}
+
 static int fs_make_folder(void *context, int folder, const char *name, mode_t mode)
 {
     struct disk *disk = context;
@@ -431,9 +441,8 @@ static int fs_status_at(void *context, int folder, const char *name, struct file
     return 0;
 }
 
-static ssize_t fs_read(void *context, int file, void *data, size_t length, uint64_t offset)
+static ssize_t read_one(struct disk *disk, int file, void *data, size_t length, uint64_t offset)
 {
-    struct disk *disk = context;
     struct inode *inode = at_descriptor(disk, file);
 
     if (disk->dead)
@@ -454,6 +463,36 @@ static ssize_t fs_read(void *context, int file, void *data, size_t length, uint6
     inode->has_been_read = true;
     pattern_fill(data, (uint32_t)length, SEED, inode->block[0], inode->block[1], offset);
     return (ssize_t)length;
+}
+
+static ssize_t fs_read(void *context, int file, const struct iovec *piece, int count,
+                       uint64_t offset)
+{
+    ssize_t done = 0;
+
+    for (int i = 0; i < count; i++) {
+        ssize_t result =
+            read_one(context, file, piece[i].iov_base, piece[i].iov_len, offset + (uint64_t)done);
+        if (result < 0)
+            return done > 0 ? done : result;
+        done += result;
+        if ((size_t)result < piece[i].iov_len)
+            break;
+    }
+    return done;
+}
+
+/* Some files cannot tell, others sometimes have nothing in memory. */
+static ssize_t fs_read_cached(void *context, int file, void *data, size_t length, uint64_t offset)
+{
+    struct disk *disk = context;
+    const struct inode *inode = at_descriptor(disk, file);
+
+    if (inode->number % 4 == 0)
+        return -EOPNOTSUPP;
+    if (disk->slowness > 0 || chance_below(&disk->chance, 4) == 0)
+        return -EAGAIN;
+    return read_one(disk, file, data, length, offset);
 }
 
 /* False if some of it has come before. */
@@ -586,6 +625,11 @@ static int fs_sync(void *context, int file)
     return 0;
 }
 
+static void fs_start_sync(void *context, int file)
+{
+    (void)at_descriptor(context, file); /* it is open */
+}
+
 static int fs_lock(void *context, int file)
 {
     struct disk *disk = context;
@@ -627,6 +671,7 @@ void disk_init(struct disk *disk, struct node *node)
         .open_folder = fs_open_folder,
         .open_file = fs_open_file,
         .create_file = fs_create_file,
+        .reopen_file = fs_reopen_file,
         .make_folder = fs_make_folder,
         .rename = fs_rename,
         .remove_file = fs_remove_file,
@@ -635,8 +680,10 @@ void disk_init(struct disk *disk, struct node *node)
         .status = fs_status,
         .status_at = fs_status_at,
         .read = fs_read,
+        .read_cached = fs_read_cached,
         .write = fs_write,
         .sync = fs_sync,
+        .start_sync = fs_start_sync,
         .lock = fs_lock,
         .is_volatile = fs_is_volatile,
         .close = fs_close,

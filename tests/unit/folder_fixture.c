@@ -208,6 +208,11 @@ static int f_create_file(void *context, int folder, const char *name, mode_t mod
     return opened(context, PASS(create_file, folder, name, mode));
 }
 
+static int f_reopen_file(void *context, int folder, const char *name)
+{
+    return opened(context, PASS(reopen_file, folder, name));
+}
+
 static int f_make_folder(void *context, int folder, const char *name, mode_t mode)
 {
     return PASS(make_folder, folder, name, mode);
@@ -244,13 +249,28 @@ static int f_status_at(void *context, int folder, const char *name, struct file_
     return PASS(status_at, folder, name, out);
 }
 
-static ssize_t f_read(void *context, int file, void *data, size_t length, uint64_t offset)
+static ssize_t f_read(void *context, int file, const struct iovec *piece, int count,
+                      uint64_t offset)
+{
+    const struct faulty_files *f = context;
+    struct iovec first = piece[0];
+
+    if (f->read_most == 0)
+        return PASS(read, file, piece, count, offset);
+    if (first.iov_len > f->read_most)
+        first.iov_len = f->read_most;
+    return PASS(read, file, &first, 1, offset);
+}
+
+static ssize_t f_read_cached(void *context, int file, void *data, size_t length, uint64_t offset)
 {
     const struct faulty_files *f = context;
 
+    if (!f->cached)
+        return -EOPNOTSUPP;
     if (f->read_most > 0 && length > f->read_most)
         length = f->read_most;
-    return PASS(read, file, data, length, offset);
+    return PASS(read_cached, file, data, length, offset);
 }
 
 static ssize_t f_write(void *context, int file, const struct iovec *piece, int count,
@@ -262,6 +282,12 @@ static ssize_t f_write(void *context, int file, const struct iovec *piece, int c
 static int f_sync(void *context, int file)
 {
     return PASS(sync, file);
+}
+
+static void f_start_sync(void *context, int file)
+{
+    (void)context;
+    real()->start_sync(real()->context, file);
 }
 
 static int f_lock(void *context, int file)
@@ -290,6 +316,7 @@ void faulty_files_init(struct faulty_files *f)
         .open_folder = f_open_folder,
         .open_file = f_open_file,
         .create_file = f_create_file,
+        .reopen_file = f_reopen_file,
         .make_folder = f_make_folder,
         .rename = f_rename,
         .remove_file = f_remove_file,
@@ -298,8 +325,10 @@ void faulty_files_init(struct faulty_files *f)
         .status = f_status,
         .status_at = f_status_at,
         .read = f_read,
+        .read_cached = f_read_cached,
         .write = f_write,
         .sync = f_sync,
+        .start_sync = f_start_sync,
         .lock = f_lock,
         .is_volatile = f_is_volatile,
         .close = f_close,

@@ -251,7 +251,7 @@ static uint8_t *random_bytes(size_t length, unsigned seed)
     return bytes;
 }
 
-static const size_t sizes[2][2] = {{10, 700001}, {0, 131072}};
+static const size_t sizes[2][2] = {{10, 3700001}, {0, 131072}};
 
 static void make_sources(void **state)
 {
@@ -265,7 +265,7 @@ static void make_sources(void **state)
     }
 }
 
-static void exchange(void **state, uint32_t most, unsigned chance, uint64_t flip)
+static void exchange(void **state, uint32_t most, unsigned chance, uint64_t flip, bool cached)
 {
     struct fixture f;
     struct ends node[2];
@@ -273,6 +273,7 @@ static void exchange(void **state, uint32_t most, unsigned chance, uint64_t flip
 
     open_fixture(&f, state);
     f.jobs.chance = chance;
+    f.files.cached = cached;
     make_sources(state);
     for (uint32_t rank = 0; rank < 2; rank++) {
         const struct folder_request request = {.id = ID,
@@ -313,25 +314,30 @@ static void exchange(void **state, uint32_t most, unsigned chance, uint64_t flip
 
 static void files_arrive_as_they_were(void **state)
 {
-    exchange(state, 65536, 0, UINT64_MAX);
+    exchange(state, 65536, 0, UINT64_MAX, false);
+}
+
+static void files_in_memory_arrive_without_jobs_too(void **state)
+{
+    exchange(state, 65536, 0, UINT64_MAX, true);
 }
 
 static void files_arrive_in_small_pieces_too(void **state)
 {
-    exchange(state, 4099, 0, UINT64_MAX);
+    exchange(state, 4099, 0, UINT64_MAX, false);
 }
 
 static void files_arrive_in_whatever_order_jobs_end(void **state)
 {
     for (unsigned seed = 1; seed <= 20; seed++) {
-        exchange(state, 4099, seed, UINT64_MAX);
+        exchange(state, 4099, seed, UINT64_MAX, seed % 2 == 0);
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
     }
 }
 
 static void a_flipped_bit_changes_the_digest(void **state)
 {
-    exchange(state, 65536, 0, 700000);
+    exchange(state, 65536, 0, 700000, false);
 }
 
 /* A folder with one block each from and to three nodes, for node 1. */
@@ -418,15 +424,75 @@ static void a_file_may_come_in_short_reads(void **state)
 {
     struct fixture f;
     struct ends ends;
+    for (int cached = 0; cached < 2; cached++) {
+        open_fixture(&f, state);
+        const struct folder_request request = small(state);
+        f.files.read_most = 2;
+        f.files.cached = cached == 1;
+        open_well(&f, &ends, &request);
+        assert_int_equal(move_block(&f, &ends, 1, &ends, 1, 100, UINT64_MAX), 0);
+        assert_int_equal(finish(&f, &ends), 0);
+        commit_well(&f, &ends);
+        close_ends(&f, &ends, false);
+        check_file(at(state, "data/out/1"), "block", 5);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+#define MANY (HELD_MOST + 50u)
+
+/* Files with their number in them, for as many nodes. */
+static struct folder_request many(void **state)
+{
+    make_folder(at(state, "data/in"));
+    for (unsigned d = 0; d < MANY; d++)
+        make_file(at(state, "data/in/%u", d), &d, sizeof d);
+    return (struct folder_request){.id = ID,
+                                   .from = at(state, "data/in"),
+                                   .to = at(state, "data/out"),
+                                   .rank = 1,
+                                   .nodes = MANY};
+}
+
+static void more_files_than_may_stay_open(void **state)
+{
+    struct fixture f;
+    struct ends ends;
     open_fixture(&f, state);
-    const struct folder_request request = small(state);
-    f.files.read_most = 2;
+    const struct folder_request request = many(state);
     open_well(&f, &ends, &request);
-    assert_int_equal(move_block(&f, &ends, 1, &ends, 1, 100, UINT64_MAX), 0);
+    for (unsigned d = 0; d < MANY; d++) /* block d goes to this node, as from node d */
+        assert_int_equal(move_block(&f, &ends, d, &ends, d, 3, UINT64_MAX), 0);
+    assert_in_range(f.files.open, HELD_MOST, HELD_MOST + 8);
     assert_int_equal(finish(&f, &ends), 0);
     commit_well(&f, &ends);
     close_ends(&f, &ends, false);
-    check_file(at(state, "data/out/1"), "block", 5);
+    for (unsigned d = 0; d < MANY; d++)
+        check_file(at(state, "data/out/%u", d), &d, sizeof d);
+    assert_int_equal(atomic_load(&f.folders.held), 0);
+    close_fixture(&f);
+}
+
+/* Not only what is held open is noticed. */
+static void a_file_that_is_replaced_is_noticed(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    const unsigned number = MANY - 1;
+    open_fixture(&f, state);
+    const struct folder_request request = many(state);
+    const char *path = at(state, "data/in/%u", number), *other = at(state, "data/other");
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    open_well(&f, &ends, &request);
+    make_file(other, &number, sizeof number);
+    assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(finish(&f, &ends), -1);
+    assert_int_equal(ends.failure.code, ERROR_DAMAGED);
+    assert_non_null(strstr(ends.failure.text, "was changed while it was being sent"));
+    close_ends(&f, &ends, false);
     close_fixture(&f);
 }
 
@@ -989,7 +1055,6 @@ static void without_memory_for_jobs_nothing_is_left(void **state)
     struct source *source;
     struct sink *sink;
     struct error e = {0};
-    struct extent piece;
     const struct block_events events = {&ends, on_wake, on_failed, on_closed};
     open_fixture(&f, state);
     const struct folder_request request = small(state);
@@ -998,9 +1063,11 @@ static void without_memory_for_jobs_nothing_is_left(void **state)
         f.storage.open_folders(f.storage.context, &request, &events, &source, &sink, &e), -1);
     assert_int_equal(e.code, ERROR_MEMORY);
     f.jobs.refuse = false;
-    open_well(&f, &ends, &request);
+    begin_open(&f, &ends, &request);
+    stepper_finish(&f.jobs);
+    assert_int_equal(ends.sink->ops->lay_out(ends.sink, 1 << 20, 1, &e), 0);
     f.jobs.refuse = true;
-    assert_int_equal(ends.source->ops->read(ends.source, 0, 0, 5, &piece, &e), -1);
+    assert_int_equal(ends.source->ops->lay_out(ends.source, 1 << 20, 1, &e), -1);
     assert_int_equal(e.code, ERROR_MEMORY);
     assert_false(ends.sink->ops->finish(ends.sink));
     assert_true(ends.source->ops->close(ends.source));
@@ -1122,7 +1189,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(files_arrive_as_they_were),
+        TEST(files_in_memory_arrive_without_jobs_too),
         TEST(files_arrive_in_small_pieces_too),
+        TEST(more_files_than_may_stay_open),
+        TEST(a_file_that_is_replaced_is_noticed),
         TEST(files_arrive_in_whatever_order_jobs_end),
         TEST(a_flipped_bit_changes_the_digest),
         TEST(a_missing_file_is_refused_or_empty),
