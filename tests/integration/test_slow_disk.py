@@ -81,7 +81,8 @@ def test_disks_that_hang(loopback, tmp_path):
     seen = {(word, call) for _, call, path in hung for word in words if word in path}
     state, target, files = words
     assert seen >= {(state, call) for call in ('open', 'write', 'fsync', 'rename', 'unlink')}
-    assert seen >= {(target, call) for call in ('mkdir', 'open', 'write', 'fsync', 'stat', 'rename')}
+    assert seen >= {(target, call) for call in ('mkdir', 'open', 'write', 'writeback', 'fsync', 'stat',
+                                                'rename')}
     assert seen >= {(files, call) for call in ('open', 'stat', 'read')}
 
     # Refused, because a file is missing; node 2 has its leftovers to remove meanwhile.

@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum call { FSYNC, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, CALLS };
+enum call { FSYNC, WRITEBACK, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, CALLS };
 
-static const char *const name[CALLS] = {"fsync", "rename", "unlink", "mkdir",
-                                        "open",  "read",   "write",  "stat"};
+static const char *const name[CALLS] = {"fsync", "writeback", "rename", "unlink", "mkdir",
+                                        "open",  "read",      "write",  "stat"};
 static atomic_bool used[CALLS];
 
 #define REAL(function, result, ...)                                                                \
@@ -85,6 +85,13 @@ int fsync(int fd)
     REAL(fsync, int, int);
     delay(FSYNC, fd, NULL);
     return real(fd);
+}
+
+int sync_file_range(int fd, off_t offset, off_t length, unsigned flags)
+{
+    REAL(sync_file_range, int, int, off_t, off_t, unsigned);
+    delay(WRITEBACK, fd, NULL);
+    return real(fd, offset, length, flags);
 }
 
 int renameat(int from, const char *old, int to, const char *new)
@@ -156,6 +163,22 @@ ssize_t pread(int fd, void *data, size_t length, off_t offset)
     REAL(pread, ssize_t, int, void *, size_t, off_t);
     delay(READ, fd, NULL);
     return real(fd, data, length, offset);
+}
+
+ssize_t preadv(int fd, const struct iovec *piece, int count, off_t offset)
+{
+    REAL(preadv, ssize_t, int, const struct iovec *, int, off_t);
+    delay(READ, fd, NULL);
+    return real(fd, piece, count, offset);
+}
+
+/* The one call that may be made on the loop, if it is told not to wait. */
+ssize_t preadv2(int fd, const struct iovec *piece, int count, off_t offset, int flags)
+{
+    REAL(preadv2, ssize_t, int, const struct iovec *, int, off_t, int);
+    if ((flags & RWF_NOWAIT) == 0)
+        delay(READ, fd, NULL);
+    return real(fd, piece, count, offset, flags);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t length, off_t offset)
