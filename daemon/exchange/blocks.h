@@ -66,7 +66,8 @@ enum check {
 };
 
 struct sink_ops {
-    /* Whether the target can be written (wake follows if not). */
+    /* Whether the target can be written (wake follows if not); and, after lay_out(), whether the first
+     * write may come. */
     bool (*opened)(struct sink *s);
 
     /* As the source's. */

@@ -204,7 +204,7 @@ int opening_engine(struct exchange *x, struct error *e)
     uint32_t segments = x->algorithm->segments;
 
     if (own->engine != NULL)
-        return 1;
+        return own->sink->ops->opened(own->sink) ? 1 : 0;
     if (own->round_bytes == 0 || own->round_bytes > ROUND_MOST)
         return error_set(e, ERROR_PROTOCOL, "invalid round size of %" PRIu64 " bytes per block",
                          own->round_bytes);
@@ -221,7 +221,7 @@ int opening_engine(struct exchange *x, struct error *e)
     for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
         if ((x->fault.lost & 1u << port) != 0)
             engine_lose_port(own->engine, port);
-    return 1;
+    return own->sink->ops->opened(own->sink) ? 1 : 0;
 }
 
 void opening_release_engine(struct exchange *x)

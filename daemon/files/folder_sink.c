@@ -1,8 +1,9 @@
 /* An output folder with a file from each source, named by its rank (target.h: how it lies on the
  * disk):
  *
- *     OPENING --prepared--> FILLING --finish()--> SYNCING --on disk, entry in the journal-->
- * FINISHED FINISHED --commit()--> PLACING --renamed--> PLACED, or back to FINISHED if it cannot be
+ *     OPENING  --prepared---> PREPARED --lay_out()--> MAKING  --files made--> FILLING
+ *     FILLING  --finish()---> SYNCING  --on disk, entry in the journal--> FINISHED
+ *     FINISHED --commit()---> PLACING  --renamed--> PLACED, or back to FINISHED if it cannot be
  *
  * Pieces wait with their files. A job writes all that waits with one file, or with several, and a
  * file is never in two jobs: the order of its pieces is kept, and under load jobs are few. */
@@ -15,15 +16,16 @@
 #include "daemon/files/jobs.h"
 #include "daemon/files/target.h"
 
-#define WRITERS 4u                      /* jobs of a sink at the same time */
+#define WRITERS 4u                      /* jobs of a sink at the same time, */
+#define WRITER_MORE (256u * 1024u)      /* another one for each time that so many bytes wait */
 #define PIECES_ENOUGH 32                /* for one job; it may have more, of one file */
 #define WRITE_MOST 64                   /* pieces in one call */
-#define SYNCERS 4u                      /* jobs that sync, each a part of the files */
-#define SYNCED_ENOUGH 8u                /* files for one of them */
+#define PARTS 4u                        /* jobs that make or sync files, each a part of them */
+#define PART_LEAST 16u                  /* files */
 #define SYNC_EVERY (8u * 1024u * 1024u) /* bytes of a file */
 #define NONE UINT32_MAX
 
-enum sink_state { OPENING, FILLING, SYNCING, FINISHED, PLACING, PLACED };
+enum sink_state { OPENING, PREPARED, MAKING, FILLING, SYNCING, FINISHED, PLACING, PLACED };
 
 struct piece {
     struct piece *next;
@@ -50,8 +52,8 @@ struct writer {
     struct error error;
 };
 
-/* Makes what is missing of the files from `first` on, and syncs them. */
-struct syncer {
+/* A job with the files from `first` on. */
+struct part {
     struct work work;
     struct folder_sink *owner; /* NULL: no job */
     uint32_t first, end;
@@ -70,11 +72,14 @@ struct folder_sink {
     struct output *output;
     struct digests digests;
     uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
-    uint64_t pending;          /* bytes */
+    uint64_t pending;          /* bytes, */
+    uint64_t waiting;          /* and those of them that no job has */
+    unsigned writing;          /* jobs */
     struct writer writer[WRITERS];
-    struct syncer syncer[SYNCERS];
-    unsigned syncing; /* of them */
-    uint32_t to_sync; /* the first file that none of them has, or has had */
+    struct part part[PARTS];
+    void (*run_part)(struct work *work);
+    unsigned parts; /* under way */
+    uint32_t rest;  /* the first file that none of them has, or has had */
     bool keep, not_placed;
 };
 
@@ -190,21 +195,100 @@ static void on_prepared(struct work *work)
 
     if (!jobs_step_over(&s->jobs))
         return;
-    s->state = FILLING;
+    s->state = PREPARED;
     s->jobs.events.wake(s->jobs.events.context);
 }
 
 static bool sink_opened(struct sink *base)
 {
-    return ((struct folder_sink *)base)->state != OPENING;
+    enum sink_state state = ((struct folder_sink *)base)->state;
+
+    return state != OPENING && state != MAKING;
+}
+
+/* --- parts --- */
+
+static void on_part_done(struct work *work);
+static int parts_over(struct folder_sink *s);
+
+/* Hands files to jobs, as far as there are jobs and memory. */
+static void start_parts(struct folder_sink *s)
+{
+    uint32_t nodes = s->request.nodes, each = (nodes + PARTS - 1) / PARTS;
+
+    if (each < PART_LEAST)
+        each = PART_LEAST;
+    for (unsigned i = 0; i < PARTS && s->rest < nodes; i++) {
+        struct part *part = &s->part[i];
+        if (part->owner != NULL)
+            continue;
+        *part = (struct part){.owner = s, .first = s->rest};
+        part->end = nodes - part->first > each ? part->first + each : nodes;
+        part->work.run = s->run_part;
+        part->work.done = on_part_done;
+        if (!jobs_submit(&s->jobs, &part->work)) {
+            part->owner = NULL;
+            return;
+        }
+        s->parts++;
+        s->rest = part->end;
+    }
+}
+
+/* Returns 0, or -1 without memory. */
+static int begin_parts(struct folder_sink *s, void (*run)(struct work *work))
+{
+    s->run_part = run;
+    s->rest = 0;
+    start_parts(s);
+    return s->parts > 0 ? 0 : -1;
+}
+
+static void on_part_done(struct work *work)
+{
+    struct part *part = JOB_OWNER(work, struct part, work);
+    struct folder_sink *s = part->owner;
+
+    part->owner = NULL;
+    s->parts--;
+    if (!jobs_over(&s->jobs))
+        return;
+    if (part->error.code != ERROR_NONE)
+        jobs_fail(&s->jobs, &part->error);
+    if (s->jobs.failed)
+        return;
+    start_parts(s);
+    if (s->parts > 0 || (s->rest == s->request.nodes && parts_over(s) == 0))
+        return;
+    (void)error_set(&part->error, ERROR_MEMORY, "out of memory to write files");
+    jobs_fail(&s->jobs, &part->error);
+}
+
+/* --- laying out: files are made before anything comes --- */
+
+static void run_make(struct work *work)
+{
+    struct part *part = JOB_OWNER(work, struct part, work);
+    struct folder_sink *s = part->owner;
+
+    for (uint32_t i = part->first; i < part->end; i++) {
+        if (!digests_has(&s->digests, i))
+            continue;
+        int fd = open_output(s, i, &part->error);
+        if (fd < 0)
+            return;
+        leave_output(s, i, fd);
+    }
 }
 
 static int sink_lay_out(struct sink *base, uint64_t round_bytes, uint32_t segments, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (digests_init(&s->digests, &s->request, false, round_bytes, segments) != 0)
+    if (digests_init(&s->digests, &s->request, false, round_bytes, segments) != 0 ||
+        begin_parts(s, run_make) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
+    s->state = MAKING;
     return 0;
 }
 
@@ -306,6 +390,7 @@ static int start_writer(struct folder_sink *s, struct writer *w)
         for (; *end != NULL; end = &(*end)->next) {
             count++;
             o->unsent += (*end)->bytes.length;
+            s->waiting -= (*end)->bytes.length;
         }
         o->first = o->last = NULL;
     }
@@ -320,11 +405,18 @@ static int start_writer(struct folder_sink *s, struct writer *w)
     return 0;
 }
 
+/* As few as can be: what comes while one writes is written together by the next. */
 static int start_writers(struct folder_sink *s)
 {
-    for (unsigned i = 0; i < WRITERS && s->queue != NONE; i++)
-        if (s->writer[i].pieces == NULL && start_writer(s, &s->writer[i]) != 0)
+    for (unsigned i = 0; i < WRITERS && s->queue != NONE; i++) {
+        if (s->writer[i].pieces != NULL)
+            continue;
+        if (s->waiting < s->writing * (uint64_t)WRITER_MORE)
+            break;
+        if (start_writer(s, &s->writer[i]) != 0)
             return -1;
+        s->writing++;
+    }
     return 0;
 }
 
@@ -339,6 +431,7 @@ static void on_written(struct work *work)
     }
     drop_pieces(s, w->pieces);
     w->pieces = NULL;
+    s->writing--;
     if (!jobs_over(&s->jobs))
         return;
     if (w->error.code == ERROR_NONE && !s->jobs.failed && start_writers(s) != 0)
@@ -366,6 +459,7 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
     *piece = (struct piece){NULL, origin, offset, *bytes};
     (void)slab_ref(bytes->slab);
     s->pending += bytes->length;
+    s->waiting += bytes->length;
     if (o->first == NULL)
         o->first = piece;
     else
@@ -388,37 +482,36 @@ static uint64_t sink_pending(struct sink *base)
  * each. To begin with all of them before any is waited for lets the disk write them together, and a
  * journalling file system commit them together. What has no bytes is only a name: that is on the disk
  * with the folder. */
-static int sync_files(struct folder_sink *s, const struct syncer *y, bool wait, struct error *e)
+static int sync_files(struct folder_sink *s, struct part *part, bool wait)
 {
     const struct file_system *files = files_of(s);
 
-    for (uint32_t i = y->first; i < y->end; i++) {
+    for (uint32_t i = part->first; i < part->end; i++) {
         struct output *o = &s->output[i];
-        if (!digests_has(&s->digests, i) || (wait && !o->written && o->fd < 0))
-            continue;
-        int fd = open_output(s, i, e), result = 0;
-        if (fd < 0)
+        int result = 0, fd = o->written ? open_output(s, i, &part->error) : -1;
+        if (o->written && fd < 0)
             return -1;
-        if (!wait && o->written)
-            start_sync(s, o, fd);
-        else if (wait && o->written)
+        if (o->written && wait)
             result = files->sync(files->context, fd);
-        leave_output(s, i, fd);
+        else if (o->written)
+            start_sync(s, o, fd);
+        if (o->written)
+            leave_output(s, i, fd);
         if (wait)
             close_output(s, i);
         if (result < 0)
-            return error_set(e, ERROR_IO, "%s/%s/%u cannot be synced: %s", s->target.entry.folder,
-                             s->target.entry.final, i, strerror(-result));
+            return error_set(&part->error, ERROR_IO, "%s/%s/%u cannot be synced: %s",
+                             s->target.entry.folder, s->target.entry.final, i, strerror(-result));
     }
     return 0;
 }
 
 static void run_sync(struct work *work)
 {
-    struct syncer *y = JOB_OWNER(work, struct syncer, work);
+    struct part *part = JOB_OWNER(work, struct part, work);
 
-    if (sync_files(y->owner, y, false, &y->error) == 0)
-        (void)sync_files(y->owner, y, true, &y->error);
+    if (sync_files(part->owner, part, false) == 0)
+        (void)sync_files(part->owner, part, true);
 }
 
 static void run_seal(struct work *work)
@@ -438,63 +531,22 @@ static void on_sealed(struct work *work)
     s->jobs.events.wake(s->jobs.events.context);
 }
 
-static void on_synced(struct work *work);
-
-/* Hands files that nobody syncs yet to jobs, as far as there are jobs and memory. */
-static void start_syncers(struct folder_sink *s)
+/* All files have been made, or synced. Returns 0, or -1 without memory. */
+static int parts_over(struct folder_sink *s)
 {
-    uint32_t nodes = s->request.nodes, each = (nodes + SYNCERS - 1) / SYNCERS;
-
-    if (each < SYNCED_ENOUGH)
-        each = SYNCED_ENOUGH;
-    for (unsigned i = 0; i < SYNCERS && s->to_sync < nodes; i++) {
-        struct syncer *y = &s->syncer[i];
-        if (y->owner != NULL)
-            continue;
-        y->first = s->to_sync;
-        y->end = nodes - y->first > each ? y->first + each : nodes;
-        y->work.run = run_sync;
-        y->work.done = on_synced;
-        y->owner = s;
-        if (!jobs_submit(&s->jobs, &y->work)) {
-            y->owner = NULL;
-            return;
-        }
-        s->syncing++;
-        s->to_sync = y->end;
-    }
-}
-
-static void on_synced(struct work *work)
-{
-    struct syncer *y = JOB_OWNER(work, struct syncer, work);
-    struct folder_sink *s = y->owner;
-
-    y->owner = NULL;
-    s->syncing--;
-    if (!jobs_over(&s->jobs))
-        return;
-    if (y->error.code != ERROR_NONE)
-        jobs_fail(&s->jobs, &y->error);
-    if (s->jobs.failed)
-        return;
-    start_syncers(s);
-    if (s->syncing > 0 ||
-        (s->to_sync == s->request.nodes && jobs_begin(&s->jobs, run_seal, on_sealed)))
-        return;
-    (void)error_set(&y->error, ERROR_MEMORY, "out of memory to sync files");
-    jobs_fail(&s->jobs, &y->error);
+    if (s->state == SYNCING)
+        return jobs_begin(&s->jobs, run_seal, on_sealed) ? 0 : -1;
+    s->state = FILLING;
+    s->jobs.events.wake(s->jobs.events.context);
+    return 0;
 }
 
 static bool sink_finish(struct sink *base)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (s->state == FILLING && s->pending == 0 && !s->jobs.failed) {
-        start_syncers(s);
-        if (s->syncing > 0) /* else there is no memory now: we are asked again */
-            s->state = SYNCING;
-    }
+    if (s->state == FILLING && s->pending == 0 && !s->jobs.failed && begin_parts(s, run_sync) == 0)
+        s->state = SYNCING; /* else there is no memory now: we are asked again */
     return s->state > SYNCING;
 }
 

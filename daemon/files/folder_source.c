@@ -19,7 +19,7 @@
 #define CHUNK_PARTS (CHUNK_MOST / SLAB_SIZE)
 #define AT_ONCE_MOST SLAB_SIZE          /* read on the loop */
 #define READ_AHEAD (8u * 1024u * 1024u) /* of all files together */
-#define READERS 4u                      /* jobs of a source at the same time */
+#define READERS 4u                      /* jobs of a source at the same time, if there is enough */
 #define JOB_BYTES CHUNK_MOST            /* enough for one job */
 #define JOB_CHUNKS 64u
 #define FILE_PATH (PATH_MAX + 16)
@@ -56,7 +56,8 @@ struct file {
     int fd;     /* -1: not held open, */
     bool there; /* or missing, an empty block */
     struct file_status status;
-    struct reader *reader; /* by segment, once laid out */
+    struct reader *reader; /* by segment, once laid out; a small file has one */
+    uint64_t left;         /* bytes that have not been asked for */
 };
 
 struct folder_source {
@@ -71,6 +72,8 @@ struct folder_source {
     uint32_t chunk_size; /* others several of so much, or less at the end of a run */
     bool not_at_once;    /* the file system cannot tell what it has in memory */
     struct chunk *queue, **queue_end;
+    unsigned readings; /* jobs */
+    uint64_t waiting;  /* bytes in the queue */
     struct reading reading[READERS];
     struct slab_writer writer;
     struct file *file;
@@ -364,13 +367,16 @@ static int start_reading(struct folder_source *s, struct reading *r)
     s->queue = rest;
     if (rest == NULL)
         s->queue_end = &s->queue;
+    s->waiting -= bytes;
+    s->readings++;
     return 0;
 }
 
 static int start_readings(struct folder_source *s)
 {
     for (unsigned i = 0; i < READERS && s->queue != NULL; i++)
-        if (s->reading[i].chunks == NULL && start_reading(s, &s->reading[i]) != 0)
+        if (s->reading[i].chunks == NULL && s->waiting >= s->readings * (uint64_t)JOB_BYTES &&
+            start_reading(s, &s->reading[i]) != 0)
             return -1;
     return 0;
 }
@@ -388,6 +394,7 @@ static void on_read(struct work *work)
     for (struct chunk *c = r->chunks; c != NULL; c = c->next)
         c->ready = true;
     r->chunks = NULL;
+    s->readings--;
     if (!jobs_over(&s->jobs))
         return;
     if (r->error.code == ERROR_NONE && !s->jobs.failed && start_readings(s) != 0)
@@ -404,7 +411,7 @@ static uint64_t run_end(const struct folder_source *s, const struct file *f, uin
     const struct digests *d = &s->digests;
     uint64_t end = f->status.size;
 
-    if (d->segments > 1) {
+    if (d->segments > 1 && end > s->small) {
         uint64_t round = offset - offset % d->round_bytes;
         uint64_t run = (digests_segment(d, offset) + 1) * d->run_bytes;
         run = round + (run < d->round_bytes ? run : d->round_bytes);
@@ -448,6 +455,7 @@ static void enqueue(struct folder_source *s, struct chunk *c)
     c->next = NULL;
     *s->queue_end = c;
     s->queue_end = &c->next;
+    s->waiting += c->length;
 }
 
 /* Whether a chunk of one part could be read from what is in memory. */
@@ -518,7 +526,8 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 {
     struct folder_source *s = (struct folder_source *)base;
     struct file *f = &s->file[destination];
-    struct reader *r = &f->reader[digests_segment(&s->digests, offset)];
+    bool small = f->status.size <= s->small;
+    struct reader *r = &f->reader[small ? 0 : digests_segment(&s->digests, offset)];
     struct chunk *c = chunk_at(r, offset);
 
     if (s->jobs.failed)
@@ -542,7 +551,8 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
         slab_unref(out->slab);
         return error_set(e, ERROR_MEMORY, "out of memory for a digest");
     }
-    if (offset + length == c->offset + c->length)
+    f->left -= length;
+    if (small ? f->left == 0 : offset + length == c->offset + c->length)
         drop_chunk(c);
     return 1;
 }
@@ -584,6 +594,7 @@ static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t se
     for (uint32_t d = 0; d < nodes; d++) {
         struct file *f = &s->file[d];
         f->reader = &s->readers[(size_t)d * s->digests.segments];
+        f->left = f->status.size;
         for (uint32_t i = 0; i < s->digests.segments; i++) {
             f->reader[i].requested = i * s->digests.run_bytes;
             if (f->reader[i].requested < f->status.size &&
@@ -592,6 +603,8 @@ static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t se
                 return -1;
             if (f->reader[i].chunk[0].length > 0)
                 enqueue(s, &f->reader[i].chunk[0]);
+            if (f->status.size <= s->small)
+                break;
         }
     }
     return start_readings(s) == 0 ? 0 : no_memory_to_read(e);
