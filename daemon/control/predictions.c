@@ -51,12 +51,16 @@ void control_calibration(struct control_client *client, const Control__Request *
     control_reply(client, &reply);
 }
 
+/* What a file is taken for before its size is known. */
+#define FOLDER_BLOCK (UINT64_C(1) << 20)
+
 /* Returns false if schedules are being counted. */
 static bool answer_candidates(struct control_client *client,
                               const Control__CandidatesRequest *wanted)
 {
     struct exchanges *exchanges = client->server->set.exchanges;
-    uint64_t block_bytes = wanted->folders ? CHOOSE_FOLDER_BLOCK : wanted->block_bytes;
+    uint64_t block_bytes = wanted->folders ? FOLDER_BLOCK : wanted->block_bytes;
+    const struct block_sizes sizes = {block_bytes, block_bytes};
     struct candidate list[CHOOSE_MOST];
     Control__Candidates__Candidate candidate[CHOOSE_MOST], *candidates[CHOOSE_MOST];
     struct calibration_message calibration;
@@ -71,7 +75,7 @@ static bool answer_candidates(struct control_client *client,
         (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
                         wanted->mode);
     else
-        result = choose_candidates(exchanges, block_bytes, mode, list, &count, &e);
+        result = choose_candidates(exchanges, &sizes, mode, list, &count, &e);
     if (result == 0)
         return false;
     if (result < 0) {

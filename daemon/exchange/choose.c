@@ -135,9 +135,22 @@ void choose_learn(const struct exchange *x)
             2;
 }
 
-int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mode,
+/* What a block that is larger than others adds: the links it crosses carry it when they have carried
+ * all the rest. In steps it is on one link after the other. */
+static double skew_seconds(const struct torus *t, const struct algorithm *a, bool streaming,
+                           const struct predict_counts *counts, const struct predict_costs *costs,
+                           const struct block_sizes *sizes)
+{
+    double more = sizes->largest > sizes->mean ? (double)(sizes->largest - sizes->mean) : 0;
+    double legs = streaming ? 1 : fmax(1, fmin(counts->steps, 2.0 * t->dims));
+
+    return costs->bytes_per_second > 0 ? more / a->segments * legs / costs->bytes_per_second : 0;
+}
+
+int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e)
 {
+    const struct torus *t = router_torus(all->set.router);
     const struct predict_costs costs = exchanges_costs(all);
     struct counted *counted;
     int result = planner_count(all->planner, &counted, e);
@@ -154,8 +167,9 @@ int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mod
             .algorithm = a,
             .mode = its_mode,
             .counts = counted[i].counts,
-            .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
-            .seconds = corrected_seconds(&counted[i], &costs, block_bytes),
+            .piece_bytes = (sizes->mean + a->segments - 1) / a->segments,
+            .seconds = corrected_seconds(&counted[i], &costs, sizes->mean) +
+                       skew_seconds(t, a, a->streaming, &counted[i].counts, &costs, sizes),
         };
         insert(list, (*count)++, &one);
     }
@@ -173,26 +187,54 @@ static const struct algorithm *first_for(const struct torus *t, enum operation o
     return NULL;
 }
 
-int choose_algorithm(struct exchanges *all, enum operation operation, uint64_t block_bytes,
-                     bool folders, enum mode *mode, const struct algorithm **chosen,
-                     struct error *e)
+/* Of those that have been told. */
+static struct block_sizes sizes_of(const struct exchange *x)
 {
-    const struct torus *t = router_torus(all->set.router);
+    uint64_t blocks = (uint64_t)torus_of(x)->nodes * (torus_of(x)->nodes - 1), total;
+
+    if (!spec_has_folders(&x->spec))
+        return (struct block_sizes){x->spec.block_bytes, x->spec.block_bytes};
+    if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, &total))
+        total = UINT64_MAX;
+    return (struct block_sizes){blocks > 0 ? total / blocks + (total % blocks != 0) : 0,
+                                x->own.largest_block};
+}
+
+/* What "auto" stands for. Sets the mode where it was left to the algorithm. */
+static int choose_fastest(struct exchange *x, struct error *e)
+{
+    const struct torus *t = torus_of(x);
+    const struct block_sizes sizes = sizes_of(x);
     struct candidate list[CHOOSE_MOST];
     char dims[TORUS_TEXT_SIZE];
     unsigned count = 0;
     int result = 1;
 
-    if (operation == OPERATION_EXCHANGE)
-        result = choose_candidates(all, folders ? CHOOSE_FOLDER_BLOCK : block_bytes, *mode, list,
-                                   &count, e);
+    if (x->spec.operation == OPERATION_EXCHANGE)
+        result = choose_candidates(x->all, &sizes, x->mode, list, &count, e);
     if (result <= 0)
         return result;
     if (count > 0)
-        *mode = list[0].mode;
-    *chosen = count > 0 ? list[0].algorithm : first_for(t, operation);
-    if (*chosen == NULL)
+        x->mode = list[0].mode;
+    x->algorithm = count > 0 ? list[0].algorithm : first_for(t, x->spec.operation);
+    if (x->algorithm == NULL)
         return error_set(e, ERROR_REFUSED, "no algorithm for operation %s takes a torus of %s",
-                         operation_name(operation), torus_format(t, dims));
+                         operation_name(x->spec.operation), torus_format(t, dims));
     return 1;
+}
+
+int choose_for(struct exchange *x, struct error *e)
+{
+    int result = 1;
+
+    if (x->algorithm != NULL)
+        return 1;
+    x->mode = x->spec.mode;
+    if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0)
+        result = choose_fastest(x, e);
+    else
+        x->algorithm = algorithm_find(x->spec.algorithm);
+    if (result <= 0)
+        return result;
+    return spec_check_algorithm(&x->spec, torus_of(x), x->algorithm, &x->mode, e) == 0 ? 1 : -1;
 }

@@ -17,23 +17,18 @@ struct candidate {
     double seconds;       /* predicted */
 };
 
-/* What a file is taken for: its size is not known yet. Large, since then a bad choice costs most.
- */
-#define CHOOSE_FOLDER_BLOCK (UINT64_C(1) << 20)
+/* Bytes of the blocks of an exchange. */
+struct block_sizes {
+    uint64_t mean; /* of those that travel */
+    uint64_t largest;
+};
 
-/* Every way to exchange blocks of this size that takes the torus, in this mode or, with
+/* Every way to exchange blocks of these sizes that takes the torus, in this mode or, with
  * MODE_OF_ALGORITHM, in any; the fastest first, at most CHOOSE_MOST. The first call on a torus
  * has the schedules counted, off the loop. Returns 1 with *count of them in *list, 0 if they are being
  * counted (ask again; exchanges_setup.planned tells when), or -1 with *e. */
-int choose_candidates(struct exchanges *all, uint64_t block_bytes, enum mode mode,
+int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e);
-
-/* What "auto" stands for. With folders, whose sizes are not known yet, blocks are taken for large.
- * Sets *mode where it was left to the algorithm. Returns 1 with *chosen, 0 if schedules are being
- * counted, or -1 with *e if nothing takes the torus. */
-int choose_algorithm(struct exchanges *all, enum operation operation, uint64_t block_bytes,
-                     bool folders, enum mode *mode, const struct algorithm **chosen,
-                     struct error *e);
 
 /* The times of a finished session of several exchanges, at its root: the model's prediction for
  * blocks of about that size is corrected by their median, and by the time the links needed between

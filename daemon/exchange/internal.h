@@ -58,9 +58,10 @@ struct own {
     struct planned *planned;
     struct source *source;
     struct sink *sink;
-    unsigned closing; /* sources and sinks whose close() goes on */
-    uint64_t largest_block;
-    uint64_t round_bytes; /* 0: not known yet */
+    unsigned closing;                 /* sources and sinks whose close() goes on */
+    uint64_t largest_block;           /* here and, from what they have told, below */
+    uint64_t bytes_here, bytes_below; /* of all blocks for other nodes */
+    uint64_t round_bytes;             /* 0: not known yet */
     uint32_t window;
     uint64_t reserved;
     struct engine *engine;
@@ -108,7 +109,7 @@ struct exchange {
     uint64_t root_boot; /* and as known when it began */
     struct tree_node tree;
     struct spec spec;
-    const struct algorithm *algorithm; /* NULL: not chosen yet */
+    const struct algorithm *algorithm; /* NULL: not chosen yet (spec_chooses_late()) */
     enum mode mode;
 
     enum exchange_state state;
@@ -289,6 +290,9 @@ void wave_to_children(struct exchange *x, const Peer__Head *head);
 /* One link nearer to a node, along its tree. */
 void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
 
+/* choose.c: sets the algorithm and mode. Returns 1; 0 if schedules are being counted; or -1 with *e. */
+int choose_for(struct exchange *x, struct error *e);
+
 /* turn.c */
 void turns_advance(struct exchanges *all);
 
@@ -312,7 +316,8 @@ int ready_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
  * under way, -1 with *e. */
 int opening_blocks(struct exchange *x, struct error *e);
 int opening_engine(struct exchange *x, struct error *e);
-/* Root only: how much goes in a round, at most; own.largest_block is everybody's. */
+/* Root only: how much goes in a round, at most; own.largest_block is everybody's, and the algorithm has
+ * been chosen. */
 int opening_choose_rounds(struct exchange *x, struct error *e);
 void opening_release_engine(struct exchange *x);
 void opening_close(struct exchange *x, bool keep);

@@ -55,16 +55,19 @@ static int open_pattern(struct exchange *x, struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for generated blocks");
 }
 
-static void find_largest(struct exchange *x)
+static void find_sizes(struct exchange *x)
 {
     struct source *source = x->own.source;
 
+    x->own.bytes_here = 0;
     for (uint32_t d = 0; d < torus_of(x)->nodes; d++) {
         uint64_t size = source->ops->size(source, d);
         if (size > x->own.largest_block)
             x->own.largest_block = size;
         if (!source->sized)
             break;
+        if (d != rank_of(x) && __builtin_add_overflow(x->own.bytes_here, size, &x->own.bytes_here))
+            x->own.bytes_here = UINT64_MAX;
     }
 }
 
@@ -78,7 +81,7 @@ int opening_blocks(struct exchange *x, struct error *e)
         own->planned = planner_get_empty(x->all->planner);
         if (own->planned == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a barrier");
-    } else if (own->planned == NULL) {
+    } else if (own->planned == NULL && x->algorithm != NULL) {
         result = planner_get(x->all->planner, x->algorithm, x->mode, sender, exchange_is_root(x),
                              &own->planned, e);
         if (result <= 0)
@@ -91,7 +94,7 @@ int opening_blocks(struct exchange *x, struct error *e)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     if (!own->source->ops->opened(own->source) || !own->sink->ops->opened(own->sink))
         return 0;
-    find_largest(x);
+    find_sizes(x);
     return 1;
 }
 

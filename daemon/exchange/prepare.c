@@ -36,8 +36,10 @@ static void send_prepare(struct exchange *x)
     char dims[TORUS_TEXT_SIZE];
 
     spec_pack(&x->spec, &spec);
-    spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
-    spec.mode = (char *)(uintptr_t)mode_name(x->mode);
+    if (x->algorithm != NULL) {
+        spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
+        spec.mode = (char *)(uintptr_t)mode_name(x->mode);
+    }
     if (exchange_is_root(x)) /* what its turn has left of it */
         spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
     prepare.exchange = x->handle;
@@ -65,6 +67,8 @@ static void send_sized(struct exchange *x)
 
     sized.exchange = x->handle;
     sized.largest_block = x->own.largest_block;
+    if (__builtin_add_overflow(x->own.bytes_here, x->own.bytes_below, &sized.total_bytes))
+        sized.total_bytes = UINT64_MAX;
     head.kind_case = PEER__HEAD__KIND_SIZED;
     head.sized = &sized;
     wave_to_parent(x, &head);
@@ -79,6 +83,8 @@ static void send_layout(struct exchange *x)
     layout.round_bytes = x->own.round_bytes;
     layout.window = x->own.window;
     layout.timeout_ms = x->timeout_ns / MILLISECONDS;
+    layout.algorithm = (char *)(uintptr_t)x->algorithm->name;
+    layout.mode = (char *)(uintptr_t)mode_name(x->mode);
     head.kind_case = PEER__HEAD__KIND_LAYOUT;
     head.layout = &layout;
     wave_to_children(x, &head);
@@ -102,20 +108,27 @@ static void object(struct exchange *x, struct error *e)
     exchange_fail(x, e);
 }
 
-/* All have opened their blocks: the root knows the largest. */
-static void all_opened(struct exchange *x)
+/* All have opened their blocks: the root knows their sizes. Returns whether it has gone on. */
+static bool all_opened(struct exchange *x)
 {
     struct error e;
 
     if (!exchange_is_root(x)) {
         exchange_enter(x, EXCHANGE_OPENED);
         send_sized(x);
-        return;
+        return true;
     }
-    if (opening_choose_rounds(x, &e) != 0) {
+    int result = choose_for(x, &e);
+    if (result > 0)
+        result = opening_blocks(x, &e); /* the plan, if it has just been chosen */
+    if (result > 0 && opening_choose_rounds(x, &e) != 0)
+        result = -1;
+    if (result < 0)
         object(x, &e);
-        return;
-    }
+    if (result == 0)
+        x->owed |= OWN_PART; /* schedules are counted or planned first */
+    if (result <= 0)
+        return false;
     if (x->spec.timeout_ns == 0) {
         x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
@@ -123,6 +136,7 @@ static void all_opened(struct exchange *x)
     exchange_enter(x, EXCHANGE_PREPARING);
     wave_begin(x);
     send_layout(x);
+    return true;
 }
 
 static void all_ready(struct exchange *x)
@@ -159,10 +173,10 @@ void prepare_advance(struct exchange *x)
             return;
         if (x->owed != 0)
             return;
-        if (x->state == EXCHANGE_OPENING)
-            all_opened(x);
-        else
+        if (x->state == EXCHANGE_PREPARING)
             all_ready(x);
+        else if (!all_opened(x))
+            return;
     }
 }
 
@@ -229,9 +243,9 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
     if (spec_check(spec, t, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
-    if (a == NULL || mode == MODE_OF_ALGORITHM)
+    if (!spec_chooses_late(spec) && (a == NULL || mode == MODE_OF_ALGORITHM))
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
-    if (spec_check_algorithm(spec, t, a, &mode, e) != 0)
+    if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
     if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : PREPARED_AT_ONCE))
         return error_set(e, ERROR_BUSY, "node %u is busy: %u exchanges are under way there",
@@ -330,12 +344,34 @@ int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
         return -1;
     if (head->sized->largest_block > x->own.largest_block)
         x->own.largest_block = head->sized->largest_block;
+    if (__builtin_add_overflow(x->own.bytes_below, head->sized->total_bytes, &x->own.bytes_below))
+        x->own.bytes_below = UINT64_MAX;
+    return 0;
+}
+
+/* What the root has chosen, where that was left open. Returns 0, or -1 with *e. */
+static int take_choice(struct exchange *x, const Peer__Layout *layout, struct error *e)
+{
+    const struct algorithm *a = algorithm_find(layout->algorithm);
+    enum mode mode;
+    struct error why;
+
+    if (x->algorithm != NULL)
+        return 0;
+    if (a == NULL || mode_parse(layout->mode, &mode) != 0 || mode == MODE_OF_ALGORITHM ||
+        spec_check_algorithm(&x->spec, torus_of(x), a, &mode, &why) != 0)
+        return error_set(e, ERROR_PROTOCOL,
+                         "exchange %s: layout with an algorithm or mode that cannot be", x->id);
+    x->algorithm = a;
+    x->mode = mode;
     return 0;
 }
 
 int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
 {
-    (void)port, (void)e;
+    (void)port;
+    if (take_choice(x, head->layout, e) != 0)
+        return -1;
     x->own.round_bytes = head->layout->round_bytes;
     x->own.window = head->layout->window;
     if (head->layout->timeout_ms <= SPEC_LONGEST_TIMEOUT / MILLISECONDS) {

@@ -30,7 +30,9 @@ void retry_later(struct exchange *x, const struct error *busy)
     verdict_send(x, busy);
     x->failure = *busy;
     x->own.round_bytes = 0;
-    x->own.largest_block = 0;
+    x->own.largest_block = x->own.bytes_here = x->own.bytes_below = 0;
+    if (spec_chooses_late(&x->spec))
+        x->algorithm = NULL;
     retry_pause(x);
     if (x->spec.timeout_ns == 0)
         x->deadline = x->began + LONGEST_WAIT;

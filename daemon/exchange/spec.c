@@ -158,3 +158,9 @@ int spec_check_algorithm(const struct spec *s, const struct torus *t, const stru
                          a->name, port_model_name(a->port_model), operation_name(s->operation));
     return 0;
 }
+
+bool spec_chooses_late(const struct spec *s)
+{
+    return s->operation == OPERATION_EXCHANGE && spec_has_folders(s) &&
+           strcmp(s->algorithm, SPEC_AUTO) == 0;
+}

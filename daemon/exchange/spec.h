@@ -53,6 +53,9 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e);
 int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,
                          enum mode *mode, struct error *e);
 
+/* Whether the algorithm is chosen by the sizes of the blocks, when all nodes have told them. */
+bool spec_chooses_late(const struct spec *s);
+
 static inline bool spec_has_folders(const struct spec *s)
 {
     return s->to[0] != '\0';

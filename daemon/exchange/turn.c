@@ -39,33 +39,12 @@ static void new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t 
                    (uint32_t)router_boot(all->set.router), counter);
 }
 
-/* 1: known; 0: schedules are being counted; -1 with *e. */
-static int choose(struct exchange *x, struct error *e)
-{
-    int result;
-
-    if (x->algorithm != NULL)
-        return 1;
-    x->mode = x->spec.mode;
-    if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0) {
-        result = choose_algorithm(x->all, x->spec.operation, x->spec.block_bytes,
-                                  spec_has_folders(&x->spec), &x->mode, &x->algorithm, e);
-        if (result <= 0)
-            return result;
-    } else {
-        x->algorithm = algorithm_find(x->spec.algorithm);
-    }
-    if (spec_check_algorithm(&x->spec, torus_of(x), x->algorithm, &x->mode, e) == 0)
-        return 1;
-    return -1;
-}
-
 /* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
  * those behind it may; -1: it needs memory, and nobody may overtake it. */
 static int try_begin(struct exchange *x)
 {
     struct error e;
-    int result = choose(x, &e), opened = 0;
+    int result = spec_chooses_late(&x->spec) ? 1 : choose_for(x, &e), opened = 0;
 
     if (result > 0)
         result = opened = opening_blocks(x, &e);

@@ -75,6 +75,24 @@ def test_one_file_is_much_larger(torus, base):
     check_target(f'{base}/in-%r', sizes)
 
 
+def test_the_algorithm_is_chosen_by_the_sizes(torus, base):
+    """As for generated blocks where all are equal; where one is much larger than the rest, one that
+    does not carry it from step to step."""
+    nodes = torus.geometry.nodes
+    pairs = [(s, d) for s in range(nodes) for d in range(nodes)]
+    for size in 100, 300000:
+        source = make_sources(base / f'each-{size}', dict.fromkeys(pairs, size))
+        result = torus.exchange(source=source, target=f'{base}/in-{size}-%r')
+        same = torus.json(0, 'exchange', '--block-size', size, '--explain')['candidates'][0]
+        assert (result['algorithm'], result['mode']) == (same['algorithm'], same['mode'])
+    few = torus.json(0, 'exchange', '--block-size', 100, '--explain')['candidates'][0]
+    sizes = dict.fromkeys(pairs, 100) | {(0, 10): 30_000_000}
+    result = torus.exchange(source=make_sources(base / 'skewed', sizes), target=f'{base}/skewed-%r')
+    assert few['mode'] == 'stepped' and result['mode'] == 'streaming'
+    assert result['algorithm'] == 'stream'
+    check_target(f'{base}/skewed-%r', sizes)
+
+
 @pytest.mark.parametrize('algorithm', ['direct', 'stream'])
 def test_little_memory(shared, root, base, algorithm):
     torus = shared('4x4', data_roots=(str(root),), memory='2MiB')

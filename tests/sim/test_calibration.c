@@ -119,10 +119,11 @@ struct candidates {
 static bool are_counted(struct sim *sim, void *context)
 {
     struct candidates *c = context;
+    const struct block_sizes sizes = {c->block_bytes, c->block_bytes};
     struct error e;
 
-    return choose_candidates(sim_exchanges(sim, 0), c->block_bytes, MODE_OF_ALGORITHM, c->list,
-                             &c->count, &e) == 1;
+    return choose_candidates(sim_exchanges(sim, 0), &sizes, MODE_OF_ALGORITHM, c->list, &c->count,
+                             &e) == 1;
 }
 
 /* What node 0 chooses from, once it has counted. */
@@ -151,15 +152,32 @@ static void auto_takes_the_one_for_the_size(void **state)
     assert_string_equal(chosen(sim, 1), "tree");
     assert_string_equal(chosen(sim, 1 << 20), "stream");
     const struct spec small = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
-    const struct spec folders = {.algorithm = SPEC_AUTO, .from = "/same/1000", .to = "/to"};
     struct sim_request *r = sim_exchange(sim, 0, &small);
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
     assert_string_equal(r->result.algorithm, "tree");
-    r = sim_exchange(sim, 3, &folders);
-    assert_true(sim_run_until_ended(r, 60 * SECONDS));
-    assert_int_equal(r->error.code, ERROR_NONE);
-    assert_string_equal(r->result.algorithm, "stream");
+    sim_free(sim);
+}
+
+/* Nodes tell the sizes of their files before anything is chosen. */
+static void auto_takes_files_by_their_sizes(void **state)
+{
+    static const struct {
+        const char *from;
+        uint64_t block_bytes;
+    } sources[] = {{"/same/1", 1}, {"/same/1000", 1000}, {"/same/200000", 200000}};
+    (void)state;
+    struct sim *sim = start("4x4");
+    calibrate(sim, 0, &second);
+    assert_string_not_equal(chosen(sim, 1), chosen(sim, 200000));
+    for (uint32_t i = 0; i < 3; i++) {
+        const char *to[] = {"/a", "/b", "/c"};
+        const struct spec folders = {.algorithm = SPEC_AUTO, .from = sources[i].from, .to = to[i]};
+        struct sim_request *r = sim_exchange(sim, 3 * i, &folders);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        assert_int_equal(r->error.code, ERROR_NONE);
+        assert_string_equal(r->result.algorithm, chosen(sim, sources[i].block_bytes));
+    }
     sim_free(sim);
 }
 
@@ -274,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_late_node_is_told),
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(auto_takes_the_one_for_the_size),
+        cmocka_unit_test(auto_takes_files_by_their_sizes),
         cmocka_unit_test(auto_learns_from_sessions),
         cmocka_unit_test(auto_counts_what_links_owe),
         cmocka_unit_test(auto_concludes_from_smaller_blocks),
