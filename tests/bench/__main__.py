@@ -29,6 +29,7 @@ examples:
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --growth --no-tori                     # how cost grows
   scripts/bench --against ../before/build              # is this build slower than that one?
+  scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
   scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
   scripts/bench --render build/bench/results.json --results tests/bench/RESULTS.md
 """
@@ -113,10 +114,10 @@ def parse_arguments(argv=None):
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats and --cell-seconds must be positive')
-    if options.against and (options.growth or options.unlimited or options.no_tori or
-                            options.quick or options.render or options.results):
-        parser.error('--against takes --torus, --sizes, --algorithms, --memory, --cell-seconds, '
-                     '--bin, --out and --json')
+    if options.against and (options.growth or options.no_tori or options.quick or options.render or
+                            options.results or (options.unlimited and options.tori)):
+        parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
+                     '--cell-seconds, --bin, --out and --json')
     if options.json and not options.against:
         parser.error('--json needs --against')
     return complete_against(options) if options.against else complete(options)
@@ -125,9 +126,13 @@ def parse_arguments(argv=None):
 def complete_against(options):
     options.out = options.out.resolve()
     options.against = options.against.resolve()
+    sizes, algorithms = against.SIZES, against.ALGORITHMS
+    if options.unlimited:
+        options.tori = [(against.UNLIMITED_DIMS, None)]
+        sizes, algorithms = against.UNLIMITED_SIZES, against.UNLIMITED_ALGORITHMS
     options.tori = options.tori or comma(torus_at_rate)(against.TORI)
-    options.sizes = sorted(set(options.sizes or comma(arithmetic.parse_size)(against.SIZES)))
-    options.algorithms = options.algorithms or against.ALGORITHMS
+    options.sizes = sorted(set(options.sizes or comma(arithmetic.parse_size)(sizes)))
+    options.algorithms = options.algorithms or algorithms
     options.cell_seconds = options.cell_seconds or against.CELL_SECONDS
     return options
 

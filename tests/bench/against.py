@@ -14,6 +14,9 @@ a pair, B over A, compares what was measured within the same moment; the quartil
 how far the ratio of the medians can be trusted.
 
 `auto` runs uncalibrated: two calibrations differ by chance, and builds would be compared by algorithms.
+
+Without a limit of the links the processors are what is compared: payload bytes times hops in a second of
+processor time, whatever used it, the kernel's own threads too.
 """
 
 import statistics
@@ -33,6 +36,7 @@ from .warm import warm_up
 TORI = '4x4@50,8x8@10'
 SIZES = '1,1KiB,64KiB'
 ALGORITHMS = ['auto']
+UNLIMITED_DIMS, UNLIMITED_SIZES, UNLIMITED_ALGORITHMS = '4x4', '64KiB,1MiB', ['stream', 'auto']
 CELL_SECONDS = 20.0
 LEAST_PAIRS, MOST_PAIRS = 2, 20   # each time; an even number
 TURN_SECONDS = 0.25   # of counted exchanges in a turn, unless one takes longer
@@ -72,11 +76,13 @@ class Cell:
     seconds: dict = field(default_factory=lambda: {side: [] for side in SIDES})    # of exchanges
     turns: dict = field(default_factory=lambda: {side: [] for side in SIDES})      # their medians
     processor: dict = field(default_factory=lambda: dict.fromkeys(SIDES, 0.0))
+    machine: dict = field(default_factory=lambda: {side: [] for side in SIDES})  # its, by turn
     exchanges: dict = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
     chosen: dict = field(default_factory=dict)
     failed: str = None
 
-    def add(self, side, sample, exchanges):
+    def add(self, side, sample, exchanges, busy):
+        self.machine[side].append(busy / exchanges)
         self.seconds[side] += sample.seconds
         self.turns[side].append(arithmetic.median(sample.seconds))
         self.processor[side] += sample.process_seconds
@@ -90,7 +96,8 @@ class Cell:
         median = {side: arithmetic.median(self.seconds[side]) for side in SIDES}
         ratios = [b / a for a, b in zip(self.turns['A'], self.turns['B'])]
         cost = {side: self.processor[side] / self.exchanges[side] for side in SIDES}
-        return {**result, 'chosen': self.chosen, 'median': median,
+        busy = {side: arithmetic.median(self.machine[side]) for side in SIDES}
+        return {**result, 'chosen': self.chosen, 'median': median, 'machine_seconds': busy,
                 'ratio': median['B'] / median['A'],
                 'ratio_quartiles': statistics.quantiles(ratios, n=4, method='inclusive'),
                 'ratios': ratios, 'pairs': len(ratios), 'exchanges': self.exchanges,
@@ -126,7 +133,7 @@ class Comparison:
             tori[first].start()
             tori[second] = SecondTorus(tori[first], bins[second])
             tori[second].start()
-            self.say(f'{self.dims} at {self.mbit:g} Mbit/s: {self.geometry.nodes} daemons of each '
+            self.say(f'{rate_text(self.result)}: {self.geometry.nodes} daemons of each '
                      f'build are up, those of {first} first')
             for cell in cells:
                 self._cell({side: systems.Ours(tori[side], cell.algorithm, True)
@@ -166,9 +173,23 @@ class Comparison:
             if pair >= LEAST_PAIRS and pair % 2 == 0 and time.monotonic() >= end:
                 break  # after as many pairs that A began as pairs that B began
             for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
-                cell.add(side, members[side].measure(cell.size, uncounted, repeats, timeout),
-                         uncounted + repeats)
+                before = machine.Times()
+                sample = members[side].measure(cell.size, uncounted, repeats, timeout)
+                cell.add(side, sample, uncounted + repeats,
+                         machine.Usage(before, machine.Times()).busy)
             self.progress(f'{what}: {len(cell.turns["B"])} pairs')
+
+
+def rate_text(torus):
+    return (f'{torus["dims"]} without a limit' if torus['mbit'] is None else
+            f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s')
+
+
+def hop_gigabytes(torus, cell, side):
+    """Payload times hops in a second of processor time."""
+    geometry = Geometry(torus['dims'])
+    payload = cell['size'] * geometry.nodes * (geometry.nodes - 1)
+    return payload * arithmetic.mean_hops(geometry) / cell['machine_seconds'][side] / 1e9
 
 
 def ratio_text(cell):
@@ -193,12 +214,14 @@ def expected_seconds(options):
 
 def tables(results):
     for torus in results['tori']:
-        table = Table(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds, medians',
-                      ['algorithm', 'block', 'A', 'B', 'B / A', 'quartiles', 'pairs', 'CPU B / A'])
+        work = ['GB x hops / CPU s: A', 'B', 'B / A'] if torus['mbit'] is None else []
+        table = Table(f'{rate_text(torus)}: milliseconds, medians',
+                      ['algorithm', 'block', 'A', 'B', 'B / A', 'quartiles', 'pairs', 'CPU B / A',
+                       *work])
         for cell in torus['cells']:
             row = [cell['algorithm'], arithmetic.format_size(cell['size'])]
             if 'failed' in cell:
-                table.rows.append(row + ['failed'] + [NONE] * 5)
+                table.rows.append(row + ['failed'] + [NONE] * (5 + len(work)))
                 continue
             low, _, high = cell['ratio_quartiles']
             if cell['algorithm'] == 'auto':
@@ -209,6 +232,9 @@ def tables(results):
                 arithmetic.milliseconds(cell['median']['B']), f'{cell["ratio"]:.3f}',
                 f'{low:.3f} to {high:.3f}', str(cell['pairs']),
                 NONE if cost is None else f'{cost:.3f}'])
+            if work:
+                a, b = (hop_gigabytes(torus, cell, side) for side in SIDES)
+                table.rows[-1] += [f'{a:.2f}', f'{b:.2f}', f'{b / a:.3f}']
         yield table
 
 

@@ -68,13 +68,18 @@ def bound_blocks(geometry):
 
 
 def bound_seconds(geometry, block, mbit):
-    """The lower bound of a complete exchange over links that carry `mbit` in each direction."""
+    """The lower bound of a complete exchange over links that carry `mbit` (None: without limit) in each
+    direction."""
+    if mbit is None:
+        return 0.0
     return float(bound_blocks(geometry)) * block * 8e-6 / mbit
 
 
 def largest_within(geometry, seconds, mbit):
     """The largest power of two that, as a block's bytes, the bound allows in so many seconds."""
     size = 1
+    if mbit is None:
+        return 1 << 62
     while bound_seconds(geometry, 2 * size, mbit) <= seconds:
         size *= 2
     return size

@@ -223,6 +223,22 @@ def test_a_build_against_itself(tmp_path):
 
 
 @pytest.mark.mininet
+def test_a_build_against_itself_without_a_limit(tmp_path):
+    done = bench('--against', BIN, '--unlimited', '--sizes', '64KiB', '--cell-seconds', '0.2',
+                 '--algorithms', 'stream', '--out', tmp_path / 'out')
+    assert done.returncode == 0, done.stdout + done.stderr
+    torus, = json.loads((tmp_path / 'out' / 'against.json').read_text())['tori']
+    assert (torus['dims'], torus['mbit'], torus['failures']) == ('4x4', None, [])
+    cell, = torus['cells']
+    assert cell['bound'] == 0 and all(cell['machine_seconds'][side] > 0 for side in 'AB')
+    payload = 240 * 65536 * 2  # a block crosses two links or 32/15 of them, on average
+    worked = [payload * 16 / 15 / cell['machine_seconds'][side] / 1e9 for side in 'AB']
+    words = done.stdout.split('stream', 1)[1].splitlines()[0].split()
+    assert words[-3:-1] == [f'{x:.2f}' for x in worked], (words, worked)
+
+
+
+@pytest.mark.mininet
 def test_a_build_against_a_folder_without_one(tmp_path):
     done = bench('--against', tmp_path, '--out', tmp_path / 'out')
     assert done.returncode == 2 and f'torusd is not in {tmp_path}' in done.stderr
