@@ -23,13 +23,13 @@ struct leg {
 enum port_model { PORT_MODEL_ALL, PORT_MODEL_ONE };
 
 /* What it is a schedule for. In an exchange each block is for one node. In an allgather a node has
- * one block for all others, and route(source, destination) is the way on which it comes to the
+ * one block for all others, and route(source, destination) is the path by which it reaches the
  * destination: a source's routes form a tree (what is common to two of them is their beginning, leg
  * for leg), and what they share travels once. */
 enum operation {
     OPERATION_EXCHANGE,
     OPERATION_ALLGATHER,
-    /* No algorithm's own: an allgather with one node's block only, and one without any. */
+    /* No algorithm is for these: an allgather with only one node's block, and one without any. */
     OPERATION_BROADCAST,
     OPERATION_BARRIER,
 };

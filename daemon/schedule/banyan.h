@@ -21,7 +21,7 @@ uint32_t banyan_permutation(unsigned m, uint32_t crossed, uint32_t input);
 uint32_t banyan_settings(unsigned m, uint32_t row);
 
 /* Self-routing: the line on which stage `stage` puts out a message that it has taken on `line`, by
- * one bit of the output that it is for. */
+ * one bit of its output's number. */
 uint32_t banyan_switch(unsigned m, unsigned stage, uint32_t line, uint32_t output);
 
 /* Steps of a complete exchange: row after row enters, the last one passes the m stages. */

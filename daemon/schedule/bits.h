@@ -10,7 +10,7 @@ static inline bool is_power_of_two(uint32_t n)
     return n != 0 && (n & (n - 1)) == 0;
 }
 
-/* Which is the lowest bit of a number that is not 0. */
+/* The index of the lowest set bit of a number other than 0. */
 static inline unsigned lowest_bit(uint32_t n)
 {
     return (unsigned)__builtin_ctz(n);

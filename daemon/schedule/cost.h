@@ -18,8 +18,8 @@ struct cost_parameters {
  * Communication in All-Port Tori, section 5; no time for hops. */
 extern const struct cost_parameters cost_paragon;
 
-/* What is counted, in steps, blocks and hops. A count that a paper leaves out of its model is 0.
- * Not whole where a formula is not (log5 N startups). */
+/* Counts of steps, blocks and hops. A count that a paper's model leaves out is 0. Not an integer
+ * where a formula is not (log5 N startups). */
 struct cost_counts {
     double startups;
     double transmission; /* blocks, lockstep: sum over steps of the most on any channel */
@@ -51,7 +51,7 @@ struct cost {
 
 const char *cost_origin_name(enum cost_origin from); /* "enumeration", "formula" */
 
-/* Whether all different routes of the algorithm can be walked in some seconds at most. */
+/* Whether all different routes of the algorithm can be walked within a few seconds. */
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a);
 
 /* What the algorithm of this name costs on the torus; the name is one of the registry's, or of an

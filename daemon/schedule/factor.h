@@ -25,12 +25,12 @@ uint64_t factor_least_status(const struct factor *f);
 uint64_t factor_most_status(const struct factor *f);
 double factor_average_status(const struct factor *f);
 
-/* What a cut in two halves a and b asks of its links, in each direction: |a| * |b| / links. A ring
+/* The load on each link of a cut into halves a and b, in each direction: |a| * |b| / links. A ring
  * of 2 counts as two links, as a torus has them. */
 double factor_cut(const struct factor *f);
 
-/* Complete exchange with one send and one receive at a time, and single hops: the way of one block,
- * a hop in each of `hops` steps from `step` on. Every hop adds `stride` to the node, modulo n. */
+/* Complete exchange with one send and one receive at a time, and single hops: the route of one
+ * block, a hop in each of `hops` steps from `step` on. Every hop adds `stride` to the node, modulo n. */
 struct walk {
     uint32_t step;
     uint32_t hops;
@@ -39,7 +39,7 @@ struct walk {
 
 struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to);
 
-/* What that exchange takes: steps, and the sum over them of the most blocks on any channel. */
+/* What that exchange costs: steps, and the sum over them of the most blocks on any channel. */
 uint32_t factor_steps(const struct factor *f);
 uint64_t factor_blocks(const struct factor *f);
 

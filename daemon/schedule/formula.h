@@ -1,6 +1,6 @@
-/* What the papers say that their algorithms cost: formulas for the algorithms of this library, to
- * hold against what is counted, and for those that the papers compare theirs with and that nothing
- * here runs. One row each, in the file of the paper that they are taken from. */
+/* What algorithms cost according to the papers: formulas for the algorithms of this library, to be
+ * compared with what is counted, and for those that the papers compare theirs with, which do not run
+ * here. One row each, in the file named after the paper. */
 #ifndef TORUSD_SCHEDULE_FORMULA_H
 #define TORUSD_SCHEDULE_FORMULA_H
 
@@ -10,7 +10,7 @@ struct formula {
     const char *algorithm; /* its name, in the registry too if it runs here */
     enum operation operation;
     enum port_model port_model;
-    const char *covers_text;  /* the tori that it is for, in words */
+    const char *covers_text;  /* the tori that it covers, in words */
     const char *startups;     /* the formulas in words */
     const char *transmission; /* in blocks */
     const char *rearranged;   /* in blocks; "" where the paper counts none */

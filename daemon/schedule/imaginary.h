@@ -1,5 +1,4 @@
-/* Imaginary nodes: how an algorithm that wants multiples of some number along each dimension runs
- * on any torus. Every dimension is padded to the next multiple; the added nodes are spread evenly
+/* Imaginary nodes: how an algorithm whose sizes must be multiples of some number runs on any torus. Every dimension is padded to the next multiple; the added nodes are spread evenly
  * over the ring, and each is hosted by the nearest real node before it. A hop between nodes of one
  * host costs nothing, so it is left out; blocks from and to imaginary nodes do not exist. */
 #ifndef TORUSD_SCHEDULE_IMAGINARY_H
@@ -15,8 +14,8 @@ uint32_t imaginary_size(uint32_t size, uint32_t multiple);
 void imaginary_period(const struct torus *t, uint32_t multiple, uint32_t padded_period,
                       uint32_t *period);
 
-/* A route on the padded torus between two nodes given by their coordinates. It goes round no
- * dimension more than once. */
+/* A route on the padded torus between two nodes given by their coordinates. It goes round each
+ * dimension once at most. */
 typedef uint32_t padded_route_fn(const struct torus *padded, const uint32_t *from,
                                  const uint32_t *to, struct leg *legs);
 

@@ -42,7 +42,7 @@ double product_average_status(const struct product *p); /* corollary 1 */
 double product_average_distance(const struct product *p);
 
 /* Lower bounds on the time of a complete exchange, in blocks. All ports at once: the best cut of
- * one dimension in two halves (4). One send and one receive at a time: that, or the N-1 blocks that
+ * one dimension into two halves (4). One send and one receive at a time: that, or the N-1 blocks that
  * a node has to take; with single hops also the average status (3). */
 double product_bound_all_port(const struct product *p);
 double product_bound_one_port(const struct product *p);
@@ -50,7 +50,7 @@ double product_bound_single_hops(const struct product *p);
 
 /* Algorithm A2: the exchanges of the single dimensions, one after the other, the last dimension
  * first. All rounds of a dimension go together: N/n_i blocks for every one of its own exchange.
- * Writes the way of one block, at most one walk a dimension (array of PRODUCT_MAX_DIMS), `dim` in
+ * Writes the route of one block, at most one walk per dimension (array of PRODUCT_MAX_DIMS), `dim` in
  * each. Returns how many. */
 struct product_walk {
     struct walk walk;
@@ -59,7 +59,7 @@ struct product_walk {
 unsigned product_route(const struct product *p, uint32_t source, uint32_t destination,
                        struct product_walk *walks);
 
-/* What A2 takes (corollary 2): steps, and the sum over them of the most blocks on any channel. On
+/* What A2 costs (corollary 2): steps, and the sum over them of the most blocks on any channel. On
  * rings and complete graphs that is product_bound_single_hops(). */
 uint32_t product_steps(const struct product *p);
 uint64_t product_blocks(const struct product *p);

@@ -1,7 +1,7 @@
-/* One dimension after the other, for algorithms that exchange within lines. Dimensions of one node
- * are left out. A block whole goes through the others in order; of a block in segments, segment s
- * begins with the s-th of them and goes on cyclically, so that the segments use different
- * dimensions at the same time: in two dimensions XY and YX order. */
+/* One dimension after another, for algorithms that exchange along lines. Dimensions of one node
+ * are left out. An undivided block takes the others in order. Segment s of a divided block
+ * starts with the s-th of them and continues cyclically, so that the segments use different
+ * dimensions at the same time: XY and YX order in two dimensions. */
 #ifndef TORUSD_SCHEDULE_ROTATION_H
 #define TORUSD_SCHEDULE_ROTATION_H
 
@@ -28,7 +28,7 @@ static inline unsigned rotation_dim(const struct rotation *r, uint32_t segment, 
     return r->dim[(segment + turn) % r->count];
 }
 
-/* How often all dimensions have been begun with before this segment. */
+/* How many times every dimension has come first before this segment. */
 static inline uint32_t rotation_round(const struct rotation *r, uint32_t segment)
 {
     return r->count > 0 ? segment / r->count : 0;

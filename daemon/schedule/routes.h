@@ -36,14 +36,14 @@ struct routes {
 int routes_open(struct routes *r, const struct torus *t, const struct algorithm *a,
                 struct error *e);
 
-/* The same for who asks routes_moved_leg() for each leg: by XOR where the algorithm declares that,
+/* The same for callers that ask routes_moved_leg() for each leg: by XOR where the algorithm declares that,
  * since that makes fewer classes. */
 int routes_open_ends(struct routes *r, const struct torus *t, const struct algorithm *a,
                      struct error *e);
 void routes_close(struct routes *r);
 
-/* From now on only the routes that may come to `node`, if the algorithm makes that easy to tell and
- * no two nodes are of one class. Returns whether it does; then *steps is the highest step of all
+/* Restricts it to the routes that may pass `node`, if the algorithm makes that easy to tell and no
+ * two nodes are of one class. Returns whether it has; then *steps is the highest step of all
  * routes + 1. */
 bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps);
 
@@ -70,7 +70,7 @@ static inline uint32_t routes_new_legs(const struct routes *r)
     return r->algorithm->operation == OPERATION_ALLGATHER && r->legs > 0 ? r->legs - 1 : 0;
 }
 
-/* Where `node` is after the move that takes `from` to `to`, two nodes of one class. */
+/* Where `node` lies after the move that takes `from` to `to`, two nodes of one class. */
 uint32_t routes_move(const struct routes *r, uint32_t node, uint32_t from, uint32_t to);
 
 /* What a leg that starts at `from` is after the move that takes `from` to `to`. */

@@ -1,4 +1,4 @@
-/* A streaming execution, tick by tick: what a schedule of single hops takes when nobody waits for a
+/* A streaming execution, tick by tick: the time of a schedule of single hops when nobody waits for a
  * step. Every channel carries one segment a tick. Every port sends, of the segments that wait for
  * it, the one with the most hops still to go; among equals the one that came first; of those that
  * came in the same tick the one from the lowest port. At the beginning a node's own segments wait
@@ -11,14 +11,15 @@
 #include "daemon/schedule/algorithm.h"
 
 /* Sets *ticks to when the last segment has arrived, 0 on a torus of one node. The steps of the
- * routes are not looked at, and every leg of more hops is taken as single hops. One node of each
+ * routes are ignored, and a leg of several hops counts as single hops. One node of each
  * class (algorithm.h, period) stands for all. Memory and time grow with classes * N * segments *
- * hops of a way. Returns 0, or -1 with *e set (algorithm refuses the torus, is none for an
- * exchange, no memory). */
+ * hops of a route. Returns 0, or -1 with *e set (algorithm refuses the torus, is not for
+ * exchanges, no memory). */
 int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *ticks,
                     struct error *e);
 
-/* What no execution can beat: the all-port bound in segments, or the hops of the longest way. */
+/* The time that no execution can beat: the all-port bound in segments, or the hops of the longest
+ * path. */
 uint64_t simulate_bound(const struct torus *t, const struct algorithm *a);
 
 #endif

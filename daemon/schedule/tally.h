@@ -10,17 +10,17 @@ struct tally_entry {
     uint64_t count; /* 0: an empty place in the table */
 };
 
-/* Starts as {0}. Open addressing, at most half full, until it is sorted. */
+/* Zero-initialise. Open addressing, at most half full, until it is sorted. */
 struct tally {
     struct tally_entry *at;
     size_t count; /* different keys */
     size_t room;  /* 0 or a power of two */
 };
 
-/* One more of this key. Returns 0, or -1 without memory. Not after tally_sort(). */
+/* Adds one to the count of a key. Returns 0, or -1 if there is no memory. Not after tally_sort(). */
 int tally_add(struct tally *t, uint64_t key);
 
-/* Makes a list of it: at[0..count-1], keys rising, and gives back what it needs no more. */
+/* Turns the table into a list, at[0..count-1], in ascending order of keys, and frees unused memory. */
 void tally_sort(struct tally *t);
 
 /* Frees the entries; leaves an empty tally. */

@@ -40,7 +40,7 @@ uint32_t torus_rank(const struct torus *t, const uint32_t *coordinates);
 void torus_coordinates(const struct torus *t, uint32_t rank, uint32_t *coordinates);
 
 /* The rank `hops` hops away in direction `direction` (1 or -1) of dimension `dim`, or TORUS_NO_NODE
- * where a mesh ends before. */
+ * where the mesh ends before that. */
 uint32_t torus_walk(const struct torus *t, uint32_t rank, unsigned dim, int direction,
                     uint32_t hops);
 
@@ -60,7 +60,7 @@ static inline int torus_port_direction(unsigned port)
 {
     return (port & 1) != 0 ? -1 : 1;
 }
-/* The port at the other end of the same link, and the port on which a straight run goes on. */
+/* The port at the other end of the same link, and the port by which a straight run continues. */
 static inline unsigned torus_port_opposite(unsigned port)
 {
     return port ^ 1u;
@@ -69,8 +69,8 @@ static inline unsigned torus_port_opposite(unsigned port)
 /* The node cabled to `port`, or TORUS_NO_NODE (dimension of 1, end of a mesh). */
 uint32_t torus_neighbour(const struct torus *t, uint32_t rank, unsigned port);
 
-/* The hops of a shortest way from coordinate `from` to `to` along `dim`. Sets *direction to 1 or
- * -1, but leaves it alone where there is no way to go or both ways are as short. */
+/* The hops of a shortest path from coordinate `from` to `to` along `dim`. Sets *direction to 1 or
+ * -1, but leaves it alone if they are equal or both directions are equally short. */
 uint32_t torus_shortest(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
                         int *direction);
 
@@ -88,8 +88,8 @@ uint32_t torus_distance(const struct torus *t, uint32_t a, uint32_t b);
 uint32_t torus_longest_way(const struct torus *t, unsigned dim);
 uint32_t torus_diameter(const struct torus *t);
 
-/* The translation period (algorithm.h) of what looks at nothing but where two nodes lie from each
- * other and from the ends of a mesh: 1 in dimensions that wrap, else the size. */
+/* The translation period (algorithm.h) of whatever depends only on where two nodes lie relative to
+ * each other and to the ends of a mesh: 1 in dimensions that wrap, else the size. */
 void torus_full_period(const struct torus *t, uint32_t *period);
 
 /* The same for algorithms that have none: every node is different. */

@@ -1,15 +1,15 @@
 /* The verifier: walks every route of an algorithm on a torus and reports what the schedule costs
- * and whether it is one. Used by `torusctl plan` and by the contract tests. */
+ * and whether it is valid. Used by `torusctl plan` and by the contract tests. */
 #ifndef TORUSD_SCHEDULE_VERIFY_H
 #define TORUSD_SCHEDULE_VERIFY_H
 
 #include "daemon/schedule/algorithm.h"
 
-/* Two ways to count time, in blocks (in segments, where blocks are split):
+/* Time is counted in two ways, in blocks (in segments where blocks are split):
  * - transmission: lockstep. All nodes wait for the busiest channel after each step.
  * - critical_path: a node begins a step as soon as it has taken in the messages of earlier steps
  *   that end at it, whatever the rest of the torus does. A message starts when the node at its
- *   beginning has begun the step and every channel of its way has carried all of earlier steps
+ *   start has begun the step and every channel on its path has carried everything of earlier steps
  *   (cut-through, no time for hops). Messages of one step that share a channel start together, and
  *   have all arrived when it has carried the sum.
  * The two differ where rings of different lengths work side by side (at2 on 8x12: 152 and 144). */

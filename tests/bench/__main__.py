@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -13,13 +14,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, machine, tables  # noqa: E402
+from . import against, arithmetic, files, machine, tables  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
 
 EPILOG = """\
-Without --tori, --growth and --unlimited, everything is measured; with some of them, only those.
+Without --tori, --growth, --unlimited and --files, everything is measured; with some of them, only those.
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -28,6 +29,7 @@ examples:
   scripts/bench --torus 4x4@50 --sizes 1,1KiB,64KiB --algorithms at2,direct
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --growth --no-tori                     # how cost grows
+  scripts/bench --files                                # files beside generated data, and cp
   scripts/bench --against ../before/build              # is this build slower than that one?
   scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
   scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
@@ -76,6 +78,11 @@ def parse_arguments(argv=None):
     what.add_argument('--growth', action='store_true',
                       help='start-up time, memory, messages and CPU time from 4x4 to 16x16, and '
                            'predictions for larger tori')
+    what.add_argument('--files', action='store_true',
+                      help='files beside generated data, in turn, and cp of the same bytes')
+    what.add_argument('--files-in', metavar='DIR,...', type=comma(str),
+                      help='folders for the files: file systems to be compared '
+                           '(/dev/shm, and the one for temporary files)')
     what.add_argument('--quick', action='store_true',
                       help='a short run to check that everything works: 2x2, few sizes, no MPI')
     what.add_argument('--against', metavar='DIR', type=Path,
@@ -114,7 +121,8 @@ def parse_arguments(argv=None):
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats and --cell-seconds must be positive')
-    if options.against and (options.growth or options.no_tori or options.quick or options.render or
+    if options.against and (options.growth or options.files or options.no_tori or options.quick or
+                            options.render or
                             options.results or (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
                      '--cell-seconds, --bin, --out and --json')
@@ -139,11 +147,15 @@ def complete_against(options):
 
 def complete(options):
     """Fills in what follows from what was given."""
-    everything = not (options.tori or options.growth or options.unlimited or options.quick)
+    everything = not (options.tori or options.growth or options.unlimited or options.files or
+                      options.quick)
     options.out = options.out.resolve()
     options.cell_seconds = options.cell_seconds or 3.0
     options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
     options.growth_mbit = 10.0
+    options.files_in = options.files_in or ['/dev/shm', tempfile.gettempdir()]
+    options.files_tori, options.files_turns = files.TORI, files.TURNS
+    options.files_sizes = files.SIZES
     options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
     options.unlimited_sizes = [65536, 1 << 20]
     options.spinning_up_to = 16384
@@ -155,9 +167,11 @@ def complete(options):
         options.goodput_seconds = min(options.goodput_seconds, 0.5)
         options.growth_tori = ['2x2', '4x4']
         options.unlimited_dims, options.unlimited_seconds = '2x2', 1.0
+        options.files_tori, options.files_turns = [('2x2', 50.0)], 1
+        options.files_sizes = [100, 16384]
         options.mpi = False
     if everything:
-        options.growth = options.unlimited = True
+        options.growth = options.unlimited = options.files = True
     if options.no_tori:
         options.tori = []
     elif options.tori is None:
@@ -188,7 +202,7 @@ class Bench:
                 if isinstance(value, (int, float, str, list, bool, type(None)))}
         self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
-                        'options': kept, 'tori': [], 'unlimited': None, 'growth': None,
+                        'options': kept, 'tori': [], 'unlimited': None, 'growth': None, 'files': None,
                         'complete': False}
 
     def save(self):
@@ -212,7 +226,7 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        for name, module in (('unlimited', unlimited), ('growth', growth)):
+        for name, module in (('unlimited', unlimited), ('growth', growth), ('files', files)):
             if getattr(options, name):
                 try:
                     self.results[name] = module.run(options, self.say)
@@ -284,7 +298,8 @@ def main():
         present(json.loads(options.render.read_text()), options, say)
         return 0
     obstacle = mininet_obstacle()
-    if obstacle and (options.against or options.tori or options.unlimited or options.growth):
+    if obstacle and (options.against or options.tori or options.unlimited or options.growth or
+                     options.files):
         print(f'bench: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()

@@ -256,9 +256,33 @@ def model_tables(model):
         yield table
 
 
+def files_tables(result):
+    for row in result['folders']:
+        cells = [c for c in result['cells'] if c['file_system'] == row['file_system']]
+        table = Table(f'Files on {row["file_system"]}: milliseconds, medians',
+                      ['torus', 'files', 'size', 'generated', 'files', 'ratio', 'algorithm',
+                       'whole call', 'of generated', 'cp', 'CPU s/GB', 'of generated', 'of cp'])
+        for c in cells:
+            rate = 'no limit' if c['mbit'] is None else f'{c["mbit"]:g} Mbit/s'
+            gigabytes = c['bytes'] / 1e9
+            table.rows.append([
+                f'{c["dims"]} {rate}', f'{c["files"]} {c["set"]}' + ('' if c['cached'] else ', cold'),
+                format_size(c['size']), milliseconds(c['generated_seconds']),
+                milliseconds(c['files_seconds']),
+                f'{c["files_seconds"] / c["generated_seconds"]:.3f}', c['chosen'],
+                milliseconds(c['files_call']), milliseconds(c['generated_call']),
+                milliseconds(c['cp_seconds']),
+                *(digits(c[f'{what}_cpu'] / gigabytes) for what in ('files', 'generated', 'cp'))])
+        table.note = ('The first two times are from the start to the last block in its place; the whole '
+                      'call has the preparation, the syncing and the commit, too. Skewed: one file is '
+                      '1024 times as large as the others. Cold: dropped from the page cache. cp: one '
+                      'process, from the cache, without syncing.')
+        yield table
+
+
 def failures(results):
     lines = [f'{torus["dims"]}: {text}' for torus in results['tori'] for text in torus['failures']]
-    for part in ('unlimited', 'growth'):
+    for part in ('unlimited', 'growth', 'files'):
         lines += [f'{part}: {text}' for text in (results.get(part) or {}).get('failures', ())]
     return lines
 
@@ -271,6 +295,8 @@ def all_tables(results):
         yield 'Unlimited links', list(unlimited_tables(results['unlimited']))
     if results.get('growth'):
         yield 'Growth', list(growth_tables(results['growth']))
+    if results.get('files'):
+        yield 'Files', list(files_tables(results['files']))
 
 
 def as_text(results):

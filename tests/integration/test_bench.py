@@ -262,3 +262,20 @@ def test_a_small_run(tmp_path):
         assert measured['bytes_over_shortest'] > 1
     assert '2x2 at 50 Mbit/s' in done.stdout
     assert '2x2 at 50 Mbit/s' in results.read_text()
+
+
+@pytest.mark.mininet
+def test_files(tmp_path):
+    done = bench('--files', '--quick', '--no-tori', '--no-plots', '--files-in', tmp_path, '--out',
+                 tmp_path / 'out')
+    assert done.returncode == 0, done.stdout + done.stderr
+    files = json.loads((tmp_path / 'out' / 'results.json').read_text())['files']
+    assert files['failures'] == [] and [f['folder'] for f in files['folders']] == [str(tmp_path)]
+    cells = {(c['set'], c['size'], c['cached']): c for c in files['cells']}
+    assert {key[:2] for key in cells} == {(name, size) for name in ('even', 'skewed')
+                                          for size in (100, 16384)}
+    for (name, size, _), c in cells.items():
+        assert c['files'] == 12 and c['bytes'] == size * (12 if name == 'even' else 11 + 1024)
+        assert c['chosen'] and 0 < c['files_seconds'] <= c['files_call'] and c['cp_seconds'] > 0
+    assert f'Files on {files["folders"][0]["file_system"]}' in done.stdout
+    assert sorted(p.name for p in tmp_path.iterdir()) == ['out']  # nothing is left
