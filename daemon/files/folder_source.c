@@ -411,7 +411,7 @@ static uint64_t run_end(const struct folder_source *s, const struct file *f, uin
     const struct digests *d = &s->digests;
     uint64_t end = f->status.size;
 
-    if (d->segments > 1 && end > s->small) {
+    if (d->segments > 1) {
         uint64_t round = offset - offset % d->round_bytes;
         uint64_t run = (digests_segment(d, offset) + 1) * d->run_bytes;
         run = round + (run < d->round_bytes ? run : d->round_bytes);
@@ -424,7 +424,8 @@ static uint64_t run_end(const struct folder_source *s, const struct file *f, uin
 static int take_chunk(struct folder_source *s, const struct file *f, struct reader *r,
                       struct chunk *c, uint32_t most, struct error *e)
 {
-    uint64_t end = run_end(s, f, r->requested), left = end - r->requested;
+    uint64_t end = f->status.size <= s->small ? f->status.size : run_end(s, f, r->requested);
+    uint64_t left = end - r->requested;
     uint32_t length = left < most ? (uint32_t)left : most;
 
     c->offset = r->requested;
@@ -545,7 +546,9 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     unsigned i = 0;
     for (; skip >= c->part[i].length; i++)
         skip -= c->part[i].length;
+    uint64_t run = run_end(s, f, offset) - offset; /* digests are by segment */
     uint32_t length = c->part[i].length - skip < most ? c->part[i].length - skip : most;
+    length = length < run ? length : (uint32_t)run;
     *out = (struct extent){slab_ref(c->part[i].slab), c->part[i].data + skip, length};
     if (digests_update(&s->digests, destination, offset, out->data, length) != 0) {
         slab_unref(out->slab);

@@ -498,6 +498,33 @@ static void a_file_that_is_replaced_is_noticed(void **state)
     close_fixture(&f);
 }
 
+/* Also where a file is one chunk, and whoever reads asks for more: digests are taken by segment. */
+static void what_is_read_stays_in_its_segment(void **state)
+{
+    static const uint32_t lengths[] = {2, 2, 1};
+    struct fixture f;
+    struct ends ends;
+    struct error e;
+    struct extent piece;
+    uint32_t at_byte = 0;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    begin_open(&f, &ends, &request);
+    stepper_finish(&f.jobs);
+    lay_out(&f, &ends, 4, 2);
+    stepper_finish(&f.jobs);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ends.source->ops->read(ends.source, 1, at_byte, 5 - at_byte, &piece, &e),
+                         1);
+        assert_int_equal(piece.length, lengths[i]);
+        assert_memory_equal(piece.data, "block" + at_byte, piece.length);
+        at_byte += piece.length;
+        slab_unref(piece.slab);
+    }
+    close_ends(&f, &ends, false);
+    close_fixture(&f);
+}
+
 static void a_file_that_shrinks_is_noticed(void **state)
 {
     struct fixture f;
@@ -1203,6 +1230,7 @@ int main(void)
         TEST(a_missing_file_is_refused_or_empty),
         TEST(one_file_for_all),
         TEST(a_file_may_come_in_short_reads),
+        TEST(what_is_read_stays_in_its_segment),
         TEST(a_file_that_shrinks_is_noticed),
         TEST(a_file_that_changes_is_noticed),
         TEST(a_target_must_be_free),
