@@ -85,6 +85,20 @@ struct file_system {
     void (*close)(void *context, int file);
 };
 
+/* Moves behind what a read() or write() has done, less than was asked for maybe. */
+static inline void file_system_advance(struct iovec **piece, int *count, size_t done)
+{
+    while (*count > 0 && done >= (*piece)->iov_len) {
+        done -= (*piece)->iov_len;
+        ++*piece;
+        --*count;
+    }
+    if (*count > 0) {
+        (*piece)->iov_base = (char *)(*piece)->iov_base + done;
+        (*piece)->iov_len -= done;
+    }
+}
+
 /* The system's calls. Paths are opened by openat2; on a kernel without it (before Linux 5.6) one
  * component after the other, to the same effect. */
 const struct file_system *file_system_posix(void);

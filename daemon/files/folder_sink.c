@@ -315,15 +315,7 @@ static int write_run(const struct folder_sink *s, int fd, struct piece **piece)
         if (written <= 0)
             return written < 0 ? (int)written : -EIO;
         at += (uint64_t)written;
-        while (count > 0 && (size_t)written >= first->iov_len) {
-            written -= (ssize_t)first->iov_len;
-            first++;
-            count--;
-        }
-        if (count > 0) {
-            first->iov_base = (char *)first->iov_base + written;
-            first->iov_len -= (size_t)written;
-        }
+        file_system_advance(&first, &count, (size_t)written);
     }
     return 0;
 }
@@ -449,7 +441,7 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
     struct output *o = &s->output[origin];
     struct piece *piece;
 
-    if (bytes->length == 0) /* files without contents are made at the end */
+    if (bytes->length == 0) /* its file has been made */
         return 0;
     if (digests_update(&s->digests, origin, offset, bytes->data, bytes->length) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a digest");
@@ -488,15 +480,17 @@ static int sync_files(struct folder_sink *s, struct part *part, bool wait)
 
     for (uint32_t i = part->first; i < part->end; i++) {
         struct output *o = &s->output[i];
-        int result = 0, fd = o->written ? open_output(s, i, &part->error) : -1;
-        if (o->written && fd < 0)
-            return -1;
-        if (o->written && wait)
-            result = files->sync(files->context, fd);
-        else if (o->written)
-            start_sync(s, o, fd);
-        if (o->written)
+        int result = 0;
+        if (o->written) {
+            int fd = open_output(s, i, &part->error);
+            if (fd < 0)
+                return -1;
+            if (wait)
+                result = files->sync(files->context, fd);
+            else
+                start_sync(s, o, fd);
             leave_output(s, i, fd);
+        }
         if (wait)
             close_output(s, i);
         if (result < 0)

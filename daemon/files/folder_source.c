@@ -312,15 +312,7 @@ static int read_chunk(const struct folder_source *s, const struct chunk *c, int 
             return error_set(e, ERROR_IO, "%s has become shorter while it was being sent",
                              file_path(s, c->file, path));
         done += (uint32_t)result;
-        while (count > 0 && (size_t)result >= first->iov_len) {
-            result -= (ssize_t)first->iov_len;
-            first++;
-            count--;
-        }
-        if (count > 0) {
-            first->iov_base = (char *)first->iov_base + result;
-            first->iov_len -= (size_t)result;
-        }
+        file_system_advance(&first, &count, (size_t)result);
     }
     return 0;
 }
@@ -405,6 +397,12 @@ static void on_read(struct work *work)
         s->jobs.events.wake(s->jobs.events.context);
 }
 
+/* One chunk holds it, for all segments. */
+static bool is_small(const struct folder_source *s, const struct file *f)
+{
+    return f->status.size <= s->small;
+}
+
 /* Where the run of bytes that contains `offset` ends. */
 static uint64_t run_end(const struct folder_source *s, const struct file *f, uint64_t offset)
 {
@@ -420,11 +418,16 @@ static uint64_t run_end(const struct folder_source *s, const struct file *f, uin
     return end;
 }
 
+static uint32_t most_of_chunk(const struct folder_source *s, const struct file *f)
+{
+    return is_small(s, f) ? s->small : s->chunk_size;
+}
+
 /* Room for the next chunk of a segment, of so many bytes at most. Returns 0, or -1 with *e. */
 static int take_chunk(struct folder_source *s, const struct file *f, struct reader *r,
                       struct chunk *c, uint32_t most, struct error *e)
 {
-    uint64_t end = f->status.size <= s->small ? f->status.size : run_end(s, f, r->requested);
+    uint64_t end = is_small(s, f) ? f->status.size : run_end(s, f, r->requested);
     uint64_t left = end - r->requested;
     uint32_t length = left < most ? (uint32_t)left : most;
 
@@ -492,13 +495,11 @@ static struct chunk *chunk_at(struct reader *r, uint64_t offset)
 static int read_ahead(struct folder_source *s, const struct file *f, struct reader *r,
                       struct error *e)
 {
-    uint32_t size = f->status.size <= s->small ? s->small : s->chunk_size;
-
     for (int i = 0; i < 2; i++) {
         struct chunk *c = &r->chunk[i];
         if (c->length > 0 || r->requested >= f->status.size)
             continue;
-        if (take_chunk(s, f, r, c, size, e) != 0)
+        if (take_chunk(s, f, r, c, most_of_chunk(s, f), e) != 0)
             return -1;
         enqueue(s, c);
     }
@@ -527,7 +528,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 {
     struct folder_source *s = (struct folder_source *)base;
     struct file *f = &s->file[destination];
-    bool small = f->status.size <= s->small;
+    bool small = is_small(s, f);
     struct reader *r = &f->reader[small ? 0 : digests_segment(&s->digests, offset)];
     struct chunk *c = chunk_at(r, offset);
 
@@ -601,12 +602,12 @@ static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t se
         for (uint32_t i = 0; i < s->digests.segments; i++) {
             f->reader[i].requested = i * s->digests.run_bytes;
             if (f->reader[i].requested < f->status.size &&
-                take_chunk(s, f, &f->reader[i], &f->reader[i].chunk[0],
-                           f->status.size <= s->small ? s->small : s->chunk_size, e) != 0)
+                take_chunk(s, f, &f->reader[i], &f->reader[i].chunk[0], most_of_chunk(s, f), e) !=
+                    0)
                 return -1;
             if (f->reader[i].chunk[0].length > 0)
                 enqueue(s, &f->reader[i].chunk[0]);
-            if (f->status.size <= s->small)
+            if (is_small(s, f))
                 break;
         }
     }

@@ -476,6 +476,16 @@ static void more_files_than_may_stay_open(void **state)
     close_fixture(&f);
 }
 
+/* The source finds that out at the end, and nothing is left behind. */
+static void check_changed(struct fixture *f, struct ends *ends, const char *text)
+{
+    assert_int_equal(finish(f, ends), -1);
+    assert_int_equal(ends->failure.code, ERROR_DAMAGED);
+    assert_non_null(strstr(ends->failure.text, text));
+    close_ends(f, ends, false);
+    close_fixture(f);
+}
+
 /* Not only what is held open is noticed. */
 static void a_file_that_is_replaced_is_noticed(void **state)
 {
@@ -491,11 +501,7 @@ static void a_file_that_is_replaced_is_noticed(void **state)
     make_file(other, &number, sizeof number);
     assert_int_equal(utimensat(AT_FDCWD, other, times, 0), 0);
     assert_int_equal(rename(other, path), 0);
-    assert_int_equal(finish(&f, &ends), -1);
-    assert_int_equal(ends.failure.code, ERROR_DAMAGED);
-    assert_non_null(strstr(ends.failure.text, "was changed while it was being sent"));
-    close_ends(&f, &ends, false);
-    close_fixture(&f);
+    check_changed(&f, &ends, "was changed while it was being sent");
 }
 
 /* Also where a file is one chunk, and whoever reads asks for more: digests are taken by segment. */
@@ -554,11 +560,7 @@ static void a_file_that_changes_is_noticed(void **state)
     open_well(&f, &ends, &request);
     struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000, .tv_nsec = 1}};
     assert_int_equal(utimensat(AT_FDCWD, at(state, "data/in/0"), times, 0), 0);
-    assert_int_equal(finish(&f, &ends), -1);
-    assert_int_equal(ends.failure.code, ERROR_DAMAGED);
-    assert_non_null(strstr(ends.failure.text, "data/in/0 was changed while it was being sent"));
-    close_ends(&f, &ends, false);
-    close_fixture(&f);
+    check_changed(&f, &ends, "data/in/0 was changed while it was being sent");
 }
 
 static void a_target_must_be_free(void **state)
