@@ -126,6 +126,9 @@ def parse_arguments(argv=None):
                             options.results or (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
                      '--cell-seconds, --bin, --out and --json')
+    for folder in options.files_in or []:
+        if not Path(folder).is_dir():
+            parser.error(f'--files-in: {folder} is not a folder')
     if options.json and not options.against:
         parser.error('--json needs --against')
     return complete_against(options) if options.against else complete(options)

@@ -196,6 +196,8 @@ def test_wrong_usage(tmp_path):
         done = bench('--out', tmp_path, *wrong)
         assert done.returncode == 2, wrong
         assert 'usage' in done.stderr
+    done = bench('--files', '--files-in', tmp_path / 'missing', '--out', tmp_path)
+    assert done.returncode == 2 and 'missing is not a folder' in done.stderr
     assert '--spinning' in bench('--help').stdout
     for wrong in ['--against', BIN, '--growth'], ['--against'], ['--json']:
         done = bench('--out', tmp_path, *wrong)
