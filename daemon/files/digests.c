@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+#ifdef TORUS_XXHASH_DISPATCH
+#include <xxh_x86dispatch.h> /* the same functions for the processor's vector length: twice as fast */
+#endif
+
 /* A block for all is the one that its source has for itself. */
 static bool has_block(const struct folder_request *r, bool sending, uint32_t file)
 {

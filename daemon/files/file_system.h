@@ -67,9 +67,13 @@ struct file_system {
     ssize_t (*write)(void *context, int file, const struct iovec *piece, int count,
                      uint64_t offset);
 
-    /* The one call that does not block, and may be made on the loop: reads what is in memory.
-     * -EAGAIN if that is nothing, -EOPNOTSUPP if the file system cannot tell. */
+    /* Does not block and may be called on the loop: reads what is in memory. -EAGAIN if that is
+     * nothing, -EOPNOTSUPP if the file system cannot tell. */
     ssize_t (*read_cached)(void *context, int file, void *data, size_t length, uint64_t offset);
+
+    /* Whether read() and write() of what is in this folder, or of this file, never wait for a disk,
+     * so that they may be called on the loop: a tmpfs on a system without swap. */
+    bool (*in_memory)(void *context, int file);
 
     /* Contents to the disk; of a folder: its names. start_sync() only begins, so that several files
      * are under way when the first is waited for; what fails there, sync() will tell. */

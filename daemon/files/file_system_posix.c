@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -267,6 +268,13 @@ static int on_is_volatile(void *context, int folder)
     return st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC;
 }
 
+static bool on_in_memory(void *context, int file)
+{
+    struct sysinfo system;
+
+    return on_is_volatile(context, file) == 1 && sysinfo(&system) == 0 && system.totalswap == 0;
+}
+
 static void on_close(void *context, int file)
 {
     (void)context;
@@ -279,7 +287,8 @@ static void on_close(void *context, int file)
     .rename = on_rename, .read_cached = on_read_cached, .start_sync = on_start_sync,               \
     .remove_file = on_remove_file, .remove_folder = on_remove_folder, .list = on_list,             \
     .status = on_status, .status_at = on_status_at, .read = on_read, .write = on_write,            \
-    .sync = on_sync, .lock = on_lock, .is_volatile = on_is_volatile, .close = on_close
+    .sync = on_sync, .lock = on_lock, .is_volatile = on_is_volatile, .in_memory = on_in_memory,    \
+    .close = on_close
 
 const struct file_system *file_system_posix_by_steps(void)
 {

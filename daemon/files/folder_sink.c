@@ -6,7 +6,8 @@
  *     FINISHED --commit()---> PLACING  --renamed--> PLACED, or back to FINISHED if it cannot be
  *
  * Pieces wait with their files. A job writes all that waits with one file, or with several, and a
- * file is never in two jobs: the order of its pieces is kept, and under load jobs are few. */
+ * file is never in two jobs: the order of its pieces is kept, and under load jobs are few. Where
+ * files lie in memory pieces are written as they come, while they are in the processor's cache. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +81,7 @@ struct folder_sink {
     void (*run_part)(struct work *work);
     unsigned parts; /* under way */
     uint32_t rest;  /* the first file that none of them has, or has had */
+    bool in_memory; /* writing never waits */
     bool keep, not_placed;
 };
 
@@ -185,8 +187,9 @@ static void run_prepare(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (s->jobs.error.code == ERROR_NONE)
-        (void)target_prepare(&s->target, &s->place, s->request.rank, &s->jobs.error);
+    if (s->jobs.error.code == ERROR_NONE &&
+        target_prepare(&s->target, &s->place, s->request.rank, &s->jobs.error) == 0)
+        s->in_memory = files_of(s)->in_memory(files_of(s)->context, s->target.folder);
 }
 
 static void on_prepared(struct work *work)
@@ -320,6 +323,13 @@ static int write_run(const struct folder_sink *s, int fd, struct piece **piece)
     return 0;
 }
 
+/* Returns -1. */
+static int cannot_write(const struct folder_sink *s, uint32_t origin, int result, struct error *e)
+{
+    return error_set(e, ERROR_IO, "%s/%s/%u cannot be written: %s", s->target.entry.folder,
+                     s->target.entry.final, origin, strerror(-result));
+}
+
 /* Writes all pieces of the first one's file; *piece moves behind them. Returns 0, or -1 with *e. */
 static int write_file(struct folder_sink *s, struct piece **piece, struct error *e)
 {
@@ -335,10 +345,7 @@ static int write_file(struct folder_sink *s, struct piece **piece, struct error 
     if (o->unsent >= SYNC_EVERY)
         start_sync(s, o, fd);
     leave_output(s, origin, fd);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s/%s/%u cannot be written: %s", s->target.entry.folder,
-                         s->target.entry.final, origin, strerror(-result));
-    return 0;
+    return result < 0 ? cannot_write(s, origin, result, e) : 0;
 }
 
 static void run_write(struct work *work)
@@ -434,6 +441,18 @@ static void on_written(struct work *work)
         s->jobs.events.wake(s->jobs.events.context);
 }
 
+/* Returns 0, or -1 with *e. */
+static int write_at_once(struct folder_sink *s, uint32_t origin, uint64_t offset,
+                         const struct extent *bytes, struct error *e)
+{
+    struct output *o = &s->output[origin];
+    struct piece piece = {NULL, origin, offset, *bytes}, *next = &piece;
+    int result = write_run(s, o->fd, &next);
+
+    o->written = true;
+    return result < 0 ? cannot_write(s, origin, result, e) : 0;
+}
+
 static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
                       const struct extent *bytes, struct error *e)
 {
@@ -445,6 +464,8 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
         return 0;
     if (digests_update(&s->digests, origin, offset, bytes->data, bytes->length) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a digest");
+    if (s->in_memory && o->fd >= 0 && o->first == NULL && !o->writing)
+        return write_at_once(s, origin, offset, bytes, e);
     piece = malloc(sizeof *piece);
     if (piece == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory to write files");

@@ -53,8 +53,9 @@ struct reader {
 };
 
 struct file {
-    int fd;     /* -1: not held open, */
-    bool there; /* or missing, an empty block */
+    int fd;         /* -1: not held open, */
+    bool there;     /* or missing, an empty block */
+    bool in_memory; /* reading never waits: all but the first chunk is read at once */
     struct file_status status;
     struct reader *reader; /* by segment, once laid out; a small file has one */
     uint64_t left;         /* bytes that have not been asked for */
@@ -169,10 +170,12 @@ static int open_file(struct folder_source *s, uint32_t d, struct error *e)
 
     f->there = fd >= 0;
     if (f->there && f->status.kind == FILE_REGULAR && f->status.size > 0 &&
-        folders_hold(s->folders))
+        folders_hold(s->folders)) {
         f->fd = fd;
-    else if (f->there)
+        f->in_memory = f->status.size > CHUNK_LEAST && files->in_memory(files->context, fd);
+    } else if (f->there) {
         files->close(files->context, fd);
+    }
     if (f->there && f->status.kind != FILE_REGULAR)
         return error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
     if (f->there)
@@ -470,8 +473,11 @@ static bool read_at_once(struct folder_source *s, const struct file *f, struct c
     uint32_t done = 0;
 
     while (done < c->length) {
-        ssize_t result = files->read_cached(files->context, f->fd, data + done, c->length - done,
-                                            c->offset + done);
+        const struct iovec rest = {data + done, c->length - done};
+        ssize_t result = f->in_memory
+                             ? files->read(files->context, f->fd, &rest, 1, c->offset + done)
+                             : files->read_cached(files->context, f->fd, rest.iov_base,
+                                                  rest.iov_len, c->offset + done);
         s->not_at_once |= result == -EOPNOTSUPP;
         if (result <= 0)
             return false; /* a job finds out why */
@@ -506,13 +512,20 @@ static int read_ahead(struct folder_source *s, const struct file *f, struct read
     return start_readings(s) == 0 ? 0 : no_memory_to_read(e);
 }
 
+/* Whether what comes next may be in memory. */
+static bool may_read_at_once(const struct folder_source *s, const struct file *f,
+                             const struct reader *r)
+{
+    return f->fd >= 0 && !r->ahead && (f->in_memory || !s->not_at_once);
+}
+
 /* The chunk that begins at `offset`, which nothing has been read of yet. Returns 0, or -1 with *e. */
 static int read_next(struct folder_source *s, const struct file *f, struct reader *r,
                      uint64_t offset, struct error *e)
 {
     struct chunk *c = &r->chunk[r->chunk[0].length > 0];
 
-    if (r->requested == offset && c->length == 0 && f->fd >= 0 && !s->not_at_once && !r->ahead) {
+    if (r->requested == offset && c->length == 0 && may_read_at_once(s, f, r)) {
         if (take_chunk(s, f, r, c, AT_ONCE_MOST, e) != 0)
             return -1;
         if (read_at_once(s, f, c))
@@ -538,7 +551,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
         if (read_next(s, f, r, offset, e) != 0)
             return -1;
         c = chunk_at(r, offset);
-    } else if ((s->not_at_once || r->ahead) && read_ahead(s, f, r, e) != 0) {
+    } else if (!may_read_at_once(s, f, r) && read_ahead(s, f, r, e) != 0) {
         return -1;
     }
     if (c == NULL || !c->ready)

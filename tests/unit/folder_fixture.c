@@ -301,6 +301,12 @@ static int f_is_volatile(void *context, int folder)
     return real()->is_volatile(real()->context, folder);
 }
 
+static bool f_in_memory(void *context, int file)
+{
+    (void)file;
+    return ((struct faulty_files *)context)->in_memory;
+}
+
 static void f_close(void *context, int file)
 {
     ((struct faulty_files *)context)->open--;
@@ -331,6 +337,7 @@ void faulty_files_init(struct faulty_files *f)
         .start_sync = f_start_sync,
         .lock = f_lock,
         .is_volatile = f_is_volatile,
+        .in_memory = f_in_memory,
         .close = f_close,
     };
 }

@@ -57,6 +57,7 @@ struct faulty_files {
     long open;        /* descriptors */
     size_t read_most; /* bytes by a call; 0: as many as are asked for */
     bool cached;      /* read_cached() is the system's; else it cannot tell */
+    bool in_memory;   /* in_memory() says so */
     /* Called before that call, instead of its failure, if not NULL. */
     void (*before)(void *argument);
     void *argument;
