@@ -206,7 +206,7 @@ class Bench:
         self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
                         'options': kept, 'tori': [], 'unlimited': None, 'growth': None, 'files': None,
-                        'complete': False}
+                        'failures': [], 'complete': False}
 
     def save(self):
         self.results['seconds'] = time.monotonic() - self.begin
@@ -234,7 +234,8 @@ class Bench:
                 try:
                     self.results[name] = module.run(options, self.say)
                 except (TorusError, OSError) as e:
-                    self.say(f'{name}: {e}')
+                    self.results['failures'].append(f'{name}: {e}')
+                    self.say(self.results['failures'][-1])
                 self.save()
         self.results['complete'] = True
         self.save()

@@ -282,6 +282,7 @@ def files_tables(result):
 
 def failures(results):
     lines = [f'{torus["dims"]}: {text}' for torus in results['tori'] for text in torus['failures']]
+    lines += results.get('failures', [])
     for part in ('unlimited', 'growth', 'files'):
         lines += [f'{part}: {text}' for text in (results.get(part) or {}).get('failures', ())]
     return lines

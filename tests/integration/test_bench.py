@@ -239,6 +239,16 @@ def test_a_build_against_itself_without_a_limit(tmp_path):
     assert words[-3:-1] == [f'{x:.2f}' for x in worked], (words, worked)
 
 
+@pytest.mark.mininet
+def test_a_part_that_fails_as_a_whole(tmp_path):
+    """Is listed among what failed, and fails the bench."""
+    for name, text in (('torusd', '#!/bin/sh\nexit 3\n'), ('torusctl', '#!/bin/sh\n')):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    done = bench('--bin', tmp_path, '--unlimited', '--no-plots', '--out', tmp_path / 'out')
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert 'unlimited: node ' in done.stdout and 'exited with status 3' in done.stdout
+
 
 @pytest.mark.mininet
 def test_a_build_against_a_folder_without_one(tmp_path):
