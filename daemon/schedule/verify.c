@@ -2,10 +2,9 @@
 
 #include <stdlib.h>
 
+#include "daemon/schedule/message_key.h"
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tally.h"
-
-enum { MAX_STEP = (1 << 24) - 1 }; /* room for it in a message's key */
 
 /* A channel of a place (struct run). */
 struct channel {
@@ -22,33 +21,6 @@ struct channel {
 struct turn {
     uint32_t started, ended;
 };
-
-/* A combined message in a tally: of a node of the class, and with its move of every other one.
- * Rising keys are in the order of the steps. */
-static uint64_t message_key(uint32_t class, const struct leg *leg)
-{
-    return (uint64_t)leg->step << 40 | (uint64_t) class << 20 |
-           (uint64_t)torus_port(leg->dim, leg->direction) << 16 | leg->hops;
-}
-
-static uint32_t key_step(uint64_t key)
-{
-    return (uint32_t)(key >> 40);
-}
-
-static uint32_t key_class(uint64_t key)
-{
-    return (uint32_t)(key >> 20) & (TORUS_MAX_NODES - 1);
-}
-
-static struct leg key_leg(uint64_t key)
-{
-    unsigned port = (unsigned)(key >> 16) & (TORUS_MAX_PORTS - 1);
-    return (struct leg){.step = key_step(key),
-                        .hops = (uint16_t)key,
-                        .dim = (uint8_t)torus_port_dim(port),
-                        .direction = (int8_t)torus_port_direction(port)};
-}
 
 /* A combined message under way, from `start`. */
 struct message {
@@ -129,7 +101,7 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
             return bad_route(r, e, "no such port", i);
         if (leg->hops == 0)
             return bad_route(r, e, "no hops", i);
-        if (leg->step > MAX_STEP || (i > 0 && leg->step <= leg[-1].step))
+        if (leg->step > MESSAGE_MAX_STEP || (i > 0 && leg->step <= leg[-1].step))
             return bad_route(r, e, "steps do not rise", i);
         uint32_t end = routes_leg_end(r, here, leg);
         if (end == TORUS_NO_NODE)
@@ -241,8 +213,8 @@ static int add_message(struct run *run, struct message m)
 static int add_messages(struct run *run, const struct tally_entry *entry)
 {
     const struct routes *r = run->routes;
-    uint32_t class = key_class(entry->key), first = r->representative[class];
-    struct leg leg = key_leg(entry->key);
+    uint32_t class = message_key_class(entry->key), first = r->representative[class];
+    struct leg leg = message_key_leg(entry->key);
     uint32_t last = r->by_xor ? r->torus->nodes - 1 : first;
 
     for (uint32_t start = first; start <= last; start++)
@@ -288,10 +260,10 @@ static uint64_t all_distances(const struct torus *t)
 static int run_schedule(struct run *run, const struct tally *messages, struct schedule_report *r)
 {
     for (size_t i = 0; i < messages->count;) {
-        uint32_t step = key_step(messages->at[i].key);
+        uint32_t step = message_key_step(messages->at[i].key);
 
         run->count = 0;
-        for (; i < messages->count && key_step(messages->at[i].key) == step; i++)
+        for (; i < messages->count && message_key_step(messages->at[i].key) == step; i++)
             if (add_messages(run, &messages->at[i]) != 0)
                 return -1;
         run_step(run, r);

@@ -1,0 +1,37 @@
+/* Combined messages as keys of a tally (tally.h): those that start at the node of one class, and
+ * with its moves (routes.h) those of all nodes of the class. Rising keys are in the order of the
+ * steps. */
+#ifndef TORUSD_SCHEDULE_MESSAGE_KEY_H
+#define TORUSD_SCHEDULE_MESSAGE_KEY_H
+
+#include "daemon/schedule/algorithm.h"
+
+#define MESSAGE_MAX_STEP ((1u << 24) - 1) /* room for it in a key */
+
+/* `class` may be any number below TORUS_MAX_NODES, also that of a node. */
+static inline uint64_t message_key(uint32_t class, const struct leg *leg)
+{
+    return (uint64_t)leg->step << 40 | (uint64_t) class << 20 |
+           (uint64_t)torus_port(leg->dim, leg->direction) << 16 | leg->hops;
+}
+
+static inline uint32_t message_key_step(uint64_t key)
+{
+    return (uint32_t)(key >> 40);
+}
+
+static inline uint32_t message_key_class(uint64_t key)
+{
+    return (uint32_t)(key >> 20) & (TORUS_MAX_NODES - 1);
+}
+
+static inline struct leg message_key_leg(uint64_t key)
+{
+    unsigned port = (unsigned)(key >> 16) & (TORUS_MAX_PORTS - 1);
+    return (struct leg){.step = message_key_step(key),
+                        .hops = (uint16_t)key,
+                        .dim = (uint8_t)torus_port_dim(port),
+                        .direction = (int8_t)torus_port_direction(port)};
+}
+
+#endif
