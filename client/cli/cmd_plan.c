@@ -5,6 +5,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/named_algorithm.h"
+#include "client/cli/plan_picture.h"
 #include "client/cli/plan_report.h"
 #include "client/cli/routes.h"
 
@@ -13,6 +14,7 @@ struct plan_arguments {
     const char *algorithm;
     const char *node;
     bool routes;
+    struct picture_arguments picture;
 };
 
 static const struct option options[] = {
@@ -24,6 +26,14 @@ static const struct option options[] = {
      "also show what this node sends, relays and receives, by step"},
     {"--routes", NULL, offsetof(struct plan_arguments, routes),
      "print the route of every block instead, one JSON object per line"},
+    {"--svg", "FILE", offsetof(struct plan_arguments, picture.file),
+     "also draw it into FILE, a torus for each step; '-' is standard output"},
+    {"--steps", "STEPS", offsetof(struct plan_arguments, picture.steps),
+     "draw only these steps: 3, or 0-7"},
+    {"--source", "RANK", offsetof(struct plan_arguments, picture.source),
+     "draw only the blocks of this source"},
+    {"--load", NULL, offsetof(struct plan_arguments, picture.load),
+     "draw what every channel carries in all, instead of the steps"},
     {0},
 };
 
@@ -100,7 +110,7 @@ static int add_node(json_t *o, const struct torus *t, const struct algorithm *al
     return r == 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the plan");
 }
 
-static int print_plan(const struct cli *cli, const struct torus *t,
+static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                       const struct algorithm *algorithm, const uint32_t *rank)
 {
     struct schedule_report report;
@@ -110,6 +120,9 @@ static int print_plan(const struct cli *cli, const struct torus *t,
 
     if (schedule_verify(t, algorithm, &report, &e) != 0)
         return cli_fail(cli, &e);
+    int code = plan_picture(cli, &a->picture, t, algorithm, &report, rank);
+    if (code != EXIT_DONE || plan_picture_is_output(&a->picture))
+        return code;
     o = json_object();
     r |= json_set_torus(o, t);
     r |= json_object_set_new(o, "algorithm", json_string(algorithm->name));
@@ -141,10 +154,13 @@ static int run(struct cli *cli, const void *arguments)
         return code;
     if (a->node != NULL && a->routes)
         return cli_fail_usage(cli, "--node and --routes: give one or the other");
+    if (a->routes && plan_picture_option(&a->picture) != NULL)
+        return cli_fail_usage(cli, "%s and --routes: give one or the other",
+                              plan_picture_option(&a->picture));
     if (a->node != NULL && parse_number(a->node, torus.nodes - 1, &rank, &e) != 0)
         return cli_fail_usage(cli, "--node: %s", e.text);
     if (!a->routes)
-        return print_plan(cli, &torus, algorithm, a->node != NULL ? &rank : NULL);
+        return print_plan(cli, a, &torus, algorithm, a->node != NULL ? &rank : NULL);
     if (routes_print(stdout, &torus, algorithm, &e) != 0)
         return cli_fail(cli, &e);
     return EXIT_DONE;
@@ -154,7 +170,8 @@ extern const struct command command_plan;
 const struct command command_plan = {
     .name = "plan",
     .summary = "Show what a schedule costs on a torus, and its routes",
-    .usage = "--dims DIMS [--algorithm NAME] [--node RANK | --routes] [--json]",
+    .usage = "--dims DIMS [--algorithm NAME] [--node RANK | --routes] [--json]\n"
+             "                     [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
     .details =
         "Follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
@@ -171,10 +188,19 @@ const struct command command_plan = {
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
         "[step, dimension, direction, hops]; the direction is 1 or -1.\n"
         "\n"
+        "--svg draws a torus for each step, with an arrow for each combined message, coloured by\n"
+        "port and as thick as it has blocks, and marks contention. Of an algorithm that streams "
+        "by\n"
+        "default it draws the load of the channels instead, unless --steps are given. With --node\n"
+        "it draws only what that node sends, relays and receives. More than two dimensions are\n"
+        "drawn as planes side by side. A picture has at most 1024 nodes and 40000 arrows.\n"
+        "\n"
         "examples:\n"
         "  torusctl plan --dims 8x8 --algorithm at2\n"
         "  torusctl plan --dims 8x8 --algorithm at2 --node 0\n"
-        "  torusctl plan --dims 4x4 --algorithm direct --routes | jq -c 'select(.src == 0)'\n",
+        "  torusctl plan --dims 4x4 --algorithm direct --routes | jq -c 'select(.src == 0)'\n"
+        "  torusctl plan --dims 8x8 --algorithm at2 --svg at2.svg\n"
+        "  torusctl plan --dims 5x5 --algorithm yangwang --source 12 --svg - > broadcast.svg\n",
     .options = options,
     .arguments_size = sizeof(struct plan_arguments),
     .run = run,

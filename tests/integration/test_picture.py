@@ -1,0 +1,342 @@
+"""torusctl plan --svg: the arrows are the routes' messages, from node to node, and files are whole."""
+
+import collections
+import json
+import os
+import re
+import stat
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+from torus_net import Geometry
+from torus_net.process import find_program
+
+SVG = '{http://www.w3.org/2000/svg}'
+TIP = re.compile(r'(\d+) to (\d+), port ([+-])(\d)(?:, (\d+) hops)?: ([\d.]+) blocks?')
+
+Message = collections.namedtuple('Message', 'start end port hops')
+
+
+def torusctl(*arguments, **options):
+    return subprocess.run([find_program('torusctl'), *arguments], capture_output=True, check=False, timeout=60,
+                          **options)
+
+
+def plan(dims, algorithm, *arguments):
+    done = torusctl('plan', '--dims', dims, '--algorithm', algorithm, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# ---- What the picture should show, from the printed routes --------------------------------------
+
+class Schedule:
+    """{step: {Message: blocks}}, and how many messages cross each channel of a step."""
+
+    def __init__(self, dims, algorithm, source=None):
+        self.geometry = Geometry(dims)
+        routes = [json.loads(line) for line in plan(dims, algorithm, '--routes').splitlines()]
+        algorithms = json.loads(torusctl('--json', 'algorithms').stdout)['algorithms']
+        row = next(row for row in algorithms if row['name'] == algorithm)
+        self.steps = collections.defaultdict(collections.Counter)
+        self.all = collections.defaultdict(set)
+        for route in routes:
+            here = route['src']
+            for index, (step, dim, direction, hops) in enumerate(route['legs']):
+                message = Message(here, self.walk(here, dim, direction, hops), (dim, direction), hops)
+                here = message.end
+                # In an allgather what two routes have in common is sent once.
+                if row['operation'] == 'allgather' and index < len(route['legs']) - 1:
+                    continue
+                self.all[step].add(message)
+                if source in (None, route['src']):
+                    self.steps[step][message] += 1 / row['segments']
+
+    def walk(self, rank, dim, direction, hops):
+        at = list(self.geometry.coordinates(rank))
+        at[dim] = (at[dim] + direction * hops) % self.geometry.sizes[dim]
+        return self.geometry.rank(at)
+
+    def channels(self, message):
+        dim, direction = message.port
+        return [(self.walk(message.start, dim, direction, hop), message.port)
+                for hop in range(message.hops)]
+
+    def crossings(self, step):
+        return collections.Counter(channel for message in self.all[step]
+                                   for channel in self.channels(message))
+
+    def load(self):
+        load = collections.Counter()
+        for messages in self.steps.values():
+            for message, blocks in messages.items():
+                for node, (dim, direction) in self.channels(message):
+                    load[Message(node, self.walk(node, dim, direction, 1), (dim, direction), 1)] += blocks
+        return load
+
+
+# ---- What it shows ------------------------------------------------------------------------------
+
+def points(path):
+    numbers = [float(n) for n in re.findall(r'-?[\d.]+', path.get('d'))]
+    return list(zip(numbers[::2], numbers[1::2]))
+
+
+def has_class(element, name):
+    return name in element.get('class', '').split()
+
+
+class Picture:
+    def __init__(self, text):
+        self.root = ElementTree.fromstring(text)
+        drawn = self.root.find(f'{SVG}defs/{SVG}g')
+        circles = [c for c in drawn.iter(f'{SVG}circle') if has_class(c, 'node')]
+        ranks = [int(t.text) for t in drawn.iter(f'{SVG}text') if has_class(t, 'r')]
+        self.centre = {rank: (float(c.get('cx')), float(c.get('cy')))
+                       for rank, c in zip(ranks, circles, strict=True)}
+        self.shade = {rank: c.get('class') for rank, c in zip(ranks, circles, strict=True)}
+        self.frames = [tuple(float(r.get(k)) for k in ('x', 'y', 'width', 'height'))
+                       for r in drawn.iter(f'{SVG}rect')]
+        self.texts = [t.text for t in self.root.findall(f'{SVG}text')]
+        self.steps, self.bands, self.captions = {}, {}, {}
+        for group in self.root.findall(f'{SVG}g'):
+            texts = [t.text for t in group.findall(f'{SVG}text')]
+            if texts:  # else a part of the legend
+                step = int(texts[0].split()[1]) if texts[0].startswith('Step') else texts[0]
+                self.captions[step] = texts[1:]
+                self.read_step(step, group.find(f'{SVG}g'))
+
+    def read_step(self, step, group):
+        self.bands[step] = [p for p in group.findall(f'{SVG}path') if has_class(p, 'crowd')]
+        arrows = self.steps[step] = {}
+        for arrow in group.findall(f'{SVG}g'):
+            start, end, sign, dim, hops, blocks = TIP.fullmatch(arrow.find(f'{SVG}title').text).groups()
+            message = Message(int(start), int(end), (int(dim), int(sign + '1')), int(hops or 1))
+            assert message not in arrows
+            body = arrow.find(f'{SVG}g')
+            assert body.get('class') == f'p{2 * int(dim) + (sign == "-")}'
+            arrows[message] = (float(blocks), body)
+
+    def blocks(self, step):
+        return {message: blocks for message, (blocks, _) in self.steps[step].items()}
+
+
+def near(a, b, distance):
+    return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 <= distance ** 2
+
+
+def check_arrow(picture, message, body):
+    """It begins at its start, its last head is at its end, and none of it is outside of the frames."""
+    lines = [p for p in body.iter(f'{SVG}path') if has_class(p, 'l')]
+    heads = [p for p in body.iter(f'{SVG}path') if has_class(p, 'h')]
+    assert near(points(lines[0])[0], picture.centre[message.start], 15)
+    assert near(points(heads[-1])[0], picture.centre[message.end], 15)
+    for point in (point for path in lines for point in points(path)):
+        assert any(x <= point[0] <= x + width and y <= point[1] <= y + height
+                   for x, y, width, height in picture.frames), (message, point)
+
+
+def check_thickness(picture):
+    arrows = [(blocks, float(line.get('stroke-width'))) for step in picture.steps.values()
+              for blocks, body in step.values() for line in body.iter(f'{SVG}path') if has_class(line, 'l')]
+    most, widest = max(arrows)
+    for blocks, width in arrows:
+        assert abs(width - max(1, widest * blocks / most)) < 0.11
+
+
+SHAPES = [
+    ('4x4', 'at2'), ('8x8', 'at2'), ('8', 'ar'), ('7', 'ar'), ('2', 'ar'), ('7', 'direct'), ('1x5', 'direct'),
+    ('4m', 'direct'), ('4x4', 'pair-s4'), ('2x2', 'pair'), ('3x5', 'a2'), ('3mx4', 'a2'), ('5x4m', 'dim'),
+    ('4x6', 'at2-1port'), ('8x8', 'cccube'), ('2x3x4', 'tree'), ('5x3x3', 'direct'), ('3x3x2x2', 'dim-s2'),
+    ('2x2x2x2x2', 'cccube-q2'), ('2x1x2x2x2x2x2m', 'direct'), ('5x5', 'yangwang'), ('4x4m', 'saadschultz'),
+]
+
+
+@pytest.mark.parametrize(('dims', 'algorithm'), SHAPES)
+def test_arrows_are_the_messages(dims, algorithm):
+    schedule = Schedule(dims, algorithm)
+    picture = Picture(plan(dims, algorithm, '--svg', '-'))
+    assert sorted(picture.centre) == list(range(schedule.geometry.nodes))
+    assert len(set(picture.centre.values())) == schedule.geometry.nodes
+    assert list(picture.steps) == sorted(schedule.steps)
+    for step, messages in schedule.steps.items():
+        assert picture.blocks(step) == messages
+        assert picture.captions[step][0].startswith(f'{len(messages)} message')
+        for message, (_, body) in picture.steps[step].items():
+            check_arrow(picture, message, body)
+    check_thickness(picture)
+
+
+@pytest.mark.parametrize(('dims', 'algorithm'), SHAPES)
+def test_contention_is_marked(dims, algorithm):
+    schedule = Schedule(dims, algorithm)
+    picture = Picture(plan(dims, algorithm, '--svg', '-'))
+    inner = [dim for dim, size in enumerate(schedule.geometry.sizes) if size > 1][-2:]
+    for step in schedule.steps:
+        crossings = schedule.crossings(step)
+        bands = 0
+        for (node, (dim, direction)), count in crossings.items():
+            at, size = schedule.geometry.coordinates(node)[dim], schedule.geometry.sizes[dim]
+            cut = dim in inner and at == (size - 1 if direction > 0 else 0)  # then a band at both sides
+            bands += (1 + cut) * (count > 1)
+        assert len(picture.bands[step]) == bands
+        said = [text for text in picture.captions[step] if text.startswith('contention')]
+        most = max(crossings.values())
+        assert said == ([f'contention: up to {most} messages on a channel'] if most > 1 else [])
+
+
+def test_arcs_that_share_a_channel_lie_apart():
+    picture = Picture(plan('7', 'direct', '--svg', '-'))
+    schedule = Schedule('7', 'direct')
+    heights = {}
+    for message, (_, body) in picture.steps[2].items():
+        line = next(p for p in body.iter(f'{SVG}path') if has_class(p, 'l'))
+        heights[message] = min(y for _, y in points(line))
+    for a in heights:
+        for b in heights:
+            if a != b and set(schedule.channels(a)) & set(schedule.channels(b)):
+                assert heights[a] != heights[b]
+
+
+@pytest.mark.parametrize(('dims', 'algorithm', 'extra'), [
+    ('4x4', 'stream', []), ('4x6m', 'stream', []), ('3x3x3', 'stream', []), ('8x8', 'at2', ['--load'])])
+def test_load_of_the_channels(dims, algorithm, extra):
+    picture = Picture(plan(dims, algorithm, '--svg', '-', *extra))
+    assert list(picture.steps) == ['Load of the channels']
+    assert picture.blocks('Load of the channels') == dict(Schedule(dims, algorithm).load())
+    check_thickness(picture)
+
+
+def test_steps_of_a_streaming_schedule():
+    picture = Picture(plan('4x4', 'stream', '--svg', '-', '--steps', '1-2'))
+    schedule = Schedule('4x4', 'stream')
+    assert {step: picture.blocks(step) for step in picture.steps} == {s: schedule.steps[s] for s in (1, 2)}
+
+
+@pytest.mark.parametrize(('dims', 'algorithm'), [('8x8', 'at2'), ('5x5', 'yangwang'), ('4x4', 'cccube')])
+def test_blocks_of_one_source(dims, algorithm):
+    picture = Picture(plan(dims, algorithm, '--svg', '-', '--source', '7'))
+    schedule = Schedule(dims, algorithm, source=7)
+    assert {step: picture.blocks(step) for step in picture.steps} == dict(schedule.steps)
+
+
+def test_what_one_node_does():
+    picture = Picture(plan('8x8', 'at2', '--node', '27', '--svg', '-'))
+    schedule = Schedule('8x8', 'at2')
+    for step, messages in schedule.steps.items():
+        mine = {m: blocks for m, blocks in messages.items()
+                if 27 in {m.end} | {node for node, _ in schedule.channels(m)}}
+        assert picture.blocks(step) == mine
+    node = picture.root.find(f'{SVG}defs/{SVG}g/{SVG}circle[@class="chosen"]')
+    assert (float(node.get('cx')), float(node.get('cy'))) == picture.centre[27]
+
+
+@pytest.mark.parametrize(('dims', 'algorithm', 'groups'), [
+    ('8', 'ar', 2), ('4x4', 'at2', 2), ('8x8', 'at2', 8), ('8x8', 'pair', 4), ('3x5', 'a2', 1), ('5x4m', 'dim', 4)])
+def test_nodes_of_one_shade_send_the_same(dims, algorithm, groups):
+    picture = Picture(plan(dims, algorithm, '--svg', '-'))
+    sends = collections.defaultdict(set)
+    for step, messages in Schedule(dims, algorithm).steps.items():
+        for message, blocks in messages.items():
+            sends[message.start].add((step, message.port, message.hops, blocks))
+    assert len(set(picture.shade.values())) == groups
+    assert len({(picture.shade[rank], frozenset(sends[rank])) for rank in picture.shade}) == groups
+
+
+@pytest.mark.parametrize('dims', ['1', '1x1', '2m', '6', '4x4', '3x4m', '2x3x2'])
+def test_every_algorithm_gives_valid_files_that_need_nothing_else(dims):
+    rows = json.loads(torusctl('--json', 'algorithms').stdout)['algorithms']
+    drawn = 0
+    for row in rows:
+        done = torusctl('plan', '--dims', dims, '--algorithm', row['name'], '--svg', '-')
+        if done.returncode == 2:
+            assert b' takes ' in done.stderr
+            continue
+        assert done.returncode == 0, done.stderr
+        picture = Picture(done.stdout)
+        assert picture.texts[0] == f'{row["name"]} on {dims}'
+        assert done.stdout == plan(dims, row['name'], '--svg', '-')  # always the same bytes
+        text = done.stdout.decode()
+        assert set(re.findall(r'href="([^"]*)"', text)) == {'#torus'}
+        assert not re.search(r'<script|<image|<foreignObject|@import|@font-face|url\(|nan|inf\b', text)
+        drawn += 1
+    assert drawn >= 5
+
+
+# ---- Files and options --------------------------------------------------------------------------
+
+def test_the_report_is_printed_as_well(tmp_path):
+    file = tmp_path / 'at2.svg'
+    assert plan('4x4', 'at2', '--svg', file) == plan('4x4', 'at2')
+    assert file.read_bytes() == plan('4x4', 'at2', '--svg', '-')
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o666 & ~mask
+    assert os.listdir(tmp_path) == ['at2.svg']
+
+
+def test_a_file_is_replaced_where_links_lead(tmp_path):
+    (tmp_path / 'there').mkdir()
+    file, link = tmp_path / 'there' / 'a.svg', tmp_path / 'link.svg'
+    file.write_text('old')
+    file.chmod(0o640)
+    link.symlink_to(file)
+    plan('4x4', 'at2', '--svg', link)
+    assert link.is_symlink() and b'<svg' in file.read_bytes()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path):
+    (tmp_path / 'old.svg').write_text('old')
+    for name in ('old.svg', 'new.svg'):
+        done = subprocess.run(['bash', '-c', 'trap "" XFSZ; ulimit -f 4; exec "$@"', '-', find_program('torusctl'),
+                               'plan', '--dims', '8x8', '--svg', tmp_path / name],
+                              capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stdout) == (1, '')
+        assert f'cannot write {tmp_path / name}: File too large' in done.stderr
+    assert os.listdir(tmp_path) == ['old.svg']
+    assert (tmp_path / 'old.svg').read_text() == 'old'
+
+
+@pytest.mark.parametrize(('file', 'says'), [
+    ('missing/a.svg', 'No such file or directory'), ('.', 'Is a directory'), ('/dev/full', 'No space left')])
+def test_where_no_file_can_be(tmp_path, file, says):
+    done = torusctl('plan', '--dims', '4x4', '--svg', tmp_path / file)
+    assert (done.returncode, done.stdout) == (1, b'')
+    assert says in done.stderr.decode()
+
+
+def test_standard_output_that_cannot_be_written():
+    with open('/dev/full', 'wb') as full:
+        done = subprocess.run([find_program('torusctl'), 'plan', '--dims', '8x8', '--svg', '-'], stdout=full,
+                              stderr=subprocess.PIPE, check=False, timeout=60)
+    assert done.returncode == 1 and b'No space left' in done.stderr
+
+
+@pytest.mark.parametrize(('arguments', 'code', 'says'), [
+    (['--dims', '4x4', '--steps', '1'], 2, '--steps is for a picture: give its file with --svg FILE'),
+    (['--dims', '4x4', '--source', '1'], 2, '--source is for a picture'),
+    (['--dims', '4x4', '--load'], 2, '--load is for a picture'),
+    (['--dims', '4x4', '--svg', '-', '--routes'], 2, '--svg and --routes: give one or the other'),
+    (['--dims', '4x4', '--steps', '0', '--routes'], 2, '--steps and --routes: give one or the other'),
+    (['--dims', '4x4', '--svg', '-', '--source', '16'], 2, "--source: '16' is not a number from 0 to 15"),
+    (['--dims', '4x4', '--svg', '-', '--node', '16'], 2, "--node: '16' is not a number from 0 to 15"),
+    *[(['--dims', '4x4', '--svg', '-', '--steps', steps], 2, 'its steps are 0 to 3')
+      for steps in ('4', '0-4', '2-1', '-', '1-', '-1', 'x', '', '1-2-3', '0' * 40, '1,2')],
+    (['--dims', '1', '--svg', '-', '--steps', '0'], 2, 'the schedule has no steps'),
+    (['--dims', '64x32', '--svg', '-'], 1, '2048 nodes are too many for a picture (at most 1024)'),
+    (['--dims', '16x16', '--algorithm', 'direct', '--svg', '-'], 1, 'draw some steps with --steps 0-77,'),
+])
+def test_refusals(arguments, code, says):
+    done = torusctl('plan', *arguments)
+    assert (done.returncode, done.stdout) == (code, b'')
+    assert says in done.stderr.decode()
+
+
+def test_what_is_too_large_can_be_drawn_as_the_refusal_says():
+    for choice in (['--steps', '0-77'], ['--source', '0'], ['--node', '0'], ['--load']):
+        picture = Picture(plan('16x16', 'direct', '--svg', '-', *choice))
+        assert sum(len(step) for step in picture.steps.values()) <= 40000
+    assert torusctl('plan', '--dims', '16x16', '--algorithm', 'direct', '--svg', '-', '--steps',
+                    '0-78').returncode == 1
