@@ -9,7 +9,7 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from torus_net import Geometry
+from torus_net import CHECKOUT, Geometry
 from torus_net.process import find_program
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -262,6 +262,10 @@ def test_every_algorithm_gives_valid_files_that_need_nothing_else(dims):
         assert not re.search(r'<script|<image|<foreignObject|@import|@font-face|url\(|nan|inf\b', text)
         drawn += 1
     assert drawn >= 5
+
+
+def test_the_picture_in_the_readme_is_up_to_date():
+    assert (CHECKOUT / 'client/cli/ar-8.svg').read_bytes() == plan('8', 'ar', '--svg', '-')
 
 
 # ---- Files and options --------------------------------------------------------------------------
