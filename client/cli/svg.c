@@ -11,7 +11,7 @@ enum {
     BORDER = 24,        /* around the page */
     BETWEEN = 26,       /* steps */
     LEAST_WIDTH = 660,  /* of the page: for the heading */
-    LEAST_STEP = 190,   /* of a step: for its caption */
+    LEAST_STEP = 228,   /* of a step: for its caption */
     LINE = 17,          /* of text */
     CAPTION = 22,       /* a step's number */
     MOST_NUMBERS = 300, /* arrows of a step that are numbered */
@@ -271,7 +271,7 @@ static void put_links(const struct page *p, uint32_t node)
             continue;
         struct point v = svg_layout_port(&p->layout, port);
         bool outermost = at[dim] == (plus ? t->size[dim] - 1 : 0);
-        int length = outermost ? LAYOUT_MARGIN : p->layout.pitch;
+        int length = outermost ? SVG_MARGIN : p->layout.pitch;
         if (outermost || plus)
             (void)fprintf(p->out, "<path class=\"link\" d=\"M%.0f %.0fL%.0f %.0f\"/>\n", c.x, c.y,
                           c.x + length * v.x, c.y + length * v.y);
@@ -286,10 +286,10 @@ static void put_nodes(const struct page *p)
         struct point at = svg_layout_node(&p->layout, node);
         (void)fprintf(p->out,
                       "<circle class=\"node s%" PRIu32 "\" cx=\"%.0f\" cy=\"%.0f\" r=\"%d\"/>",
-                      p->shaded ? p->drawing->group[node] : 0, at.x, at.y, LAYOUT_RADIUS);
+                      p->shaded ? p->drawing->group[node] : 0, at.x, at.y, SVG_RADIUS);
         if (node == c->node || node == c->source)
             (void)fprintf(p->out, "<circle class=\"chosen\" cx=\"%.0f\" cy=\"%.0f\" r=\"%d\"/>",
-                          at.x, at.y, LAYOUT_RADIUS);
+                          at.x, at.y, SVG_RADIUS);
         (void)fprintf(
             p->out, "<text class=\"r\" font-size=\"%d\" x=\"%.0f\" y=\"%.0f\">%" PRIu32 "</text>\n",
             node < 100 ? 9 : 8 - (node > 999), at.x, at.y + 3, node);

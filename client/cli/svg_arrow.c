@@ -14,7 +14,7 @@ enum {
     STUB_OFFSET = 3,
     STUB_WIDEST = 3,
 };
-static const double contact = 8.7; /* sqrt(LAYOUT_RADIUS^2 - OFFSET^2) */
+static const double contact = 8.7; /* sqrt(SVG_RADIUS^2 - OFFSET^2) */
 static const double slope = 0.707; /* an arc leaves its node as much ahead as to the left */
 static const double gap = 1;       /* between an arrow's tip and the node */
 
@@ -84,11 +84,11 @@ static void straight_part(FILE *out, const struct part *p, double width)
 
 static void arc_part(FILE *out, const struct part *p, double rise, double width)
 {
-    double touch = LAYOUT_RADIUS + gap, end = touch + head_length(width) - 1;
+    double touch = SVG_RADIUS + gap, end = touch + head_length(width) - 1;
 
     begin_line(out, width);
     if (p->starts) {
-        put_point(out, 'M', &p->view, p->from + LAYOUT_RADIUS * slope, LAYOUT_RADIUS * slope);
+        put_point(out, 'M', &p->view, p->from + SVG_RADIUS * slope, SVG_RADIUS * slope);
         put_point(out, 'Q', &p->view, p->from + rise, rise);
         put_point(out, ' ', &p->view, p->from + rise + ROUNDING, rise);
     } else {
@@ -129,14 +129,14 @@ static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_
         parts[0].ends = true;
         return 1;
     }
-    parts[0].to = (n - 1 - from) * (double)l->pitch + LAYOUT_MARGIN;
+    parts[0].to = (n - 1 - from) * (double)l->pitch + SVG_MARGIN;
     parts[1] = (struct part){.view = {svg_layout_node(l, end), ahead}, .ends = true};
-    parts[1].from = -(to * (double)l->pitch + LAYOUT_MARGIN);
+    parts[1].from = -(to * (double)l->pitch + SVG_MARGIN);
     if (leg->hops == n - from + to)
         return 2;
     /* More than once round: all of the row or column in between. */
     parts[2] = (struct part){.view = parts[1].view, .from = parts[1].from};
-    parts[2].to = parts[2].from + (n - 1) * (double)l->pitch + 2 * LAYOUT_MARGIN;
+    parts[2].to = parts[2].from + (n - 1) * (double)l->pitch + 2 * SVG_MARGIN;
     return 3;
 }
 
@@ -251,8 +251,8 @@ void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsign
     for (unsigned i = 0; i < count; i++) {
         const struct part *p = &parts[i];
         (void)fputs("<path class=\"crowd\" d=\"", out);
-        put_point(out, 'M', &p->view, p->from + (p->starts ? LAYOUT_RADIUS : 0), BAND_OFFSET);
-        put_point(out, 'L', &p->view, p->to - (p->ends ? LAYOUT_RADIUS : 0), BAND_OFFSET);
+        put_point(out, 'M', &p->view, p->from + (p->starts ? SVG_RADIUS : 0), BAND_OFFSET);
+        put_point(out, 'L', &p->view, p->to - (p->ends ? SVG_RADIUS : 0), BAND_OFFSET);
         (void)fputs("\"/>", out);
     }
 }

@@ -27,8 +27,8 @@ struct svg_layout svg_layout_make(const struct torus *t)
         l.axis[i] = (uint8_t)l.axes++;
     }
     l.pitch = l.axes > 2 ? PITCH_OF_PLANES : PITCH;
-    l.frame_width = (int)(l.across - 1) * l.pitch + 2 * LAYOUT_MARGIN;
-    l.frame_height = (int)(l.down - 1) * l.pitch + 2 * LAYOUT_MARGIN;
+    l.frame_width = (int)(l.across - 1) * l.pitch + 2 * SVG_MARGIN;
+    l.frame_height = (int)(l.down - 1) * l.pitch + 2 * SVG_MARGIN;
     l.plane_width = l.frame_width + GAP;
     l.plane_height = l.frame_height + GAP + (l.axes > 2 ? CAPTION : 0);
     l.width = (int)l.planes_across * l.plane_width - GAP;
@@ -68,8 +68,8 @@ struct point svg_layout_node(const struct svg_layout *l, uint32_t node)
     uint32_t place[4];
 
     places(l, node, place);
-    p.x += LAYOUT_MARGIN + (int)place[0] * l->pitch;
-    p.y += LAYOUT_MARGIN + (int)place[1] * l->pitch;
+    p.x += SVG_MARGIN + (int)place[0] * l->pitch;
+    p.y += SVG_MARGIN + (int)place[1] * l->pitch;
     return p;
 }
 

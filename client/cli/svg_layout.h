@@ -7,8 +7,8 @@
 #include "daemon/schedule/torus.h"
 
 enum {
-    LAYOUT_RADIUS = 10, /* of a node */
-    LAYOUT_MARGIN = 40, /* from a frame to the centres of the outermost nodes */
+    SVG_RADIUS = 10, /* of a node */
+    SVG_MARGIN = 40, /* from a frame to the centres of the outermost nodes */
 };
 
 struct point {
