@@ -39,20 +39,24 @@ static int tally_classes(struct routes *r, struct tally *messages)
     return 0;
 }
 
-/* The same for the blocks of one source, with the nodes themselves for classes. */
+/* The same for the blocks of one source, with the nodes themselves for classes: the routes of its
+ * class, moved to it. */
 static int tally_source(struct routes *r, uint32_t source, struct tally *messages)
 {
-    for (uint32_t destination = 0; destination < r->torus->nodes; destination++) {
-        for (uint32_t segment = 0; segment < r->algorithm->segments && destination != source;
-             segment++) {
-            uint32_t here = source;
-            r->legs = r->algorithm->route(r->torus, source, destination, segment, r->leg);
-            for (uint32_t i = 0; i < r->legs; i++) {
-                if (i >= routes_new_legs(r) &&
-                    tally_add(messages, message_key(here, &r->leg[i])) != 0)
-                    return -1;
-                here = routes_leg_end(r, here, &r->leg[i]);
-            }
+    uint32_t class = r->class_of[source], first = r->representative[class];
+    uint64_t count = (uint64_t)r->torus->nodes * r->algorithm->segments;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t destination = (uint32_t)(i / r->algorithm->segments), here = first;
+        if (destination == first)
+            continue;
+        routes_seek(r, class, destination, (uint32_t)(i % r->algorithm->segments));
+        for (uint32_t leg = 0; leg < r->legs; leg++) {
+            uint32_t start = routes_move(r, here, first, source);
+            struct leg moved = routes_moved_leg(r, &r->leg[leg], here, start);
+            if (leg >= routes_new_legs(r) && tally_add(messages, message_key(start, &moved)) != 0)
+                return -1;
+            here = routes_leg_end(r, here, &r->leg[leg]);
         }
     }
     tally_sort(messages);

@@ -214,7 +214,8 @@ def test_steps_of_a_streaming_schedule():
     assert {step: picture.blocks(step) for step in picture.steps} == {s: schedule.steps[s] for s in (1, 2)}
 
 
-@pytest.mark.parametrize(('dims', 'algorithm'), [('8x8', 'at2'), ('5x5', 'yangwang'), ('4x4', 'cccube')])
+@pytest.mark.parametrize(('dims', 'algorithm'), [('8x8', 'at2'), ('5x5', 'yangwang'), ('4x4', 'cccube'),
+                                                 ('4x4m', 'atape'), ('8', 'ar')])
 def test_blocks_of_one_source(dims, algorithm):
     picture = Picture(plan(dims, algorithm, '--svg', '-', '--source', '7'))
     schedule = Schedule(dims, algorithm, source=7)
