@@ -14,7 +14,7 @@ enum {
     LEAST_STEP = 228,   /* of a step: for its caption */
     LINE = 17,          /* of text */
     CAPTION = 22,       /* a step's number */
-    MOST_NUMBERS = 300, /* arrows of a step that are numbered */
+    MOST_NUMBERS = 600, /* arrows of a step that are numbered */
     MOST_NOTES = 8,
     PORT_ROOM = 52, /* of a port in the legend */
 };
@@ -100,8 +100,8 @@ static void note_choice(struct page *p)
     char text[160];
 
     if (c->steps != NULL) {
-        (void)snprintf(text, sizeof text, "Steps %.32s of 0 to %" PRIu32 ".", c->steps,
-                       p->drawing->last_step);
+        (void)snprintf(text, sizeof text, "Only step%s %.32s of 0 to %" PRIu32 ".",
+                       strchr(c->steps, '-') != NULL ? "s" : "", c->steps, p->drawing->last_step);
         add_note(p, text);
     }
     if (c->load)

@@ -246,13 +246,15 @@ void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsign
     struct part parts[3] = {{.view = {svg_layout_node(l, node), svg_layout_port(l, port)},
                              .to = STUB_TO,
                              .starts = true}};
-    unsigned count = svg_layout_leaves_plane(l, port) ? 1 : split(l, &hop, node, parts);
+    bool leaves = svg_layout_leaves_plane(l, port);
+    unsigned count = leaves ? 1 : split(l, &hop, node, parts);
+    double offset = leaves ? STUB_OFFSET : BAND_OFFSET;
 
     for (unsigned i = 0; i < count; i++) {
         const struct part *p = &parts[i];
         (void)fputs("<path class=\"crowd\" d=\"", out);
-        put_point(out, 'M', &p->view, p->from + (p->starts ? SVG_RADIUS : 0), BAND_OFFSET);
-        put_point(out, 'L', &p->view, p->to - (p->ends ? SVG_RADIUS : 0), BAND_OFFSET);
+        put_point(out, 'M', &p->view, p->from + (p->starts ? SVG_RADIUS : 0), offset);
+        put_point(out, 'L', &p->view, p->to - (p->ends ? SVG_RADIUS : 0), offset);
         (void)fputs("\"/>", out);
     }
 }
