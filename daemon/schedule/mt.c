@@ -6,17 +6,18 @@
  * by the sum of their coordinates modulo k, so that k neighbours on a line are of k groups, and in
  * each round every group works along another dimension. A block is then in the k x ... x k submesh
  * of its destination, at its source's place in it. Phase 2, for each dimension: an exchange on the
- * submesh's lines of k nodes; in its q-th step each node sends what is for the q-th node after it,
- * going round, which on a line means the other way for the last q nodes.
+ * submesh's lines of k nodes. The paper spells it out for k = 3 only, where each node sends to the
+ * next one on the line, going round, then to the one before; for other k it takes the exchange from
+ * a paper of Gu's, of which it gives the cost, k-1 startups and floor(k^2/4) blocks. Here it is
+ * line_one_port.h, which costs that and is the paper's for k = 3.
  *
  * All sizes multiples of 2k; others through imaginary nodes, with divided steps (one_port.h).
  *
  * Against the paper's formulas:
  * - On logical rings of 2 (all sizes 2k) AR1 is one swap, and the formula counts an empty second
  *   one in each round: 12 startups on 6x6x6, really 9.
- * - Phase 2 costs the paper's k-1 startups and floor(k^2/4) blocks a line. From k = 4 on that takes
- *   steps in which messages share a channel: min(q, k-q) of them in step q.
  * - Where the sizes are different, see pt.c. */
+#include "daemon/schedule/line_one_port.h"
 #include "daemon/schedule/one_port.h"
 #include "daemon/schedule/registry.h"
 
@@ -30,23 +31,7 @@ static uint32_t mt_max_legs(const struct torus *t)
     struct one_port p;
 
     one_port_init(&p, t);
-    return p.k * (p.ring_steps + 1);
-}
-
-/* One leg of phase 2, in one of the k-1 steps that begin with `step`; none if the node is the same.
- * Returns how many. */
-static uint32_t line_route(unsigned k, uint8_t dim, uint32_t step, uint32_t from, uint32_t to,
-                           struct leg *leg)
-{
-    if (from == to)
-        return 0;
-    *leg = (struct leg){
-        .step = step + (to > from ? to - from : k + to - from) - 1,
-        .hops = (uint16_t)(to > from ? to - from : from - to),
-        .dim = dim,
-        .direction = to > from ? 1 : -1,
-    };
-    return 1;
+    return p.k * (p.ring_steps + line_one_port_legs(p.k));
 }
 
 static uint32_t padded_route(const struct torus *padded, const uint32_t *from, const uint32_t *to,
@@ -68,8 +53,9 @@ static uint32_t padded_route(const struct torus *padded, const uint32_t *from, c
                                x - x % p.k + at[i] % p.k, legs + count);
     }
     for (unsigned i = 0; i < p.k; i++)
-        count += line_route(p.k, p.dim[i], p.k * p.ring_steps + i * (p.k - 1), at[i], to[p.dim[i]],
-                            legs + count);
+        count +=
+            line_one_port_route(p.k, p.dim[i], p.k * p.ring_steps + i * line_one_port_steps(p.k),
+                                at[i] % p.k, to[p.dim[i]] % p.k, legs + count);
     return count;
 }
 

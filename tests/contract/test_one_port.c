@@ -139,8 +139,7 @@ static void check_formula(const struct torus *t, const char *name)
     assert_true(r.startups + empty == formula.startups);
     assert_true((double)r.critical_path == formula.transmission);
     assert_true(r.one_port_kept);
-    if (t->dims < 4)
-        assert_int_equal(r.contended_steps, 0);
+    assert_int_equal(r.contended_steps, 0);
 }
 
 /* Section 4. Where the larger size is an odd number of fours and the smaller one an even number,

@@ -264,7 +264,7 @@ static void plans_of_one_port(void **state)
                  {"ar1", "1x12"},      {"at2-1port", "1x9"}, {"at2-1port", "2x3"},
                  {"at2-1port", "7x5"}, {"at2-1port", "8x8"}, {"pt", "2x2x2x2"},
                  {"pt", "3x2x4x2"},    {"pt", "12x8"},       {"mt", "3x4x5"},
-                 {"mt", "6x6x6"},      {"mt", "2x3x3x2"}};
+                 {"mt", "6x6x6"},      {"mt", "2x3x3x2"},    {"mt", "4x4x4x4"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_plans(cases[i].torus, algorithm_find(cases[i].algorithm));

@@ -1,0 +1,265 @@
+/* mt against sections 3 and 5.2 of Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for
+ * All-to-All Personalized Communication on Multidimensional Tori, written out once more from the
+ * paper: on tori of three dimensions every block has to be in the combined message in which the
+ * paper sends it. And the exchange on lines of k nodes, of which the paper gives the cost.
+ *
+ * Readings: in step 2 of AR1, sources 2i-1-2k and 2i-2k (even carriers), 2i+1+2k and 2i+2+2k (odd
+ * ones). The nodes of a logical ring are numbered by thirds of their coordinates. A ring of two
+ * nodes is one swap in either direction (the paper's p is larger; its last swap is empty there).
+ * Where rings of different lengths work side by side all have the last swap together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/line_one_port.h"
+#include "tests/contract/contract.h"
+
+enum { MOST_LEGS = 64 };
+
+/* One block, where it is by the paper, and the legs that brought it there. */
+struct block {
+    int size[3], to[3], at[3];
+    struct leg leg[MOST_LEGS];
+    uint32_t legs;
+};
+
+/* Whether v is one of first, first + 1, ..., last, modulo n. */
+static bool listed(int v, int first, int last, int n)
+{
+    for (int i = first; i <= last; i++)
+        if ((i - v) % n == 0)
+            return true;
+    return false;
+}
+
+static void send(struct block *b, uint32_t step, unsigned dim, int hops)
+{
+    assert_in_range(b->legs, 0, MOST_LEGS - 1);
+    b->leg[b->legs++] = (struct leg){.step = step,
+                                     .hops = (uint16_t)(hops > 0 ? hops : -hops),
+                                     .dim = (uint8_t)dim,
+                                     .direction = hops > 0 ? 1 : -1};
+    b->at[dim] = (b->at[dim] + hops + b->size[dim]) % b->size[dim];
+}
+
+/* Fig. 2: AR1 along `dim`, on a logical ring of every `stride`-th node. */
+static void run_ar1(struct block *b, unsigned dim, int stride, uint32_t step, uint32_t last)
+{
+    int p = b->size[dim] / stride;
+    int s = b->at[dim] / stride, d = b->to[dim] / stride;
+
+    if (p == 2) {
+        if (s != d)
+            send(b, step, dim, stride);
+        return;
+    }
+    if (s % 2 == 0 && listed(d, s + p / 2, s + p - 1, p))
+        send(b, step, dim, -stride);
+    else if (s % 2 != 0 && listed(d, s + 1, s + p / 2, p))
+        send(b, step, dim, stride);
+    for (int k = 0; k <= (p + 3) / 4 - 2; k++) {
+        int at = b->at[dim] / stride;
+        if (at % 2 == 0 && listed(s, at - 1 - 2 * k, at - 2 * k, p) &&
+            listed(d, at + 2, at + (p / 2 - 1) - 2 * k, p))
+            send(b, step + 1 + (uint32_t)k, dim, 2 * stride);
+        else if (at % 2 != 0 && listed(s, at + 2 * k, at + 1 + 2 * k, p) &&
+                 listed(d, at - 1 - (p / 2 - 2) + 2 * k, at - 2, p))
+            send(b, step + 1 + (uint32_t)k, dim, -2 * stride);
+    }
+    int at = b->at[dim] / stride;
+    if (at % 2 == 0 && listed(d, at + 1, at + 1, p))
+        send(b, last, dim, stride);
+    else if (at % 2 != 0 && listed(d, at - 1, at - 1, p))
+        send(b, last, dim, -stride);
+    assert_int_equal(b->at[dim] / stride, d);
+}
+
+/* Two steps of phase 2, as printed for x. */
+static void run_line(struct block *b, unsigned dim, uint32_t step)
+{
+    static const int first[3] = {1, 1, -2}, second[3] = {2, -1, -1}; /* by x mod 3 */
+    int at = b->at[dim] % 3, to = b->to[dim] % 3;
+
+    if (at + first[at] == to)
+        send(b, step, dim, first[at]);
+    else if (at + second[at] == to)
+        send(b, step + 1, dim, second[at]);
+    assert_int_equal(b->at[dim], b->to[dim]);
+}
+
+static uint32_t ring_startups(int p)
+{
+    return p == 2 ? 1 : (uint32_t)((p + 3) / 4 + 1);
+}
+
+/* Section 5.2. */
+static struct block printed(const struct torus *t, uint32_t source, uint32_t destination)
+{
+    static const unsigned axis[3][3] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1}}; /* by group, by step */
+    struct block b = {.legs = 0};
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], ring = 0;
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < 3; i++) {
+        b.size[i] = (int)t->size[i];
+        b.at[i] = (int)from[i];
+        b.to[i] = (int)to[i];
+        if (ring_startups(b.size[i] / 3) > ring)
+            ring = ring_startups(b.size[i] / 3);
+    }
+    int group = (b.at[0] + b.at[1] + b.at[2]) % 3;
+    for (uint32_t round = 0; round < 3; round++)
+        run_ar1(&b, axis[group][round], 3, round * ring, (round + 1) * ring - 1);
+    for (unsigned i = 0; i < 3; i++)
+        run_line(&b, i, 3 * ring + 2 * i);
+    return b;
+}
+
+static void check_same(const struct block *b, const struct leg *legs, uint32_t count)
+{
+    assert_int_equal(b->legs, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(b->leg[i].step, legs[i].step);
+        assert_int_equal(b->leg[i].dim, legs[i].dim);
+        assert_int_equal(b->leg[i].hops, legs[i].hops);
+        assert_int_equal(b->leg[i].direction, legs[i].direction);
+    }
+}
+
+static void mt_is_section_5_2(void **state)
+{
+    static const char *const tori[] = {"6x6x6", "12x6x6", "6x18x6", "12x12x12", "24x6x12"};
+    const struct algorithm *a = algorithm_find("mt");
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        for (uint32_t s = 0; s<t.nodes; s += t.nodes> 500 ? 11 : 1) { /* all groups */
+            for (uint32_t d = 0; d < t.nodes; d++) {
+                struct leg legs[MOST_LEGS];
+                struct block b = printed(&t, s, d);
+                if (s != d)
+                    check_same(&b, legs, a->route(&t, s, d, 0, legs));
+            }
+        }
+    }
+}
+
+static void ar1_is_figure_2(void **state)
+{
+    const struct algorithm *a = algorithm_find("ar1");
+    (void)state;
+    for (uint32_t p = 4; p <= 40; p += 2) {
+        struct torus t = contract_rectangle(1, p);
+        for (int s = 0; s < (int)p; s++) {
+            for (int d = 0; d < (int)p; d++) {
+                struct leg legs[MOST_LEGS];
+                struct block b = {.size = {1, (int)p, 1}, .at = {0, s, 0}, .to = {0, d, 0}};
+                if (s == d)
+                    continue;
+                run_ar1(&b, 1, 1, 0, (p + 3) / 4);
+                check_same(&b, legs, a->route(&t, (uint32_t)s, (uint32_t)d, 0, legs));
+            }
+        }
+    }
+}
+
+/* ---- Lines of k nodes ------------------------------------------------------------------------ */
+
+enum { LONGEST_LINE = 10 };
+
+/* What happens in one step on a line: blocks by channel (from node i up, from node i + 1 down), and
+ * for each node where its message goes and from where it gets one (counted from 1, 0: none). */
+struct step {
+    uint32_t blocks[LONGEST_LINE][2];
+    int owner[LONGEST_LINE][2]; /* node whose message it is */
+    int to[LONGEST_LINE], from[LONGEST_LINE];
+};
+
+static void note_leg(struct step *step, int k, int at, const struct leg *leg)
+{
+    int end = at + leg->direction * leg->hops;
+
+    assert_in_range(end, 0, k - 1);
+    assert_true(step->to[at] == 0 || step->to[at] == end + 1);      /* one message is sent, */
+    assert_true(step->from[end] == 0 || step->from[end] == at + 1); /* and one received */
+    step->to[at] = end + 1;
+    step->from[end] = at + 1;
+    for (int x = at; x != end; x += leg->direction) {
+        int low = leg->direction > 0 ? x : x - 1, down = leg->direction < 0;
+        assert_true(step->owner[low][down] == 0 || step->owner[low][down] == at + 1);
+        step->owner[low][down] = at + 1;
+        step->blocks[low][down]++;
+    }
+}
+
+/* k-1 startups, floor(k^2/4) blocks, one port, no channel shared by two messages. */
+static void lines_cost_what_the_paper_says(void **state)
+{
+    (void)state;
+    for (int k = 2; k <= LONGEST_LINE; k++) {
+        struct step steps[LONGEST_LINE];
+        uint64_t transmission = 0;
+
+        memset(steps, 0, sizeof steps);
+        for (int from = 0; from < k; from++) {
+            for (int to = 0; to < k; to++) {
+                struct leg legs[LONGEST_LINE];
+                uint32_t count =
+                    line_one_port_route((uint32_t)k, 3, 5, (uint32_t)from, (uint32_t)to, legs);
+                int at = from;
+                assert_in_range(count, from != to, line_one_port_legs((uint32_t)k));
+                for (uint32_t i = 0; i < count; i++) {
+                    assert_int_equal(legs[i].dim, 3);
+                    assert_in_range(legs[i].step, 5, 5 + k - 2);
+                    assert_true(i == 0 || legs[i].step > legs[i - 1].step);
+                    note_leg(&steps[legs[i].step - 5], k, at, &legs[i]);
+                    at += legs[i].direction * legs[i].hops;
+                }
+                assert_int_equal(at, to);
+            }
+        }
+        assert_int_equal(line_one_port_steps((uint32_t)k), k - 1);
+        for (int i = 0; i < k - 1; i++) {
+            uint32_t most = 0;
+            for (int x = 0; x < k; x++) {
+                assert_int_not_equal(steps[i].to[x], 0); /* nobody pauses */
+                for (int down = 0; down < 2; down++)
+                    if (steps[i].blocks[x][down] > most)
+                        most = steps[i].blocks[x][down];
+            }
+            transmission += most;
+        }
+        assert_int_equal(transmission, k * k / 4);
+    }
+}
+
+/* The whole of mt, in as many dimensions as can be enumerated. */
+static void no_contention_and_one_port(void **state)
+{
+    static const char *const tori[] = {"4x4",     "8x12",           "6x6x6",   "12x6x18",
+                                       "8x8x8x8", "2x2x2x2x2",      "4x4x4x4", "16x8x8x8",
+                                       "20",      "2x2x2x2x2x2x2x2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        struct schedule_report r = contract_verify(&t, "mt");
+        assert_int_equal(r.contended_steps, 0);
+        assert_true(r.one_port_kept);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ar1_is_figure_2),
+        cmocka_unit_test(mt_is_section_5_2),
+        cmocka_unit_test(lines_cost_what_the_paper_says),
+        cmocka_unit_test(no_contention_and_one_port),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
