@@ -1,6 +1,8 @@
 /* The rows of the registry, for algorithm.c and the algorithms themselves. A new algorithm is one
  * file that defines `algorithm_<identifier>` and one entry in this list: its identifier, and its
- * name, which may have a dash where the identifier has none. */
+ * name, which may have a dash where the identifier has none. `auto` takes the first one that can
+ * carry out an allgather on the torus, and of exchanges that are predicted to be equally fast the
+ * last one. */
 #ifndef TORUSD_SCHEDULE_REGISTRY_H
 #define TORUSD_SCHEDULE_REGISTRY_H
 
@@ -9,6 +11,7 @@
 #define ALGORITHMS(ROW)                                                                            \
     ROW(ar, "ar")                                                                                  \
     ROW(ar1, "ar1")                                                                                \
+    ROW(at2_printed, "at2-printed")                                                                \
     ROW(at2, "at2")                                                                                \
     ROW(at2_1port, "at2-1port")                                                                    \
     ROW(pt, "pt")                                                                                  \

@@ -251,8 +251,10 @@ static void plans_of_at2(void **state)
                                        "3x2", "3x3", "4x4", "4x8",  "8x4",  "5x4",  "6x6",
                                        "7x5", "2x9", "8x8", "8x12", "10x6", "12x12"};
     (void)state;
-    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         check_plans(tori[i], algorithm_find("at2"));
+        check_plans(tori[i], algorithm_find("at2-printed"));
+    }
 }
 
 /* Those of one port, whole and on padded tori. */

@@ -1,0 +1,343 @@
+/* at2 and at2-printed against Fig. 5 and Fig. 2 of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All
+ * Personalized Communication in All-Port Tori, written out once more from the paper: every block
+ * has to be in the combined message in which the paper sends it. And what lemma 4 says of both.
+ *
+ * Readings of Fig. 5: "x = (x0 mod 2) or ..." in a set are all x of x0's parity, as the counts of
+ * the proof of lemma 4 have it. A node P(x0, y0) is in row x0, so `row` rings run along y. The
+ * nodes of a logical ring are numbered by halves of their coordinates. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/contract/contract.h"
+
+enum { MOST_LEGS = 32 };
+
+/* One block, where it is by the paper, and the legs that brought it there. */
+struct block {
+    int size[2], to[2], at[2];
+    struct leg leg[MOST_LEGS];
+    uint32_t legs;
+};
+
+/* Whether v is one of first, first + by, ..., last, modulo n. */
+static bool listed(int v, int first, int last, int by, int n)
+{
+    for (int i = first; i <= last; i += by)
+        if ((i - v) % n == 0)
+            return true;
+    return false;
+}
+
+static void send(struct block *b, uint32_t step, unsigned dim, int hops)
+{
+    assert_in_range(b->legs, 0, MOST_LEGS - 1);
+    b->leg[b->legs++] = (struct leg){.step = step,
+                                     .hops = (uint16_t)(hops > 0 ? hops : -hops),
+                                     .dim = (uint8_t)dim,
+                                     .direction = hops > 0 ? 1 : -1};
+    b->at[dim] = (b->at[dim] + hops + b->size[dim]) % b->size[dim];
+}
+
+/* Fig. 5, phase 1. */
+static void phase_1(struct block *b)
+{
+    int r = b->size[0], c = b->size[1], x0 = b->at[0], y0 = b->at[1], x = b->to[0], y = b->to[1];
+    bool x_even = (x - x0) % 2 == 0, y_even = (y - y0) % 2 == 0;
+    /* x0 + 2i - 1 for 1 <= i <= r/4, and x0 - 2i + 1; the same for y */
+    bool x_plus = listed(x, x0 + 1, x0 + r / 2 - 1, 2, r);
+    bool x_minus = listed(x, x0 - r / 2 + 1, x0 - 1, 2, r);
+    bool y_plus = listed(y, y0 + 1, y0 + c / 2 - 1, 2, c);
+    bool y_minus = listed(y, y0 - c / 2 + 1, y0 - 1, 2, c);
+
+    if (x_plus && (y_even || y_plus))
+        send(b, 0, 0, 1); /* bottom */
+    else if (y_plus && (x_even || x_minus))
+        send(b, 0, 1, 1); /* right */
+    else if (x_minus && (y_even || y_minus))
+        send(b, 0, 0, -1); /* top */
+    else if (y_minus && (x_even || x_plus))
+        send(b, 0, 1, -1); /* left */
+
+    if (x_plus && y_minus)
+        send(b, 1, 0, 1); /* R*, to the bottom */
+    else if (x_plus && y_plus)
+        send(b, 1, 1, 1); /* T*, to the right */
+    else if (x_minus && y_plus)
+        send(b, 1, 0, -1); /* L*, to the top */
+    else if (x_minus && y_minus)
+        send(b, 1, 1, -1); /* B*, to the left */
+}
+
+/* Whether Fig. 2 has node `at` send the block from s to d in + direction, or in -, in its stage 1,
+ * or its stage 2 or 3 for this k; a node of p. */
+struct sends {
+    bool plus, minus;
+};
+
+static struct sends stage_1(int at, int d, int p)
+{
+    int f = p / 4, g = (p + 3) / 4;
+
+    if (at % 2 == 0)
+        return (struct sends){listed(d, at + 1, at + 2 * f - 1, 2, p),
+                              listed(d, at + 2 * f + 1, at + p - 1, 2, p)};
+    return (struct sends){listed(d, at + 1, at + 2 * g - 1, 2, p),
+                          listed(d, at + 2 * g + 1, at + p - 1, 2, p)};
+}
+
+/* With 2i (even nodes) and 2i+1 (odd nodes) written as `at`. */
+static struct sends stage_2(int at, int s, int d, int k, int p)
+{
+    int f = p / 4, g = (p + 3) / 4;
+    struct sends sends = {false, false};
+
+    if (at % 2 == 0) {
+        if ((s - (at - 2 * k)) % p == 0)
+            sends.plus = listed(d, at + 2, at + 2 * f - 2 * k, 2, p);
+        else if ((s - (at - 1 - 2 * k)) % p == 0)
+            sends.plus = listed(d, at + 2, at + 2 * (g - 1) - 2 * k, 2, p);
+    } else {
+        if ((s - (at + 2 * k)) % p == 0)
+            sends.minus = listed(d, at + 2 * g + 2 * k, at + p - 2, 2, p);
+        else if ((s - (at + 1 + 2 * k)) % p == 0)
+            sends.minus = listed(d, at + 2 * (f + 1) + 2 * k, at + p - 2, 2, p);
+    }
+    return sends;
+}
+
+static struct sends stage_3(int at, int s, int d, int k, int p)
+{
+    int f = p / 4, g = (p + 3) / 4;
+    struct sends sends = {false, false};
+
+    if (at % 2 == 0) {
+        if ((s - (at + 2 * k)) % p == 0)
+            sends.minus = listed(d, at + 2 * (f + 1) + 2 * k, at + p - 2, 2, p);
+        else if ((s - (at + 1 + 2 * k)) % p == 0)
+            sends.minus = listed(d, at + 2 * (g + 1) + 2 * k, at + p - 2, 2, p);
+    } else {
+        if ((s - (at - 2 * k)) % p == 0)
+            sends.plus = listed(d, at + 2, at + 2 * (g - 1) - 2 * k, 2, p);
+        else if ((s - (at - 1 - 2 * k)) % p == 0)
+            sends.plus = listed(d, at + 2, at + 2 * (f - 1) - 2 * k, 2, p);
+    }
+    return sends;
+}
+
+/* Fig. 2 along `dim`, on a logical ring of every `stride`-th node, from `step` on. */
+static void run_ar(struct block *b, unsigned dim, int stride, uint32_t step)
+{
+    int p = b->size[dim] / stride, f = p / 4, g = (p + 3) / 4;
+    int s = b->at[dim] / stride, d = b->to[dim] / stride;
+
+    for (int i = 0; i < 1 + f + g - 1; i++) {
+        int at = b->at[dim] / stride;
+        struct sends sends = i == 0   ? stage_1(at, d, p)
+                             : i <= f ? stage_2(at, s, d, i - 1, p)
+                                      : stage_3(at, s, d, i - 1 - f, p);
+        if (at == d)
+            continue; /* extracted */
+        assert_false(sends.plus && sends.minus);
+        if (sends.plus || sends.minus)
+            send(b, step + (uint32_t)i, dim, (sends.plus ? 1 : -1) * stride * (i == 0 ? 1 : 2));
+    }
+    assert_int_equal(b->at[dim], b->to[dim]);
+}
+
+static struct block start(const struct torus *t, uint32_t s, uint32_t d)
+{
+    int c = (int)t->size[1];
+    return (struct block){.size = {(int)t->size[0], c},
+                          .at = {(int)s / c, (int)s % c},
+                          .to = {(int)d / c, (int)d % c}};
+}
+
+/* Fig. 5. */
+static struct block printed(const struct torus *t, uint32_t s, uint32_t d)
+{
+    struct block b = start(t, s, d);
+    uint32_t phase = (t->size[0] > t->size[1] ? t->size[0] : t->size[1]) / 4;
+
+    phase_1(&b);
+    bool row_first = (b.at[0] + b.at[1]) % 2 == 0; /* G00 and G11 */
+    run_ar(&b, row_first ? 1 : 0, 2, 2);
+    run_ar(&b, row_first ? 0 : 1, 2, 2 + phase);
+    return b;
+}
+
+static bool is_same(const struct block *b, const struct leg *legs, uint32_t count)
+{
+    bool same = b->legs == count;
+    for (uint32_t i = 0; same && i < count; i++)
+        same = b->leg[i].step == legs[i].step && b->leg[i].dim == legs[i].dim &&
+               b->leg[i].hops == legs[i].hops && b->leg[i].direction == legs[i].direction;
+    return same;
+}
+
+static const uint32_t sizes[] = {4, 8, 12, 16, 20};
+
+#define EACH_SHAPE(t)                                                                              \
+    for (size_t i_ = 0; i_ < sizeof sizes / sizeof sizes[0]; i_++)                                 \
+        for (size_t j_ = 0; j_ < sizeof sizes / sizeof sizes[0]; j_++)                             \
+            for (struct torus t = contract_rectangle(sizes[i_], sizes[j_]), *once_ = &t;           \
+                 once_ != NULL; once_ = NULL)
+
+static void ar_is_figure_2(void **state)
+{
+    (void)state;
+    for (uint32_t p = 4; p <= 40; p += 2) {
+        struct torus t = contract_rectangle(1, p);
+        for (uint32_t s = 0; s < p; s++) {
+            for (uint32_t d = 0; d < p; d++) {
+                struct leg legs[MOST_LEGS];
+                struct block b = start(&t, s, d);
+                if (s == d)
+                    continue;
+                run_ar(&b, 1, 1, 0);
+                assert_true(is_same(&b, legs, algorithm_find("ar")->route(&t, s, d, 0, legs)));
+            }
+        }
+    }
+}
+
+static void at2_printed_is_figure_5(void **state)
+{
+    const struct algorithm *a = algorithm_find("at2-printed");
+    (void)state;
+    EACH_SHAPE(t)
+    {
+        for (uint32_t s = 0; s < t.nodes; s++) {
+            for (uint32_t d = 0; d < t.nodes; d++) {
+                struct leg legs[MOST_LEGS];
+                struct block b = printed(&t, s, d);
+                if (s != d)
+                    assert_true(is_same(&b, legs, a->route(&t, s, d, 0, legs)));
+            }
+        }
+    }
+}
+
+/* The dimensions, as bits, in which the block's AR goes to the exact opposite at an odd number of
+ * logical hops. */
+static unsigned odd_opposites(const struct torus *t, uint32_t s, uint32_t d)
+{
+    struct block b = start(t, s, d);
+    unsigned found = 0;
+
+    phase_1(&b);
+    for (unsigned dim = 0; dim < 2; dim++)
+        if (b.size[dim] % 8 == 4 && (b.at[dim] + b.size[dim] / 2 - b.to[dim]) % b.size[dim] == 0)
+            found |= 1u << dim;
+    return found;
+}
+
+/* How many more of a node's blocks for odd opposites along a dimension leave it + than -. */
+static void count_opposites(const struct torus *t, uint32_t s, unsigned opposites,
+                            const struct leg *legs, uint32_t count, int (*lead)[2])
+{
+    uint32_t here = s;
+    bool seen[2] = {false, false};
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (legs[i].step >= 2 && !seen[legs[i].dim] && (opposites >> legs[i].dim & 1) != 0) {
+            lead[here][legs[i].dim] += legs[i].direction;
+            seen[legs[i].dim] = true;
+        }
+        here = torus_walk(t, here, legs[i].dim, legs[i].direction, legs[i].hops);
+    }
+}
+
+/* at2 sends everything else as printed, and half of these blocks of every node each way. */
+static void at2_splits_odd_opposites_only(void **state)
+{
+    const struct algorithm *a = algorithm_find("at2");
+    (void)state;
+    EACH_SHAPE(t)
+    {
+        static int lead[400][2];
+        memset(lead, 0, sizeof lead);
+        for (uint32_t s = 0; s < t.nodes; s++) {
+            for (uint32_t d = 0; d < t.nodes; d++) {
+                struct leg legs[MOST_LEGS];
+                if (s == d)
+                    continue;
+                struct block b = printed(&t, s, d);
+                uint32_t count = a->route(&t, s, d, 0, legs);
+                unsigned opposites = odd_opposites(&t, s, d);
+                if (opposites == 0)
+                    assert_true(is_same(&b, legs, count));
+                count_opposites(&t, s, opposites, legs, count, lead);
+            }
+        }
+        for (uint32_t node = 0; node < t.nodes; node++) {
+            assert_int_equal(lead[node][0], 0);
+            assert_int_equal(lead[node][1], 0);
+        }
+    }
+}
+
+/* r*c^2/8 blocks, and r more as printed if c is 4 mod 8. */
+static void lemma_4_needs_the_repair(void **state)
+{
+    (void)state;
+    for (uint32_t r = 4; r <= 24; r += 4) {
+        for (uint32_t c = r; c <= 24; c += 4) {
+            struct torus t = contract_rectangle(r, c), transposed = contract_rectangle(c, r);
+            uint32_t more = c % 8 == 4 ? r : 0;
+            struct schedule_report p = contract_verify(&t, "at2-printed");
+            assert_int_equal(contract_verify(&t, "at2").critical_path, r * c * c / 8);
+            assert_int_equal(p.critical_path, r * c * c / 8 + more);
+            assert_int_equal(contract_verify(&transposed, "at2-printed").critical_path,
+                             p.critical_path);
+            assert_int_equal(p.startups, c / 2 + 2);
+            assert_int_equal(p.contended_steps, 0);
+            assert_true(p.minimal);
+        }
+    }
+}
+
+static void printed_figures(void **state)
+{
+    static const struct {
+        uint32_t r, c;
+        uint64_t printed, printed_path, repaired, repaired_path;
+    } figures[] = {{4, 4, 12, 12, 8, 8},
+                   {4, 12, 76, 76, 72, 72},
+                   {12, 12, 228, 228, 216, 216},
+                   {8, 12, 152, 152, 152, 144},
+                   {8, 8, 64, 64, 64, 64}};
+    (void)state;
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        struct torus t = contract_rectangle(figures[i].r, figures[i].c);
+        struct schedule_report p = contract_verify(&t, "at2-printed"),
+                               r = contract_verify(&t, "at2");
+        assert_int_equal(p.transmission, figures[i].printed);
+        assert_int_equal(p.critical_path, figures[i].printed_path);
+        assert_int_equal(r.transmission, figures[i].repaired);
+        assert_int_equal(r.critical_path, figures[i].repaired_path);
+    }
+}
+
+static void at2_printed_every_rectangle(void **state)
+{
+    (void)state;
+    contract_every_rectangle("at2-printed", LARGEST * LARGEST);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ar_is_figure_2),
+        cmocka_unit_test(at2_printed_is_figure_5),
+        cmocka_unit_test(at2_splits_odd_opposites_only),
+        cmocka_unit_test(lemma_4_needs_the_repair),
+        cmocka_unit_test(printed_figures),
+        cmocka_unit_test(at2_printed_every_rectangle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
