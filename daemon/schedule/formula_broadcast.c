@@ -1,8 +1,8 @@
 /* Formulas of Yang, Wang: All-to-All Communication, part "All-to-all broadcast": of their broadcast
  * pattern, and of the two algorithms that they compare it with. In their model a node that has
  * started goes on without further startups, and every hop costs switching time. They are for n x n
- * tori, n odd; for even n the paper prints the same, although n^2-1 blocks do not come to four
- * links, or two, evenly. */
+ * tori. The paper prints the same for even n, although n^2-1 blocks do not come to four links, or
+ * two, evenly; its pattern is right, and has its formula here, for odd n only. */
 #include <math.h>
 
 #include "daemon/schedule/formula_rows.h"
@@ -22,6 +22,11 @@ static double share(const struct torus *t, unsigned links)
     return (t->nodes - 1.0) / links;
 }
 
+static bool odd_square_covers(const struct torus *t)
+{
+    return square_covers(t) && t->size[0] % 2 != 0;
+}
+
 static struct cost_counts yangwang_counts(const struct torus *t)
 {
     return (struct cost_counts){
@@ -32,12 +37,12 @@ const struct formula formula_yangwang = {
     .algorithm = "yangwang",
     .operation = OPERATION_ALLGATHER,
     .port_model = PORT_MODEL_ALL,
-    .covers_text = SQUARE,
+    .covers_text = "n x n tori, n odd",
     .startups = "1",
     .transmission = "(n^2-1)/4, overlapped with all switching but twice",
     .rearranged = "",
     .source = PAPER "theorem 4 and corollary 3",
-    .covers = square_covers,
+    .covers = odd_square_covers,
     .counts = yangwang_counts,
 };
 

@@ -32,6 +32,7 @@
     ROW(dim_s2, "dim-s2")                                                                          \
     ROW(dim_tree, "dim-tree")                                                                      \
     ROW(direct, "direct")                                                                          \
+    ROW(balanced, "balanced")                                                                      \
     ROW(yangwang, "yangwang")                                                                      \
     ROW(saadschultz, "saadschultz")
 

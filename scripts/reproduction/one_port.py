@@ -28,6 +28,11 @@ def paper(torusctl):
             'Section 6 says that AT2 and MTk have far fewer startups and blocks than Suh and Shin\'s '
             'algorithm [13]. On small tori they have not, by the formulas themselves: on 8×8 AT2 '
             'has as many of both, on 8×8×8×8 MTk has 20 startups against 12 and as many blocks.',
+            'MTk ends with exchanges on lines of k nodes. The paper writes them out for k = 3; for '
+            'other k it names a source and the cost, k−1 startups and floor(k²/4) blocks. Here the '
+            'blocks go round the line as on a ring, floor(k/2) shifts one way and ceil(k/2)−1 the '
+            'other, and the way back over the whole line is cut through. That has this cost for '
+            'every k, with one port and no contention, and is the printed exchange for k = 3.',
             'PTk for k = 8: the recurrence that section 5.1 describes (twice PTk/2, then k swaps '
             'of half the blocks) gives k/2·(1 + log2 k) = 16 as the coefficient of N1·N2·…·Nk, '
             'where the printed closed form has floor(k²/4) + k/2 = 20. For k = 2 and 4 they agree.',

@@ -261,15 +261,15 @@ static struct torus shape(uint32_t rows, uint32_t columns, bool wrap_rows, bool 
     return t;
 }
 
-/* The property that the published rule has for odd n x n tori only. */
-static void yangwang_within_the_bound(void **state)
+/* The property that the published pattern has for n x n only. */
+static void balanced_within_the_bound(void **state)
 {
     (void)state;
     for (uint32_t rows = 1; rows <= MOST; rows++) {
         for (uint32_t columns = 1; columns <= MOST; columns++) {
             for (int wraps = 0; wraps < 2; wraps++) {
                 struct torus t = shape(rows, columns, wraps, wraps);
-                struct schedule_report r = check(&t, "yangwang");
+                struct schedule_report r = check(&t, "balanced");
                 assert_true((double)r.busiest == r.bound);
                 assert_true(r.minimal);
                 assert_int_equal(r.startups, torus_diameter(&t));
@@ -286,23 +286,23 @@ static double least_on_cylinder(const struct schedule_report *r, uint32_t ring, 
 }
 
 /* Where only one dimension wraps. */
-static void yangwang_on_cylinders(void **state)
+static void balanced_on_cylinders(void **state)
 {
     (void)state;
     for (uint32_t rows = 2; rows <= MOST; rows++) {
         for (uint32_t columns = 2; columns <= MOST; columns++) {
             struct torus t = shape(rows, columns, true, false);
-            struct schedule_report r = check(&t, "yangwang");
+            struct schedule_report r = check(&t, "balanced");
             assert_true(r.minimal);
             assert_true((double)r.busiest == least_on_cylinder(&r, rows, columns));
             t = shape(rows, columns, false, true);
-            r = check(&t, "yangwang");
+            r = check(&t, "balanced");
             assert_true((double)r.busiest == least_on_cylinder(&r, columns, rows));
         }
     }
 }
 
-static void yangwang_other_shapes(void **state)
+static void balanced_other_shapes(void **state)
 {
     static const char *const shapes[] = {"1",   "2",      "2m",      "9",    "8m",
                                          "1x1", "1x5x4m", "3x1x1x4", "1x7m", "6mx1x5m"};
@@ -310,28 +310,55 @@ static void yangwang_other_shapes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
-        assert_true((double)check(&t, "yangwang").busiest == torus_bound_broadcast(&t));
+        assert_true((double)check(&t, "balanced").busiest == torus_bound_broadcast(&t));
     }
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct torus t = contract_torus(refused[i]);
         struct error e;
-        assert_int_equal(algorithm_find("yangwang")->accepts(&t, &e), -1);
+        assert_int_equal(algorithm_find("balanced")->accepts(&t, &e), -1);
         assert_int_equal(e.code, ERROR_REFUSED);
     }
 }
 
-/* Every phase balanced on odd squares, as the paper has it; the antipode alone in the last phase of
- * an even one costs a block. */
-static void yangwang_figures(void **state)
+/* Every phase balanced on odd squares, as in the published pattern; the antipode alone in the last
+ * phase of an even one costs a block. */
+static void balanced_figures(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= 20; n++) {
         struct torus t = contract_rectangle(n, n);
-        struct schedule_report r = contract_verify(&t, "yangwang");
+        struct schedule_report r = contract_verify(&t, "balanced");
         assert_int_equal(r.transmission, n * n / 4 + (n % 2 == 0));
         assert_int_equal(r.critical_path, r.transmission);
         assert_int_equal(r.busiest, n * n / 4);
     }
+}
+
+/* Its trees are compared with the paper in test_printed_pattern.c. */
+static void yangwang_where_it_is_right(void **state)
+{
+    static const char *const shapes[] = {"1",    "2m",    "9",      "8m",      "1x1",
+                                         "1x7m", "5x1x3", "1x5x4m", "6mx1x5m", "3x1x1x4m"};
+    static const char *const refused[] = {"2", "4x4", "3x4", "4x3m", "2mx8", "3x3x3", "1x6x1x5m"};
+    (void)state;
+    for (uint32_t rows = 1; rows <= 9; rows++) {
+        for (uint32_t columns = 1; columns <= 9; columns++) {
+            for (unsigned wraps = 0; wraps < 4; wraps++) {
+                struct torus t = shape(rows, columns, wraps & 1, wraps & 2);
+                if (algorithm_find("yangwang")->accepts(&t, NULL) == 0) {
+                    struct schedule_report r = check(&t, "yangwang");
+                    assert_true(r.minimal);
+                    assert_int_equal(r.startups, torus_diameter(&t));
+                }
+            }
+        }
+    }
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        (void)check(&t, "yangwang");
+    }
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        contract_refused("yangwang", refused[i]);
 }
 
 static void saadschultz_everywhere(void **state)
@@ -421,10 +448,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds),
-        cmocka_unit_test(yangwang_within_the_bound),
-        cmocka_unit_test(yangwang_on_cylinders),
-        cmocka_unit_test(yangwang_other_shapes),
-        cmocka_unit_test(yangwang_figures),
+        cmocka_unit_test(balanced_within_the_bound),
+        cmocka_unit_test(balanced_on_cylinders),
+        cmocka_unit_test(balanced_other_shapes),
+        cmocka_unit_test(balanced_figures),
+        cmocka_unit_test(yangwang_where_it_is_right),
         cmocka_unit_test(saadschultz_everywhere),
         cmocka_unit_test(verifier_wants_a_tree),
     };

@@ -111,7 +111,7 @@ static void plans(void **state)
     (void)state;
     fails_at_each("at2", try_plan);
     fails_at_each("direct", try_plan);
-    fails_at_each("yangwang", try_plan);
+    fails_at_each("balanced", try_plan);
     fails_at_each("tree", try_plan);
 }
 
@@ -119,7 +119,7 @@ static void peaks(void **state)
 {
     (void)state;
     fails_at_each("at2", try_peak);
-    fails_at_each("yangwang", try_peak);
+    fails_at_each("balanced", try_peak);
 }
 
 static void reports(void **state)
@@ -127,7 +127,7 @@ static void reports(void **state)
     (void)state;
     fails_at_each("at2", try_verify);
     fails_at_each("direct", try_verify);
-    fails_at_each("yangwang", try_verify);
+    fails_at_each("balanced", try_verify);
 }
 
 /* A node's plan on 128x128 fits into 64 MiB, or as many for each segment of a block, with every

@@ -190,9 +190,9 @@ static void simulation_refuses(void **state)
     (void)state;
     assert_int_equal(simulate_stream(&t, algorithm_find("ar"), &ticks, &e), -1);
     assert_non_null(strstr(e.text, "ar takes a ring"));
-    assert_int_equal(simulate_stream(&t, algorithm_find("yangwang"), &ticks, &e), -1);
+    assert_int_equal(simulate_stream(&t, algorithm_find("balanced"), &ticks, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "yangwang"));
+    assert_non_null(strstr(e.text, "balanced"));
 }
 
 int main(void)

@@ -54,6 +54,10 @@ def test_all_port_tables(tables):
     assert same(tables, 'lemma-4', 128, 128) == [66, 262144, 262144, 49152]
     assert tables['lemma-4'][8, 12]['here'] == [8, 152, 144, 288]
     assert tables['lemma-4'][8, 12]['paper'] == [8, 144, 144, 288]
+    printed = tables['lemma-4-printed']
+    assert {shape: row['here'] for shape, row in printed.items() if row['here'] != row['paper']} == {
+        (4, 4, 8): [12, 12], (4, 12, 72): [76, 76], (8, 12, 144): [152, 152],
+        (12, 12, 216): [228, 228], (12, 16, 384): [424, 384]}
     assert tables['all-port-table-1']['lower', 'G10']['here'] == [8, 'QI, QIV']
     assert same(tables, 'all-port-table-1', 'left', 'G11') == [4, 'QIV']
     row = same(tables, 'all-port-table-2', '16x16', '[6] Suh, Yalamanchili', 'formula')
@@ -76,7 +80,8 @@ def test_one_port_tables(tables):
 
 def test_broadcast_tables(tables):
     assert same(tables, 'corollary-1', 9, 20) == [20, 40]
-    assert tables['corollary-1'][8, 17]['here'] == [16, 32]
+    assert tables['corollary-1-even'][4, 4]['here'] == [5, 5, 4, 8]
+    assert tables['corollary-1-even'][8, 16]['here'] == [9, 18, 16, 32]
     assert same(tables, 'theorem-4', 9, 1, 1024, 301.28) == [302.28, 608.56, 872.124]
     assert tables['broadcast-faster'][5, 64]['here'] == [58.27, 'never']
 

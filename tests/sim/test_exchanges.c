@@ -283,7 +283,7 @@ static void all_meet_at_a_barrier(void **state)
 static void who_leaves_a_barrier_ends_it(void **state)
 {
     const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
-    struct spec spec = {.algorithm = "yangwang",
+    struct spec spec = {.algorithm = "balanced",
                         .operation = OPERATION_BARRIER,
                         .barrier = "",
                         .from = "",

@@ -97,7 +97,7 @@ static void every_algorithm_repeats_in_rounds(void **state)
 /* The round in a data frame is the round modulo 128, and rounds go on counting. */
 static void more_repetitions_than_the_wire_can_count(void **state)
 {
-    static const char *const algorithms[] = {"at2", "stream", "yangwang"};
+    static const char *const algorithms[] = {"at2", "stream", "balanced"};
 
     (void)state;
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
@@ -149,13 +149,13 @@ static void what_cannot_be_repeated_is_refused(void **state)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
-        {.algorithm = "yangwang",
+        {.algorithm = "balanced",
          .operation = OPERATION_BROADCAST,
          .block_bytes = 1,
          .from = "",
          .to = "",
          .repeat = 2},
-        {.algorithm = "yangwang",
+        {.algorithm = "balanced",
          .operation = OPERATION_BARRIER,
          .barrier = "b",
          .from = "",
@@ -188,7 +188,7 @@ static const struct spec specs[] = {
     {.algorithm = "at2", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
     {.algorithm = "stream", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
     {.algorithm = "a2", .block_bytes = 500, .from = "", .to = "", .repeat = REPEAT},
-    {.algorithm = "yangwang",
+    {.algorithm = "balanced",
      .operation = OPERATION_ALLGATHER,
      .block_bytes = 9000,
      .from = "",

@@ -202,7 +202,7 @@ static void test_unknown_algorithms(void **state)
         else
             assert_int_equal(
                 RUN("broadcast", "--root", "0", "--algorithm", "direkt", "--block-size", "1"), 2);
-        assert_non_null(strstr(problem, "known are: yangwang, saadschultz"));
+        assert_non_null(strstr(problem, "known are: balanced, yangwang, saadschultz"));
         assert_null(strstr(problem, "direct"));
     }
     assert_int_equal(RUN("plan", "--dims", "4x4", "--algorithm", "nonsense"), 2);

@@ -67,7 +67,7 @@ static void only_exchanges_are_counted(void **state)
 
     (void)state;
     assert_int_equal(torus_parse(&t, "4x4", &e), 0);
-    assert_int_equal(predict_count(&t, algorithm_find("yangwang"), false, &counts, &e), -1);
+    assert_int_equal(predict_count(&t, algorithm_find("balanced"), false, &counts, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
     assert_int_equal(predict_count(&t, algorithm_find("ar"), false, &counts, &e), -1);
 }
