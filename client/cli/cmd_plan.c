@@ -48,6 +48,7 @@ static const struct field schedule_fields[] = {
     {"bound of", "bound_of", FORMAT_PLAIN},
     {"efficiency", "efficiency", FORMAT_PERCENT},
     {"contended steps", "contended_steps", FORMAT_PLAIN},
+    {"port model kept", "port_model_kept", FORMAT_PLAIN},
     {"minimal routes", "minimal", FORMAT_PLAIN},
     {"node", "node", FORMAT_PLAIN},
     {"most in transit", "peak_transit", FORMAT_PLAIN},
@@ -183,6 +184,10 @@ const struct command command_plan = {
         "                 has to receive it first (single hops) or not (cut-through)\n"
         "  efficiency     lower bound / transmission\n"
         "  contended      steps in which two combined messages use one channel\n"
+        "  port model     kept if no step is contended and, with one port, no node starts, or "
+        "ends,\n"
+        "                 two combined messages in a step; with single hops, if all legs are one "
+        "hop\n"
         "  minimal        whether every route is a shortest path\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"

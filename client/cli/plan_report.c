@@ -16,6 +16,8 @@ int plan_set_report(json_t *object, const struct algorithm *a, const struct sche
            json_object_set_new(object, "bound", json_number(r->bound)) |
            json_object_set_new(object, "bound_of", json_string(algorithm_bound_name(a))) |
            json_object_set_new(object, "contended_steps", json_integer(r->contended_steps)) |
+           json_object_set_new(object, "port_model_kept",
+                               json_boolean(schedule_keeps_ports(a, r))) |
            json_object_set_new(object, "minimal", json_boolean(r->minimal));
 }
 

@@ -7,8 +7,8 @@
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/verify.h"
 
-/* startups, transmission, critical_path, bound, bound_of, contended_steps, minimal; in blocks, of
- * which the algorithm's segments are parts */
+/* startups, transmission, critical_path, bound, bound_of, contended_steps, port_model_kept, minimal;
+ * in blocks, of which the algorithm's segments are parts */
 int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r);
 
 /* efficiency: bound / transmission; null if nothing is sent */

@@ -6,7 +6,9 @@
  * Sizes that are multiples of 2k run as they are, others through imaginary nodes. A real node that
  * hosts several then has more than one message to start in a step. So each step is divided into
  * one for each port and each length of a leg: all messages that are left in it go the same way
- * equally far, and no two of them start, or end, at one node. */
+ * equally far, and no two of them start, or end, at one node. They can share channels: logical
+ * rings on different lines of the padded torus may be on one line of the real one (mt on 6x8: in 4
+ * of 26 steps). */
 #ifndef TORUSD_SCHEDULE_ONE_PORT_H
 #define TORUSD_SCHEDULE_ONE_PORT_H
 

@@ -328,3 +328,9 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
     routes_close(&routes);
     return rc;
 }
+
+bool schedule_keeps_ports(const struct algorithm *a, const struct schedule_report *r)
+{
+    return r->contended_steps == 0 && (a->port_model != PORT_MODEL_ONE || r->one_port_kept) &&
+           (!a->single_hops || r->hops == r->startups);
+}

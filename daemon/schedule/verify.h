@@ -32,4 +32,9 @@ struct schedule_report {
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e);
 
+/* Whether a schedule with this report keeps to the algorithm's port model: in no step does a channel
+ * carry two messages; with one port no node starts, or ends, two; with single hops no leg is longer
+ * than one. */
+bool schedule_keeps_ports(const struct algorithm *a, const struct schedule_report *r);
+
 #endif

@@ -410,6 +410,54 @@ static void verifier_counts(void **state)
     assert_true(r.bound == 3);
 }
 
+/* On a ring of 3: to both neighbours in one step, or after each other; or by two hops. */
+static uint32_t both_ways(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
+                          struct leg *legs)
+{
+    bool plus = (s + 1) % t->nodes == d;
+    legs[0] = (struct leg){.step = segment, .hops = 1, .direction = plus ? 1 : -1};
+    return 1;
+}
+static uint32_t in_turn(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
+                        struct leg *legs)
+{
+    (void)both_ways(t, s, d, segment, legs);
+    legs[0].step = legs[0].direction > 0 ? 0 : 1;
+    return 1;
+}
+static uint32_t two_hops_for_one(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
+                                 struct leg *legs)
+{
+    (void)in_turn(t, s, d, segment, legs);
+    legs[0].step = s + t->nodes * legs[0].step; /* one message at a time */
+    legs[0].hops = legs[0].direction > 0 ? 1 : 2;
+    legs[0].direction = 1;
+    return 1;
+}
+
+static void port_models(void **state)
+{
+    static const struct {
+        route_fn *route;
+        bool all_port, one_port, single_hops;
+    } cases[] = {{always_plus, false, false, false},
+                 {both_ways, true, false, false},
+                 {in_turn, true, true, true},
+                 {two_hops_for_one, true, true, false}};
+    struct torus t = contract_torus("3");
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct algorithm a = made_of(cases[i].route);
+        struct schedule_report r;
+        assert_int_equal(schedule_verify(&t, &a, &r, NULL), 0);
+        assert_int_equal(schedule_keeps_ports(&a, &r), cases[i].all_port);
+        a.port_model = PORT_MODEL_ONE;
+        assert_int_equal(schedule_keeps_ports(&a, &r), cases[i].one_port);
+        a.single_hops = true;
+        assert_int_equal(schedule_keeps_ports(&a, &r), cases[i].single_hops);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +465,7 @@ int main(void)
         cmocka_unit_test(refusals_say_what_is_taken),
         cmocka_unit_test(verifier_finds_what_is_wrong),
         cmocka_unit_test(verifier_counts),
+        cmocka_unit_test(port_models),
         cmocka_unit_test(ar_every_rectangle),
         cmocka_unit_test(at2_every_rectangle),
         cmocka_unit_test(direct_every_rectangle),

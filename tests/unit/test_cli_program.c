@@ -107,7 +107,7 @@ static void test_plan(void **state)
     assert_string_equal(out, "{\"dims\":[8,8],\"algorithm\":\"at2\",\"port_model\":\"all-port\","
                              "\"startups\":6,\"transmission\":64,\"critical_path\":64,"
                              "\"bound\":64,\"bound_of\":\"all-port\",\"contended_steps\":0,"
-                             "\"minimal\":true}\n");
+                             "\"port_model_kept\":true,\"minimal\":true}\n");
     assert_string_equal(problem, "");
     assert_int_equal(RUN("--json", "plan", "--dims=6", "--algorithm=ar"), 0);
     assert_non_null(strstr(out, "\"bound\":4.5,"));
@@ -115,7 +115,10 @@ static void test_plan(void **state)
     assert_non_null(strstr(out, "lower bound      256\nbound of         one-port, single hops\n"));
     assert_int_equal(RUN("plan", "--dims", "4x4m", "--algorithm", "direct", "--json"), 0);
     assert_non_null(strstr(out, "\"wrap\":[true,false]"));
+    assert_int_equal(RUN("plan", "--dims", "5x5", "--algorithm", "direct"), 0);
+    assert_non_null(strstr(out, "port model kept  no\n"));
     assert_int_equal(RUN("plan", "--dims", "8x8"), 0);
+    assert_non_null(strstr(out, "port model kept  yes\n"));
     assert_non_null(strstr(out, "efficiency       100.0 %\n"));
     assert_int_equal(RUN("plan", "--dims", "4x4", "--node", "5"), 0);
     assert_non_null(strstr(out, "sends"));
