@@ -91,8 +91,9 @@ static uint32_t yangwang_route(const struct torus *t, uint32_t source, uint32_t 
 const struct algorithm algorithm_yangwang = {
     .name = "yangwang",
     .summary = "broadcast pattern, as published: flooding controlled by parities",
-    .accepts_text = "up to two dimensions of more than one node, those that wrap of odd size "
-                    "('balanced' takes even ones)",
+    .accepts_text =
+        "up to two dimensions of more than one node, odd if they wrap ('balanced' takes "
+        "even ones)",
     .startups = "the diameter",
     .transmission = "(n^2-1)/4 on n x n tori; n x n meshes: ceil((n^2-1)/2) on any channel in all",
     .source = "Yang, Wang, All-to-All Communication, Broadcast Pattern",
