@@ -157,11 +157,12 @@ static void formulas_refuse_other_tori(void **state)
     static const struct {
         const char *formula, *torus;
     } refused[] = {
-        {"tseng", "8x12"},  {"tseng", "8x8x8"},  {"tseng", "12x12"},
-        {"tseng", "2x2"},   {"suh-shin", "8x6"}, {"suh-shin", "8x8m"},
-        {"suh-shin", "16"}, {"at2", "6x8"},      {"ar", "5"},
-        {"ar", "2"},        {"ar", "8m"},        {"ar", "4x4"},
-        {"at2", "8x8x8"},   {"at2", "1x8"},      {"suh-yalamanchili", "8x16"},
+        {"tseng", "8x12"},   {"tseng", "8x8x8"},  {"tseng", "12x12"},
+        {"tseng", "2x2"},    {"suh-shin", "8x6"}, {"suh-shin", "8x8m"},
+        {"suh-shin", "16"},  {"at2", "6x8"},      {"ar", "5"},
+        {"ar", "2"},         {"ar", "8m"},        {"ar", "4x4"},
+        {"at2", "8x8x8"},    {"at2", "1x8"},      {"suh-yalamanchili", "8x16"},
+        {"yangwang", "4x4"}, {"yangwang", "5x7"}, {"at2-printed", "12x12"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -185,6 +186,19 @@ static void where_lockstep_differs(void **state)
     check_counts(c.counts, 8, 152, 288);
     check_counts(c.formula, 8, 144, 288);
     assert_true(c.critical_path == 144);
+    c = find("12x16", "at2-printed");
+    check_counts(c.counts, 10, 424, 576);
+    check_counts(c.formula, 10, 384, 576);
+    assert_true(c.critical_path == 384);
+}
+
+/* Lemma 4 is not what AT2 costs as printed, where the larger size is 4 mod 8. */
+static void where_a_lemma_does_not_hold(void **state)
+{
+    struct cost c = find("12x12", "at2-printed");
+    (void)state;
+    assert_false(c.has_formula);
+    check_counts(c.counts, 8, 228, 432);
 }
 
 /* Beyond the formula's sizes there is only the enumeration; the phases stay three. */
@@ -283,6 +297,7 @@ int main(void)
         cmocka_unit_test(formulas_belong_to_algorithms),
         cmocka_unit_test(formulas_refuse_other_tori),
         cmocka_unit_test(where_lockstep_differs),
+        cmocka_unit_test(where_a_lemma_does_not_hold),
         cmocka_unit_test(padded),
         cmocka_unit_test(hops),
         cmocka_unit_test(what_is_not_known),
