@@ -151,6 +151,6 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
         .route = identifier##_route,                                                               \
     };
 
-AT2(at2, "at2", repaired_route, "", "r*c^2/8, both multiples of 4")
-AT2(at2_printed, "at2-printed", printed_route, ", exactly as printed",
+AT2(at2, "at2", repaired_route, ", repaired for sizes of 4 mod 8", "r*c^2/8, both multiples of 4")
+AT2(at2_printed, "at2-printed", printed_route, ", as printed",
     "r*c^2/8 if c is a multiple of 8, else r*c^2/8 + r; both multiples of 4")

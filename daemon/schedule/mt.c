@@ -73,7 +73,9 @@ const struct algorithm algorithm_mt = {
     .startups = "k*ceil(n/4k) + k^2, n the largest size, all multiples of 2k",
     .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n",
     .source = "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "
-              "Communication on Multidimensional Tori, sections 5.2 and 5.3",
+              "Communication on Multidimensional Tori, sections 5.2 and 5.3; lines of more than 3 "
+              "nodes: this "
+              "project",
     .port_model = PORT_MODEL_ONE,
     .segments = 1,
     .accepts = mt_accepts,
