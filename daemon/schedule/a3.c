@@ -13,21 +13,23 @@
  * - even ring: AR, ceil(n^2/8) blocks in n/2 steps (its n^2/8 where n is no multiple of 4 would ask
  *   for half a block on a channel);
  * - odd ring: hop by hop in both directions, (n^2-1)/8 blocks in (n-1)/2 steps;
- * - array: every block in one leg, floor(n^2/4) blocks in one step. Here messages of several nodes
- *   share a channel, as the paper's packets do one after the other; to keep them apart takes n-1
- *   steps, and n(n-1)/2 blocks.
- * The paper sends one block a time unit; a round's steps are the startups here, and the round's
- * blocks are as many as in the paper: n times those of one exchange, which is the lower bound of
- * the torus or mesh for odd n, multiples of 4, and arrays. */
+ * - array: hop by hop in both directions, floor(n^2/4) blocks in n-1 steps. A block waits for as many
+ *   steps as there are nodes behind its destination, and then makes a hop in every step. So what
+ *   leaves a node in step t has come a hops and ends b hops before the end of the array, with
+ *   a + b = t: at most min(t+1, n-1-t) blocks, and the middle channel carries as many.
+ *
+ * The paper sends one block a time unit, between neighbours only. A combined message of b blocks
+ * takes b of its units, so that the transmission is the paper's time: n times that of one exchange,
+ * which is the lower bound of the torus or mesh for odd n, multiples of 4, and arrays. No channel has
+ * two messages in a step; only AR's legs are of two hops, where the paper has one and then another. */
 #include "daemon/schedule/a3.h"
 #include "daemon/schedule/bits.h"
 #include "daemon/schedule/registry.h"
 #include "daemon/schedule/ring.h"
-#include "daemon/schedule/straight.h"
 
 static int a3_accepts(const struct torus *t, struct error *e)
 {
-    bool taken = is_power_of_two(t->dims) && straight_fits(t);
+    bool taken = is_power_of_two(t->dims);
     for (unsigned i = 1; taken && i < t->dims; i++)
         taken = t->size[i] == t->size[0] && t->wrap[i] == t->wrap[0];
     return taken ? 0 : algorithm_refuse(&algorithm_a3, t, e);
@@ -37,7 +39,7 @@ static int a3_accepts(const struct torus *t, struct error *e)
 static uint32_t line_steps(const struct torus *t)
 {
     uint32_t n = t->size[0];
-    return t->wrap[0] ? n / 2 : n > 1;
+    return t->wrap[0] ? n / 2 : n - 1;
 }
 
 static uint64_t line_blocks(const struct torus *t)
@@ -59,11 +61,8 @@ static uint32_t line_route(const struct torus *t, unsigned dim, uint32_t from, u
         return ring_route(&ring, from, to, ring_tie(to), legs);
     }
     leg.direction = (int8_t)direction;
-    if (!t->wrap[dim]) {
-        leg.hops = (uint16_t)hops;
-        legs[0] = leg;
-        return 1;
-    }
+    if (!t->wrap[dim])
+        leg.step += direction > 0 ? n - 1 - to : to;
     for (uint32_t i = 0; i < hops; i++, leg.step++)
         legs[i] = leg;
     return hops;
@@ -170,9 +169,10 @@ static uint32_t a3_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_a3 = {
     .name = "a3",
-    .summary = "exchanges of two halves of the dimensions side by side, each feeding the other",
-    .accepts_text = "1, 2, 4 or 8 equal dimensions without a way longer than 65535 hops",
-    .startups = "N/n * floor(n/2) (mesh: N/n)",
+    .summary = "exchanges of two halves of the dimensions side by side, each feeding the other; "
+               "single hops, but AR's legs of 2 on even rings",
+    .accepts_text = "1, 2, 4 or 8 equal dimensions",
+    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1))",
     .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, section 5",
