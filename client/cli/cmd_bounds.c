@@ -48,9 +48,14 @@ static const struct field bound_fields[] = {
     {"bound, one-port, single hops", "one_port_single_hops", FORMAT_PLAIN},
     {0},
 };
-static const struct field exchange_fields[] = {
+static const struct field a2_fields[] = {
     {"a2, startups", "startups", FORMAT_PLAIN},
     {"a2, transmission", "transmission", FORMAT_PLAIN},
+    {0},
+};
+static const struct field a1_fields[] = {
+    {"a1, startups", "startups", FORMAT_PLAIN},
+    {"a1, transmission", "transmission", FORMAT_PLAIN},
     {0},
 };
 static const struct field dimension_fields[] = {
@@ -67,7 +72,8 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .key = "status", .fields = status_fields},
     {.layout = LAYOUT_RECORD, .key = "node", .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "bounds", .fields = bound_fields},
-    {.layout = LAYOUT_RECORD, .key = "a2", .fields = exchange_fields},
+    {.layout = LAYOUT_RECORD, .key = "a2", .fields = a2_fields},
+    {.layout = LAYOUT_RECORD, .key = "a1", .fields = a1_fields},
     {.layout = LAYOUT_TABLE, .key = "dimensions", .fields = dimension_fields},
 };
 
@@ -101,10 +107,10 @@ static json_t *bounds_value(const struct product *p)
                      json_number(product_bound_single_hops(p)));
 }
 
-static json_t *exchange_value(const struct product *p)
+static json_t *exchange_value(const struct product *p, enum product_algorithm a)
 {
-    return json_pack("{s:i, s:o}", "startups", (int)product_steps(p), "transmission",
-                     json_count(product_blocks(p)));
+    return json_pack("{s:o, s:o}", "startups", json_count(product_steps(p, a)), "transmission",
+                     json_count(product_blocks(p, a)));
 }
 
 static json_t *dimensions_value(const struct product *p)
@@ -133,7 +139,8 @@ static json_t *value_of(const struct product *p, const uint32_t *rank)
     if (rank != NULL)
         r |= json_object_set_new(o, "node", node_value(p, *rank));
     r |= json_object_set_new(o, "bounds", bounds_value(p));
-    r |= json_object_set_new(o, "a2", exchange_value(p));
+    r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
+    r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
     r |= json_object_set_new(o, "dimensions", dimensions_value(p));
     if (r == 0)
         return o;
@@ -196,9 +203,17 @@ const struct command command_bounds = {
         "  bound, one-port   the larger of that and the N - 1 blocks that a node has to receive,\n"
         "                    with one send and one receive at a time\n"
         "  ... single hops   also at least the average status: relaying costs a send and a "
-        "receive\n"
+        "receive.\n"
+        "                    With arrays also what the nodes in the middle of one have to send, "
+        "and in\n"
+        "                    a two-dimensional mesh all nodes but the corners\n"
         "  a2                the exchange that handles one dimension after the other under this\n"
-        "                    rule; rings and complete graphs meet the bound\n"
+        "                    rule; products of rings and complete graphs meet the bound, and so "
+        "does\n"
+        "                    a single array\n"
+        "  a1                what a2 is derived from: in the last dimension one node sends after "
+        "the\n"
+        "                    other, and exchanges in the others follow\n"
         "  cut               of one dimension: |A| * |B| / links between the halves A and B\n"
         "\n"
         "All bounds are for a complete exchange, in block times.\n"

@@ -88,17 +88,37 @@ double factor_cut(const struct factor *f)
     return 0;
 }
 
+/* Array: its middle two nodes of an even number swap first (1 step, 0 if n is odd). */
+static uint32_t swap_steps(const struct factor *f)
+{
+    return f->nodes % 2 == 0;
+}
+
+/* A block on an array that goes + from x to y. It waits for as many steps as there are nodes behind
+ * its destination, and then makes a hop in every step. What leaves a node in step t has come a hops
+ * and ends b hops before the end of the array, with a + b = t: at most min(t+1, n-1-t) blocks. */
+static struct walk array_walk(const struct factor *f, uint32_t x, uint32_t y)
+{
+    uint32_t n = f->nodes;
+    bool middle = n % 2 == 0 && y == n / 2 && x + 1 == y;
+    return (struct walk){
+        .step = middle ? 0 : swap_steps(f) + n - 1 - y, .hops = y - x, .stride = 1};
+}
+
 /* Ring: everything that goes +, then everything that goes -, so that every node sends and takes one
  * message in every step.
  *
- * Array: the nodes at its ends have one neighbour only, so + and - go on side by side. In even
- * steps 2i swaps with 2i+1, in odd steps 2i+1 with 2i+2, and a block moves on in every step once it
- * has begun. Compared with + after -, half of the steps and n-1 blocks less.
+ * Array: the same; what goes - as in a mirror. The nodes in the middle have n-1 blocks of their own
+ * to send, and the others' blocks from one side to the other: floor((n^2-1)/2) in all, and that is
+ * what the exchange takes. For if n is odd, each half takes floor(n^2/4). If it is even, the middle
+ * channels are the only ones with n^2/4 blocks, and carry one of these side by side at the
+ * beginning.
  *
  * Complete graph: node i sends to i+1, i+2, ... */
 struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to)
 {
     uint32_t forth = offset(f, from, to), back = f->nodes - forth;
+    struct walk walk;
 
     switch (f->graph) {
     case GRAPH_RING:
@@ -107,8 +127,11 @@ struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to)
         return (struct walk){.step = f->nodes / 2, .hops = back, .stride = -1};
     case GRAPH_ARRAY:
         if (from <= to)
-            return (struct walk){.step = from % 2, .hops = forth, .stride = 1};
-        return (struct walk){.step = 1 - from % 2, .hops = from - to, .stride = -1};
+            return array_walk(f, from, to);
+        walk = array_walk(f, f->nodes - 1 - from, f->nodes - 1 - to);
+        walk.step += walk.step >= swap_steps(f) ? f->nodes - 1 : 0;
+        walk.stride = -1;
+        return walk;
     case GRAPH_COMPLETE:
         return (struct walk){
             .step = forth == 0 ? 0 : forth - 1, .hops = forth != 0, .stride = (int32_t)forth};
@@ -118,9 +141,11 @@ struct walk factor_walk(const struct factor *f, uint32_t from, uint32_t to)
 
 uint32_t factor_steps(const struct factor *f)
 {
-    /* An array of odd size: the blocks from its far end have to wait for step 1. */
-    bool waits = f->graph == GRAPH_ARRAY && f->nodes > 1 && f->nodes % 2 != 0;
-    return f->nodes - 1 + waits;
+    uint32_t n = f->nodes;
+
+    if (f->graph != GRAPH_ARRAY || n <= 2)
+        return n - 1;
+    return swap_steps(f) + 2 * (n - 1);
 }
 
 uint64_t factor_blocks(const struct factor *f)
@@ -131,8 +156,7 @@ uint64_t factor_blocks(const struct factor *f)
     case GRAPH_RING:
         return n * n / 4;
     case GRAPH_ARRAY:
-        /* n-1 in step 0, 2*(n-1-t) in step t; one more in the odd size's additional step. */
-        return (n - 1) * (n - 1) + (n > 1 && n % 2 != 0);
+        return (n * n - 1) / 2;
     case GRAPH_COMPLETE:
         return n - 1;
     }

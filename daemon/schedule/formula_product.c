@@ -1,5 +1,5 @@
 /* Formulas of Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional
- * Interconnection Networks, for A2 and A3 with the exchanges of one dimension that run here, and of
+ * Interconnection Networks, for A1, A2 and A3 with the exchanges of one dimension that run here, and of
  * Diaz de Cerio, Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a
  * Systematic Approach, for the CC-cube without pipelining. They cover all that the algorithms take,
  * sizes that nobody would enumerate too. */
@@ -9,6 +9,37 @@
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/registry.h"
 
+static struct cost_counts product_counts(const struct torus *t, enum product_algorithm a)
+{
+    struct product p = product_of_torus(t);
+    return (struct cost_counts){.startups = (double)product_steps(&p, a),
+                                .transmission = (double)product_blocks(&p, a),
+                                .hops = (double)product_steps(&p, a)};
+}
+
+static bool a1_covers(const struct torus *t)
+{
+    return algorithm_a1.accepts(t, NULL) == 0;
+}
+
+static struct cost_counts a1_counts(const struct torus *t)
+{
+    return product_counts(t, PRODUCT_A1);
+}
+
+const struct formula formula_a1 = {
+    .algorithm = "a1",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = "any torus or mesh for which it needs at most 16777216 steps",
+    .startups = "S(1) = a2's; S(i) = n_i * (status + S(i-1)); mesh: average status",
+    .transmission = "T(1) = a2's; T(i) = n_i * (n_1...n_(i-1) * status + T(i-1))",
+    .rearranged = "",
+    .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
+              "Interconnection Networks, section 4, Fig. 3",
+    .covers = a1_covers,
+    .counts = a1_counts,
+};
+
 static bool a2_covers(const struct torus *t)
 {
     return algorithm_a2.accepts(t, NULL) == 0;
@@ -16,18 +47,15 @@ static bool a2_covers(const struct torus *t)
 
 static struct cost_counts a2_counts(const struct torus *t)
 {
-    struct product p = product_of_torus(t);
-    return (struct cost_counts){.startups = product_steps(&p),
-                                .transmission = (double)product_blocks(&p),
-                                .hops = product_steps(&p)};
+    return product_counts(t, PRODUCT_A2);
 }
 
 const struct formula formula_a2 = {
     .algorithm = "a2",
     .port_model = PORT_MODEL_ONE,
     .covers_text = "any torus or mesh",
-    .startups = "sum of n_i - 1 (odd mesh dimensions: n_i)",
-    .transmission = "sum of N/n_i * floor(n_i^2/4) (mesh: (n_i-1)^2, odd: +1)",
+    .startups = "sum of n_i - 1 (mesh: 2n_i - 2, even: 2n_i - 1, of 2: 1)",
+    .transmission = "sum of N/n_i * floor(n_i^2/4) (mesh: floor((n_i^2-1)/2))",
     .rearranged = "",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, corollary 2",
@@ -51,7 +79,7 @@ const struct formula formula_a3 = {
     .algorithm = "a3",
     .port_model = PORT_MODEL_ALL,
     .covers_text = "1, 2, 4 or 8 equal dimensions",
-    .startups = "N/n * floor(n/2) (mesh: N/n)",
+    .startups = "N/n * floor(n/2) (mesh: N/n * (n-1))",
     .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",
     .rearranged = "",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "

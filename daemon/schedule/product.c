@@ -191,13 +191,131 @@ double product_bound_one_port(const struct product *p)
     return larger(product_bound_all_port(p), p->nodes - 1);
 }
 
-double product_bound_single_hops(const struct product *p)
+/* What the nodes in the middle of array i send: N-1 blocks each, and all those from one side to the
+ * other. */
+static double bound_by_middle(const struct product *p, unsigned i)
 {
-    return larger(product_bound_one_port(p), product_average_status(p));
+    uint64_t others = p->factor[i].nodes - 1;
+    return p->nodes - 1 + 2.0 * (double)(others * others / 4) * copies(p, i);
 }
 
-unsigned product_route(const struct product *p, uint32_t source, uint32_t destination,
-                       struct product_walk *walks)
+/* What the nodes of a two-dimensional mesh other than its corners send on average, if as much as
+ * possible is left to the corners: these send their own blocks, and relay from a node in the same
+ * row to one in the same column, or the other way round; what could go round either of two corners is
+ * counted once. 0 for all other networks. */
+static double bound_by_corners(const struct product *p)
+{
+    double pairs = 1;
+    unsigned arrays = 0;
+
+    for (unsigned i = 0; i < p->dims; i++) {
+        const struct factor *f = &p->factor[i];
+        if (f->nodes == 1)
+            continue;
+        if (f->graph != GRAPH_ARRAY || f->nodes == 2)
+            return 0;
+        arrays++;
+        pairs *= f->nodes - 1;
+    }
+    if (arrays != 2)
+        return 0;
+    double all = product_average_status(p) * p->nodes;
+    return (all - 4.0 * (p->nodes - 1) - (8 * pairs - 4)) / (p->nodes - 4);
+}
+
+double product_bound_single_hops(const struct product *p)
+{
+    double bound = larger(product_bound_one_port(p), product_average_status(p));
+
+    for (unsigned i = 0; i < p->dims; i++)
+        if (p->factor[i].graph == GRAPH_ARRAY)
+            bound = larger(bound, bound_by_middle(p, i));
+    return larger(bound, bound_by_corners(p));
+}
+
+const char *product_algorithm_name(enum product_algorithm a)
+{
+    switch (a) {
+    case PRODUCT_A1:
+        return "a1";
+    case PRODUCT_A2:
+        return "a2";
+    }
+    return "unknown";
+}
+
+/* A1: hops of all messages between two nodes of dimension i together, and those before the message
+ * from one of its nodes to another. */
+static uint64_t all_hops(const struct factor *f)
+{
+    uint64_t n = f->nodes, sum = 0;
+
+    if (f->graph != GRAPH_ARRAY)
+        return n * factor_status(f, 0);
+    for (uint32_t node = 0; node < n; node++)
+        sum += factor_status(f, node);
+    return sum;
+}
+
+static uint64_t hops_before(const struct factor *f, uint32_t from, uint32_t to)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t node = 0; node < from; node++)
+        sum += factor_status(f, node);
+    for (uint32_t node = 0; node < to; node++)
+        sum += factor_distance(f, from, node);
+    return sum;
+}
+
+/* A1: the steps, or the blocks, of an exchange in the first `dims` dimensions. */
+static uint64_t cost_of_a1(const struct product *p, unsigned dims,
+                           uint64_t (*alone)(const struct factor *), bool blocks)
+{
+    uint64_t nodes = 1, cost = 0;
+
+    for (unsigned i = 0; i < dims; i++) {
+        const struct factor *f = &p->factor[i];
+        if (nodes == 1)
+            cost = alone(f);
+        else
+            cost = all_hops(f) * (blocks ? nodes : 1) + f->nodes * cost;
+        nodes *= f->nodes;
+    }
+    return cost;
+}
+
+static uint64_t steps_alone(const struct factor *f)
+{
+    return factor_steps(f);
+}
+
+static unsigned route_by_a1(const struct product *p, uint32_t source, uint32_t destination,
+                            struct product_walk *walks)
+{
+    uint32_t begin = 0, before = p->nodes;
+    unsigned count = 0;
+
+    for (unsigned i = p->dims; i-- > 0;) {
+        const struct factor *f = &p->factor[i];
+        uint32_t from = source % f->nodes, to = destination % f->nodes;
+        struct walk walk = factor_walk(f, from, to);
+
+        before /= f->nodes;
+        walk.step = begin + (before > 1 ? (uint32_t)hops_before(f, from, to) : walk.step);
+        if (walk.hops > 0)
+            walks[count++] = (struct product_walk){walk, i};
+        if (before == 1)
+            break;
+        begin += (uint32_t)(all_hops(f) + from * cost_of_a1(p, i, steps_alone, false));
+        source /= f->nodes;
+        destination /= f->nodes;
+    }
+    return count;
+}
+
+static unsigned route_by_a2(const struct product *p, uint32_t source, uint32_t destination,
+                            struct product_walk *walks)
 {
     uint32_t begin = 0;
     unsigned count = 0;
@@ -215,17 +333,30 @@ unsigned product_route(const struct product *p, uint32_t source, uint32_t destin
     return count;
 }
 
-uint32_t product_steps(const struct product *p)
+unsigned product_route(const struct product *p, enum product_algorithm a, uint32_t source,
+                       uint32_t destination, struct product_walk *walks)
 {
-    uint32_t steps = 0;
+    return a == PRODUCT_A1 ? route_by_a1(p, source, destination, walks)
+                           : route_by_a2(p, source, destination, walks);
+}
+
+uint64_t product_steps(const struct product *p, enum product_algorithm a)
+{
+    uint64_t steps = 0;
+
+    if (a == PRODUCT_A1)
+        return cost_of_a1(p, p->dims, steps_alone, false);
     for (unsigned i = 0; i < p->dims; i++)
         steps += factor_steps(&p->factor[i]);
     return steps;
 }
 
-uint64_t product_blocks(const struct product *p)
+uint64_t product_blocks(const struct product *p, enum product_algorithm a)
 {
     uint64_t blocks = 0;
+
+    if (a == PRODUCT_A1)
+        return cost_of_a1(p, p->dims, factor_blocks, true);
     for (unsigned i = 0; i < p->dims; i++)
         blocks += copies(p, i) * factor_blocks(&p->factor[i]);
     return blocks;

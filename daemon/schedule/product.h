@@ -43,25 +43,39 @@ double product_average_distance(const struct product *p);
 
 /* Lower bounds on the time of a complete exchange, in blocks. All ports at once: the best cut of
  * one dimension into two halves (4). One send and one receive at a time: that, or the N-1 blocks that
- * a node has to take; with single hops also the average status (3). */
+ * a node has to take. With single hops also the average status (3), at which all nodes send all the
+ * time; and where there are arrays, since their nodes at the ends have less to relay, what the
+ * middle of an array has to send, and in a two-dimensional mesh all nodes but the corners. On a
+ * single array, rings and complete graphs A2 takes no longer. */
 double product_bound_all_port(const struct product *p);
 double product_bound_one_port(const struct product *p);
 double product_bound_single_hops(const struct product *p);
 
-/* Algorithm A2: the exchanges of the single dimensions, one after the other, the last dimension
- * first. All rounds of a dimension go together: N/n_i blocks for every one of its own exchange.
- * Writes the route of one block, at most one walk per dimension (array of PRODUCT_MAX_DIMS), `dim` in
- * each. Returns how many. */
+/* Their exchanges by single hops, one send and one receive a node at a time.
+ *
+ * A2: the exchanges of the single dimensions, one after the other, the last dimension first. All
+ * rounds of a dimension go together: N/n_i blocks for every one of its own exchange.
+ *
+ * A1: the last dimension is B, all others are A. First every node of B in turn sends to every other,
+ * in rising order, all that it has for that copy of A, in one message, while nobody else in that
+ * copy of B sends anything. Then come as many exchanges within the copies of A as B has nodes, the
+ * j-th one for the blocks from the j-th copy: these by A1 again. */
+enum product_algorithm { PRODUCT_A1, PRODUCT_A2 };
+
+const char *product_algorithm_name(enum product_algorithm a); /* "a1" */
+
+/* Writes the route of one block, at most one walk per dimension (array of PRODUCT_MAX_DIMS), `dim` in
+ * each, in the order of steps. Returns how many. No step of the schedule may be above UINT32_MAX. */
 struct product_walk {
     struct walk walk;
     unsigned dim;
 };
-unsigned product_route(const struct product *p, uint32_t source, uint32_t destination,
-                       struct product_walk *walks);
+unsigned product_route(const struct product *p, enum product_algorithm a, uint32_t source,
+                       uint32_t destination, struct product_walk *walks);
 
-/* What A2 costs (corollary 2): steps, and the sum over them of the most blocks on any channel. On
- * rings and complete graphs that is product_bound_single_hops(). */
-uint32_t product_steps(const struct product *p);
-uint64_t product_blocks(const struct product *p);
+/* What it costs: steps, and the sum over them of the most blocks on any channel. A2's blocks are
+ * corollary 2; on rings and complete graphs that is product_bound_single_hops(). */
+uint64_t product_steps(const struct product *p, enum product_algorithm a);
+uint64_t product_blocks(const struct product *p, enum product_algorithm a);
 
 #endif

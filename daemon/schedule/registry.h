@@ -16,6 +16,7 @@
     ROW(at2_1port, "at2-1port")                                                                    \
     ROW(pt, "pt")                                                                                  \
     ROW(mt, "mt")                                                                                  \
+    ROW(a1, "a1")                                                                                  \
     ROW(a2, "a2")                                                                                  \
     ROW(a3, "a3")                                                                                  \
     ROW(cccube, "cccube")                                                                          \

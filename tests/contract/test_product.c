@@ -1,6 +1,6 @@
 /* Products of rings, arrays and complete graphs: distances, statuses and bounds against plain
- * counts over the graph, and the one-port exchange carried out block by block; then a2, which is
- * that exchange on tori and meshes. */
+ * counts over the graph, and the one-port exchanges carried out block by block; then a2 and a1, which
+ * are these on tori and meshes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -155,9 +155,9 @@ static void send_block(struct traffic *t, uint32_t step, uint32_t from, uint32_t
     t->blocks[(size_t)step * t->p->nodes + from]++;
 }
 
-static void check_exchange(const struct product *p)
+static void check_exchange_by(const struct product *p, enum product_algorithm how)
 {
-    struct traffic t = {.p = p, .steps = product_steps(p)};
+    struct traffic t = {.p = p, .steps = (uint32_t)product_steps(p, how)};
     size_t places = (size_t)(t.steps + 1) * p->nodes;
     uint64_t transmission = 0;
 
@@ -171,7 +171,7 @@ static void check_exchange(const struct product *p)
     for (uint32_t s = 0; s < p->nodes; s++) {
         for (uint32_t d = 0; d < p->nodes; d++) {
             struct product_walk walks[PRODUCT_MAX_DIMS];
-            unsigned count = product_route(p, s, d, walks);
+            unsigned count = product_route(p, how, s, d, walks);
             uint32_t here = s, next_step = 0, hops = 0;
             for (unsigned i = 0; i < count; i++) {
                 assert_true(walks[i].walk.step >= next_step);
@@ -196,12 +196,18 @@ static void check_exchange(const struct product *p)
         assert_true(most > 0);
         transmission += most;
     }
-    assert_int_equal(transmission, product_blocks(p));
+    assert_int_equal(transmission, product_blocks(p, how));
     assert_true((double)transmission >= product_bound_single_hops(p) - 1e-9);
     assert_true((double)transmission >= product_bound_all_port(p));
     free(t.blocks);
     free(t.to);
     free(t.from);
+}
+
+static void check_exchange(const struct product *p)
+{
+    check_exchange_by(p, PRODUCT_A1);
+    check_exchange_by(p, PRODUCT_A2);
 }
 
 /* Theorem 3: optimal if every dimension is, which rings and complete graphs are. */
@@ -210,7 +216,7 @@ static void check_optimality(const struct product *p)
     for (unsigned i = 0; i < p->dims; i++)
         if (p->factor[i].graph == GRAPH_ARRAY && p->factor[i].nodes > 2)
             return;
-    assert_close(product_bound_single_hops(p), (double)product_blocks(p));
+    assert_close(product_bound_single_hops(p), (double)product_blocks(p, PRODUCT_A2));
 }
 
 static void single_dimensions(void **state)
@@ -283,8 +289,8 @@ static void known_averages(void **state)
         double n = p.nodes;
         assert_int_equal(p.nodes, 1u << d);
         assert_close(product_average_distance(&p), d / 2.0 * n / (n - 1));
-        assert_int_equal(product_steps(&p), d);
-        assert_int_equal(product_blocks(&p), d * (p.nodes / 2));
+        assert_int_equal(product_steps(&p, PRODUCT_A2), d);
+        assert_int_equal(product_blocks(&p, PRODUCT_A2), d * (p.nodes / 2));
     }
     struct product p = network("complete:3 x complete:4 x complete:5");
     assert_close(product_average_distance(&p), (60. * 3 - 20 - 15 - 12) / 59);
@@ -408,8 +414,8 @@ static void a2_mesh_figures(void **state)
         struct torus t = contract_torus(meshes[i]);
         struct product p = product_of_torus(&t);
         struct schedule_report r = contract_verify(&t, "a2");
-        assert_int_equal(r.startups, product_steps(&p));
-        assert_int_equal(r.transmission, product_blocks(&p));
+        assert_int_equal(r.startups, product_steps(&p, PRODUCT_A2));
+        assert_int_equal(r.transmission, product_blocks(&p, PRODUCT_A2));
         assert_int_equal(r.contended_steps, 0);
         assert_true(r.minimal);
         contract_check_no_gaps(&t, "a2");
@@ -438,6 +444,254 @@ static void bound_of_a2(void **state)
                         "all-to-all broadcast, all-port");
 }
 
+/* ---- A1 as the paper has it ------------------------------------------------------------------ */
+
+/* A graph of two dimensions as A x B; a node is v * b + u. Fig. 3 with the improved lines 1 to 4,
+ * carried out on sets of messages: holder[source * N + destination] is the node where a message is. */
+struct literal {
+    struct product p;
+    uint32_t a, b;
+    uint32_t *holder;
+    uint32_t step;
+};
+
+/* Moves a message one hop along B from the node that holds it, towards u. */
+static void move_along_b(struct literal *x, uint32_t message, uint32_t u)
+{
+    uint32_t at = x->holder[message], v = at / x->b, from = at % x->b;
+    for (uint32_t next = 0; next < x->b; next++) {
+        if (linked(&x->p.factor[1], from, next) && next != from &&
+            factor_distance(&x->p.factor[1], next, u) + 1 ==
+                factor_distance(&x->p.factor[1], from, u)) {
+            x->holder[message] = v * x->b + next;
+            return;
+        }
+    }
+    fail_msg("no way from %u to %u", from, u);
+}
+
+/* Where the block of `walks` is before step `step`. */
+static uint32_t place_before(const struct product *p, uint32_t source,
+                             const struct product_walk *walks, unsigned count, uint32_t step)
+{
+    uint32_t here = source;
+    for (unsigned i = 0; i < count; i++)
+        for (uint32_t hop = 0; hop < walks[i].walk.hops; hop++)
+            if (walks[i].walk.step + hop < step)
+                here = moved(p, here, walks[i].dim, walks[i].walk.stride);
+    return here;
+}
+
+/* Every message is where the literal execution has it. */
+static void compare_places(const struct literal *x)
+{
+    uint32_t nodes = x->p.nodes;
+    for (uint32_t s = 0; s < nodes; s++) {
+        for (uint32_t d = 0; d < nodes; d++) {
+            struct product_walk walks[PRODUCT_MAX_DIMS];
+            unsigned count = product_route(&x->p, PRODUCT_A1, s, d, walks);
+            assert_int_equal(place_before(&x->p, s, walks, count, x->step),
+                             x->holder[s * nodes + d]);
+        }
+    }
+}
+
+static void check_literal_a1(const char *text)
+{
+    struct literal x = {.p = network(text)};
+    uint32_t nodes = x.p.nodes;
+
+    x.a = x.p.factor[0].nodes;
+    x.b = x.p.factor[1].nodes;
+    x.holder = calloc((size_t)nodes * nodes, sizeof *x.holder);
+    assert_non_null(x.holder);
+    for (uint32_t s = 0; s < nodes; s++)
+        for (uint32_t d = 0; d < nodes; d++)
+            x.holder[s * nodes + d] = s;
+    compare_places(&x);
+    for (uint32_t j = 0; j < x.b; j++) {
+        for (uint32_t k = 0; k < x.b; k++) {
+            /* transfer m_(v,u_j)(*,u_k) from (v,u_j) to (v,u_k), for all v */
+            for (uint32_t hop = 0; hop < factor_distance(&x.p.factor[1], j, k); hop++) {
+                for (uint32_t v = 0; v < x.a; v++)
+                    for (uint32_t to = 0; to < x.a; to++)
+                        move_along_b(&x, (v * x.b + j) * nodes + to * x.b + k, k);
+                x.step++;
+                if (x.p.factor[1].graph != GRAPH_RING || x.b % 2 != 0)
+                    compare_places(&x); /* else there are two shortest ways */
+            }
+        }
+    }
+    compare_places(&x);
+    for (uint32_t k = 0; k < x.b; k++) {
+        /* in A_j total exchange of messages m_(*,u_k)(*,u_j), which reside in (*,u_j) */
+        for (uint32_t s = 0; s < nodes; s++)
+            for (uint32_t d = 0; d < nodes; d++)
+                if (s % x.b == k)
+                    x.holder[s * nodes + d] = d;
+        x.step += factor_steps(&x.p.factor[0]);
+        compare_places(&x);
+    }
+    assert_int_equal(x.step, product_steps(&x.p, PRODUCT_A1));
+    free(x.holder);
+}
+
+static void a1_is_the_papers(void **state)
+{
+    static const char *const pairs[] = {"ring:4 x ring:3",         "ring:3 x ring:4",
+                                        "array:3 x array:5",       "array:4 x ring:5",
+                                        "complete:4 x complete:5", "ring:5 x array:4",
+                                        "complete:3 x ring:6",     "array:2 x complete:2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        check_literal_a1(pairs[i]);
+}
+
+static void a1_every_shape(void **state)
+{
+    static const char *const shapes[] = {"1",      "2",     "9m",      "12",    "1x6x1x3", "4x4m",
+                                         "5mx6",   "2x2x2", "3x4x2",   "4mx3m", "6x6",     "7mx5",
+                                         "2mx2x3", "8x8",   "2x3x2x2", "16x3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        contract_check(&t, algorithm_find("a1"));
+        contract_check_no_gaps(&t, "a1");
+    }
+}
+
+/* n_1 blocks over every hop of every message in B, and then n_2 exchanges in A. */
+static void a1_figures(void **state)
+{
+    static const struct {
+        const char *torus;
+        uint32_t startups;
+        uint64_t transmission;
+    } known[] = {{"8", 7, 16},
+                 {"4x4", 4 * 4 + 4 * 3, 4 * 4 * 4 + 4 * 4},
+                 {"8x8", 8 * 16 + 8 * 7, 8 * 8 * 16 + 8 * 16},
+                 {"2x2", 2 + 2, 4 + 2},
+                 {"2x2x2", 2 + 2 * (2 + 2), 8 + 2 * (4 + 2)},
+                 {"5mx3m", 8 + 3 * 8, 5 * 8 + 3 * 12}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct torus t = contract_torus(known[i].torus);
+        struct schedule_report r = contract_verify(&t, "a1");
+        assert_int_equal(r.startups, known[i].startups);
+        assert_int_equal(r.transmission, known[i].transmission);
+        assert_true(r.one_port_kept);
+        assert_true(r.minimal);
+        assert_int_equal(r.contended_steps, 0);
+    }
+}
+
+static void a1_refusals(void **state)
+{
+    struct torus longest = contract_torus("2x406"), ring = contract_torus("1048576");
+    (void)state;
+    assert_int_equal(algorithm_find("a1")->accepts(&longest, NULL), 0);
+    assert_int_equal(algorithm_find("a1")->accepts(&ring, NULL), 0);
+    contract_refused("a1", "2x407");
+    contract_refused("a1", "1024x1024");
+}
+
+/* ---- The bound for arrays -------------------------------------------------------------------- */
+
+/* The fewest nodes of a set that send a block on its way from `s`, to every node: a node that relays
+ * or starts it counts if it is in the set, the one at the end does not. */
+static void fewest_senders(const struct product *p, const bool *in_set, uint32_t s,
+                           uint32_t *senders)
+{
+    bool changed = true;
+    for (uint32_t i = 0; i < p->nodes; i++)
+        senders[i] = i == s ? 0 : UINT32_MAX / 2;
+    while (changed) {
+        changed = false;
+        for (uint32_t a = 0; a < p->nodes; a++) {
+            for (uint32_t b = 0; b < p->nodes; b++) {
+                if (adjacent(p, a, b) && senders[a] + in_set[a] < senders[b]) {
+                    senders[b] = senders[a] + in_set[a];
+                    changed = true;
+                }
+            }
+        }
+    }
+}
+
+/* What the nodes of a set have to send, on average. */
+static double average_sent(const struct product *p, const bool *in_set)
+{
+    uint32_t *senders = calloc(p->nodes, sizeof *senders);
+    uint64_t sum = 0, size = 0;
+
+    assert_non_null(senders);
+    for (uint32_t s = 0; s < p->nodes; s++) {
+        size += in_set[s];
+        fewest_senders(p, in_set, s, senders);
+        for (uint32_t d = 0; d < p->nodes; d++)
+            sum += senders[d];
+    }
+    free(senders);
+    return (double)sum / (double)size;
+}
+
+/* The bound is what some set has to send: all nodes, the middle of a dimension, or all nodes but the
+ * corners; and no more than a2 takes. */
+static void bound_of_meshes(void **state)
+{
+    static const char *const meshes[] = {"array:2",           "array:3",
+                                         "array:8",           "array:9",
+                                         "array:2 x array:2", "array:2 x array:5",
+                                         "array:3 x array:3", "array:3 x array:4",
+                                         "array:4 x array:4", "array:4 x array:5",
+                                         "array:5 x array:5", "array:9 x array:2",
+                                         "ring:4 x array:5",  "complete:3 x array:4",
+                                         "array:3^3",         "array:1 x array:4 x array:3",
+                                         "ring:1 x array:6"};
+    (void)state;
+    for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
+        struct product p = network(meshes[i]);
+        bool *set = calloc(p.nodes, sizeof *set);
+        unsigned arrays = 0, others = 0;
+        assert_non_null(set);
+        memset(set, true, p.nodes);
+        double best = average_sent(&p, set);
+        assert_close(best, product_average_status(&p));
+        for (unsigned dim = 0; dim < p.dims; dim++) {
+            uint32_t n = p.factor[dim].nodes, below = 1;
+            arrays += n > 2 && p.factor[dim].graph == GRAPH_ARRAY;
+            others += n > 1 && !(n > 2 && p.factor[dim].graph == GRAPH_ARRAY);
+            for (unsigned j = dim + 1; j < p.dims; j++)
+                below *= p.factor[j].nodes;
+            for (uint32_t node = 0; node < p.nodes; node++)
+                set[node] = node / below % n == n / 2;
+            double sent = average_sent(&p, set);
+            best = p.factor[dim].graph == GRAPH_ARRAY && sent > best ? sent : best;
+        }
+        if (arrays == 2 && others == 0) {
+            for (uint32_t node = 0; node < p.nodes; node++)
+                set[node] = product_status(&p, node) != product_most_status(&p);
+            double sent = average_sent(&p, set);
+            best = sent > best ? sent : best;
+        }
+        double all_port = product_bound_all_port(&p);
+        assert_close(product_bound_single_hops(&p), best > all_port ? best : all_port);
+        assert_true(best <= (double)product_blocks(&p, PRODUCT_A2) + 1e-9);
+        free(set);
+    }
+}
+
+/* On a single array no schedule takes less than a2. */
+static void arrays_are_optimal(void **state)
+{
+    (void)state;
+    for (uint32_t n = 1; n <= 40; n++) {
+        struct product p = {.dims = 1, .factor = {{GRAPH_ARRAY, n}}, .nodes = n};
+        assert_int_equal(product_blocks(&p, PRODUCT_A2), (n * n - 1) / 2);
+        assert_close(product_bound_single_hops(&p), (n * n - 1) / 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +705,12 @@ int main(void)
         cmocka_unit_test(a2_figures),
         cmocka_unit_test(bound_of_a2),
         cmocka_unit_test(a2_mesh_figures),
+        cmocka_unit_test(a1_is_the_papers),
+        cmocka_unit_test(a1_every_shape),
+        cmocka_unit_test(a1_figures),
+        cmocka_unit_test(a1_refusals),
+        cmocka_unit_test(bound_of_meshes),
+        cmocka_unit_test(arrays_are_optimal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
