@@ -143,6 +143,11 @@ const struct command command_algorithms = {
         "number of blocks on the busiest channel. 'torusctl help plan' explains the other "
         "figures.\n"
         "\n"
+        "cccube can be run in any number of packets up to half of the nodes: cccube-q5 in 5. For\n"
+        "exchange, bench and predict, cccube-best is the number predicted to be the fastest for "
+        "the\n"
+        "size of the blocks.\n"
+        "\n"
         "examples:\n"
         "  torusctl algorithms\n"
         "  torusctl algorithms --dims 8x8\n",

@@ -50,23 +50,18 @@ static int add_all(struct sweep *s, struct error *e)
 
 static int parse_algorithms(const char *text, struct sweep *s, struct error *e)
 {
-    static const enum operation exchange = OPERATION_EXCHANGE;
     char one[64];
 
     while (text != NULL) {
         if (parse_item(&text, one, sizeof one, e) != 0)
             return -1;
-        if (strcmp(one, TORUS_AUTO) == 0) {
-            if (sweep_add(s, TORUS_AUTO, e) != 0)
-                return -1;
-            continue;
-        }
-        const struct algorithm *a = named_algorithm(one, &exchange, e);
-        if (a == NULL)
+        const char *name = requested_algorithm(one, OPERATION_EXCHANGE, e);
+        if (name == NULL)
             return -1;
-        if (a->operation != OPERATION_EXCHANGE)
+        const struct algorithm *a = algorithm_find(name);
+        if (a != NULL && a->operation != OPERATION_EXCHANGE)
             return error_set(e, ERROR_USAGE, "%s is not an algorithm for exchanges", a->name);
-        if (sweep_add(s, a->name, e) != 0)
+        if (sweep_add(s, name, e) != 0)
             return -1;
     }
     return 0;

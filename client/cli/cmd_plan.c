@@ -90,7 +90,7 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
         *algorithm = shown_first(t);
     else
         *algorithm = named_algorithm(a->algorithm, NULL, &e);
-    if (*algorithm == NULL || (*algorithm)->accepts(t, &e) != 0)
+    if (*algorithm == NULL || algorithm_accepts(*algorithm, t, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
     return EXIT_DONE;
 }

@@ -189,12 +189,19 @@ const struct command command_predict = {
         "of the paper, 0 if it counts none (then compare with --rho 0); so are the hops of "
         "formulas.\n"
         "\n"
+        "cccube-q5 is cccube in 5 packets; any number up to half of the nodes is possible. For "
+        "each\n"
+        "block size, cccube-best is the one with the shortest time (on more than 256 nodes: of up "
+        "to\n"
+        "128 packets and the powers of two).\n"
+        "\n"
         "If the transmission is above the formula and the critical path is not, the formula lets\n"
         "the rings of different dimensions run side by side without waiting for each other.\n"
         "\n"
         "examples:\n"
         "  torusctl predict --dims 16x16\n"
         "  torusctl predict --dims 128x128 --algorithm at2 --block-size 1KiB,64KiB\n"
+        "  torusctl predict --dims 8x8 --algorithm cccube-best --block-size 64,1KiB,64KiB\n"
         "  torusctl predict --dims 4x4 --ts 30 --tw 0.008 --rho 0   # about Gbit Ethernet\n",
     .options = options,
     .arguments_size = sizeof(struct predict_arguments),

@@ -54,15 +54,12 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
                 char **to, struct error *e)
 {
     const enum operation operation = (enum operation)request->operation;
-    const struct algorithm *algorithm;
 
     request->algorithm = TORUS_AUTO;
-    if (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0) {
-        algorithm = named_algorithm(a->algorithm, &operation, e);
-        if (algorithm == NULL)
-            return -1;
-        request->algorithm = algorithm->name;
-    }
+    if (a->algorithm != NULL)
+        request->algorithm = requested_algorithm(a->algorithm, operation, e);
+    if (request->algorithm == NULL)
+        return -1;
     if (a->block_size != NULL && parse_size(a->block_size, &request->block_bytes, e) != 0)
         return error_wrap(e, "--block-size");
     if (a->from != NULL && parse_folder(a->from, from, e) != 0)
@@ -91,9 +88,9 @@ static int set_choice(const struct cli *cli, json_t *value, const char *requeste
         predictions != NULL ? candidates_seconds(predictions, result->algorithm, result->mode) : -1;
     int r = json_object_set_new(value, "requested", json_string(requested));
 
-    if (!cli->json && strcmp(requested, TORUS_AUTO) == 0)
+    if (!cli->json && leaves_choice(requested))
         r |= json_object_set_new(value, "algorithm",
-                                 json_sprintf("%s (" TORUS_AUTO ")", result->algorithm));
+                                 json_sprintf("%s (%s)", result->algorithm, requested));
     if (predictions == NULL)
         return r;
     r |= json_object_set_new(value, "predicted_seconds",

@@ -1,6 +1,11 @@
 #include "client/cli/named_algorithm.h"
 
+#include <string.h>
+
+#include <torus/torus.h>
+
 #include "client/cli/suggest.h"
+#include "daemon/schedule/family.h"
 
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
                                         struct error *e)
@@ -11,6 +16,13 @@ const struct algorithm *named_algorithm(const char *name, const enum operation *
 
     if (a != NULL)
         return a;
+    if (family_of_best(name) != NULL) {
+        error_set(e, ERROR_USAGE,
+                  "%s depends on the size of the blocks: 'torusctl predict --algorithm %s "
+                  "--block-size SIZE' shows which one it is",
+                  name, name);
+        return NULL;
+    }
     for (size_t i = 0; i < algorithm_count(); i++)
         if (operation == NULL || algorithm_at(i)->operation == operation_of_algorithms(*operation))
             suggest(&s, algorithm_at(i)->name);
@@ -19,4 +31,22 @@ const struct algorithm *named_algorithm(const char *name, const enum operation *
               s.best != NULL ? "?)" : "",
               operation == NULL ? algorithm_names() : algorithm_names_for(*operation, names));
     return NULL;
+}
+
+bool leaves_choice(const char *name)
+{
+    return strcmp(name, TORUS_AUTO) == 0 || family_of_best(name) != NULL;
+}
+
+const char *requested_algorithm(const char *name, enum operation operation, struct error *e)
+{
+    const struct family *f = family_of_best(name);
+    const struct algorithm *a;
+
+    if (strcmp(name, TORUS_AUTO) == 0)
+        return TORUS_AUTO;
+    if (f != NULL && f->base->operation == operation_of_algorithms(operation))
+        return f->best;
+    a = named_algorithm(f != NULL ? f->base->name : name, &operation, e);
+    return a != NULL ? a->name : NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "client/cli/json.h"
 #include "client/cli/suggest.h"
+#include "daemon/schedule/family.h"
 
 /* Calls `visit` with the name of every algorithm that is implemented, then of every other that has
  * a formula, until it returns a value other than 0; returns that. */
@@ -26,7 +27,7 @@ static int for_each_name(visit_fn *visit, void *arg)
 
 struct names {
     struct suggestion suggestion;
-    char known[256];
+    char known[ALGORITHM_NAMES_SIZE];
 };
 
 static int note_name(const char *name, enum operation operation, void *arg)
@@ -43,7 +44,8 @@ static int note_name(const char *name, enum operation operation, void *arg)
 int prediction_check_name(const char *name, enum operation *operation, struct error *e)
 {
     struct names n = {.suggestion = {.word = name}};
-    const struct algorithm *a = algorithm_find(name);
+    const struct family *family = family_of_best(name);
+    const struct algorithm *a = family != NULL ? family->base : algorithm_find(name);
     const struct formula *f = formula_find(name);
 
     if (a != NULL || f != NULL) {
@@ -137,10 +139,25 @@ static int no_memory(struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for the prediction");
 }
 
-/* Adds the rows of one algorithm. Returns 0, or -1 with *e set. */
-static int add(struct building *b, const char *name)
+/* What the best of a family is chosen by. */
+struct offer {
+    const struct cost_parameters *parameters;
+    uint64_t size;
+};
+
+static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
+{
+    const struct offer *offer = context;
+    const struct cost_counts c = f->counts(t, degree);
+    return cost_price(&c, offer->parameters, (double)offer->size).total;
+}
+
+/* Adds the rows of one algorithm: times for those block sizes for which it is the chosen one (NULL: for
+ * all). Returns 0, or -1 with *e set. */
+static int add(struct building *b, const char *name, const struct algorithm *const *chosen)
 {
     const struct prediction *p = b->p;
+    const struct algorithm *a = chosen != NULL ? algorithm_find(name) : NULL;
     struct error why;
     struct cost c;
     int r = 0;
@@ -148,7 +165,8 @@ static int add(struct building *b, const char *name)
     if (cost_find(&p->torus, name, &c, &why) == 0) {
         r |= json_array_append_new(b->algorithms, algorithm_row(name, &c));
         for (size_t i = 0; i < p->sizes; i++)
-            r |= json_array_append_new(b->times, time_row(p, name, &c, p->size[i]));
+            if (chosen == NULL || chosen[i] == a)
+                r |= json_array_append_new(b->times, time_row(p, name, &c, p->size[i]));
     } else if (p->algorithm == NULL) {
         r |= json_array_append_new(b->refused, refused_row(name, &why));
     } else {
@@ -158,12 +176,37 @@ static int add(struct building *b, const char *name)
     return r == 0 ? 0 : no_memory(b->e);
 }
 
+/* For each block size the best of a family; each that is best for some is listed once. */
+static int add_best(struct building *b, const struct family *f)
+{
+    const struct prediction *p = b->p;
+    const struct algorithm *chosen[MOST_SIZES];
+    int r = 0;
+
+    if (f->base->accepts(&p->torus, b->e) != 0)
+        return -1;
+    for (size_t i = 0; i < p->sizes; i++) {
+        struct offer offer = {&p->parameters, p->size[i]};
+        chosen[i] = family_of_degree(f, family_best(f, &p->torus, price, &offer));
+        if (chosen[i] == NULL)
+            return no_memory(b->e);
+    }
+    for (size_t i = 0; i < p->sizes && r == 0; i++) {
+        bool listed = false;
+        for (size_t k = 0; k < i; k++)
+            listed |= chosen[k] == chosen[i];
+        if (!listed)
+            r = add(b, chosen[i]->name, chosen);
+    }
+    return r;
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 static int add_if_wanted(const char *name, enum operation operation, void *arg)
 {
     struct building *b = arg;
-    return operation == b->p->operation ? add(b, name) : 0;
+    return operation == b->p->operation ? add(b, name, NULL) : 0;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -220,7 +263,10 @@ json_t *prediction_value(const struct prediction *p, struct error *e)
     struct building b = {
         .p = p, .e = e, .algorithms = json_array(), .refused = json_array(), .times = json_array()};
     json_t *o = json_object();
-    int r = p->algorithm != NULL ? add(&b, p->algorithm) : for_each_name(add_if_wanted, &b);
+    const struct family *f = p->algorithm != NULL ? family_of_best(p->algorithm) : NULL;
+    int r = f != NULL              ? add_best(&b, f)
+            : p->algorithm != NULL ? add(&b, p->algorithm, NULL)
+                                   : for_each_name(add_if_wanted, &b);
 
     if (r == 0) {
         r |= json_set_torus(o, &p->torus);

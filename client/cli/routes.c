@@ -29,7 +29,7 @@ int routes_print(FILE *out, const struct torus *t, const struct algorithm *a, st
                 continue;
             for (uint32_t segment = 0; segment < a->segments; segment++)
                 print_route(out, source, destination, segment, legs,
-                            a->route(t, source, destination, segment, legs));
+                            algorithm_route(a, t, source, destination, segment, legs));
         }
     }
     free(legs);

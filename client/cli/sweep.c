@@ -6,6 +6,7 @@
 #include "client/cli/exchange_report.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/json.h"
+#include "client/cli/named_algorithm.h"
 #include "client/cli/progress.h"
 
 /* A sweep under way. */
@@ -59,7 +60,7 @@ static int add_result(struct sweep *s, uint64_t size, const char *name,
         }
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
             r |= json_object_set(o, kept[i], json_object_get(report, kept[i]));
-        if (strcmp(name, TORUS_AUTO) == 0)
+        if (leaves_choice(name))
             r |= json_object_set(o, "chosen", json_object_get(report, "algorithm"));
         json_decref(report);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
+#include "daemon/schedule/family.h"
 
 #define LEARN_LEAST 5u  /* exchanges in a session that is to be believed */
 #define LEARNT_REACH 4u /* octaves to which a measurement applies */
@@ -118,8 +119,10 @@ void choose_learn(const struct exchange *x)
         x->rounds.each == NULL || x->spec.repeat < LEARN_LEAST || x->spec.block_bytes == 0 ||
         x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         return;
-    while (algorithm_at(index) != x->algorithm)
+    while (algorithm_at(index) != NULL && algorithm_at(index) != x->algorithm)
         index++;
+    if (algorithm_at(index) == NULL)
+        return; /* it is not one that auto chooses from */
     struct counted *c = &planner_counted(all->planner)[index];
     struct learnt *l = &c->learnt[octave(x->spec.block_bytes) % PLANNER_OCTAVES], before = *l;
     double median = median_of(x);
@@ -223,8 +226,42 @@ static int choose_fastest(struct exchange *x, struct error *e)
     return 1;
 }
 
+const struct algorithm *choose_named(const struct spec *spec)
+{
+    const struct family *family = family_of_best(spec->algorithm);
+    return family != NULL ? family->base : algorithm_find(spec->algorithm);
+}
+
+/* What the best of a family is chosen by. */
+struct offer {
+    struct predict_costs costs;
+    uint64_t block_bytes;
+};
+
+static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
+{
+    const struct offer *offer = context;
+    const struct cost_counts c = f->counts(t, degree);
+    const struct predict_counts counts = {.segments = 1,
+                                          .steps = c.startups,
+                                          .messages = (double)f->messages(t, degree),
+                                          .blocks = c.transmission};
+
+    return predict_seconds(&counts, &offer->costs, offer->block_bytes);
+}
+
+static int choose_best(struct exchange *x, const struct family *f, struct error *e)
+{
+    const struct torus *t = torus_of(x);
+    struct offer offer = {exchanges_costs(x->all), sizes_of(x).mean};
+
+    x->algorithm = family_of_degree(f, family_best(f, t, price, &offer));
+    return x->algorithm != NULL ? 1 : error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+}
+
 int choose_for(struct exchange *x, struct error *e)
 {
+    const struct family *family = family_of_best(x->spec.algorithm);
     int result = 1;
 
     if (x->algorithm != NULL)
@@ -232,6 +269,8 @@ int choose_for(struct exchange *x, struct error *e)
     x->mode = x->spec.mode;
     if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0)
         result = choose_fastest(x, e);
+    else if (family != NULL)
+        result = choose_best(x, family, e);
     else
         x->algorithm = algorithm_find(x->spec.algorithm);
     if (result <= 0)

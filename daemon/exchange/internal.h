@@ -290,6 +290,10 @@ void wave_to_children(struct exchange *x, const Peer__Head *head);
 /* One link nearer to a node, along its tree. */
 void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
 
+/* choose.c: the algorithm that is named; if that is the best of a family, the one that stands for
+ * all of it; NULL: "auto". */
+const struct algorithm *choose_named(const struct spec *spec);
+
 /* choose.c: sets the algorithm and mode. Returns 1; 0 if schedules are being counted; or -1 with *e. */
 int choose_for(struct exchange *x, struct error *e);
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/schedule/family.h"
 #include "daemon/schedule/peak.h"
 
 enum kind { BUILD, TRANSIT, COUNT };
@@ -281,10 +282,16 @@ struct planned *planner_get_empty(struct planner *p)
     return planned;
 }
 
-/* Those of broadcasts are not kept: there are as many as nodes. */
+/* There are as many broadcasts as nodes, and half as many algorithms of a family. */
+static bool is_kept(const struct planned *planned)
+{
+    return planned->sender == TORUS_NO_NODE &&
+           (planned->algorithm == NULL || !family_made(planned->algorithm));
+}
+
 void planner_put(struct planner *p, struct planned *planned)
 {
-    if (--planned->users > 0 || planned->sender == TORUS_NO_NODE)
+    if (--planned->users > 0 || is_kept(planned))
         return;
     for (struct planned **at = &p->planned; *at != NULL; at = &(*at)->next)
         if (*at == planned) {

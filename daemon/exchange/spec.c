@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/schedule/family.h"
 #include "proto/text.h"
 
 #define MILLISECOND UINT64_C(1000000)
@@ -130,7 +131,9 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if (s->repeat > 1 && (spec_has_folders(s) || s->operation == OPERATION_BROADCAST || barrier))
         return error_set(e, ERROR_USAGE,
                          "only an exchange or allgather of generated blocks can be repeated");
-    if (strcmp(s->algorithm, SPEC_AUTO) != 0 && algorithm_find(s->algorithm) == NULL) {
+    if (family_check(s->algorithm, t, e) != 0)
+        return -1;
+    if (!spec_leaves_choice(s) && algorithm_find(s->algorithm) == NULL) {
         char names[ALGORITHM_NAMES_SIZE];
         return error_set(e, ERROR_USAGE,
                          "no algorithm \"%.40s\" for operation %s; there are: %s, %s", s->algorithm,
@@ -146,7 +149,7 @@ int spec_check_algorithm(const struct spec *s, const struct torus *t, const stru
     if (a->operation != operation_of_algorithms(s->operation))
         return error_set(e, ERROR_USAGE, "%s is not an algorithm for operation %s, but for %s",
                          a->name, operation_name(s->operation), operation_name(a->operation));
-    if (a->accepts(t, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0)
         return -1;
     if (*mode == MODE_OF_ALGORITHM)
         *mode = a->streaming && s->operation == OPERATION_EXCHANGE ? MODE_STREAMING : MODE_STEPPED;
@@ -159,8 +162,12 @@ int spec_check_algorithm(const struct spec *s, const struct torus *t, const stru
     return 0;
 }
 
+bool spec_leaves_choice(const struct spec *s)
+{
+    return strcmp(s->algorithm, SPEC_AUTO) == 0 || family_of_best(s->algorithm) != NULL;
+}
+
 bool spec_chooses_late(const struct spec *s)
 {
-    return s->operation == OPERATION_EXCHANGE && spec_has_folders(s) &&
-           strcmp(s->algorithm, SPEC_AUTO) == 0;
+    return s->operation == OPERATION_EXCHANGE && spec_has_folders(s) && spec_leaves_choice(s);
 }

@@ -53,7 +53,11 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e);
 int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,
                          enum mode *mode, struct error *e);
 
-/* Whether the algorithm is chosen by the sizes of the blocks, when all nodes have told them. */
+/* Whether the root chooses the algorithm, by the size of the blocks: of all ("auto") or of a family
+ * ("cccube-best", family.h). */
+bool spec_leaves_choice(const struct spec *s);
+
+/* Whether it does that when all nodes have told the sizes of their blocks. */
 bool spec_chooses_late(const struct spec *s);
 
 static inline bool spec_has_folders(const struct spec *s)

@@ -132,13 +132,14 @@ static int check_start(struct exchanges *all, const struct spec *spec, struct er
 {
     const struct torus *t = router_torus(all->set.router);
     const struct topology *topology = router_topology(all->set.router);
+    const struct algorithm *algorithm;
     enum mode mode = spec->mode;
     char text[200];
 
     if (spec_check(spec, t, e) != 0)
         return -1;
-    if (strcmp(spec->algorithm, SPEC_AUTO) != 0 &&
-        spec_check_algorithm(spec, t, algorithm_find(spec->algorithm), &mode, e) != 0)
+    algorithm = choose_named(spec);
+    if (algorithm != NULL && spec_check_algorithm(spec, t, algorithm, &mode, e) != 0)
         return -1;
     if (!topology_whole(topology) && topology_fault(topology, 0, text, sizeof text))
         return error_set(e, ERROR_LINK, "the torus is not whole: %s", text);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/schedule/family.h"
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/registry.h"
 
@@ -26,7 +27,7 @@ const struct algorithm *algorithm_find(const char *name)
     for (size_t i = 0; i < algorithm_count(); i++)
         if (strcmp(registry[i]->name, name) == 0)
             return registry[i];
-    return NULL;
+    return family_member(name);
 }
 
 const char *algorithm_names(void)
@@ -52,6 +53,19 @@ int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct er
     char text[TORUS_TEXT_SIZE];
     return error_set(e, ERROR_REFUSED, "%s takes %s, not %s", a->name, a->accepts_text,
                      torus_format(t, text));
+}
+
+int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+{
+    return a->accepts(t, e) == 0 ? family_check(a->name, t, e) : -1;
+}
+
+uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
+                         uint32_t destination, uint32_t segment, struct leg *legs)
+{
+    if (a->route == NULL)
+        return a->family->route(t, a->degree, source, destination, legs);
+    return a->route(t, source, destination, segment, legs);
 }
 
 const char *port_model_name(enum port_model model)

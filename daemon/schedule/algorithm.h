@@ -11,7 +11,8 @@
 
 #include "daemon/schedule/torus.h"
 
-struct plan; /* plan.h */
+struct plan;   /* plan.h */
+struct family; /* family.h */
 
 struct leg {
     uint32_t step;
@@ -83,9 +84,20 @@ struct algorithm {
      * the most blocks in transit at any node. The torus must be accepted. */
     int (*plan)(struct plan *p, const struct torus *t, uint32_t rank);
     uint64_t (*peak_transit)(const struct torus *t);
+
+    /* NULL, or the algorithms of which it is one, and which one it is. Those that are not in the
+     * registry have no route(): use algorithm_route(). */
+    const struct family *family;
+    uint32_t degree;
 };
 
-/* The registry: `count` algorithms in a fixed order, and one by its name (NULL if unknown). */
+/* accepts() and route() of any algorithm, one of a family that is not in the registry too. */
+int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e);
+uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
+                         uint32_t destination, uint32_t segment, struct leg *legs);
+
+/* The registry: `count` algorithms in a fixed order; and one by its name (NULL if unknown), which may
+ * also be one of a family that is not in the registry, such as cccube-q5. */
 const struct algorithm *algorithm_at(size_t index);
 size_t algorithm_count(void);
 const struct algorithm *algorithm_find(const char *name);

@@ -1,12 +1,11 @@
-/* What the CC-cube algorithm takes by its paper, for tori that it accepts: d + Q - 1 iterations,
- * and without pipelining (Q = 1) 2^(d-1) blocks times the messages that share a channel. */
+/* What the CC-cube algorithm takes on tori that it accepts, in Q packets (degree; family.h). */
 #ifndef TORUSD_SCHEDULE_CCCUBE_H
 #define TORUSD_SCHEDULE_CCCUBE_H
 
-#include "daemon/schedule/torus.h"
+#include "daemon/schedule/family.h"
 
-uint32_t cccube_startups(const struct torus *t, uint32_t degree);
-uint64_t cccube_transmission(const struct torus *t);
-uint64_t cccube_hops(const struct torus *t); /* sum over steps of the longest leg, Q = 1 */
+extern const struct family family_cccube;
+
+struct cost_counts cccube_counts(const struct torus *t, uint32_t degree);
 
 #endif

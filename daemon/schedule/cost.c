@@ -1,5 +1,6 @@
 #include "daemon/schedule/cost.h"
 
+#include "daemon/schedule/family.h"
 #include "daemon/schedule/formula.h"
 #include "daemon/schedule/verify.h"
 
@@ -91,9 +92,13 @@ int cost_find(const struct torus *t, const char *name, struct cost *c, struct er
     *c = (struct cost){.from = COST_BY_FORMULA};
     if (a == NULL && f == NULL)
         return error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'", name);
-    if (a != NULL && a->accepts(t, e) != 0)
+    if (a != NULL && algorithm_accepts(a, t, e) != 0)
         return -1;
     c->has_formula = f != NULL && formula_counts(f, t, &c->formula, e) == 0;
+    if (f == NULL && a->family != NULL) {
+        c->has_formula = true;
+        c->formula = a->family->counts(t, a->degree);
+    }
     if (a != NULL && cost_can_enumerate(t, a)) {
         if (enumerate(t, a, c, e) != 0)
             return -1;

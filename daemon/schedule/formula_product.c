@@ -93,22 +93,20 @@ static bool cccube_covers(const struct torus *t)
     return algorithm_cccube.accepts(t, NULL) == 0;
 }
 
-static struct cost_counts cccube_counts(const struct torus *t)
+static struct cost_counts cccube_alone(const struct torus *t)
 {
-    return (struct cost_counts){.startups = cccube_startups(t, 1),
-                                .transmission = (double)cccube_transmission(t),
-                                .hops = (double)cccube_hops(t)};
+    return cccube_counts(t, 1);
 }
 
 const struct formula formula_cccube = {
     .algorithm = "cccube",
     .port_model = PORT_MODEL_ALL,
     .covers_text = "tori and meshes of 2^d nodes",
-    .startups = "d = log2 N",
-    .transmission = "N/2 * sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
+    .startups = "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
+    .transmission = "N/2 * startups",
     .rearranged = "",
     .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for Meshes "
               "and Tori Using a Systematic Approach, section 4",
     .covers = cccube_covers,
-    .counts = cccube_counts,
+    .counts = cccube_alone,
 };

@@ -125,7 +125,7 @@ static int add_waits(struct waits *w, struct routes *r)
 static int ask_for_peak(const struct torus *t, const struct algorithm *a, uint32_t *most,
                         struct error *e)
 {
-    if (a->accepts(t, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0)
         return -1;
     uint64_t peak_transit = a->peak_transit(t);
     if (peak_transit > UINT32_MAX)

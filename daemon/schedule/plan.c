@@ -347,7 +347,7 @@ static int place_blocks(struct draft *d, struct routes *r)
 static int ask_for_plan(struct plan *p, const struct torus *t, const struct algorithm *a,
                         uint32_t rank, struct error *e)
 {
-    if (a->accepts(t, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0)
         return -1;
     if (a->plan(p, t, rank) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the plan of node %u", rank);

@@ -32,7 +32,7 @@ static void fill_tables(struct routes *r)
 static int open_by(struct routes *r, const struct torus *t, const struct algorithm *a, bool by_xor,
                    struct error *e)
 {
-    if (a->accepts(t, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0)
         return -1;
     *r = (struct routes){.torus = t, .algorithm = a, .by_xor = by_xor, .via = TORUS_NO_NODE};
     r->representative = calloc(t->nodes, sizeof *r->representative);
@@ -75,7 +75,7 @@ void routes_seek(struct routes *r, uint32_t source_class, uint32_t destination, 
     r->source = r->representative[source_class];
     r->destination = destination;
     r->segment = segment;
-    r->legs = r->algorithm->route(r->torus, r->source, destination, segment, r->leg);
+    r->legs = algorithm_route(r->algorithm, r->torus, r->source, destination, segment, r->leg);
 }
 
 bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)

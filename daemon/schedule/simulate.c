@@ -107,7 +107,8 @@ static int add_pieces(struct simulation *s, uint32_t class, struct leg *legs)
         for (unsigned i = 0; i < t->dims; i++)
             at[i] = (at[i] + from[i]) % t->size[i];
         for (uint32_t segment = 0; segment < s->algorithm->segments; segment++) {
-            uint32_t count = s->algorithm->route(t, source, torus_rank(t, at), segment, legs);
+            uint32_t count =
+                algorithm_route(s->algorithm, t, source, torus_rank(t, at), segment, legs);
             struct piece *p = &s->piece[s->pieces++];
             p->hop = (uint32_t)s->hops;
             for (uint32_t i = 0; i < count; i++)
@@ -178,7 +179,7 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
 
     if (a->operation != OPERATION_EXCHANGE)
         return error_set(e, ERROR_REFUSED, "%s is not for an exchange", a->name);
-    if (a->accepts(t, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0)
         return -1;
     legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs); /* never 0 bytes */
     s.representative = calloc(t->nodes, sizeof *s.representative);

@@ -77,7 +77,8 @@ static int check_branch(const struct routes *r, uint32_t start, struct leg *othe
     const struct algorithm *a = r->algorithm;
     uint32_t last = r->legs - 1;
 
-    if (start == r->source || a->route(r->torus, r->source, start, r->segment, other) != last ||
+    if (start == r->source ||
+        algorithm_route(a, r->torus, r->source, start, r->segment, other) != last ||
         !same_legs(r->leg, other, last))
         return bad_route(r, e, "does not branch off another route's end", last);
     return 0;

@@ -126,7 +126,7 @@ static uint32_t count_steps(const struct torus *t, const struct algorithm *a)
     for (uint32_t s = 0; s < t->nodes; s++) {
         for (uint32_t d = 0; d < t->nodes; d++) {
             for (uint32_t segment = 0; segment < a->segments && s != d; segment++) {
-                uint32_t count = a->route(t, s, d, segment, legs);
+                uint32_t count = algorithm_route(a, t, s, d, segment, legs);
                 if (count > 0 && legs[count - 1].step >= steps)
                     steps = legs[count - 1].step + 1;
             }
@@ -155,7 +155,7 @@ static void check_delivery(const struct torus *t, const struct algorithm *a)
     for (uint32_t s = 0; s < t->nodes; s++)
         for (uint32_t d = 0; d < t->nodes; d++)
             for (uint32_t segment = 0; segment < a->segments && s != d; segment++)
-                walk(&c, s, d, legs, a->route(t, s, d, segment, legs));
+                walk(&c, s, d, legs, algorithm_route(a, t, s, d, segment, legs));
     check_report(&c);
     free(legs);
     free(c.load);
@@ -179,10 +179,10 @@ static void check_same_route(const struct torus *t, const struct algorithm *a, u
                              uint32_t destination, uint32_t segment, unsigned dim, uint32_t by,
                              struct leg *legs, struct leg *other)
 {
-    uint32_t count = a->route(t, source, destination, segment, legs);
+    uint32_t count = algorithm_route(a, t, source, destination, segment, legs);
 
-    assert_int_equal(count, a->route(t, moved(t, source, dim, by), moved(t, destination, dim, by),
-                                     segment, other));
+    assert_int_equal(count, algorithm_route(a, t, moved(t, source, dim, by),
+                                            moved(t, destination, dim, by), segment, other));
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(legs[i].step, other[i].step);
         assert_int_equal(legs[i].hops, other[i].hops);
@@ -257,8 +257,8 @@ static void check_xor_period(const struct torus *t, const struct algorithm *a)
                 for (uint32_t d = 0; d < t->nodes; d++) {
                     if (s == d)
                         continue;
-                    uint32_t count = a->route(t, s, d, 0, legs);
-                    assert_int_equal(count, a->route(t, s ^ flip, d ^ flip, 0, other));
+                    uint32_t count = algorithm_route(a, t, s, d, 0, legs);
+                    assert_int_equal(count, algorithm_route(a, t, s ^ flip, d ^ flip, 0, other));
                     check_flipped(t, legs, count, s, flip, other);
                 }
             }
@@ -276,7 +276,7 @@ static void check_order(const struct torus *t, const struct algorithm *a)
     assert_int_equal(a->ordered_steps(t), count_steps(t, a));
     for (uint32_t s = 0; s < t->nodes; s++) {
         for (uint32_t d = 0; d < t->nodes; d++) {
-            uint32_t count = s == d ? 0 : a->route(t, s, d, 0, legs);
+            uint32_t count = s == d ? 0 : algorithm_route(a, t, s, d, 0, legs);
             for (uint32_t i = 1; i < count; i++)
                 assert_true(legs[i].dim >= legs[i - 1].dim);
         }

@@ -1,9 +1,11 @@
 /* cccube: the paper's iterations and messages, and what the embedding makes of them. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -26,7 +28,10 @@ static void delivered(void **state)
     for (size_t q = 0; q < sizeof degrees / sizeof degrees[0]; q++) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             struct torus t = contract_torus(shapes[i]);
-            contract_check(&t, algorithm_find(degrees[q].name));
+            if (algorithm_find(degrees[q].name)->accepts(&t, NULL) == 0)
+                contract_check(&t, algorithm_find(degrees[q].name));
+            else
+                assert_true(degrees[q].degree > 1 && t.nodes < 2 * degrees[q].degree);
         }
     }
     /* 1, 2, 4, 8 and 16 rows and columns */
@@ -41,7 +46,7 @@ static void messages(void **state)
     for (size_t q = 0; q < sizeof degrees / sizeof degrees[0]; q++) {
         const struct algorithm *a = algorithm_find(degrees[q].name);
         struct torus t = contract_torus("8x4m");
-        enum { BITS = 5, STEPS = BITS + 8 };
+        enum { BITS = 5, STEPS = 4 * (BITS + 8) };
         uint32_t blocks[STEPS][TORUS_MAX_PORTS][3] = {{{0}}};
         uint32_t size = 1u << (BITS - 1), sent = 0;
 
@@ -72,20 +77,294 @@ static void messages(void **state)
     }
 }
 
-/* d + Q - 1 steps; blocks as the embedding's comment has them. */
-static void figures(void **state)
+/* ---- The paper, written down again ------------------------------------------------------------ */
+
+/* A node's number in the hypercube: the dimensions' bits are dealt in turn, the last dimension first.
+ * Standard embedding of an array: the bits of the coordinate. Xor embedding of a ring: the second
+ * highest bit of the coordinate XOR the highest. */
+static uint32_t in_cube(const struct torus *t, uint32_t node)
+{
+    uint32_t at[TORUS_MAX_DIMS], number = 0;
+    unsigned bits = 0;
+
+    torus_coordinates(t, node, at);
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->wrap[i] && t->size[i] >= 4 && at[i] >= t->size[i] / 2)
+            at[i] ^= t->size[i] / 4;
+    for (unsigned bit = 0; bit < 20; bit++)
+        for (unsigned i = t->dims; i-- > 0;)
+            if (t->size[i] > 1u << bit)
+                number |= (at[i] >> bit & 1) << bits++;
+    return number;
+}
+
+/* Section 4 carried out: stage[(source * N + destination) * 32 + i] is the stage in which the block
+ * is sent in iteration i, counted from 1; 0 = it is not. Numbers are those of the hypercube. A node
+ * has the block for j in M[source XOR j]; iteration i takes the M[j] with bit i set, in falling
+ * order, and sends them in Q packets, packet q in stage i + q. */
+static void literal_stages(unsigned d, uint32_t degree, uint32_t *stage)
+{
+    uint32_t n = 1u << d, half = n / 2;
+    struct block {
+        uint32_t source, destination;
+    } *m = calloc((size_t)n * n, sizeof *m);
+
+    assert_non_null(m);
+    for (uint32_t node = 0; node < n; node++)
+        for (uint32_t j = 0; j < n; j++)
+            m[node * n + (node ^ j)] = (struct block){node, j};
+    for (unsigned i = 0; i < d; i++) {
+        for (uint32_t node = 0; node < n; node++) {
+            uint32_t neighbour = node ^ 1u << i, sent = 0;
+            for (uint32_t j = n; j-- > 0;) {
+                if ((j >> i & 1) == 0)
+                    continue;
+                struct block *mine = &m[node * n + j], *its = &m[neighbour * n + j], kept = *mine;
+                stage[(mine->source * n + mine->destination) * 32 + i] =
+                    1 + i + sent++ * degree / half;
+                if (node > neighbour) { /* both have noted theirs */
+                    *mine = *its;
+                    *its = kept;
+                }
+            }
+        }
+    }
+    for (uint32_t node = 0; node < n; node++)
+        for (uint32_t j = 0; j < n; j++)
+            assert_int_equal(m[node * n + (node ^ j)].destination, node);
+    free(m);
+}
+
+/* The steps of the stages, as the routes have them. */
+struct stages {
+    uint32_t *first, *last; /* by stage */
+    bool *seen;             /* (stage, node, port, hops): whether it is a message of it */
+    uint32_t *load;         /* (stage, node, port): messages that cross the channel in the stage */
+};
+
+/* Every leg changes the iteration's bit of the node's number on a shortest way, in the iteration's
+ * stage, and no step is in two stages. */
+static void walk_stages(const struct torus *t, const struct algorithm *a, const uint32_t *stage,
+                        uint32_t stages, struct stages *s)
+{
+    uint32_t ports = torus_ports(t), longest = t->nodes;
+
+    for (uint32_t source = 0; source < t->nodes; source++) {
+        for (uint32_t destination = 0; destination < t->nodes; destination++) {
+            struct leg legs[32];
+            uint32_t key = in_cube(t, source) * t->nodes + in_cube(t, destination), leg = 0;
+            uint32_t here = source;
+            uint32_t count =
+                source == destination ? 0 : algorithm_route(a, t, source, destination, 0, legs);
+            for (unsigned i = 0; i < 32; i++) {
+                uint32_t of = stage[key * 32 + i];
+                if (of == 0)
+                    continue;
+                assert_true(leg < count && of <= stages);
+                const struct leg *l = &legs[leg++];
+                unsigned port = torus_port(l->dim, l->direction);
+                uint32_t end = torus_walk(t, here, l->dim, l->direction, l->hops);
+                assert_int_equal(in_cube(t, end), in_cube(t, here) ^ 1u << i);
+                assert_int_equal(torus_distance(t, here, end), l->hops);
+                s->first[of] = l->step < s->first[of] ? l->step : s->first[of];
+                s->last[of] = l->step > s->last[of] ? l->step : s->last[of];
+                uint32_t place = (of * t->nodes + here) * ports + port;
+                bool *seen = &s->seen[place * (longest + 1) + l->hops], known = *seen;
+                *seen = true;
+                for (uint32_t hop = 0; hop < l->hops && !known; hop++) {
+                    uint32_t at = torus_walk(t, here, l->dim, l->direction, hop);
+                    s->load[(of * t->nodes + at) * ports + port]++;
+                }
+                here = end;
+            }
+            assert_int_equal(leg, count);
+            assert_int_equal(here, destination);
+        }
+    }
+}
+
+/* A stage has as many steps as messages cross its busiest channel. */
+static void check_stages(const struct torus *t, const struct algorithm *a)
+{
+    unsigned d = 0;
+    while (1u << d < t->nodes)
+        d++;
+    uint32_t stages = d + a->degree - 1, places = (stages + 1) * t->nodes * torus_ports(t);
+    uint32_t *stage = calloc((size_t)t->nodes * t->nodes * 32, sizeof *stage), next = 0;
+    struct stages s = {.first = malloc((stages + 1) * sizeof *s.first),
+                       .last = calloc(stages + 1, sizeof *s.last),
+                       .seen = calloc((size_t)places * (t->nodes + 1), sizeof *s.seen),
+                       .load = calloc(places, sizeof *s.load)};
+
+    assert_true(stage && s.first && s.last && s.seen && s.load);
+    memset(s.first, 0xff, (stages + 1) * sizeof *s.first);
+    literal_stages(d, a->degree, stage);
+    walk_stages(t, a, stage, stages, &s);
+    for (uint32_t of = 1; of <= stages; of++) {
+        uint32_t most = 0, per_stage = t->nodes * torus_ports(t);
+        for (uint32_t i = of * per_stage; i < (of + 1) * per_stage; i++)
+            most = s.load[i] > most ? s.load[i] : most;
+        assert_int_equal(s.first[of], next);
+        assert_int_equal(s.last[of], next + most - 1);
+        next += most;
+    }
+    assert_int_equal(contract_verify(t, a->name).contended_steps, 0);
+    free(stage);
+    free(s.first);
+    free(s.last);
+    free(s.seen);
+    free(s.load);
+}
+
+static const char *const small[] = {"2",   "8",        "16m",   "1x4",   "2x2",
+                                    "4x4", "4x8m",     "32",    "2x8",   "4x2x4",
+                                    "8x4", "4mx4mx2m", "2mx16", "8mx8m", "8x8"};
+
+static void stages_of_the_paper(void **state)
+{
+    static const uint32_t some[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 32};
+    (void)state;
+    for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
+        struct torus t = contract_torus(small[i]);
+        for (size_t q = 0; q < sizeof some / sizeof some[0]; q++)
+            if (some[q] == 1 || some[q] <= t.nodes / 2)
+                check_stages(&t, family_of_degree(&family_cccube, some[q]));
+    }
+}
+
+/* ---- Any degree ------------------------------------------------------------------------------- */
+
+/* The arithmetic of counts() is what the enumeration finds, for every degree. */
+static void counts(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
-        for (size_t q = 0; q < sizeof degrees / sizeof degrees[0]; q++) {
-            struct schedule_report r = contract_verify(&t, degrees[q].name);
-            assert_int_equal(r.startups, cccube_startups(&t, degrees[q].degree));
-            contract_check_no_gaps(&t, degrees[q].name);
-            if (degrees[q].degree == 1)
-                assert_int_equal(r.transmission, cccube_transmission(&t));
-            else
-                assert_true(r.transmission <= cccube_transmission(&t));
+        uint32_t most = family_cccube.most(&t);
+        for (uint32_t degree = 1; degree <= most; degree += t.nodes > 64 ? 19 : 1) {
+            const struct algorithm *a = family_of_degree(&family_cccube, degree);
+            assert_non_null(a);
+            struct schedule_report r = contract_verify(&t, a->name);
+            struct cost_counts c = cccube_counts(&t, degree);
+            assert_true(c.startups == r.startups);
+            assert_true(c.transmission == (double)r.transmission);
+            assert_true(c.hops == (double)r.hops);
+            assert_int_equal(r.contended_steps, 0);
+            contract_check_no_gaps(&t, a->name);
+            if (t.nodes / 2 % degree == 0 && t.nodes > 1)
+                assert_true(c.transmission == c.startups * (t.nodes / 2 / degree));
+        }
+    }
+}
+
+static void any_degree_is_delivered(void **state)
+{
+    static const char *const names[] = {"cccube-q3", "cccube-q5", "cccube-q6", "cccube-q7"};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        for (size_t q = 0; q < sizeof names / sizeof names[0]; q++)
+            if (algorithm_accepts(algorithm_find(names[q]), &t, NULL) == 0)
+                contract_check(&t, algorithm_find(names[q]));
+    }
+}
+
+static void names(void **state)
+{
+    static const char *const unknown[] = {
+        "cccube-q",    "cccube-q0", "cccube-q05", "cccube-q5x",      "cccube-",
+        "cccube5",     "cccube-Q5", "cccube-q-5", "cccube-q1048577", "cccube-q99999999999",
+        "cccube-best", "at2-q5"};
+    struct torus t = contract_torus("4x4"), odd = contract_torus("5x5");
+    struct error e = {.code = ERROR_NONE};
+    const struct algorithm *five = algorithm_find("cccube-q5");
+    (void)state;
+    assert_non_null(five);
+    assert_string_equal(five->name, "cccube-q5");
+    assert_int_equal(five->degree, 5);
+    assert_ptr_equal(algorithm_find("cccube-q5"), five);
+    assert_ptr_equal(algorithm_find("cccube-q1"), algorithm_find("cccube"));
+    assert_true(family_made(five));
+    assert_false(family_made(algorithm_find("cccube-q4")));
+    assert_int_equal(algorithm_find("cccube-q4")->degree, 4);
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
+        assert_null(algorithm_find(unknown[i]));
+
+    assert_int_equal(algorithm_accepts(five, &t, &e), 0);
+    assert_int_equal(algorithm_accepts(algorithm_find("cccube-q9"), &t, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_string_equal(e.text, "cccube-q9 is not possible on 4x4: at most cccube-q8");
+    assert_int_equal(algorithm_accepts(five, &odd, &e), -1);
+    assert_non_null(strstr(e.text, "not 5x5"));
+    assert_ptr_equal(family_of_best("cccube-best"), &family_cccube);
+    assert_null(family_of_best("cccube"));
+}
+
+/* ---- The best degree -------------------------------------------------------------------------- */
+
+static double price(const struct family *f, const struct torus *t, uint32_t degree, void *context)
+{
+    const double *ratio = context; /* a startup's time in blocks */
+    struct cost_counts c = f->counts(t, degree);
+    return c.startups * *ratio + c.transmission;
+}
+
+/* By walking all routes. */
+static uint32_t best_by_enumeration(const struct torus *t, double ratio)
+{
+    uint32_t best = 0;
+    double lowest = 0;
+    for (uint32_t degree = 1; degree <= t->nodes / 2; degree++) {
+        struct schedule_report r =
+            contract_verify(t, family_of_degree(&family_cccube, degree)->name);
+        double cost = r.startups * ratio + (double)r.transmission;
+        if (best == 0 || cost < lowest) {
+            lowest = cost;
+            best = degree;
+        }
+    }
+    return best;
+}
+
+static void best_degree(void **state)
+{
+    static const char *const tori[] = {"4x4", "2x2x2", "4x8", "8x8", "4mx8m", "4x4x4", "2"};
+    static const double ratios[] = {0.01, 0.3, 1, 2.5, 7, 30, 200};
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t = contract_torus(tori[i]);
+        for (size_t k = 0; k < sizeof ratios / sizeof ratios[0]; k++) {
+            double ratio = ratios[k];
+            assert_int_equal(family_best(&family_cccube, &t, price, &ratio),
+                             best_by_enumeration(&t, ratio));
+        }
+    }
+}
+
+/* Communication pipelining in a hypercube: (d + Q - 1) * (ts + 2^(d-1)/Q * m*tw), the smallest at
+ * Q = sqrt((d-1) * 2^(d-1) * m*tw / ts). That Q, where it divides the blocks, is the best here on
+ * tori that are hypercubes; elsewhere none is cheaper than the formula's minimum. */
+static void best_degree_by_formula(void **state)
+{
+    static const char *const cubes[] = {"4x4", "4x4x4", "2x2x2", "4x2x4", "4x4x4x4"};
+    (void)state;
+    for (size_t i = 0; i < sizeof cubes / sizeof cubes[0]; i++) {
+        struct torus t = contract_torus(cubes[i]);
+        double d = 0, blocks = t.nodes / 2;
+        while (1u << (unsigned)d < t.nodes)
+            d++;
+        for (double q = 1; q <= blocks; q *= 2) {
+            double ratio = (d - 1) * blocks / (q * q); /* ts, in blocks */
+            assert_int_equal(family_best(&family_cccube, &t, price, &ratio), q);
+        }
+        for (double ratio = 0.1; ratio < 50; ratio *= 1.7) {
+            double q = sqrt((d - 1) * blocks / ratio);
+            q = q < 1 ? 1 : q > blocks ? blocks : q;
+            double formula = (d + q - 1) * (ratio + blocks / q);
+            uint32_t best = family_best(&family_cccube, &t, price, &ratio);
+            double here = price(&family_cccube, &t, best, &ratio);
+            assert_true(here >= formula - 1e-9);
+            assert_true(here < 1.12 * formula);
         }
     }
 }
@@ -98,14 +377,14 @@ static void named_figures(void **state)
         uint64_t transmission;
         uint32_t contended;
         bool minimal;
-    } known[] = {
-        {"4x4", "cccube", 4, 32, 0, true},         {"4x4", "cccube-q2", 5, 20, 0, true},
-        {"4x4", "cccube-q4", 7, 14, 0, true},      {"4x4", "cccube-q8", 11, 11, 0, true},
-        {"8x8", "cccube", 6, 320, 4, false},       {"8x8", "cccube-q2", 7, 192, 5, false},
-        {"8x8", "cccube-q4", 9, 128, 7, false},    {"8x8", "cccube-q8", 13, 116, 11, false},
-        {"4mx4m", "cccube", 4, 48, 2, false},      {"8mx8m", "cccube", 6, 448, 4, false},
-        {"2mx2mx2mx2m", "cccube", 4, 32, 0, true}, {"4x4x4x4", "cccube", 8, 1024, 0, true},
-        {"4x4x4x4", "cccube-q8", 15, 240, 0, true}};
+    } known[] = {{"4x4", "cccube", 4, 32, 0, true},         {"4x4", "cccube-q2", 5, 20, 0, true},
+                 {"4x4", "cccube-q4", 7, 14, 0, true},      {"4x4", "cccube-q8", 11, 11, 0, true},
+                 {"8x8", "cccube", 10, 320, 0, false},      {"8x8", "cccube-q2", 12, 192, 0, false},
+                 {"8x8", "cccube-q4", 16, 128, 0, false},   {"8x8", "cccube-q8", 29, 116, 0, false},
+                 {"4mx4m", "cccube", 6, 48, 0, false},      {"8mx8m", "cccube", 14, 448, 0, false},
+                 {"8x8", "cccube-q32", 101, 101, 0, false}, {"4x4", "cccube-q5", 8, 15, 0, true},
+                 {"2mx2mx2mx2m", "cccube", 4, 32, 0, true}, {"4x4x4x4", "cccube", 8, 1024, 0, true},
+                 {"4x4x4x4", "cccube-q8", 15, 240, 0, true}};
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].torus);
@@ -126,13 +405,23 @@ static void refusals(void **state)
         contract_refused(degrees[q].name, "3");
         contract_refused(degrees[q].name, "131072m");
     }
+    contract_refused("cccube-q2", "2");
+    contract_refused("cccube-q8", "2x4");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delivered),     cmocka_unit_test(messages), cmocka_unit_test(figures),
-        cmocka_unit_test(named_figures), cmocka_unit_test(refusals),
+        cmocka_unit_test(delivered),
+        cmocka_unit_test(messages),
+        cmocka_unit_test(stages_of_the_paper),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(any_degree_is_delivered),
+        cmocka_unit_test(names),
+        cmocka_unit_test(best_degree),
+        cmocka_unit_test(best_degree_by_formula),
+        cmocka_unit_test(named_figures),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,40 @@ static void parameters(void **state)
     json_decref(value);
 }
 
+/* The best of a family: for each block size the cheapest member, each listed once. */
+static void best_of_a_family(void **state)
+{
+    static const struct {
+        json_int_t size;
+        const char *algorithm;
+    } best[] = {{1, "cccube"}, {64, "cccube"}, {1024, "cccube-q4"}, {1048576, "cccube-q32"}};
+    json_t *value = value_of("--dims 8x8 --algorithm cccube-best --block-size 1,64,1K,1M --json");
+    (void)state;
+
+    assert_int_equal(json_array_size(json_object_get(value, "algorithms")), 3);
+    assert_int_equal(json_array_size(json_object_get(value, "times")), 4);
+    for (size_t i = 0; i < sizeof best / sizeof best[0]; i++) {
+        const json_t *time = about(value, "times", best[i].algorithm, best[i].size);
+        for (int q = 1; q <= 32; q++) {
+            char arguments[96];
+            (void)snprintf(arguments, sizeof arguments,
+                           "--dims 8x8 --algorithm cccube-q%d --block-size %d --json", q,
+                           (int)best[i].size);
+            json_t *one = value_of(arguments);
+            const json_t *row = json_array_get(json_object_get(one, "times"), 0);
+            assert_true(number(row, "time_us") >= number(time, "time_us"));
+            assert_true(number(row, "time_us") == number(row, "formula_time_us"));
+            json_decref(one);
+        }
+    }
+    json_decref(value);
+
+    /* Too large to follow the routes. */
+    value = value_of("--dims 256x256 --algorithm cccube-q100 --json");
+    assert_string_equal(text(about(value, "algorithms", "cccube-q100", 0), "from"), "formula");
+    json_decref(value);
+}
+
 static void tables(void **state)
 {
     (void)state;
@@ -157,6 +191,8 @@ static void wrong_usage(void **state)
         {"--dims 8x8 --algorithm at3", "did you mean at2?"},
         {"--dims 8x8 --algorithm zzzzz", "suh-shin"},
         {"--dims 8x8 --algorithm ar", "ar takes a ring"},
+        {"--dims 8x8 --algorithm cccube-q33", "at most cccube-q32"},
+        {"--dims 8x9 --algorithm cccube-best", "cccube takes"},
         {"--dims 8x12 --algorithm tseng", "2^d x 2^d"},
         {"--dims 251x257 --algorithm at2", "too many different routes"},
         {"--dims 8x8 --block-size 64,", "--block-size: '' is not a size"},
@@ -184,8 +220,10 @@ static void wrong_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(enumerated), cmocka_unit_test(by_formula), cmocka_unit_test(all_of_them),
-        cmocka_unit_test(parameters), cmocka_unit_test(tables),     cmocka_unit_test(wrong_usage),
+        cmocka_unit_test(enumerated),       cmocka_unit_test(by_formula),
+        cmocka_unit_test(all_of_them),      cmocka_unit_test(parameters),
+        cmocka_unit_test(best_of_a_family), cmocka_unit_test(tables),
+        cmocka_unit_test(wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,12 +94,37 @@ static void who_asks_for_another_does_not(void **state)
     planner_free(a.planner);
 }
 
+/* Plans are kept, but those of a family not: there may be half as many as nodes. */
+static void what_is_kept(void **state)
+{
+    static const struct {
+        const char *algorithm;
+        int then;
+    } asked[] = {{"direct", 1}, {"cccube-q2", 1}, {"cccube-q3", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        struct asking a = {.algorithm = NULL};
+        assert_int_equal(torus_parse(&a.torus, "4x4", NULL), 0);
+        stepper_init(&a.stepper, 0);
+        a.planner = planner_new(&a.torus, 0, &a.stepper.workers, wake, &a);
+        assert_non_null(a.planner);
+        assert_int_equal(ask(&a, asked[i].algorithm), 0);
+        stepper_finish(&a.stepper);
+        assert_int_equal(ask(&a, asked[i].algorithm), 1);
+        assert_int_equal(ask(&a, asked[i].algorithm), asked[i].then);
+        stepper_finish(&a.stepper);
+        planner_free(a.planner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_waits_hears_of_a_failure),
         cmocka_unit_test(who_asks_later_does_not),
         cmocka_unit_test(who_asks_for_another_does_not),
+        cmocka_unit_test(what_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -334,8 +334,8 @@ TORUS_EXPORT const char *torus_check_name(enum torus_check check);
 struct torus_request {
     size_t struct_size; /* set by torus_request_init() */
 
-    /* "at2"... (broadcasts use those for allgathers); NULL, "" or TORUS_AUTO: the daemon chooses.
-     */
+    /* "at2"... (broadcasts use those for allgathers); NULL, "" or TORUS_AUTO: the daemon chooses,
+     * and with "cccube-best" how many packets (cccube-q5: 5). */
     const char *algorithm;
 
     /* Either a generated pattern, which every destination verifies (`from` and `to` NULL): */
