@@ -186,6 +186,13 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
     s.class_of = calloc(t->nodes, sizeof *s.class_of);
     if (legs != NULL && s.representative != NULL && s.class_of != NULL) {
         number_classes(&s);
+        if ((uint64_t)s.classes * t->nodes * a->segments > SIMULATE_MOST_SEGMENTS) {
+            error_set(e, ERROR_REFUSED,
+                      "%s has too many segments there: %u nodes that differ with %u blocks each, "
+                      "in %u segments; at most %u can be simulated",
+                      a->name, s.classes, t->nodes - 1, a->segments, SIMULATE_MOST_SEGMENTS);
+            goto done;
+        }
         s.piece = calloc((size_t)s.classes * t->nodes * a->segments, sizeof *s.piece);
         rc = s.piece == NULL ? -1 : 0;
     }
@@ -197,6 +204,7 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
         *ticks = s.pieces > 0 ? run(&s) : 0;
     else
         error_set(e, ERROR_MEMORY, "out of memory to simulate a stream of %u nodes", t->nodes);
+done:
     free(legs);
     free(s.representative);
     free(s.class_of);

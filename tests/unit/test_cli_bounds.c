@@ -64,6 +64,31 @@ static void mesh(void **state)
     json_decref(b);
 }
 
+/* What the middle of an array, and all of a mesh but its corners, has to send; and a1. */
+static void arrays(void **state)
+{
+    static const struct {
+        const char *dims;
+        double bound, a2, a1;
+    } known[] = {{"8m", 31, 31, 31},
+                 {"9m", 40, 40, 40},
+                 {"3mx2m", 9, 11, 3 * 2 + 2 * 4},
+                 {"8mx8m", 20864 / 60.0, 496, 8 * 168 + 8 * 31},
+                 {"8mx8", 296, 376, 8 * 128 + 8 * 31},
+                 {"8x8", 256, 256, 1152}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char arguments[64] = "bounds --dims ";
+        json_t *value = run_cli_json(strcat(arguments, known[i].dims));
+        double excess = number(value, "bounds", "one_port_single_hops") - known[i].bound;
+        if (excess > 1e-9 || excess < -1e-9)
+            fail_msg("%s: %f more than %f", known[i].dims, excess, known[i].bound);
+        assert_true(number(value, "a2", "transmission") == known[i].a2);
+        assert_true(number(value, "a1", "transmission") == known[i].a1);
+        json_decref(value);
+    }
+}
+
 static void text(void **state)
 {
     (void)state;
@@ -94,8 +119,8 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(torus), cmocka_unit_test(product),  cmocka_unit_test(mesh),
-        cmocka_unit_test(text),  cmocka_unit_test(refusals),
+        cmocka_unit_test(torus),  cmocka_unit_test(product), cmocka_unit_test(mesh),
+        cmocka_unit_test(arrays), cmocka_unit_test(text),    cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,152 @@
+#include "daemon/schedule/banyan_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/schedule/latin.h"
+
+const char *banyan_square_name(enum banyan_square s)
+{
+    switch (s) {
+    case BANYAN_ITERATED:
+        return "iterated";
+    case BANYAN_PRODUCTS:
+        return "products";
+    case BANYAN_SHIFT:
+        return "shift";
+    }
+    return "unknown";
+}
+
+uint32_t banyan_entry(unsigned m, enum banyan_square s, uint32_t row, uint32_t input)
+{
+    uint32_t first = banyan_permutation(m, 0, input);
+
+    switch (s) {
+    case BANYAN_ITERATED:
+        return latin_entry(row, first);
+    case BANYAN_PRODUCTS:
+        return first ^ row; /* the product of phi_k for the bits of row */
+    case BANYAN_SHIFT:
+        return (row + input) % (1u << m);
+    }
+    return 0;
+}
+
+char *banyan_row_settings(unsigned m, enum banyan_square s, uint32_t row, char *text)
+{
+    uint32_t lines = 1u << m;
+
+    for (unsigned stage = 0; stage < m; stage++)
+        text[stage] = '\0';
+    for (uint32_t input = 0; input < lines; input++) {
+        uint32_t line = input, to = banyan_entry(m, s, row, input);
+        for (unsigned stage = 0; stage < m; stage++) {
+            uint32_t out = banyan_switch(m, stage, line, to);
+            char set = out == line ? '=' : 'x';
+            text[stage] = text[stage] == '\0' || text[stage] == set ? set : '*';
+            line = stage + 1 < m ? banyan_link(stage, out) : out;
+        }
+    }
+    text[m] = '\0';
+    return text;
+}
+
+struct message {
+    bool there;
+    uint32_t row, source, destination;
+};
+
+/* A network under way: lines before each stage, and behind the last one. */
+struct run {
+    unsigned m;
+    enum banyan_square square;
+    struct message *line; /* stage * n + line */
+    bool *has;            /* output * n + input: it has come */
+    uint64_t delivered;
+};
+
+static int run_stage(struct run *run, unsigned stage, struct error *e)
+{
+    uint32_t n = 1u << run->m;
+    const struct message *in = &run->line[(size_t)stage * n];
+    struct message *out = &run->line[(size_t)(stage + 1) * n];
+
+    memset(out, 0, n * sizeof *out);
+    for (uint32_t line = 0; line < n; line++) {
+        if (!in[line].there)
+            continue;
+        uint32_t way = banyan_switch(run->m, stage, line, in[line].destination);
+        uint32_t end = stage + 1 < run->m ? banyan_link(stage, way) : way;
+        if (out[end].there)
+            return error_set(e, ERROR_DAMAGED,
+                             "conflict in row %u, stage %u: the messages of inputs %u and %u both "
+                             "need line %u",
+                             in[line].row, stage, out[end].source, in[line].source, way);
+        out[end] = in[line];
+    }
+    return 0;
+}
+
+static int deliver(struct run *run, struct error *e)
+{
+    uint32_t n = 1u << run->m;
+    const struct message *line = &run->line[(size_t)run->m * n];
+
+    for (uint32_t output = 0; output < n; output++) {
+        if (!line[output].there)
+            continue;
+        bool *has = &run->has[(size_t)output * n + line[output].source];
+        if (line[output].destination != output || *has)
+            return error_set(e, ERROR_DAMAGED, "row %u: the message of input %u came to output %u",
+                             line[output].row, line[output].source, output);
+        *has = true;
+        run->delivered++;
+    }
+    return 0;
+}
+
+/* One tick: a row enters if there is one left, all others move on by a stage. */
+static int tick(struct run *run, uint32_t row, struct error *e)
+{
+    uint32_t n = 1u << run->m;
+
+    for (uint32_t input = 0; input < n; input++)
+        run->line[input] = (struct message){
+            row < n, row, input, row < n ? banyan_entry(run->m, run->square, row, input) : 0};
+    for (unsigned stage = run->m; stage-- > 0;) /* the last one first: each makes room */
+        if (run_stage(run, stage, e) != 0)
+            return -1;
+    return deliver(run, e);
+}
+
+static bool is_whole(unsigned m, enum banyan_square s)
+{
+    char text[BANYAN_RUN_MOST_STAGES + 1];
+
+    for (uint32_t row = 0; row < 1u << m; row++)
+        if (strchr(banyan_row_settings(m, s, row, text), '*') != NULL)
+            return false;
+    return true;
+}
+
+int banyan_run(unsigned m, enum banyan_square s, struct banyan_report *r, struct error *e)
+{
+    uint32_t n = 1u << m;
+    struct run run = {.m = m,
+                      .square = s,
+                      .line = calloc((size_t)(m + 1) * n, sizeof *run.line),
+                      .has = calloc((size_t)n * n, sizeof *run.has)};
+    int rc = 0;
+
+    *r = (struct banyan_report){0};
+    if (run.line == NULL || run.has == NULL)
+        rc = error_set(e, ERROR_MEMORY, "out of memory to simulate %u inputs", n);
+    while (rc == 0 && run.delivered < (uint64_t)n * n)
+        rc = tick(&run, r->ticks++, e);
+    r->delivered = run.delivered;
+    r->whole_stages = rc == 0 && is_whole(m, s);
+    free(run.line);
+    free(run.has);
+    return rc;
+}

@@ -1,0 +1,133 @@
+#include "daemon/schedule/product_run.h"
+
+#include <stdlib.h>
+
+#include "daemon/schedule/message_key.h"
+#include "daemon/schedule/tally.h"
+
+/* A combined message: rising keys are in the order of steps. */
+static uint64_t hop_key(uint32_t step, uint32_t from, uint32_t to)
+{
+    return (uint64_t)step << 40 | (uint64_t)from << 20 | to;
+}
+
+static uint32_t key_step(uint64_t key)
+{
+    return (uint32_t)(key >> 40);
+}
+
+static uint32_t key_from(uint64_t key)
+{
+    return (uint32_t)(key >> 20) & (TORUS_MAX_NODES - 1);
+}
+
+static uint32_t key_to(uint64_t key)
+{
+    return (uint32_t)key & (TORUS_MAX_NODES - 1);
+}
+
+static int no_memory(const struct product *p, struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory to simulate %u nodes", p->nodes);
+}
+
+/* The node that is `stride` further along a dimension, modulo its size. */
+static uint32_t next_node(const struct product *p, uint32_t node, const struct product_walk *walk)
+{
+    uint32_t below = 1, n = p->factor[walk->dim].nodes;
+
+    for (unsigned i = walk->dim + 1; i < p->dims; i++)
+        below *= p->factor[i].nodes;
+    uint32_t x = node / below % n;
+    int64_t to = ((int64_t)x + walk->walk.stride) % (int64_t)n;
+    return node - x * below + (uint32_t)(to < 0 ? to + n : to) * below;
+}
+
+/* Follows one block. */
+static int follow(const struct product *p, uint32_t source, uint32_t destination,
+                  const struct product_walk *walks, unsigned count, struct tally *messages,
+                  struct product_report *r, struct error *e)
+{
+    uint32_t here = source, free_from = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t step = walks[i].walk.step;
+        if (step < free_from)
+            return error_set(e, ERROR_DAMAGED, "block %u -> %u: step %u comes after step %u",
+                             source, destination, step, free_from - 1);
+        for (uint32_t hop = 0; hop < walks[i].walk.hops; hop++, step++) {
+            uint32_t next = next_node(p, here, &walks[i]);
+            if (product_distance(p, here, next) != 1)
+                return error_set(e, ERROR_DAMAGED,
+                                 "block %u -> %u, step %u: nodes %u and %u are not adjacent",
+                                 source, destination, step, here, next);
+            if (tally_add(messages, hop_key(step, here, next)) != 0)
+                return no_memory(p, e);
+            r->hops++;
+            here = next;
+        }
+        free_from = step;
+    }
+    if (here != destination)
+        return error_set(e, ERROR_DAMAGED, "block %u -> %u ends at node %u", source, destination,
+                         here);
+    r->blocks++;
+    return 0;
+}
+
+/* The steps one after the other: each node sends one message, and receives one, at most. `sender` has
+ * room for a number by node. */
+static int run_steps(const struct tally *messages, uint64_t *sender, struct product_report *r,
+                     struct error *e)
+{
+    for (size_t i = 0; i < messages->count;) {
+        uint32_t step = key_step(messages->at[i].key);
+        uint64_t most = 0;
+        for (size_t first = i; i < messages->count && key_step(messages->at[i].key) == step; i++) {
+            uint64_t key = messages->at[i].key;
+            uint32_t from = key_from(key), to = key_to(key);
+            if (i > first && key_from(messages->at[i - 1].key) == from)
+                return error_set(e, ERROR_DAMAGED, "step %u: node %u sends to nodes %u and %u",
+                                 step, from, key_to(messages->at[i - 1].key), to);
+            if (sender[to] >> 32 == step + 1ull)
+                return error_set(e, ERROR_DAMAGED, "step %u: node %u receives from nodes %u and %u",
+                                 step, to, (uint32_t)sender[to], from);
+            sender[to] = (step + 1ull) << 32 | from;
+            most = messages->at[i].count > most ? messages->at[i].count : most;
+        }
+        r->steps++;
+        r->transmission += most;
+    }
+    r->messages = messages->count;
+    return 0;
+}
+
+int product_run(const struct product *p, enum product_algorithm a, product_route_fn *route,
+                struct product_report *r, struct error *e)
+{
+    struct product_walk walks[PRODUCT_MAX_DIMS];
+    struct tally messages = {0};
+    int rc = 0;
+
+    if (p->nodes > PRODUCT_RUN_MOST_NODES)
+        return error_set(e, ERROR_REFUSED, "%u nodes are too many: at most %u can be simulated",
+                         p->nodes, PRODUCT_RUN_MOST_NODES);
+    if (product_steps(p, a) > MESSAGE_MAX_STEP + 1)
+        return error_set(e, ERROR_REFUSED, "%s needs more than %u steps there",
+                         product_algorithm_name(a), MESSAGE_MAX_STEP + 1);
+    *r = (struct product_report){0};
+    for (uint32_t s = 0; s < p->nodes && rc == 0; s++)
+        for (uint32_t d = 0; d < p->nodes && rc == 0; d++)
+            if (s != d)
+                rc = follow(p, s, d, walks, route(p, a, s, d, walks), &messages, r, e);
+    uint64_t *sender = calloc(p->nodes, sizeof *sender);
+    if (rc == 0 && sender == NULL)
+        rc = no_memory(p, e);
+    if (rc == 0) {
+        tally_sort(&messages);
+        rc = run_steps(&messages, sender, r, e);
+    }
+    free(sender);
+    tally_free(&messages);
+    return rc;
+}

@@ -1,0 +1,195 @@
+/* Schedules carried out on networks that no torus is: what they take is what the formulas say, and
+ * what the model forbids is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/banyan_run.h"
+#include "daemon/schedule/latin.h"
+#include "daemon/schedule/product_run.h"
+
+static struct product network(const char *text)
+{
+    struct product p;
+    assert_int_equal(product_parse(&p, text, NULL), 0);
+    return p;
+}
+
+static void products(void **state)
+{
+    static const char *const networks[] = {"ring:1",
+                                           "array:2",
+                                           "complete:2^5",
+                                           "complete:4 x complete:3",
+                                           "array:9",
+                                           "complete:7",
+                                           "ring:6 x complete:4",
+                                           "ring:5 x array:4 x complete:3",
+                                           "ring:12",
+                                           "ring:4^3",
+                                           "array:4 x complete:1 x array:5"};
+    (void)state;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        struct product p = network(networks[i]);
+        for (enum product_algorithm a = PRODUCT_A1; a <= PRODUCT_A2; a++) {
+            struct product_report r;
+            assert_int_equal(product_run(&p, a, product_route, &r, NULL), 0);
+            assert_int_equal(r.steps, product_steps(&p, a));
+            assert_int_equal(r.transmission, product_blocks(&p, a));
+            assert_int_equal(r.blocks, p.nodes * (p.nodes - 1));
+            double hops = product_average_status(&p) * p.nodes;
+            assert_true((double)r.hops - hops < 1e-6 && hops - (double)r.hops < 1e-6);
+        }
+    }
+}
+
+/* ---- Schedules with one thing wrong: 1 -> 2 on a ring of 5 ----------------------------------- */
+
+static struct walk wrong;
+
+static unsigned damaged_route(const struct product *p, enum product_algorithm a, uint32_t source,
+                              uint32_t destination, struct product_walk *walks)
+{
+    unsigned count = product_route(p, a, source, destination, walks);
+    if (source == 1 && destination == 2)
+        walks[0].walk = wrong;
+    return count;
+}
+
+static void damaged_products(void **state)
+{
+    static const struct {
+        struct walk walk;
+        const char *says;
+    } damaged[] = {{{.step = 0, .hops = 0, .stride = 1}, "block 1 -> 2 ends at node 1"},
+                   {{.step = 0, .hops = 2, .stride = 1}, "block 1 -> 2 ends at node 3"},
+                   {{.step = 0, .hops = 1, .stride = -1}, "block 1 -> 2 ends at node 0"},
+                   {{.step = 1, .hops = 1, .stride = 2}, "step 1: nodes 1 and 3 are not adjacent"},
+                   {{.step = 2, .hops = 1, .stride = 1}, "step 2: node 1 sends to nodes 0 and 2"}};
+    struct product p = network("ring:5");
+    struct product_report r;
+    struct error e;
+    (void)state;
+    wrong =
+        (struct walk){.step = 1, .hops = 1, .stride = 1}; /* later, but nothing is wrong with it */
+    assert_int_equal(product_run(&p, PRODUCT_A2, damaged_route, &r, &e), 0);
+    for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
+        wrong = damaged[i].walk;
+        assert_int_equal(product_run(&p, PRODUCT_A2, damaged_route, &r, &e), -1);
+        assert_int_equal(e.code, ERROR_DAMAGED);
+        if (strstr(e.text, damaged[i].says) == NULL)
+            fail_msg("%s, not %s", e.text, damaged[i].says);
+    }
+}
+
+/* Both walks in the same step: the second begins before the first has ended. */
+static unsigned hasty_route(const struct product *p, enum product_algorithm a, uint32_t source,
+                            uint32_t destination, struct product_walk *walks)
+{
+    unsigned count = product_route(p, a, source, destination, walks);
+    if (count == 2)
+        walks[1].walk.step = walks[0].walk.step;
+    return count;
+}
+
+/* Everybody sends in step 0: several messages end at a node. */
+static unsigned crowding_route(const struct product *p, enum product_algorithm a, uint32_t source,
+                               uint32_t destination, struct product_walk *walks)
+{
+    if (destination == 0) {
+        walks[0] = (struct product_walk){{0, 1, (int32_t)(p->nodes - source)}, 0};
+        return 1;
+    }
+    unsigned count = product_route(p, a, source, destination, walks);
+    walks[0].walk.step += source * p->nodes + 1;
+    return count;
+}
+
+static void broken_rules(void **state)
+{
+    struct product p = network("ring:4 x ring:4"), complete = network("complete:5");
+    struct product large = network("ring:1025"), long_one = network("complete:2 x array:500");
+    struct product_report r;
+    struct error e;
+    (void)state;
+    assert_int_equal(product_run(&p, PRODUCT_A2, hasty_route, &r, &e), -1);
+    assert_int_equal(e.code, ERROR_DAMAGED);
+    assert_non_null(strstr(e.text, "comes after step"));
+    assert_int_equal(product_run(&complete, PRODUCT_A2, crowding_route, &r, &e), -1);
+    assert_string_equal(e.text, "step 0: node 0 receives from nodes 1 and 2");
+    assert_int_equal(product_run(&large, PRODUCT_A2, product_route, &r, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_int_equal(product_run(&long_one, PRODUCT_A1, product_route, &r, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+}
+
+/* ---- The banyan network ---------------------------------------------------------------------- */
+
+/* Both of the paper's squares pass in n + m - 1 steps with whole stages; and rows are equal up to
+ * their order. */
+static void banyan(void **state)
+{
+    (void)state;
+    for (unsigned m = 0; m <= 8; m++) {
+        uint32_t n = 1u << m, square[256 * 256];
+        for (enum banyan_square s = BANYAN_ITERATED; s <= BANYAN_PRODUCTS; s++) {
+            struct banyan_report r;
+            assert_int_equal(banyan_run(m, s, &r, NULL), 0);
+            assert_int_equal(r.ticks, banyan_steps(m));
+            assert_int_equal(r.delivered, n * n);
+            assert_true(r.whole_stages);
+            for (uint32_t input = 0; input < n; input++)
+                square[input] = banyan_permutation(m, 0, input);
+            if (s == BANYAN_ITERATED)
+                latin_square_iterated(m, square);
+            else
+                latin_square_products(m, square);
+            for (uint32_t i = 0; i < n * n; i++)
+                assert_int_equal(banyan_entry(m, s, i / n, i % n), square[i]);
+        }
+    }
+}
+
+/* The settings as banyan.h computes them. */
+static void settings(void **state)
+{
+    char text[BANYAN_RUN_MOST_STAGES + 1];
+    (void)state;
+    for (unsigned m = 0; m <= 6; m++) {
+        for (uint32_t row = 0; row < 1u << m; row++) {
+            uint32_t crossed = banyan_settings(m, row);
+            (void)banyan_row_settings(m, BANYAN_ITERATED, row, text);
+            assert_int_equal(strlen(text), m);
+            for (unsigned stage = 0; stage < m; stage++)
+                assert_int_equal(text[stage], (crossed >> stage & 1) != 0 ? 'x' : '=');
+        }
+    }
+    (void)banyan_row_settings(3, BANYAN_SHIFT, 0, text);
+    assert_non_null(strchr(text, '*'));
+}
+
+/* A Latin square whose rows are not admissible. */
+static void conflicts(void **state)
+{
+    struct banyan_report r;
+    struct error e;
+    (void)state;
+    assert_int_equal(banyan_run(3, BANYAN_SHIFT, &r, &e), -1);
+    assert_int_equal(e.code, ERROR_DAMAGED);
+    assert_non_null(strstr(e.text, "conflict in row 0, stage 0"));
+    assert_int_equal(banyan_run(1, BANYAN_SHIFT, &r, &e), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products),     cmocka_unit_test(damaged_products),
+        cmocka_unit_test(broken_rules), cmocka_unit_test(banyan),
+        cmocka_unit_test(settings),     cmocka_unit_test(conflicts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

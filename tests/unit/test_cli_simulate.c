@@ -1,0 +1,139 @@
+/* torusctl simulate: its figures, its text and what it refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/run_cli.h"
+
+static double number(const json_t *o, const char *key)
+{
+    assert_true(json_is_number(json_object_get(o, key)));
+    return json_number_value(json_object_get(o, key));
+}
+
+static const char *text_of(const json_t *o, const char *key)
+{
+    return json_string_value(json_object_get(o, key));
+}
+
+static void products(void **state)
+{
+    json_t *value = run_cli_json("simulate --network 'complete:4 x complete:3'");
+    (void)state;
+    assert_string_equal(text_of(value, "simulated"), "product");
+    assert_string_equal(text_of(value, "algorithm"), "a2");
+    assert_true(number(value, "delivered") == 132);
+    assert_true(number(value, "startups") == 5);
+    assert_true(number(value, "transmission") == 17);
+    assert_true(number(value, "formula_transmission") == 17);
+    assert_true(number(value, "bound") == 17);
+    assert_true(number(value, "efficiency") == 1);
+    json_decref(value);
+    value = run_cli_json("simulate --network complete:4xcomplete:3 --algorithm a1");
+    assert_true(number(value, "startups") == 6 + 3 * 3);
+    assert_true(number(value, "transmission") == 6 * 4 + 3 * 3);
+    json_decref(value);
+    value = run_cli_json("simulate --network ring:1");
+    assert_true(number(value, "delivered") == 0);
+    assert_true(json_is_null(json_object_get(value, "efficiency")));
+    json_decref(value);
+}
+
+static void banyan(void **state)
+{
+    json_t *value = run_cli_json("simulate --banyan 8 --rows");
+    const json_t *row = json_array_get(json_object_get(value, "rows"), 5);
+    (void)state;
+    assert_string_equal(text_of(value, "simulated"), "banyan");
+    assert_true(number(value, "stages") == 3);
+    assert_true(number(value, "steps") == 10);
+    assert_true(number(value, "delivered") == 64);
+    assert_true(number(value, "conflicts") == 0);
+    assert_true(json_is_true(json_object_get(value, "whole_stages")));
+    assert_string_equal(text_of(row, "settings"), "xxx");
+    assert_int_equal(json_array_size(json_object_get(row, "outputs")), 8);
+    json_decref(value);
+    value = run_cli_json("simulate --banyan 1 --square products");
+    assert_true(number(value, "steps") == 1);
+    assert_null(json_object_get(value, "rows"));
+    json_decref(value);
+    assert_int_equal(run_cli("simulate --banyan 8 --square shift"), 1);
+    assert_non_null(strstr(run_cli_output, "conflict in row 0, stage 0"));
+}
+
+static void streaming(void **state)
+{
+    static const struct {
+        const char *arguments;
+        double segments, ticks, bound;
+    } known[] = {{"--dims 5x7", 4, 120, 120},
+                 {"--dims 8x8 --algorithm stream", 4, 256, 256},
+                 {"--dims 8x8 --algorithm direct", 1, 72, 64},
+                 {"--dims 4x4 --algorithm cccube-q5", 1, 8, 8},
+                 {"--dims 1", 4, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        char arguments[96] = "simulate ";
+        json_t *value = run_cli_json(strcat(arguments, known[i].arguments));
+        assert_string_equal(text_of(value, "simulated"), "stream");
+        assert_true(number(value, "segments") == known[i].segments);
+        assert_true(number(value, "ticks") == known[i].ticks);
+        assert_true(number(value, "bound_ticks") == known[i].bound);
+        assert_true(number(value, "block_times") == known[i].ticks / known[i].segments);
+        json_decref(value);
+    }
+}
+
+static void text(void **state)
+{
+    (void)state;
+    assert_int_equal(run_cli("simulate --banyan 4 --rows"), 0);
+    assert_non_null(strstr(run_cli_output, "conflicts           0"));
+    assert_non_null(strstr(run_cli_output, "outputs of inputs"));
+    assert_int_equal(run_cli("simulate --dims 3x3m"), 0);
+    assert_non_null(strstr(run_cli_output, "3x3m"));
+    assert_int_equal(run_cli("simulate --help"), 0);
+    assert_non_null(strstr(run_cli_output, "examples:"));
+}
+
+static void refusals(void **state)
+{
+    static const struct {
+        const char *arguments, *says;
+    } refused[] = {{"simulate", "nothing to simulate"},
+                   {"simulate --dims 4 --banyan 4", "one thing at a time"},
+                   {"simulate --dims 4 --rows", "are for --banyan"},
+                   {"simulate --network ring:4 --square shift", "are for --banyan"},
+                   {"simulate --banyan 4 --algorithm a1", "omit it with --banyan"},
+                   {"simulate --banyan 6", "6 is not a power of two"},
+                   {"simulate --banyan 0", "0 is not a power of two"},
+                   {"simulate --banyan 2048", "1024"},
+                   {"simulate --banyan 4 --square cube", "'cube' is not a square"},
+                   {"simulate --network ring:4 --algorithm at2", "a1 and a2 are"},
+                   {"simulate --network ring:2000", "at most 1024"},
+                   {"simulate --network star:4", "\"star:4\""},
+                   {"simulate --dims 4x4 --algorithm yangwang", "yangwang is not for an exchange"},
+                   {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
+                   {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
+                   {"simulate --dims 64x64 --algorithm tree", "too many segments"},
+                   {"simulate --dims 5y", "--dims"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(run_cli(refused[i].arguments), 2);
+        if (strstr(run_cli_output, refused[i].says) == NULL)
+            fail_msg("%s: %s", refused[i].arguments, run_cli_output);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products), cmocka_unit_test(banyan),   cmocka_unit_test(streaming),
+        cmocka_unit_test(text),     cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
