@@ -168,6 +168,7 @@ def test_arrows_are_the_messages(dims, algorithm):
     check_thickness(picture)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('dims', 'algorithm'), SHAPES)
 def test_contention_is_marked(dims, algorithm):
     schedule = Schedule(dims, algorithm)
@@ -245,7 +246,8 @@ def test_nodes_of_one_shade_send_the_same(dims, algorithm, groups):
     assert len({(picture.shade[rank], frozenset(sends[rank])) for rank in picture.shade}) == groups
 
 
-@pytest.mark.parametrize('dims', ['1', '1x1', '2m', '6', '4x4', '3x4m', '2x3x2'])
+@pytest.mark.parametrize('dims', ['3x4m', *(pytest.param(dims, marks=pytest.mark.slow) for dims in (
+    '1', '1x1', '2m', '6', '4x4', '2x3x2'))])
 def test_every_algorithm_gives_valid_files_that_need_nothing_else(dims):
     rows = json.loads(torusctl('--json', 'algorithms').stdout)['algorithms']
     drawn = 0
@@ -339,6 +341,7 @@ def test_refusals(arguments, code, says):
     assert says in done.stderr.decode()
 
 
+@pytest.mark.slow
 def test_what_is_too_large_can_be_drawn_as_the_refusal_says():
     for choice in (['--steps', '0-77'], ['--source', '0'], ['--node', '0'], ['--load']):
         picture = Picture(plan('16x16', 'direct', '--svg', '-', *choice))
