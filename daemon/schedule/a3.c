@@ -9,23 +9,23 @@
  * 1..n-1, goes in round (a - b) mod (n-1): so every round has one block for every b, and brings
  * every node one block for every a.
  *
- * Within a dimension the paper relies on exchanges from elsewhere that meet the lower bound:
- * - even ring: AR, ceil(n^2/8) blocks in n/2 steps (its n^2/8 where n is no multiple of 4 would ask
- *   for half a block on a channel);
- * - odd ring: hop by hop in both directions, (n^2-1)/8 blocks in (n-1)/2 steps;
- * - array: hop by hop in both directions, floor(n^2/4) blocks in n-1 steps. A block waits for as many
- *   steps as there are nodes behind its destination, and then makes a hop in every step. So what
- *   leaves a node in step t has come a hops and ends b hops before the end of the array, with
- *   a + b = t: at most min(t+1, n-1-t) blocks, and the middle channel carries as many.
+ * Within a dimension the paper relies on exchanges from elsewhere that meet the lower bound; it allows
+ * only neighbours to exchange messages. These are done here as follows, every leg being one hop. A
+ * block waits for some steps and then makes a hop in every step:
+ * - array: for as many steps as there are nodes behind its destination. So what leaves a node in
+ *   step t has come a hops and ends b hops before the end of the array, with a + b = t: at most
+ *   min(t+1, n-1-t) blocks, and the middle channel carries as many. floor(n^2/4) blocks in n-1 steps.
+ * - odd ring: not at all. (n^2-1)/8 blocks in (n-1)/2 steps.
+ * - even ring: not at all but for the few in ring_wait(), which even out the channels, since those
+ *   for the opposite node go + from even nodes and - from odd ones. ceil(n^2/8) blocks in n/2 steps
+ *   (n^2/8 where n is no multiple of 4 would ask for half a block on a channel).
  *
- * The paper sends one block a time unit, between neighbours only. A combined message of b blocks
- * takes b of its units, so that the transmission is the paper's time: n times that of one exchange,
- * which is the lower bound of the torus or mesh for odd n, multiples of 4, and arrays. No channel has
- * two messages in a step; only AR's legs are of two hops, where the paper has one and then another. */
+ * The paper sends one block a time unit. A combined message of b blocks takes b of its units, so that
+ * the transmission is the paper's time: n times that of one exchange, which is the lower bound of the
+ * torus or mesh for odd n, multiples of 4, and arrays. No channel has two messages in a step. */
 #include "daemon/schedule/a3.h"
 #include "daemon/schedule/bits.h"
 #include "daemon/schedule/registry.h"
-#include "daemon/schedule/ring.h"
 
 static int a3_accepts(const struct torus *t, struct error *e)
 {
@@ -48,21 +48,46 @@ static uint64_t line_blocks(const struct torus *t)
     return t->wrap[0] ? (n * n + (n % 2 == 0 ? 7 : 0)) / 8 : n * n / 4;
 }
 
+/* Even ring: the steps that a block waits which goes `hops` hops, less than n/2, in a direction in which
+ * blocks for the opposite node come from every second node; `between`: it does not come from one of
+ * these.
+ *
+ * Think of what moves along with the blocks for the opposite node as one train, and of what moves
+ * from channel to channel beside it as the other. A block that comes from one of the nodes in
+ * between and one that does not are in different trains if they wait equally long. The first train
+ * has one block more in every step, namely that for the opposite node; so the second one has to get
+ * one more from others. With q = floor(n/4) these are the two blocks of q hops, one after the other
+ * in 2q steps, which is all of them, or all but one. They have to start in an odd step, or in an even
+ * one if they come from in between, and so q has to be odd; an even one is 1 and q - 1; 2 is neither,
+ * and is made up of three blocks of the second train less one of the first. */
+static uint32_t ring_wait(uint32_t n, uint32_t hops, bool between)
+{
+    uint32_t q = n / 4;
+
+    if (q % 2 != 0)
+        return hops == q && !between ? q : 0;
+    if (q == 2 && hops <= 2)
+        return hops == 1 ? (between ? 1 : 3) : !between;
+    if (q > 2 && hops == 1)
+        return !between;
+    if (q > 2 && hops == q - 1)
+        return between ? 2 : q + 1;
+    return 0;
+}
+
 static uint32_t line_route(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
                            uint32_t step, struct leg *legs)
 {
     uint32_t n = t->size[dim];
     struct leg leg = {.step = step, .dim = (uint8_t)dim, .hops = 1};
-    int direction = 1;
+    int direction = from % 2 == 0 ? 1 : -1; /* to the opposite node */
     uint32_t hops = torus_shortest(t, dim, from, to, &direction);
 
-    if (t->wrap[dim] && n % 2 == 0) {
-        struct ring ring = {.nodes = n, .step = step, .stride = 1, .dim = (uint8_t)dim};
-        return ring_route(&ring, from, to, ring_tie(to), legs);
-    }
     leg.direction = (int8_t)direction;
     if (!t->wrap[dim])
         leg.step += direction > 0 ? n - 1 - to : to;
+    else if (n % 2 == 0 && hops < n / 2)
+        leg.step += ring_wait(n, hops, (from % 2 == 0) != (direction > 0));
     for (uint32_t i = 0; i < hops; i++, leg.step++)
         legs[i] = leg;
     return hops;
@@ -76,14 +101,6 @@ uint32_t a3_startups(const struct torus *t)
 uint64_t a3_transmission(const struct torus *t)
 {
     return t->nodes / t->size[0] * line_blocks(t);
-}
-
-uint64_t a3_hops(const struct torus *t)
-{
-    uint32_t n = t->size[0];
-    /* AR: one step of 1 hop, then 2 hops a step. */
-    uint32_t once = t->wrap[0] && n % 2 != 0 ? n / 2 : n - 1;
-    return (uint64_t)(t->nodes / n) * once;
 }
 
 static uint32_t a3_max_legs(const struct torus *t)
@@ -169,8 +186,8 @@ static uint32_t a3_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_a3 = {
     .name = "a3",
-    .summary = "exchanges of two halves of the dimensions side by side, each feeding the other; "
-               "single hops, but AR's legs of 2 on even rings",
+    .summary = "exchanges of two halves of the dimensions side by side, each feeding the other, "
+               "by single hops",
     .accepts_text = "1, 2, 4 or 8 equal dimensions",
     .startups = "N/n * floor(n/2) (mesh: N/n * (n-1))",
     .transmission = "N/n * ceil(n^2/8), odd n: N/n * (n^2-1)/8 (mesh: N/n * floor(n^2/4))",

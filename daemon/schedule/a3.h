@@ -6,6 +6,5 @@
 
 uint32_t a3_startups(const struct torus *t);
 uint64_t a3_transmission(const struct torus *t);
-uint64_t a3_hops(const struct torus *t); /* sum over steps of the longest leg */
 
 #endif

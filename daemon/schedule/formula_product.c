@@ -72,7 +72,7 @@ static struct cost_counts a3_counts(const struct torus *t)
 {
     return (struct cost_counts){.startups = a3_startups(t),
                                 .transmission = (double)a3_transmission(t),
-                                .hops = (double)a3_hops(t)};
+                                .hops = a3_startups(t)};
 }
 
 const struct formula formula_a3 = {
