@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
+#include "daemon/schedule/family.h"
 #include "proto/text.h"
 
 #define PREPARED_AT_ONCE 256u       /* prepared here by all roots, without barriers */
@@ -352,12 +353,14 @@ int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
 /* What the root has chosen, where that was left open. Returns 0, or -1 with *e. */
 static int take_choice(struct exchange *x, const Peer__Layout *layout, struct error *e)
 {
-    const struct algorithm *a = algorithm_find(layout->algorithm);
+    const struct algorithm *a = NULL;
     enum mode mode;
     struct error why;
 
     if (x->algorithm != NULL)
         return 0;
+    if (family_check(layout->algorithm, torus_of(x), &why) == 0)
+        a = algorithm_find(layout->algorithm);
     if (a == NULL || mode_parse(layout->mode, &mode) != 0 || mode == MODE_OF_ALGORITHM ||
         spec_check_algorithm(&x->spec, torus_of(x), a, &mode, &why) != 0)
         return error_set(e, ERROR_PROTOCOL,

@@ -29,20 +29,9 @@
  * and 320, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
 #include "daemon/schedule/cccube.h"
 #include "daemon/schedule/bits.h"
+#include "daemon/schedule/message_key.h"
 #include "daemon/schedule/registry.h"
 #include "daemon/schedule/straight.h"
-
-static uint32_t cccube_most(const struct torus *t)
-{
-    return t->nodes > 2 ? t->nodes / 2 : 1;
-}
-
-static int cccube_accepts(const struct algorithm *a, uint32_t degree, const struct torus *t,
-                          struct error *e)
-{
-    bool taken = is_power_of_two(t->nodes) && straight_fits(t) && degree <= cccube_most(t);
-    return taken ? 0 : algorithm_refuse(a, t, e);
-}
 
 static uint32_t cccube_max_legs(const struct torus *t)
 {
@@ -249,6 +238,28 @@ static void go_on(const struct cube *c, uint32_t *stage, uint32_t *step, uint32_
         *step += count * stage_steps(c, *stage);
         *stage += count;
     }
+}
+
+/* ---- What it accepts ------------------------------------------------------------------------- */
+
+/* As many packets as a message has blocks, if a schedule may have so many steps: no stage has more
+ * than those in which all iterations are under way. */
+static uint32_t cccube_most(const struct torus *t)
+{
+    struct cube c = make_cube(t, t->nodes);
+    uint32_t blocks = all_blocks(&c);
+
+    if (blocks == 1)
+        return 1;
+    uint32_t stages = (MESSAGE_MAX_STEP + 1) / stage_steps(&c, c.bits - 1) - c.bits;
+    return blocks < stages ? blocks : stages;
+}
+
+static int cccube_accepts(const struct algorithm *a, uint32_t degree, const struct torus *t,
+                          struct error *e)
+{
+    bool taken = is_power_of_two(t->nodes) && straight_fits(t) && degree <= cccube_most(t);
+    return taken ? 0 : algorithm_refuse(a, t, e);
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */

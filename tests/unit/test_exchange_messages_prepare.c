@@ -168,6 +168,8 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         ALGORITHM,
         OTHER_ALGORITHM,
         AUTO,
+        BEST,
+        MANY_PACKETS,
         NO_MODE,
         MODE,
         HALF_FOLDERS,
@@ -191,6 +193,8 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         [ALGORITHM] = {ERROR_USAGE, "no algorithm \"no?e\""},
         [OTHER_ALGORITHM] = {ERROR_USAGE, "is not an algorithm for operation broadcast"},
         [AUTO] = {ERROR_USAGE, "algorithm or mode is missing"},
+        [BEST] = {ERROR_USAGE, "algorithm or mode is missing"},
+        [MANY_PACKETS] = {ERROR_REFUSED, "cccube"},
         [NO_MODE] = {ERROR_USAGE, "algorithm or mode is missing"},
         [MODE] = {ERROR_USAGE, "mode \"dreaming\""},
         [HALF_FOLDERS] = {ERROR_USAGE, "a source folder needs a target folder"},
@@ -230,6 +234,12 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             break;
         case AUTO:
             p.spec.algorithm = TEXT(SPEC_AUTO);
+            break;
+        case BEST: /* of what a family has, the root has to say which one */
+            p.spec.algorithm = TEXT("cccube-best");
+            break;
+        case MANY_PACKETS:
+            p.spec.algorithm = TEXT("cccube-q524288");
             break;
         case NO_MODE:
             p.spec.mode = TEXT("");
