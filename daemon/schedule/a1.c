@@ -44,8 +44,9 @@ const struct algorithm algorithm_a1 = {
     .name = "a1",
     .summary = "in the last dimension one node after the other, then exchanges in the others",
     .accepts_text = "a torus or mesh for which it needs at most 16777216 steps",
-    .startups = "S(1) = a2's; S(i) = n_i * (status + S(i-1)); mesh: average status",
-    .transmission = "T(1) = a2's; T(i) = n_i * (n_1...n_(i-1) * status + T(i-1))",
+    .startups = "first dimension: a2's; each further one: n_i * (status + startups so far)",
+    .transmission =
+        "first dimension: a2's; each further one: n_i * (nodes so far * status + blocks so far)",
     .source = "Dimakopoulos and Dimopoulos, A Theory for Total Exchange in Multidimensional "
               "Interconnection Networks, section 4",
     .port_model = PORT_MODEL_ONE,

@@ -409,7 +409,7 @@ const struct family family_cccube = {
     .base = &algorithm_cccube,
     .best = "cccube-best",
     .summary = SUMMARY,
-    .startups = "of d + Q - 1 stages; rings of 4: d + Q - 1",
+    .startups = "d + Q - 1 stages; each one step on rings of up to 4, more on others",
     .transmission = "Q divides N/2: N/(2Q) * startups",
     .most = cccube_most,
     .route = cccube_route,
@@ -431,7 +431,8 @@ const struct family family_cccube = {
     const struct algorithm algorithm_##identifier = {                                              \
         .name = text,                                                                              \
         .summary = SUMMARY pipelined,                                                              \
-        .accepts_text = "a torus or mesh of 2^d nodes without a way longer than 65535 hops" least, \
+        .accepts_text =                                                                            \
+            "a torus or mesh of 2^d nodes" least " without a way longer than 65535 hops",          \
         .startups = steps,                                                                         \
         .transmission = blocks,                                                                    \
         .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for "   \
@@ -449,9 +450,9 @@ const struct family family_cccube = {
 
 CCCUBE(cccube, "cccube", 1, "", "", "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
        "N/2 * startups")
-CCCUBE(cccube_q2, "cccube-q2", 2, ", in 2 packets", ", at least 4",
-       "of d + 1 stages; rings of 4: d + 1", "N/4 * startups")
-CCCUBE(cccube_q4, "cccube-q4", 4, ", in 4 packets", ", at least 8",
-       "of d + 3 stages; rings of 4: d + 3", "N/8 * startups")
-CCCUBE(cccube_q8, "cccube-q8", 8, ", in 8 packets", ", at least 16",
-       "of d + 7 stages; rings of 4: d + 7", "N/16 * startups")
+CCCUBE(cccube_q2, "cccube-q2", 2, ", in 2 packets", ", at least 4,",
+       "d + 1 stages; each one step on rings of up to 4, more on others", "N/4 * startups")
+CCCUBE(cccube_q4, "cccube-q4", 4, ", in 4 packets", ", at least 8,",
+       "d + 3 stages; each one step on rings of up to 4, more on others", "N/8 * startups")
+CCCUBE(cccube_q8, "cccube-q8", 8, ", in 8 packets", ", at least 16,",
+       "d + 7 stages; each one step on rings of up to 4, more on others", "N/16 * startups")

@@ -17,7 +17,6 @@ struct member {
     struct algorithm algorithm;
     struct member *next;
     char name[32];
-    char accepts_text[128];
     char summary[128];
 };
 
@@ -74,11 +73,8 @@ static struct member *make(const struct family *f, uint32_t degree)
     m->algorithm.degree = degree;
     m->algorithm.route = NULL;
     (void)snprintf(m->name, sizeof m->name, "%s-q%u", f->base->name, degree);
-    (void)snprintf(m->accepts_text, sizeof m->accepts_text, "%s, at least %u",
-                   f->base->accepts_text, 2 * degree);
     (void)snprintf(m->summary, sizeof m->summary, "%s, in %u packets", f->summary, degree);
     m->algorithm.name = m->name;
-    m->algorithm.accepts_text = m->accepts_text;
     m->algorithm.summary = m->summary;
     m->algorithm.startups = f->startups;
     m->algorithm.transmission = f->transmission;
