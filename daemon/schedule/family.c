@@ -118,6 +118,15 @@ const struct algorithm *family_member(const char *name)
     return &m->algorithm;
 }
 
+size_t family_made_count(void)
+{
+    size_t count = 0;
+
+    for (const struct member *m = atomic_load(&members); m != NULL; m = m->next)
+        count++;
+    return count;
+}
+
 const struct family *family_of_best(const char *name)
 {
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)

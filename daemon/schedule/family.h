@@ -40,6 +40,9 @@ static inline bool family_made(const struct algorithm *a)
     return a->family != NULL && a->route == NULL;
 }
 
+/* How many have been made so in this program. */
+size_t family_made_count(void);
+
 /* The family whose best member the name stands for, or NULL. */
 const struct family *family_of_best(const char *name);
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/family.h"
 #include "exchange_fixture.h"
 
 enum { PARENT = 1, CHILD = 0 }; /* ports of node 1 to nodes 0 and 2 */
@@ -293,6 +294,7 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         assert_true(xf_say(&n, PARENT, &p.head)); /* no fault of the neighbour */
         hears_objection(&n, expected[kind].code, expected[kind].reason);
         assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
+        assert_int_equal(family_made_count(), 0); /* what is impossible costs no memory */
         (void)xf_drain(&n);
         xf_close(&n);
     }
