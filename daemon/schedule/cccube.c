@@ -448,8 +448,8 @@ const struct family family_cccube = {
         .degree = number,                                                                          \
     };
 
-CCCUBE(cccube, "cccube", 1, "", "", "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)",
-       "N/2 * startups")
+CCCUBE(cccube, "cccube", 1, "; cccube-q5 in 5 packets, cccube-best in the best number", "",
+       "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)", "N/2 * startups")
 CCCUBE(cccube_q2, "cccube-q2", 2, ", in 2 packets", ", at least 4,",
        "d + 1 stages; each one step on rings of up to 4, more on others", "N/4 * startups")
 CCCUBE(cccube_q4, "cccube-q4", 4, ", in 4 packets", ", at least 8,",
