@@ -2,15 +2,10 @@
 
 from math import ceil
 
-from . import model
-from .document import Figure, Paper, Table
+from . import imaginary, model
+from .document import ENUMERATION, FORMULA, Figure, Paper, Table, parts
 
-
-OPPOSITES = 'c is 4 mod 8: all blocks for a logical opposite go the same way'
-
-
-def lockstep(r, c):
-    return 'rings of two lengths in lockstep; critical path as in the paper' if r != c else ''
+LOCKSTEP = 'rings of two lengths in lockstep; critical path as in the paper'
 
 
 def paper(torusctl):
@@ -19,13 +14,17 @@ def paper(torusctl):
         title='All-port tori: AR and AT2',
         citation='Liu Gang, Gu Nai-jie, Bi Kun, Tu Kun, Dong Wan-li: Optimal All-to-All '
                  'Personalized Communication in All-Port Tori.',
-        parts=[table_one(torusctl), lemma_two(torusctl), lemma_three(torusctl),
-               lemma_four(torusctl), as_printed(torusctl), table_two(torusctl), figure_six(torusctl),
-               always_faster(torusctl)],
+        parts=parts(torusctl, (table_one, lemma_two, lemma_three, lemma_four, as_printed,
+                               table_two, figure_six,
+                               always_faster, imaginary_nodes)),
         remarks=[
             'Table I names one quadrant for the r·c/8 messages of each port, but the sets B, R, T '
             'and L of Fig. 5, which the schedule follows, span two (all even offsets of the other '
             'dimension). Its counts are right.',
+            'Lemmas 3 and 4 count the longer rings only. Where r and c differ the shorter rings '
+            'have their heaviest steps at other times, and on 8×12, 12×16 and 16×32 a barrier after '
+            'every step costs more than the lemma says; nodes that wait only for what they need '
+            'themselves finish in exactly its time (critical path).',
             'Lemma 4 holds only with a repair. The paper runs AR as printed on the logical rings of '
             'every second node. If a size is 4 mod 8, their opposite nodes are an odd number of '
             'logical hops apart, and AR sends all blocks for them the same way. On a ring by itself '
@@ -33,24 +32,26 @@ def paper(torusctl):
             '8: 4×4 takes 12 blocks where the lemma has 8, 4×12 76 (72), 12×12 228 (216), and 8×12 '
             'a critical path of 152 (144). That is the algorithm at2-printed. In at2, to which the '
             'other tables refer, half of these blocks go each way, and the lemma holds.',
-            'Lemmas 3 and 4 count the longer rings only. Where r and c differ the shorter rings '
-            'have their heaviest steps at other times, and on 8×12 and 12×16 a barrier after every '
-            'step costs more than the lemma says; nodes that wait only for what they need '
-            'themselves finish in exactly its time (critical path).',
+            'The 3·r·c rearranged blocks of section 4.D are printed here and priced in Fig. 6, but '
+            'not compared: torusd rearranges no blocks between phases, so nothing is counted.',
             'Section 5 says that AT2 is faster than the others for every message size. By its own '
             'formulas and parameters Suh and Yalamanchili\'s algorithm [6], with its fewer '
             'startups, is faster for messages of 1 byte on 16×16 and on 32×32.',
+            'Section 6 says that imaginary nodes make AT2 run on every torus, not what that costs. '
+            'Here an imaginary node is hosted by the nearest real node before it on its ring. That '
+            'mostly takes fewer blocks than the padded torus itself (10×14 takes more), but several '
+            'messages share a channel, and it is far above the bound of the real torus.',
         ])
 
 
 # ---- Table I -------------------------------------------------------------------------------------
 
 PORTS = {(0, 1): 'lower', (1, 1): 'right', (0, -1): 'upper', (1, -1): 'left'}
-PRINTED = [  # port, share of r*c, group, quadrant
-    ('lower', 8, 'G10', 'QI'), ('lower', 16, 'G11', 'QI'),
-    ('right', 8, 'G01', 'QII'), ('right', 16, 'G11', 'QII'),
-    ('upper', 8, 'G10', 'QIII'), ('upper', 16, 'G11', 'QIII'),
-    ('left', 8, 'G01', 'QIV'), ('left', 16, 'G11', 'QIV'),
+PRINTED = [  # port, share of r*c, group, quadrant; quadrants of Fig. 5
+    ('lower', 8, 'G10', 'QI', 'QI, QIV'), ('lower', 16, 'G11', 'QI', 'QI'),
+    ('right', 8, 'G01', 'QII', 'QI, QII'), ('right', 16, 'G11', 'QII', 'QII'),
+    ('upper', 8, 'G10', 'QIII', 'QII, QIII'), ('upper', 16, 'G11', 'QIII', 'QIII'),
+    ('left', 8, 'G01', 'QIV', 'QIII, QIV'), ('left', 16, 'G11', 'QIV', 'QIV'),
 ]
 
 
@@ -73,12 +74,14 @@ def table_one(torusctl):
             x, y = divmod(destination, c)
             key = PORTS[dimension, direction], f'G{x % 2}{y % 2}'
             sent.setdefault(key, []).append(quadrant(x, y, r, c))
-    for port, share, group, named in PRINTED:
-        found = sent.pop((port, group))
-        here = ', '.join(sorted(set(found), key=['QI', 'QII', 'QIII', 'QIV'].index))
-        table.add(port, group, paper=(r * c // share, named), here=(len(found), here),
-                  why='the slip named above' if share == 8 and named in here else '')
-    assert not sent
+    for port, share, group, named, spanned in PRINTED:
+        with table.row(port, group, paper=(r * c // share, named),
+                       known=(r * c // share, spanned), why='the slip named above') as row:
+            found = sent.pop((port, group), [])
+            here = sorted(set(found), key=['QI', 'QII', 'QIII', 'QIV'].index)
+            row.here = len(found), ', '.join(here)
+    for (port, group), more in sent.items():
+        table.add(port, group, paper=(0, ''), here=(len(more), ', '.join(sorted(set(more)))))
     return table
 
 
@@ -91,15 +94,16 @@ def lemma_two(torusctl):
                   'ceil(p²/8).')
     for p in range(4, 21, 2):
         f, g = p // 4, ceil(p / 4)
-        loads = torusctl.step_loads(p, 'ar', (0, 1))
-        stages = [loads[:1], loads[1:1 + f], loads[1 + f:]]
-        plan = torusctl.plan(p, 'ar')
-        table.add(p, paper=(p // 2, g, f * g, f * (g - 1), ceil(p * p / 8)),
-                  here=(plan['startups'], *map(sum, stages), plan['transmission']))
+        with table.row(p, paper=(p // 2, g, f * g, f * (g - 1), ceil(p * p / 8))) as row:
+            plan = torusctl.plan(p, 'ar')
+            loads = torusctl.step_loads(p, 'ar', (0, 1))
+            stages = [loads[:1], loads[1:1 + f], loads[1 + f:]]
+            row.here = plan['startups'], *map(sum, stages), plan['transmission']
     return table
 
 
 SHAPES = [(4, 4), (4, 8), (8, 8), (4, 12), (8, 12), (12, 12), (8, 16), (12, 16), (16, 16)]
+IN_LOCKSTEP = {(8, 12): 64, (12, 16): 196}  # phases 2 and 3, each
 
 
 def lemma_three(torusctl):
@@ -107,44 +111,54 @@ def lemma_three(torusctl):
                   ('startups of phase 2', 'phase 1', 'phase 2', 'phase 3'),
                   'Phases in blocks: r·c/4, then twice (r·c/32 + r·c/32 − r/8)·c.')
     for r, c in SHAPES:
-        nodes = [x * c + y for x in range(4) for y in range(4)]  # one of each class
-        loads = torusctl.step_loads(f'{r}x{c}', 'at2', nodes)
-        half = (len(loads) - 2) // 2
-        phases = loads[:2], loads[2:2 + half], loads[2 + half:]
-        phase = (r * c / 32 + r * c / 32 - r / 8) * c
-        table.add(r, c, paper=(c // 4, r * c // 4, phase, phase), here=(half, *map(sum, phases)),
-                  why=lockstep(r, c))
+        phase, slower = (r * c / 32 + r * c / 32 - r / 8) * c, IN_LOCKSTEP.get((r, c))
+        with table.row(r, c, paper=(c // 4, r * c // 4, phase, phase),
+                       known=slower and (c // 4, r * c // 4, slower, slower),
+                       why=slower and LOCKSTEP or '') as row:
+            nodes = [x * c + y for x in range(4) for y in range(4)]  # one of each class
+            loads = torusctl.step_loads(f'{r}x{c}', 'at2', nodes)
+            half = (len(loads) - 2) // 2
+            phases = loads[:2], loads[2:2 + half], loads[2 + half:]
+            row.here = half, *map(sum, phases)
     return table
+
+
+BARRIERS = {(8, 12): 152, (12, 16): 440, (16, 32): 2144}  # the transmission with them
 
 
 def lemma_four(torusctl):
-    table = Table('lemma-4', 'Lemma 4 and section 4.D: AT2 on an r×c torus', ('r', 'c'),
-                  ('startups', 'transmission', 'critical path', 'rearranged'),
-                  'c/2 + 2 startups, r·c²/8 blocks (the lower bound), 3·r·c rearranged. The '
-                  'critical path is the transmission without a barrier after every step.')
+    table = Table('lemma-4', 'Lemma 4 and section 4.D: AT2 on an r×c torus',
+                  ('r', 'c', 'rearranged, by the paper'),
+                  ('startups', 'transmission', 'critical path'),
+                  'c/2 + 2 startups, r·c²/8 blocks (the lower bound). The critical path is the '
+                  'transmission without a barrier after every step.')
     for r, c in SHAPES + [(16, 32), (32, 32), (64, 64), (128, 128)]:
-        counts, _ = torusctl.predict(f'{r}x{c}', 'at2')
-        blocks = r * c * c // 8
-        here = tuple(counts[key]
-                     for key in ('startups', 'transmission', 'critical_path', 'rearranged'))
-        assert counts['critical_path'] == blocks  # or the reason for a difference does not hold
-        table.add(r, c, paper=(c // 2 + 2, blocks, blocks, 3 * r * c), here=here,
-                  why=lockstep(r, c))
+        blocks, slower = r * c * c // 8, BARRIERS.get((r, c))
+        with table.row(r, c, 3 * r * c, paper=(c // 2 + 2, blocks, blocks),
+                       known=slower and (c // 2 + 2, slower, blocks),
+                       why=slower and LOCKSTEP or '') as row:
+            counts, _ = torusctl.predict(f'{r}x{c}', 'at2')
+            row.here = tuple(counts[key] for key in ('startups', 'transmission', 'critical_path'))
     return table
 
 
+PRINTED_AR = {  # transmission and critical path of at2-printed
+    (4, 4): (12, 12), (4, 12): (76, 76), (8, 12): (152, 152), (12, 12): (228, 228),
+    (12, 16): (424, 384), (12, 20): (620, 612)}
+
+
 def as_printed(torusctl):
-    table = Table('lemma-4-printed', 'Lemma 4 without the repair: AR as printed on the logical rings',
-                  ('r', 'c', 'critical path of at2'), ('transmission', 'critical path'),
-                  'at2-printed. Paper: r·c²/8 blocks.')
-    for r, c in SHAPES:
-        blocks = r * c * c // 8
-        plan = torusctl.plan(f'{r}x{c}', 'at2-printed')
-        here = plan['transmission'], plan['critical_path']
-        more = r if c % 8 == 4 else 0
-        assert here[1] == blocks + more  # or the reason for a difference does not hold
-        table.add(r, c, torusctl.plan(f'{r}x{c}', 'at2')['critical_path'], paper=(blocks, blocks),
-                  here=here, why=OPPOSITES if more else lockstep(r, c))
+    table = Table('lemma-4-printed', 'Lemma 4 with AR as printed in phases 2 and 3 (at2-printed)',
+                  ('r', 'c'), ('startups', 'transmission', 'critical path'),
+                  'As above, without the repair.')
+    for r, c in SHAPES + [(12, 20)]:
+        blocks, more = r * c * c // 8, PRINTED_AR.get((r, c))
+        why = '' if more is None else LOCKSTEP if more[1] == blocks else \
+            'c is 4 mod 8: all blocks for a logical opposite go the same way'
+        with table.row(r, c, paper=(c // 2 + 2, blocks, blocks), why=why,
+                       known=more and (c // 2 + 2, *more)) as row:
+            plan = torusctl.plan(f'{r}x{c}', 'at2-printed')
+            row.here = plan['startups'], plan['transmission'], plan['critical_path']
     return table
 
 
@@ -164,24 +178,30 @@ COMPARED = {  # Table II's rows: startups, transmission, rearranged, on 2^d x 2^
 
 def table_two(torusctl):
     table = Table('all-port-table-2', 'Table II: complete exchange on 2^d × 2^d tori',
-                  ('torus', 'algorithm', 'here by'), ('startups', 'transmission', 'rearranged'),
-                  'Paper: the row\'s formulas. AT2 is enumerated at every size.')
+                  ('torus', 'algorithm', 'here by', 'rearranged, by the paper'),
+                  ('startups', 'transmission'),
+                  'Paper: the row\'s formulas. AT2 is enumerated at every size. Of the compared '
+                  'algorithms only the formulas are known, which torusctl has once more: their rows '
+                  'show that both copies are the same.')
     for d in range(2, 8):
-        for algorithm, (label, row) in COMPARED.items():
-            counts, _ = torusctl.predict(f'{2 ** d}x{2 ** d}', algorithm)
-            here = counts['startups'], counts['transmission'], counts['rearranged']
-            table.add(f'{2 ** d}x{2 ** d}', label, counts['from'], paper=row(d), here=here)
+        for algorithm, (label, formula) in COMPARED.items():
+            startups, transmission, rearranged = formula(d)
+            by = ENUMERATION if algorithm == 'at2' else FORMULA
+            with table.row(f'{2 ** d}x{2 ** d}', label, by, rearranged, by=by,
+                           paper=(startups, transmission)) as row:
+                row.here = model.counted(torusctl, f'{2 ** d}x{2 ** d}', algorithm, by)
     return table
 
 
 def figure_six(torusctl):
     algorithms = [(label, name) for name, (label, _) in COMPARED.items()]
-    return Figure('all-port-fig-6', 'Fig. 6: estimated completion time over message size',
-                  'message size (bytes)', 'completion time (ms)',
-                  model.time_panels(torusctl, algorithms, model.PARAGON['rho']),
-                  'Solid: from enumeration. Dashed: by formula. The compared algorithms are for one '
-                  'port, as the paper notes. It prints no values beside its curves; the '
-                  'parameters are its own.')
+    figure = Figure('all-port-fig-6', 'Fig. 6: estimated completion time over message size',
+                    'message size (bytes)', 'completion time (ms)', [],
+                    'Solid: from enumeration. Dashed: by formula. All with the rearranged blocks of '
+                    'Table II, by the paper. The compared algorithms are for one port, as the '
+                    'paper notes. It prints no values beside its curves; the parameters are its '
+                    'own.')
+    return model.time_panels(torusctl, figure, algorithms, model.PARAGON['rho'])
 
 
 def always_faster(torusctl):
@@ -189,4 +209,24 @@ def always_faster(torusctl):
     return model.faster_table(
         torusctl, 'all-port-faster',
         'Section 5: "always outperforms the other algorithms for any message size"', 'at2',
-        compared, model.PARAGON['rho'], {'suh-yalamanchili': '[6] has fewer startups'})
+        compared, model.PARAGON['rho'],
+        {('16x16', 'suh-yalamanchili'): '2', ('32x32', 'suh-yalamanchili'): '2'},
+        '[6] has fewer startups')
+
+
+# ---- Other sizes ---------------------------------------------------------------------------------
+
+def lemma_four_of(sizes):
+    r, c = min(sizes), max(sizes)
+    return c // 2 + 2, r * c * c // 8
+
+
+def imaginary_nodes(torusctl):
+    return imaginary.table(
+        torusctl, 'all-port-imaginary', 'Section 6: AT2 on other tori, by imaginary nodes',
+        'Lemma 4', [imaginary.Case('5x5', '8x8', 'at2', lemma_four_of, (6, 47)),
+                    imaginary.Case('6x6', '8x8', 'at2', lemma_four_of, (6, 56)),
+                    imaginary.Case('5x7', '8x8', 'at2', lemma_four_of, (6, 62)),
+                    imaginary.Case('7x9', '8x12', 'at2', lemma_four_of, (8, 133)),
+                    imaginary.Case('9x9', '12x12', 'at2', lemma_four_of, (8, 174)),
+                    imaginary.Case('10x14', '12x16', 'at2', lemma_four_of, (10, 434))])

@@ -2,11 +2,11 @@
 
 from math import ceil, log
 
-from . import model, pattern
-from .document import Curve, Figure, Panel, Paper, Table
+from . import model, pattern, walk
+from .document import DEDUCTION, FORMULA, Curve, Figure, Panel, Paper, Table, parts
 
 ALPHA, GAMMA = model.PARAGON['ts'], model.PARAGON['tw']
-EVEN = 'n even: nodes halfway round are reached from both sides, and the figures are not whole'
+EVEN = 'n even: nodes halfway round get it from both sides; the printed figures are not whole'
 
 
 def paper(torusctl):
@@ -15,17 +15,19 @@ def paper(torusctl):
         title='All-to-all broadcast: the broadcast pattern',
         citation='Yang Y., Wang J.: All-to-All Communication, part 1: all-to-all broadcast in '
                  'meshes and tori.',
-        parts=[tori(torusctl), even_tori(torusctl), meshes(torusctl), delays(torusctl), comparison(torusctl),
-               never_slower(torusctl)],
+        parts=parts(torusctl, (perimeters, phases, tori, meshes, parents, delays, comparison,
+                               never_slower)),
         remarks=[
-            'The algorithm yangwang is the published pattern, cases 1 to 3 and the additional check, '
-            'with x along a row. It takes meshes, and tori of odd sizes, where it reaches every node '
-            'exactly once. On even sizes, for which the paper gives the same rule and figures, some '
-            'nodes are reached twice, and some channels carry more than ceil((n²−1)/4) blocks; '
-            'yangwang refuses these tori. The algorithm balanced is this project\'s, not the '
-            'paper\'s: on any torus or mesh every node is reached once, and no channel of a torus or '
-            'mesh carries more than the bound. On odd n×n tori both have the same cost, by different '
-            'trees; where the sizes differ balanced can be better (3×9: 7 blocks, yangwang 8).',
+            'The pattern is followed to the letter here (cases 1 to 3 and the additional check), '
+            'independently of torusd. torusd runs it as yangwang, with x along a row, on meshes and '
+            'on tori of odd sizes, where it reaches every node exactly once. On even sizes, for '
+            'which the paper gives the same rule and figures, nodes halfway round are reached from '
+            'both sides (4×4: 5 of 15, 8×8: 9 of 63), and some channels carry more than '
+            'ceil((n²−1)/4) blocks; yangwang refuses these tori.',
+            'The algorithm balanced is this project\'s, not the paper\'s: on any torus or mesh every '
+            'node is reached once, and no channel carries more than the bound. On odd n×n tori both '
+            'cost the same, by different trees; where the sizes differ balanced can be better (3×9: '
+            '7 blocks, yangwang 8).',
             'The paper says that Saad and Schultz\'s and Calvin\'s algorithms take less time than '
             'the pattern once switching takes more than 2Lγ. By its own formulas the ratio is '
             'larger, since they have more startups and switching of their own; it goes to 2 for '
@@ -60,46 +62,129 @@ ALGORITHMS = {'yangwang': ('broadcast pattern', delay_pattern),
               'calvin': ('Calvin, Perennes, Trystram', delay_calvin)}
 
 
-# ---- Blocks on a channel -------------------------------------------------------------------------
+# ---- Circles -------------------------------------------------------------------------------------
 
-def tori(torusctl):
-    table = Table('corollary-1', 'Corollary 1: blocks on the busiest channel, n×n torus',
-                  ('n', 'in lockstep'), ('broadcast pattern', 'Saad, Schultz'),
-                  'Paper: (n²−1)/4, and (n²−1)/2 by the delay formula. Here: what any channel '
-                  'carries in all; for Saad and Schultz the rows\' blocks and then the columns\'. '
-                  'In lockstep: the pattern\'s transmission with a barrier after every step.')
-    for n in range(3, 10, 2):
-        dims = f'{n}x{n}'
-        lockstep = torusctl.plan(dims, 'yangwang')['transmission']
-        here = (torusctl.channel_load(dims, 'yangwang', range(n * n)),
-                torusctl.plan(dims, 'saadschultz')['transmission'])
-        table.add(n, lockstep, paper=((n * n - 1) / 4, (n * n - 1) / 2), here=here)
+def perimeters(torusctl):
+    del torusctl
+    table = Table('perimeters', 'Properties of 2D meshes and tori: perimeters of circles',
+                  ('network',), ('diameter', 'C_0, C_1, C_2 …'),
+                  'The nodes at each distance from one. Paper: 4d in an infinite mesh, and the '
+                  'formulas for tori of odd and even size. Here: by a search, in an infinite mesh '
+                  'up to distance 6, where there is no diameter. Of n×n meshes the paper has the '
+                  'diameter only.')
+    with table.row('infinite mesh', paper=('-', circles(4 * d or 1 for d in range(7)))) as row:
+        row.here = '-', circles(walk.circles('13mx13m', 6 * 13 + 6)[:7])
+    for n in range(3, 11):
+        with table.row(f'{n}×{n} torus', paper=(
+                2 * (n // 2), circles(perimeter(n, d) for d in range(2 * (n // 2) + 1)))) as row:
+            found = walk.circles(f'{n}x{n}', 0)
+            row.here = len(found) - 1, circles(found)
+    for n in range(3, 7):
+        with table.row(f'{n}×{n} mesh', paper=(2 * (n - 1), '-')) as row:
+            row.here = max(len(walk.circles(f'{n}mx{n}m', node)) - 1 for node in range(n * n)), '-'
     return table
 
 
-def even_tori(torusctl):
-    table = Table('corollary-1-even', 'Corollary 1 on even n×n tori', ('n', 'bound'),
-                  ('nodes reached twice', 'busiest channel, as printed',
-                   'busiest channel, balanced', 'Saad, Schultz'),
-                  'As printed: the published rule, which yangwang refuses here, followed to the '
-                  'letter. Bound: ceil((n²−1)/4).')
-    for n in range(4, 10, 2):
-        dims, printed = f'{n}x{n}', (n * n - 1) / 4
-        here = (*pattern.flood(n), torusctl.channel_load(dims, 'balanced', range(n * n)),
-                torusctl.plan(dims, 'saadschultz')['transmission'])
-        table.add(n, ceil(printed), paper=(0, printed, printed, 2 * printed), here=here, why=EVEN)
+def circles(numbers):
+    return ' '.join(map(str, numbers))
+
+
+def perimeter(n, d):
+    k = n // 2
+    if d == 0:
+        return 1
+    if n % 2 != 0:
+        return 4 * d if d <= k else 4 * (2 * k + 1 - d)
+    if d == 2 * k:
+        return 1
+    return 4 * k - 2 if d == k else 4 * d if d < k else 4 * (2 * k - d)
+
+
+# ---- Blocks on a channel -------------------------------------------------------------------------
+
+def phases(torusctl):
+    del torusctl
+    table = Table('theorem-3-phases', 'Theorem 3 and corollary 1: blocks on each channel in phase d',
+                  ('network', 'd'), ('fewest', 'most'),
+                  'Paper: d on each of a node\'s channels in an infinite mesh, C_d/4 on an n×n torus. '
+                  'Here: the pattern, followed to the letter.')
+    for name, ways, loads in (
+            ('infinite mesh', pattern.in_infinite_mesh(6), range(1, 7)),
+            ('9×9 torus', pattern.in_torus(9), [perimeter(9, d) // 4 for d in range(1, 9)])):
+        for d, load in enumerate(loads, 1):
+            with table.row(name, d, paper=(load, load)) as row:
+                found = pattern.by_channel(ways)[d].values()
+                row.here = min(found), max(found)
+    return table
+
+
+TO_THE_LETTER = {4: (5, 5), 6: (11, 7), 8: (18, 9), 10: (28, 11)}  # most blocks, nodes reached twice
+
+
+def tori(torusctl):
+    table = Table('corollary-1', 'Corollary 1: blocks on the busiest channel, n×n torus',
+                  ('n', 'balanced', 'in lockstep'),
+                  ('broadcast pattern', 'nodes reached twice', 'Saad, Schultz'),
+                  'Paper: (n²−1)/4, none (theorem 2, for an infinite mesh), and (n²−1)/2 by the delay '
+                  'formula. Here: what any channel carries in all; for Saad and Schultz the rows\' '
+                  'blocks and then the columns\'. Balanced: the busiest channel of torusd\'s own '
+                  'pattern, and its transmission with a barrier after every step.')
+    for n in range(3, 11):
+        dims, both = f'{n}x{n}', (n * n - 1) / 2
+        most, twice = TO_THE_LETTER.get(n, (both / 2, 0))
+        with table.row(n, '-', '-', paper=(both / 2, 0, both), known=(most, twice, ceil(both)),
+                       why=EVEN if n % 2 == 0 else '') as row:
+            row.labels = (n, torusctl.channel_load(dims, 'balanced'),
+                          torusctl.plan(dims, 'balanced')['transmission'])
+            row.here = (pattern.torus_load(n), pattern.reached_twice(n),
+                        torusctl.plan(dims, 'saadschultz')['transmission'])
     return table
 
 
 def meshes(torusctl):
     table = Table('corollary-2', 'Corollary 2: blocks on the busiest channel, n×n mesh',
-                  ('n', 'at most (n²−1)/2', 'here'), ('within it',),
-                  'The bound is taken up to whole blocks.')
+                  ('n', 'balanced'), ('broadcast pattern',),
+                  'Paper: at most (n²−1)/2, taken up to whole blocks. Balanced: torusd\'s own pattern.')
     for n in range(3, 9):
-        most = ceil((n * n - 1) / 2)
-        load = torusctl.channel_load(f'{n}mx{n}m', 'yangwang', range(n * n))
-        table.add(n, most, load, paper=(True,), here=(load <= most,))
+        with table.row(n, '-', paper=(ceil((n * n - 1) / 2),)) as row:
+            row.labels = n, torusctl.channel_load(f'{n}mx{n}m', 'balanced')
+            row.here = (pattern.mesh_load(n),)
     return table
+
+
+def parents(torusctl):
+    table = Table('pattern-parents', 'The pattern as torusd runs it (yangwang)', ('network',),
+                  ('channels taken',),
+                  'The channels on which each of n² blocks comes to its nodes: paper, by the pattern '
+                  'to the letter; here, how many of these torusd\'s routes take.')
+    for n, mesh in ((3, ''), (5, ''), (7, ''), (9, ''), (3, 'm'), (4, 'm'), (5, 'm'), (6, 'm')):
+        with table.row(f'{n}×{n} {"mesh" if mesh else "torus"}', paper=(n * n * (n * n - 1),)) as row:
+            dims = f'{n}{mesh}x{n}{mesh}'
+            row.here = (len(to_the_letter(n, mesh) & by_routes(torusctl, dims)),)
+    return table
+
+
+def to_the_letter(n, mesh):
+    """{(source, from, to)}: a block of that source goes from one node to another. Here x counts
+    along the last dimension."""
+    taken = set()
+    for y, x in ((y, x) for y in range(n) for x in range(n)):
+        ways = pattern.in_mesh(n, x, y) if mesh else pattern.in_torus(n)
+        for _, *ends in ways:
+            taken.add((y * n + x, *((y + b) % n * n + (x + a) % n for a, b in ends)))
+    return taken
+
+
+def by_routes(torusctl, dims):
+    torus, taken = walk.Torus(dims), set()
+    for source, _, _, legs in torusctl.routes(dims, 'yangwang'):
+        node = source
+        for _, dim, direction, hops in legs:
+            for _ in range(hops):
+                other = torus.neighbour(node, dim, direction)
+                taken.add((source, node, other))
+                node = other
+    return taken
 
 
 # ---- Delay ---------------------------------------------------------------------------------------
@@ -116,14 +201,16 @@ def delays(torusctl):
                   ('n', 'δ (µs)', 'L (bytes)', 'lower bound (µs)'),
                   tuple(f'{label} (µs)' for label, _ in ALGORITHMS.values()),
                   f'α = {ALPHA} µs, γ = {GAMMA} µs. Paper: theorem 4 and the compared formulas. '
-                  'Here: torusctl predict, which has corollary 3\'s form. Lower bound: theorem 1.')
+                  'Here: torusctl predict, which has corollary 3\'s form of the same formula: these '
+                  'rows show that both forms are equal, not that a torus takes this long. Lower '
+                  'bound: theorem 1.')
     for n in (5, 9, 17):
         for delta, size in ((1, 16), (1, 1024), (10, 16), (10, 1024)):
-            here = [predicted(torusctl, n, algorithm, delta, [size])[0]
-                    for algorithm in ALGORITHMS]
             expected = [formula(n, delta, size) for _, formula in ALGORITHMS.values()]
-            table.add(n, delta, size, rounded(lower_bound(n, delta, size)),
-                      paper=map(rounded, expected), here=map(rounded, here))
+            with table.row(n, delta, size, rounded(lower_bound(n, delta, size)), by=FORMULA,
+                           paper=map(rounded, expected)) as row:
+                row.here = [rounded(predicted(torusctl, n, algorithm, delta, [size])[0])
+                            for algorithm in ALGORITHMS]
     return table
 
 
@@ -132,22 +219,31 @@ def rounded(number):
 
 
 def comparison(torusctl):
-    panels = []
+    figure = Figure('broadcast-delay', 'Delay of all-to-all broadcast over message length',
+                    'message length L (bytes)', 'delay (ms)', [],
+                    f'By the paper\'s formulas, α = {ALPHA} µs, γ = {GAMMA} µs; the paper names no '
+                    'δ and prints no curves. Where δ ≤ Lγ (from 91 bytes on for 1 µs, from 910 '
+                    'for 10 µs) the pattern is within δ of the lower bound.')
     for n in (9, 33):
         for delta in (1, 10):
-            curves = [Curve(label, model.SIZES,
-                            predicted(torusctl, n, algorithm, delta, model.SIZES), True)
-                      for algorithm, (label, _) in ALGORITHMS.items()]
-            curves.append(Curve('lower bound (theorem 1)', model.SIZES,
-                                [lower_bound(n, delta, size) for size in model.SIZES], bound=True))
-            for curve in curves:
-                curve.y = [time / 1000 for time in curve.y]
-            panels.append(Panel(f'{n}×{n} torus, δ = {delta} µs', curves))
-    return Figure('broadcast-delay', 'Delay of all-to-all broadcast over message length',
-                  'message length L (bytes)', 'delay (ms)', panels,
-                  f'By the paper\'s formulas, α = {ALPHA} µs, γ = {GAMMA} µs; the paper names no '
-                  'δ and prints no curves. Where δ ≤ Lγ (from 91 bytes on for 1 µs, from 910 '
-                  'for 10 µs) the pattern is within δ of the lower bound.')
+            panel = Panel(f'{n}×{n} torus, δ = {delta} µs', [])
+            figure.panels.append(panel)
+            for algorithm, (label, _) in ALGORITHMS.items():
+                with figure.curve(panel, label):
+                    times = predicted(torusctl, n, algorithm, delta, model.SIZES)
+                    panel.curves.append(Curve(label, model.SIZES, [us / 1000 for us in times], True))
+            panel.curves.append(Curve(
+                'lower bound (theorem 1)', model.SIZES,
+                [lower_bound(n, delta, size) / 1000 for size in model.SIZES], bound=True))
+    return figure
+
+
+RATIOS = {  # (n, L): the ratios found
+    (5, 64): (58.27, 'never'), (5, 16384): (5.208, 'never'),
+    (9, 64): (12.04, 64.15), (9, 16384): (3.201, 4.982),
+    (33, 64): (2.702, 6.077), (33, 16384): (2.26, 2.434),
+    (129, 64): (2.089, 2.394), (129, 16384): (2.063, 2.097),
+}
 
 
 def never_slower(torusctl):
@@ -155,12 +251,11 @@ def never_slower(torusctl):
                   ('n', 'L (bytes)'), ('Saad, Schultz from δ/Lγ =', 'Calvin from δ/Lγ ='),
                   'From which ratio on the compared algorithm is faster than the pattern; by the '
                   'formulas.')
-    for n in (5, 9, 33, 129):
-        for size in (64, 16384):
-            here = [ratio(torusctl, n, algorithm, size) for algorithm in ('saadschultz', 'calvin')]
-            more = all(value == 'never' or value > 2 for value in here)
-            table.add(n, size, paper=(2, 2), here=here,
-                      why='more startups, and switching of their own' if more else '')
+    for (n, size), known in RATIOS.items():
+        with table.row(n, size, paper=(2, 2), known=known, by=DEDUCTION,
+                       why='more startups, and switching of their own') as row:
+            row.here = [ratio(torusctl, n, algorithm, size)
+                        for algorithm in ('saadschultz', 'calvin')]
     return table
 
 

@@ -1,10 +1,33 @@
 """What a reproduction consists of: papers, and in each tables and figures.
 
 A table holds the paper's value of each quantity against the one found here. A row in which the two
-are known to differ says why: a difference without a reason is an error of this project.
+are known to differ says what is found instead, and why: any other difference, and a value that
+cannot be found at all, is an error of this project or of its algorithms.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+# Where the values found here come from.
+ENUMERATION = 'enumeration'  # from every route, message or node
+FORMULA = 'formula'  # from torusctl's own copy of the paper's formula
+DEDUCTION = 'deduction'  # from the paper's formulas, for something that it says of them
+ORIGINS = (ENUMERATION, FORMULA, DEDUCTION)
+
+
+class Failed(Exception):
+    """A value cannot be found: torusctl has failed, or contradicts itself."""
+
+
+# What a wrong answer of torusctl can lead to.
+FAILURES = (Failed, ArithmeticError, LookupError, TypeError, ValueError)
+
+
+def told(failure):
+    """An exception as the text of a row."""
+    if isinstance(failure, Failed):
+        return str(failure)
+    return f'an answer of torusctl makes no sense ({type(failure).__name__}: {failure})'
 
 
 @dataclass
@@ -12,11 +35,31 @@ class Row:
     labels: tuple
     paper: tuple = ()
     here: tuple = ()
-    why: str = ''  # they may differ
+    by: str = ENUMERATION
+    known: tuple | None = None  # what `here` is where the two are known to differ; None: anything
+    why: str = ''  # they differ
+    failure: str = ''  # why there is nothing in `here`
 
     @property
     def equal(self):
-        return self.paper == self.here
+        return not self.failure and self.paper == self.here
+
+    @property
+    def explained(self):
+        if self.failure:
+            return False
+        return self.equal or self.why != '' and self.known in (None, self.here)
+
+    @property
+    def verdict(self):
+        if self.failure:
+            return f'failed: {self.failure}'
+        if self.equal:
+            return {ENUMERATION: 'yes', FORMULA: 'same formula', DEDUCTION: 'yes (deduced)'}[self.by]
+        if self.explained:
+            return f'no: {self.why}'
+        expected = '' if self.known is None else f' (known: {", ".join(map(show, self.known))})'
+        return f'no, and not explained{expected}'
 
 
 @dataclass
@@ -30,11 +73,30 @@ class Table:
     note: str = ''
     rows: list = field(default_factory=list)
 
-    def add(self, *labels, paper=(), here=(), why=''):
-        row = Row(tuple(labels), tuple(paper), tuple(here), why)
+    @contextmanager
+    def row(self, *labels, paper=(), known=None, why='', by=ENUMERATION):
+        """A row whose values are found in the block of the `with` statement, which sets `here`.
+        What goes wrong there is written into the row."""
+        row = Row(tuple(labels), tuple(paper), by=by, why=why,
+                  known=None if known is None else tuple(known))
         assert len(row.labels) == len(self.labels), self.name
-        assert len(row.paper) == len(row.here) == len(self.quantities), self.name
+        assert len(row.paper) == len(self.quantities), self.name
+        assert row.known is None or len(row.known) == len(self.quantities), self.name
+        assert by in ORIGINS, self.name
         self.rows.append(row)
+        try:
+            yield row
+            row.here = tuple(row.here)
+            if len(row.here) != len(self.quantities):
+                raise Failed(f'{len(row.here)} values instead of {len(self.quantities)}')
+        except FAILURES as failure:
+            row.here = ('-',) * len(self.quantities)
+            row.failure = told(failure)
+
+    def add(self, *labels, paper=(), here=(), **more):
+        """A row whose values are known already."""
+        with self.row(*labels, paper=paper, **more) as row:
+            row.here = here
 
     @property
     def differing(self):
@@ -52,7 +114,7 @@ class Table:
         for pair in zip(row.paper, row.here):
             cells += pair
         if self.quantities:
-            cells.append('yes' if row.equal else f'no: {row.why}')
+            cells.append(row.verdict)
         return [show(cell) for cell in cells]
 
 
@@ -81,12 +143,21 @@ class Figure:
     note: str = ''
     log_x: bool = True
     log_y: bool = True
+    missing: list = field(default_factory=list)  # "curve: why it could not be drawn"
+
+    @contextmanager
+    def curve(self, panel, label):
+        """What goes wrong in the block, which adds this curve to the panel, is noted."""
+        try:
+            yield
+        except FAILURES as failure:
+            self.missing.append(f'{panel.title}, {label}: {told(failure)}')
 
     @property
     def tables(self):
         """The values of the curves, a plain table for each panel."""
         tables = []
-        for panel in self.panels:
+        for panel in filter(lambda panel: panel.curves, self.panels):
             table = Table(self.name, f'{self.title}; {panel.title}: {self.y_label}',
                           (self.x_label, *(curve.label for curve in panel.curves)))
             for x, *values in zip(panel.curves[0].x, *(curve.y for curve in panel.curves)):
@@ -112,8 +183,33 @@ class Paper:
         return [part for part in self.parts if isinstance(part, Figure)]
 
     @property
+    def compared(self):
+        """All rows with a value of the paper."""
+        return [row for table in self.tables if table.quantities for row in table.rows]
+
+    @property
     def unexplained(self):
-        return [(table, row) for table in self.tables for row in table.differing if not row.why]
+        """A line for each difference without a reason, and for each value that was not found."""
+        rows = [f'{table.title}: {" ".join(table.cells(row))}'
+                for table in self.tables for row in table.rows if not row.explained]
+        return rows + [f'{figure.title}: {missing}'
+                       for figure in self.figures for missing in figure.missing]
+
+
+def parts(torusctl, makers):
+    """The parts that these functions make of torusctl's answers; a part that cannot be made is a
+    table that says why."""
+    made = []
+    for make in makers:
+        try:
+            made.append(make(torusctl))
+        except FAILURES as failure:
+            name = make.__name__.replace('_', '-')
+            table = Table(name, f'Not made: {name}', (), ('made',))
+            with table.row(paper=(True,)):
+                raise failure
+            made.append(table)
+    return made
 
 
 def show(value):

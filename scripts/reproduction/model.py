@@ -2,7 +2,7 @@
 
 from math import ceil, inf
 
-from .document import Curve, Panel, Table
+from .document import DEDUCTION, Curve, Failed, Panel, Table
 
 # Measured on the Intel Paragon, microseconds: Liu et al., All-Port Tori, section 5.
 PARAGON = {'ts': 75, 'tw': 0.011, 'rho': 0.014}
@@ -10,20 +10,28 @@ SIZES = [1 << power for power in range(15)]
 SQUARES = [16, 32, 64, 128]
 
 
-def time_panels(torusctl, algorithms, rho):
-    """A panel for each square torus, a curve for each (label, algorithm): milliseconds over the
-    bytes of a block."""
-    panels = []
+def counted(torusctl, dims, algorithm, by):
+    """(startups, transmission) by the origin that the row names."""
+    counts, _ = torusctl.predict(dims, algorithm)
+    if counts['from'] != by:
+        raise Failed(f'torusctl predict has {algorithm} on {dims} by {counts["from"]}, not by {by}')
+    return counts['startups'], counts['transmission']
+
+
+def time_panels(torusctl, figure, algorithms, rho):
+    """The figure with a panel for each square torus, a curve for each (label, algorithm):
+    milliseconds over the bytes of a block."""
     for n in SQUARES:
-        curves = []
+        panel = Panel(f'{n}×{n} torus', [])
+        figure.panels.append(panel)
         for label, algorithm in algorithms:
-            _, times = torusctl.predict(f'{n}x{n}', algorithm, *parameters(rho),
-                                        '--block-size', ','.join(map(str, SIZES)))
-            curves.append(Curve(label, [row['block_size'] for row in times],
-                                [row['time_us'] / 1000 for row in times],
-                                dashed=times[0]['from'] == 'formula'))
-        panels.append(Panel(f'{n}×{n} torus', curves))
-    return panels
+            with figure.curve(panel, label):
+                _, times = torusctl.predict(f'{n}x{n}', algorithm, *parameters(rho),
+                                            '--block-size', ','.join(map(str, SIZES)))
+                panel.curves.append(Curve(label, [row['block_size'] for row in times],
+                                          [row['time_us'] / 1000 for row in times],
+                                          dashed=times[0]['from'] == 'formula'))
+    return figure
 
 
 def parameters(rho=PARAGON['rho']):
@@ -40,18 +48,20 @@ def faster_from(ours, other, rho):
     return max(0, startups / per_byte)
 
 
-def faster_table(torusctl, name, title, ours, compared, rho, reasons):
-    """From which block size on `ours` is faster; the papers say always. `compared` and `reasons` are
-    by algorithm: the label, and why it is not always so."""
+def faster_table(torusctl, name, title, ours, compared, rho, known, why):
+    """From which block size on `ours` is faster; the papers say always. `compared` has a label for
+    each algorithm; `known` what is found instead, and `why`, by (torus, algorithm)."""
     table = Table(name, title, ('torus', 'compared with'), ('faster from (bytes)',),
-                  'The smallest block with which the paper\'s algorithm takes less time, by the '
-                  'formulas and the parameters of its own comparison.')
+                  'The smallest block with which the paper\'s algorithm takes less time: its counts '
+                  'are enumerated, those of the others come from their formulas, the parameters are '
+                  'the paper\'s.')
     for n in SQUARES:
-        counts, _ = torusctl.predict(f'{n}x{n}', ours)
         for algorithm, label in compared.items():
-            other, _ = torusctl.predict(f'{n}x{n}', algorithm)
-            size = faster_from(counts, other, rho)
-            here = 'any' if size <= 1 else 'never' if size == inf else str(ceil(size))
-            table.add(f'{n}x{n}', label, paper=('any',), here=(here,),
-                      why=reasons.get(algorithm, ''))
+            differs = known.get((f'{n}x{n}', algorithm))
+            with table.row(f'{n}x{n}', label, paper=('any',), by=DEDUCTION,
+                           known=differs and (differs,), why=differs and why or '') as row:
+                counts, _ = torusctl.predict(f'{n}x{n}', ours)
+                other, _ = torusctl.predict(f'{n}x{n}', algorithm)
+                size = faster_from(counts, other, rho)
+                row.here = ('any' if size <= 1 else 'never' if size == inf else str(ceil(size)),)
     return table

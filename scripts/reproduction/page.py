@@ -3,21 +3,27 @@
 from base64 import b64encode
 from html import escape
 
-from .document import Table, is_number
+from .document import DEDUCTION, ENUMERATION, FORMULA, Table, is_number
+from .torusctl import WALKED
 
 STYLE = """
-:root { color-scheme: light dark; --rule: #8886; --soft: #8882; --bad: #b35c00; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+:root { color-scheme: light dark; --rule: #8886; --soft: #8882; --known: #b35c00;
+  --wrong: #c00020; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; } h2 { margin-top: 3rem; border-bottom: 2px solid var(--rule); }
 h3 { margin-top: 2rem; font-size: 1.05rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .15rem .7rem; text-align: left; vertical-align: top; }
+td { white-space: nowrap; }
+td.wraps, td.verdict { white-space: normal; } td.verdict { min-width: 9rem; }
 thead th { border-bottom: 1px solid var(--rule); }
 th.pair { text-align: center; border-left: 1px solid var(--rule); }
 td.number, th.number { text-align: right; }
 tbody tr:nth-child(even) { background: var(--soft); }
-tr.differs td { color: var(--bad); }
+tr.differs td { color: var(--known); }
+tr.formula td { opacity: .7; }
+tr.wrong td, .wrong { color: var(--wrong); font-weight: 600; opacity: 1; }
 figure { margin: 1rem 0; } img { max-width: 100%; height: auto; background: white; }
 figcaption, .note, .citation { font-size: .9rem; opacity: .85; }
 """
@@ -31,7 +37,7 @@ def write(papers, folder, parameters, with_plots):
                     f'<p class="citation">{escape(paper.citation)}</p>')
         if paper.remarks:
             items = ''.join(f'<li>{escape(remark)}</li>' for remark in paper.remarks)
-            body.append(f'<p>Where the paper and what is counted here differ:</p><ul>{items}</ul>')
+            body.append(f'<p>Notes:</p><ul>{items}</ul>')
         for part in paper.parts:
             body.append(_table(part) if isinstance(part, Table)
                         else _figure(part, folder if with_plots else None))
@@ -45,22 +51,44 @@ def write(papers, folder, parameters, with_plots):
 def _intro(papers, parameters):
     rows = ''
     for paper in papers:
-        compared = sum(len(table.rows) for table in paper.tables if table.quantities)
-        differing = sum(len(table.differing) for table in paper.tables)
-        rows += (f'<tr><td><a href="#{paper.name}">{escape(paper.title)}</a></td>'
-                 f'<td class="number">{compared}</td><td class="number">{compared - differing}</td>'
-                 f'<td class="number">{differing}</td>'
+        compared, wrong = paper.compared, len(paper.unexplained)
+        counts = [len(compared), *(sum(row.by == origin for row in compared)
+                                   for origin in (ENUMERATION, DEDUCTION, FORMULA)),
+                  sum(row.equal for row in compared),
+                  sum(row.explained and not row.equal for row in compared)]
+        cells = ''.join(f'<td class="number">{count}</td>' for count in counts)
+        rows += (f'<tr><td class="wraps"><a href="#{paper.name}">{escape(paper.title)}</a></td>{cells}'
+                 f'<td class="number{" wrong" if wrong else ""}">{wrong}</td>'
                  f'<td><a href="{paper.name}.txt">{paper.name}.txt</a></td></tr>')
     values = ', '.join(f'{name} = {value} &micro;s' for name, value in parameters.items())
     return f"""<h1>The papers' tables and figures, reproduced</h1>
-<p>Everything here comes from <code>torusctl plan</code>, <code>predict</code> and
-<code>bounds</code>, which walk the routes of the schedules that the daemons run. <em>Paper</em> is
-what the paper prints, or what its formula gives; <em>here</em> is what was found:
-by <em>enumeration</em> of every route, or, for algorithms that only papers compare with, by the
-library's own copy of the <em>formula</em>. One block is what one node has for one other. Times are
-by the cost model, with the parameters measured on the Intel Paragon: {values}.</p>
-<div class="scroll"><table><thead><tr><th>paper</th><th>rows compared</th><th>agree</th>
-<th>differ</th><th>as text</th></tr></thead><tbody>{rows}</tbody></table></div>"""
+<p>Each table has what the <em>paper</em> prints, or what its formula gives, beside what is found
+<em>here</em>. That is of three kinds:</p><ul>
+<li><em>enumeration</em>: counted over all routes, messages or nodes. Most counts are those of
+<code>torusctl plan</code>, which walks the routes that the daemons run; on tori of up to
+{WALKED} nodes its routes are followed once more here, and must come to the same. The rest is
+<code>torusctl simulate</code>'s, or computed from the paper's own rule, independently of
+torusd.</li>
+<li><em>deduction</em>: what the paper says of its algorithm, against what follows from the counts
+and the formulas that it compares.</li>
+<li><em>formula</em>: of algorithms that papers only compare with, and of the delay of a broadcast,
+nothing but the formula is known. Such a row compares it with torusctl's own copy, and shows no more
+than that both are the same.</li>
+</ul><p>Where a row is known to differ, it says why, and what is found instead; anything else counts
+as not explained. One block is what one node has for one other. Times are by the cost model, with the
+parameters measured on the Intel Paragon: {values}.</p>
+<div class="scroll"><table><thead><tr><th rowspan="2">paper</th><th rowspan="2">rows compared</th>
+<th class="pair" colspan="3">of these by</th><th class="pair" colspan="3">paper and here</th>
+<th rowspan="2">as text</th></tr><tr><th>enumeration</th><th>deduction</th><th>formula</th>
+<th>agree</th><th>differ</th><th>not explained</th></tr></thead><tbody>{rows}</tbody></table></div>"""
+
+
+def _class(row):
+    if not row.explained:
+        return ' class=wrong'
+    if not row.equal:
+        return ' class=differs'
+    return ' class=formula' if row.by == FORMULA else ''
 
 
 def _table(table):
@@ -69,19 +97,32 @@ def _table(table):
     if table.quantities:
         head += ''.join(f'<th class="pair" colspan="2">{escape(q)}</th>' for q in table.quantities)
         head += '<th rowspan="2">agree</th>'
-        second = '<th class="number">paper</th><th class="number">here</th>' * len(table.quantities)
+        second = _pairs(table)
     body = ''
     for row in table.rows:
+        cells = table.cells(row)
+        last = f'<td class="verdict">{escape(cells.pop())}</td>' if table.quantities else ''
         cells = ''.join(f'<td{" class=number" if is_number(cell) else ""}>{escape(cell)}</td>'
-                        for cell in table.cells(row))
-        body += f'<tr{"" if row.equal else " class=differs"}>{cells}</tr>'
+                        for cell in cells) + last
+        body += f'<tr{_class(row)}>{cells}</tr>'
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ''
     return (f'<h3>{escape(table.title)}</h3>{note}<div class="scroll"><table><thead><tr>{head}</tr>'
             f'<tr>{second}</tr></thead><tbody>{body}</tbody></table></div>')
 
 
+def _pairs(table):
+    """The heads "paper" and "here" of each quantity, aligned like the cells below."""
+    heads, first = '', len(table.labels)
+    for column in range(first, first + 2 * len(table.quantities)):
+        numbers = all(is_number(table.cells(row)[column]) for row in table.rows)
+        heads += (f'<th{" class=number" if numbers else ""}>'
+                  f'{"here" if (column - first) % 2 else "paper"}</th>')
+    return heads
+
+
 def _figure(figure, folder):
     note = f'<p class="note">{escape(figure.note)}</p>' if figure.note else ''
+    note += ''.join(f'<p class="wrong">Missing: {escape(text)}</p>' for text in figure.missing)
     if folder is None:
         picture = '<p class="note">(not drawn: made without plots)</p>'
     else:

@@ -1,28 +1,34 @@
 """Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional Interconnection
 Networks."""
 
-from collections import deque
+from collections import defaultdict, deque
 from itertools import product
 from math import ceil, prod
 
-from .document import Paper, Table
+from .document import Failed, Paper, Table, parts
 
 
 def paper(torusctl):
     return Paper(
         name='products',
-        title='Products of networks: A2 and A3',
+        title='Products of networks: A1, A2 and A3',
         citation='Dimakopoulos V. V., Dimopoulos N. J.: A Theory for Total Exchange in '
                  'Multidimensional Interconnection Networks.',
-        parts=[statuses(torusctl), single_port(torusctl), other_networks(torusctl),
-               multiport(torusctl)],
+        parts=parts(torusctl, (statuses, a1, single_port, other_networks, multiport)),
         remarks=[
             'A3 on rings of 2 mod 4 nodes (6×6): the bound (4) of one ring, n²/8, is not whole, '
             'and its exchange takes ceil(n²/8). A3 does n of them, and so is above the bound of '
             'the torus, which is whole: theorem 5 asks for the bound of the ring itself.',
-            'Arrays are no Cayley graphs, and no exchange of theirs is given that meets the bound '
-            '(3): the paper does not say that A2 is optimal on meshes, and with the exchange used '
-            'here (all one way, then all the other) it is not.',
+            'For the exchange of an even ring A3 takes AR here, whose legs are of two hops; the '
+            'paper\'s messages go from neighbour to neighbour. No channel has more than one message '
+            'in a step.',
+            'Arrays are not Cayley graphs, and the paper gives no exchange on them that meets the '
+            'bound (3), so it does not say that A2 is optimal on meshes. With the exchange used '
+            'here (everything one way, then everything the other; on an even number of nodes the '
+            'two in the middle swap first) an array takes floor((n²−1)/2) blocks, as many as its '
+            'middle nodes have to send, against an average status of (n²−1)/3.',
+            'The paper sends one block at a time; here the blocks of a round travel in one message, '
+            'and the rounds of a ring\'s exchange are the steps. Blocks are counted as in the paper.',
         ])
 
 
@@ -89,16 +95,20 @@ def neighbours(network, node):
 
 def statuses(torusctl):
     table = Table('corollary-1-status', 'Theorem 1 and corollary 1: average status of a product',
-                  ('network', 'by search'), ('average status', 'average distance'),
-                  'Paper: sum over i of N/n_i · AS(G_i), and that over N − 1. Here: torusctl '
-                  'bounds. By search: from every node of the graph itself.')
+                  ('network',), ('average status', 'average distance'),
+                  'Paper: sum over i of N/n_i · AS(G_i), and that over N − 1. Here: by a search from '
+                  'every node of the graph itself; torusctl bounds must say the same.')
     for network in NETWORKS:
-        answer = torusctl('bounds', '--network', text(network))
-        status = corollary_one(network)
-        nodes = prod(n for _, n in network)
-        table.add(short(network), rounded(searched(network)),
-                  paper=(rounded(status), rounded(status / (nodes - 1))),
-                  here=(rounded(answer['status']['average']), rounded(answer['average_distance'])))
+        status, nodes = corollary_one(network), prod(n for _, n in network)
+        with table.row(short(network),
+                       paper=(rounded(status), rounded(status / (nodes - 1)))) as row:
+            found = searched(network)
+            row.here = rounded(found), rounded(found / (nodes - 1))
+            answer = torusctl('bounds', '--network', text(network))
+            said = rounded(answer['status']['average']), rounded(answer['average_distance'])
+            if said != row.here:
+                raise Failed(f'torusctl bounds says {said} for {text(network)}, the search finds '
+                             f'{row.here}')
     return table
 
 
@@ -118,36 +128,123 @@ def single_port(torusctl):
                   (2, 2, 2, 2), (4, 4, 4, 4), (2,) * 8):
         dims = 'x'.join(map(str, sizes))
         status = sum(prod(sizes) // n * (n * n // 4) for n in sizes)
-        table.add(dims, paper=(status,), here=(torusctl.plan(dims, 'a2')['transmission'],))
+        with table.row(dims, paper=(status,)) as row:
+            row.here = (torusctl.plan(dims, 'a2')['transmission'],)
     return table
+
+
+def a1(torusctl):
+    table = Table('a1', 'Algorithm A1, of which A2 is the improvement', ('torus', 'A2'), ('blocks',),
+                  'Paper: Fig. 3 with lines 1 to 4 as improved below it. The nodes of the last '
+                  'dimension B, one after the other, send to every other one the blocks for its copy '
+                  'of A: n_B · status · N/n_B; then n_B exchanges within the copies of A. Here: by '
+                  'enumeration.')
+    for sizes in ((8,), (4, 4), (5, 5), (4, 8), (8, 8), (3, 4, 5)):
+        dims, blocks, below = 'x'.join(map(str, sizes)), sizes[0] ** 2 // 4, sizes[0]
+        for n in sizes[1:]:
+            blocks, below = n * (below * (n * n // 4) + blocks), below * n
+        with table.row(dims, '-', paper=(blocks,)) as row:
+            row.labels = dims, torusctl.plan(dims, 'a2')['transmission']
+            row.here = (torusctl.plan(dims, 'a1')['transmission'],)
+    return table
+
+
+WITH_ARRAYS = {  # what A2 takes there
+    'array:4 x array:4': 56, 'array:5 x array:3': 56, 'ring:8 x array:4 x complete:3': 424}
 
 
 def other_networks(torusctl):
-    table = Table('theorem-3-networks', 'Theorem 3: A2 on other products', ('network', 'steps'),
-                  ('blocks',),
-                  'Paper: the lower bound (3). Here: what A2 takes by corollary 2, of torusctl '
-                  'bounds.')
+    table = Table('theorem-3-networks', 'Theorem 3: A2 on other products',
+                  ('network', 'steps', 'tighter bound'), ('blocks',),
+                  'Paper: the lower bound (3). Here: torusctl simulate, which runs A2 block by block. '
+                  'Its messages, followed independently with one sent and one received by any node '
+                  'in a step, and torusctl bounds must come to the same. Tighter bound: '
+                  'torusctl\'s, with what the middle of an array has to send.')
     for network in NETWORKS:
-        answer = torusctl('bounds', '--network', text(network))
-        covered = all(graph != 'array' for graph, _ in network)
-        table.add(short(network), answer['a2']['startups'],
-                  paper=(rounded(corollary_one(network)),),
-                  here=(rounded(answer['a2']['transmission']),),
-                  why='' if covered else 'with arrays, of which theorem 3 says nothing')
+        known = WITH_ARRAYS.get(short(network))
+        with table.row(short(network), '-', '-', paper=(rounded(corollary_one(network)),),
+                       known=known and (known,),
+                       why=known and 'with arrays, of which theorem 3 says nothing' or '') as row:
+            run = torusctl.simulate('--network', text(network))
+            steps, row.here = run['startups'], (run['transmission'],)
+            row.labels = short(network), steps, rounded(run['bound'])
+            said = torusctl('bounds', '--network', text(network))['a2']
+            for whose, counts in (('its messages', dimension_by_dimension(network)),
+                                  ('torusctl bounds', (said['startups'], said['transmission']))):
+                if counts != (steps, *row.here):
+                    raise Failed(f'{steps} steps and {row.here[0]} blocks of A2 on {text(network)} '
+                                 f'by torusctl simulate, by {whose} {counts[0]} and {counts[1]}')
     return table
 
 
+def way(graph, n, a, b):
+    """The first step of a block's way in one dimension, and the nodes that it comes through."""
+    forth, back = (b - a) % n, (a - b) % n
+    if graph == 'complete':
+        return forth - 1, [b]
+    if graph == 'ring':
+        if forth <= n // 2:
+            return 0, [(a + hop) % n for hop in range(1, forth + 1)]
+        return n // 2, [(a - hop) % n for hop in range(1, back + 1)]
+    if a > b:
+        step, nodes = way(graph, n, n - 1 - a, n - 1 - b)
+        middle = step == 0 and n % 2 == 0
+        return step if middle else step + n - 1, [n - 1 - node for node in nodes]
+    if n % 2 == 0 and (a, b) == (n // 2 - 1, n // 2):
+        return 0, [b]
+    return (n % 2 == 0) + n - 1 - b, list(range(a + 1, b + 1))
+
+
+def dimension_by_dimension(network):
+    """(steps, blocks) of A2 by its messages: the last dimension first, all in step."""
+    every = list(product(*(range(n) for _, n in network)))
+    steps = blocks = 0
+    for i in reversed(range(len(network))):
+        graph, n = network[i]
+        messages = defaultdict(int)  # blocks by (step, from, to)
+        passing = prod(n for _, n in network) // n  # blocks with these ends, at each node
+        for line in {node[:i] + node[i + 1:] for node in every}:
+            for a, b in product(range(n), repeat=2):
+                if a == b:
+                    continue
+                step, nodes = way(graph, n, a, b)
+                for here, there in zip([a, *nodes], nodes):
+                    messages[step, line, here, there] += passing
+                    step += 1
+        one_port(messages)
+        first, load = steps, defaultdict(int)
+        for (step, *_), size in messages.items():
+            load[step] = max(load[step], size)
+            steps = max(steps, first + step + 1)
+        blocks += sum(load.values())
+    return steps, blocks
+
+
+def one_port(messages):
+    sends = {(step, line, here) for step, line, here, _ in messages}
+    takes = {(step, line, there) for step, line, _, there in messages}
+    if len(sends) < len(messages) or len(takes) < len(messages):
+        raise Failed('A2 has a node with two messages in a step')
+
+
+THEOREM_FIVE = {  # dims: blocks, contended steps
+    '6x6': (30, 0)}
+
+
 def multiport(torusctl):
-    table = Table('theorem-5', 'Theorem 5: A3, all ports', ('network', 'corollary 3'), ('blocks',),
-                  'Paper: the lower bound (4). Corollary 3: the dimension\'s own time, times the '
-                  'nodes of the others. Here: by enumeration.')
+    table = Table('theorem-5', 'Theorem 5: A3, all ports', ('network', 'corollary 3'),
+                  ('blocks', 'contended steps'),
+                  'Paper: the lower bound (4), and one message on a link at a time. Corollary 3: the '
+                  'dimension\'s own time, times the nodes of the others. Here: by enumeration.')
     for n, dimensions, mesh in ((8, 1, ''), (4, 2, ''), (5, 2, ''), (6, 2, ''), (8, 2, ''),
                                 (12, 2, ''), (16, 2, ''), (4, 4, ''), (4, 2, 'm'), (6, 2, 'm'),
                                 (8, 2, 'm')):
         dims = 'x'.join([f'{n}{mesh}'] * dimensions)
         one = (n // 2) * ceil(n / 2) if mesh else n * n // 4 / 2
         others = n ** (dimensions - 1)
-        table.add(dims.replace('m', '') + (' mesh' if mesh else ' torus'), ceil(one) * others,
-                  paper=(one * others,), here=(torusctl.plan(dims, 'a3')['transmission'],),
-                  why='the ring\'s bound is not whole' if one != ceil(one) else '')
+        with table.row(dims.replace('m', '') + (' mesh' if mesh else ' torus'), ceil(one) * others,
+                       paper=(one * others, 0), known=THEOREM_FIVE.get(dims),
+                       why='the ring\'s bound is not whole' if dims in THEOREM_FIVE else '') as row:
+            plan = torusctl.plan(dims, 'a3')
+            row.here = plan['transmission'], plan['contended_steps']
     return table

@@ -16,6 +16,10 @@ def _paper(paper):
     for remark in paper.remarks:
         yield ''
         yield fill(remark, 100, initial_indent='- ', subsequent_indent='  ')
+    for figure in paper.figures:
+        for missing in figure.missing:
+            yield ''
+            yield fill(f'Missing in {figure.title}: {missing}', 100)
     curves = [table for figure in paper.figures for table in figure.tables]
     for table in paper.tables + curves:
         yield ''

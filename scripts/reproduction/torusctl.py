@@ -2,21 +2,46 @@
 
 import json
 import subprocess
+from collections import Counter
+from textwrap import shorten
 
+from . import walk
+from .document import Failed
 
-class Failed(Exception):
-    """torusctl did not do what it was asked to."""
+TIMEOUT = 60  # seconds; the longest answer takes two
+WALKED = 81  # nodes: up to here what plan counts is counted again from its routes
 
 
 class Torusctl:
     def __init__(self, program):
         self.program = str(program)
         self._answers = {}
+        self._walks = {}
+        self._failed = {}
 
     def _run(self, *words):
-        done = subprocess.run([self.program, *words], capture_output=True, text=True, check=False)
+        """What `torusctl WORDS` prints. What has failed once is not tried again."""
+        words = tuple(str(word) for word in words)
+        if words in self._failed:
+            raise self._failed[words]
+        try:
+            return self._output(words)
+        except Failed as failure:
+            self._failed[words] = failure
+            raise
+
+    def _output(self, words):
+        what = f'torusctl {" ".join(words)}'
+        try:
+            done = subprocess.run([self.program, *words], capture_output=True, text=True,
+                                  check=False, timeout=TIMEOUT)
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f'{what}: no answer within {TIMEOUT} s') from late
+        except (OSError, UnicodeDecodeError) as error:
+            raise Failed(f'{what}: {error}') from error
         if done.returncode != 0:
-            raise Failed(f'torusctl {" ".join(words)}: {done.stderr.strip()}')
+            reason = done.stderr.strip().removeprefix('torusctl: ').partition('\n')[0]
+            raise Failed(f'{what}: {shorten(reason, 160) or f"exit status {done.returncode}"}')
         return done.stdout
 
     def __call__(self, *words):
@@ -27,18 +52,52 @@ class Torusctl:
         return self._answers[words]
 
     def plan(self, dims, algorithm, *more):
-        return self('plan', '--dims', dims, '--algorithm', algorithm, *more)
+        """What plan counts. On small tori its routes are followed as well, and must come to the
+        same."""
+        counts = self('plan', '--dims', dims, '--algorithm', algorithm, *more)
+        dims = str(dims)
+        if walk.Torus.count(dims) <= WALKED:
+            self._check(dims, algorithm, counts)
+        return counts
+
+    def _check(self, dims, algorithm, counts):
+        walked = self.walk(dims, algorithm)
+        for key, again in (('startups', walked.startups), ('transmission', walked.transmission),
+                           ('contended_steps', walked.contended), ('minimal', walked.minimal),
+                           ('port_model_kept', walked.keeps(counts['bound_of']))):
+            if counts[key] != again:
+                raise Failed(f'torusctl plan says {key} {counts[key]} for {algorithm} on {dims}, '
+                             f'its routes come to {again}')
+
+    def walk(self, dims, algorithm):
+        """The walk.Counts of its routes."""
+        if (dims, algorithm) not in self._walks:
+            routes = self.routes(dims, algorithm)
+            self._walks[dims, algorithm] = walk.follow(dims, routes, self._is_allgather(algorithm))
+        return self._walks[dims, algorithm]
+
+    def _is_allgather(self, algorithm):
+        rows = self('algorithms', '--dims', '4x4')['algorithms']
+        return any(row['algorithm'] == algorithm and row['operation'] == 'allgather' for row in rows)
 
     def predict(self, dims, algorithm, *more):
         """(counts, [row of each block size])"""
         answer = self('predict', '--dims', dims, '--algorithm', algorithm, *more)
         return answer['algorithms'][0], answer['times']
 
+    def simulate(self, *words):
+        return self('simulate', *words)
+
+    def routes(self, dims, algorithm):
+        """[(source, destination, segment, [[step, dimension, direction, hops], ...]), ...]"""
+        lines = self._run('plan', '--dims', dims, '--algorithm', algorithm, '--routes')
+        return [(route['src'], route['dst'], route['segment'], route['legs'])
+                for route in map(json.loads, lines.splitlines())]
+
     def routes_from_0(self, dims, algorithm):
         """{destination: [[step, dimension, direction, hops], ...]} for the blocks of node 0."""
-        lines = self._run('plan', '--dims', dims, '--algorithm', algorithm, '--routes')
-        routes = map(json.loads, lines.splitlines())
-        return {route['dst']: route['legs'] for route in routes if route['src'] == 0}
+        return {destination: legs for source, destination, _, legs in self.routes(dims, algorithm)
+                if source == 0}
 
     def step_loads(self, dims, algorithm, nodes):
         """The most blocks on any channel that leaves one of these nodes, for each step."""
@@ -47,11 +106,11 @@ class Torusctl:
         return [max(load for (at, _, _), load in channels.items() if at == step)
                 for step in range(steps)]
 
-    def channel_load(self, dims, algorithm, nodes):
-        """The most blocks that any channel that leaves one of these nodes carries in all."""
-        totals = {}
-        for (_, node, port), load in self._channels(dims, algorithm, nodes).items():
-            totals[node, port] = totals.get((node, port), 0) + load
+    def channel_load(self, dims, algorithm):
+        """The most blocks that any channel carries in all, by the routes."""
+        totals = Counter()
+        for loads in self.walk(dims, algorithm).loads:
+            totals.update(loads)
         return max(totals.values())
 
     def _channels(self, dims, algorithm, nodes):
