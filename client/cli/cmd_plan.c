@@ -1,19 +1,27 @@
 /* torusctl plan: what an algorithm's schedule costs on a torus, and how it goes. */
+#include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/goal.h"
 #include "client/cli/json.h"
+#include "client/cli/msccl.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/plan_picture.h"
 #include "client/cli/plan_report.h"
-#include "client/cli/routes.h"
+#include "client/cli/schedule_file.h"
+#include "daemon/schedule/export.h"
 
 struct plan_arguments {
     const char *dims;
     const char *algorithm;
+    const char *import;
     const char *node;
-    bool routes;
+    const char *export;
+    const char *block_size;
+    bool routes, period;
     struct picture_arguments picture;
 };
 
@@ -22,10 +30,20 @@ static const struct option options[] = {
      "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
      "one of 'torusctl algorithms' (default: one that accepts the torus)"},
+    {"--import", "FILE", offsetof(struct plan_arguments, import),
+     "verify the schedule in this file instead: what --routes prints, or\nMSCCL's XML (with "
+     "--dims)"},
     {"--node", "RANK", offsetof(struct plan_arguments, node),
      "also show what this node sends, relays and receives, by step"},
     {"--routes", NULL, offsetof(struct plan_arguments, routes),
      "print the route of every block instead, one JSON object per line"},
+    {"--period", NULL, offsetof(struct plan_arguments, period),
+     "with --export torusd: only the routes of which the others follow by\nmoving them along the "
+     "torus"},
+    {"--export", "FORMAT", offsetof(struct plan_arguments, export),
+     "print the schedule as a file instead: torusd, msccl or goal"},
+    {"--block-size", "SIZE", offsetof(struct plan_arguments, block_size),
+     "with --export goal: of a block (default: 64KiB)"},
     {"--svg", "FILE", offsetof(struct plan_arguments, picture.file),
      "also draw it into FILE, a torus for each step; '-' is standard output"},
     {"--steps", "STEPS", offsetof(struct plan_arguments, picture.steps),
@@ -40,6 +58,11 @@ static const struct option options[] = {
 static const struct field schedule_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
     {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"digest", "digest", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {"mode", "mode", FORMAT_PLAIN},
+    {"segments", "segments", FORMAT_PLAIN},
+    {"verified", "verified", FORMAT_PLAIN},
     {"ports", "port_model", FORMAT_PLAIN},
     {"startups", "startups", FORMAT_PLAIN},
     {"transmission", "transmission", FORMAT_PLAIN},
@@ -70,22 +93,39 @@ static const struct algorithm *shown_first(const struct torus *t)
     static const char *const names[] = {"at2", "ar"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (algorithm_find(names[i])->accepts(t, NULL) == 0)
+        if (algorithm_accepts(algorithm_find(names[i]), t, NULL) == 0)
             return algorithm_find(names[i]);
     return algorithm_find("direct"); /* accepts any */
+}
+
+/* The torus and the algorithm from a file. */
+static int resolve_import(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
+                          struct schedule_file *file, const struct algorithm **algorithm)
+{
+    struct error e;
+
+    if (a->algorithm != NULL)
+        return cli_fail_usage(cli, "--import and --algorithm: give one or the other");
+    if (schedule_file_read(file, a->import, a->dims != NULL ? t : NULL, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    *t = *imported_torus(file->imported);
+    *algorithm = imported_algorithm(file->imported);
+    return EXIT_DONE;
 }
 
 /* Reads the torus and the algorithm from the arguments. Returns 0, or the exit code after having
  * printed what is wrong with them. */
 static int resolve(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
-                   const struct algorithm **algorithm)
+                   struct schedule_file *file, const struct algorithm **algorithm)
 {
     struct error e;
 
-    if (a->dims == NULL)
+    if (a->dims == NULL && a->import == NULL)
         return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
-    if (torus_parse(t, a->dims, &e) != 0)
+    if (a->dims != NULL && torus_parse(t, a->dims, &e) != 0)
         return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->import != NULL)
+        return resolve_import(cli, a, t, file, algorithm);
     if (a->algorithm == NULL)
         *algorithm = shown_first(t);
     else
@@ -111,6 +151,20 @@ static int add_node(json_t *o, const struct torus *t, const struct algorithm *al
     return r == 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the plan");
 }
 
+/* Of a schedule from a file: what is said of it there, and what has been proven. */
+static int set_imported(json_t *o, const struct torus *t, const struct algorithm *a)
+{
+    uint64_t blocks = (uint64_t)t->nodes * (t->nodes - 1);
+
+    return json_object_set_new(o, "digest", json_string(imported_digest(a->imported))) |
+           json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
+           json_object_set_new(o, "mode", json_string(a->streaming ? "streaming" : "stepped")) |
+           json_object_set_new(o, "segments", json_integer(a->segments)) |
+           json_object_set_new(
+               o, "verified",
+               json_sprintf("every segment of all %" PRIu64 " blocks arrives once", blocks));
+}
+
 static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                       const struct algorithm *algorithm, const uint32_t *rank)
 {
@@ -128,6 +182,8 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     r |= json_set_torus(o, t);
     r |= json_object_set_new(o, "algorithm", json_string(algorithm->name));
     r |= json_object_set_new(o, "port_model", json_string(port_model_name(algorithm->port_model)));
+    if (algorithm->imported != NULL)
+        r |= set_imported(o, t, algorithm);
     r |= plan_set_report(o, algorithm, &report);
     if (!cli->json)
         r |= plan_set_efficiency(o, algorithm, &report);
@@ -142,37 +198,78 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     return cli_print(cli, o, &(struct view){sections, sizeof sections / sizeof sections[0]});
 }
 
+/* Prints the schedule as a file. */
+static int export(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                  const struct algorithm *algorithm)
+{
+    bool torusd = strcmp(a->export, "torusd") == 0, goal = strcmp(a->export, "goal") == 0;
+    uint64_t block_bytes = 64 * 1024;
+    struct error e;
+    int r;
+
+    if (!torusd && !goal && strcmp(a->export, "msccl") != 0)
+        return cli_fail_usage(cli, "--export: '%.20s' is not a format: torusd, msccl and goal are",
+                              a->export);
+    if (a->period && !torusd)
+        return cli_fail_usage(cli, "--period is for --export torusd");
+    if (a->block_size != NULL && !goal)
+        return cli_fail_usage(cli, "--block-size is for --export goal");
+    if (a->block_size != NULL && parse_size(a->block_size, &block_bytes, &e) != 0)
+        return cli_fail_usage(cli, "--block-size: %s", e.text);
+    r = torusd ? schedule_export(stdout, t, algorithm, a->period, &e)
+        : goal ? goal_print(stdout, t, algorithm, block_bytes, &e)
+               : msccl_print(stdout, t, algorithm, &e);
+    if (r == 0)
+        return EXIT_DONE;
+    return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+}
+
+static int show(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                const struct algorithm *algorithm)
+{
+    struct error e;
+    uint32_t rank;
+
+    if ((a->node != NULL) + a->routes + (a->export != NULL) > 1)
+        return cli_fail_usage(cli, "--node, --routes and --export: give one of them");
+    if ((a->routes || a->export != NULL) && plan_picture_option(&a->picture) != NULL)
+        return cli_fail_usage(cli, "%s and %s: give one or the other",
+                              plan_picture_option(&a->picture),
+                              a->routes ? "--routes" : "--export");
+    if (a->export == NULL && (a->period || a->block_size != NULL))
+        return cli_fail_usage(cli, "%s is for --export", a->period ? "--period" : "--block-size");
+    if (a->node != NULL && parse_number(a->node, t->nodes - 1, &rank, &e) != 0)
+        return cli_fail_usage(cli, "--node: %s", e.text);
+    if (a->export != NULL)
+        return export(cli, a, t, algorithm);
+    if (!a->routes)
+        return print_plan(cli, a, t, algorithm, a->node != NULL ? &rank : NULL);
+    if (schedule_export_routes(stdout, t, algorithm, &e) != 0)
+        return cli_fail(cli, &e);
+    return EXIT_DONE;
+}
+
 static int run(struct cli *cli, const void *arguments)
 {
     const struct plan_arguments *a = arguments;
     const struct algorithm *algorithm = NULL;
+    struct schedule_file file = {0};
     struct torus torus;
-    struct error e;
-    uint32_t rank;
-    int code = resolve(cli, a, &torus, &algorithm);
+    int code = resolve(cli, a, &torus, &file, &algorithm);
 
-    if (code != EXIT_DONE)
-        return code;
-    if (a->node != NULL && a->routes)
-        return cli_fail_usage(cli, "--node and --routes: give one or the other");
-    if (a->routes && plan_picture_option(&a->picture) != NULL)
-        return cli_fail_usage(cli, "%s and --routes: give one or the other",
-                              plan_picture_option(&a->picture));
-    if (a->node != NULL && parse_number(a->node, torus.nodes - 1, &rank, &e) != 0)
-        return cli_fail_usage(cli, "--node: %s", e.text);
-    if (!a->routes)
-        return print_plan(cli, a, &torus, algorithm, a->node != NULL ? &rank : NULL);
-    if (routes_print(stdout, &torus, algorithm, &e) != 0)
-        return cli_fail(cli, &e);
-    return EXIT_DONE;
+    if (code == EXIT_DONE)
+        code = show(cli, a, &torus, algorithm);
+    schedule_file_free(&file);
+    return code;
 }
 
 extern const struct command command_plan;
 const struct command command_plan = {
     .name = "plan",
     .summary = "Show what a schedule costs on a torus, and its routes",
-    .usage = "--dims DIMS [--algorithm NAME] [--node RANK | --routes] [--json]\n"
-             "                     [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
+    .usage = "--dims DIMS [--algorithm NAME] | --import FILE\n"
+             "       [--node RANK | --routes | --export FORMAT] [--json]\n"
+             "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
     .details =
         "Follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
@@ -191,7 +288,31 @@ const struct command command_plan = {
         "  minimal        whether every route is a shortest path\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
-        "[step, dimension, direction, hops]; the direction is 1 or -1.\n"
+        "[step, dimension, direction, hops]; the direction is 1 or -1. --export torusd prints a\n"
+        "header before that, and --import reads it, whoever has written it. A file is refused, "
+        "with\n"
+        "its line, the block, the step and the node, unless every segment of every block arrives\n"
+        "exactly once, over links that exist, in steps that rise; a one-port schedule also if a\n"
+        "node starts or ends two messages in one step. 'torusctl exchange --schedule FILE' runs "
+        "it.\n"
+        "The header says:\n"
+        "  schedule   1, the version of the format\n"
+        "  dims       the torus it is for\n"
+        "  name       up to 20 letters, digits, '-', '_', '.' (\"imported\")\n"
+        "  operation  \"exchange\" or \"allgather\" (\"exchange\")\n"
+        "  ports      \"all-port\", \"one-port\" or \"one-port, single hops\" (\"all-port\")\n"
+        "  mode       \"stepped\" or \"streaming\": how it is run by default (\"stepped\")\n"
+        "  segments   equal parts of a block, each with a route of its own, 1 to 256 (1)\n"
+        "  period     [p0,p1,...]: there are only the routes of sources in the first p0 x p1 x "
+        "...\n"
+        "             nodes; all others follow by moving these along the torus (none)\n"
+        "\n"
+        "--export msccl prints XML for MSCCL: GPU r is node r, the channel is the port, and a leg "
+        "of\n"
+        "several hops is a send to its end. --import reads such XML for alltoall, also from "
+        "others:\n"
+        "peers in a straight line, reached the shortest way. --export goal prints the combined\n"
+        "messages of each node for LogGOPSim.\n"
         "\n"
         "--svg draws the torus once for each step, with an arrow for each combined message: its\n"
         "colour shows the port, its thickness the number of blocks. Contended channels are "
@@ -206,7 +327,9 @@ const struct command command_plan = {
         "  torusctl plan --dims 8x8 --algorithm at2 --node 0\n"
         "  torusctl plan --dims 4x4 --algorithm direct --routes | jq -c 'select(.src == 0)'\n"
         "  torusctl plan --dims 8x8 --algorithm at2 --svg at2.svg\n"
-        "  torusctl plan --dims 5x5 --algorithm yangwang --source 12 --svg - > broadcast.svg\n",
+        "  torusctl plan --dims 5x5 --algorithm yangwang --source 12 --svg - > broadcast.svg\n"
+        "  torusctl plan --dims 8x8 --algorithm stream --export torusd > mine\n"
+        "  torusctl plan --import mine\n",
     .options = options,
     .arguments_size = sizeof(struct plan_arguments),
     .run = run,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/schedule/family.h"
+#include "daemon/schedule/imported.h"
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/registry.h"
 
@@ -57,12 +58,29 @@ int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct er
 
 int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {
-    return a->accepts(t, e) == 0 ? family_check(a->name, t, e) : -1;
+    return a->imported != NULL     ? imported_accepts(a->imported, t, e)
+           : a->accepts(t, e) == 0 ? family_check(a->name, t, e)
+                                   : -1;
+}
+
+uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t)
+{
+    return a->imported != NULL ? imported_max_legs(a->imported) : a->max_legs(t);
+}
+
+void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period)
+{
+    if (a->imported != NULL)
+        imported_period(a->imported, period);
+    else
+        a->period(t, period);
 }
 
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs)
 {
+    if (a->imported != NULL)
+        return imported_route(a->imported, source, destination, segment, legs);
     if (a->route == NULL)
         return a->family->route(t, a->degree, source, destination, legs);
     return a->route(t, source, destination, segment, legs);

@@ -11,8 +11,9 @@
 
 #include "daemon/schedule/torus.h"
 
-struct plan;   /* plan.h */
-struct family; /* family.h */
+struct plan;     /* plan.h */
+struct family;   /* family.h */
+struct imported; /* imported.h */
 
 struct leg {
     uint32_t step;
@@ -37,6 +38,10 @@ enum operation {
 #define OPERATIONS (OPERATION_BARRIER + 1u)
 
 struct algorithm {
+    /* NULL, or where the routes come from instead of the functions below, which are NULL then: a
+     * schedule that was read from a file. */
+    const struct imported *imported;
+
     const char *name;         /* "at2" */
     const char *summary;      /* one line, for people */
     const char *accepts_text; /* which tori it takes, in words */
@@ -91,8 +96,11 @@ struct algorithm {
     uint32_t degree;
 };
 
-/* accepts() and route() of any algorithm, one of a family that is not in the registry too. */
+/* What the functions above say, of any algorithm: of the registry, of a family that is not in it, or
+ * from a file. */
 int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e);
+uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t);
+void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period);
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs);
 

@@ -42,9 +42,9 @@ const char *cost_origin_name(enum cost_origin from)
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a)
 {
     uint32_t period[TORUS_MAX_DIMS];
-    double routes = (double)t->nodes * a->segments, route = a->max_legs(t);
+    double routes = (double)t->nodes * a->segments, route = algorithm_max_legs(a, t);
 
-    a->period(t, period);
+    algorithm_period(a, t, period);
     for (unsigned i = 0; i < t->dims; i++) {
         routes *= period[i];
         route += t->size[i] / (t->wrap[i] ? 4.0 : 3.0); /* hops between two nodes, on average */

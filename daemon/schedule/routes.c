@@ -11,7 +11,7 @@ static void fill_tables(struct routes *r)
     if (r->by_xor)
         r->algorithm->xor_period(t, r->period);
     else
-        r->algorithm->period(t, r->period);
+        algorithm_period(r->algorithm, t, r->period);
     for (uint32_t node = 0; node < t->nodes; node++) {
         uint32_t first = 0; /* its representative: always a node already numbered, or itself */
 
@@ -38,7 +38,7 @@ static int open_by(struct routes *r, const struct torus *t, const struct algorit
     r->representative = calloc(t->nodes, sizeof *r->representative);
     r->class_of = calloc(t->nodes, sizeof *r->class_of);
     r->neighbour = calloc((size_t)t->nodes * torus_ports(t), sizeof *r->neighbour);
-    r->leg = calloc((size_t)a->max_legs(t) + 1, sizeof *r->leg); /* never 0 bytes */
+    r->leg = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *r->leg); /* never 0 bytes */
     if (r->representative == NULL || r->class_of == NULL || r->neighbour == NULL ||
         r->leg == NULL) {
         routes_close(r);

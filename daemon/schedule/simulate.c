@@ -37,7 +37,7 @@ static void number_classes(struct simulation *s)
     const struct torus *t = s->torus;
     uint32_t period[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS];
 
-    s->algorithm->period(t, period);
+    algorithm_period(s->algorithm, t, period);
     for (uint32_t node = 0; node < t->nodes; node++) {
         torus_coordinates(t, node, at);
         for (unsigned i = 0; i < t->dims; i++)
@@ -181,7 +181,7 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
         return error_set(e, ERROR_REFUSED, "%s is not for an exchange", a->name);
     if (algorithm_accepts(a, t, e) != 0)
         return -1;
-    legs = calloc((size_t)a->max_legs(t) + 1, sizeof *legs); /* never 0 bytes */
+    legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs); /* never 0 bytes */
     s.representative = calloc(t->nodes, sizeof *s.representative);
     s.class_of = calloc(t->nodes, sizeof *s.class_of);
     if (legs != NULL && s.representative != NULL && s.class_of != NULL) {

@@ -93,7 +93,7 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
     uint32_t here = r->source;
     uint32_t hops = 0;
 
-    if (r->legs > r->algorithm->max_legs(r->torus))
+    if (r->legs > algorithm_max_legs(r->algorithm, r->torus))
         return bad_route(r, e, "more legs than announced", r->legs);
     for (uint32_t i = 0; i < r->legs; i++) {
         const struct leg *leg = &r->leg[i];
@@ -163,24 +163,23 @@ static void start_message(const struct run *run, const struct message *m)
     }
 }
 
-/* Notes that a message ends at `last`; returns whether it is the only one of its step that starts,
- * or ends, where it does. */
-static bool take_turn(const struct run *run, const struct message *m, uint32_t last)
+/* Notes that a message ends at `last`. Returns the node where another one of its step has started,
+ * or ended, as it does; TORUS_NO_NODE: none has. */
+static uint32_t take_turn(const struct run *run, const struct message *m, uint32_t last)
 {
     struct turn *from = &run->turn[place(run, m->start)];
     struct turn *to = &run->turn[place(run, last)];
     uint32_t step = m->leg.step + 1;
-    bool alone = from->started != step && to->ended != step;
+    uint32_t crowded = from->started == step ? m->start : to->ended == step ? last : TORUS_NO_NODE;
 
     from->started = to->ended = step;
-    return alone;
+    return crowded;
 }
 
 /* It has arrived when the last of its channels has carried the step's load. Notes the largest load,
- * and the largest number of messages, of its channels. Returns whether no other message of the step
- * has started or ended where it does. */
-static bool finish_message(const struct run *run, const struct message *m, uint64_t *load,
-                           uint64_t *messages)
+ * and the largest number of messages, of its channels. Returns what take_turn() does. */
+static uint32_t finish_message(const struct run *run, const struct message *m, uint64_t *load,
+                               uint64_t *messages)
 {
     uint32_t node = m->start;
     uint64_t end = 0;
@@ -237,8 +236,14 @@ static void run_step(struct run *run, struct schedule_report *r)
         hops = later(hops, run->messages[i].leg.hops);
         run->block_hops += run->messages[i].blocks * run->messages[i].leg.hops;
     }
-    for (size_t i = 0; i < run->count; i++)
-        r->one_port_kept &= finish_message(run, &run->messages[i], &load, &crowd);
+    for (size_t i = 0; i < run->count; i++) {
+        uint32_t crowded = finish_message(run, &run->messages[i], &load, &crowd);
+        if (crowded != TORUS_NO_NODE && r->one_port_kept) {
+            r->one_port_kept = false;
+            r->crowded_step = run->messages[i].leg.step;
+            r->crowded_node = crowded;
+        }
+    }
     r->startups++;
     r->transmission += load;
     r->hops += hops;
@@ -312,7 +317,8 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
 
     if (routes_open_ends(&routes, t, a, e) != 0)
         return -1;
-    struct leg *other = calloc((size_t)a->max_legs(t) + 1, sizeof *other); /* never 0 bytes */
+    struct leg *other =
+        calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *other); /* never 0 bytes */
     if (other == NULL)
         rc = no_memory(&routes, e);
     *r = (struct schedule_report){

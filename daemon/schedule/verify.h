@@ -22,7 +22,8 @@ struct schedule_report {
     double bound;             /* algorithm_bound() */
     uint32_t contended_steps; /* steps in which a channel carries, or relays, two messages */
     bool minimal;             /* every route is a shortest path */
-    bool one_port_kept;       /* no step starts, or ends, more than one message at any node */
+    bool one_port_kept;       /* no step starts, or ends, more than one message at any node; */
+    uint32_t crowded_step, crowded_node; /* else the first that does */
 };
 
 /* Walks all routes. Returns 0 with *r filled if every block arrives exactly once over legal legs,

@@ -153,6 +153,89 @@ static void test_plan_routes(void **state)
     assert_int_equal(lines, 6);
 }
 
+/* A file with this in it; its name. */
+static const char *file_of(const char *text)
+{
+    static char path[] = "/tmp/torusctl-schedule-XXXXXX";
+    FILE *file;
+    int fd;
+
+    memcpy(path + sizeof path - 7, "XXXXXX", 6);
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    file = fdopen(fd, "w");
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static void test_plan_import_and_export(void **state)
+{
+    static const char *const formats[] = {"torusd", "msccl"};
+    json_t *value, *again;
+
+    (void)state;
+    assert_int_equal(RUN("plan", "--dims", "2x3", "--algorithm", "stream", "--json"), 0);
+    value = json_loads(out, 0, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            RUN("plan", "--dims", "2x3", "--algorithm", "stream", "--export", formats[i]), 0);
+        const char *path = file_of(out);
+        assert_int_equal(RUN("plan", "--import", path, "--dims", "2x3", "--json"), 0);
+        again = json_loads(out, 0, NULL);
+        assert_int_equal(strlen(json_string_value(json_object_get(again, "digest"))), 64);
+        assert_non_null(strstr(json_string_value(json_object_get(again, "algorithm")), "stream@"));
+        for (const char *const *key =
+                 (const char *const[]){"startups", "transmission", "bound", "critical_path", NULL};
+             *key != NULL; key++)
+            assert_true(json_equal(json_object_get(value, *key), json_object_get(again, *key)));
+        json_decref(again);
+        assert_int_equal(RUN("plan", "--import", path, "--dims", "3x2"), 1);
+        assert_non_null(strstr(problem, "2x3, not 3x2"));
+        assert_int_equal(RUN("plan", "--import", path), i == 0 ? 0 : 2);
+        assert_int_equal(unlink(path), 0);
+    }
+    json_decref(value);
+    const char *path = file_of("{\"schedule\":1,\"dims\":\"2\"}\n"
+                               "{\"src\":1,\"dst\":0,\"legs\":[[0,0,1,1]]}\n");
+    assert_int_equal(RUN("plan", "--import", path), 1);
+    assert_non_null(strstr(problem, path));
+    assert_non_null(strstr(problem, "block 0 -> 1, segment 0 has no route: node 0"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(RUN("plan", "--import", path), 1);
+    assert_non_null(strstr(problem, "No such file"));
+    assert_int_equal(RUN("plan", "--import", path, "--algorithm", "ar"), 2);
+    assert_int_equal(RUN("plan", "--dims", "2", "--export", "svg"), 2);
+    assert_non_null(strstr(problem, "torusd, msccl and goal"));
+    assert_int_equal(RUN("plan", "--dims", "2", "--routes", "--period"), 2);
+    assert_int_equal(RUN("plan", "--dims", "2", "--export", "msccl", "--block-size", "1"), 2);
+}
+
+/* The messages of a schedule in GOAL: each send has its receive, and the bytes are those of all
+ * blocks and hops. */
+static void test_plan_goal(void **state)
+{
+    unsigned long long sent = 0, received = 0, rank = 0, bytes, peer, tag, port;
+    unsigned label;
+
+    (void)state;
+    assert_int_equal(RUN("plan", "--dims", "3x3", "--algorithm", "stream", "--export", "goal",
+                         "--block-size", "10"),
+                     0);
+    assert_memory_equal(out, "num_ranks 9\n", 12);
+    for (char *line = strtok(out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        (void)sscanf(line, "rank %llu {", &rank);
+        if (sscanf(line, "l%u: send %llub to %llu tag %llu nic %llu", &label, &bytes, &peer, &tag,
+                   &port) == 5)
+            sent += bytes * (1000 + tag + 100 * peer + 10000 * rank);
+        if (sscanf(line, "l%u: recv %llub from %llu tag %llu nic %llu", &label, &bytes, &peer, &tag,
+                   &port) == 5)
+            received += bytes * (1000 + tag + 100 * rank + 10000 * peer);
+    }
+    assert_true(sent > 0);
+    assert_int_equal(sent, received);
+}
+
 static void test_wrong_usage(void **state)
 {
     (void)state;
@@ -566,6 +649,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_routes),
+        cmocka_unit_test(test_plan_import_and_export),
+        cmocka_unit_test(test_plan_goal),
         cmocka_unit_test(test_wrong_usage),
         cmocka_unit_test(test_unknown_algorithms),
         cmocka_unit_test(test_help),

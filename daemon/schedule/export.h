@@ -1,0 +1,19 @@
+/* Every route of an algorithm, as a file that imported.h reads and other programs can. */
+#ifndef TORUSD_SCHEDULE_EXPORT_H
+#define TORUSD_SCHEDULE_EXPORT_H
+
+#include <stdio.h>
+
+#include "daemon/schedule/algorithm.h"
+
+/* Prints the header and one line for each source, destination and segment, in this order; with
+ * `by_period`, only for the sources of which the others follow. Stops early once `out` has an error.
+ * The torus must be accepted. Returns 0, or -1 with *e set if out of memory. */
+int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a, bool by_period,
+                    struct error *e);
+
+/* The same without the header. */
+int schedule_export_routes(FILE *out, const struct torus *t, const struct algorithm *a,
+                           struct error *e);
+
+#endif

@@ -1,0 +1,48 @@
+/* A strict reader of what imported.h needs of JSON: objects in one line, with strings without
+ * escapes, whole numbers, and arrays of them. Every function returns 0, or -1 with *e naming the
+ * line and column. */
+#ifndef TORUSD_SCHEDULE_JSON_LINE_H
+#define TORUSD_SCHEDULE_JSON_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "proto/error.h"
+
+struct json_line {
+    const char *begin, *at, *end;
+    uint32_t number; /* from 1 */
+};
+
+/* A key of an object, and what reads its value. */
+struct json_key {
+    const char *name;
+    int (*read)(struct json_line *line, void *into, struct error *e);
+};
+
+/* Nothing but spaces is left. */
+bool json_line_is_empty(struct json_line *line);
+
+/* An object with some of these keys, at most 32, each at most once; sets *seen to those that were
+ * there (bit i for keys[i]). Nothing may follow it. */
+int json_line_object(struct json_line *line, const struct json_key *keys, unsigned count,
+                     void *into, uint32_t *seen, struct error *e);
+
+/* A number from `least` to `most`, called `what` in errors. */
+int json_line_number(struct json_line *line, const char *what, int64_t least, int64_t most,
+                     int64_t *number, struct error *e);
+
+/* A string of less than `size` bytes. */
+int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
+                     struct error *e);
+
+/* The next of `[`, `]` and `,` has to be this one; whether it is. */
+int json_line_need(struct json_line *line, char mark, struct error *e);
+bool json_line_has(struct json_line *line, char mark);
+
+/* "line 4, column 7: ..." Returns -1. */
+int json_line_error(const struct json_line *line, struct error *e, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
