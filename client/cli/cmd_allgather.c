@@ -8,6 +8,7 @@ static const struct option options[] = {
      "gather a generated pattern, SIZE bytes from each node"},
     {"--from", "FILE", offsetof(struct exchange_arguments, from),
      "gather files: this one from each node"},
+    SCHEDULE_OPTION,
     REPEAT_OPTION,
     GATHER_OPTIONS,
     {0},

@@ -6,6 +6,7 @@
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
      "one of 'torusctl algorithms' (default: auto, the one predicted to be fastest)"},
+    SCHEDULE_OPTION,
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
      "exchange a generated pattern, SIZE bytes per destination"},
     {"--from", "FOLDER", offsetof(struct exchange_arguments, from),
@@ -80,6 +81,13 @@ const struct command command_exchange = {
         "the\n"
         "fastest.\n"
         "\n"
+        "With --schedule, the exchange follows anybody's routes: a file in the format of "
+        "'torusctl\n"
+        "plan --export torusd', or MSCCL's XML for alltoall. It is verified here, sent to all "
+        "nodes,\n"
+        "and verified by each of them; all know it by its SHA-256, of which the report shows the\n"
+        "first digits.\n"
+        "\n"
         "The efficiency compares the time with the lower bound at the nominal rate of the links.\n"
         "\n"
         "examples:\n"
@@ -87,6 +95,7 @@ const struct command command_exchange = {
         "  torusctl exchange --algorithm at2 --block-size 1M --json\n"
         "  torusctl exchange --block-size 4K --explain\n"
         "  torusctl exchange --block-size 1K --repeat 100\n"
+        "  torusctl exchange --schedule mine --mode streaming --block-size 64KiB\n"
         "  torusctl exchange --from /data/out --to /data/in --timeout 60\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),

@@ -10,6 +10,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/progress.h"
+#include "client/cli/schedule_file.h"
 
 /* The library's operations are those that the schedules know. */
 _Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
@@ -44,6 +45,11 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (a->repeat != NULL && a->from != NULL)
         return cli_fail_usage(cli, "--repeat is for generated patterns; files are exchanged once: "
                                    "omit it with --from and --to");
+    if (a->schedule != NULL && a->algorithm != NULL)
+        return cli_fail_usage(cli, "--schedule and --algorithm: give one or the other");
+    if (a->schedule != NULL && (a->explain || a->dry_run))
+        return cli_fail_usage(cli, "%s lists what auto chooses from: omit it with --schedule",
+                              a->explain ? "--explain" : "--dry-run");
     if (a->missing_ok && a->from == NULL)
         return cli_fail_usage(cli, "--missing-ok is for files: it requires --from and --to");
     return EXIT_DONE;
@@ -143,8 +149,11 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
     progress_end(&progress);
     if (r != 0)
         return cli_fail_client(cli, &e);
-    code = print_result(cli, a, request != NULL ? request->algorithm : TORUS_AUTO, result,
-                        predictions, took);
+    code = print_result(cli, a,
+                        a->schedule != NULL ? result->algorithm
+                        : request != NULL   ? request->algorithm
+                                            : TORUS_AUTO,
+                        result, predictions, took);
     torus_result_free(result);
     return code;
 }
@@ -171,11 +180,36 @@ static int explain(const struct cli *cli, const struct exchange_arguments *a,
     return code;
 }
 
+/* Reads the file, and gives what is in it to the daemon. Returns 0 with the request's schedule set,
+ * or the exit code after having printed what is wrong. */
+static int give_schedule(struct cli *cli, const char *path, struct torus_request *request,
+                         char digest[TORUS_DIGEST_SIZE])
+{
+    struct schedule_file file;
+    struct torus_status *status;
+    struct torus_error failed;
+    struct torus torus;
+    struct error e;
+    int code = EXIT_DONE;
+
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    int r = torus_parse(&torus, status->dims, &e);
+    torus_status_free(status);
+    if (r != 0 || schedule_file_read(&file, path, &torus, &e) != 0)
+        return cli_fail(cli, &e);
+    if (torus_client_schedule(cli->client, file.text, file.length, digest, &failed) != 0)
+        code = cli_fail_client(cli, &failed);
+    request->schedule = digest;
+    schedule_file_free(&file);
+    return code;
+}
+
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
 {
     struct torus_request request;
-    char *from = NULL, *to = NULL;
+    char digest[TORUS_DIGEST_SIZE], *from = NULL, *to = NULL;
     struct error e;
     int code = check(cli, operation, a);
 
@@ -187,6 +221,8 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
         code = cli_fail(cli, &e);
     if (code == EXIT_DONE)
         code = cli_connect(cli);
+    if (code == EXIT_DONE && a->schedule != NULL)
+        code = give_schedule(cli, a->schedule, &request, digest);
     if (code == EXIT_DONE)
         code = a->explain || a->dry_run ? explain(cli, a, &request)
                                         : exchange(cli, a, &request, 0, NULL);

@@ -7,6 +7,7 @@
 
 struct exchange_arguments {
     const char *algorithm;
+    const char *schedule; /* not broadcast */
     const char *block_size;
     const char *from, *to;
     const char *timeout;
@@ -47,6 +48,12 @@ struct exchange_arguments {
     "and %% for a per cent sign. FOLDER must not exist or be empty; it appears when all nodes\n"   \
     "are done. See also 'torusctl help exchange'.\n"                                               \
     "\n"
+
+#define SCHEDULE_OPTION                                                                            \
+    {                                                                                              \
+        "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
+            "run the schedule in this file instead (see 'torusctl help plan')"                     \
+    }
 
 #define REPEAT_OPTION                                                                              \
     {                                                                                              \

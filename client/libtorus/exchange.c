@@ -14,6 +14,11 @@ static int64_t limit_of(uint64_t timeout_ms)
     return timeout_ms > 0 && timeout_ms < INT64_MAX / 2 ? (int64_t)timeout_ms + GRACE : 0;
 }
 
+static bool has_schedule(const struct torus_request *r)
+{
+    return r->schedule != NULL && r->schedule[0] != '\0';
+}
+
 /* Checks what can be seen without knowing the torus. */
 static int check(const struct torus_request *r, struct torus_error *e)
 {
@@ -38,6 +43,11 @@ static int check(const struct torus_request *r, struct torus_error *e)
     if (r->repeat > 1 && (r->from != NULL || r->operation == TORUS_BROADCAST))
         return fail(e, TORUS_ERROR_USAGE,
                     "only an exchange or allgather of a generated pattern can be repeated");
+    if (has_schedule(r) && r->algorithm != NULL && r->algorithm[0] != '\0' &&
+        strcmp(r->algorithm, TORUS_AUTO) != 0)
+        return fail(e, TORUS_ERROR_USAGE, "an algorithm and a schedule: give one or the other");
+    if (has_schedule(r) && r->operation == TORUS_BROADCAST)
+        return fail(e, TORUS_ERROR_USAGE, "a broadcast has no schedule of its own");
     if (r->from == NULL && r->missing_ok)
         return fail(e, TORUS_ERROR_USAGE, "missing_ok is for exchanges of files");
     return 0;
@@ -75,6 +85,10 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;
     if (r.algorithm != NULL && r.algorithm[0] != '\0')
         spec.algorithm = (char *)(uintptr_t)r.algorithm;
+    if (has_schedule(&r)) {
+        spec.algorithm = (char *)(uintptr_t) "";
+        spec.schedule = (char *)(uintptr_t)r.schedule;
+    }
     spec.block_bytes = r.block_bytes;
     if (r.from != NULL) {
         spec.from = (char *)(uintptr_t)r.from;

@@ -8,7 +8,9 @@
  * must not end in padding, in which a later version could put a field. */
 #define REQUEST_SIZE_1 (offsetof(struct torus_request, reserved) + 7)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
-_Static_assert(sizeof(struct torus_request) == REQUEST_SIZE_1, "grown, or padded at the end");
+_Static_assert(sizeof(struct torus_request) ==
+                   offsetof(struct torus_request, schedule) + sizeof(const char *),
+               "grown, or padded at the end");
 _Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1, "grown, or padded at the end");
 
 /* `in` begins with its size. */

@@ -3,6 +3,7 @@
 #define TORUSD_CONTROL_INTERNAL_H
 
 #include "daemon/control/setup.h"
+#include "daemon/exchange/schedules.h"
 #include "daemon/net/listener.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
@@ -29,6 +30,7 @@ struct control_client {
     struct frame_stream in;
     struct exchange *exchange;              /* under way for this client, */
     char exchange_id[EXCHANGE_ID_SIZE];     /* by the name it has been told last */
+    struct schedule *schedule;              /* that it has given last, or is giving */
     Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
     bool leaving;                           /* it sends no more, and is closed after the answer */
     bool refused;                           /* told why, and not answered */
@@ -76,5 +78,9 @@ void control_candidates_forget(struct control_client *client);
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);
 void control_exchange_abandon(struct control_client *client);
+
+/* schedule_request.c */
+void control_schedule(struct control_client *client, const Control__Request *request);
+void control_schedule_leave(struct control_client *client);
 
 #endif

@@ -126,6 +126,7 @@ static const struct {
     {CONTROL__REQUEST__KIND_CANDIDATES, control_candidates},
     {CONTROL__REQUEST__KIND_CALIBRATION, control_calibration},
     {CONTROL__REQUEST__KIND_CANCEL, on_cancel},
+    {CONTROL__REQUEST__KIND_SCHEDULE, control_schedule},
 };
 
 void control_request(struct control_client *client, const Control__Request *request)

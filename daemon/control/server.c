@@ -45,8 +45,13 @@ static void on_closed(struct control_client *client)
     server_release(s);
 }
 
-static const struct control_hooks hooks = {control_request, on_leaves, control_exchange_abandon,
-                                           on_closed};
+static void on_gone(struct control_client *client)
+{
+    control_exchange_abandon(client);
+    control_schedule_leave(client);
+}
+
+static const struct control_hooks hooks = {control_request, on_leaves, on_gone, on_closed};
 
 /* At most a share of the descriptors: links and files need theirs. */
 static unsigned most_clients(void)

@@ -116,7 +116,8 @@ void choose_learn(const struct exchange *x)
     size_t index = 0;
 
     if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
-        x->rounds.each == NULL || x->spec.repeat < LEARN_LEAST || x->spec.block_bytes == 0 ||
+        spec_has_schedule(&x->spec) || x->rounds.each == NULL || x->spec.repeat < LEARN_LEAST ||
+        x->spec.block_bytes == 0 ||
         x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         return;
     while (algorithm_at(index) != NULL && algorithm_at(index) != x->algorithm)
@@ -259,6 +260,24 @@ static int choose_best(struct exchange *x, const struct family *f, struct error 
     return x->algorithm != NULL ? 1 : error_set(e, ERROR_MEMORY, "out of memory for a schedule");
 }
 
+/* The schedule that is named, when it is here. Its name stays when it has gone. */
+static int choose_schedule(struct exchange *x, struct error *e)
+{
+    const struct algorithm *a;
+    char *name;
+    int result = schedule_ready(x->schedule, &a, e);
+
+    if (result <= 0)
+        return result;
+    name = strdup(a->name);
+    if (name == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    free((char *)(uintptr_t)x->spec.algorithm);
+    x->spec.algorithm = name;
+    x->algorithm = a;
+    return 1;
+}
+
 int choose_for(struct exchange *x, struct error *e)
 {
     const struct family *family = family_of_best(x->spec.algorithm);
@@ -267,7 +286,9 @@ int choose_for(struct exchange *x, struct error *e)
     if (x->algorithm != NULL)
         return 1;
     x->mode = x->spec.mode;
-    if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0)
+    if (spec_has_schedule(&x->spec))
+        result = choose_schedule(x, e);
+    else if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0)
         result = choose_fastest(x, e);
     else if (family != NULL)
         result = choose_best(x, family, e);

@@ -173,6 +173,9 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, size_t most);
 uint64_t exchanges_reserved(const struct exchanges *all);
 
+/* The schedules that clients have given to this node, or neighbours (schedules.h). */
+struct schedules *exchanges_schedules(struct exchanges *all);
+
 /* --- what predictions are made with (calibration.h) --- */
 
 /* What this node knows; version 0: nothing. */

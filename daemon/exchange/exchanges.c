@@ -57,6 +57,22 @@ static void on_planned(void *context)
         all->set.planned(all->set.planned_context);
 }
 
+static void on_schedule(void *context)
+{
+    struct exchanges *all = context;
+    struct exchange *x, *next;
+
+    turns_advance(all);
+    DL_FOREACH_SAFE (all->active, x, next)
+        if (x->schedule != NULL)
+            exchange_advance(x);
+}
+
+static void on_forgotten(void *context, const struct algorithm *a)
+{
+    planner_forget(((struct exchanges *)context)->planner, a);
+}
+
 struct exchanges *exchanges_new(const struct exchanges_setup *setup)
 {
     struct exchanges *all = calloc(1, sizeof *all);
@@ -69,7 +85,12 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     all->least_pause = INFINITY;
     all->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
                                &setup->workers, on_planned, all);
-    if (all->planner == NULL) {
+    all->schedules = schedules_new(
+        &(struct schedules_setup){setup->router, setup->workers, on_schedule, on_forgotten, all});
+    if (all->planner == NULL || all->schedules == NULL) {
+        schedules_free(all->schedules);
+        if (all->planner != NULL)
+            planner_free(all->planner);
         free(all);
         return NULL;
     }
@@ -97,6 +118,7 @@ void exchanges_free(struct exchanges *all)
     }
     DL_FOREACH_SAFE (all->ended, x, next)
         exchange_let_go(x);
+    schedules_free(all->schedules);
     planner_free(all->planner);
     doubts_free(all);
     decisions_free(all);
@@ -150,8 +172,9 @@ uint64_t exchanges_deadline(const struct exchanges *all)
 
     for (const struct exchange *x = all->active; x != NULL; x = x->next) {
         uint64_t one = failure_deadline(x);
-        if (one < at)
-            at = one;
+        uint64_t other = x->schedule != NULL ? schedule_deadline(x->schedule) : ROUTER_NEVER;
+        at = one < at ? one : at;
+        at = other < at ? other : at;
     }
     return all->tellable > 0 || all->turns_due ? 0 : at;
 }
@@ -168,6 +191,8 @@ static void tick_ended(struct exchanges *all)
     DL_FOREACH_SAFE (all->ended, x, next) {
         if (x->client_state == CLIENT_WAITING && x->own.closing == 0)
             exchange_tell(x, x->failure.code != ERROR_NONE ? &x->failure : NULL);
+        if (x->client_state != CLIENT_WAITING)
+            exchange_leave_schedule(x);
         if (all->ended_count > ENDED_REMEMBERED && may_be_forgotten(x))
             exchange_forget(x);
     }
@@ -179,6 +204,11 @@ void exchanges_tick(struct exchanges *all)
     struct exchange *x, *next;
 
     DL_FOREACH_SAFE (all->active, x, next) {
+        if (x->schedule != NULL && now >= schedule_deadline(x->schedule)) {
+            schedule_tick(all->schedules, x->schedule, now);
+            exchange_advance(x);
+            continue; /* it has failed */
+        }
         failure_tick(x, now);
         if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
             rounds_resume(x);
@@ -271,6 +301,11 @@ size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, s
         if (is_listed(x))
             info(x, &list[n++]);
     return n;
+}
+
+struct schedules *exchanges_schedules(struct exchanges *all)
+{
+    return all->schedules;
 }
 
 uint64_t exchanges_reserved(const struct exchanges *all)

@@ -16,6 +16,7 @@
  *     state       one function changes the state; every state has an invariant
  *     opening     this node's blocks, memory and engine
  *     wave, table, id
+ *     schedules, planner: know nothing of exchanges
  */
 #ifndef TORUSD_EXCHANGE_INTERNAL_H
 #define TORUSD_EXCHANGE_INTERNAL_H
@@ -27,6 +28,7 @@
 
 #include "daemon/exchange/exchange.h"
 #include "daemon/exchange/planner.h"
+#include "daemon/exchange/schedules.h"
 #include "daemon/schedule/tree.h"
 
 #define OWN_PART (1u << 31) /* in exchange.owed, beside ports: this node's own part of the wave */
@@ -109,7 +111,10 @@ struct exchange {
     uint64_t root_boot; /* and as known when it began */
     struct tree_node tree;
     struct spec spec;
-    const struct algorithm *algorithm; /* NULL: not chosen yet (spec_chooses_late()) */
+    struct schedule
+        *schedule; /* that the spec names, until it has ended and its client been told */
+    const struct algorithm *algorithm; /* NULL: not chosen yet (spec_chooses_late()), or not known
+                                        * yet or any more (schedule) */
     enum mode mode;
 
     enum exchange_state state;
@@ -169,6 +174,7 @@ struct exchanges {
     uint32_t links_up;         /* ports (bits), as heard last */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
+    struct schedules *schedules;
     double least_pause; /* seconds between two exchanges of a session, seen so far */
     uint32_t next_handle[TORUS_MAX_PORTS];    /* whose turn it is at a port */
     uint64_t unknown_logged[TORUS_MAX_PORTS]; /* when a message was last ignored aloud */
@@ -266,6 +272,8 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
 /* Returns 0, or -1 if there is no memory: it keeps its names. */
 int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
 void exchange_forget(struct exchange *x);
+/* What it needs of its schedule, if any, is over. */
+void exchange_leave_schedule(struct exchange *x);
 /* With the exchanges, or, if its source or sink is still closing, after that. */
 void exchange_let_go(struct exchange *x);
 

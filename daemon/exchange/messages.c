@@ -32,6 +32,17 @@ static const struct {
 #define LATE                                                                                       \
     (S(FAILING) | S(FINISHED) | S(COMMITTED) | S(FAILED) | S(IN_DOUBT) | S(WAITING) | S(ENTERED))
 
+static int query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
+                       struct error *e)
+{
+    return schedules_query_heard(all->schedules, port, head->schedule_query, e);
+}
+
+static int part_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
+{
+    return schedules_part_heard(all->schedules, port, head->schedule_part, e);
+}
+
 /* Messages for this node. */
 static const struct {
     Peer__Head__KindCase kind;
@@ -43,6 +54,8 @@ static const struct {
     {PEER__HEAD__KIND_CONFIRM, confirm_heard},
     {PEER__HEAD__KIND_OUTCOME_QUERY, doubt_query_heard},
     {PEER__HEAD__KIND_OUTCOME, doubt_outcome_heard},
+    {PEER__HEAD__KIND_SCHEDULE_QUERY, query_heard},
+    {PEER__HEAD__KIND_SCHEDULE_PART, part_heard},
 };
 
 /* All messages of an exchange begin with its handle. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/family.h"
+#include "daemon/schedule/imported.h"
 #include "daemon/schedule/peak.h"
 
 enum kind { BUILD, TRANSIT, COUNT };
@@ -86,6 +87,8 @@ static void on_run(struct work *work)
 
 static void free_job(struct job *j)
 {
+    if (j->algorithm != NULL && j->algorithm->imported != NULL)
+        imported_free(j->algorithm->imported);
     plan_free(&j->plan);
     passages_free(&j->passages);
     free(j->counted);
@@ -180,6 +183,8 @@ static int begin(struct planner *p, const struct job *like, struct error *e)
     if (j == NULL)
         goto no_memory;
     *j = *like;
+    if (j->algorithm != NULL && j->algorithm->imported != NULL)
+        imported_keep(j->algorithm->imported); /* it may be forgotten meanwhile */
     j->work = (struct work){.run = on_run, .done = on_done};
     j->planner = p;
     j->torus = p->torus;
@@ -299,6 +304,19 @@ void planner_put(struct planner *p, struct planned *planned)
             break;
         }
     free_planned(planned);
+}
+
+void planner_forget(struct planner *p, const struct algorithm *a)
+{
+    for (struct planned **at = &p->planned; *at != NULL;) {
+        struct planned *planned = *at;
+        if (planned->algorithm != a) {
+            at = &planned->next;
+            continue;
+        }
+        *at = planned->next;
+        free_planned(planned);
+    }
 }
 
 int planner_count(struct planner *p, struct counted **out, struct error *e)

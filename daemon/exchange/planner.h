@@ -52,6 +52,10 @@ int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, ui
 struct planned *planner_get_empty(struct planner *p);
 void planner_put(struct planner *p, struct planned *planned);
 
+/* No more is asked for this algorithm, which is not in the registry: what is kept of it goes. Nobody
+ * may have a plan for it. */
+void planner_forget(struct planner *p, const struct algorithm *a);
+
 /* What is counted of all algorithms, by index in the registry. Returns 1 with *out (kept by the
  * planner, which the caller may let learn), 0 if it is being counted (wake follows), -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);

@@ -39,6 +39,8 @@ static void send_prepare(struct exchange *x)
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
         spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
+        if (spec_has_schedule(&x->spec))
+            spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
         spec.mode = (char *)(uintptr_t)mode_name(x->mode);
     }
     if (exchange_is_root(x)) /* what its turn has left of it */
@@ -154,8 +156,10 @@ static void all_ready(struct exchange *x)
 static int advance_own(struct exchange *x)
 {
     struct error e;
-    int result = opening_blocks(x, &e);
+    int result = spec_has_schedule(&x->spec) ? choose_for(x, &e) : 1;
 
+    if (result > 0)
+        result = opening_blocks(x, &e);
     if (result > 0 && x->state == EXCHANGE_PREPARING)
         result = opening_engine(x, &e);
     if (result < 0) {
@@ -244,7 +248,8 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
     if (spec_check(spec, t, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
-    if (!spec_chooses_late(spec) && (a == NULL || mode == MODE_OF_ALGORITHM))
+    if (!spec_chooses_late(spec) &&
+        ((a == NULL && !spec_has_schedule(spec)) || mode == MODE_OF_ALGORITHM))
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
     if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
@@ -263,7 +268,7 @@ static int check_round(const struct spec *spec, uint64_t round_bytes, struct err
 }
 
 static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prepare,
-                                struct spec *spec)
+                                struct spec *spec, struct schedule *schedule)
 {
     struct exchange *x = NULL;
     struct error e;
@@ -283,6 +288,7 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
         spec_free(&x->spec);
     }
     x->spec = *spec;
+    x->schedule = schedule;
     x->algorithm = algorithm_find(spec->algorithm);
     x->mode = spec->mode;
     x->own.round_bytes = prepare->round_bytes;
@@ -290,10 +296,21 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
     return x;
 }
 
+/* A user of the schedule that is named, if any. */
+static int join_schedule(struct exchanges *all, const struct spec *spec, struct schedule **s,
+                         struct error *e)
+{
+    if (!spec_has_schedule(spec))
+        return 0;
+    *s = schedules_join(all->schedules, spec->schedule, e);
+    return *s != NULL ? 0 : -1;
+}
+
 int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Prepare *prepare = head->prepare;
     struct exchange *x = exchange_find(all, prepare->exchange);
+    struct schedule *schedule = NULL;
     struct tree_node tree;
     struct spec spec;
     struct error why;
@@ -307,12 +324,15 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     int result = spec_unpack(&spec, prepare->spec, &why);
     if (result == 0 && (check_spec_here(all, &spec, &why) != 0 ||
                         check_round(&spec, prepare->round_bytes, &why) != 0 ||
-                        free_handle(all, prepare->exchange, &why) != 0)) {
+                        free_handle(all, prepare->exchange, &why) != 0 ||
+                        join_schedule(all, &spec, &schedule, &why) != 0)) {
         spec_free(&spec);
         result = -1;
     }
-    x = result == 0 ? take_on(all, prepare, &spec) : NULL;
+    x = result == 0 ? take_on(all, prepare, &spec, schedule) : NULL;
     if (x == NULL) {
+        if (schedule != NULL)
+            schedules_leave(all->schedules, schedule);
         if (result == 0) {
             spec_free(&spec);
             (void)error_set(&why, ERROR_MEMORY, "out of memory for an exchange");
@@ -332,6 +352,8 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     exchange_enter(x, x->own.round_bytes == 0 ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
     /* Straight on to the children: the whole torus checks at the same time. */
     prepare_begin(x);
+    if (schedule != NULL)
+        schedule_fetch(all->schedules, schedule, port);
     if (failure_own_link_down(x, &why))
         object(x, &why);
     else

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/exchange/schedules.h"
 #include "daemon/schedule/family.h"
 #include "proto/text.h"
 
@@ -29,6 +30,7 @@ const char *mode_name(enum mode mode)
 
 void spec_free(struct spec *s)
 {
+    free((char *)(uintptr_t)s->schedule);
     free((char *)(uintptr_t)s->algorithm);
     free((char *)(uintptr_t)s->barrier);
     free((char *)(uintptr_t)s->from);
@@ -49,6 +51,7 @@ int spec_copy(struct spec *to, const struct spec *from, struct error *e)
     bool good = true;
 
     *to = *from;
+    to->schedule = copy_text(from->schedule, &good);
     to->algorithm = copy_text(from->algorithm, &good);
     to->barrier = copy_text(from->barrier, &good);
     to->from = copy_text(from->from, &good);
@@ -64,6 +67,7 @@ int spec_copy(struct spec *to, const struct spec *from, struct error *e)
 int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 {
     struct spec borrowed = {
+        .schedule = message->schedule,
         .algorithm = message->algorithm,
         .operation = message->operation,
         .sender = message->sender,
@@ -83,7 +87,8 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
                          message->mode);
     if (spec_copy(s, &borrowed, e) != 0)
         return -1;
-    text_clean((char *)(uintptr_t)s->algorithm); /* our copies */
+    text_clean((char *)(uintptr_t)s->schedule); /* our copies */
+    text_clean((char *)(uintptr_t)s->algorithm);
     text_clean((char *)(uintptr_t)s->barrier);
     return 0;
 }
@@ -91,6 +96,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 void spec_pack(const struct spec *s, Torus__Spec *message)
 {
     torus__spec__init(message);
+    message->schedule = (char *)(uintptr_t)s->schedule;
     message->algorithm = (char *)(uintptr_t)s->algorithm;
     message->mode = (char *)(uintptr_t)mode_name(s->mode);
     message->operation = s->operation;
@@ -102,6 +108,28 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->missing_ok = s->missing_ok;
     message->repeat = s->repeat;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
+}
+
+/* What names the algorithm. */
+static int check_name(const struct spec *s, const struct torus *t, struct error *e)
+{
+    char names[ALGORITHM_NAMES_SIZE];
+
+    if (spec_has_schedule(s)) {
+        if (!schedules_is_digest(s->schedule))
+            return error_set(e, ERROR_USAGE, "\"%.20s\" is not the digest of a schedule",
+                             s->schedule);
+        if (s->algorithm[0] != '\0')
+            return error_set(e, ERROR_USAGE, "a schedule and an algorithm: give one or the other");
+        return 0;
+    }
+    if (family_check(s->algorithm, t, e) != 0)
+        return -1;
+    if (spec_leaves_choice(s) || algorithm_find(s->algorithm) != NULL)
+        return 0;
+    return error_set(e, ERROR_USAGE, "no algorithm \"%.40s\" for operation %s; there are: %s, %s",
+                     s->algorithm, operation_name(s->operation), SPEC_AUTO,
+                     algorithm_names_for(s->operation, names));
 }
 
 int spec_check(const struct spec *s, const struct torus *t, struct error *e)
@@ -131,16 +159,9 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if (s->repeat > 1 && (spec_has_folders(s) || s->operation == OPERATION_BROADCAST || barrier))
         return error_set(e, ERROR_USAGE,
                          "only an exchange or allgather of generated blocks can be repeated");
-    if (family_check(s->algorithm, t, e) != 0)
-        return -1;
-    if (!spec_leaves_choice(s) && algorithm_find(s->algorithm) == NULL) {
-        char names[ALGORITHM_NAMES_SIZE];
-        return error_set(e, ERROR_USAGE,
-                         "no algorithm \"%.40s\" for operation %s; there are: %s, %s", s->algorithm,
-                         operation_name(s->operation), SPEC_AUTO,
-                         algorithm_names_for(s->operation, names));
-    }
-    return 0;
+    if (barrier && spec_has_schedule(s))
+        return error_set(e, ERROR_USAGE, "a barrier has no schedule");
+    return check_name(s, t, e);
 }
 
 int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,

@@ -21,6 +21,7 @@ int mode_parse(const char *name, enum mode *mode);
 const char *mode_name(enum mode mode);
 
 struct spec {
+    const char *schedule; /* "", or instead of an algorithm: the digest of a schedule from a file */
     const char *algorithm; /* all texts are owned by who called spec_copy() or spec_unpack() */
     enum mode mode;
     enum operation operation;
@@ -63,6 +64,11 @@ bool spec_chooses_late(const struct spec *s);
 static inline bool spec_has_folders(const struct spec *s)
 {
     return s->to[0] != '\0';
+}
+
+static inline bool spec_has_schedule(const struct spec *s)
+{
+    return s->schedule[0] != '\0';
 }
 
 #endif

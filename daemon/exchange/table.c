@@ -21,8 +21,18 @@ static void take_out(struct exchange *x)
     }
 }
 
+void exchange_leave_schedule(struct exchange *x)
+{
+    if (x->schedule == NULL)
+        return;
+    schedules_leave(x->all->schedules, x->schedule);
+    x->schedule = NULL;
+    x->algorithm = NULL;
+}
+
 void exchange_forget(struct exchange *x)
 {
+    exchange_leave_schedule(x);
     if (x->all != NULL)
         take_out(x);
     report_free(&x->report);
@@ -39,6 +49,7 @@ void exchange_let_go(struct exchange *x)
         exchange_forget(x);
         return;
     }
+    exchange_leave_schedule(x);
     take_out(x);
     x->all = NULL;
 }

@@ -149,7 +149,24 @@ static int check_start(struct exchanges *all, const struct spec *spec, struct er
     return 0;
 }
 
-static struct exchange *add(struct exchanges *all, struct spec *spec,
+/* The schedule that is named, if any, which the client has to have given to this node before. */
+static int join_schedule(struct exchanges *all, const struct spec *spec, struct schedule **s,
+                         struct error *e)
+{
+    *s = NULL;
+    if (!spec_has_schedule(spec))
+        return 0;
+    *s = schedules_join(all->schedules, spec->schedule, e);
+    if (*s == NULL)
+        return -1;
+    if (schedule_is_complete(*s))
+        return 0;
+    schedules_leave(all->schedules, *s);
+    return error_set(e, ERROR_USAGE, "schedule %.8s has not been given to this node",
+                     spec->schedule);
+}
+
+static struct exchange *add(struct exchanges *all, struct spec *spec, struct schedule *schedule,
                             const struct exchange_client *client)
 {
     uint32_t rank = router_rank(all->set.router), handle;
@@ -162,6 +179,7 @@ static struct exchange *add(struct exchanges *all, struct spec *spec,
         return NULL;
     tree_node(router_torus(all->set.router), rank, rank, &x->tree);
     x->spec = *spec;
+    x->schedule = schedule;
     x->state = spec->operation == OPERATION_BARRIER && rank != BARRIER_ROOT ? EXCHANGE_ENTERED
                                                                             : EXCHANGE_WAITING;
     x->turn.number = ++all->turns;
@@ -177,12 +195,13 @@ static struct exchange *add(struct exchanges *all, struct spec *spec,
 struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted,
                                 const struct exchange_client *client, struct error *e)
 {
+    struct schedule *schedule;
     struct exchange *x;
     struct spec spec;
 
     if (spec_copy(&spec, wanted, e) != 0)
         return NULL;
-    if (check_start(all, &spec, e) != 0) {
+    if (check_start(all, &spec, e) != 0 || join_schedule(all, &spec, &schedule, e) != 0) {
         spec_free(&spec);
         return NULL;
     }
@@ -196,13 +215,16 @@ struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted
             return x;
         }
     }
-    x = add(all, &spec, client);
+    x = add(all, &spec, schedule, client);
     if (x == NULL) {
+        if (schedule != NULL)
+            schedules_leave(all->schedules, schedule);
         spec_free(&spec);
         (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         return NULL;
     }
-    log_info("exchange %s: %s, %s, %s", x->id, operation_name(spec.operation), spec.algorithm,
+    log_info("exchange %s: %s, %s%s, %s", x->id, operation_name(spec.operation),
+             spec_has_schedule(&spec) ? "schedule " : spec.algorithm, spec.schedule,
              spec_has_folders(&spec) ? "folders" : "generated blocks");
     all->turns_due = true;
     turns_advance(all);

@@ -18,6 +18,7 @@ struct route {
 };
 
 struct imported {
+    unsigned users;
     struct algorithm algorithm;
     struct torus torus;
     uint32_t period[TORUS_MAX_DIMS];
@@ -586,6 +587,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
 
     if (s == NULL)
         return no_memory(e);
+    s->users = 1;
     s->algorithm = (struct algorithm){
         .imported = s,
         .name = s->shown,
@@ -615,9 +617,18 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
     return rc;
 }
 
-void imported_free(struct imported *s)
+void imported_keep(const struct imported *kept)
 {
-    if (s == NULL)
+    struct imported *s = (struct imported *)(uintptr_t)kept; /* only counted */
+
+    s->users++;
+}
+
+void imported_free(const struct imported *kept)
+{
+    struct imported *s = (struct imported *)(uintptr_t)kept;
+
+    if (s == NULL || --s->users > 0)
         return;
     free(s->route);
     free(s->leg);

@@ -45,7 +45,9 @@ struct imported;
  * without memory. */
 int imported_read(struct imported **out, const char *text, size_t length, const struct torus *only,
                   struct schedule_report *report, struct error *e);
-void imported_free(struct imported *s); /* NULL: nothing */
+/* Another user of it, who also calls imported_free(): the last one frees it. Not thread-safe. */
+void imported_keep(const struct imported *s);
+void imported_free(const struct imported *s); /* NULL: nothing */
 
 /* The algorithm, valid as long as *s. Its name is that in the header and the first digits of the
  * digest: "mine@1f4a09c2". */

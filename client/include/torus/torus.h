@@ -361,6 +361,10 @@ struct torus_request {
 
     bool missing_ok;  /* a missing file counts as an empty block */
     char reserved[7]; /* 0 */
+
+    /* Instead of an algorithm: the digest of a schedule that torus_client_schedule() has given to the
+     * daemon; NULL or "" for none. Not for TORUS_BROADCAST. */
+    const char *schedule;
 };
 
 static inline void torus_request_init(struct torus_request *request)
@@ -427,6 +431,22 @@ struct torus_result {
     const uint64_t *each;                 /* the slowest node's nanoseconds, of each repetition */
     uint64_t all_nanoseconds; /* from the first start until all had done the last repetition */
 };
+
+#define TORUS_DIGEST_SIZE 65 /* 64 hexadecimal digits and the terminating 0 */
+
+/* Gives the daemon a schedule, in the format that 'torusctl help plan' describes, and sets `digest` to
+ * its SHA-256, for torus_request.schedule. It is read and verified at all nodes when an exchange
+ * names it. The daemon keeps it while this client is open and gives it no other one. Returns 0, or
+ * -1 with *error set. */
+TORUS_EXPORT int torus_client_schedule(struct torus_client *client, const char *text, size_t length,
+                                       char digest[TORUS_DIGEST_SIZE], struct torus_error *error);
+
+/* The same without waiting; see torus_client_start_status(). `text` must stay in place until `done`
+ * is called; `digest` is set at once. */
+TORUS_EXPORT int torus_client_start_schedule(struct torus_client *client, const char *text,
+                                             size_t length, char digest[TORUS_DIGEST_SIZE],
+                                             torus_done_fn *done, void *data,
+                                             struct torus_error *error);
 
 /* Runs the operation on the whole torus and waits until it has been committed at all nodes (or
  * delivered and checked, if nothing is to be kept), or has failed. `progress` may be NULL; `data`

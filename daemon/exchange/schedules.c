@@ -1,0 +1,460 @@
+#include "daemon/exchange/schedules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/sha256.h"
+
+#define DIGEST_DIGITS (SHA256_TEXT_SIZE - 1)
+#define NOBODY UINT32_MAX
+
+enum state { GATHERING, CHECKING, KNOWN, FAILED };
+
+struct schedule {
+    struct schedule *next; /* used last first */
+    char digest[SHA256_TEXT_SIZE];
+    enum state state;
+    unsigned users;
+    char *text; /* total bytes, of which `have` are there */
+    uint32_t total, have;
+    uint32_t port;                    /* GATHERING: who is asked, or NOBODY; */
+    uint64_t heard_at;                /* and has been heard last */
+    uint32_t wanted[TORUS_MAX_PORTS]; /* offset + 1 of the part that a neighbour waits for */
+    struct check *check;              /* CHECKING */
+    struct imported *imported;        /* KNOWN */
+    struct error error;               /* FAILED */
+};
+
+/* Off the loop: whether it is what its digest says, and a schedule for this torus. */
+struct check {
+    struct work work;
+    struct schedules *all;     /* NULL: they have gone */
+    struct schedule *schedule; /* NULL: nobody waits for it any more, and text is to be freed */
+    struct torus torus;
+    char digest[SHA256_TEXT_SIZE];
+    char *text;
+    uint32_t total;
+    struct imported *imported;
+    struct error error;
+    struct check *next;
+};
+
+struct schedules {
+    struct schedules_setup set;
+    struct schedule *list;
+    unsigned count;
+    struct check *checks; /* under way */
+};
+
+bool schedules_is_digest(const char *text)
+{
+    return strlen(text) == DIGEST_DIGITS && strspn(text, "0123456789abcdef") == DIGEST_DIGITS;
+}
+
+static uint64_t now(const struct schedules *all)
+{
+    return router_now(all->set.router);
+}
+
+static uint64_t bytes_of(const struct schedule *s)
+{
+    return s->total + (s->imported != NULL ? imported_bytes(s->imported) : s->total);
+}
+
+uint64_t schedules_bytes(const struct schedules *all)
+{
+    uint64_t bytes = 0;
+
+    for (const struct schedule *s = all->list; s != NULL; s = s->next)
+        bytes += bytes_of(s);
+    return bytes;
+}
+
+/* --- what neighbours wait for --- */
+
+static void send_part(struct schedules *all, unsigned port, const char *digest,
+                      const struct schedule *s, uint32_t offset)
+{
+    Peer__SchedulePart message = PEER__SCHEDULE_PART__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.digest = (char *)(uintptr_t)digest;
+    if (s != NULL) {
+        uint32_t left = s->have - offset;
+        message.total = s->total;
+        message.offset = offset;
+        message.part.data = (uint8_t *)s->text + offset;
+        message.part.len = left < FRAME_SCHEDULE_PART ? left : FRAME_SCHEDULE_PART;
+    }
+    head.kind_case = PEER__HEAD__KIND_SCHEDULE_PART;
+    head.schedule_part = &message;
+    router_send(all->set.router, port, &head);
+}
+
+/* Answers those whose part is here; if it never will be, all of them. */
+static void answer(struct schedules *all, struct schedule *s)
+{
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        uint32_t offset = s->wanted[port] - 1;
+        if (s->wanted[port] == 0 || (s->state != FAILED && offset >= s->have))
+            continue;
+        s->wanted[port] = 0;
+        send_part(all, port, s->digest, s->state != FAILED ? s : NULL, offset);
+    }
+}
+
+static void ask(struct schedules *all, struct schedule *s)
+{
+    Peer__ScheduleQuery query = PEER__SCHEDULE_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    query.digest = s->digest;
+    query.offset = s->have;
+    head.kind_case = PEER__HEAD__KIND_SCHEDULE_QUERY;
+    head.schedule_query = &query;
+    router_send(all->set.router, s->port, &head);
+}
+
+/* --- the list --- */
+
+static struct schedule *find(struct schedules *all, const char *digest)
+{
+    struct schedule *s = all->list;
+
+    while (s != NULL && strcmp(s->digest, digest) != 0)
+        s = s->next;
+    return s;
+}
+
+static void take_out(struct schedules *all, struct schedule *s)
+{
+    struct schedule **at = &all->list;
+
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+}
+
+static void forget(struct schedules *all, struct schedule *s)
+{
+    take_out(all, s);
+    all->count--;
+    s->state = FAILED;
+    answer(all, s);
+    if (s->check != NULL)
+        s->check->schedule = NULL; /* frees the text */
+    else
+        free(s->text);
+    if (s->imported != NULL) {
+        all->set.forget(all->set.context, imported_algorithm(s->imported));
+        imported_free(s->imported);
+    }
+    free(s);
+}
+
+/* Of those that nobody uses, the one that has not been used for longest. */
+static struct schedule *oldest(const struct schedules *all)
+{
+    struct schedule *unused = NULL;
+
+    for (struct schedule *s = all->list; s != NULL; s = s->next)
+        if (s->users == 0)
+            unused = s;
+    return unused;
+}
+
+/* Makes room for one more, or so many more bytes. */
+static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struct error *e)
+{
+    struct schedule *s;
+
+    while (all->count + more > SCHEDULES_MOST ||
+           schedules_bytes(all) + bytes > SCHEDULES_BYTES_MOST) {
+        if ((s = oldest(all)) == NULL)
+            return error_set(e, ERROR_BUSY,
+                             "node %" PRIu32 " is busy: it has no room for another schedule",
+                             router_rank(all->set.router));
+        forget(all, s);
+    }
+    return 0;
+}
+
+struct schedule *schedules_join(struct schedules *all, const char *digest, struct error *e)
+{
+    struct schedule *s = find(all, digest);
+
+    if (s == NULL) {
+        if (make_room(all, 1, 0, e) != 0)
+            return NULL;
+        s = calloc(1, sizeof *s);
+        if (s == NULL) {
+            (void)error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+            return NULL;
+        }
+        memcpy(s->digest, digest, sizeof s->digest);
+        s->port = NOBODY;
+        all->count++;
+    } else {
+        take_out(all, s);
+    }
+    s->next = all->list;
+    all->list = s;
+    s->users++;
+    return s;
+}
+
+void schedules_leave(struct schedules *all, struct schedule *s)
+{
+    if (--s->users == 0 && s->state != KNOWN)
+        forget(all, s);
+}
+
+/* --- the check --- */
+
+static void on_check(struct work *work)
+{
+    struct check *c = (struct check *)work;
+    char digest[SHA256_TEXT_SIZE];
+
+    sha256_text(c->text, c->total, digest);
+    if (strcmp(digest, c->digest) != 0)
+        (void)error_set(&c->error, ERROR_DAMAGED, "schedule %.8s has another digest, %.8s",
+                        c->digest, digest);
+    else if (imported_read(&c->imported, c->text, c->total, &c->torus, NULL, &c->error) == 0)
+        c->error.code = ERROR_NONE;
+    else
+        (void)error_wrap(&c->error, "schedule %.8s", c->digest);
+}
+
+static void fail(struct schedules *all, struct schedule *s, const struct error *e)
+{
+    s->state = FAILED;
+    s->error = *e;
+    answer(all, s);
+}
+
+static void on_checked(struct work *work)
+{
+    struct check *c = (struct check *)work;
+    struct schedules *all = c->all;
+    struct schedule *s = c->schedule;
+    struct check **at;
+
+    if (all != NULL) {
+        for (at = &all->checks; *at != c;)
+            at = &(*at)->next;
+        *at = c->next;
+    }
+    if (s == NULL) {
+        imported_free(c->imported);
+        free(c->text);
+        free(c);
+        return;
+    }
+    s->check = NULL;
+    s->imported = c->imported;
+    s->state = KNOWN;
+    if (c->error.code != ERROR_NONE)
+        fail(all, s, &c->error);
+    free(c);
+    all->set.wake(all->set.context);
+}
+
+static int begin_check(struct schedules *all, struct schedule *s, struct error *e)
+{
+    struct check *c = calloc(1, sizeof *c);
+
+    if (c == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+    c->work = (struct work){.run = on_check, .done = on_checked};
+    c->all = all;
+    c->schedule = s;
+    c->torus = *router_torus(all->set.router);
+    memcpy(c->digest, s->digest, sizeof c->digest);
+    c->text = s->text;
+    c->total = s->total;
+    if (workers_submit(&all->set.workers, &c->work) != 0) {
+        free(c);
+        return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+    }
+    c->next = all->checks;
+    all->checks = c;
+    s->check = c;
+    s->state = CHECKING;
+    return 0;
+}
+
+/* --- parts --- */
+
+/* Returns 1: more is here than before; 0: it was here already; -1 with *e, the code of which is
+ * ERROR_PROTOCOL if it cannot be a part of this schedule. */
+static int add_part(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
+                    const uint8_t *part, size_t length, struct error *e)
+{
+    if (s->state != GATHERING)
+        return 0;
+    if (total == 0 || total > IMPORTED_BYTES_MOST || (s->total != 0 && total != s->total) ||
+        length > FRAME_SCHEDULE_PART || offset > total || length > total - offset ||
+        offset > s->have)
+        return error_set(e, ERROR_PROTOCOL,
+                         "schedule %.8s: %zu bytes at %" PRIu32 " of %" PRIu32 ", where %" PRIu32
+                         " of %" PRIu32 " are here",
+                         s->digest, length, offset, total, s->have, s->total);
+    if (s->text == NULL) {
+        if (make_room(all, 0, 2 * (uint64_t)total, e) != 0)
+            return -1;
+        s->text = malloc(total);
+        if (s->text == NULL)
+            return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
+        s->total = total;
+    }
+    if (offset + length <= s->have)
+        return 0;
+    memcpy(s->text + offset, part, length);
+    s->have = offset + (uint32_t)length;
+    s->heard_at = now(all);
+    if (s->have == s->total && begin_check(all, s, e) != 0)
+        return -1;
+    answer(all, s);
+    return 1;
+}
+
+bool schedule_is_complete(const struct schedule *s)
+{
+    return s->state != GATHERING;
+}
+
+int schedule_ready(const struct schedule *s, const struct algorithm **a, struct error *e)
+{
+    if (s->state == FAILED) {
+        *e = s->error;
+        return -1;
+    }
+    if (s->state != KNOWN)
+        return 0;
+    *a = imported_algorithm(s->imported);
+    return 1;
+}
+
+void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port)
+{
+    if (s->state != GATHERING || s->port != NOBODY)
+        return;
+    s->port = port;
+    s->heard_at = now(all);
+    ask(all, s);
+}
+
+uint64_t schedule_deadline(const struct schedule *s)
+{
+    return s->state == GATHERING && s->port != NOBODY ? s->heard_at + SCHEDULES_PATIENCE
+                                                      : ROUTER_NEVER;
+}
+
+static uint32_t asked_node(const struct schedules *all, const struct schedule *s)
+{
+    return torus_neighbour(router_torus(all->set.router), router_rank(all->set.router), s->port);
+}
+
+void schedule_tick(struct schedules *all, struct schedule *s, uint64_t at)
+{
+    struct error e;
+
+    if (at < schedule_deadline(s))
+        return;
+    (void)error_set(&e, ERROR_TIMEOUT,
+                    "node %" PRIu32 " has sent %" PRIu32 " of %" PRIu32
+                    " bytes of schedule %.8s, and nothing for %d s",
+                    asked_node(all, s), s->have, s->total, s->digest,
+                    (int)(SCHEDULES_PATIENCE / SECONDS));
+    fail(all, s, &e);
+}
+
+int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
+                  const uint8_t *part, size_t length, uint32_t *have, struct error *e)
+{
+    if (length > 0 && add_part(all, s, total, offset, part, length, e) < 0)
+        return -1;
+    *have = s->state == GATHERING ? s->have : total;
+    return 0;
+}
+
+int schedules_query_heard(struct schedules *all, unsigned port, const Peer__ScheduleQuery *query,
+                          struct error *e)
+{
+    struct schedule *s;
+
+    if (!schedules_is_digest(query->digest))
+        return error_set(e, ERROR_PROTOCOL, "query for a schedule without a digest");
+    s = find(all, query->digest);
+    if (s == NULL || s->state == FAILED) {
+        send_part(all, port, query->digest, NULL, 0);
+        return 0;
+    }
+    if (s->total != 0 && query->offset >= s->total)
+        return error_set(e, ERROR_PROTOCOL,
+                         "query for schedule %.8s at %" PRIu32 " of %" PRIu32 " bytes", s->digest,
+                         query->offset, s->total);
+    if (query->offset == UINT32_MAX)
+        return error_set(e, ERROR_PROTOCOL, "query for schedule %.8s at its end", s->digest);
+    s->wanted[port] = query->offset + 1;
+    answer(all, s);
+    return 0;
+}
+
+int schedules_part_heard(struct schedules *all, unsigned port, const Peer__SchedulePart *part,
+                         struct error *e)
+{
+    struct schedule *s;
+    struct error why;
+
+    if (!schedules_is_digest(part->digest))
+        return error_set(e, ERROR_PROTOCOL, "part of a schedule without a digest");
+    s = find(all, part->digest);
+    if (s == NULL || s->state != GATHERING || s->port != port)
+        return 0; /* it was asked for, and is not needed any more */
+    if (part->total == 0) {
+        (void)error_set(&why, ERROR_BUSY, "node %" PRIu32 " does not have schedule %.8s any more",
+                        asked_node(all, s), s->digest);
+        fail(all, s, &why);
+    } else {
+        int added =
+            add_part(all, s, part->total, part->offset, part->part.data, part->part.len, &why);
+        if (added < 0 && why.code == ERROR_PROTOCOL) {
+            *e = why;
+            return -1;
+        }
+        if (added < 0)
+            fail(all, s, &why);
+        else if (added > 0 && s->state == GATHERING)
+            ask(all, s);
+    }
+    if (s->state == FAILED)
+        all->set.wake(all->set.context);
+    return 0;
+}
+
+/* --- all of them --- */
+
+struct schedules *schedules_new(const struct schedules_setup *setup)
+{
+    struct schedules *all = calloc(1, sizeof *all);
+
+    if (all != NULL)
+        all->set = *setup;
+    return all;
+}
+
+void schedules_free(struct schedules *all)
+{
+    if (all == NULL)
+        return;
+    for (struct check *c = all->checks; c != NULL; c = c->next)
+        c->all = NULL;
+    while (all->list != NULL) {
+        memset(all->list->wanted, 0, sizeof all->list->wanted); /* nobody is answered any more */
+        forget(all, all->list);
+    }
+    free(all);
+}
