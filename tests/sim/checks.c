@@ -13,12 +13,21 @@
 
 #define SETTLE_TIME (200 * SECONDS)
 
+/* Routes from a file are those of the algorithm that the file has its name from: "at2@1a2b3c4d". */
+static const struct algorithm *algorithm_of(const struct spec *spec)
+{
+    char name[40];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(spec->algorithm, "@"), spec->algorithm);
+    return algorithm_find(name);
+}
+
 /* A node's messages and blocks by port are its plan's. */
 static void check_plan_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
-    const struct algorithm *algorithm = algorithm_find(spec->algorithm);
+    const struct algorithm *algorithm = algorithm_of(spec);
     bool one = spec->operation == OPERATION_BROADCAST;
     struct plan plan;
 
@@ -42,7 +51,7 @@ static void check_passage_counts(struct sim_request *r, const struct spec *spec,
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
-    const struct algorithm *algorithm = algorithm_find(spec->algorithm);
+    const struct algorithm *algorithm = algorithm_of(spec);
     struct passages passages;
     uint64_t bytes = 0, hops = 0;
 

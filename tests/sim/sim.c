@@ -9,6 +9,9 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
+#include "daemon/exchange/schedules.h"
+#include "daemon/schedule/export.h"
+#include "proto/sha256.h"
 #include "tests/sim/internal.h"
 
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
@@ -488,6 +491,8 @@ static void on_ended(void *context, const struct exchange_result *result, const 
         memcpy(node, result->node, nodes * sizeof *node);
     r->result = *result;
     r->result.node = node;
+    (void)snprintf(r->algorithm, sizeof r->algorithm, "%s", result->algorithm);
+    r->result.algorithm = r->algorithm;
     if (result->each == NULL)
         return;
     uint64_t *each = sim_alloc(result->repeat * sizeof *each);
@@ -515,6 +520,57 @@ struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct sp
     else
         (void)snprintf(r->id, sizeof r->id, "%s", exchange_id(r->exchange));
     sim_settle(&sim->node[root]);
+    return r;
+}
+
+#define FILE_MOST (1u << 20)
+
+/* Gives the schedule to the node, which has it as long as the result is a user of it. */
+static struct schedule *give(struct sim *sim, uint32_t root, const char *text, size_t length,
+                             char *digest)
+{
+    struct schedules *all = exchanges_schedules(sim_exchanges(sim, root));
+    uint32_t have = 0;
+    struct error e;
+
+    sha256_text(text, length, digest);
+    struct schedule *s = schedules_join(all, digest, &e);
+    while (s != NULL && have < length) {
+        size_t part = length - have < FRAME_SCHEDULE_PART ? length - have : FRAME_SCHEDULE_PART;
+        if (schedule_give(all, s, (uint32_t)length, have, (const uint8_t *)text + have, part, &have,
+                          &e) != 0) {
+            schedules_leave(all, s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+struct sim_request *sim_exchange_imported(struct sim *sim, uint32_t root, const struct spec *wanted)
+{
+    const struct algorithm *a = algorithm_find(wanted->algorithm);
+    char digest[SHA256_TEXT_SIZE], *text = malloc(FILE_MOST); /* counted, unlike a memory stream's */
+    struct spec spec = *wanted;
+    struct sim_request *r;
+    struct schedule *s;
+    FILE *out = text != NULL ? fmemopen(text, FILE_MOST, "w") : NULL;
+
+    if (out == NULL || schedule_export(out, sim_torus(sim), a, root % 2 == 0, NULL) != 0)
+        abort();
+    size_t length = (size_t)ftell(out);
+    if (fclose(out) != 0 || length + 1 >= FILE_MOST)
+        abort();
+    sim_enter(&sim->node[root]);
+    s = give(sim, root, text, length, digest);
+    sim_leave();
+    spec.algorithm = "";
+    spec.schedule = digest;
+    r = sim_exchange(sim, root, &spec);
+    sim_enter(&sim->node[root]);
+    if (s != NULL && sim_alive(sim, root)) /* asking may have crashed it */
+        schedules_leave(exchanges_schedules(sim_exchanges(sim, root)), s);
+    sim_leave();
+    free(text);
     return r;
 }
 

@@ -126,11 +126,15 @@ struct sim_request {
     uint32_t sender;
     bool ended;
     struct error error;            /* code ERROR_NONE: success, and */
-    struct exchange_result result; /* `node` and `each` are copies */
+    struct exchange_result result; /* `node`, `each` and `algorithm` are copies */
+    char algorithm[40];
 };
 
 /* Asks node `root`. The request stays good until sim_free(). */
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec);
+/* The same, but the algorithm, which has to be named, comes from a file: the client gives its routes
+ * to the root as a schedule, part by part. */
+struct sim_request *sim_exchange_imported(struct sim *sim, uint32_t root, const struct spec *spec);
 /* The client disconnects, and hears nothing more. */
 void sim_abandon(struct sim_request *request);
 /* The client cancels the exchange, and waits for the answer. */

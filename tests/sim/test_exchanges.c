@@ -192,6 +192,59 @@ static void every_all_port_algorithm_streams(void **state)
     on_every_torus(128 * 1024, 0, streamed); /* in several rounds on larger tori */
 }
 
+static void imported(struct sim *sim, const struct algorithm *a)
+{
+    const struct spec specs[] = {
+        {.block_bytes = 0, .from = "", .to = ""},
+        {.block_bytes = 3001, .from = "", .to = "", .repeat = 2},
+        {.from = "/random/300", .to = "/imported"},
+    };
+
+    if (sim_torus(sim)->nodes > 20)
+        return;
+    for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
+        struct spec spec = specs[i];
+        spec.algorithm = a->name;
+        spec.operation = a->operation;
+        struct sim_request *r = sim_exchange_imported(sim, any_node(sim), &spec);
+        (void)sim_run_until_ended(r, 600 * SECONDS);
+        check_success(r, &spec);
+        assert_non_null(strchr(r->result.algorithm, '@'));
+        assert_true(check_agreement(r, &spec));
+    }
+}
+
+/* Every algorithm comes back from a file, on every torus; all nodes have it after the first time. */
+static void routes_from_files_are_run_as_those_of_algorithms(void **state)
+{
+    (void)state;
+    on_every_torus(0, 0, imported);
+}
+
+static void a_schedule_is_fetched_once(void **state)
+{
+    const struct sim_setup setup = {.dims = "3x3", .seed = 3, .latency = 50 * MICROSECONDS};
+    const struct spec spec = {.algorithm = "stream", .block_bytes = 100, .from = "", .to = ""};
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    for (unsigned i = 0; i < 3; i++) {
+        struct sim_request *r = sim_exchange_imported(sim, 4, &spec);
+        (void)sim_run_until_ended(r, 600 * SECONDS);
+        check_success(r, &spec);
+        uint64_t sent = 0;
+        for (uint32_t rank = 0; rank < 9; rank++)
+            sent += sim_frames_sent(sim, rank, PEER__HEAD__KIND_SCHEDULE_PART);
+        if (i == 0)
+            assert_true(sent >= 8);
+        else
+            assert_int_equal(sent, 0);
+        sim_forget_frames(sim);
+    }
+    sim_free(sim);
+}
+
 static void several_exchanges_at_once_do_not_mind_each_other(void **state)
 {
     (void)state;
@@ -349,6 +402,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(blocks_of_different_sizes_arrive),
         cmocka_unit_test(different_sizes_in_rounds),
         cmocka_unit_test(every_all_port_algorithm_streams),
+        cmocka_unit_test(routes_from_files_are_run_as_those_of_algorithms),
+        cmocka_unit_test(a_schedule_is_fetched_once),
         cmocka_unit_test(several_exchanges_at_once_do_not_mind_each_other),
         cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
         cmocka_unit_test(all_meet_at_a_barrier),

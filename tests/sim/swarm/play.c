@@ -59,7 +59,8 @@ static void ask(struct sim *sim, void *context)
     }
     r->asked_at = sim_now(sim);
     r->due = r->asked_at + r->spec.timeout_ns + GRACE;
-    r->asked = sim_exchange(sim, r->root, &r->spec);
+    r->asked = r->imported ? sim_exchange_imported(sim, r->root, &r->spec)
+                           : sim_exchange(sim, r->root, &r->spec);
     play->outcome->asked++;
     swarm_tell(play, "node %u is asked for request %d: %s", r->root,
                (int)(r - play->world->request),

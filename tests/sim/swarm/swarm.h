@@ -25,7 +25,8 @@ struct swarm_request {
     struct spec spec;
     char from[64], to[64], barrier[32];
 
-    bool hurries; /* its timeout is short: it may not finish in time */
+    bool imported; /* its algorithm comes from a file */
+    bool hurries;  /* its timeout is short: it may not finish in time */
     /* While it is played: */
     struct sim_request *asked; /* NULL: not asked yet, or its node was dead */
     bool left, seen_ended;     /* left: its client does not wait for the end, */

@@ -7,7 +7,7 @@
 #include "tests/sim/swarm/swarm.h"
 
 /* Streams of the seed, beside those of the simulator. */
-enum { STREAM_WORLD = 16, STREAM_REQUESTS, STREAM_FAULTS };
+enum { STREAM_WORLD = 16, STREAM_REQUESTS, STREAM_FAULTS, STREAM_SCHEDULES };
 
 static const char *const dims_list[] = {
     "2",    "1x2",   "2m",  "3",    "3m",  "2x2",   "1x4", "2x3",
@@ -175,6 +175,9 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
         struct swarm_request *r = &w->request[w->requests++];
         r->at = chance_below(&own, window);
         draw_request(w, r, i, operations[chance_below(&own, 4)], &own);
+        struct chance file = chance_stream(seed, STREAM_SCHEDULES, i);
+        r->imported = r->spec.operation != OPERATION_BROADCAST &&
+                      strcmp(r->spec.algorithm, "auto") != 0 && chance_below(&file, 4) == 0;
         if (chance_below(&own, 3) == 0)
             draw_retry(w, r, &own);
     }
@@ -204,16 +207,16 @@ void swarm_print(const struct swarm_world *w)
         const struct swarm_request *r = &w->request[i];
         if ((w->no_request & UINT64_C(1) << i) != 0)
             continue;
-        (void)fprintf(stderr,
-                      "  request %2u: %s%.6f s, node %u: %s %s%s%s, %" PRIu64
-                      " bytes, %s -> %s, repeat %u, timeout %.3f s\n",
-                      i, r->after != NULL ? "after the one before + " : "+", (double)r->at / 1e9,
-                      r->root, operation_name(r->spec.operation), r->spec.algorithm,
-                      r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
-                      r->spec.mode == MODE_OF_ALGORITHM ? "" : mode_name(r->spec.mode),
-                      r->spec.block_bytes, r->from,
-                      r->spec.operation == OPERATION_BARRIER ? r->barrier : r->to, r->spec.repeat,
-                      (double)r->spec.timeout_ns / 1e9);
+        (void)fprintf(
+            stderr,
+            "  request %2u: %s%.6f s, node %u: %s %s%s%s%s, %" PRIu64
+            " bytes, %s -> %s, repeat %u, timeout %.3f s\n",
+            i, r->after != NULL ? "after the one before + " : "+", (double)r->at / 1e9, r->root,
+            operation_name(r->spec.operation), r->spec.algorithm, r->imported ? " from a file" : "",
+            r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
+            r->spec.mode == MODE_OF_ALGORITHM ? "" : mode_name(r->spec.mode), r->spec.block_bytes,
+            r->from, r->spec.operation == OPERATION_BARRIER ? r->barrier : r->to, r->spec.repeat,
+            (double)r->spec.timeout_ns / 1e9);
     }
     for (unsigned i = 0; i < w->faults; i++) {
         const struct swarm_fault *f = &w->fault[i];
