@@ -12,13 +12,16 @@
 #define DEFAULT_REPEAT 10
 
 struct bench_arguments {
-    const char *algorithms, *sizes, *repeat, *mode, *timeout;
+    const char *algorithms, *schedules, *sizes, *repeat, *mode, *timeout;
     bool csv;
 };
 
 static const struct option options[] = {
     {"--algorithms", "NAMES", offsetof(struct bench_arguments, algorithms),
      "separated by commas: at2,direct,auto (default: all that accept the\ntorus)"},
+    {"--schedules", "FILES", offsetof(struct bench_arguments, schedules),
+     "also those in these files, separated by commas (without --algorithms:\nonly those); see "
+     "'torusctl help plan'"},
     {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
      "of blocks, separated by commas: 64,4KiB (default:\n" DEFAULT_SIZES ")"},
     {"--repeat", "K", offsetof(struct bench_arguments, repeat),
@@ -91,9 +94,38 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
     return EXIT_DONE;
 }
 
-/* Asks which torus it is, and finds the algorithms to run on it. */
-static int meet_daemon(struct sweep *s, struct cli *cli)
+/* Schedules from files. */
+struct files {
+    struct schedule_file file[SWEEP_MOST_ALGORITHMS];
+    size_t count;
+};
+
+static int add_schedules(const char *text, struct sweep *s, struct files *files, struct error *e)
 {
+    char path[4096];
+
+    while (text != NULL) {
+        if (parse_item(&text, path, sizeof path, e) != 0)
+            return -1;
+        if (files->count == SWEEP_MOST_ALGORITHMS)
+            return error_set(e, ERROR_USAGE, "more than %d schedules", (int)SWEEP_MOST_ALGORITHMS);
+        struct schedule_file *file = &files->file[files->count];
+        if (schedule_file_read(file, path, &s->torus, e) != 0)
+            return -1;
+        files->count++;
+        if (imported_algorithm(file->imported)->operation != OPERATION_EXCHANGE)
+            return error_set(e, ERROR_USAGE, "%s is not for exchanges", path);
+        if (sweep_add_schedule(s, file, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Asks which torus it is, and finds the algorithms to run on it. */
+static int meet_daemon(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
+                       struct files *files)
+{
+    bool all = a->algorithms != NULL || a->schedules == NULL; /* unless some are named */
     struct torus_status *status;
     struct torus_error failed;
     struct error e;
@@ -107,7 +139,8 @@ static int meet_daemon(struct sweep *s, struct cli *cli)
     if (torus_parse(&s->torus, status->dims, &e) != 0) {
         e.code = ERROR_PROTOCOL;
         code = cli_fail(cli, &e);
-    } else if (s->algorithms == 0 && add_all(s, &e) != 0) {
+    } else if ((s->algorithms == 0 && all && add_all(s, &e) != 0) ||
+               add_schedules(a->schedules, s, files, &e) != 0) {
         code = cli_fail(cli, &e);
     }
     torus_status_free(status);
@@ -116,37 +149,48 @@ static int meet_daemon(struct sweep *s, struct cli *cli)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
+/* Runs and prints it. */
+static int sweep(struct sweep *swept, struct cli *cli, const struct bench_arguments *a)
+{
+    struct error e;
+
+    if (sweep_run(swept, cli, &e) != 0)
+        return cli_fail(cli, &e);
+    int code = cli->json ? bench_print_json(cli, swept)
+               : a->csv  ? bench_print_csv(swept)
+                         : bench_print_text(cli, swept);
+    if (swept->stopped)
+        (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n",
+                      json_array_size(swept->results), swept->sizes * swept->algorithms);
+    if (swept->failed > 0)
+        (void)fprintf(stderr, "torusctl: %zu of %zu failed\n", swept->failed,
+                      json_array_size(swept->results));
+    json_decref(swept->results);
+    return code == EXIT_DONE && (swept->failed > 0 || swept->stopped) ? EXIT_FAILED : code;
+}
+
 static int run(struct cli *cli, const void *arguments)
 {
     const struct bench_arguments *a = arguments;
+    struct files files = {.count = 0};
     struct sweep s = {0};
-    struct error e;
     int code = resolve(&s, cli, a);
 
     if (code == EXIT_DONE)
-        code = meet_daemon(&s, cli);
-    if (code != EXIT_DONE)
-        return code;
-    if (sweep_run(&s, cli, &e) != 0)
-        return cli_fail(cli, &e);
-    code = cli->json ? bench_print_json(cli, &s)
-           : a->csv  ? bench_print_csv(&s)
-                     : bench_print_text(cli, &s);
-    if (s.stopped)
-        (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n",
-                      json_array_size(s.results), s.sizes * s.algorithms);
-    if (s.failed > 0)
-        (void)fprintf(stderr, "torusctl: %zu of %zu failed\n", s.failed,
-                      json_array_size(s.results));
-    json_decref(s.results);
-    return code == EXIT_DONE && (s.failed > 0 || s.stopped) ? EXIT_FAILED : code;
+        code = meet_daemon(&s, cli, a, &files);
+    if (code == EXIT_DONE)
+        code = sweep(&s, cli, a);
+    for (size_t i = 0; i < files.count; i++)
+        schedule_file_free(&files.file[i]);
+    return code;
 }
 
 extern const struct command command_bench;
 const struct command command_bench = {
     .name = "bench",
     .summary = "Compare the algorithms on the running torus",
-    .usage = "[--algorithms NAMES|all] [--sizes SIZES] [--repeat K] [--mode MODE] [--csv|--json]",
+    .usage = "[--algorithms NAMES|all] [--schedules FILES] [--sizes SIZES] [--repeat K] [--mode "
+             "MODE] [--csv|--json]",
     .details =
         "For each block size, each algorithm runs K exchanges of a generated pattern back to "
         "back,\n"
@@ -161,6 +205,7 @@ const struct command command_bench = {
         "examples:\n"
         "  torusctl bench\n"
         "  torusctl bench --algorithms at2,direct --sizes 1K,64K,1M --repeat 20\n"
+        "  torusctl bench --algorithms stream --schedules mine,yours --sizes 64K\n"
         "  torusctl bench --sizes 64 --csv > 64.csv\n",
     .options = options,
     .arguments_size = sizeof(struct bench_arguments),

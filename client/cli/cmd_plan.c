@@ -66,6 +66,7 @@ static const struct field schedule_fields[] = {
     {"ports", "port_model", FORMAT_PLAIN},
     {"startups", "startups", FORMAT_PLAIN},
     {"transmission", "transmission", FORMAT_PLAIN},
+    {"busiest channel", "busiest", FORMAT_PLAIN},
     {"critical path", "critical_path", FORMAT_PLAIN},
     {"lower bound", "bound", FORMAT_PLAIN},
     {"bound of", "bound_of", FORMAT_PLAIN},
@@ -183,7 +184,9 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     r |= json_object_set_new(o, "algorithm", json_string(algorithm->name));
     r |= json_object_set_new(o, "port_model", json_string(port_model_name(algorithm->port_model)));
     if (algorithm->imported != NULL)
-        r |= set_imported(o, t, algorithm);
+        r |= set_imported(o, t, algorithm) |
+             json_object_set_new(o, "busiest",
+                                 json_number((double)report.busiest / algorithm->segments));
     r |= plan_set_report(o, algorithm, &report);
     if (!cli->json)
         r |= plan_set_efficiency(o, algorithm, &report);
@@ -274,6 +277,9 @@ const struct command command_plan = {
         "Follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
         "  transmission   blocks on the busiest channel, summed over the steps\n"
+        "  busiest        (of files) blocks on the busiest channel, all steps together: what "
+        "counts\n"
+        "                 when it is streamed\n"
         "  critical path  in block times, if nodes wait only for what they need themselves\n"
         "  lower bound    block times that no schedule with these ports can beat\n"
         "  bound of       the ports it is for; with one port, also whether a node that relays a "

@@ -28,6 +28,14 @@ int sweep_add(struct sweep *s, const char *name, struct error *e)
     return 0;
 }
 
+int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct error *e)
+{
+    if (sweep_add(s, imported_algorithm(file->imported)->name, e) != 0)
+        return -1;
+    s->schedule[s->algorithms - 1] = file;
+    return 0;
+}
+
 static json_t *failure(const struct torus_error *e)
 {
     json_t *o = json_object();
@@ -90,9 +98,12 @@ static bool can_go_on(struct running *run)
     return true;
 }
 
-static int run_one(struct running *run, uint64_t size, const char *name, struct error *e)
+static int run_one(struct running *run, uint64_t size, size_t index, struct error *e)
 {
     struct sweep *s = run->sweep;
+    const struct schedule_file *file = s->schedule[index];
+    const char *name = s->algorithm[index];
+    char digest[TORUS_DIGEST_SIZE];
     struct torus_request request;
     struct torus_result *result;
     struct torus_error failed;
@@ -101,7 +112,10 @@ static int run_one(struct running *run, uint64_t size, const char *name, struct 
     int r;
 
     torus_request_init(&request);
-    request.algorithm = name;
+    if (file != NULL)
+        request.schedule = digest;
+    else
+        request.algorithm = name;
     request.block_bytes = size;
     request.repeat = s->repeat;
     request.mode = s->mode;
@@ -109,8 +123,13 @@ static int run_one(struct running *run, uint64_t size, const char *name, struct 
     format_bytes(bytes, (double)size);
     (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s",
                    json_array_size(s->results) + 1, s->sizes * s->algorithms, name, bytes);
-    r = torus_client_exchange(run->cli->client, &request, progress_update, &run->progress, &result,
-                              &failed);
+    result = NULL;
+    r = file != NULL ? torus_client_schedule(run->cli->client, file->text, file->length, digest,
+                                             &failed) /* it may not be there any more */
+                     : 0;
+    if (r == 0)
+        r = torus_client_exchange(run->cli->client, &request, progress_update, &run->progress,
+                                  &result, &failed);
     if (r != 0 && (failed.code == TORUS_ERROR_CANCELLED || interrupt_seen())) {
         s->stopped = true;
         return 0;
@@ -136,7 +155,7 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
     interrupt_arm(cli->client);
     for (size_t i = 0; i < s->sizes && r == 0; i++)
         for (size_t k = 0; k < s->algorithms && r == 0 && !s->stopped; k++)
-            r = run_one(&run, s->size[i], s->algorithm[k], e);
+            r = run_one(&run, s->size[i], k, e);
     interrupt_disarm();
     progress_end(&run.progress);
     if (r != 0)

@@ -4,6 +4,7 @@
 #define TORUSD_CLI_SWEEP_H
 
 #include "client/cli/cli.h"
+#include "client/cli/schedule_file.h"
 #include "daemon/schedule/torus.h"
 
 #define SWEEP_MOST_SIZES 64
@@ -11,7 +12,8 @@
 
 struct sweep {
     /* What to run: */
-    const char *algorithm[SWEEP_MOST_ALGORITHMS]; /* names */
+    const char *algorithm[SWEEP_MOST_ALGORITHMS];                /* names */
+    const struct schedule_file *schedule[SWEEP_MOST_ALGORITHMS]; /* NULL, or where it comes from */
     size_t algorithms;
     uint64_t size[SWEEP_MOST_SIZES];
     size_t sizes;
@@ -31,6 +33,9 @@ struct sweep {
 
 /* Adds an algorithm by its name, which must stay valid. Returns 0, or -1 with *e (_USAGE). */
 int sweep_add(struct sweep *s, const char *name, struct error *e);
+
+/* The same for a schedule from a file, which must stay valid, too. */
+int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct error *e);
 
 /* Runs all of it. Returns 0, also if sessions fail or the user interrupts, with s->results to be
  * released; or -1 with *e. */

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""Schedules made by a solver: a multi-commodity flow with the least load on the busiest channel.
+
+A complete exchange is N commodities, one for each source: N-1 blocks leave it, and every other node
+keeps one. A linear program finds the flow that makes the busiest channel carry the least, then, with
+that load, the one with the fewest hops, so that nothing goes in circles. Blocks are split into the
+fewest equal segments for which there is such a flow in whole segments (an integer program); every
+source's flow is then taken apart into one path for each segment of each block. That is the method of
+Basu et al., Efficient all-to-all collective communication schedules for direct-connect topologies
+(2023), without its bound on the number of steps.
+
+It knows nothing of torusd but the format of its schedules, and needs python3-scipy.
+
+    tests/bench/flow.py 3x5 > flow-3x5.json
+    torusctl plan --import flow-3x5.json
+    torusctl exchange --schedule flow-3x5.json --block-size 64KiB
+"""
+
+import argparse
+import itertools
+import json
+import math
+import sys
+from fractions import Fraction
+
+import numpy
+from scipy.optimize import LinearConstraint, Bounds, linprog, milp
+from scipy.sparse import coo_matrix
+
+SEGMENTS_MOST = 8
+SECONDS = 60  # for the whole segments of one number
+
+
+class Torus:
+    def __init__(self, dims):
+        self.dims = dims
+        self.sizes, self.wraps = [], []
+        for part in dims.split('x'):
+            self.wraps.append(not part.endswith('m'))
+            self.sizes.append(int(part.rstrip('m')))
+        self.nodes = math.prod(self.sizes)
+        at = list(itertools.product(*map(range, self.sizes)))  # by rank: the last dimension fastest
+        rank = {place: number for number, place in enumerate(at)}
+        # (from, to, dimension, direction) of every channel
+        self.channels = []
+        for node, place in enumerate(at):
+            for dim, (size, wraps) in enumerate(zip(self.sizes, self.wraps)):
+                for direction in (1, -1):
+                    there = place[dim] + direction
+                    if size < 2 or (not wraps and not 0 <= there < size):
+                        continue
+                    end = place[:dim] + (there % size,) + place[dim + 1:]
+                    self.channels.append((node, rank[end], dim, direction))
+
+
+class Flow:
+    """The programs. Variables: what channel c carries of source s, and the largest load."""
+
+    def __init__(self, torus):
+        self.torus = torus
+        n, m = torus.nodes, len(torus.channels)
+        self.variables = n * m + 1
+        entries, needed = [], []
+        for source in range(n):
+            for channel, (start, end, _, _) in enumerate(torus.channels):
+                for node, sign in ((end, 1), (start, -1)):
+                    if node != source:  # what comes in and does not go on stays
+                        entries.append((source * n + node, source * m + channel, sign))
+            needed += [0 if node == source else 1 for node in range(n)]
+        self.stays, self.needed = self._matrix(entries, n * n), numpy.array(needed)
+        entries = [(channel, source * m + channel, 1) for source in range(n) for channel in range(m)]
+        entries += [(channel, n * m, -1) for channel in range(m)]
+        self.loads = self._matrix(entries, m)
+        self.hops = numpy.append(numpy.ones(n * m), 0)
+        self.largest = numpy.append(numpy.zeros(n * m), 1)
+
+    def _matrix(self, entries, rows):
+        row, column, value = zip(*entries) if entries else ((), (), ())
+        return coo_matrix((value, (row, column)), shape=(rows, self.variables)).tocsr()
+
+    def least_load(self):
+        """Blocks on the busiest channel."""
+        solved = linprog(self.largest, A_ub=self.loads, b_ub=numpy.zeros(self.loads.shape[0]),
+                         A_eq=self.stays, b_eq=self.needed, method='highs')
+        if solved.status != 0:
+            raise SystemExit(f'flow: the linear program has not been solved: {solved.message}')
+        return Fraction(solved.fun).limit_denominator(1000)
+
+    def whole(self, segments, load):
+        """The flow in whole segments, [source][channel], with at most so many on any channel and
+        the fewest hops; None: not found."""
+        upper = numpy.full(self.variables, segments * self.torus.nodes, dtype=float)
+        upper[-1] = load
+        solved = milp(self.hops, integrality=numpy.ones(self.variables), bounds=Bounds(0, upper),
+                      constraints=[LinearConstraint(self.stays, segments * self.needed,
+                                                    segments * self.needed),
+                                   LinearConstraint(self.loads, -numpy.inf, 0)],
+                      options={'time_limit': SECONDS, 'mip_rel_gap': 0.02})
+        if solved.x is None:
+            return None
+        return numpy.rint(solved.x[:-1]).astype(int).reshape(self.torus.nodes, -1)
+
+
+def paths(torus, source, flow, segments):
+    """{destination: [path of each segment]} of one source's flow, each path a list of channels."""
+    left = list(flow)
+    leaving = [[] for _ in range(torus.nodes)]
+    for channel, (start, _, _, _) in enumerate(torus.channels):
+        leaving[start].append(channel)
+    kept = {node: 0 if node == source else segments for node in range(torus.nodes)}
+    found = {node: [] for node in range(torus.nodes) if node != source}
+    while any(kept.values()):
+        # Breadth first: the nearest node that still waits for a segment.
+        before, order = {source: None}, [source]
+        for node in order:
+            if kept[node] > 0:
+                break
+            for channel in leaving[node]:
+                end = torus.channels[channel][1]
+                if left[channel] > 0 and end not in before:
+                    before[end] = channel
+                    order.append(end)
+        else:
+            raise AssertionError('a flow that ends nowhere')
+        kept[node] -= 1
+        path, at = [], node
+        while before[at] is not None:
+            path.append(before[at])
+            left[before[at]] -= 1
+            at = torus.channels[before[at]][0]
+        found[node].append(path[::-1])
+    return found
+
+
+def solve(torus):
+    """(segments, least load, flow)"""
+    if torus.nodes == 1:
+        return 1, Fraction(0), numpy.zeros((1, 0), dtype=int)
+    flow = Flow(torus)
+    least = flow.least_load()
+    for segments in range(1, SEGMENTS_MOST + 1):
+        load = least * segments
+        if load.denominator == 1:
+            whole = flow.whole(segments, int(load))
+            if whole is not None:
+                return segments, least, whole
+    raise SystemExit(f'flow: no flow in up to {SEGMENTS_MOST} whole segments found')
+
+
+def schedule(torus, segments, flow, name):
+    """The lines of a schedule whose hop h is in step h."""
+    yield {'schedule': 1, 'dims': torus.dims, 'name': name, 'mode': 'streaming',
+           'segments': segments}
+    for source in range(torus.nodes):
+        for destination, found in sorted(paths(torus, source, flow[source], segments).items()):
+            for segment, path in enumerate(found):
+                legs = [[step, *torus.channels[channel][2:], 1] for step, channel in enumerate(path)]
+                yield {'src': source, 'dst': destination, 'segment': segment, 'legs': legs}
+
+
+def make(dims):
+    """The text of the schedule for a torus, and the least load in blocks."""
+    torus = Torus(dims)
+    segments, least, flow = solve(torus)
+    lines = schedule(torus, segments, flow, f'flow-{dims}'[:20])
+    return ''.join(json.dumps(line, separators=(',', ':')) + '\n' for line in lines), least
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('dims', metavar='DIMS', help='the torus or mesh: 4x4, 3x5, 4x4m')
+    text, least = make(parser.parse_args().dims)
+    print(f'flow: {least} blocks on the busiest channel', file=sys.stderr)
+    sys.stdout.write(text)
+
+
+if __name__ == '__main__':
+    main()
