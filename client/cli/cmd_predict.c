@@ -6,10 +6,12 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/prediction.h"
+#include "client/cli/schedule_file.h"
 
 struct predict_arguments {
     const char *dims;
     const char *algorithm;
+    const char *schedule;
     const char *operation;
     const char *block_size;
     const char *ts, *tw, *rho, *tp;
@@ -20,6 +22,8 @@ static const struct option options[] = {
      "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct predict_arguments, algorithm),
      "one algorithm (default: all)"},
+    {"--schedule", "FILE", offsetof(struct predict_arguments, schedule),
+     "also the schedule in this file (see 'torusctl help plan')"},
     {"--operation", "WHAT", offsetof(struct predict_arguments, operation),
      "exchange or allgather: the operation of 'all' (default: exchange)"},
     {"--block-size", "SIZES", offsetof(struct predict_arguments, block_size),
@@ -109,17 +113,36 @@ static int parse_parameter(const struct cli *cli, const char *name, const char *
     return cli_fail_usage(cli, "%s: %s", name, e.text);
 }
 
+/* The torus, which the file may also tell, and the file, whose operation is the default. */
+static int resolve_torus(const struct cli *cli, const struct predict_arguments *a,
+                         struct prediction *p, struct schedule_file *file)
+{
+    struct error e;
+
+    if (a->dims == NULL && a->schedule == NULL)
+        return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
+    if (a->dims != NULL && torus_parse(&p->torus, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->schedule == NULL)
+        return EXIT_DONE;
+    if (schedule_file_read(file, a->schedule, a->dims != NULL ? &p->torus : NULL, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    p->torus = *imported_torus(file->imported);
+    p->schedule = imported_algorithm(file->imported);
+    p->operation = p->schedule->operation;
+    return EXIT_DONE;
+}
+
 /* Reads the arguments. Returns 0, or the exit code after having printed what is wrong with them. */
-static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p)
+static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p,
+                   struct schedule_file *file)
 {
     enum operation wanted;
     struct error e;
-    int code;
+    int code = resolve_torus(cli, a, p, file);
 
-    if (a->dims == NULL)
-        return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
-    if (torus_parse(&p->torus, a->dims, &e) != 0)
-        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (code != EXIT_DONE)
+        return code;
     if (a->operation != NULL && parse_operation(a->operation, &p->operation, &e) != 0)
         return cli_fail_usage(cli, "--operation: %s", e.text);
     if (parse_sizes(a->block_size != NULL ? a->block_size : "64,1KiB,16KiB", p->size, MOST_SIZES,
@@ -142,15 +165,11 @@ static int resolve(const struct cli *cli, const struct predict_arguments *a, str
     return EXIT_DONE;
 }
 
-static int run(struct cli *cli, const void *arguments)
+static int predict(const struct cli *cli, const struct prediction *p)
 {
-    struct prediction p = {.parameters = cost_paragon};
     struct error e;
-    int code = resolve(cli, arguments, &p);
+    json_t *value = prediction_value(p, &e);
 
-    if (code != EXIT_DONE)
-        return code;
-    json_t *value = prediction_value(&p, &e);
     if (value == NULL && e.code == ERROR_REFUSED)
         return cli_fail_usage(cli, "%s", e.text);
     if (value == NULL)
@@ -158,11 +177,26 @@ static int run(struct cli *cli, const void *arguments)
     return cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
 }
 
+static int run(struct cli *cli, const void *arguments)
+{
+    struct prediction p = {.parameters = cost_paragon};
+    struct schedule_file file = {0};
+    int code = resolve(cli, arguments, &p, &file);
+
+    if (code == EXIT_DONE && p.schedule != NULL && p.operation != p.schedule->operation)
+        code = cli_fail_usage(cli, "--schedule: %s is for operation %s, not %s", p.schedule->name,
+                              operation_name(p.schedule->operation), operation_name(p.operation));
+    if (code == EXIT_DONE)
+        code = predict(cli, &p);
+    schedule_file_free(&file);
+    return code;
+}
+
 extern const struct command command_predict;
 const struct command command_predict = {
     .name = "predict",
     .summary = "Compare the times of algorithms on a torus by the cost model",
-    .usage = "--dims DIMS [--algorithm NAME|all] [--block-size SIZE[,SIZE...]]\n"
+    .usage = "--dims DIMS [--algorithm NAME|all] [--schedule FILE] [--block-size SIZE[,SIZE...]]\n"
              "       [--operation exchange|allgather] [--ts US] [--tw US] [--rho US] [--tp US] "
              "[--json]",
     .details =

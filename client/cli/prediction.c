@@ -83,21 +83,27 @@ static int set_counts(json_t *o, const struct cost *c)
     return r;
 }
 
-static json_t *algorithm_row(const char *name, const struct cost *c)
+static json_t *counts_row(const char *name, bool runs_here, enum port_model ports,
+                          const char *source, const struct cost *c)
 {
-    const struct algorithm *a = algorithm_find(name);
-    const struct formula *f = formula_find(name);
-    enum port_model ports = a != NULL ? a->port_model : f->port_model;
-    const char *source = f != NULL ? f->source : a->source;
     json_t *o = json_object();
     int r = json_object_set_new(o, "algorithm", json_string(name)) |
-            json_object_set_new(o, "runs_here", json_boolean(a != NULL)) |
+            json_object_set_new(o, "runs_here", json_boolean(runs_here)) |
             json_object_set_new(o, "port_model", json_string(port_model_name(ports))) |
             json_object_set_new(o, "source", json_string(source)) | set_counts(o, c);
     if (r == 0)
         return o;
     json_decref(o);
     return NULL;
+}
+
+static json_t *algorithm_row(const char *name, const struct cost *c)
+{
+    const struct algorithm *a = algorithm_find(name);
+    const struct formula *f = formula_find(name);
+    enum port_model ports = a != NULL ? a->port_model : f->port_model;
+
+    return counts_row(name, a != NULL, ports, f != NULL ? f->source : a->source, c);
 }
 
 static json_t *time_row(const struct prediction *p, const char *name, const struct cost *c,
@@ -201,6 +207,23 @@ static int add_best(struct building *b, const struct family *f)
     return r;
 }
 
+/* One from a file, which runs here like any other. */
+static int add_schedule(struct building *b)
+{
+    const struct prediction *p = b->p;
+    const struct algorithm *a = p->schedule;
+    struct cost c = {0};
+    int r;
+
+    if (cost_enumerate(&p->torus, a, &c, b->e) != 0)
+        return -1;
+    r = json_array_append_new(b->algorithms,
+                              counts_row(a->name, true, a->port_model, a->source, &c));
+    for (size_t i = 0; i < p->sizes; i++)
+        r |= json_array_append_new(b->times, time_row(p, a->name, &c, p->size[i]));
+    return r == 0 ? 0 : no_memory(b->e);
+}
+
 /* ---- All of it ------------------------------------------------------------------------------- */
 
 static int add_if_wanted(const char *name, enum operation operation, void *arg)
@@ -268,6 +291,8 @@ json_t *prediction_value(const struct prediction *p, struct error *e)
             : p->algorithm != NULL ? add(&b, p->algorithm, NULL)
                                    : for_each_name(add_if_wanted, &b);
 
+    if (r == 0 && p->schedule != NULL)
+        r = add_schedule(&b);
     if (r == 0) {
         r |= json_set_torus(o, &p->torus);
         r |= json_object_set_new(o, "nodes", json_integer(p->torus.nodes));

@@ -10,7 +10,8 @@
 
 struct prediction {
     struct torus torus;
-    const char *algorithm; /* NULL = all that perform the operation */
+    const char *algorithm;            /* NULL = all that perform the operation */
+    const struct algorithm *schedule; /* beside these: from a file; NULL = none */
     enum operation operation;
     struct cost_parameters parameters;
     uint64_t size[MOST_SIZES]; /* of a block, in bytes */

@@ -52,8 +52,8 @@ bool cost_can_enumerate(const struct torus *t, const struct algorithm *a)
     return routes * route <= MOST_WORK;
 }
 
-static int enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
-                     struct error *e)
+int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
+                   struct error *e)
 {
     struct schedule_report report;
 
@@ -100,7 +100,7 @@ int cost_find(const struct torus *t, const char *name, struct cost *c, struct er
         c->formula = a->family->counts(t, a->degree);
     }
     if (a != NULL && cost_can_enumerate(t, a)) {
-        if (enumerate(t, a, c, e) != 0)
+        if (cost_enumerate(t, a, c, e) != 0)
             return -1;
         if (f != NULL && f->rearrange != NULL)
             c->counts.rearranged = f->rearrange(t);

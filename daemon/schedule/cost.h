@@ -54,6 +54,11 @@ const char *cost_origin_name(enum cost_origin from); /* "enumeration", "formula"
 /* Whether all different routes of the algorithm can be walked within a few seconds. */
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a);
 
+/* What any algorithm costs by walking all its routes: one from a file, too. Returns 0, or -1 with *e
+ * set. */
+int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
+                   struct error *e);
+
 /* What the algorithm of this name costs on the torus; the name is one of the registry's, or of an
  * algorithm of which only the formula is known (formula.h). Returns 0, or -1 with *e set: unknown
  * name, torus refused, neither small enough nor covered by the formula. */

@@ -14,13 +14,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, files, machine, tables  # noqa: E402
+from . import against, arithmetic, files, machine, schedules, tables  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
 
 EPILOG = """\
-Without --tori, --growth, --unlimited and --files, everything is measured; with some of them, only those.
+Without --tori, --growth, --unlimited, --files and --schedules, everything is measured; with some of
+them, only those.
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -30,6 +31,7 @@ examples:
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --growth --no-tori                     # how cost grows
   scripts/bench --files                                # files beside generated data, and cp
+  scripts/bench --schedules                            # a solver's schedules beside stream
   scripts/bench --against ../before/build              # is this build slower than that one?
   scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
   scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
@@ -83,6 +85,8 @@ def parse_arguments(argv=None):
     what.add_argument('--files-in', metavar='DIR,...', type=comma(str),
                       help='folders for the files: file systems to be compared '
                            '(/dev/shm, and the one for temporary files)')
+    what.add_argument('--schedules', action='store_true',
+                      help="a solver's schedules, by multi-commodity flow, beside stream, in turn")
     what.add_argument('--quick', action='store_true',
                       help='a short run to check that everything works: 2x2, few sizes, no MPI')
     what.add_argument('--against', metavar='DIR', type=Path,
@@ -121,8 +125,8 @@ def parse_arguments(argv=None):
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats and --cell-seconds must be positive')
-    if options.against and (options.growth or options.files or options.no_tori or options.quick or
-                            options.render or
+    if options.against and (options.growth or options.files or options.schedules or
+                            options.no_tori or options.quick or options.render or
                             options.results or (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
                      '--cell-seconds, --bin, --out and --json')
@@ -151,7 +155,7 @@ def complete_against(options):
 def complete(options):
     """Fills in what follows from what was given."""
     everything = not (options.tori or options.growth or options.unlimited or options.files or
-                      options.quick)
+                      options.schedules or options.quick)
     options.out = options.out.resolve()
     options.cell_seconds = options.cell_seconds or 3.0
     options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
@@ -159,6 +163,8 @@ def complete(options):
     options.files_in = options.files_in or ['/dev/shm', tempfile.gettempdir()]
     options.files_tori, options.files_turns = files.TORI, files.TURNS
     options.files_sizes = files.SIZES
+    options.schedules_tori, options.schedules_turns = schedules.TORI, schedules.TURNS
+    options.schedules_sizes = schedules.SIZES
     options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
     options.unlimited_sizes = [65536, 1 << 20]
     options.spinning_up_to = 16384
@@ -172,9 +178,11 @@ def complete(options):
         options.unlimited_dims, options.unlimited_seconds = '2x2', 1.0
         options.files_tori, options.files_turns = [('2x2', 50.0)], 1
         options.files_sizes = [100, 16384]
+        options.schedules_tori, options.schedules_turns = [('2x2', 50.0)], 1
+        options.schedules_sizes = [1024]
         options.mpi = False
     if everything:
-        options.growth = options.unlimited = options.files = True
+        options.growth = options.unlimited = options.files = options.schedules = True
     if options.no_tori:
         options.tori = []
     elif options.tori is None:
@@ -206,6 +214,7 @@ class Bench:
         self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
                         'options': kept, 'tori': [], 'unlimited': None, 'growth': None, 'files': None,
+                        'schedules': None,
                         'failures': [], 'complete': False}
 
     def save(self):
@@ -229,7 +238,8 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        for name, module in (('unlimited', unlimited), ('growth', growth), ('files', files)):
+        for name, module in (('unlimited', unlimited), ('growth', growth), ('files', files),
+                             ('schedules', schedules)):
             if getattr(options, name):
                 try:
                     self.results[name] = module.run(options, self.say)
@@ -303,7 +313,7 @@ def main():
         return 0
     obstacle = mininet_obstacle()
     if obstacle and (options.against or options.tori or options.unlimited or options.growth or
-                     options.files):
+                     options.files or options.schedules):
         print(f'bench: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()

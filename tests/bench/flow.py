@@ -4,7 +4,8 @@
 A complete exchange is N commodities, one for each source: N-1 blocks leave it, and every other node
 keeps one. A linear program finds the flow that makes the busiest channel carry the least, then, with
 that load, the one with the fewest hops, so that nothing goes in circles. Blocks are split into the
-fewest equal segments for which there is such a flow in whole segments (an integer program); every
+fewest equal segments (or the fewest from --segments on) for which there is such a flow in whole
+segments (an integer program); every
 source's flow is then taken apart into one path for each segment of each block. That is the method of
 Basu et al., Efficient all-to-all collective communication schedules for direct-connect topologies
 (2023), without its bound on the number of steps.
@@ -132,19 +133,20 @@ def paths(torus, source, flow, segments):
     return found
 
 
-def solve(torus):
+def solve(torus, least_segments=1):
     """(segments, least load, flow)"""
     if torus.nodes == 1:
-        return 1, Fraction(0), numpy.zeros((1, 0), dtype=int)
+        return least_segments, Fraction(0), numpy.zeros((1, 0), dtype=int)
     flow = Flow(torus)
     least = flow.least_load()
-    for segments in range(1, SEGMENTS_MOST + 1):
+    for segments in range(least_segments, least_segments + SEGMENTS_MOST):
         load = least * segments
         if load.denominator == 1:
             whole = flow.whole(segments, int(load))
             if whole is not None:
                 return segments, least, whole
-    raise SystemExit(f'flow: no flow in up to {SEGMENTS_MOST} whole segments found')
+    raise SystemExit(f'flow: no flow in {least_segments} to {least_segments + SEGMENTS_MOST - 1} '
+                     'whole segments found')
 
 
 def schedule(torus, segments, flow, name):
@@ -158,10 +160,10 @@ def schedule(torus, segments, flow, name):
                 yield {'src': source, 'dst': destination, 'segment': segment, 'legs': legs}
 
 
-def make(dims):
+def make(dims, least_segments=1):
     """The text of the schedule for a torus, and the least load in blocks."""
     torus = Torus(dims)
-    segments, least, flow = solve(torus)
+    segments, least, flow = solve(torus, least_segments)
     lines = schedule(torus, segments, flow, f'flow-{dims}'[:20])
     return ''.join(json.dumps(line, separators=(',', ':')) + '\n' for line in lines), least
 
@@ -170,7 +172,12 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('dims', metavar='DIMS', help='the torus or mesh: 4x4, 3x5, 4x4m')
-    text, least = make(parser.parse_args().dims)
+    parser.add_argument('--segments', metavar='S', type=int, default=1,
+                        help='split blocks into at least so many (1)')
+    options = parser.parse_args()
+    if options.segments < 1:
+        parser.error('--segments has to be at least 1')
+    text, least = make(options.dims, options.segments)
     print(f'flow: {least} blocks on the busiest channel', file=sys.stderr)
     sys.stdout.write(text)
 

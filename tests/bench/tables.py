@@ -280,10 +280,30 @@ def files_tables(result):
         yield table
 
 
+def schedules_tables(result):
+    ways = {'flow 1': 'flow, streamed', 'flow 4': 'flow in 4, streamed', 'steps 1': 'flow, in steps',
+            'steps 4': 'flow in 4, in steps'}
+    for dims, mbit in dict.fromkeys((c['dims'], c['mbit']) for c in result['cells']):
+        cells = [c for c in result['cells'] if c['dims'] == dims]
+        table = Table(f'A solver\'s schedules on {dims} at {mbit:g} Mbit/s: milliseconds, medians',
+                      ['block', 'bound', 'stream', *ways.values(), 'flow / stream', 'in 4 / stream'])
+        for c in cells:
+            seconds = c['seconds']
+            table.rows.append([
+                format_size(c['size']), milliseconds(c['bound']), milliseconds(seconds['stream']),
+                *(milliseconds(seconds[way]) for way in ways),
+                *(f'{seconds[way] / seconds["stream"]:.3f}' for way in ('flow 1', 'flow 4'))])
+        table.note = ('Multi-commodity flow by linear and integer programming '
+                      f'(`tests/bench/flow.py`), with {cells[0]["load"]:g} blocks on the busiest '
+                      'channel; whole blocks, or each in four segments. The bound is at the nominal '
+                      'rate.')
+        yield table
+
+
 def failures(results):
     lines = [f'{torus["dims"]}: {text}' for torus in results['tori'] for text in torus['failures']]
     lines += results.get('failures', [])
-    for part in ('unlimited', 'growth', 'files'):
+    for part in ('unlimited', 'growth', 'files', 'schedules'):
         lines += [f'{part}: {text}' for text in (results.get(part) or {}).get('failures', ())]
     return lines
 
@@ -298,6 +318,8 @@ def all_tables(results):
         yield 'Growth', list(growth_tables(results['growth']))
     if results.get('files'):
         yield 'Files', list(files_tables(results['files']))
+    if results.get('schedules'):
+        yield 'Schedules of a solver', list(schedules_tables(results['schedules']))
 
 
 def as_text(results):

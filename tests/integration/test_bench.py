@@ -277,6 +277,17 @@ def test_a_small_run(tmp_path):
 
 
 @pytest.mark.mininet
+def test_schedules(tmp_path):
+    done = bench('--schedules', '--quick', '--no-tori', '--no-plots', '--out', tmp_path)
+    assert done.returncode == 0, done.stderr
+    cell, = json.loads((tmp_path / 'results.json').read_text())['schedules']['cells']
+    assert cell['load'] == 1 and cell['bound'] == pytest.approx(1024 * 8 / 50e6)
+    assert set(cell['seconds']) == {'stream', 'flow 1', 'flow 4', 'steps 1', 'steps 4'}
+    assert all(seconds > 0 for seconds in cell['seconds'].values())
+    assert "A solver's schedules on 2x2 at 50 Mbit/s" in done.stdout
+
+
+@pytest.mark.mininet
 def test_files(tmp_path):
     done = bench('--files', '--quick', '--no-tori', '--no-plots', '--files-in', tmp_path, '--out',
                  tmp_path / 'out')
