@@ -111,7 +111,8 @@ static int set_choice(const struct cli *cli, json_t *value, const char *requeste
 
 static int print_result(const struct cli *cli, const struct exchange_arguments *a,
                         const char *requested, const struct torus_result *result,
-                        const struct torus_candidates *predictions, double call_seconds)
+                        const struct torus_candidates *predictions, const char *bound_of,
+                        double call_seconds)
 {
     struct view view = exchange_report_view(a->repeat != NULL, a->per_node);
     struct error e;
@@ -119,17 +120,19 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
 
     if (value == NULL)
         return cli_fail(cli, &e);
-    if (set_choice(cli, value, requested, result, predictions) != 0) {
+    if (set_choice(cli, value, requested, result, predictions) != 0 ||
+        (bound_of != NULL && json_object_set_new(value, "bound_of", json_string(bound_of)) != 0)) {
         json_decref(value);
         value = NULL;
     }
     return cli_print(cli, value, &view);
 }
 
-/* Runs what is requested, or else a barrier, and prints how it went. */
+/* Runs what is requested, or else a barrier, and prints how it went. `bound_of` is what the lower
+ * bound of a schedule from a file is for. */
 static int exchange(const struct cli *cli, const struct exchange_arguments *a,
                     const struct torus_request *request, uint64_t timeout_ms,
-                    const struct torus_candidates *predictions)
+                    const struct torus_candidates *predictions, const char *bound_of)
 {
     struct torus_result *result;
     struct torus_error e;
@@ -153,7 +156,7 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
                         a->schedule != NULL ? result->algorithm
                         : request != NULL   ? request->algorithm
                                             : TORUS_AUTO,
-                        result, predictions, took);
+                        result, predictions, bound_of, took);
     torus_result_free(result);
     return code;
 }
@@ -174,16 +177,16 @@ static int explain(const struct cli *cli, const struct exchange_arguments *a,
         if (!cli->json)
             (void)putchar('\n');
         (void)fflush(stdout);
-        code = exchange(cli, a, request, 0, predictions);
+        code = exchange(cli, a, request, 0, predictions, NULL);
     }
     torus_candidates_free(predictions);
     return code;
 }
 
-/* Reads the file, and gives what is in it to the daemon. Returns 0 with the request's schedule set,
- * or the exit code after having printed what is wrong. */
+/* Reads the file, and gives what is in it to the daemon. Returns 0 with the request's schedule and
+ * *bound_of set, or the exit code after having printed what is wrong. */
 static int give_schedule(struct cli *cli, const char *path, struct torus_request *request,
-                         char digest[TORUS_DIGEST_SIZE])
+                         char digest[TORUS_DIGEST_SIZE], const char **bound_of)
 {
     struct schedule_file file;
     struct torus_status *status;
@@ -201,6 +204,7 @@ static int give_schedule(struct cli *cli, const char *path, struct torus_request
     if (torus_client_schedule(cli->client, file.text, file.length, digest, &failed) != 0)
         code = cli_fail_client(cli, &failed);
     request->schedule = digest;
+    *bound_of = algorithm_bound_name(imported_algorithm(file.imported));
     schedule_file_free(&file);
     return code;
 }
@@ -210,6 +214,7 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
 {
     struct torus_request request;
     char digest[TORUS_DIGEST_SIZE], *from = NULL, *to = NULL;
+    const char *bound_of = NULL;
     struct error e;
     int code = check(cli, operation, a);
 
@@ -222,10 +227,10 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
     if (code == EXIT_DONE)
         code = cli_connect(cli);
     if (code == EXIT_DONE && a->schedule != NULL)
-        code = give_schedule(cli, a->schedule, &request, digest);
+        code = give_schedule(cli, a->schedule, &request, digest, &bound_of);
     if (code == EXIT_DONE)
         code = a->explain || a->dry_run ? explain(cli, a, &request)
-                                        : exchange(cli, a, &request, 0, NULL);
+                                        : exchange(cli, a, &request, 0, NULL, bound_of);
     free(from);
     free(to);
     return code;
@@ -240,5 +245,5 @@ int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a)
     if (a->timeout != NULL && parse_seconds(a->timeout, &timeout_ms, &e) != 0)
         return cli_fail_usage(cli, "--timeout: %s", e.text);
     code = cli_connect(cli);
-    return code == EXIT_DONE ? exchange(cli, a, NULL, timeout_ms, NULL) : code;
+    return code == EXIT_DONE ? exchange(cli, a, NULL, timeout_ms, NULL, NULL) : code;
 }

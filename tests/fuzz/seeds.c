@@ -10,6 +10,7 @@
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 #include "proto/peer.pb-c.h"
+#include "proto/sha256.h"
 #include "tests/fuzz/fuzz.h"
 
 static FILE *out;
@@ -70,15 +71,16 @@ static void frame(unsigned port, const Peer__Head *head, const char *body)
 #define HANDLE 9
 #define ID "0-00000000-4"
 
-/* Without steps, if there is a window. */
-static void prepare_window(unsigned port, const char *dims, const char *algorithm, const char *to,
-                           uint64_t block, uint32_t window)
+/* Without steps, if there is a window; a schedule from a file, if there is a digest. */
+static void prepare_any(unsigned port, const char *dims, const char *algorithm, const char *digest,
+                        const char *to, uint64_t block, uint32_t window)
 {
     Peer__Prepare message = PEER__PREPARE__INIT;
     Torus__Spec spec = TORUS__SPEC__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     spec.algorithm = (char *)(uintptr_t)algorithm;
+    spec.schedule = (char *)(uintptr_t)digest;
     spec.mode = (char *)(uintptr_t)(window > 0 ? "streaming" : "stepped");
     spec.from = (char *)(uintptr_t)(to[0] != '\0' ? "/in" : "");
     spec.to = (char *)(uintptr_t)to;
@@ -93,6 +95,12 @@ static void prepare_window(unsigned port, const char *dims, const char *algorith
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &message;
     frame(port, &head, "");
+}
+
+static void prepare_window(unsigned port, const char *dims, const char *algorithm, const char *to,
+                           uint64_t block, uint32_t window)
+{
+    prepare_any(port, dims, algorithm, "", to, block, window);
 }
 
 static void prepare(unsigned port, const char *dims, const char *algorithm, const char *to,
@@ -294,6 +302,36 @@ static void outcome(unsigned port)
 }
 
 /* All links of all nodes are up, as the neighbour says, so that an exchange can be started. */
+static void schedule_query(unsigned port, const char *digest)
+{
+    Peer__ScheduleQuery message = PEER__SCHEDULE_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.digest = (char *)(uintptr_t)digest;
+    head.kind_case = PEER__HEAD__KIND_SCHEDULE_QUERY;
+    head.schedule_query = &message;
+    frame(port, &head, "");
+}
+
+/* The routes of a schedule, in parts that fit into a frame of the fuzzer. */
+static void schedule_parts(unsigned port, const char *digest, const char *text)
+{
+    Peer__SchedulePart message = PEER__SCHEDULE_PART__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    size_t length = strlen(text);
+
+    message.digest = (char *)(uintptr_t)digest;
+    message.total = (uint32_t)length;
+    head.kind_case = PEER__HEAD__KIND_SCHEDULE_PART;
+    head.schedule_part = &message;
+    for (size_t at = 0; at < length; at += message.part.len) {
+        message.offset = (uint32_t)at;
+        message.part.data = (uint8_t *)(uintptr_t)(text + at);
+        message.part.len = length - at < 100 ? length - at : 100;
+        frame(port, &head, "");
+    }
+}
+
 static void link_states(unsigned port, uint32_t neighbour, uint32_t nodes, uint32_t up)
 {
     Peer__LinkState__Entry entry[16], *entries[16];
@@ -340,6 +378,25 @@ static void peer_seeds(const char *folder)
     prepare(1, "2m", "direct", "", 0);
     go(1, 1);
     verdict(1);
+    close_seed();
+
+    /* The same with a schedule that it has to fetch first. */
+    static const char routes[] = "{\"schedule\":1,\"dims\":\"2m\"}\n"
+                                 "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
+                                 "{\"src\":1,\"dst\":0,\"legs\":[[0,0,-1,1]]}\n";
+    char digest[SHA256_TEXT_SIZE];
+    sha256_text(routes, strlen(routes), digest);
+    open_seed(folder, "peer", "schedule", node(TORUS_2M, 1));
+    hello(1);
+    prepare_any(1, "2m", "", digest, "/out", 0, 0);
+    schedule_query(1, digest);
+    schedule_parts(1, digest, routes);
+    operation(SEND, 0);
+    go(1, 1);
+    operation(SEND, 0);
+    data(1, 0, 1, 0, 1, "abcdefg");
+    commit(1);
+    operation(SEND, 0);
     close_seed();
 
     /* Node 1 of a ring of three, and of a torus: relays, waves with children, several rounds. */

@@ -239,6 +239,17 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
     refused(copy, &t, "step 9, which does not exist", "GPU");
     free(copy);
     free(xml);
+    /* GPU 1 gets the block for it twice, and leaves the second one where it is. */
+    copy = malloc(sizeof BY_HAND + 1000);
+    memcpy(copy, BY_HAND, sizeof BY_HAND);
+    replace(copy, "<gpu id=\"1\" i_chunks=\"3\" o_chunks=\"3\" s_chunks=\"1\">",
+            "<gpu id=\"1\" i_chunks=\"3\" o_chunks=\"3\" s_chunks=\"2\">");
+    replace(copy, "</tb>", STEP("2", "s", "i", "1", "s", "1", NO) "</tb >");
+    char *second = strstr(copy, "id=\"1\" i_chunks");
+    replace(second, "</tb>", STEP("2", "r", "i", "1", "s", "1", NO) "</tb >");
+    refused(copy, &(struct torus){1, {3}, {true}, 3}, "block 0 -> 1, segment 0 is sent twice",
+            "GPU 0 sends it in step 0");
+    free(copy);
     refused(ALGO GPU("0", "0") TB("0", "1", "1")
                 STEP("0", "s", "i", "1", "o", "0", ON("0", "0")) "</tb></gpu>" GPU("1", "0")
                     TB("0", "0", "0") STEP("0", "r", "i", "1", "o", "0",
