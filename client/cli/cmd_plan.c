@@ -31,7 +31,7 @@ static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
      "one of 'torusctl algorithms' (default: one that accepts the torus)"},
     {"--import", "FILE", offsetof(struct plan_arguments, import),
-     "verify the schedule in this file instead: what --routes prints, or\nMSCCL's XML (with "
+     "verify the schedule in this file instead: what --export torusd prints,\nor MSCCL's XML (with "
      "--dims)"},
     {"--node", "RANK", offsetof(struct plan_arguments, node),
      "also show what this node sends, relays and receives, by step"},

@@ -16,6 +16,7 @@ struct upload {
     size_t length;
     char digest[TORUS_DIGEST_SIZE];
     uint32_t have; /* at the daemon, as it said last */
+    bool asked;    /* for that; from then on there is more each time */
     torus_done_fn *done;
     void *data;
 };
@@ -25,11 +26,11 @@ static int have_from(Control__Reply *reply, void *result, struct torus_error *e)
     struct upload *u = result;
     uint32_t before = u->have;
 
-    (void)e;
     u->have = reply->schedule->offset;
     control__reply__free_unpacked(reply, NULL);
-    if (u->have > u->length || (before > 0 && u->have < before))
-        return senseless(e, "more of a schedule than there is");
+    if (u->have > u->length || (u->asked && u->have <= before))
+        return senseless(e, "how much of a schedule it has");
+    u->asked = true;
     return 0;
 }
 

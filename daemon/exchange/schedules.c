@@ -314,8 +314,10 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
     memcpy(s->text + offset, part, length);
     s->have = offset + (uint32_t)length;
     s->heard_at = now(all);
-    if (s->have == s->total && begin_check(all, s, e) != 0)
+    if (s->have == s->total && begin_check(all, s, e) != 0) {
+        s->have = offset; /* it may come again */
         return -1;
+    }
     answer(all, s);
     return 1;
 }

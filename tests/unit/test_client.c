@@ -164,6 +164,82 @@ static void serve_silence(int fd)
         control__request__free_unpacked(request, NULL);
 }
 
+/* ---- Schedules ------------------------------------------------------------------------------- */
+
+#define SCHEDULE_BYTES 70000u
+static char schedule[SCHEDULE_BYTES];
+
+static void reply_have(int fd, uint32_t offset)
+{
+    Control__Schedule message = CONTROL__SCHEDULE__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    message.offset = offset;
+    reply.kind_case = CONTROL__REPLY__KIND_SCHEDULE;
+    reply.schedule = &message;
+    fake_reply(fd, &reply);
+}
+
+/* Takes a part that must begin there and be so long. */
+static void expect_part(int fd, uint32_t offset, size_t length)
+{
+    Control__Request *request = fake_request(fd);
+
+    FAKE_MUST(request != NULL && request->kind_case == CONTROL__REQUEST__KIND_SCHEDULE);
+    FAKE_MUST(strlen(request->schedule->digest) == TORUS_DIGEST_SIZE - 1);
+    FAKE_MUST(request->schedule->total == SCHEDULE_BYTES);
+    FAKE_MUST(request->schedule->offset == offset && request->schedule->part.len == length);
+    FAKE_MUST(length == 0 || memcmp(request->schedule->part.data, schedule + offset, length) == 0);
+    control__request__free_unpacked(request, NULL);
+}
+
+/* It has some of it already; then all; then less than before; then more than there is. */
+static void serve_schedules(int fd)
+{
+    expect_part(fd, 0, 0);
+    reply_have(fd, 1000);
+    expect_part(fd, 1000, FRAME_SCHEDULE_PART);
+    reply_have(fd, 1000 + FRAME_SCHEDULE_PART);
+    expect_part(fd, 1000 + FRAME_SCHEDULE_PART, FRAME_SCHEDULE_PART);
+    reply_have(fd, 1000 + 2 * FRAME_SCHEDULE_PART);
+    expect_part(fd, 1000 + 2 * FRAME_SCHEDULE_PART,
+                SCHEDULE_BYTES - 1000 - 2 * FRAME_SCHEDULE_PART);
+    reply_have(fd, SCHEDULE_BYTES);
+    expect_part(fd, 0, 0);
+    reply_have(fd, SCHEDULE_BYTES);
+    expect_part(fd, 0, 0);
+    fake_reply_error(fd, ERROR_BUSY, "no room", "");
+    expect_part(fd, 0, 0);
+    reply_have(fd, 0);
+    expect_part(fd, 0, FRAME_SCHEDULE_PART);
+    reply_have(fd, 0);
+}
+
+static void test_schedules(void **state)
+{
+    char digest[TORUS_DIGEST_SIZE] = "", same[TORUS_DIGEST_SIZE];
+    struct torus_client *client;
+    struct torus_error e;
+    struct fake f;
+
+    (void)state;
+    for (unsigned i = 0; i < SCHEDULE_BYTES; i++)
+        schedule[i] = (char)(i * 7);
+    client = begin(&f, serve_schedules);
+    assert_int_equal(torus_client_schedule(client, schedule, 0, digest, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_USAGE);
+    assert_int_equal(torus_client_schedule(client, schedule, SCHEDULE_BYTES, digest, &e), 0);
+    assert_int_equal(torus_client_schedule(client, schedule, SCHEDULE_BYTES, same, &e), 0);
+    assert_string_equal(digest, same);
+    assert_int_equal(torus_client_schedule(client, schedule, SCHEDULE_BYTES, digest, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_BUSY);
+    assert_true(torus_client_is_open(client));
+    assert_int_equal(torus_client_schedule(client, schedule, SCHEDULE_BYTES, digest, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_PROTOCOL); /* it would go on for ever */
+    assert_non_null(strstr(e.text, "how much of a schedule it has"));
+    end(&f, client);
+}
+
 static void test_timeout(void **state)
 {
     struct fake f;
@@ -1038,6 +1114,7 @@ int main(void)
         cmocka_unit_test(test_no_daemon),
         cmocka_unit_test(test_default_socket),
         cmocka_unit_test(test_status_and_links),
+        cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_timeout),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_repetitions),

@@ -66,7 +66,7 @@ static int read_whole(int fd, uint8_t *data, size_t length)
 
 Control__Request *fake_request(int fd)
 {
-    uint8_t prefix[FRAME_PREFIX_SIZE], head[4096];
+    uint8_t prefix[FRAME_PREFIX_SIZE], head[65536];
     struct frame_prefix p;
     struct error e;
 
