@@ -224,11 +224,21 @@ static const struct nemesis *draw_nemesis(struct chance *c)
 static void draw_moment(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
 {
     static const Peer__Head__KindCase frames[] = {
-        PEER__HEAD__KIND_PREPARE,      PEER__HEAD__KIND_READY,         PEER__HEAD__KIND_GO,
-        PEER__HEAD__KIND_STEPPED_DATA, PEER__HEAD__KIND_STREAMED_DATA, PEER__HEAD__KIND_DONE,
-        PEER__HEAD__KIND_COMMIT,       PEER__HEAD__KIND_COMMIT,        PEER__HEAD__KIND_CONFIRM,
-        PEER__HEAD__KIND_VERDICT,      PEER__HEAD__KIND_OBJECTION,     PEER__HEAD__KIND_SIZED,
+        PEER__HEAD__KIND_PREPARE,
+        PEER__HEAD__KIND_READY,
+        PEER__HEAD__KIND_GO,
+        PEER__HEAD__KIND_STEPPED_DATA,
+        PEER__HEAD__KIND_STREAMED_DATA,
+        PEER__HEAD__KIND_DONE,
+        PEER__HEAD__KIND_COMMIT,
+        PEER__HEAD__KIND_COMMIT,
+        PEER__HEAD__KIND_CONFIRM,
+        PEER__HEAD__KIND_VERDICT,
+        PEER__HEAD__KIND_OBJECTION,
+        PEER__HEAD__KIND_SIZED,
         PEER__HEAD__KIND_LAYOUT,
+        PEER__HEAD__KIND_SCHEDULE_QUERY,
+        PEER__HEAD__KIND_SCHEDULE_PART,
     };
     const struct swarm_request *near = &w->request[chance_word(c) % w->requests];
     uint64_t later = chance_magnitude(c, 10 * MICROSECONDS, 10 * SECONDS);
