@@ -153,7 +153,7 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
     if (r != 0)
         return cli_fail_client(cli, &e);
     code = print_result(cli, a,
-                        a->schedule != NULL ? result->algorithm
+                        a->schedule != NULL ? request->schedule
                         : request != NULL   ? request->algorithm
                                             : TORUS_AUTO,
                         result, predictions, bound_of, took);

@@ -37,7 +37,8 @@ int json_line_number(struct json_line *line, const char *what, int64_t least, in
 int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
                      struct error *e);
 
-/* The next of `[`, `]` and `,` has to be this one; whether it is. */
+/* Passes this mark, `[`, `,` or `]`: json_line_need() says what is wrong if something else comes next,
+ * json_line_has() returns whether it was there. */
 int json_line_need(struct json_line *line, char mark, struct error *e);
 bool json_line_has(struct json_line *line, char mark);
 

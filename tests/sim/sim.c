@@ -549,7 +549,8 @@ static struct schedule *give(struct sim *sim, uint32_t root, const char *text, s
 struct sim_request *sim_exchange_imported(struct sim *sim, uint32_t root, const struct spec *wanted)
 {
     const struct algorithm *a = algorithm_find(wanted->algorithm);
-    char digest[SHA256_TEXT_SIZE], *text = malloc(FILE_MOST); /* counted, unlike a memory stream's */
+    char digest[SHA256_TEXT_SIZE],
+        *text = malloc(FILE_MOST); /* counted, unlike a memory stream's */
     struct spec spec = *wanted;
     struct sim_request *r;
     struct schedule *s;
