@@ -50,7 +50,7 @@ def peer(kind, fields=None, body=b''):
     return frame({HEAD[kind]: fields or {}}, body)
 
 
-def hello(dims, rank, port, version=2, boot=7):
+def hello(dims, rank, port, version=3, boot=7):
     return peer('hello', {1: version, 2: dims, 3: rank, 4: port, 5: Fixed64(boot)})
 
 
