@@ -69,7 +69,7 @@ struct hop {
 
 struct reader {
     const struct torus *torus;
-    struct xml xml;
+    const struct xml_element *xml; /* being read */
     struct error *e;
     char name[IMPORTED_NAME_SIZE];
     uint32_t segments;
@@ -111,11 +111,11 @@ static int grow(void *array, size_t count, size_t *room, size_t size)
 /* As much of the name as ours can have. */
 static void read_name(struct reader *r)
 {
-    const struct xml_text *name = xml_find(&r->xml, "name");
+    const char *name = xml_find(r->xml, "name");
     size_t length = 0;
 
-    for (size_t i = 0; name != NULL && i < name->length && length + 1 < sizeof r->name; i++) {
-        char c = name->at[i];
+    for (; name != NULL && *name != '\0' && length + 1 < sizeof r->name; name++) {
+        char c = *name;
         bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         r->name[length++] = '-';
         if (word || c == '-' || c == '_' || c == '.')
@@ -128,26 +128,24 @@ static void read_name(struct reader *r)
 
 static int read_algo(struct reader *r)
 {
-    const struct xml_text *collective = xml_find(&r->xml, "coll"),
-                          *torus = xml_find(&r->xml, "torus");
+    const char *collective = xml_find(r->xml, "coll"), *torus = xml_find(r->xml, "torus");
     char dims[TORUS_TEXT_SIZE];
     int64_t count, in_place = 0;
 
-    if (collective == NULL || !xml_is(collective, "alltoall"))
-        return xml_error(&r->xml, r->e, "coll is not \"alltoall\"");
-    if (xml_number(&r->xml, "ngpus", 1, TORUS_MAX_NODES, &count, r->e) != 0)
+    if (collective == NULL || strcmp(collective, "alltoall") != 0)
+        return xml_error(r->xml, r->e, "coll is not \"alltoall\"");
+    if (xml_number(r->xml, "ngpus", 1, TORUS_MAX_NODES, &count, r->e) != 0)
         return -1;
     if (count != r->torus->nodes)
-        return xml_error(&r->xml, r->e, "it is for %" PRId64 " GPUs, not for the %u nodes of %s",
+        return xml_error(r->xml, r->e, "it is for %" PRId64 " GPUs, not for the %u nodes of %s",
                          count, r->torus->nodes, torus_format(r->torus, dims));
-    if (torus != NULL && !xml_is(torus, torus_format(r->torus, dims)))
-        return xml_error(&r->xml, r->e, "it is for a torus of %.*s, not %s", (int)torus->length,
-                         torus->at, dims);
-    if (xml_find(&r->xml, "inplace") != NULL &&
-        xml_number(&r->xml, "inplace", 0, 1, &in_place, r->e) != 0)
+    if (torus != NULL && strcmp(torus, torus_format(r->torus, dims)) != 0)
+        return xml_error(r->xml, r->e, "it is for a torus of %.40s, not %s", torus, dims);
+    if (xml_find(r->xml, "inplace") != NULL &&
+        xml_number(r->xml, "inplace", 0, 1, &in_place, r->e) != 0)
         return -1;
     if (in_place != 0)
-        return xml_error(&r->xml, r->e, "schedules that work in place are not read");
+        return xml_error(r->xml, r->e, "schedules that work in place are not read");
     r->own = torus != NULL;
     read_name(r);
     return 0;
@@ -159,26 +157,26 @@ static int read_gpu(struct reader *r)
     uint32_t nodes = r->torus->nodes;
     int64_t id, size;
 
-    if (xml_number(&r->xml, "id", 0, nodes - 1, &id, r->e) != 0)
+    if (xml_number(r->xml, "id", 0, nodes - 1, &id, r->e) != 0)
         return -1;
     struct gpu *gpu = &r->gpu[id];
     if (gpu->buffer[INPUT] != NULL)
-        return xml_error(&r->xml, r->e, "GPU %" PRId64 " comes twice", id);
+        return xml_error(r->xml, r->e, "GPU %" PRId64 " comes twice", id);
     r->gpu_now = (uint32_t)id;
     gpu->first = (uint32_t)r->blocks;
     for (unsigned i = 0; i < BUFFERS; i++) {
-        if (xml_number(&r->xml, sizes[i], 0, CHUNKS_MOST, &size, r->e) != 0)
+        if (xml_number(r->xml, sizes[i], 0, CHUNKS_MOST, &size, r->e) != 0)
             return -1;
         gpu->size[i] = (uint32_t)size;
         r->chunks += gpu->size[i];
     }
     if (gpu->size[INPUT] != gpu->size[OUTPUT] || gpu->size[INPUT] % nodes != 0 ||
         gpu->size[INPUT] == 0 || (r->segments != 0 && gpu->size[INPUT] != r->segments * nodes))
-        return xml_error(&r->xml, r->e,
+        return xml_error(r->xml, r->e,
                          "i_chunks and o_chunks have to be the same multiple of ngpus everywhere");
     r->segments = gpu->size[INPUT] / nodes;
     if (r->segments > IMPORTED_SEGMENTS_MOST || r->chunks > CHUNKS_MOST)
-        return xml_error(&r->xml, r->e, "too many chunks");
+        return xml_error(r->xml, r->e, "too many chunks");
     for (unsigned i = 0; i < BUFFERS; i++) {
         gpu->buffer[i] = calloc((size_t)gpu->size[i] + 1, sizeof *gpu->buffer[i]);
         if (gpu->buffer[i] == NULL)
@@ -196,16 +194,16 @@ static int read_block(struct reader *r)
     struct gpu *gpu = &r->gpu[r->gpu_now];
     struct block b = {.gpu = r->gpu_now, .first = (uint32_t)r->steps, .target = NONE};
 
-    if (xml_number(&r->xml, "id", 0, INT32_MAX, &id, r->e) != 0 ||
-        xml_number(&r->xml, "send", -1, most, &b.send, r->e) != 0 ||
-        xml_number(&r->xml, "recv", -1, most, &b.receive, r->e) != 0 ||
-        xml_number(&r->xml, "chan", 0, CHANNELS_MOST, &b.channel, r->e) != 0)
+    if (xml_number(r->xml, "id", 0, INT32_MAX, &id, r->e) != 0 ||
+        xml_number(r->xml, "send", -1, most, &b.send, r->e) != 0 ||
+        xml_number(r->xml, "recv", -1, most, &b.receive, r->e) != 0 ||
+        xml_number(r->xml, "chan", 0, CHANNELS_MOST, &b.channel, r->e) != 0)
         return -1;
     if (id != gpu->count)
-        return xml_error(&r->xml, r->e, "thread block %" PRId64 " where %" PRIu32 " is expected",
-                         id, gpu->count);
+        return xml_error(r->xml, r->e, "thread block %" PRId64 " where %" PRIu32 " is expected", id,
+                         gpu->count);
     if (b.send == b.gpu || b.receive == b.gpu)
-        return xml_error(&r->xml, r->e, "a GPU that is its own peer");
+        return xml_error(r->xml, r->e, "a GPU that is its own peer");
     b.id = gpu->count++;
     if (grow(&r->block, r->blocks, &r->block_room, sizeof b) != 0)
         return no_memory(r);
@@ -217,21 +215,21 @@ static int read_block(struct reader *r)
 static int read_place(struct reader *r, const char *buffer, const char *offset, bool needed,
                       uint32_t count, struct place *place)
 {
-    const struct xml_text *text = xml_find(&r->xml, buffer);
+    const char *text = xml_find(r->xml, buffer);
     const struct gpu *gpu = &r->gpu[r->gpu_now];
     int64_t at;
 
     if (!needed)
         return 0;
-    const char *name = text != NULL && text->length == 1 ? strchr(buffer_names, *text->at) : NULL;
-    if (name == NULL || *name == '\0')
-        return xml_error(&r->xml, r->e, "%s has to be \"i\", \"o\" or \"s\"", buffer);
+    const char *name = text != NULL && strlen(text) == 1 ? strchr(buffer_names, *text) : NULL;
+    if (name == NULL)
+        return xml_error(r->xml, r->e, "%s has to be \"i\", \"o\" or \"s\"", buffer);
     place->buffer = (uint8_t)(name - buffer_names);
     uint32_t size = gpu->size[place->buffer];
-    if (xml_number(&r->xml, offset, 0, CHUNKS_MOST, &at, r->e) != 0)
+    if (xml_number(r->xml, offset, 0, CHUNKS_MOST, &at, r->e) != 0)
         return -1;
     if (count > size || at > size - count)
-        return xml_error(&r->xml, r->e,
+        return xml_error(r->xml, r->e,
                          "%" PRIu32 " chunks from %" PRId64 " on are not in buffer %c of %" PRIu32,
                          count, at, *name, size);
     place->at = (uint32_t)at;
@@ -241,32 +239,31 @@ static int read_place(struct reader *r, const char *buffer, const char *offset, 
 static int read_step(struct reader *r)
 {
     struct block *b = &r->block[r->blocks - 1];
-    const struct xml_text *type = xml_find(&r->xml, "type");
-    struct step s = {.number = NONE, .line = r->xml.line};
+    const char *type = xml_find(r->xml, "type");
+    struct step s = {.number = NONE, .line = r->xml->line};
     int64_t number, count = 0, own = NONE;
 
-    while (s.kind <= NOP && (type == NULL || !xml_is(type, kinds[s.kind])))
+    while (s.kind <= NOP && (type == NULL || strcmp(type, kinds[s.kind]) != 0))
         s.kind++;
     if (s.kind > NOP)
-        return xml_error(&r->xml, r->e,
-                         "type \"%.*s\": an alltoall has only s, r, rcs, cpy and nop",
-                         type != NULL && type->length < 20 ? (int)type->length : 0,
-                         type != NULL ? type->at : "");
-    if (xml_number(&r->xml, "s", 0, INT32_MAX, &number, r->e) != 0 ||
-        xml_number(&r->xml, "depid", -1, INT32_MAX, &s.depends_block, r->e) != 0 ||
-        xml_number(&r->xml, "deps", -1, INT32_MAX, &s.depends_step, r->e) != 0 ||
-        (s.kind != NOP && xml_number(&r->xml, "cnt", 1, CHUNKS_MOST, &count, r->e) != 0))
+        return xml_error(r->xml, r->e,
+                         "type \"%.20s\": an alltoall has only s, r, rcs, cpy and nop",
+                         type != NULL ? type : "");
+    if (xml_number(r->xml, "s", 0, INT32_MAX, &number, r->e) != 0 ||
+        xml_number(r->xml, "depid", -1, INT32_MAX, &s.depends_block, r->e) != 0 ||
+        xml_number(r->xml, "deps", -1, INT32_MAX, &s.depends_step, r->e) != 0 ||
+        (s.kind != NOP && xml_number(r->xml, "cnt", 1, CHUNKS_MOST, &count, r->e) != 0))
         return -1;
     s.count = (uint32_t)count;
     bool sends = s.kind == SEND || s.kind == RECEIVE_COPY_SEND;
     bool receives = s.kind == RECEIVE || s.kind == RECEIVE_COPY_SEND;
     if (number != b->count)
-        return xml_error(&r->xml, r->e, "step %" PRId64 " where %" PRIu32 " is expected", number,
+        return xml_error(r->xml, r->e, "step %" PRId64 " where %" PRIu32 " is expected", number,
                          b->count);
     if ((sends && b->send < 0) || (receives && b->receive < 0))
-        return xml_error(&r->xml, r->e, "type \"%s\" in a thread block without a peer for it",
+        return xml_error(r->xml, r->e, "type \"%s\" in a thread block without a peer for it",
                          kinds[s.kind]);
-    if (r->own && sends && xml_number(&r->xml, "step", 0, IMPORTED_STEP_MOST, &own, r->e) != 0)
+    if (r->own && sends && xml_number(r->xml, "step", 0, IMPORTED_STEP_MOST, &own, r->e) != 0)
         return -1;
     s.number = (uint32_t)own;
     if (read_place(r, "srcbuf", "srcoff", s.kind == SEND || s.kind == COPY, s.count, &s.from) !=
@@ -287,39 +284,27 @@ static const struct {
 } levels[] = {{"algo", read_algo}, {"gpu", read_gpu}, {"tb", read_block}, {"step", read_step}};
 #define LEVELS (sizeof levels / sizeof *levels)
 
-static int read_xml(struct reader *r)
+static int read_element(void *context, const struct xml_element *x, struct error *e)
 {
-    unsigned depth = 0;
-    bool seen = false;
-    int more;
+    struct reader *r = context;
 
-    while ((more = xml_next(&r->xml, r->e)) > 0) {
-        const struct xml *x = &r->xml;
-        if (!x->opens) {
-            if (depth == 0 || !xml_is(&x->name, levels[depth - 1].name))
-                return xml_error(x, r->e, "</%.*s> closes nothing",
-                                 x->name.length < 20 ? (int)x->name.length : 20, x->name.at);
-            depth--;
-            continue;
-        }
-        if (depth == 2 && x->closes && xml_is(&x->name, "copy"))
-            continue; /* a GPU's block for itself */
-        if (depth == LEVELS || !xml_is(&x->name, levels[depth].name) || (depth == 0 && seen))
-            return xml_error(x, r->e, "<%s> is expected, not <%.*s>",
-                             levels[depth < LEVELS ? depth : LEVELS - 1].name,
-                             x->name.length < 20 ? (int)x->name.length : 20, x->name.at);
-        seen = true;
-        if (levels[depth].read(r) != 0)
-            return -1;
-        depth += !x->closes;
-    }
-    if (more == 0 && (depth > 0 || !seen))
-        return xml_error(&r->xml, r->e, "the file ends within <%s>",
-                         levels[depth > 0 ? depth - 1 : 0].name);
-    for (uint32_t i = 0; more == 0 && i < r->torus->nodes; i++)
+    if (x->depth == 2 && strcmp(x->name, "copy") == 0)
+        return 0; /* a GPU's block for itself */
+    if (x->depth >= LEVELS || strcmp(x->name, levels[x->depth].name) != 0)
+        return xml_error(x, e, "<%s> is expected, not <%.20s>",
+                         levels[x->depth < LEVELS ? x->depth : LEVELS - 1].name, x->name);
+    r->xml = x;
+    return levels[x->depth].read(r);
+}
+
+static int read_gpus(struct reader *r, const char *xml, size_t length)
+{
+    if (xml_read(xml, length, read_element, r, r->e) != 0)
+        return -1;
+    for (uint32_t i = 0; i < r->torus->nodes; i++)
         if (r->gpu[i].buffer[INPUT] == NULL)
             return error_set(r->e, ERROR_REFUSED, "GPU %" PRIu32 " is missing", i);
-    return more;
+    return 0;
 }
 
 /* --- running --- */
@@ -617,8 +602,7 @@ int msccl_read(const char *xml, size_t length, const struct torus *t, char **rou
     FILE *out = open_memstream(routes, routes_length);
     int rc = out == NULL || r.gpu == NULL ? no_memory(&r) : 0;
 
-    xml_begin(&r.xml, xml, length);
-    if (rc == 0 && (read_xml(&r) != 0 || connect_blocks(&r) != 0 || run(&r) != 0 ||
+    if (rc == 0 && (read_gpus(&r, xml, length) != 0 || connect_blocks(&r) != 0 || run(&r) != 0 ||
                     print_routes(&r, out) != 0))
         rc = -1;
     if (out != NULL && fclose(out) != 0 && rc == 0)

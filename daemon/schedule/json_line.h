@@ -1,6 +1,7 @@
 /* A strict reader of what imported.h needs of JSON: objects in one line, with strings without
- * escapes, whole numbers, and arrays of them. Every function returns 0, or -1 with *e naming the
- * line and column. */
+ * escapes, whole numbers, and arrays of them. It takes no memory, whatever a neighbour sends; a
+ * library's would make values of tens of times their text. Every function returns 0, or -1 with *e
+ * naming the line and column. */
 #ifndef TORUSD_SCHEDULE_JSON_LINE_H
 #define TORUSD_SCHEDULE_JSON_LINE_H
 

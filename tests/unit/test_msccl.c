@@ -171,16 +171,16 @@ static void what_does_not_map_is_refused(void **state)
     static const struct {
         const char *xml, *part, *other;
     } cases[] = {
-        {"", "line 1", "<algo>"},
-        {"<algo", "line 1", "expected"},
-        {"hello", "line 1", "tag"},
+        {"", "line 1: not XML", "no element found"},
+        {"<algo", "line 1: not XML", "unclosed token"},
+        {"hello", "line 1: not XML", "syntax error"},
         {"<algo coll=\"allgather\" ngpus=\"3\"/>", "line 1", "alltoall"},
         {"<algo coll=\"alltoall\" ngpus=\"4\"/>", "4 GPUs", "3 nodes of 3"},
         {"<algo coll=\"alltoall\" ngpus=\"3\" inplace=\"1\"/>", "in place", "line 1"},
         {"<algo coll=\"alltoall\" ngpus=\"3\" torus=\"3m\"/>", "torus of 3m", "line 1"},
         {"<algo coll=\"alltoall\" ngpus=\"3\"/>", "GPU 0", "missing"},
-        {"<algo coll=\"alltoall\" ngpus=\"3\">", "ends within", "<algo>"},
-        {"<algo coll=\"alltoall\" ngpus=\"3\"></gpu>", "</gpu>", "closes nothing"},
+        {"<algo coll=\"alltoall\" ngpus=\"3\">", "not XML", "no element found"},
+        {"<algo coll=\"alltoall\" ngpus=\"3\"></gpu>", "line 1: not XML", "mismatched tag"},
         {ALGO "<tb id=\"0\"/>", "<gpu> is expected", "<tb>"},
         {ALGO GPU0 GPU0, "GPU 0", "twice"},
         {ALGO "<gpu id=\"0\" i_chunks=\"4\" o_chunks=\"4\" s_chunks=\"0\">", "line 4", "multiple"},
