@@ -1,20 +1,9 @@
 """Sizes, medians, the lower bound and the static routes. Pure arithmetic."""
 
-import re
 import statistics
 from fractions import Fraction
 
-UNITS = {'': 1, 'B': 1, 'K': 1 << 10, 'KIB': 1 << 10, 'M': 1 << 20, 'MIB': 1 << 20, 'KB': 1000,
-         'MB': 1000000}
-
-
-def parse_size(text):
-    """The bytes that a text such as 64, 1KiB or 1 MiB gives; ValueError for others."""
-    match = re.fullmatch(r'([0-9]+) ?([A-Za-z]*)', text.strip())
-    if not match or match[2].upper() not in UNITS:
-        raise ValueError(f'"{text}" is not a size such as 64, 1KiB or 1MiB')
-    return int(match[1]) * UNITS[match[2].upper()]
-
+from torus_net import parse_bytes as parse_size  # noqa: F401
 
 def format_size(size):
     for unit, factor in (('MiB', 1 << 20), ('KiB', 1 << 10)):

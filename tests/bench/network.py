@@ -49,8 +49,10 @@ def own_address(rank):
 class Network:
     """with Network('4x4', 50, ...) as network: ..."""
 
-    def __init__(self, dims, mbit, *, bin=None, memory=None, congestion=None, say=None):
-        self.torus = MininetTorus(dims, bw=mbit, bin=bin, memory=memory, say=say)
+    def __init__(self, dims, mbit, *, burst=None, cable=False, bin=None, memory=None, congestion=None,
+                 say=None):
+        self.torus = MininetTorus(dims, bw=mbit, burst=burst, cable=cable, bin=bin, memory=memory,
+                                  say=say)
         self.geometry = self.torus.geometry
         self.mbit = mbit
         self.congestion = congestion  # of MPI's connections, else the machine's default

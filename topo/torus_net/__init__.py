@@ -6,6 +6,7 @@ machine per node (requires qemu and a Debian kernel package).
 """
 
 from .geometry import Geometry, Link, Port, UsageError
+from .limit import parse_bytes
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
 from .process import CHECKOUT, TorusError, find_program, same_layout
@@ -16,7 +17,7 @@ from .virtual import VirtualTorus
 
 __all__ = ['CHECKOUT', 'CommandFailed', 'Geometry', 'Link', 'LoopbackTorus', 'MININET_MAX_MBIT',
            'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'VirtualTorus', 'find_program',
-           'mininet_obstacle', 'parse_mbit', 'same_layout', 'vm_obstacle']
+           'mininet_obstacle', 'parse_bytes', 'parse_mbit', 'same_layout', 'vm_obstacle']
 
 
 def __getattr__(name):

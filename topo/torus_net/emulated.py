@@ -12,7 +12,9 @@ import sys
 
 from . import interrupts
 from .addresses import MOST_LINKS, link_address, port_address
+from .cable import Cables
 from .geometry import UsageError
+from .limit import Cable, make_limit
 from .mininet_api import Host, Intf, Link, Mininet, Topo, lg
 from .obstacle import mininet_obstacle
 from .process import Daemon, RunFolder, TorusError, stop_all
@@ -34,22 +36,23 @@ def interface_name(rank, port):
 class TorusTopo(Topo):
     """`torus,4,8`, `torus,4x8`, `torus,3,4,5`; a size with `m` ("4m") does not wrap.
 
-    More parameters for `mn`: bin, memory, data_root (several separated by ":"), keep_logs, and bw,
-    which limits links as `--link tc,bw=...` does.
+    More parameters for `mn`: bin, memory, data_root (several separated by ":"), keep_logs, bw, which
+    limits links as `--link tc,bw=...` does, and burst or cable=1, as the launcher's options.
     """
 
     def build(self, *sizes, torus=None, bin=None, memory=None, data_root=None, keep_logs=None,
-              bw=None):
+              bw=None, burst=None, cable=False):
         if torus is None:
             roots = str(data_root).split(':') if data_root is not None else ()
             torus = MininetTorus('x'.join(map(str, sizes)) or '4x4', bin=bin, memory=memory, bw=bw,
-                                 data_roots=roots, keep_logs=keep_logs)
+                                 burst=burst, cable=bool(cable), data_roots=roots,
+                                 keep_logs=keep_logs)
             torus.adopted = True
         self.torus = torus
         geometry = torus.geometry
         for rank in range(geometry.nodes):
             self.addHost(host_name(rank), cls=TorusHost, rank=rank, torus=torus)
-        limit = {} if bw is None else {'cls': TorusLink, 'bw': torus.bw}
+        limit = {} if torus.limit is None else {'cls': TorusLink, 'limit': torus.limit}
         for link in geometry.links:
             (a, a_port), (b, b_port) = link.ends
             self.addLink(host_name(a), host_name(b), port1=a_port.number, port2=b_port.number,
@@ -100,17 +103,21 @@ class TorusHost(Host):
 
     def _configure_network(self):
         torus, rank = self.params['torus'], self.params['rank']
-        ip, tc = ['link set lo up'], []
+        ip, tc, cables = ['link set lo up'], [], []
         for port in torus.geometry.ports(rank):
             interface = self.intfs[port.number]
             check_interface_rate(interface)
             link = torus.geometry.link(rank, port)
             interface.ip, interface.prefixLen = str(link_address(link, port)), 31
             ip.append(f'addr add {interface.ip}/31 dev {interface.name}')
+            limit = interface.limit if isinstance(interface, TorusIntf) else None
+            if limit is not None:
+                ip += limit.ip_lines(interface.name)
+                tc += limit.tc_lines(interface.name)
+            if isinstance(limit, Cable):
+                cables.append(interface.name)
             ip.append(f'link set {interface.name} up')
             ip.append(self.neighbour_entry(port))
-            if isinstance(interface, TorusIntf):
-                tc += interface.tc_lines()
         # IPv6 would send packets of its own on the links; a kernel without IPv6 lacks these files.
         # TCP should not forget the capacity of a link while the link is idle.
         script = ('for i in all default; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done '
@@ -119,6 +126,8 @@ class TorusHost(Host):
         if tc:
             script += 'tc -batch - <<END\n' + '\n'.join(tc) + '\nEND\n'
         self.run('sh', '-s', stdin=script)
+        if cables:
+            torus.cables().attach(self.pid, cables)
 
     def neighbour_entry(self, port, mac=None):
         """The line for `ip -batch` that sets the neighbour's hardware address, so that ARP is not used."""
@@ -131,21 +140,11 @@ class TorusHost(Host):
 
 
 class TorusIntf(Intf):
-    """An interface, which its TorusHost configures together with the host's others.
+    """An interface, which its TorusHost configures together with the host's others."""
 
-    The limit is that of Mininet's TCIntf; the quantum only avoids a warning of the kernel.
-    """
-
-    def config(self, bw=None, **_params):
-        self.bw = None if bw is None else parse_mbit(bw, MININET_MAX_MBIT)
+    def config(self, limit=None, **_params):
+        self.limit = limit
         return {}
-
-    def tc_lines(self):
-        if self.bw is None:
-            return []
-        return [f'qdisc add dev {self.name} root handle 5:0 htb default 1',
-                f'class add dev {self.name} parent 5:0 classid 5:1 htb '
-                f'rate {self.bw:f}Mbit burst 15k quantum 60000']
 
 
 class TorusLink(Link):
@@ -225,16 +224,22 @@ class MininetNode(Node):
 
 
 class MininetTorus(Torus):
-    """See Torus. `bw` is the limit of each link, in both directions."""
+    """See Torus. `bw` is the limit of each link, in both directions.
+
+    burst       bytes that pass a link at once after a pause, e.g. "1514" (default: as Mininet's links)
+    cable       links carry one packet after the other, and none at once
+    """
 
     kind = 'Mininet'
     max_mbit = MININET_MAX_MBIT
 
-    def __init__(self, *args, **options):
+    def __init__(self, *args, burst=None, cable=False, **options):
         super().__init__(*args, **options)
         if len(self.geometry.links) > MOST_LINKS:
             raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
+        self.limit = make_limit(self.bw, burst, cable)
         self.net = None
+        self._cables = None
         self.adopted = False  # the network belongs to `mn`, which also takes it down
 
     def _build(self):
@@ -245,12 +250,7 @@ class MininetTorus(Torus):
         lg.setLogLevel('output')  # the output of commands at the prompt, but no progress
         self.say(f'creating {self.geometry.nodes} namespaces and {len(self.geometry.links)} links')
         topo = TorusTopo(torus=self)
-        link_options = {} if self.bw is None else {'bw': self.bw}
-
-        def link(*args, **params):
-            return TorusLink(*args, **link_options, **params)
-
-        self.net = _Net(topo=topo, link=link, controller=None, build=False)
+        self.net = _Net(topo=topo, link=TorusLink, controller=None, build=False)
         self.net.build()
 
     def _tear_down(self):
@@ -258,6 +258,14 @@ class MininetTorus(Torus):
             for host in self.net.hosts:
                 host.terminate()
             self.net = None
+        if self._cables is not None:
+            self._cables.close()
+            self._cables = None
+
+    def cables(self):
+        if self._cables is None:
+            self._cables = Cables(self.bw, 2 * len(self.geometry.links))
+        return self._cables
 
     def adopt(self, host):
         """Adds a host whose network is ready. Under `mn`, the last host starts all daemons."""

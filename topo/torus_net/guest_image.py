@@ -21,7 +21,7 @@ from .process import CHECKOUT, TorusError
 
 GUEST = CHECKOUT / 'topo' / 'guest'
 KERNEL_PACKAGE = 'linux-image-cloud-amd64'  # depends on the package with the kernel
-MODULES = ('virtio_pci', 'virtio_net', 'virtio_console', 'sch_htb')
+MODULES = ('virtio_pci', 'virtio_net', 'virtio_console', 'sch_htb', 'sch_tbf')
 COMPILE = ('-std=gnu11', '-D_GNU_SOURCE', '-O2', '-Wall', '-Wextra', '-Wconversion', '-Wshadow')
 KEEP_SECONDS = 24 * 3600  # unused images that long
 

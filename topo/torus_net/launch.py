@@ -14,6 +14,7 @@ from .obstacle import mininet_obstacle
 from .options import check_action, launcher_parser
 from .process import TorusError
 from .prompt import interact
+from .limit import make_limit
 from .rate import MININET_MAX_MBIT, parse_mbit
 
 EPILOG = """\
@@ -39,6 +40,9 @@ def parse_arguments(argv):
         bin=' (default: $TORUS_BIN, PATH, build/)')
     parser.add_argument('--loopback', action='store_true',
                         help='use neither Mininet nor root; links have no limit')
+    parser.add_argument('--cable', action='store_true',
+                        help='links like cables: a packet arrives when its last bit has left at the '
+                             'rate of the link, then the next one follows; nothing passes at once')
     parser.add_argument('--data-root', metavar='DIR', action='append', default=[],
                         help='the daemons may read and write files below DIR (repeatable)')
     parser.add_argument('--check-mininet', action=check_action('torus.py', mininet_obstacle), nargs=0,
@@ -53,17 +57,21 @@ def make_torus(options, say):
     geometry = Geometry(options.dims)
     if options.bw is not None:
         parse_mbit(options.bw, None if options.loopback else MININET_MAX_MBIT)
-    kind = LoopbackTorus
+    make_limit(options.bw, options.burst, options.cable)
+    kind, limit = LoopbackTorus, {}
     if not options.loopback:
         obstacle = mininet_obstacle()
         if obstacle:
             raise UsageError(f'{obstacle}; without Mininet: --loopback')
         from .emulated import MininetTorus as kind
+        limit = {'burst': options.burst, 'cable': options.cable}
+    elif options.burst is not None or options.cable:
+        raise UsageError('loopback links are not limited: --burst and --cable need Mininet')
     elif options.bw is not None:
         say(f'loopback links are not limited; {options.bw} Mbit/s is only passed to the daemons')
     return kind(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
                 data_roots=options.data_root, wrap=options.wrap, keep_logs=options.keep_logs,
-                log_level=options.log_level, timeout=options.timeout, say=say)
+                log_level=options.log_level, timeout=options.timeout, say=say, **limit)
 
 
 def main(argv=None):

@@ -2,6 +2,8 @@
 
 import argparse
 
+from .limit import FRAME
+
 
 def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
     """A parser with the options of every launcher. bw, memory, bin: what to say about these."""
@@ -11,6 +13,9 @@ def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
                                                      'followed by m does not wrap (mesh)')
     parser.add_argument('--bw', metavar='MBIT', help=f'rate of each link in each direction in Mbit/s'
                                                      f'{bw} (default: no limit)')
+    parser.add_argument('--burst', metavar='SIZE', help='bytes that a link passes at once after a '
+                                                        f'pause, at least {FRAME} (default: 15KiB '
+                                                        'and one segment of up to 64KiB)')
     what = parser.add_mutually_exclusive_group()
     what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
                                                        'prompt, then take everything down')

@@ -25,6 +25,7 @@ from . import interrupts
 from .addresses import link_address, port_address
 from .geometry import UsageError
 from .guest_image import bridge_program, default_cache, make_image
+from .limit import Bucket, make_limit
 from .machine import Machine, VirtualNode
 from .process import TorusError
 from .qemu import (CLOCK, CONSOLE, LEAST_RAM_MIB, OVERHEAD_MIB, QEMU, RAM_MIB, available_memory,
@@ -39,6 +40,7 @@ class VirtualTorus(Torus):
     """See Torus, except that `data_roots` and `wrap` are not supported: files are in the machines,
     below /srv. More options:
 
+    burst        bytes that a link passes at once after a pause, as --burst
     ram          of every machine, in MiB
     accelerator  tcg, kvm, or auto: kvm if a test boot under it succeeds
     rtc          a function of the rank that returns the time of its hardware clock at the start, in
@@ -49,8 +51,8 @@ class VirtualTorus(Torus):
 
     kind = 'virtual machines'
 
-    def __init__(self, dims, *, ram=None, accelerator='auto', rtc=None, cache=None, progress=None,
-                 data_roots=(), wrap=None, **options):
+    def __init__(self, dims, *, burst=None, ram=None, accelerator='auto', rtc=None, cache=None,
+                 progress=None, data_roots=(), wrap=None, **options):
         super().__init__(dims, wrap='', **options)
         if data_roots or wrap:
             raise UsageError('virtual machines have their own files, below /srv, and run torusd '
@@ -66,6 +68,7 @@ class VirtualTorus(Torus):
             raise UsageError(f'"{accelerator}" is not an accelerator: use auto, tcg or kvm')
         self.accelerator = accelerator
         self.rtc = rtc
+        self.limit = make_limit(self.bw, burst)
         self.cache = Path(cache) if cache else default_cache()
         self.progress = progress or (lambda up, of: None)
         self.memory = self.memory or DAEMON_MEMORY
@@ -140,6 +143,8 @@ class VirtualTorus(Torus):
         words = [CONSOLE + CLOCK[self.accelerator]]
         if self.bw is not None:
             words.append(f'torus.rate={self.bw:f}')
+            if isinstance(self.limit, Bucket):
+                words.append(f'torus.burst={self.limit.burst}')
         devices = []
         for port in self.geometry.ports(rank):
             mac = f'02:00:{rank >> 8:02x}:{rank & 255:02x}:00:{port.number:02x}'

@@ -7,6 +7,7 @@ import time
 from . import interrupts
 from .geometry import Geometry
 from .launch import launch, run_command
+from .limit import make_limit
 from .options import check_action, launcher_parser
 from .process import TorusError
 from .prompt import LoopbackPrompt
@@ -99,8 +100,9 @@ def make_torus(options, say):
         now = time.time()
         def rtc(rank):
             return now + rank * options.clock_step
-    return VirtualTorus(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
-                        ram=options.ram, accelerator=options.accel, rtc=rtc, cache=options.cache,
+    make_limit(options.bw, options.burst)
+    return VirtualTorus(geometry, bw=options.bw, burst=options.burst, bin=options.bin,
+                        memory=options.memory, ram=options.ram, accelerator=options.accel, rtc=rtc, cache=options.cache,
                         keep_logs=options.keep_logs, log_level=options.log_level,
                         timeout=options.timeout, say=say,
                         progress=None if options.quiet or not sys.stderr.isatty() else Progress())

@@ -1,0 +1,145 @@
+"""What limits the links: --burst and --cable."""
+
+import json
+import re
+
+import pytest
+from support.launcher import LauncherBench, launcher_bench
+from torus_net import CHECKOUT, UsageError
+from torus_net.cable import CREDIT_MOST, STAND_IN, credit_bytes
+from torus_net.limit import Bucket, Cable, Limit, make_limit, parse_bytes, parse_burst
+
+SLOW = 1.0  # Mbit/s: a byte takes 8 us
+LINKS = {'bucket': {'burst': 1514}, 'cable': {'cable': True}}
+
+
+@pytest.fixture
+def bench():
+    yield from launcher_bench(LauncherBench)
+
+
+# --- the options ---
+
+@pytest.mark.parametrize('text,size', [('1514', 1514), ('2KiB', 2048), ('15k', 15360), ('2KB', 2000),
+                                       ('1 MiB', 1 << 20), (1514, 1514), ('1GiB', 1 << 30)])
+def test_bursts(text, size):
+    assert parse_bytes(text) == parse_burst(text) == size
+
+
+@pytest.mark.parametrize('text', ['', '-1', '1.5k', 'fast', '0', '1513', '2GiB', '1 TiB'])
+def test_bursts_that_no_link_has(text):
+    with pytest.raises(UsageError):
+        parse_burst(text)
+
+
+def test_limits():
+    assert make_limit(None) is None
+    assert make_limit('20') == Limit(20.0)
+    assert make_limit(20, '2KiB') == Bucket(20.0, 2048)
+    assert make_limit(20, cable=True) == Cable(20.0)
+    for wrong in (None, '2KiB', False), (None, None, True), (20, '2KiB', True), (20, '100', False):
+        with pytest.raises(UsageError):
+            make_limit(*wrong)
+
+
+def test_the_credit_of_a_cable_fits_into_a_stand_in():
+    """It is what the link carries in two milliseconds, as far as the kernel makes packets longer."""
+    assert credit_bytes(20) == 5000 and credit_bytes(0.001) == 0
+    assert credit_bytes(1000) == CREDIT_MOST and CREDIT_MOST + STAND_IN + 1514 < 16000
+
+
+@pytest.mark.parametrize('options,says', [
+    (['--burst', '2KiB'], '--burst needs the rate'), (['--cable'], '--cable needs the rate'),
+    (['--bw', '20', '--burst', '100'], 'too small'),
+    (['--bw', '20', '--burst', 'much'], 'not a size'),
+    (['--bw', '20', '--burst', '2KiB', '--cable'], 'exclude each other'),
+    (['--bw', '20', '--cable', '--loopback'], 'loopback links are not limited'),
+    (['--bw', '20', '--burst', '2KiB', '--loopback'], 'loopback links are not limited')])
+def test_wrong_options(bench, options, says):
+    result = bench.run('2x2', *options, '--run', 'true')
+    assert (result.returncode, result.stdout) == (2, '')
+    assert says in result.stderr
+    bench.assert_nothing_left()
+
+
+def test_virtual_machines_take_a_burst():
+    """The guest's own commands; a machine is started by the tests in tests/vm."""
+    text = (CHECKOUT / 'topo' / 'guest' / 'init').read_text()
+    assert 'torus.burst=*) burst=' in text and 'tbf rate "${rate}mbit" burst "$burst"' in text
+
+
+# --- the links ---
+
+def seconds(torus, size):
+    return torus.exchange('direct', size, options=['--mode', 'stepped'])['seconds']
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('kind', LINKS)
+def test_what_passes_at_once(mininet, kind):
+    """Never less than a link needs, however slow this machine is at the moment: on a cable, for all
+    bytes; with a burst, for those beyond it. Also after a pause, and with both directions busy."""
+    torus = mininet('1x2m', bw=SLOW, **LINKS[kind])
+    at_once = 1514 if kind == 'bucket' else 0
+    credit = credit_bytes(SLOW) if kind == 'cable' else 0
+    for size in 600, 1400, 20000, 600:
+        least = (size - at_once - credit) * 8e-6 / SLOW
+        assert seconds(torus, size) >= least, size
+
+
+@pytest.mark.mininet
+def test_stand_ins_stay_in_their_link(mininet):
+    """They neither arrive nor count, and every packet has one."""
+    torus = mininet('1x2m', bw=SLOW, cable=True)
+    node, (port,) = torus.node(0), [port.name for port in torus.geometry.ports(0)]
+    torus.exchange('direct', 20000)
+
+    def dropped():
+        said = node.run('ip', '-s', '-j', 'link', 'show', 'dev', node.interface(port))
+        return json.loads(said)[0]['stats64']['tx']['dropped']
+
+    before, lost = node.counters()[port], dropped()
+    torus.exchange('direct', 20000)
+    after, lost = node.counters()[port], dropped() - lost
+    sent = after['tx_packets'] - before['tx_packets']
+    assert sent >= 14 and after['tx_bytes'] - before['tx_bytes'] < 2 * 20000
+    assert abs(lost - sent) <= 8  # heartbeats between the two counters
+
+
+@pytest.mark.mininet
+def test_packets_are_not_cut_too_late(mininet):
+    """A segment of TCP longer than a packet would pass as one."""
+    torus = mininet('1x2m', bw=20, cable=True)
+    node = torus.node(1)
+    said = node.run('ip', '-d', 'link', 'show', 'dev', node.interface('-1'))
+    assert re.search(r'\bgso_max_segs 1\b', said)
+    assert 'cable' in node.run('tc', 'filter', 'show', 'dev', node.interface('-1'), 'egress')
+
+
+@pytest.mark.mininet
+def test_a_cable_that_is_pulled_and_plugged_in_again(mininet):
+    torus = mininet('1x3', bw=100, cable=True)
+    torus.link_down(1, '+1')
+    torus.wait_broken(60, ranks=range(3))
+    torus.link_up(1, '+1')
+    torus.wait_whole(60)
+    assert torus.exchange('ar', '10000')['verified'] == 'every byte'
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('kind', LINKS)
+def test_every_algorithm_on_them(mininet, kind):
+    torus = mininet('2x3', bw=100, **LINKS[kind])
+    for row in torus.json(0, 'algorithms', '--dims', '2x3')['algorithms']:
+        if row['accepts'] and row['operation'] == 'exchange':
+            assert torus.exchange(row['algorithm'], 5000)['verified'] == 'every byte'
+
+
+@pytest.mark.mininet
+def test_mn_with_cables(bench):
+    process = bench.start('mn', '--custom', str(CHECKOUT / 'topo' / 'torus.py'), '--topo',
+                          'torus,1,2,bw=20,cable=1', stdin=-1)
+    result = bench.end(process, 'torusctl --json status\nn0 tc filter show dev n0-plus1 egress\n')
+    assert process.returncode == 0, result.stderr
+    assert re.search(r'"whole":\s*true', result.stdout) and 'cable' in result.stderr + result.stdout
+    bench.assert_nothing_left()
