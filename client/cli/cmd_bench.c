@@ -6,14 +6,17 @@
 #include "client/cli/arguments.h"
 #include "client/cli/bench_report.h"
 #include "client/cli/command.h"
+#include "client/cli/fit.h"
+#include "client/cli/fit_report.h"
 #include "client/cli/named_algorithm.h"
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
 #define DEFAULT_REPEAT 10
+#define FIT_TURNS 3
 
 struct bench_arguments {
     const char *algorithms, *schedules, *sizes, *repeat, *mode, *timeout;
-    bool csv;
+    bool fit, csv;
 };
 
 static const struct option options[] = {
@@ -23,13 +26,17 @@ static const struct option options[] = {
      "also those in these files, separated by commas (without --algorithms:\nonly those); see "
      "'torusctl help plan'"},
     {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
-     "of blocks, separated by commas: 64,4KiB (default:\n" DEFAULT_SIZES ")"},
+     "of blocks, separated by commas: 64,4KiB (default:\n" DEFAULT_SIZES ";\nwith --fit " FIT_SIZES
+     ")"},
     {"--repeat", "K", offsetof(struct bench_arguments, repeat),
      "exchanges back to back for each size and algorithm (default: 10)"},
     {"--mode", "MODE", offsetof(struct bench_arguments, mode),
      "stepped or streaming (default: what suits each algorithm)"},
     {"--timeout", "SECONDS", offsetof(struct bench_arguments, timeout),
      "give up one size and algorithm after SECONDS (default: the daemon's)"},
+    {"--fit", NULL, offsetof(struct bench_arguments, fit),
+     "fit the papers' cost model to the times of stepped algorithms (default:\nthose that only "
+     "send to neighbours)"},
     {"--csv", NULL, offsetof(struct bench_arguments, csv),
      "print one line of comma-separated values per size and algorithm"},
     {0},
@@ -70,6 +77,43 @@ static int parse_algorithms(const char *text, struct sweep *s, struct error *e)
     return 0;
 }
 
+static size_t different_sizes(const struct sweep *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->sizes; i++) {
+        size_t first = 0;
+        while (s->size[first] != s->size[i])
+            first++;
+        count += first == i;
+    }
+    return count;
+}
+
+/* What --fit needs. */
+static int resolve_fit(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
+{
+    if (a->csv)
+        return cli_fail_usage(cli,
+                              "--fit and --csv: give one or the other; --json has all figures");
+    if (s->mode == TORUS_MODE_STREAMING)
+        return cli_fail_usage(cli,
+                              "--fit: the model is about steps, so --mode streaming has no fit");
+    if (different_sizes(s) < FIT_LEAST_POINTS)
+        return cli_fail_usage(cli,
+                              "--fit needs at least %d different block sizes: two tell a startup "
+                              "from a byte, and only more show how well the model fits; give "
+                              "--sizes 256,4KiB,64KiB or omit it",
+                              FIT_LEAST_POINTS);
+    for (size_t i = 0; i < s->algorithms; i++)
+        if (strcmp(s->algorithm[i], TORUS_AUTO) == 0)
+            return cli_fail_usage(cli, "--fit: auto is a different algorithm for each size; name "
+                                       "those to fit");
+    s->mode = TORUS_MODE_STEPPED;
+    s->turns = FIT_TURNS;
+    return EXIT_DONE;
+}
+
 /* Checks what can be checked without the daemon. Returns 0, or the exit code after having
  * printed the reason. */
 static int resolve(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
@@ -79,8 +123,10 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
     s->repeat = DEFAULT_REPEAT;
     if (a->csv && cli->json)
         return cli_fail_usage(cli, "--csv and --json: give one or the other");
-    if (parse_sizes(a->sizes != NULL ? a->sizes : DEFAULT_SIZES, s->size, SWEEP_MOST_SIZES,
-                    &s->sizes, &e) != 0)
+    if (parse_sizes(a->sizes != NULL ? a->sizes
+                    : a->fit         ? FIT_SIZES
+                                     : DEFAULT_SIZES,
+                    s->size, SWEEP_MOST_SIZES, &s->sizes, &e) != 0)
         return cli_fail_usage(cli, "--sizes: %s", e.text);
     if (a->repeat != NULL && parse_repeat(a->repeat, &s->repeat, &e) != 0)
         return cli_fail_usage(cli, "--repeat: %s", e.text);
@@ -91,7 +137,7 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
     if (a->algorithms != NULL && strcmp(a->algorithms, "all") != 0 &&
         parse_algorithms(a->algorithms, s, &e) != 0)
         return cli_fail_usage(cli, "--algorithms: %s", e.text);
-    return EXIT_DONE;
+    return a->fit ? resolve_fit(s, cli, a) : EXIT_DONE;
 }
 
 /* Schedules from files. */
@@ -121,6 +167,12 @@ static int add_schedules(const char *text, struct sweep *s, struct files *files,
     return 0;
 }
 
+/* Those to run if none are named. */
+static int add_default(struct sweep *s, const struct bench_arguments *a, struct error *e)
+{
+    return a->fit && a->algorithms == NULL ? fit_add_neighbours(s, e) : add_all(s, e);
+}
+
 /* Asks which torus it is, and finds the algorithms to run on it. */
 static int meet_daemon(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
                        struct files *files)
@@ -139,7 +191,7 @@ static int meet_daemon(struct sweep *s, struct cli *cli, const struct bench_argu
     if (torus_parse(&s->torus, status->dims, &e) != 0) {
         e.code = ERROR_PROTOCOL;
         code = cli_fail(cli, &e);
-    } else if ((s->algorithms == 0 && all && add_all(s, &e) != 0) ||
+    } else if ((s->algorithms == 0 && all && add_default(s, a, &e) != 0) ||
                add_schedules(a->schedules, s, files, &e) != 0) {
         code = cli_fail(cli, &e);
     }
@@ -156,9 +208,10 @@ static int sweep(struct sweep *swept, struct cli *cli, const struct bench_argume
 
     if (sweep_run(swept, cli, &e) != 0)
         return cli_fail(cli, &e);
-    int code = cli->json ? bench_print_json(cli, swept)
-               : a->csv  ? bench_print_csv(swept)
-                         : bench_print_text(cli, swept);
+    int code = a->fit      ? fit_print(cli, swept)
+               : cli->json ? bench_print_json(cli, swept)
+               : a->csv    ? bench_print_csv(swept)
+                           : bench_print_text(cli, swept);
     if (swept->stopped)
         (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n",
                       json_array_size(swept->results), swept->sizes * swept->algorithms);
@@ -190,13 +243,25 @@ const struct command command_bench = {
     .name = "bench",
     .summary = "Compare the algorithms on the running torus",
     .usage = "[--algorithms NAMES|all] [--schedules FILES] [--sizes SIZES] [--repeat K] [--mode "
-             "MODE] [--csv|--json]",
+             "MODE] [--fit] [--csv|--json]",
     .details =
         "For each block size, each algorithm runs K exchanges of a generated pattern back to "
         "back,\n"
         "as 'torusctl exchange --repeat K' does, and the table shows the median of their times. A\n"
         "star marks the shortest time for a size. If the rate of the links is known, 'bound' is\n"
         "the time that no algorithm can beat.\n"
+        "\n"
+        "--fit finds the ts (seconds per startup) and tw (seconds per byte) with which the "
+        "papers'\n"
+        "model\n"
+        "  time = startups x ts + blocks on the critical path x bytes of a block x tw\n"
+        "comes nearest to the medians of stepped exchanges, for each algorithm and for all\n"
+        "together: least squares of relative residuals, 95 % intervals, R^2, the residual of each\n"
+        "point, and what the model leaves out. All sizes are measured in three turns, K exchanges\n"
+        "in each, fewer where they take long. The model holds on links that carry one packet "
+        "after\n"
+        "the other (topo/torus.py --cable); where links pass some bytes at once, ts may be "
+        "negative.\n"
         "\n"
         "If an algorithm fails, the table says so, the others still run, and the exit status is "
         "1.\n"
@@ -206,7 +271,8 @@ const struct command command_bench = {
         "  torusctl bench\n"
         "  torusctl bench --algorithms at2,direct --sizes 1K,64K,1M --repeat 20\n"
         "  torusctl bench --algorithms stream --schedules mine,yours --sizes 64K\n"
-        "  torusctl bench --sizes 64 --csv > 64.csv\n",
+        "  torusctl bench --sizes 64 --csv > 64.csv\n"
+        "  torusctl bench --fit --algorithms a2,cccube,pair\n",
     .options = options,
     .arguments_size = sizeof(struct bench_arguments),
     .needs_daemon = true,

@@ -1,6 +1,7 @@
 #include "client/cli/sweep.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/exchange_report.h"
@@ -8,12 +9,16 @@
 #include "client/cli/json.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/progress.h"
+#include "client/cli/quantile.h"
+
+#define TURN_SECONDS 5.0 /* for one algorithm at one size */
 
 /* A sweep under way. */
 struct running {
     struct sweep *sweep;
     struct cli *cli;
     struct progress progress;
+    size_t begun; /* sessions */
     char now[96]; /* what is running */
 };
 
@@ -36,12 +41,75 @@ int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct
     return 0;
 }
 
+static uint32_t sweep_turns(const struct sweep *s)
+{
+    return s->turns > 0 ? s->turns : 1;
+}
+
 static json_t *failure(const struct torus_error *e)
 {
     json_t *o = json_object();
     (void)json_object_set_new(o, "code", json_string(torus_error_name(e->code)));
     (void)json_object_set_new(o, "text", json_string(e->text));
     return o;
+}
+
+/* What there is of earlier turns, or NULL. */
+static json_t *find_result(const struct sweep *s, uint64_t size, const char *name)
+{
+    json_t *o;
+    size_t i;
+
+    json_array_foreach(s->results, i, o)
+    {
+        if ((uint64_t)json_integer_value(json_object_get(o, "block_bytes")) == size &&
+            strcmp(json_string_value(json_object_get(o, "algorithm")), name) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+/* Adds the times of another turn to those that there are. What is true of one session only goes. If
+ * the other has failed, all have. */
+static int add_turn(json_t *o, const json_t *another)
+{
+    static const char *const of_a_session[] = {"id", "seconds_spread", "efficiency", "call_seconds",
+                                               "sustained_seconds"};
+    json_t *each = json_object_get(o, "seconds_each");
+    size_t count = json_array_size(each), i;
+    double *seconds;
+
+    if (json_object_get(another, "error") != NULL)
+        return json_object_update_missing(o, (json_t *)another);
+    if (json_array_extend(each, json_object_get(another, "seconds_each")) != 0)
+        return -1;
+    count = json_array_size(each);
+    seconds = calloc(count + 1, sizeof *seconds);
+    if (seconds == NULL)
+        return -1;
+    for (i = 0; i < count; i++)
+        seconds[i] = json_number_value(json_array_get(each, i));
+    sort_values(seconds, count);
+    for (i = 0; i < sizeof of_a_session / sizeof of_a_session[0]; i++)
+        (void)json_object_del(o, of_a_session[i]);
+    i = (size_t)(json_object_set_new(o, "seconds", json_real(quantile(seconds, count, 0.5))) |
+                 json_object_set_new(o, "seconds_min", json_real(quantile(seconds, count, 0))) |
+                 json_object_set_new(o, "seconds_max", json_real(quantile(seconds, count, 1))));
+    free(seconds);
+    return i == 0 ? 0 : -1;
+}
+
+/* Takes o over. */
+static int keep(struct sweep *s, json_t *o, uint64_t size, const char *name)
+{
+    json_t *before = find_result(s, size, name);
+    int r;
+
+    if (before == NULL)
+        return json_array_append_new(s->results, o);
+    r = add_turn(before, o);
+    json_decref(o);
+    return r;
 }
 
 /* Adds what the session reported, or why it failed. Returns 0, or -1 with *e. */
@@ -70,9 +138,12 @@ static int add_result(struct sweep *s, uint64_t size, const char *name,
             r |= json_object_set(o, kept[i], json_object_get(report, kept[i]));
         if (leaves_choice(name))
             r |= json_object_set(o, "chosen", json_object_get(report, "algorithm"));
+        if (s->turns > 0 && json_object_get(o, "seconds_each") == NULL)
+            r |= json_object_set_new(o, "seconds_each",
+                                     json_pack("[O]", json_object_get(o, "seconds")));
         json_decref(report);
     }
-    if (r == 0 && json_array_append_new(s->results, o) == 0)
+    if (r == 0 && keep(s, o, size, name) == 0)
         return 0;
     return error_set(e, ERROR_MEMORY, "out of memory for the results");
 }
@@ -98,6 +169,31 @@ static bool can_go_on(struct running *run)
     return true;
 }
 
+/* Where all is run in several turns: as many exchanges as TURN_SECONDS allow, by the time that a
+ * smaller block, or an earlier turn, took. */
+static uint32_t affordable(const struct sweep *s, uint64_t size, const char *name)
+{
+    double longest = 0;
+    size_t i;
+    json_t *o;
+
+    json_array_foreach(s->results, i, o)
+    {
+        uint64_t known = (uint64_t)json_integer_value(json_object_get(o, "block_bytes"));
+        double seconds = json_number_value(json_object_get(o, "seconds"));
+        if (known <= size && known > 0 &&
+            strcmp(json_string_value(json_object_get(o, "algorithm")), name) == 0) {
+            double expected = seconds * (double)(size / known);
+            longest = known == size ? seconds : expected;
+            if (known == size)
+                break;
+        }
+    }
+    if (s->turns == 0 || longest * s->repeat <= TURN_SECONDS)
+        return s->repeat;
+    return longest >= TURN_SECONDS ? 1 : (uint32_t)(TURN_SECONDS / longest);
+}
+
 static int run_one(struct running *run, uint64_t size, size_t index, struct error *e)
 {
     struct sweep *s = run->sweep;
@@ -108,21 +204,25 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     struct torus_result *result;
     struct torus_error failed;
     char bytes[FORMAT_SIZE];
+    const json_t *before = find_result(s, size, name);
     double began = (double)progress_clock(), took;
     int r;
 
+    run->begun++;
+    if (json_object_get(before, "error") != NULL)
+        return 0; /* in an earlier turn, and would again */
     torus_request_init(&request);
     if (file != NULL)
         request.schedule = digest;
     else
         request.algorithm = name;
     request.block_bytes = size;
-    request.repeat = s->repeat;
+    request.repeat = affordable(s, size, name);
     request.mode = s->mode;
     request.timeout_ms = s->timeout_ms;
     format_bytes(bytes, (double)size);
-    (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s",
-                   json_array_size(s->results) + 1, s->sizes * s->algorithms, name, bytes);
+    (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s", run->begun,
+                   sweep_turns(s) * s->sizes * s->algorithms, name, bytes);
     result = NULL;
     r = file != NULL ? torus_client_schedule(run->cli->client, file->text, file->length, digest,
                                              &failed) /* it may not be there any more */
@@ -153,9 +253,10 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
     progress_begin(&run.progress, true);
     run.progress.title = run.now;
     interrupt_arm(cli->client);
-    for (size_t i = 0; i < s->sizes && r == 0; i++)
-        for (size_t k = 0; k < s->algorithms && r == 0 && !s->stopped; k++)
-            r = run_one(&run, s->size[i], k, e);
+    for (uint32_t turn = 0; turn < sweep_turns(s); turn++)
+        for (size_t i = 0; i < s->sizes; i++)
+            for (size_t k = 0; k < s->algorithms && r == 0 && !s->stopped; k++)
+                r = run_one(&run, s->size[i], k, e);
     interrupt_disarm();
     progress_end(&run.progress);
     if (r != 0)

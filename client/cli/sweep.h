@@ -1,5 +1,5 @@
 /* A sweep over block sizes and algorithms on a running torus: for each of them one session of
- * exchanges back to back. */
+ * exchanges back to back, or one in each of several turns. */
 #ifndef TORUSD_CLI_SWEEP_H
 #define TORUSD_CLI_SWEEP_H
 
@@ -18,6 +18,9 @@ struct sweep {
     uint64_t size[SWEEP_MOST_SIZES];
     size_t sizes;
     uint32_t repeat;
+    uint32_t
+        turns; /* all of it so often, one turn after the other, with fewer exchanges of those that
+                     * take long; 0 = once */
     enum torus_mode mode;
     uint64_t timeout_ms;
 
@@ -26,7 +29,8 @@ struct sweep {
     double link_mbit;
 
     /* What came of it: */
-    json_t *results; /* an object for each size and algorithm that was run */
+    json_t *results; /* an object for each size and algorithm that was run; the times of all turns
+                      * together */
     size_t failed;   /* of them */
     bool stopped;    /* before the end: by the user, or because the daemon has gone */
 };

@@ -6,6 +6,7 @@ import json
 import signal
 import statistics
 
+import pytest
 from support.background import Client
 from support.waiting import wait_running
 
@@ -70,6 +71,93 @@ def test_csv_and_one_that_fails(shared):
     assert 'ar takes a ring' in rows[0]['error']
     status, out, err = bench(torus, '--algorithms', 'ar,direct', '--sizes', '10', '--repeat', 2)
     assert status == 1 and 'failed' in out and 'ar takes a ring' in out
+
+
+def fitted(points):
+    """The ts and tw of the least squares of relative residuals, found another way: by descent along
+    one of them, the other being the best for it."""
+    def tw_for(ts):
+        shares = [(1 - ts * s / t, b / t) for s, b, t in points]
+        return sum(x * y for x, y in shares) / sum(y * y for _, y in shares)
+
+    def squares(ts):
+        return sum((1 - (ts * s + tw_for(ts) * b) / t) ** 2 for s, b, t in points)
+
+    low, high = -1.0, 1.0
+    while high - low > 1e-12:
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, b) if squares(a) < squares(b) else (a, high)
+    return low, tw_for(low)
+
+
+def test_fit(shared):
+    torus = shared('4x4', bw=1000)
+    status, out, err = bench(torus, '--fit', '--algorithms', 'pair,at2', '--sizes', '64,4KiB,64KiB',
+                             '--repeat', 2, '--json')
+    value = json.loads(out)
+    assert (status, err) == (0, '') and value['complete'] is True
+    assert [fit['algorithm'] for fit in value['fits']] == ['pair', 'at2', 'all']
+    assert all(result['mode'] == 'stepped' and len(result['seconds_each']) == 6  # three turns
+               and result['seconds'] == pytest.approx(statistics.median(result['seconds_each']))
+               for result in value['results'])
+    for fit in value['fits'][:2]:
+        plan = torus.json(0, 'plan', '--dims', '4x4', '--algorithm', fit['algorithm'])
+        assert fit['startups'] == plan['startups'] == 4
+        assert fit['critical_path'] == plan['critical_path']
+        mine = [point for point in value['points'] if point['algorithm'] == fit['algorithm']]
+        assert [point['block_bytes'] for point in mine] == [64, 4096, 65536] and fit['points'] == 3
+        ts, tw = fitted([(fit['startups'], fit['critical_path'] * point['block_bytes'],
+                          point['seconds']) for point in mine])
+        assert fit['ts_seconds'] == pytest.approx(ts, rel=1e-3, abs=1e-8)
+        assert fit['tw_seconds'] == pytest.approx(tw, rel=1e-3)
+        assert fit['ts_interval'][0] <= fit['ts_seconds'] <= fit['ts_interval'][1]
+        for point in mine:
+            model = 4 * ts + fit['critical_path'] * point['block_bytes'] * tw
+            assert point['model_seconds'] == pytest.approx(model, rel=1e-3)
+            assert point['residual'] == pytest.approx(1 - model / point['seconds'], abs=1e-3)
+        assert fit['residual_worst'] == pytest.approx(max(abs(p['residual']) for p in mine))
+    assert any(text.startswith('at2: legs go over several links') for text in value['remarks'])
+    assert not any(text.startswith('pair: legs') for text in value['remarks'])
+    assert len(value['left_out']) >= 3
+
+
+def test_fit_as_text(shared):
+    """By default those that send to neighbours only and do not take too long."""
+    torus = shared('3x2', bw=1000)
+    counts = torus.json(0, 'predict', '--dims', '3x2')['algorithms']
+    bound = torus.json(0, 'plan', '--dims', '3x2', '--algorithm', 'dim')['bound']
+    wanted = [row['algorithm'] for row in counts if row['runs_here']
+              and row['hops'] == row['startups'] and row['critical_path'] <= 8 * bound]
+    assert 'dim' in wanted and len(wanted) < len(counts)
+    status, out, err = bench(torus, '--fit', '--sizes', '64,1KiB,4KiB', '--repeat', 1)
+    assert (status, err) == (0, '')
+    head, fits, points, rest = out.split('\n\n')
+    names = [line.split()[0] for line in fits.splitlines()[1:]]
+    assert sorted(names[:-1]) == sorted(wanted) and names[-1] == 'all'
+    assert len(points.splitlines()) == 1 + 3 * (len(names) - 1)
+    assert 'startups x ts' in head and 'the model leaves out' in rest
+
+
+def test_fit_of_what_fails(shared):
+    torus = shared('3x2', bw=1000)
+    status, out, err = bench(torus, '--fit', '--algorithms', 'ar,dim', '--sizes', '64,1KiB,4KiB',
+                             '--repeat', 1, '--json')
+    value = json.loads(out)
+    assert status == 1 and err == 'torusctl: 3 of 6 failed\n'
+    assert [fit['algorithm'] for fit in value['fits']] == ['dim']
+    assert any(text.startswith('ar: failed: ar takes a ring') for text in value['remarks'])
+    status, out, err = bench(torus, '--fit', '--algorithms', 'ar', '--sizes', '64,1KiB,4KiB')
+    assert status == 1 and 'nothing could be fitted: ar: failed: ar takes a ring' in err
+
+
+def test_fit_wrongly_used(shared):
+    torus = shared('3x2', bw=1000)
+    for words, says in ((['--sizes', '64'], 'at least 3 different block sizes'),
+                        (['--sizes', '64,4KiB,64'], 'at least 3 different block sizes'),
+                        (['--mode', 'streaming'], 'streaming'), (['--csv'], '--csv'),
+                        (['--algorithms', 'dim,auto'], 'auto')):
+        status, _, err = bench(torus, '--fit', *words)
+        assert status == 2 and says in err, (words, err)
 
 
 def test_interrupted(loopback):
