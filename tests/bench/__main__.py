@@ -14,14 +14,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, files, machine, schedules, tables  # noqa: E402
+from . import against, arithmetic, files, fit, machine, schedules, tables  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
+CABLE_TORI = '4x4@10,8x8@2.5'  # about half of what two processors carry packet by packet
+CABLE_SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
 
 EPILOG = """\
-Without --tori, --growth, --unlimited, --files and --schedules, everything is measured; with some of
-them, only those.
+Without --tori, --cables, --fit, --growth, --unlimited, --files and --schedules, everything is measured;
+with some of them, only those.
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -29,6 +31,9 @@ examples:
   scripts/bench --quick                                # a 2x2 torus, torusd only, seconds
   scripts/bench --torus 4x4@50 --sizes 1,1KiB,64KiB --algorithms at2,direct
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
+  scripts/bench --cables 4x4@10 --algorithms auto,pair # small blocks: links without a burst
+  scripts/bench --fit                                  # the papers' model, fitted to times
+  scripts/bench --fit 4x4@5                            # where processors are busy with other work
   scripts/bench --growth --no-tori                     # how cost grows
   scripts/bench --files                                # files beside generated data, and cp
   scripts/bench --schedules                            # a solver's schedules beside stream
@@ -67,6 +72,16 @@ def parse_arguments(argv=None):
     what = parser.add_argument_group('what to measure')
     what.add_argument('--torus', '--tori', dest='tori', metavar='DIMS@MBIT,...',
                       type=comma(torus_at_rate), help=f'default {TORI}')
+    what.add_argument('--cables', metavar='DIMS@MBIT,...', type=comma(torus_at_rate),
+                      help='tori whose links carry one packet after the other, as cables do, '
+                           'without the burst of a rate limiter; in a full run '
+                           f'{CABLE_TORI}, with blocks of {CABLE_SIZES}')
+    what.add_argument('--fit', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
+                      const=comma(torus_at_rate)(fit.TORI),
+                      help="torusctl bench --fit, the papers' cost model fitted to measured times: on "
+                           'these tori with links like cables, and on the first with a burst, too '
+                           f'({fit.TORI}); what each kind of link does to a message, and how much '
+                           'the processors carry over it')
     what.add_argument('--no-tori', action='store_true', help='no rate-limited tori')
     what.add_argument('--sizes', metavar='SIZE,...', type=comma(arithmetic.parse_size),
                       help=f'of blocks; default {SIZES}')
@@ -125,8 +140,8 @@ def parse_arguments(argv=None):
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats and --cell-seconds must be positive')
-    if options.against and (options.growth or options.files or options.schedules or
-                            options.no_tori or options.quick or options.render or
+    if options.against and (options.growth or options.cables or options.fit or options.files or
+                            options.schedules or options.no_tori or options.quick or options.render or
                             options.results or (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
                      '--cell-seconds, --bin, --out and --json')
@@ -154,8 +169,8 @@ def complete_against(options):
 
 def complete(options):
     """Fills in what follows from what was given."""
-    everything = not (options.tori or options.growth or options.unlimited or options.files or
-                      options.schedules or options.quick)
+    everything = not (options.tori or options.cables or options.fit or options.growth or
+                      options.unlimited or options.files or options.schedules or options.quick)
     options.out = options.out.resolve()
     options.cell_seconds = options.cell_seconds or 3.0
     options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
@@ -165,6 +180,8 @@ def complete(options):
     options.files_sizes = files.SIZES
     options.schedules_tori, options.schedules_turns = schedules.TORI, schedules.TURNS
     options.schedules_sizes = schedules.SIZES
+    options.fit_sizes, options.fit_repeats = fit.SIZES, fit.REPEATS
+    options.fit_rates, options.fit_messages = fit.RATES, fit.TRANSIT_SIZES
     options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
     options.unlimited_sizes = [65536, 1 << 20]
     options.spinning_up_to = 16384
@@ -180,13 +197,20 @@ def complete(options):
         options.files_sizes = [100, 16384]
         options.schedules_tori, options.schedules_turns = [('2x2', 50.0)], 1
         options.schedules_sizes = [1024]
+        options.fit, options.fit_repeats = options.fit and [('2x2', 50.0)], 3
+        options.fit_sizes, options.fit_rates = '256,1KiB,4KiB', [20.0]
+        options.fit_messages = [64, 1400]
         options.mpi = False
     if everything:
         options.growth = options.unlimited = options.files = options.schedules = True
+        options.fit = comma(torus_at_rate)(fit.TORI)
+        options.cables = comma(torus_at_rate)(CABLE_TORI)
     if options.no_tori:
         options.tori = []
     elif options.tori is None:
         options.tori = comma(torus_at_rate)(TORI) if everything else []
+    options.cables = options.cables or []
+    options.cable_sizes = sorted(set(options.sizes or comma(arithmetic.parse_size)(CABLE_SIZES)))
     options.sizes = sorted(set(options.sizes or comma(arithmetic.parse_size)(SIZES)))
     return options
 
@@ -213,8 +237,8 @@ class Bench:
                 if isinstance(value, (int, float, str, list, bool, type(None)))}
         self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
-                        'options': kept, 'tori': [], 'unlimited': None, 'growth': None, 'files': None,
-                        'schedules': None,
+                        'options': kept, 'tori': [], 'fit': None, 'unlimited': None,
+                        'growth': None, 'files': None, 'schedules': None,
                         'failures': [], 'complete': False}
 
     def save(self):
@@ -229,8 +253,9 @@ class Bench:
             self.say(f'the machine is busy (load {self.results["load_before"]:.1f}): '
                      'times will be too long')
         from . import growth, run, unlimited  # they need Mininet
-        for dims, mbit in options.tori:
-            torus = run.TorusRun(dims, mbit, options, programs, self.say)
+        for (dims, mbit), cable in [(torus, False) for torus in options.tori] + [
+                (torus, True) for torus in options.cables]:
+            torus = run.TorusRun(dims, mbit, cable, options, programs, self.say)
             self.results['tori'].append(torus.result)
             try:
                 torus.run(self.save)
@@ -238,8 +263,8 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        for name, module in (('unlimited', unlimited), ('growth', growth), ('files', files),
-                             ('schedules', schedules)):
+        for name, module in (('fit', fit), ('unlimited', unlimited), ('growth', growth),
+                             ('files', files), ('schedules', schedules)):
             if getattr(options, name):
                 try:
                     self.results[name] = module.run(options, self.say)
@@ -312,8 +337,8 @@ def main():
         present(json.loads(options.render.read_text()), options, say)
         return 0
     obstacle = mininet_obstacle()
-    if obstacle and (options.against or options.tori or options.unlimited or options.growth or
-                     options.files or options.schedules):
+    if obstacle and (options.against or options.tori or options.cables or options.fit or
+                     options.unlimited or options.growth or options.files or options.schedules):
         print(f'bench: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()

@@ -15,16 +15,20 @@ LEGEND = 0.21  # inches for each line of it
 
 
 def draw(results, folder, overview_only=False):
-    """Writes the plots into the folder. Returns their files and captions, the overview first."""
+    """Writes the plots into the folder. Returns their files, captions and the heading of the part to
+    which they belong ('': all), the overview first."""
     tori = [torus for torus in results['tori'] if torus['cells']]
-    if not tori:
-        return []
     kinds = ('png',) if overview_only else ('png', 'svg')
-    made = [_panels(folder, 'times', kinds, [(torus, _best_curves(torus)) for torus in tori],
-                    'Complete exchange: time over block size')]
+    made = []
+    if tori:
+        made.append(_panels(folder, 'times', kinds, [(torus, _best_curves(torus)) for torus in tori],
+                            'Complete exchange: time over block size'))
+    if results.get('fit') and results['fit']['tori']:
+        made.append(_model(folder, kinds, results['fit']['tori']))
     for torus in () if overview_only else tori:
-        made.append(_panels(folder, f'times-{torus["dims"]}', kinds, [(torus, _all_curves(torus))],
-                            f'Every system on {torus["dims"]}'))
+        made.append(_panels(folder, f'times-{torus["dims"]}' + ('-cables' if torus.get('cable') else ''),
+                            kinds, [(torus, _all_curves(torus))],
+                            f'Every system on {tables.name_of(torus)}'))
     return made
 
 
@@ -63,7 +67,7 @@ def _panels(folder, name, kinds, panels, caption):
                   fontsize=9)
     canvas.tight_layout(rect=(0, LEGEND * (lines + 0.7) / canvas.get_figheight(), 1, 1))
     axes.save(canvas, folder, name, kinds, 120)
-    return {'file': f'{name}.png', 'caption': caption}
+    return {'file': f'{name}.png', 'caption': caption, 'heading': ''}
 
 
 def _panel(axis, torus, curves, labels):
@@ -81,7 +85,7 @@ def _panel(axis, torus, curves, labels):
                           linestyle='--' if dashed else '-')
         labels.setdefault(label, line)
         lowest += [cell['median'] * 1000 for cell in cells]
-    axis.set_title(f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', fontsize=11)
+    axis.set_title(tables.name_of(torus), fontsize=11)
     axis.set_xlabel('block (bytes)')
     axis.set_ylabel('ms')
     axes.logarithmic(axis, 'x', base=4)
@@ -90,6 +94,47 @@ def _panel(axis, torus, curves, labels):
         axis.set_ylim(bottom=min(lowest) / 3)
     axis.grid(True, which='major', linewidth=0.5, alpha=0.5)
 
+# --- the model beside measured times ---
+
+def _model(folder, kinds, tori):
+    canvas, drawn = plt.subplots(2, len(tori), figsize=(4.6 * len(tori) + 0.6, 7.4), squeeze=False,
+                                 sharex='col', height_ratios=(3, 2))
+    names = list(dict.fromkeys(point['algorithm'] for torus in tori for point in torus['points']))
+    lines = {}
+    for (times, residuals), torus in zip(drawn.T, tori):
+        times.set_title(tables.name_of_fit(torus).replace(', ', '\n'), fontsize=11)
+        for limit, shade in ((15, '#f0f0f0'), (5, '#dcdcdc')):
+            residuals.axhspan(-limit, limit, color=shade, zorder=0)
+        for index, name in enumerate(names):
+            points = [point for point in torus['points'] if point['algorithm'] == name]
+            if not points:
+                continue
+            look = {'color': COLOURS[index % len(COLOURS)], 'markersize': 4.5,
+                    'marker': MARKERS[index % len(MARKERS)]}
+            sizes = [point['block_bytes'] for point in points]
+            times.plot(sizes, [point['model_seconds'] * 1000 for point in points], linewidth=1,
+                       color=look['color'])
+            lines[name], = times.plot(sizes, [point['seconds'] * 1000 for point in points],
+                                      linestyle='none', **look)
+            residuals.plot(sizes, [100 * point['residual'] for point in points], linewidth=0.7,
+                           **look)
+        axes.logarithmic(times, 'y')
+        axes.logarithmic(residuals, 'x', base=4)
+        residuals.set_xticks(sorted({point['block_bytes'] for point in torus['points']}))
+        residuals.minorticks_off()
+        residuals.set_xlabel('block (bytes)')
+        for axis in times, residuals:
+            axis.grid(True, linewidth=0.5, alpha=0.5)
+    drawn[0][0].set_ylabel('ms: measured (marks), model (lines)')
+    drawn[1][0].set_ylabel('residual, % of the measured time')
+    per_line = 6 if len(tori) > 1 else 4
+    count = -(-len(lines) // per_line)
+    canvas.legend(lines.values(), lines.keys(), loc='lower center', ncol=per_line, frameon=False,
+                  fontsize=9)
+    canvas.tight_layout(rect=(0, LEGEND * (count + 0.5) / canvas.get_figheight(), 1, 1))
+    axes.save(canvas, folder, 'model', kinds, 120)
+    return {'file': 'model.png', 'heading': tables.MODEL,
+            'caption': "The papers' model beside measured times, and its residuals (grey: 5 % and 15 %)"}
 
 
 # --- for the README ---

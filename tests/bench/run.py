@@ -73,20 +73,21 @@ class Cell:
 class TorusRun:
     """Measures one torus. `result` is filled step by step and can be saved at any time."""
 
-    def __init__(self, dims, mbit, options, folder, say):
+    def __init__(self, dims, mbit, cable, options, folder, say):
         self.dims = dims
         self.mbit = mbit
+        self.cable = cable
         self.options = options
         self.folder = folder
         self.say = say
         self.starters = []
         self.turn_of = None  # the job or the daemons that had the network last
-        self.result = {'dims': dims, 'mbit': mbit, 'cells': [], 'failures': []}
+        self.result = {'dims': dims, 'mbit': mbit, 'cable': cable, 'cells': [], 'failures': []}
 
     def run(self, after_each_size):
         begin = time.monotonic()
         options = self.options
-        with network.Network(self.dims, self.mbit, bin=options.bin, memory=options.memory,
+        with network.Network(self.dims, self.mbit, cable=self.cable, bin=options.bin, memory=options.memory,
                              congestion=options.congestion) as net:
             self.net = net
             geometry = net.geometry
@@ -107,7 +108,8 @@ class TorusRun:
                     said = net.torus.ctl(0, 'calibrate')
                     self.say(f'{self.dims}: calibrated' if said.returncode == 0 else said.stderr)
                 self.predict = systems.explainer(net.torus)
-                self.simulate = systems.simulator(
+                # The simulated links have the limiter of the others.
+                self.simulate = systems.not_simulated if self.cable else systems.simulator(
                     pathlib.Path(options.bin or 'build') / 'tests/sim/simulate', str(self.dims),
                     self.goodput)
                 if options.mpi:
@@ -193,7 +195,7 @@ class TorusRun:
         given_up = {}   # systems that are skipped, and why
         last = {}       # their cells of the size before
         failures = {}
-        for size in self.options.sizes:
+        for size in self.options.cable_sizes if self.cable else self.options.sizes:
             bound = arithmetic.bound_seconds(self.net.geometry, size, self.goodput)
             cells = self._choose(members, size, bound, last, given_up)
             self._measure_size([cell for cell in cells if cell.left_out is None], bound)

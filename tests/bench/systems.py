@@ -154,6 +154,10 @@ SIMULATED_FROM, SIMULATED_TO = 4096, 262144
 BURST = 15 << 10  # bytes that Mininet's links pass at once
 
 
+def not_simulated(_algorithm, _size):
+    return None
+
+
 def simulator(program, dims, mbit):
     """A function (algorithm, size) that returns the simulated seconds, on links with the limiter of
     this rate and with infinitely fast processors, or None if it is not simulated."""

@@ -6,6 +6,7 @@ from .arithmetic import digits, format_size, median, milliseconds
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
 
 NONE = '-'
+MODEL = "The papers' model against the links"
 
 
 @dataclass
@@ -39,6 +40,11 @@ class Table:
 
 
 # --- one torus ---
+
+def name_of(torus):
+    return (f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s'
+            + (', links like cables' if torus.get('cable') else ''))
+
 
 def sizes_of(torus):
     return sorted({cell['size'] for cell in torus['cells']})
@@ -96,7 +102,7 @@ def summary(torus):
             row.append(digits(mpi['median'] / cell['median']) if mpi and cell else NONE)
         if any(text != NONE for text in row[2:]):
             rows.append(row)
-    title = f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s: milliseconds (multiple of the bound)'
+    title = f'{name_of(torus)}: milliseconds (multiple of the bound)'
     return Table(title, heads, rows,
                  f'The links carried {torus["goodput_mbit"]:.2f} Mbit/s of payload in each direction, '
                  'all at once; the bound is for that rate.'
@@ -256,6 +262,78 @@ def model_tables(model):
         yield table
 
 
+def fit_tables(result):
+    yield from transit_tables(result)
+    for torus in result['tori']:
+        yield from model_fit_tables(torus)
+
+
+def transit_tables(result):
+    table = Table('A message over one link at 20 Mbit/s, after a pause: milliseconds to its '
+                  'acknowledgement by the receiving program, medians (90 %)',
+                  ['bytes', 'its bits alone'] + [row['links'] for row in result['transit']])
+    for i, size in enumerate(result['transit'][0]['sizes'] if result['transit'] else ()):
+        table.rows.append([str(size), milliseconds(result['transit'][0]['wire_seconds'][i])] + [
+            f'{milliseconds(row["seconds"][i])} ({milliseconds(row["late_seconds"][i])})'
+            for row in result['transit']])
+    table.note = ('Its bits alone: of the packets and of the answer, at the rate of the link. Bucket: '
+                  "Mininet's limit (HTB with 15 KiB of burst). One packet: a bucket of 1514 bytes, "
+                  '`--burst 1514` (TBF, which cuts longer segments). Cable: `--cable`.')
+    yield table
+    table = Table(f'{result["capacity_dims"]}, all links busy both ways: Mbit/s of payload in each '
+                  'direction (processors busy; load of the machine before)',
+                  ['links'] + [f'{rate:g} Mbit/s' for rate in result['rates']])
+    for name in dict.fromkeys(row['links'] for row in result['capacity']):
+        rows = {row['mbit']: row for row in result['capacity'] if row['links'] == name}
+        table.rows.append([name] + [
+            NONE if rate not in rows else f'{rows[rate]["goodput"]:.2f} ({rows[rate]["busy"]:.0%}; '
+            f'{rows[rate]["load"]:.1f})' for rate in result['rates']])
+    table.note = ('What TCP can carry at most is 95.6 % of the rate, less acknowledgements in the '
+                  'other direction.')
+    yield table
+
+
+def interval(value, low, high, form):
+    return f'{form(value)} ({form(low)} to {form(high)})'
+
+
+def signed_milliseconds(seconds):
+    return ('-' if seconds < 0 else '') + milliseconds(abs(seconds))
+
+
+def name_of_fit(torus):
+    kind = 'links like cables' if torus['cable'] else 'links with a burst'
+    return f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s, {kind}'
+
+
+def model_fit_tables(torus):
+    name = name_of_fit(torus)
+    table = Table(f'{name}: ts and tw with their 95 % intervals',
+                  ['algorithm', 'startups', 'blocks', 'hops', 'ts, ms', '1 / tw, Mbit/s', 'R^2',
+                   'median residual', 'worst'])
+    for fit in torus['fits']:
+        tw = fit['tw_seconds'], *reversed(fit['tw_interval'])
+        table.rows.append([
+            fit['algorithm'], *(f'{fit[key]:g}' if key in fit else NONE
+                                for key in ('startups', 'critical_path', 'hops')),
+            interval(fit['ts_seconds'], *fit['ts_interval'], signed_milliseconds),
+            interval(*tw, lambda tw: f'{8e-6 / tw:.2f}' if tw > 0 else NONE), f'{fit["r2"]:.4f}',
+            f'{fit["residual_median"]:.1%}', f'{fit["residual_worst"]:.1%}'])
+    table.note = (f'Load of the machine: {torus["load"]:.1f} before, {torus["load_after"]:.1f} after. '
+                  'Blocks: on the critical path. Hops: of the longest legs, summed over the steps.')
+    yield table
+    sizes = list(dict.fromkeys(point['block_bytes'] for point in torus['points']))
+    table = Table(f'{name}: measured milliseconds (and residual: measured less model, in measured)',
+                  ['algorithm'] + [format_size(size) for size in sizes])
+    for algorithm in dict.fromkeys(point['algorithm'] for point in torus['points']):
+        points = {p['block_bytes']: p for p in torus['points'] if p['algorithm'] == algorithm}
+        table.rows.append([algorithm] + [
+            NONE if size not in points else f'{milliseconds(points[size]["seconds"])} '
+            f'({points[size]["residual"]:+.1%})' for size in sizes])
+    table.note = '\n'.join(f'- {text}.' for text in torus['remarks'])
+    yield table
+
+
 def files_tables(result):
     for row in result['folders']:
         cells = [c for c in result['cells'] if c['file_system'] == row['file_system']]
@@ -303,7 +381,7 @@ def schedules_tables(result):
 def failures(results):
     lines = [f'{torus["dims"]}: {text}' for torus in results['tori'] for text in torus['failures']]
     lines += results.get('failures', [])
-    for part in ('unlimited', 'growth', 'files', 'schedules'):
+    for part in ('fit', 'unlimited', 'growth', 'files', 'schedules'):
         lines += [f'{part}: {text}' for text in (results.get(part) or {}).get('failures', ())]
     return lines
 
@@ -311,7 +389,9 @@ def failures(results):
 def all_tables(results):
     """(heading, tables) of each part."""
     for torus in results['tori']:
-        yield f'{torus["dims"]} at {torus["mbit"]:g} Mbit/s', list(torus_tables(torus))
+        yield name_of(torus), list(torus_tables(torus))
+    if results.get('fit'):
+        yield MODEL, list(fit_tables(results['fit']))
     if results.get('unlimited'):
         yield 'Unlimited links', list(unlimited_tables(results['unlimited']))
     if results.get('growth'):
@@ -353,7 +433,9 @@ the nodes here do.
   crossed them.
 - **bound**: the number of blocks that the busiest channel must carry, at the payload rate of the links
   in the same network while all of them carry traffic in both directions. A link passes about 15 KB
-  before its limit takes effect, so blocks of up to a few KiB can be faster than the bound.
+  before its limit takes effect, so blocks of up to a few KiB can be faster than the bound; not so
+  where the links are like cables (`topo/torus.py --cable`): there a packet arrives when its last bit
+  has left at the rate of the link.
 """
 
 
@@ -379,10 +461,14 @@ def as_markdown(results, plots=()):
              f'torusd {results["commit"]}; {results["seconds"] / 60:.0f} minutes.', '',
              METHOD.format(wait=_waits(results['tori']),
                            congestion=options['congestion'] or 'the default').strip()]
-    for plot in plots:
-        lines += ['', f'![{plot["caption"]}]({plot["file"]})']
+    def show(heading):
+        for plot in plots:
+            if plot['heading'] == heading:
+                yield from ('', f'![{plot["caption"]}]({plot["file"]})')
+
+    lines += show('')
     for heading, tables in all_tables(results):
-        lines += ['', f'## {heading}']
+        lines += ['', f'## {heading}', *show(heading)]
         for table in tables:
             lines += ['', *table.markdown()]
     bad = failures(results)

@@ -114,12 +114,53 @@ def test_tables():
 
 
 def test_markdown():
-    text = tables.as_markdown(RESULTS, [{'file': 'times.png', 'caption': 'Times'}])
+    text = tables.as_markdown(RESULTS, [{'file': 'times.png', 'caption': 'Times', 'heading': ''}])
     assert '![Times](times.png)' in text
     for _, several in tables.all_tables(RESULTS):
         for table in several:
             lines = [line for line in table.markdown() if line.startswith('|')]
             assert len({line.count('|') for line in lines}) == 1, lines
+
+
+FIT = {
+    'transit': [{'links': name, 'sizes': [64, 1400], 'wire_seconds': [79e-6, 613e-6],
+                 'seconds': [1e-4, 7e-4], 'late_seconds': [2e-4, 9e-4]} for name in ('bucket', 'cable')],
+    'capacity_dims': '4x4', 'rates': [20.0, 50.0], 'failures': ['4x4: too slow'],
+    'capacity': [{'links': 'cable', 'mbit': 20.0, 'goodput': 19.0, 'busy': 0.5, 'load': 0.2}],
+    'tori': [{'dims': '4x4', 'mbit': 20.0, 'cable': True, 'load': 0.1, 'load_after': 1.5,
+              'remarks': ['pair: ts may be zero'],
+              'fits': [{'algorithm': 'pair', 'startups': 4, 'critical_path': 32, 'hops': 4, 'points': 2,
+                        'ts_seconds': -0.0003, 'ts_interval': [-0.0004, -0.0002], 'r2': 0.99,
+                        'tw_seconds': 0.4e-6, 'tw_interval': [-0.1e-6, 0.8e-6],
+                        'residual_median': 0.03, 'residual_worst': 0.07},
+                       {'algorithm': 'all', 'points': 2, 'ts_seconds': 0.001, 'r2': 0.9,
+                        'ts_interval': [0.0005, 0.0015], 'tw_seconds': 0.4e-6,
+                        'tw_interval': [0.32e-6, 0.8e-6], 'residual_median': 0.1,
+                        'residual_worst': 0.2}],
+              'points': [{'algorithm': 'pair', 'block_bytes': size, 'seconds': 0.002,
+                          'model_seconds': 0.0021, 'residual': -0.05} for size in (256, 1024)]}]}
+
+
+def test_fit_tables():
+    results = {**copy.deepcopy(RESULTS), 'fit': FIT}
+    transit, capacity, fits, points = tables.fit_tables(FIT)
+    assert transit.rows == [['64', '0.079', '0.100 (0.200)', '0.100 (0.200)'],
+                            ['1400', '0.613', '0.700 (0.900)', '0.700 (0.900)']]
+    assert capacity.rows == [['cable', '19.00 (50%; 0.2)', '-']]
+    assert fits.rows[0] == ['pair', '4', '32', '4', '-0.300 (-0.400 to -0.200)',
+                            '20.00 (10.00 to -)', '0.9900', '3.0%', '7.0%']
+    assert fits.rows[1][:5] == ['all', '-', '-', '-', '1.00 (0.500 to 1.50)']
+    assert points.rows == [['pair', '2.00 (-5.0%)', '2.00 (-5.0%)']]
+    assert '- fit: 4x4: too slow' in tables.as_markdown(results)
+    plot = {'file': 'model.png', 'caption': 'The model', 'heading': tables.MODEL}
+    page = tables.as_markdown(results, [plot])
+    assert page.index(f'## {tables.MODEL}') < page.index('![The model](model.png)')
+
+
+def test_links_like_cables_are_named_so():
+    torus = {**RESULTS['tori'][0], 'cable': True}
+    assert tables.name_of(torus) == '4x4 at 50 Mbit/s, links like cables'
+    assert tables.summary(torus).title.startswith('4x4 at 50 Mbit/s, links like cables: ms'[:38])
 
 
 def test_nothing_measured():
@@ -131,8 +172,13 @@ def test_nothing_measured():
 def test_plots(tmp_path):
     pytest.importorskip('matplotlib')
     from bench import plots
-    for plot in plots.draw(RESULTS, tmp_path):
+    cables = {**RESULTS['tori'][0], 'cable': True}
+    made = plots.draw({**RESULTS, 'tori': [*RESULTS['tori'], cables], 'fit': FIT}, tmp_path)
+    assert [plot['file'] for plot in made] == ['times.png', 'model.png', 'times-4x4.png',
+                                               'times-4x4-cables.png']
+    for plot in made:
         assert (tmp_path / plot['file']).stat().st_size > 5000
+    assert plots.draw({**RESULTS, 'tori': []}, tmp_path) == []
 
 
 def test_overview(tmp_path):
@@ -285,6 +331,30 @@ def test_schedules(tmp_path):
     assert set(cell['seconds']) == {'stream', 'flow 1', 'flow 4', 'steps 1', 'steps 4'}
     assert all(seconds > 0 for seconds in cell['seconds'].values())
     assert "A solver's schedules on 2x2 at 50 Mbit/s" in done.stdout
+
+
+@pytest.mark.mininet
+def test_links_like_cables_and_the_model(tmp_path):
+    done = bench('--quick', '--cables', '2x2@50', '--no-tori', '--fit', '--no-plots', '--algorithms',
+                 'pair,dim', '--out', tmp_path / 'out')
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = json.loads((tmp_path / 'out' / 'results.json').read_text())
+    torus, = said['tori']
+    assert torus['cable'] is True and torus['failures'] == [] and len(torus['cells']) == 6
+    # A cable passes nothing at once: no exchange is faster than the bound at the nominal rate.
+    for cell in torus['cells']:
+        assert min(cell['seconds']) >= 0.9 * 8e-6 * cell['size'] / 50, cell
+    fit = said['fit']
+    assert fit['failures'] == [] and [row['links'] for row in fit['transit']] == [
+        'bucket', 'one packet', 'cable']
+    assert all(seconds > 0 for row in fit['transit'] for seconds in row['seconds'])
+    cable = fit['transit'][2]
+    assert all(seconds > 0.9 * wire for seconds, wire in zip(cable['seconds'], cable['wire_seconds']))
+    assert {row['links'] for row in fit['capacity']} == {'bucket', 'one packet', 'cable'}
+    assert [model['cable'] for model in fit['tori']] == [True, False]
+    for model in fit['tori']:
+        assert [row['algorithm'] for row in model['fits']] == ['pair', 'dim', 'all']
+    assert tables.MODEL in done.stdout and '2x2 at 50 Mbit/s, links like cables' in done.stdout
 
 
 @pytest.mark.mininet
