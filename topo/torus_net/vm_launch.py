@@ -102,9 +102,9 @@ def make_torus(options, say):
             return now + rank * options.clock_step
     make_limit(options.bw, options.burst)
     return VirtualTorus(geometry, bw=options.bw, burst=options.burst, bin=options.bin,
-                        memory=options.memory, ram=options.ram, accelerator=options.accel, rtc=rtc, cache=options.cache,
-                        keep_logs=options.keep_logs, log_level=options.log_level,
-                        timeout=options.timeout, say=say,
+                        memory=options.memory, ram=options.ram, accelerator=options.accel, rtc=rtc,
+                        cache=options.cache, keep_logs=options.keep_logs,
+                        log_level=options.log_level, timeout=options.timeout, say=say,
                         progress=None if options.quiet or not sys.stderr.isatty() else Progress())
 
 
