@@ -16,7 +16,7 @@ struct outgoing {
     struct extents body;
     uint32_t body_length;
     uint32_t head_length; /* prefix included */
-    bool in_passing; /* a relay on the way passes it on: it should arrive before what follows */
+    bool in_passing; /* acted on, or passed on, where it arrives: before what follows has come */
     uint8_t *head;   /* `inline_head`, or malloc'ed when longer */
     uint8_t inline_head[OUTGOING_INLINE_HEAD];
 };

@@ -37,6 +37,8 @@ void router_send(struct router *r, unsigned port, const Peer__Head *head)
         r->any_doomed = true;
         return;
     }
+    /* The node there begins by it: on a slow link not only when the data behind it has come. */
+    frame->in_passing = head->kind_case == PEER__HEAD__KIND_GO;
     outgoing_push(&r->port[port].control, frame);
     if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)
         hold(r, port);

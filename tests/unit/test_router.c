@@ -336,6 +336,32 @@ static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
     fixture_close(&f);
 }
 
+/* The node there begins by `go`: on a slow link it must not wait for the data behind it. */
+static void go_is_a_packet_of_its_own(void **state)
+{
+    struct router_fixture f;
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Go go = PEER__GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct outgoing *frame;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    head.kind_case = PEER__HEAD__KIND_GO;
+    head.go = &go;
+    router_send(f.router, minus, &head);
+    assert_non_null(frame = link_next(f.up[minus]->link));
+    assert_true(frame->in_passing);
+    outgoing_free(router_outgoing(f.router), frame);
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    router_send(f.router, minus, &head);
+    assert_non_null(frame = link_next(f.up[minus]->link));
+    assert_false(frame->in_passing);
+    outgoing_free(router_outgoing(f.router), frame);
+    fixture_close(&f);
+}
+
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
 {
     Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
@@ -596,6 +622,7 @@ int main(void)
         cmocka_unit_test(who_never_says_hello_is_closed),
         cmocka_unit_test(dialling_goes_on_for_ever_and_slows_down),
         cmocka_unit_test(what_was_to_be_sent_on_a_lost_link_is_dropped),
+        cmocka_unit_test(go_is_a_packet_of_its_own),
         cmocka_unit_test(news_are_passed_on_once),
         cmocka_unit_test(a_new_neighbour_is_told_everything),
         cmocka_unit_test(a_lost_link_takes_its_claims_with_it),
