@@ -11,7 +11,7 @@
 #include "client/cli/progress.h"
 #include "client/cli/quantile.h"
 
-#define TURN_SECONDS 5.0 /* for one algorithm at one size */
+#define TURN_SECONDS 3.0 /* for one algorithm at one size */
 
 /* A sweep under way. */
 struct running {
