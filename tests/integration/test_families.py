@@ -26,6 +26,7 @@ def test_any_number_of_packets(shared, dims, degree):
                  f'cccube-q{degree}', 100, mode='streaming')
 
 
+@pytest.mark.slow
 def test_the_best_number_of_packets(shared, tmp_path):
     """Few for small blocks, many for large ones; all nodes have the same."""
     torus = shared('4x4', bw=50, data_roots=(str(tmp_path),))

@@ -151,9 +151,11 @@ SHAPES = [
     ('4x6', 'at2-1port'), ('8x8', 'cccube'), ('2x3x4', 'tree'), ('5x3x3', 'direct'), ('3x3x2x2', 'dim-s2'),
     ('2x2x2x2x2', 'cccube-q2'), ('2x1x2x2x2x2x2m', 'direct'), ('5x5', 'yangwang'), ('4x4m', 'saadschultz'),
 ]
+LARGE = ('8x8', '5x3x3', '2x1x2x2x2x2x2m')
 
 
-@pytest.mark.parametrize(('dims', 'algorithm'), SHAPES)
+@pytest.mark.parametrize(('dims', 'algorithm'), [
+    pytest.param(dims, algorithm, marks=[pytest.mark.slow] * (dims in LARGE)) for dims, algorithm in SHAPES])
 def test_arrows_are_the_messages(dims, algorithm):
     schedule = Schedule(dims, algorithm)
     picture = Picture(plan(dims, algorithm, '--svg', '-'))
