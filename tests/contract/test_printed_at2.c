@@ -14,34 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/contract/contract.h"
-
-enum { MOST_LEGS = 32 };
-
-/* One block, where it is by the paper, and the legs that brought it there. */
-struct block {
-    int size[2], to[2], at[2];
-    struct leg leg[MOST_LEGS];
-    uint32_t legs;
-};
-
-/* Whether v is one of first, first + by, ..., last, modulo n. */
-static bool listed(int v, int first, int last, int by, int n)
-{
-    for (int i = first; i <= last; i += by)
-        if ((i - v) % n == 0)
-            return true;
-    return false;
-}
-
-static void send(struct block *b, uint32_t step, unsigned dim, int hops)
-{
-    assert_in_range(b->legs, 0, MOST_LEGS - 1);
-    b->leg[b->legs++] = (struct leg){.step = step,
-                                     .hops = (uint16_t)(hops > 0 ? hops : -hops),
-                                     .dim = (uint8_t)dim,
-                                     .direction = hops > 0 ? 1 : -1};
-    b->at[dim] = (b->at[dim] + hops + b->size[dim]) % b->size[dim];
-}
+#include "tests/contract/printed.h"
 
 /* Fig. 5, phase 1. */
 static void phase_1(struct block *b)

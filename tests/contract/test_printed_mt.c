@@ -17,34 +17,7 @@
 
 #include "daemon/schedule/line_one_port.h"
 #include "tests/contract/contract.h"
-
-enum { MOST_LEGS = 64 };
-
-/* One block, where it is by the paper, and the legs that brought it there. */
-struct block {
-    int size[3], to[3], at[3];
-    struct leg leg[MOST_LEGS];
-    uint32_t legs;
-};
-
-/* Whether v is one of first, first + 1, ..., last, modulo n. */
-static bool listed(int v, int first, int last, int n)
-{
-    for (int i = first; i <= last; i++)
-        if ((i - v) % n == 0)
-            return true;
-    return false;
-}
-
-static void send(struct block *b, uint32_t step, unsigned dim, int hops)
-{
-    assert_in_range(b->legs, 0, MOST_LEGS - 1);
-    b->leg[b->legs++] = (struct leg){.step = step,
-                                     .hops = (uint16_t)(hops > 0 ? hops : -hops),
-                                     .dim = (uint8_t)dim,
-                                     .direction = hops > 0 ? 1 : -1};
-    b->at[dim] = (b->at[dim] + hops + b->size[dim]) % b->size[dim];
-}
+#include "tests/contract/printed.h"
 
 /* Fig. 2: AR1 along `dim`, on a logical ring of every `stride`-th node. */
 static void run_ar1(struct block *b, unsigned dim, int stride, uint32_t step, uint32_t last)
@@ -57,23 +30,23 @@ static void run_ar1(struct block *b, unsigned dim, int stride, uint32_t step, ui
             send(b, step, dim, stride);
         return;
     }
-    if (s % 2 == 0 && listed(d, s + p / 2, s + p - 1, p))
+    if (s % 2 == 0 && listed(d, s + p / 2, s + p - 1, 1, p))
         send(b, step, dim, -stride);
-    else if (s % 2 != 0 && listed(d, s + 1, s + p / 2, p))
+    else if (s % 2 != 0 && listed(d, s + 1, s + p / 2, 1, p))
         send(b, step, dim, stride);
     for (int k = 0; k <= (p + 3) / 4 - 2; k++) {
         int at = b->at[dim] / stride;
-        if (at % 2 == 0 && listed(s, at - 1 - 2 * k, at - 2 * k, p) &&
-            listed(d, at + 2, at + (p / 2 - 1) - 2 * k, p))
+        if (at % 2 == 0 && listed(s, at - 1 - 2 * k, at - 2 * k, 1, p) &&
+            listed(d, at + 2, at + (p / 2 - 1) - 2 * k, 1, p))
             send(b, step + 1 + (uint32_t)k, dim, 2 * stride);
-        else if (at % 2 != 0 && listed(s, at + 2 * k, at + 1 + 2 * k, p) &&
-                 listed(d, at - 1 - (p / 2 - 2) + 2 * k, at - 2, p))
+        else if (at % 2 != 0 && listed(s, at + 2 * k, at + 1 + 2 * k, 1, p) &&
+                 listed(d, at - 1 - (p / 2 - 2) + 2 * k, at - 2, 1, p))
             send(b, step + 1 + (uint32_t)k, dim, -2 * stride);
     }
     int at = b->at[dim] / stride;
-    if (at % 2 == 0 && listed(d, at + 1, at + 1, p))
+    if (at % 2 == 0 && listed(d, at + 1, at + 1, 1, p))
         send(b, last, dim, stride);
-    else if (at % 2 != 0 && listed(d, at - 1, at - 1, p))
+    else if (at % 2 != 0 && listed(d, at - 1, at - 1, 1, p))
         send(b, last, dim, -stride);
     assert_int_equal(b->at[dim] / stride, d);
 }
