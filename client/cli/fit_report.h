@@ -7,7 +7,8 @@
 #define FIT_SIZES "256,1KiB,4KiB,16KiB,64KiB,256KiB"
 
 /* Adds all algorithms whose messages only go to neighbours, since the model has no time for hops, and
- * that are not far slower than the lower bound. Returns 0, or -1 with *e (_REFUSED) if none of them accepts the torus. */
+ * that are not far slower than the lower bound. Returns 0, or -1 with *e (ERROR_REFUSED) if none of
+ * them accepts the torus. */
 int fit_add_neighbours(struct sweep *s, struct error *e);
 
 /* Fits the model to the results of the sweep, each algorithm by itself and all together, and prints

@@ -1,6 +1,7 @@
-/* Imaginary nodes: how an algorithm whose sizes must be multiples of some number runs on any torus. Every dimension is padded to the next multiple; the added nodes are spread evenly
- * over the ring, and each is hosted by the nearest real node before it. A hop between nodes of one
- * host costs nothing, so it is left out; blocks from and to imaginary nodes do not exist. */
+/* Imaginary nodes: how an algorithm whose sizes must be multiples of some number runs on any torus.
+ * Every dimension is padded to the next multiple; the added nodes are spread evenly over the ring,
+ * and each is hosted by the nearest real node before it. A hop between nodes of one host costs
+ * nothing, so it is left out; blocks from and to imaginary nodes do not exist. */
 #ifndef TORUSD_SCHEDULE_IMAGINARY_H
 #define TORUSD_SCHEDULE_IMAGINARY_H
 

@@ -38,11 +38,11 @@
 struct imported;
 
 /* Reads a file and proves its schedule: every segment of every block arrives exactly once, over legs
- * that exist, in steps that rise; in an allgather a source's
- * routes form a tree; with one port, no node starts or ends two messages in a step. `only` is NULL or the only torus that the
- * schedule may be for. Returns 0 with *out, which the caller gives to imported_free(), and, unless it is NULL, *report; or -1 with *e
- * (ERROR_REFUSED), which names the line, and the pair, step and node where there are any; also
- * without memory. */
+ * that exist, in steps that rise; in an allgather a source's routes form a tree; with one port, no
+ * node starts or ends two messages in a step. `only` is NULL or the only torus that the schedule may
+ * be for. Returns 0 with *out, which the caller gives to imported_free(), and, unless it is NULL,
+ * *report; or -1 with *e (ERROR_REFUSED), which names the line, and the pair, step and node where
+ * there are any; also without memory. */
 int imported_read(struct imported **out, const char *text, size_t length, const struct torus *only,
                   struct schedule_report *report, struct error *e);
 /* Another user of it, who also calls imported_free(): the last one frees it. Not thread-safe. */
