@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <ini.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +10,25 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/address.h"
+#include "daemon/router/limits.h"
 #include "proto/text.h"
 
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
 #define DEFAULT_STATE "/var/lib/torusd"
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
 #define LEAST_MEMORY (1024u * 1024u)
+#define LEAST_HEARTBEAT_MS 10u
+#define LEAST_SILENCE_MS (unsigned)(ROUTER_SILENCE_LEAST / MILLISECONDS)
+#define MOST_HEARTBEAT_MS 5000u
+#define MOST_SILENCE_MS 600000u
 
 void config_init(struct config *c)
 {
-    *c = (struct config){
-        .daemons_per_processor = 1, .memory = DEFAULT_MEMORY, .log_level = LOG_LEVEL_INFO};
+    *c = (struct config){.daemons_per_processor = 1,
+                         .memory = DEFAULT_MEMORY,
+                         .heartbeat_ms = ROUTER_HEARTBEAT / MILLISECONDS,
+                         .silence_ms = ROUTER_SILENCE / MILLISECONDS,
+                         .log_level = LOG_LEVEL_INFO};
     (void)strcpy(c->control, DEFAULT_CONTROL);
     (void)strcpy(c->state_folder, DEFAULT_STATE);
     (void)strcpy(c->congestion, "reno");
@@ -73,6 +82,44 @@ static int set_state(struct config *c, const char *value, struct error *e)
     return copy(c->state_folder, sizeof c->state_folder, "state_dir", value, e);
 }
 
+static int set_key_file(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->key_file, sizeof c->key_file, "key_file", value, e);
+}
+
+static int set_second_key_file(struct config *c, const char *value, struct error *e)
+{
+    return copy(c->second_key_file, sizeof c->second_key_file, "second_key_file", value, e);
+}
+
+static int set_encrypt(struct config *c, const char *value, struct error *e)
+{
+    c->encrypt = strcmp(value, "yes") == 0;
+    if (!c->encrypt && strcmp(value, "no") != 0)
+        return error_set(e, ERROR_USAGE, "encrypt \"%.40s\": yes or no", value);
+    return 0;
+}
+
+static int set_group(struct config *c, enum access access, const char *value, struct error *e)
+{
+    return copy(c->group[access], sizeof c->group[access], access_setting(access), value, e);
+}
+
+static int set_read_group(struct config *c, const char *value, struct error *e)
+{
+    return set_group(c, ACCESS_READ, value, e);
+}
+
+static int set_exchange_group(struct config *c, const char *value, struct error *e)
+{
+    return set_group(c, ACCESS_EXCHANGE, value, e);
+}
+
+static int set_admin_group(struct config *c, const char *value, struct error *e)
+{
+    return set_group(c, ACCESS_ADMIN, value, e);
+}
+
 static int set_roots(struct config *c, const char *value, struct error *e)
 {
     char *list = strdup(value), *rest = list, *one;
@@ -100,6 +147,13 @@ static int set_link_mbit(struct config *c, const char *value, struct error *e)
     return 0;
 }
 
+static int set_link_burst(struct config *c, const char *value, struct error *e)
+{
+    if (text_parse_bytes(value, &c->link_burst) != 0)
+        return error_set(e, ERROR_USAGE, "link_burst \"%.40s\" is not a size such as 64KiB", value);
+    return 0;
+}
+
 static int set_daemons_per_processor(struct config *c, const char *value, struct error *e)
 {
     if (!parse_number(value, 1, &c->daemons_per_processor))
@@ -115,6 +169,34 @@ static int set_memory(struct config *c, const char *value, struct error *e)
     if (c->memory < LEAST_MEMORY)
         return error_set(e, ERROR_USAGE, "memory %s: at least 1MiB is needed", value);
     return 0;
+}
+
+static int set_milliseconds(const char *name, const char *value, uint64_t least, uint64_t most,
+                            uint64_t *milliseconds, struct error *e)
+{
+    char *end;
+
+    errno = 0;
+    *milliseconds = strtoull(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || *milliseconds < least ||
+        *milliseconds > most)
+        return error_set(e, ERROR_USAGE,
+                         "%s \"%.40s\" is not a number of milliseconds from %" PRIu64
+                         " to %" PRIu64,
+                         name, value, least, most);
+    return 0;
+}
+
+static int set_heartbeat(struct config *c, const char *value, struct error *e)
+{
+    return set_milliseconds("heartbeat_ms", value, LEAST_HEARTBEAT_MS, MOST_HEARTBEAT_MS,
+                            &c->heartbeat_ms, e);
+}
+
+static int set_silence(struct config *c, const char *value, struct error *e)
+{
+    return set_milliseconds("silence_ms", value, LEAST_SILENCE_MS, MOST_SILENCE_MS, &c->silence_ms,
+                            e);
 }
 
 static int set_congestion(struct config *c, const char *value, struct error *e)
@@ -139,10 +221,19 @@ static const struct {
     {"rank", set_rank},
     {"coordinates", set_coordinates},
     {"control", set_control},
+    {"read_group", set_read_group},
+    {"exchange_group", set_exchange_group},
+    {"admin_group", set_admin_group},
     {"state_dir", set_state},
+    {"key_file", set_key_file},
+    {"second_key_file", set_second_key_file},
+    {"encrypt", set_encrypt},
     {"data_roots", set_roots},
     {"link_mbit", set_link_mbit},
+    {"link_burst", set_link_burst},
     {"memory", set_memory},
+    {"heartbeat_ms", set_heartbeat},
+    {"silence_ms", set_silence},
     {"congestion", set_congestion},
     {"log_level", set_log_level},
     {"daemons_per_processor", set_daemons_per_processor},
@@ -256,7 +347,36 @@ int config_finish(struct config *c, struct error *e)
         if (address_parse(c->port_text[port], &c->address[port], e) != 0)
             return error_wrap(e, "port %s", name);
     }
+    if (c->key_file[0] == '\0' && (c->encrypt || c->second_key_file[0] != '\0'))
+        return error_set(e, ERROR_USAGE, "%s needs a key_file",
+                         c->encrypt ? "encrypt" : "second_key_file");
+    if (c->silence_ms < 2 * c->heartbeat_ms)
+        return error_set(e, ERROR_USAGE,
+                         "silence_ms %" PRIu64 " must be at least twice heartbeat_ms, which is "
+                         "%" PRIu64,
+                         c->silence_ms, c->heartbeat_ms);
     if (c->state_folder[0] == '\0')
         return error_set(e, ERROR_USAGE, "state_dir must not be empty");
+    return 0;
+}
+
+int config_read_keys(const struct config *c, struct secrets *secrets, struct error *e)
+{
+    struct secrets read = {.encrypt = c->encrypt};
+
+    if (c->key_file[0] != '\0') {
+        if (key_read(c->key_file, &read.key[0], e) != 0)
+            return -1;
+        read.count = 1;
+    }
+    if (c->second_key_file[0] != '\0') {
+        if (key_read(c->second_key_file, &read.key[1], e) == 0)
+            read.count = 2;
+        else if (errno != ENOENT)
+            return -1;
+    }
+    *secrets = read;
+    for (unsigned i = 0; i < SECRETS_MOST; i++)
+        key_forget(&read.key[i]);
     return 0;
 }

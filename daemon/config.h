@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 
 #include "daemon/files/roots.h"
+#include "daemon/net/access.h"
+#include "daemon/router/handshake.h"
 #include "daemon/schedule/torus.h"
 
 struct config {
@@ -15,11 +17,17 @@ struct config {
     bool have_rank;
     char coordinates[96]; /* "1,2", checked when the dimensions are known */
     char control[PATH_MAX];
+    char group[ACCESSES][ACCESS_NAME_SIZE]; /* names of groups; "": that of the daemon */
     char state_folder[PATH_MAX];
+    char key_file[PATH_MAX];        /* "": no cluster key */
+    char second_key_file[PATH_MAX]; /* "": none; the file may be missing */
+    bool encrypt;
     struct roots roots;
     double link_mbit;             /* 0: unknown */
+    uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1 */
     uint64_t memory;
+    uint64_t heartbeat_ms, silence_ms; /* see daemon/router/limits.h */
     char congestion[16];
     int log_level;
     char port_text[TORUS_MAX_PORTS][300]; /* "" : not given */
@@ -39,5 +47,8 @@ int config_read(struct config *c, const char *path, struct error *e);
 /* Checks that all is there and fits together, and fills in what follows from the rest. Returns 0,
  * or -1 with *e. */
 int config_finish(struct config *c, struct error *e);
+
+/* Reads the cluster keys from their files. Returns 0, or -1 with *e and *secrets unchanged. */
+int config_read_keys(const struct config *c, struct secrets *secrets, struct error *e);
 
 #endif

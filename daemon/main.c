@@ -19,7 +19,7 @@ static const char help[] =
     "\n"
     "Holds one TCP connection per port to its torus neighbours, and forwards the messages of\n"
     "complete exchanges. Runs in the foreground and logs to standard error; SIGTERM or Ctrl-C\n"
-    "ends it. Use torusctl to start exchanges.\n"
+    "ends it; SIGHUP makes it read the cluster keys again. Use torusctl to start exchanges.\n"
     "\n"
     "  --config FILE        read settings from an INI file; options override it\n"
     "  --dims RxC           the torus, such as 4x4 or 3x4x5; \"4x8m\": the last dimension does\n"
@@ -30,24 +30,48 @@ static const char help[] =
     "                       --port +0=10.0.0.2:7411  the neighbour's address for its port -0\n"
     "                       --port -0=10.0.1.1:7411  this node's own address\n"
     "  --control PATH       control socket (default /run/torusd/control.sock)\n"
+    "  --read-group GROUP   whose members may ask for its state (torusctl status, links),\n"
+    "  --exchange-group GROUP\n"
+    "                       exchange as well, and open groups of programs,\n"
+    "  --admin-group GROUP  or also change what is set (torusctl calibrate). Those not named are\n"
+    "                       the group of the daemon; without all three, who may connect to the\n"
+    "                       control socket (the daemon's user and group) may do everything\n"
     "  --data-root DIR      folder exchanges may read and write below DIR; may be repeated\n"
     "  --state-dir DIR      records that must survive a crash or power failure (default\n"
     "                       /var/lib/torusd); each daemon needs its own, on a disk if the data\n"
     "                       roots are on disks\n"
+    "  --key-file FILE      the cluster key (torusctl help key), which every node has and proves "
+    "to\n"
+    "                       its neighbours; without it, whoever can reach a port can speak to it\n"
+    "  --second-key-file FILE\n"
+    "                       another key that is accepted while keys are changed, if there is such\n"
+    "                       a file\n"
+    "  --encrypt yes|no     encrypt all links (default no); every node has to say the same\n"
     "  --link-mbit RATE     nominal link rate, for the lower bound in reports; rates up to\n"
     "                       500 Mbit/s also pace TCP\n"
+    "  --link-burst SIZE    what a link passes at once before it limits its rate, as token\n"
+    "                       buckets do (default 0: none, as on a cable)\n"
     "  --daemons-per-processor N\n"
     "                       how many share a processor of this machine, on average (default 1);\n"
     "                       used by auto until torusctl calibrate has been run\n"
     "  --memory SIZE        for blocks in transit, of all exchanges together (default 64MiB)\n"
+    "  --heartbeat-ms TIME  milliseconds between two heartbeats on each link (default 250)\n"
+    "  --silence-ms TIME    milliseconds without anything from a neighbour, and without its\n"
+    "                       system's acknowledgements, after which a link is down (default 1000;\n"
+    "                       at least 300, and twice the time between heartbeats). A neighbour\n"
+    "                       whose system answers while torusd there does not has 5 s, or this "
+    "time\n"
+    "                       if that is longer\n"
     "  --congestion NAME    TCP congestion control of the links (default reno; \"\": the "
     "system's)\n"
     "  --log-level LEVEL    error, warning, info (default) or debug\n"
     "  --help, --version\n"
     "\n"
     "The INI file has the same settings: [node] with dims, rank, coordinates, control, data_roots\n"
-    "(separated by colons), state_dir, link_mbit, daemons_per_processor, memory, congestion,\n"
-    "log_level; [ports] with lines such as \"+0 = 10.0.0.2:7411\".\n"
+    "(separated by colons), state_dir, key_file, second_key_file, encrypt, read_group,\n"
+    "exchange_group, admin_group, link_mbit, link_burst, daemons_per_processor, memory,\n"
+    "heartbeat_ms, silence_ms, congestion, log_level; [ports] with lines such as \"+0 = "
+    "10.0.0.2:7411\".\n"
     "\n"
     "exit status: 0 ended by a signal; 1 could not start; 2 invalid options\n";
 
@@ -75,7 +99,16 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
                                           "memory",
                                           "congestion",
                                           "log_level",
-                                          "daemons_per_processor"};
+                                          "daemons_per_processor",
+                                          "link_burst",
+                                          "key_file",
+                                          "second_key_file",
+                                          "encrypt",
+                                          "read_group",
+                                          "exchange_group",
+                                          "admin_group",
+                                          "heartbeat_ms",
+                                          "silence_ms"};
     static const struct option options[] = {
         {"config", required_argument, NULL, CONFIG},
         {"port", required_argument, NULL, PORT},
@@ -92,6 +125,15 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
         {"congestion", required_argument, NULL, SETTING + 8},
         {"log-level", required_argument, NULL, SETTING + 9},
         {"daemons-per-processor", required_argument, NULL, SETTING + 10},
+        {"link-burst", required_argument, NULL, SETTING + 11},
+        {"key-file", required_argument, NULL, SETTING + 12},
+        {"second-key-file", required_argument, NULL, SETTING + 13},
+        {"encrypt", required_argument, NULL, SETTING + 14},
+        {"read-group", required_argument, NULL, SETTING + 15},
+        {"exchange-group", required_argument, NULL, SETTING + 16},
+        {"admin-group", required_argument, NULL, SETTING + 17},
+        {"heartbeat-ms", required_argument, NULL, SETTING + 18},
+        {"silence-ms", required_argument, NULL, SETTING + 19},
         {0},
     };
     struct error e = {0};
@@ -150,7 +192,7 @@ static void raise_file_limit(void)
 }
 
 struct signals {
-    uv_signal_t terminate, interrupt;
+    uv_signal_t terminate, interrupt, read_keys;
     struct node *node;
 };
 
@@ -162,6 +204,15 @@ static void on_signal(uv_signal_t *handle, int number)
     node_stop(signals->node);
     uv_close((uv_handle_t *)&signals->terminate, NULL);
     uv_close((uv_handle_t *)&signals->interrupt, NULL);
+    uv_close((uv_handle_t *)&signals->read_keys, NULL);
+}
+
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    struct signals *signals = handle->data;
+
+    (void)number;
+    node_read_keys(signals->node);
 }
 
 static int run(const struct config *config)
@@ -182,9 +233,11 @@ static int run(const struct config *config)
     }
     (void)uv_signal_init(&loop, &signals.terminate);
     (void)uv_signal_init(&loop, &signals.interrupt);
-    signals.terminate.data = signals.interrupt.data = &signals;
+    (void)uv_signal_init(&loop, &signals.read_keys);
+    signals.terminate.data = signals.interrupt.data = signals.read_keys.data = &signals;
     (void)uv_signal_start(&signals.terminate, on_signal, SIGTERM);
     (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
+    (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
     log_info("torusd " TORUSD_VERSION ": node %u of %s, control socket %s", config->rank,
              torus_format(&config->torus, dims), config->control);
     (void)uv_run(&loop, UV_RUN_DEFAULT);

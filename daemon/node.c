@@ -8,6 +8,7 @@
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
 #include "daemon/net/tcp.h"
+#include "daemon/program/server.h"
 #include "daemon/workers.h"
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
@@ -21,6 +22,8 @@ struct node {
     struct folders folders;
     struct storage storage;
     struct control_server *control;
+    struct programs *programs;
+    struct access_rules access;
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
@@ -56,7 +59,7 @@ static void wake_up_at(struct node *node, uint64_t at)
 }
 
 /* All that has come in during this turn of the loop has been dealt with: send what there is to
- * send, let time pass, and see when to wake up. */
+ * send, let time pass, write what is for files, and see when to wake up. */
 static void before_sleep(uv_prepare_t *prepare)
 {
     struct node *node = prepare->data;
@@ -66,8 +69,9 @@ static void before_sleep(uv_prepare_t *prepare)
     if (now >= at) {
         core_tick(node->core);
         more = tcp_flush(node->tcp);
-        at = core_deadline(node->core);
     }
+    more |= folders_flush(&node->folders);
+    at = core_deadline(node->core);
     if (more)
         (void)uv_idle_start(&node->no_sleep, on_no_sleep);
     else
@@ -83,9 +87,46 @@ static void on_planned(void *context)
         control_planned(node->control);
 }
 
+/* Says which keys are in use; they have been read. */
+static void log_keys(const struct secrets *s)
+{
+    char id[SECRETS_MOST][KEY_ID_TEXT_SIZE];
+
+    if (s->count == 0)
+        log_warning("no key_file: whoever can reach a port of this node can speak to it");
+    else if (s->count == 1)
+        log_info("cluster key %s; links are %sencrypted", key_id_text(s->key[0].id, id[0]),
+                 s->encrypt ? "" : "not ");
+    else
+        log_info("cluster key %s, and %s is accepted too; links are %sencrypted",
+                 key_id_text(s->key[0].id, id[0]), key_id_text(s->key[1].id, id[1]),
+                 s->encrypt ? "" : "not ");
+}
+
+static void forget_keys(struct secrets *s)
+{
+    for (unsigned i = 0; i < SECRETS_MOST; i++)
+        key_forget(&s->key[i]);
+}
+
+void node_read_keys(struct node *node)
+{
+    struct secrets secrets;
+    struct error e;
+
+    if (config_read_keys(node->config, &secrets, &e) != 0) {
+        log_error("the cluster keys stay as they are: %s", e.text);
+        return;
+    }
+    log_keys(&secrets);
+    router_set_secrets(core_router(node->core), &secrets);
+    forget_keys(&secrets);
+}
+
 struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e)
 {
     struct node *node = calloc(1, sizeof *node);
+    struct secrets secrets = {0};
     struct router_io io;
 
     if (node == NULL) {
@@ -103,6 +144,11 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
                                      .pool = &node->pool,
                                      .roots = &config->roots,
                                      .state_folder = config->state_folder};
+    const char *const groups[ACCESSES] = {[ACCESS_READ] = config->group[ACCESS_READ],
+                                          [ACCESS_EXCHANGE] = config->group[ACCESS_EXCHANGE],
+                                          [ACCESS_ADMIN] = config->group[ACCESS_ADMIN]};
+    if (access_resolve(&node->access, groups, e) != 0 || config_read_keys(config, &secrets, e) != 0)
+        goto fail;
     if (folders_init(&node->folders, &node->storage, e) != 0)
         goto fail;
     node->tcp = tcp_new(&tcp_setup, config->rank, &io, e);
@@ -112,31 +158,44 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         .torus = &config->torus,
         .rank = config->rank,
         .io = io,
+        .secrets = &secrets,
         .pool = &node->pool,
         .storage = &node->storage,
         .workers = node->workers,
         .memory_budget = config->memory,
         .link_mbit = config->link_mbit,
+        .link_burst = config->link_burst,
         .daemons_per_processor = config->daemons_per_processor,
+        .heartbeat = config->heartbeat_ms * MILLISECONDS,
+        .silence = config->silence_ms * MILLISECONDS,
         .planned = on_planned,
         .planned_context = node,
     };
     node->core = core_new(&core_setup);
     if (node->core == NULL)
         goto no_memory;
+    log_keys(&secrets);
+    forget_keys(&secrets);
     tcp_attach(node->tcp, core_router(node->core));
     const struct control_setup control_setup = {
         .loop = loop,
         .path = config->control,
         .router = core_router(node->core),
         .exchanges = core_exchanges(node->core),
+        .groups = core_groups(node->core),
         .roots = &config->roots,
+        .access = &node->access,
         .address = config->address,
         .link_mbit = config->link_mbit,
         .memory_budget = config->memory,
     };
     node->control = control_open(&control_setup, e);
     if (node->control == NULL)
+        goto fail;
+    const struct programs_setup programs_setup = {loop, config->control, core_groups(node->core),
+                                                  &node->access};
+    node->programs = programs_open(&programs_setup, e);
+    if (node->programs == NULL)
         goto fail;
     (void)uv_prepare_init(loop, &node->before_sleep);
     (void)uv_idle_init(loop, &node->no_sleep);
@@ -150,6 +209,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
 no_memory:
     (void)error_set(e, ERROR_MEMORY, "out of memory");
 fail:
+    forget_keys(&secrets);
     node_stop(node);
     (void)uv_run(loop, UV_RUN_DEFAULT);
     (void)node_free(node);
@@ -166,6 +226,8 @@ void node_stop(struct node *node)
     node->running = false;
     if (node->control != NULL)
         control_close(node->control);
+    if (node->programs != NULL)
+        programs_close(node->programs);
     core_free(node->core);
     if (node->storage.close != NULL)
         node->storage.close(node->storage.context);

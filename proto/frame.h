@@ -13,7 +13,7 @@
 
 #include "proto/error.h"
 
-#define PROTOCOL_VERSION 3u
+#define PROTOCOL_VERSION 4u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on what is no longer than this */
@@ -21,7 +21,7 @@
 #define FRAME_MAX_REPLY                                                                            \
     (16u * 1024u * 1024u)                 /* to a client: the times of 1000000 repetitions, too */
 #define FRAME_SCHEDULE_PART (32u * 1024u) /* of a schedule, in one message */
-#define FRAME_MAX_STRANGER_HEAD 512u      /* before the peer's hello has been accepted */
+#define FRAME_MAX_STRANGER_HEAD 512u      /* before the peer's handshake has been accepted */
 
 struct frame_prefix {
     uint32_t head;

@@ -71,16 +71,76 @@ int parse_item(const char **text, char *item, size_t size, struct error *e)
     return 0;
 }
 
-int parse_sizes(const char *text, uint64_t *sizes, size_t most, size_t *count, struct error *e)
+/* "FROM-TO": FROM, four times that, and so on, and TO. */
+static int parse_range(char *text, char *dash, uint64_t *sizes, size_t most, size_t *count,
+                       struct error *e)
 {
-    char one[64];
+    uint64_t from, to;
 
-    for (*count = 0; text != NULL; ++*count) {
+    *dash = '\0';
+    if (parse_size(text, &from, e) != 0 || parse_size(dash + 1, &to, e) != 0)
+        return -1;
+    if (from == 0 || from > to)
+        return error_set(
+            e, ERROR_USAGE,
+            "'%.40s-%.40s' is not a range: it goes from a size above 0 to a larger one", text,
+            dash + 1);
+    for (;; from = from > to / 4 ? to : 4 * from) {
         if (*count == most)
             return error_set(e, ERROR_USAGE, "more than %zu sizes", most);
-        if (parse_item(&text, one, sizeof one, e) != 0 || parse_size(one, &sizes[*count], e) != 0)
+        sizes[(*count)++] = from;
+        if (from == to)
+            return 0;
+    }
+}
+
+int parse_sizes(const char *text, uint64_t *sizes, size_t most, size_t *count, struct error *e)
+{
+    char one[64], *dash;
+
+    for (*count = 0; text != NULL;) {
+        if (parse_item(&text, one, sizeof one, e) != 0)
+            return -1;
+        dash = strchr(one, '-');
+        if (dash != NULL && dash != one) {
+            if (parse_range(one, dash, sizes, most, count, e) != 0)
+                return -1;
+            continue;
+        }
+        if (*count == most)
+            return error_set(e, ERROR_USAGE, "more than %zu sizes", most);
+        if (parse_size(one, &sizes[(*count)++], e) != 0)
             return -1;
     }
+    return 0;
+}
+
+int parse_named(const char *text, const char *const *names, size_t *index, struct error *e)
+{
+    char known[256] = "";
+
+    for (size_t i = 0; i == 0 || names[i] != NULL; i++) {
+        size_t used = strlen(known);
+        if (names[i] == NULL)
+            continue;
+        if (strcmp(text, names[i]) == 0) {
+            *index = i;
+            return 0;
+        }
+        (void)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", names[i]);
+    }
+    return error_set(e, ERROR_USAGE, "'%.40s' is not one of %s", text, known);
+}
+
+int parse_dimensions(const char *text, unsigned most, uint32_t *dimensions, struct error *e)
+{
+    char one[16];
+    uint32_t number;
+
+    for (*dimensions = 0; text != NULL; *dimensions |= UINT32_C(1) << number)
+        if (parse_item(&text, one, sizeof one, e) != 0 ||
+            parse_number(one, most - 1, &number, e) != 0)
+            return -1;
     return 0;
 }
 

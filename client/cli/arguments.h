@@ -18,7 +18,8 @@ int parse_size(const char *text, uint64_t *bytes, struct error *e);
 /* The next of several items separated by commas: moves *text past it, to NULL after the last. */
 int parse_item(const char **text, char *item, size_t size, struct error *e);
 
-/* Sizes separated by commas, at most `most` of them. */
+/* Sizes separated by commas, at most `most` of them; "1-1MiB" stands for 1, 4, 16 and so on up to
+ * 1MiB. */
 int parse_sizes(const char *text, uint64_t *sizes, size_t most, size_t *count, struct error *e);
 
 /* Seconds above 0, with up to three decimals: "30", "0.5". */
@@ -32,6 +33,12 @@ int parse_number(const char *text, uint32_t most, uint32_t *number, struct error
 
 /* A number of repetitions, from 1 to TORUS_REPEAT_MAX. */
 int parse_repeat(const char *text, uint32_t *repeat, struct error *e);
+
+/* One of the names, of which the first may be NULL; NULL ends the list behind it. */
+int parse_named(const char *text, const char *const *names, size_t *index, struct error *e);
+
+/* Numbers of dimensions, below `most`, separated by commas; bit d stands for d. */
+int parse_dimensions(const char *text, unsigned most, uint32_t *dimensions, struct error *e);
 
 /* "stepped" or "streaming". */
 int parse_mode(const char *text, enum torus_mode *mode, struct error *e);

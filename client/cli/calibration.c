@@ -1,7 +1,9 @@
 #include "client/cli/calibration.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/cli/interrupt.h"
 #include "client/cli/quantile.h"
@@ -26,10 +28,12 @@
 #define BETWEEN_LEAST 5.0
 #define BETWEEN_MOST 40.0
 #define HOPELESS 3.0    /* times as long as the fastest: not measured */
+#define NEARLY 1.25     /* times as long: may be chosen where the next size is not measured */
 #define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
 
-static const char *const names[CALIBRATION_ALGORITHMS] = {
-    "tree", "pair", "pair-s2", "pair-s4", "dim", "dim-s2", "dim-tree", "stream", "at2", "direct"};
+/* Those that are measured at every size, and differ most in what they need. */
+static const char *const names[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
+                                    "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
 
 /* A torus_progress_fn that shows nothing. */
 static int heed(void *data, const struct torus_progress *progress)
@@ -82,7 +86,7 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
     char text[80];
 
     for (unsigned pass = 0; pass <= PASSES; pass++)
-        for (size_t i = 0; i < run->count; i++) {
+        for (size_t i = 0; i < run->measured; i++) {
             const char *name = run->algorithm[i]->name;
             double repeat = WARM_UP, seconds;
             (void)snprintf(text, sizeof text, "single bytes, pass %u of %u: %s", pass, PASSES,
@@ -99,7 +103,7 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
             if (pass <= 1 || seconds < run->seconds[i])
                 run->seconds[i] = seconds;
         }
-    predict_fit(run->counts, run->seconds, run->count, &run->costs);
+    predict_fit(run->counts, run->seconds, run->measured, &run->costs);
     return 0;
 }
 
@@ -137,54 +141,108 @@ static int measure_busy(struct torus_client *client, void (*say)(const char *wha
     return 0;
 }
 
-/* Sizes between one byte and busy links, by every algorithm that may be the fastest there. The
- * daemon remembers them (daemon/exchange/choose.h); here they only tell what is worth measuring. */
-static int measure_between(struct torus_client *client, void (*say)(const char *what),
-                           const struct calibration_run *run, struct torus_error *failed)
+/* What is known while sizes are measured, by index in the run. */
+struct between {
+    uint64_t bytes;
+    double longest;                          /* seconds; what takes longer is not measured */
+    double ratio[CALIBRATION_ALGORITHMS];    /* measured over predicted, as last seen */
+    double expected[CALIBRATION_ALGORITHMS]; /* seconds */
+};
+
+static int measure_at(struct torus_client *client, void (*say)(const char *what),
+                      const struct calibration_run *run, struct between *b, size_t i,
+                      double *seconds, struct torus_error *failed)
 {
-    double ratio[CALIBRATION_ALGORITHMS]; /* measured over predicted, as last seen */
+    const char *name = run->algorithm[i]->name;
+    double repeat = SMALL_SECONDS / b->expected[i];
     char text[80];
 
-    for (size_t i = 0; i < run->count; i++)
-        ratio[i] = run->seconds[i] / predict_seconds(&run->counts[i], &run->costs, 1);
-    for (uint64_t bytes = BETWEEN_FIRST; bytes <= BETWEEN_LAST; bytes *= BETWEEN_GROWTH) {
-        double longest = bytes > LARGE ? LARGE_SECONDS : BETWEEN_SECONDS;
-        double expected[CALIBRATION_ALGORITHMS], best = longest;
-        for (size_t i = 0; i < run->count; i++) {
-            expected[i] = ratio[i] * predict_seconds(&run->counts[i], &run->costs, bytes);
-            best = expected[i] < best ? expected[i] : best;
-        }
-        for (size_t i = 0; i < run->count && best < longest; i++) {
-            double repeat = SMALL_SECONDS / expected[i], seconds;
-            if (expected[i] > HOPELESS * best)
-                continue;
-            (void)snprintf(text, sizeof text, "blocks of %llu bytes: %s", (unsigned long long)bytes,
-                           run->algorithm[i]->name);
-            say(text);
-            repeat = repeat > BETWEEN_MOST    ? BETWEEN_MOST
-                     : repeat < BETWEEN_LEAST ? BETWEEN_LEAST
-                                              : repeat;
-            if (measure(client, run->algorithm[i]->name, bytes, (uint32_t)repeat, 0.5, &seconds,
-                        NULL, failed) != 0)
-                return -1;
-            ratio[i] *= seconds / expected[i];
-        }
+    (void)snprintf(text, sizeof text, "blocks of %llu bytes: %s", (unsigned long long)b->bytes,
+                   name);
+    say(text);
+    repeat = repeat > BETWEEN_MOST ? BETWEEN_MOST : repeat < BETWEEN_LEAST ? BETWEEN_LEAST : repeat;
+    if (measure(client, name, b->bytes, (uint32_t)repeat, 0.5, seconds, NULL, failed) != 0)
+        return -1;
+    b->ratio[i] *= *seconds / b->expected[i];
+    return 0;
+}
+
+/* One size, by every algorithm that may be the fastest there. The model lets those look good that
+ * are not measured; so whatever it would nearly prefer to the best of the others is measured, too. */
+static int measure_size(struct torus_client *client, void (*say)(const char *what),
+                        const struct calibration_run *run, struct between *b,
+                        struct torus_error *failed)
+{
+    double best = b->longest, fastest = INFINITY, seconds;
+
+    for (size_t i = 0; i < run->count; i++) {
+        b->expected[i] = b->ratio[i] * predict_seconds(&run->counts[i], &run->costs, b->bytes);
+        if (i < run->measured && b->expected[i] < best)
+            best = b->expected[i];
+    }
+    if (best >= b->longest)
+        return 0;
+    for (size_t i = 0; i < run->count; i++) {
+        if (b->expected[i] > (i < run->measured ? HOPELESS * best : NEARLY * fastest))
+            continue;
+        if (measure_at(client, say, run, b, i, &seconds, failed) != 0)
+            return -1;
+        fastest = seconds < fastest ? seconds : fastest;
     }
     return 0;
 }
 
-/* Finds the algorithms that accept the torus, and their counts. */
+/* Sizes between one byte and busy links. The daemon remembers them (daemon/exchange/choose.h); here
+ * they only tell what is worth measuring. */
+static int measure_between(struct torus_client *client, void (*say)(const char *what),
+                           const struct calibration_run *run, struct torus_error *failed)
+{
+    struct between b;
+
+    for (size_t i = 0; i < run->count; i++)
+        b.ratio[i] = i < run->measured
+                         ? run->seconds[i] / predict_seconds(&run->counts[i], &run->costs, 1)
+                         : 1;
+    for (b.bytes = BETWEEN_FIRST; b.bytes <= BETWEEN_LAST; b.bytes *= BETWEEN_GROWTH) {
+        b.longest = b.bytes > LARGE ? LARGE_SECONDS : BETWEEN_SECONDS;
+        if (measure_size(client, say, run, &b, failed) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add(struct calibration_run *run, const struct algorithm *a, struct error *e)
+{
+    if (a == NULL || run->count == CALIBRATION_ALGORITHMS || a->operation != OPERATION_EXCHANGE ||
+        a->port_model != PORT_MODEL_ALL || a->accepts(&run->torus, NULL) != 0 ||
+        !predict_is_quick(&run->torus, a))
+        return 0;
+    if (predict_count(&run->torus, a, a->streaming, &run->counts[run->count], e) != 0)
+        return -1;
+    run->algorithm[run->count++] = a;
+    return 0;
+}
+
+static bool is_named(const struct algorithm *a)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], a->name) == 0)
+            return true;
+    return false;
+}
+
+/* Finds the algorithms that accept the torus, and their counts: those to measure, then the others.
+ */
 static int count(struct calibration_run *run, struct error *e)
 {
-    for (size_t i = 0; i < CALIBRATION_ALGORITHMS; i++) {
-        const struct algorithm *a = algorithm_find(names[i]);
-        if (a == NULL || a->accepts(&run->torus, NULL) != 0 || !predict_is_quick(&run->torus, a))
-            continue;
-        if (predict_count(&run->torus, a, a->streaming, &run->counts[run->count], e) != 0)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (add(run, algorithm_find(names[i]), e) != 0)
             return -1;
-        run->algorithm[run->count++] = a;
-    }
-    if (run->count == 0)
+    run->measured = run->count;
+    for (size_t i = 0; i < algorithm_count(); i++)
+        if (!is_named(algorithm_at(i)) && add(run, algorithm_at(i), e) != 0)
+            return -1;
+    if (run->measured == 0)
         return error_set(e, ERROR_REFUSED,
                          "none of the algorithms to measure with accepts this torus");
     return 0;

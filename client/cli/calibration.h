@@ -7,7 +7,8 @@
  *   limits of the processors. TCP's own figures for each link are only shown: they tell which link
  *   is slow, but jump up with every burst that a link lets through;
  * - sizes in between, where bursts and processors make each algorithm differ from the model in its
- *   own way: exchanges of several sizes, which the daemon that was asked remembers. */
+ *   own way: exchanges of several sizes, which the daemon that was asked remembers. Whatever the
+ *   model alone would prefer to those that were measured is measured, too. */
 #ifndef TORUSD_CLI_CALIBRATION_H
 #define TORUSD_CLI_CALIBRATION_H
 
@@ -15,15 +16,16 @@
 
 #include "daemon/schedule/predict.h"
 
-#define CALIBRATION_ALGORITHMS 10
+#define CALIBRATION_ALGORITHMS 64 /* at most */
 
 struct calibration_run {
     struct torus torus;
     struct predict_costs costs;
-    size_t count; /* of the algorithms that accept the torus */
+    size_t count;    /* of the algorithms that auto may choose on this torus, */
+    size_t measured; /* of which so many, the first ones, are measured with single bytes */
     const struct algorithm *algorithm[CALIBRATION_ALGORITHMS];
     struct predict_counts counts[CALIBRATION_ALGORITHMS];
-    double seconds[CALIBRATION_ALGORITHMS]; /* the median for one byte */
+    double seconds[CALIBRATION_ALGORITHMS]; /* the median for one byte, where measured */
     uint64_t block_bytes;                   /* of the exchange with all links busy */
     double block_seconds;
     struct torus_result *busy; /* that exchange */

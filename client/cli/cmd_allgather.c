@@ -9,7 +9,6 @@ static const struct option options[] = {
     {"--from", "FILE", offsetof(struct exchange_arguments, from),
      "gather files: this one from each node"},
     SCHEDULE_OPTION,
-    REPEAT_OPTION,
     GATHER_OPTIONS,
     {0},
 };

@@ -15,19 +15,21 @@
 #define FIT_TURNS 3
 
 struct bench_arguments {
-    const char *algorithms, *schedules, *sizes, *repeat, *mode, *timeout;
+    const char *algorithms, *q, *schedules, *sizes, *repeat, *mode, *timeout;
     bool fit, csv;
 };
 
 static const struct option options[] = {
     {"--algorithms", "NAMES", offsetof(struct bench_arguments, algorithms),
      "separated by commas: at2,direct,auto (default: all that accept the\ntorus)"},
+    {"--q", "N|best", offsetof(struct bench_arguments, q),
+     "cccube among --algorithms: in N packets, or in the number predicted to be\nthe fastest"},
     {"--schedules", "FILES", offsetof(struct bench_arguments, schedules),
      "also those in these files, separated by commas (without --algorithms:\nonly those); see "
      "'torusctl help plan'"},
     {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
-     "of blocks, separated by commas: 64,4KiB (default:\n" DEFAULT_SIZES ";\nwith --fit " FIT_SIZES
-     ")"},
+     "of blocks, separated by commas: 64,4KiB; 1-1MiB stands for 1, 4, 16\nand so on up to 1MiB "
+     "(default: " DEFAULT_SIZES ";\nwith --fit " FIT_SIZES ")"},
     {"--repeat", "K", offsetof(struct bench_arguments, repeat),
      "exchanges back to back for each size and algorithm (default: 10)"},
     {"--mode", "MODE", offsetof(struct bench_arguments, mode),
@@ -58,14 +60,20 @@ static int add_all(struct sweep *s, struct error *e)
     return 0;
 }
 
-static int parse_algorithms(const char *text, struct sweep *s, struct error *e)
+static int parse_algorithms(const char *text, const char *q, struct sweep *s, struct error *e)
 {
     char one[64];
+    bool spells = q == NULL;
 
     while (text != NULL) {
         if (parse_item(&text, one, sizeof one, e) != 0)
             return -1;
-        const char *name = requested_algorithm(one, OPERATION_EXCHANGE, e);
+        bool is_base = q != NULL && has_q(one);
+        const char *name = spelled_algorithm(one, is_base ? q : NULL, e);
+        if (name == NULL)
+            return -1;
+        spells |= is_base;
+        name = requested_algorithm(name, OPERATION_EXCHANGE, e);
         if (name == NULL)
             return -1;
         const struct algorithm *a = algorithm_find(name);
@@ -74,7 +82,7 @@ static int parse_algorithms(const char *text, struct sweep *s, struct error *e)
         if (sweep_add(s, name, e) != 0)
             return -1;
     }
-    return 0;
+    return spells ? 0 : error_set(e, ERROR_USAGE, "cccube, for which --q is, is not among them");
 }
 
 static size_t different_sizes(const struct sweep *s)
@@ -134,8 +142,10 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
         return cli_fail_usage(cli, "--mode: %s", e.text);
     if (a->timeout != NULL && parse_seconds(a->timeout, &s->timeout_ms, &e) != 0)
         return cli_fail_usage(cli, "--timeout: %s", e.text);
+    if (a->q != NULL && (a->algorithms == NULL || strcmp(a->algorithms, "all") == 0))
+        return cli_fail_usage(cli, "--q is for cccube: name it in --algorithms");
     if (a->algorithms != NULL && strcmp(a->algorithms, "all") != 0 &&
-        parse_algorithms(a->algorithms, s, &e) != 0)
+        parse_algorithms(a->algorithms, a->q, s, &e) != 0)
         return cli_fail_usage(cli, "--algorithms: %s", e.text);
     return a->fit ? resolve_fit(s, cli, a) : EXIT_DONE;
 }
@@ -242,8 +252,8 @@ extern const struct command command_bench;
 const struct command command_bench = {
     .name = "bench",
     .summary = "Compare the algorithms on the running torus",
-    .usage = "[--algorithms NAMES|all] [--schedules FILES] [--sizes SIZES] [--repeat K] [--mode "
-             "MODE] [--fit] [--csv|--json]",
+    .usage = "[--algorithms NAMES|all] [--q N|best] [--schedules FILES] [--sizes SIZES] "
+             "[--repeat K]\n       [--mode MODE] [--fit] [--csv|--json]",
     .details =
         "For each block size, each algorithm runs K exchanges of a generated pattern back to "
         "back,\n"

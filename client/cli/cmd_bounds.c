@@ -48,6 +48,12 @@ static const struct field bound_fields[] = {
     {"bound, one-port, single hops", "one_port_single_hops", FORMAT_PLAIN},
     {0},
 };
+static const struct field reduction_fields[] = {
+    {"bound, reduce-scatter", "reduce_scatter", FORMAT_PLAIN},
+    {"bound, allreduce", "allreduce", FORMAT_PLAIN},
+    {"allreduce in two phases", "two_phases", FORMAT_PLAIN},
+    {0},
+};
 static const struct field a2_fields[] = {
     {"a2, startups", "startups", FORMAT_PLAIN},
     {"a2, transmission", "transmission", FORMAT_PLAIN},
@@ -72,6 +78,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .key = "status", .fields = status_fields},
     {.layout = LAYOUT_RECORD, .key = "node", .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "bounds", .fields = bound_fields},
+    {.layout = LAYOUT_RECORD, .key = "reductions", .fields = reduction_fields},
     {.layout = LAYOUT_RECORD, .key = "a2", .fields = a2_fields},
     {.layout = LAYOUT_RECORD, .key = "a1", .fields = a1_fields},
     {.layout = LAYOUT_TABLE, .key = "dimensions", .fields = dimension_fields},
@@ -107,6 +114,13 @@ static json_t *bounds_value(const struct product *p)
                      json_number(product_bound_single_hops(p)));
 }
 
+static json_t *reductions_value(const struct product *p)
+{
+    double phase = product_bound_reduce_scatter(p);
+    return json_pack("{s:o, s:o, s:o}", "reduce_scatter", json_number(phase), "allreduce",
+                     json_number(product_bound_allreduce(p)), "two_phases", json_number(2 * phase));
+}
+
 static json_t *exchange_value(const struct product *p, enum product_algorithm a)
 {
     return json_pack("{s:o, s:o}", "startups", json_count(product_steps(p, a)), "transmission",
@@ -139,6 +153,7 @@ static json_t *value_of(const struct product *p, const uint32_t *rank)
     if (rank != NULL)
         r |= json_object_set_new(o, "node", node_value(p, *rank));
     r |= json_object_set_new(o, "bounds", bounds_value(p));
+    r |= json_object_set_new(o, "reductions", reductions_value(p));
     r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
     r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
     r |= json_object_set_new(o, "dimensions", dimensions_value(p));
@@ -207,6 +222,13 @@ const struct command command_bounds = {
         "                    With arrays also what the nodes in the middle of one have to send, "
         "and in\n"
         "                    a two-dimensional mesh all nodes but the corners\n"
+        "  reduce-scatter    what the node with the fewest links, d, has to send of its vector "
+        "with\n"
+        "                    all ports at once: (N-1)/N / d. The same for an allgather\n"
+        "  allreduce         the larger of 2(N-1) / channels, over which each element has to go, "
+        "and\n"
+        "                    1/d. Without arrays it is 2(N-1)/N / d\n"
+        "  ... in two phases a reduce-scatter into equal blocks, then an allgather of them\n"
         "  a2                the exchange that handles one dimension after the other under this\n"
         "                    rule; products of rings and complete graphs meet the bound, and so "
         "does\n"
@@ -216,7 +238,8 @@ const struct command command_bounds = {
         "                    other, and exchanges in the others follow\n"
         "  cut               of one dimension: |A| * |B| / links between the halves A and B\n"
         "\n"
-        "All bounds are for a complete exchange, in block times.\n"
+        "Bounds are for a complete exchange, in block times; those of reductions are in the times\n"
+        "that the whole vector of a node needs to cross a link.\n"
         "\n"
         "examples:\n"
         "  torusctl bounds --dims 8x8\n"

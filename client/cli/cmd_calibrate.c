@@ -79,7 +79,7 @@ static int set_small(json_t *o, const struct calibration_run *run)
     json_t *list = json_array();
     int r = 0;
 
-    for (size_t i = 0; i < run->count; i++) {
+    for (size_t i = 0; i < run->measured; i++) {
         json_t *one = json_object();
         r |= json_object_set_new(one, "algorithm", json_string(run->algorithm[i]->name));
         r |= json_object_set_new(one, "steps", json_number(run->counts[i].steps));
@@ -270,7 +270,7 @@ const struct command command_calibrate = {
         "are\n"
         "predicted from the costs of a step, a message and a byte. This command measures these "
         "costs\n"
-        "in a few seconds (half a minute if links are slow), on a torus that should be idle, and\n"
+        "in a few seconds (a minute if links are slow), on a torus that should be idle, and\n"
         "sends them to all nodes, which keep them across restarts.\n"
         "\n"
         "Exchanges of single bytes by several algorithms give the costs of a step and of a "

@@ -2,10 +2,12 @@
 #include <stddef.h>
 
 #include "client/cli/exchange_run.h"
+#include "client/cli/named_algorithm.h"
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),
      "one of 'torusctl algorithms' (default: auto, the one predicted to be fastest)"},
+    Q_OPTION(exchange_arguments),
     SCHEDULE_OPTION,
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
      "exchange a generated pattern, SIZE bytes per destination"},
@@ -14,8 +16,9 @@ static const struct option options[] = {
     {"--to", "FOLDER", offsetof(struct exchange_arguments, to),
      "write what node 5 has sent to FOLDER/5"},
     REPEAT_OPTION,
-    {"--mode", "MODE", offsetof(struct exchange_arguments, mode),
-     "stepped or streaming (default: what suits the algorithm)"},
+    MODE_OPTION,
+    {"--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure),
+     "if nodes are down: fail, or shrink: leave them out (default: fail)"},
     {"--explain", NULL, offsetof(struct exchange_arguments, explain),
      "first list what auto chooses from, with the predicted times"},
     {"--dry-run", NULL, offsetof(struct exchange_arguments, dry_run),
@@ -55,6 +58,16 @@ const struct command command_exchange = {
         "cut off at the end, the exit status is 4. The nodes settle this by themselves once the\n"
         "torus is whole again; 'torusctl status' shows how.\n"
         "\n"
+        "With --on-failure shrink, the exchange does not fail by a node that is down, or goes "
+        "down\n"
+        "meanwhile (none of its links is up): the others complete it among themselves, and the\n"
+        "report lists who is missing. Nothing is sent to missing nodes, and nothing is expected "
+        "of\n"
+        "them, no files either. If a node goes down meanwhile, the exchange begins anew. The node\n"
+        "that is asked must stay, and those that are left must reach each other. Nodes that "
+        "return\n"
+        "take part in the next exchange. Only with algorithm auto.\n"
+        "\n"
         "With --repeat, one command runs K exchanges as a program does in a loop: all nodes meet "
         "at\n"
         "a barrier after each one, and the exchange is prepared once. The time is the median; "
@@ -77,9 +90,9 @@ const struct command command_exchange = {
         "the messages that a node sends or relays, the blocks on the busiest channel, and the\n"
         "seconds (of files, whose sizes are not known yet, for 1 MiB each).\n"
         "\n"
-        "--algorithm cccube-q5 runs cccube in 5 packets, cccube-best in the number predicted to be "
-        "the\n"
-        "fastest.\n"
+        "--algorithm cccube --q 5 runs cccube in 5 packets, --q best in the number predicted to "
+        "be\n"
+        "the fastest. cccube-q5 and cccube-best are the same.\n"
         "\n"
         "With --schedule, the exchange follows anybody's routes: a file in the format of "
         "'torusctl\n"
@@ -93,10 +106,12 @@ const struct command command_exchange = {
         "examples:\n"
         "  torusctl exchange --block-size 64KiB\n"
         "  torusctl exchange --algorithm at2 --block-size 1M --json\n"
+        "  torusctl exchange --algorithm cccube --q best --block-size 1K\n"
         "  torusctl exchange --block-size 4K --explain\n"
         "  torusctl exchange --block-size 1K --repeat 100\n"
         "  torusctl exchange --schedule mine --mode streaming --block-size 64KiB\n"
-        "  torusctl exchange --from /data/out --to /data/in --timeout 60\n",
+        "  torusctl exchange --from /data/out --to /data/in --timeout 60\n"
+        "  torusctl exchange --from /data/out --to /data/in --on-failure shrink\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),
     .needs_daemon = true,

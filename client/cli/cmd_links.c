@@ -11,16 +11,36 @@ struct links_arguments {
 static const struct option options[] = {{0}};
 
 static const struct field fields[] = {
-    {"port", "port", FORMAT_PLAIN},         {"node", "neighbour", FORMAT_PLAIN},
-    {"state", "state", FORMAT_PLAIN},       {"for", "up_seconds", FORMAT_SECONDS},
-    {"sent", "tx_bytes", FORMAT_BYTES},     {"received", "rx_bytes", FORMAT_BYTES},
-    {"rtt", "rtt_us", FORMAT_MICROS},       {"rate", "rate_bps", FORMAT_RATE},
-    {"connects", "connects", FORMAT_PLAIN}, {"address", "address", FORMAT_PLAIN},
-    {"reason", "reason", FORMAT_PLAIN},     {0},
+    {"port", "port", FORMAT_PLAIN},
+    {"node", "neighbour", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"for", "up_seconds", FORMAT_SECONDS},
+    {"held for", "held_seconds", FORMAT_SECONDS},
+    {"sent", "tx_bytes", FORMAT_BYTES},
+    {"received", "rx_bytes", FORMAT_BYTES},
+    {"rtt", "rtt_us", FORMAT_MICROS},
+    {"rate", "rate_bps", FORMAT_RATE},
+    {"connects", "connects", FORMAT_PLAIN},
+    {"security", "security", FORMAT_PLAIN},
+    {"key", "key", FORMAT_PLAIN},
+    {"address", "address", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct field times[] = {
+    {"heartbeat every", "heartbeat_seconds", FORMAT_SECONDS},
+    {"down when silent for", "silence_seconds", FORMAT_SECONDS},
+    {0},
 };
 static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "links", .fields = fields},
+    {.layout = LAYOUT_RECORD, .fields = times},
 };
+
+static const char *security(const struct torus_link *l)
+{
+    return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "proved" : "open";
+}
 
 static json_t *value_of(const struct torus_links *links)
 {
@@ -45,10 +65,18 @@ static json_t *value_of(const struct torus_links *links)
         r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
         r |= json_object_set_new(link, "up_seconds",
                                  up ? json_real((double)l->up_ms / 1000) : json_null());
+        r |= json_object_set_new(link, "held_seconds",
+                                 l->state == TORUS_LINK_HELD ? json_real((double)l->held_ms / 1000)
+                                                             : json_null());
         r |= json_object_set_new(link, "connects", json_integer(l->connects));
+        r |= json_object_set_new(link, "security", up ? json_string(security(l)) : json_null());
+        r |=
+            json_object_set_new(link, "key", l->key[0] != '\0' ? json_string(l->key) : json_null());
         r |= json_array_append_new(list, link);
     }
     r |= json_object_set_new(o, "links", list);
+    r |= json_object_set_new(o, "heartbeat_seconds", json_real(links->heartbeat_ms / 1000.0));
+    r |= json_object_set_new(o, "silence_seconds", json_real(links->silence_ms / 1000.0));
     if (r == 0)
         return o;
     json_decref(o);
@@ -80,8 +108,15 @@ const struct command command_links = {
     .details =
         "A link is up, dialling (connecting to the neighbour), waiting (for the neighbour to\n"
         "connect) or in hello (each side checks the other); the reason says why it is not up.\n"
+        "It is held if it flaps: it was lost three times within ten seconds, and is not used "
+        "before\n"
+        "it has been quiet for the time shown.\n"
         "Bytes are counted since the connection came up; round-trip time and rate are measured\n"
-        "by TCP.\n"
+        "by TCP. A link is down when nothing has come from the neighbour for the time shown, not\n"
+        "even its system's acknowledgements (see 'torusd --help').\n"
+        "\n"
+        "Security is open (no cluster key), proved (both ends have proved to each other that they\n"
+        "have the key with the id shown) or encrypted as well.\n"
         "\n"
         "examples:\n"
         "  torusctl links\n"

@@ -12,11 +12,15 @@
 #include "client/cli/plan_picture.h"
 #include "client/cli/plan_report.h"
 #include "client/cli/schedule_file.h"
+#include "daemon/schedule/detour.h"
 #include "daemon/schedule/export.h"
+#include "daemon/schedule/simulate.h"
 
 struct plan_arguments {
     const char *dims;
     const char *algorithm;
+    const char *q;
+    const char *without;
     const char *import;
     const char *node;
     const char *export;
@@ -30,6 +34,10 @@ static const struct option options[] = {
      "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
      "one of 'torusctl algorithms' (default: one that accepts the torus)"},
+    {"--q", "N", offsetof(struct plan_arguments, q), "with --algorithm cccube: in N packets"},
+    {"--without", "LIST", offsetof(struct plan_arguments, without),
+     "the routes of an exchange while these links and nodes are out of order:\n3:+0,7 are the link "
+     "at port +0 of node 3, and node 7"},
     {"--import", "FILE", offsetof(struct plan_arguments, import),
      "verify the schedule in this file instead: what --export torusd prints,\nor MSCCL's XML (with "
      "--dims)"},
@@ -58,6 +66,7 @@ static const struct option options[] = {
 static const struct field schedule_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
     {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"without", "without", FORMAT_PLAIN},
     {"digest", "digest", FORMAT_PLAIN},
     {"operation", "operation", FORMAT_PLAIN},
     {"mode", "mode", FORMAT_PLAIN},
@@ -67,6 +76,7 @@ static const struct field schedule_fields[] = {
     {"startups", "startups", FORMAT_PLAIN},
     {"transmission", "transmission", FORMAT_PLAIN},
     {"busiest channel", "busiest", FORMAT_PLAIN},
+    {"streamed", "streamed", FORMAT_PLAIN},
     {"critical path", "critical_path", FORMAT_PLAIN},
     {"lower bound", "bound", FORMAT_PLAIN},
     {"bound of", "bound_of", FORMAT_PLAIN},
@@ -105,12 +115,38 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
 {
     struct error e;
 
-    if (a->algorithm != NULL)
-        return cli_fail_usage(cli, "--import and --algorithm: give one or the other");
+    if (a->algorithm != NULL || a->q != NULL)
+        return cli_fail_usage(cli, "--import and %s: give one or the other",
+                              a->algorithm != NULL ? "--algorithm" : "--q");
     if (schedule_file_read(file, a->import, a->dims != NULL ? t : NULL, &e) != 0)
         return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
     *t = *imported_torus(file->imported);
     *algorithm = imported_algorithm(file->imported);
+    return EXIT_DONE;
+}
+
+/* Routes around what is out of order, which the caller gives to detour_free(). */
+static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
+                          const struct torus *t, const struct algorithm **algorithm)
+{
+    struct detour *detour = NULL;
+    struct damage damage;
+    struct error e;
+
+    if (a->import != NULL || a->algorithm != NULL || a->q != NULL)
+        return cli_fail_usage(cli, "--without and %s: give one or the other",
+                              a->import != NULL      ? "--import"
+                              : a->algorithm != NULL ? "--algorithm"
+                                                     : "--q");
+    if (damage_parse(&damage, t, a->without, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "--without: %s", e.text)
+                                     : cli_fail(cli, &e);
+    int rc = detour_new(&detour, &damage, &e);
+    damage_free(&damage);
+    if (rc != 0)
+        return cli_fail(cli, &e);
+    detour_find_bound(detour);
+    *algorithm = detour_algorithm(detour);
     return EXIT_DONE;
 }
 
@@ -125,12 +161,16 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
         return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
     if (a->dims != NULL && torus_parse(t, a->dims, &e) != 0)
         return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->without != NULL && a->dims == NULL)
+        return cli_fail_usage(cli, "--without needs --dims");
+    if (a->without != NULL)
+        return resolve_damage(cli, a, t, algorithm);
     if (a->import != NULL)
         return resolve_import(cli, a, t, file, algorithm);
-    if (a->algorithm == NULL)
-        *algorithm = shown_first(t);
-    else
-        *algorithm = named_algorithm(a->algorithm, NULL, &e);
+    const char *name = spelled_algorithm(a->algorithm, a->q, &e);
+    if (name == NULL && a->q != NULL)
+        return cli_fail_usage(cli, "%s", e.text);
+    *algorithm = name != NULL ? named_algorithm(name, NULL, &e) : shown_first(t);
     if (*algorithm == NULL || algorithm_accepts(*algorithm, t, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
     return EXIT_DONE;
@@ -166,6 +206,30 @@ static int set_imported(json_t *o, const struct torus *t, const struct algorithm
                json_sprintf("every segment of all %" PRIu64 " blocks arrives once", blocks));
 }
 
+/* Of routes around what is out of order: they are not made for steps. */
+static int set_detour(json_t *o, const struct torus *t, const struct algorithm *a,
+                      const struct schedule_report *report, struct error *e)
+{
+    char without[1024];
+    double blocks = (double)report->busiest / a->segments;
+    uint64_t ticks;
+    int r = json_object_set_new(
+                o, "without",
+                json_string(damage_format(detour_damage(a->detour), without, sizeof without))) |
+            json_object_set_new(o, "segments", json_integer(a->segments)) |
+            json_object_set_new(o, "busiest", json_number(blocks)) |
+            json_object_set_new(o, "bound", json_number(report->bound)) |
+            json_object_set_new(o, "bound_of", json_string(algorithm_bound_name(a))) |
+            json_object_set_new(o, "efficiency",
+                                blocks > 0 ? json_real(report->bound / blocks) : json_null());
+
+    if (simulate_stream(t, a, &ticks, e) == 0)
+        r |= json_object_set_new(o, "streamed", json_number((double)ticks / a->segments));
+    else if (e->code != ERROR_REFUSED) /* too large for that */
+        r = -1;
+    return r;
+}
+
 static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                       const struct algorithm *algorithm, const uint32_t *rank)
 {
@@ -187,8 +251,11 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
         r |= set_imported(o, t, algorithm) |
              json_object_set_new(o, "busiest",
                                  json_number((double)report.busiest / algorithm->segments));
-    r |= plan_set_report(o, algorithm, &report);
-    if (!cli->json)
+    if (algorithm->detour != NULL)
+        r |= set_detour(o, t, algorithm, &report, &e);
+    else
+        r |= plan_set_report(o, algorithm, &report);
+    if (!cli->json && algorithm->detour == NULL)
         r |= plan_set_efficiency(o, algorithm, &report);
     if (r == 0 && rank != NULL && add_node(o, t, algorithm, *rank, &e) != 0) {
         json_decref(o);
@@ -210,6 +277,13 @@ static int export(const struct cli *cli, const struct plan_arguments *a, const s
     struct error e;
     int r;
 
+    for (uint32_t node = 0; algorithm->detour != NULL && node < t->nodes; node++)
+        if (detour_damage(algorithm->detour)->gone[node])
+            return cli_fail_usage(
+                cli,
+                "--export: a file has the routes of all nodes, but node %u is out "
+                "of order",
+                node);
     if (!torusd && !goal && strcmp(a->export, "msccl") != 0)
         return cli_fail_usage(cli, "--export: '%.20s' is not a format: torusd, msccl and goal are",
                               a->export);
@@ -243,6 +317,9 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
         return cli_fail_usage(cli, "%s is for --export", a->period ? "--period" : "--block-size");
     if (a->node != NULL && parse_number(a->node, t->nodes - 1, &rank, &e) != 0)
         return cli_fail_usage(cli, "--node: %s", e.text);
+    if (a->node != NULL && algorithm->detour != NULL &&
+        detour_damage(algorithm->detour)->gone[rank])
+        return cli_fail_usage(cli, "--node: node %u is out of order", rank);
     if (a->export != NULL)
         return export(cli, a, t, algorithm);
     if (!a->routes)
@@ -262,7 +339,9 @@ static int run(struct cli *cli, const void *arguments)
 
     if (code == EXIT_DONE)
         code = show(cli, a, &torus, algorithm);
-    schedule_file_free(&file);
+    if (algorithm != NULL)
+        detour_free(algorithm->detour);
+    schedule_file_free(&file); /* which the algorithm may be from */
     return code;
 }
 
@@ -270,16 +349,17 @@ extern const struct command command_plan;
 const struct command command_plan = {
     .name = "plan",
     .summary = "Show what a schedule costs on a torus, and its routes",
-    .usage = "--dims DIMS [--algorithm NAME] | --import FILE\n"
+    .usage = "--dims DIMS [--algorithm NAME [--q N] | --without LIST] | --import FILE\n"
              "       [--node RANK | --routes | --export FORMAT] [--json]\n"
              "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
     .details =
         "Follows every route of the algorithm, and counts:\n"
         "  startups       steps of the schedule\n"
         "  transmission   blocks on the busiest channel, summed over the steps\n"
-        "  busiest        (of files) blocks on the busiest channel, all steps together: what "
-        "counts\n"
-        "                 when it is streamed\n"
+        "  busiest        (of files, and with --without) blocks on the busiest channel, all steps\n"
+        "                 together: what counts when it is streamed\n"
+        "  streamed       (with --without) block times when no step waits, as 'torusctl simulate' "
+        "has it\n"
         "  critical path  in block times, if nodes wait only for what they need themselves\n"
         "  lower bound    block times that no schedule with these ports can beat\n"
         "  bound of       the ports it is for; with one port, also whether a node that relays a "
@@ -292,6 +372,11 @@ const struct command command_plan = {
         "                 two combined messages in a step; with single hops, if all legs are one "
         "hop\n"
         "  minimal        whether every route is a shortest path\n"
+        "\n"
+        "--without shows the routes by which exchanges run while the torus is not whole: "
+        "'detour'.\n"
+        "Its lower bound is that of what is left: how many blocks have to cross the channels that\n"
+        "are left between two parts of the nodes, for the parts where that is most.\n"
         "\n"
         "--routes prints, for each source, destination and segment, the legs of the route as\n"
         "[step, dimension, direction, hops]; the direction is 1 or -1. --export torusd prints a\n"
@@ -334,6 +419,7 @@ const struct command command_plan = {
         "  torusctl plan --dims 4x4 --algorithm direct --routes | jq -c 'select(.src == 0)'\n"
         "  torusctl plan --dims 8x8 --algorithm at2 --svg at2.svg\n"
         "  torusctl plan --dims 5x5 --algorithm yangwang --source 12 --svg - > broadcast.svg\n"
+        "  torusctl plan --dims 4x4 --without 3:+0,7\n"
         "  torusctl plan --dims 8x8 --algorithm stream --export torusd > mine\n"
         "  torusctl plan --import mine\n",
     .options = options,

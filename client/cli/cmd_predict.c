@@ -5,12 +5,14 @@
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/named_algorithm.h"
 #include "client/cli/prediction.h"
 #include "client/cli/schedule_file.h"
 
 struct predict_arguments {
     const char *dims;
     const char *algorithm;
+    const char *q;
     const char *schedule;
     const char *operation;
     const char *block_size;
@@ -22,6 +24,7 @@ static const struct option options[] = {
      "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct predict_arguments, algorithm),
      "one algorithm (default: all)"},
+    Q_OPTION(predict_arguments),
     {"--schedule", "FILE", offsetof(struct predict_arguments, schedule),
      "also the schedule in this file (see 'torusctl help plan')"},
     {"--operation", "WHAT", offsetof(struct predict_arguments, operation),
@@ -153,9 +156,13 @@ static int resolve(const struct cli *cli, const struct predict_arguments *a, str
         (code = parse_parameter(cli, "--rho", a->rho, &p->parameters.rho)) != EXIT_DONE ||
         (code = parse_parameter(cli, "--tp", a->tp, &p->parameters.tp)) != EXIT_DONE)
         return code;
-    if (a->algorithm == NULL || strcmp(a->algorithm, "all") == 0)
+    const char *name =
+        a->algorithm != NULL && strcmp(a->algorithm, "all") != 0 ? a->algorithm : NULL;
+    if (name == NULL && a->q == NULL)
         return EXIT_DONE;
-    p->algorithm = a->algorithm;
+    p->algorithm = spelled_algorithm(name, a->q, &e);
+    if (p->algorithm == NULL)
+        return cli_fail_usage(cli, "%s", e.text);
     wanted = p->operation;
     if (prediction_check_name(p->algorithm, &p->operation, &e) != 0)
         return cli_fail_usage(cli, "%s", e.text);
@@ -196,8 +203,9 @@ extern const struct command command_predict;
 const struct command command_predict = {
     .name = "predict",
     .summary = "Compare the times of algorithms on a torus by the cost model",
-    .usage = "--dims DIMS [--algorithm NAME|all] [--schedule FILE] [--block-size SIZE[,SIZE...]]\n"
-             "       [--operation exchange|allgather] [--ts US] [--tw US] [--rho US] [--tp US] "
+    .usage = "--dims DIMS [--algorithm NAME|all [--q N|best]] [--schedule FILE]\n"
+             "       [--block-size SIZE[,SIZE...]] [--operation exchange|allgather]\n"
+             "       [--ts US] [--tw US] [--rho US] [--tp US] "
              "[--json]",
     .details =
         "The time for blocks of m bytes is\n"
@@ -223,11 +231,10 @@ const struct command command_predict = {
         "of the paper, 0 if it counts none (then compare with --rho 0); so are the hops of "
         "formulas.\n"
         "\n"
-        "cccube-q5 is cccube in 5 packets; any number up to half of the nodes is possible. For "
-        "each\n"
-        "block size, cccube-best is the one with the shortest time (on more than 256 nodes: of up "
-        "to\n"
-        "128 packets and the powers of two).\n"
+        "--algorithm cccube --q 5, or cccube-q5, is cccube in 5 packets; any number up to half of "
+        "the\n"
+        "nodes is possible. For each block size, --q best, or cccube-best, is the one with the\n"
+        "shortest time (on more than 256 nodes: of up to 128 packets and the powers of two).\n"
         "\n"
         "If the transmission is above the formula and the critical path is not, the formula lets\n"
         "the rings of different dimensions run side by side without waiting for each other.\n"
@@ -235,7 +242,7 @@ const struct command command_predict = {
         "examples:\n"
         "  torusctl predict --dims 16x16\n"
         "  torusctl predict --dims 128x128 --algorithm at2 --block-size 1KiB,64KiB\n"
-        "  torusctl predict --dims 8x8 --algorithm cccube-best --block-size 64,1KiB,64KiB\n"
+        "  torusctl predict --dims 8x8 --algorithm cccube --q best --block-size 64,1KiB\n"
         "  torusctl predict --dims 4x4 --ts 30 --tw 0.008 --rho 0   # about Gbit Ethernet\n",
     .options = options,
     .arguments_size = sizeof(struct predict_arguments),

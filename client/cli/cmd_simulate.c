@@ -15,6 +15,7 @@ struct simulate_arguments {
     const char *banyan;
     const char *dims;
     const char *algorithm;
+    const char *q;
     const char *square;
     bool rows;
 };
@@ -29,6 +30,8 @@ static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct simulate_arguments, algorithm),
      "with --network a1 or a2 (default: a2), with --dims one of\n'torusctl algorithms' "
      "(default: stream)"},
+    {"--q", "N", offsetof(struct simulate_arguments, q),
+     "with --dims and --algorithm cccube: in N packets"},
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
      "with --banyan: iterated, products or shift (default: iterated)"},
     {"--rows", NULL, offsetof(struct simulate_arguments, rows),
@@ -244,7 +247,7 @@ static json_t *stream_value(const struct torus *t, const struct algorithm *a, ui
 static int simulate_torus(const struct cli *cli, const struct simulate_arguments *a)
 {
     static const enum operation exchange = OPERATION_EXCHANGE;
-    const char *name = a->algorithm != NULL ? a->algorithm : "stream";
+    const char *name;
     const struct algorithm *algorithm;
     struct torus t;
     struct error e;
@@ -252,7 +255,10 @@ static int simulate_torus(const struct cli *cli, const struct simulate_arguments
 
     if (torus_parse(&t, a->dims, &e) != 0)
         return cli_fail_usage(cli, "--dims: %s", e.text);
-    algorithm = named_algorithm(name, &exchange, &e);
+    name = spelled_algorithm(a->algorithm, a->q, &e);
+    if (name == NULL && a->q != NULL)
+        return cli_fail_usage(cli, "%s", e.text);
+    algorithm = named_algorithm(name != NULL ? name : "stream", &exchange, &e);
     if (algorithm == NULL)
         return cli_fail_usage(cli, "--algorithm: %s", e.text);
     if (simulate_stream(&t, algorithm, &ticks, &e) != 0)
@@ -272,6 +278,8 @@ static int run(struct cli *cli, const void *arguments)
                               given == 0 ? "nothing to simulate" : "one thing at a time");
     if (a->banyan == NULL && (a->square != NULL || a->rows))
         return cli_fail_usage(cli, "--square and --rows are for --banyan");
+    if (a->dims == NULL && a->q != NULL)
+        return cli_fail_usage(cli, "--q is for --dims");
     if (a->network != NULL)
         return simulate_product(cli, a);
     return a->banyan != NULL ? simulate_banyan(cli, a) : simulate_torus(cli, a);
@@ -283,7 +291,7 @@ const struct command command_simulate = {
     .summary = "Run schedules on networks that no torus is, or streaming in ticks",
     .usage = "--network NETWORK [--algorithm a1|a2] [--json]\n"
              "       --banyan N [--square NAME] [--rows] [--json]\n"
-             "       --dims DIMS [--algorithm NAME] [--json]",
+             "       --dims DIMS [--algorithm NAME [--q N]] [--json]",
     .details =
         "Runs a schedule block by block, without a daemon or links, and reports what it took. "
         "What\n"

@@ -1,4 +1,4 @@
-/* torusctl status: the daemon, its place in the torus, and the exchanges that it knows. */
+/* torusctl status: the daemon, its place in the torus, and the groups and exchanges that it knows. */
 #include <stddef.h>
 
 #include "client/cli/candidates.h"
@@ -39,10 +39,25 @@ static const struct field exchange_fields[] = {
     {"reason", "reason", FORMAT_PLAIN},
     {0},
 };
+static const struct field group_fields[] = {
+    {"group", "name", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"waits for", "missing", FORMAT_PLAIN},
+    {"without", "around", FORMAT_PLAIN},
+    {"process", "pid", FORMAT_PLAIN},
+    {"calls", "calls", FORMAT_PLAIN},
+    {"done", "calls_done", FORMAT_PLAIN},
+    {"sent", "bytes_sent", FORMAT_BYTES},
+    {"received", "bytes_received", FORMAT_BYTES},
+    {"early", "parked_bytes", FORMAT_BYTES},
+    {"reserved", "reserved_bytes", FORMAT_BYTES},
+    {0},
+};
 static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
     {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
+    {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
 };
 
@@ -72,6 +87,30 @@ static json_t *exchanges(const struct torus_status *s)
     return list;
 }
 
+static json_t *groups(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->group_count; i++) {
+        const struct torus_group_info *x = s->groups[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "name", json_string(x->name));
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "state", json_string(x->open ? "open" : "opening"));
+        (void)json_object_set_new(o, "missing", json_string(x->missing));
+        (void)json_object_set_new(o, "around", json_string(x->around));
+        (void)json_object_set_new(o, "pid", json_known(x->pid));
+        (void)json_object_set_new(o, "calls", json_count(x->calls));
+        (void)json_object_set_new(o, "calls_done", json_count(x->calls_done));
+        (void)json_object_set_new(o, "bytes_sent", json_count(x->bytes_sent));
+        (void)json_object_set_new(o, "bytes_received", json_count(x->bytes_received));
+        (void)json_object_set_new(o, "parked_bytes", json_count(x->parked_bytes));
+        (void)json_object_set_new(o, "reserved_bytes", json_count(x->reserved_bytes));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *value_of(const struct torus_status *s, const struct torus *t)
 {
     json_t *o = json_object(), *coordinates = json_array(), *memory = json_object();
@@ -96,6 +135,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
     r |= json_object_set_new(o, "memory", memory);
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
+    r |= json_object_set_new(o, "groups", groups(s));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
     if (r == 0)
         return o;
@@ -131,13 +171,19 @@ static int run(struct cli *cli, const void *arguments)
 extern const struct command command_status;
 const struct command command_status = {
     .name = "status",
-    .summary = "Show the daemon, the torus and its exchanges",
+    .summary = "Show the daemon, the torus, its groups and exchanges",
     .usage = "[--socket PATH] [--json]",
     .details =
         "The torus is whole if every link of every node is up, as far as this node knows; "
         "otherwise\n"
         "the faults are listed. The costs are those that times of exchanges are predicted with;\n"
         "see 'torusctl help calibrate'.\n"
+        "\n"
+        "Groups are those of programs on this node (torus/group.h). One is opening until\n"
+        "programs on all nodes have opened it; its calls go around the links that were down then\n"
+        "(without). Calls, calls done and bytes of blocks (with their digests) are this "
+        "program's;\n"
+        "early are bytes that have come before their calls.\n"
         "\n"
         "examples:\n"
         "  torusctl status\n"

@@ -7,7 +7,8 @@
 
 const struct option global_options[] = {
     {"--socket", "PATH", offsetof(struct global_arguments, socket),
-     "the daemon's control socket (default: $TORUS_SOCKET or\n" TORUS_DEFAULT_SOCKET ")"},
+     "the daemon's control socket; %h: the host's name (default:\n"
+     "$TORUS_SOCKET or " TORUS_DEFAULT_SOCKET ")"},
     {"--json", NULL, offsetof(struct global_arguments, json),
      "print one JSON object instead of text"},
     {"--help", NULL, offsetof(struct global_arguments, help), "explain the command"},

@@ -14,6 +14,10 @@ static const struct field summary_fields[] = {
     {"nodes", "nodes", FORMAT_PLAIN},
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"mode", "mode", FORMAT_PLAIN},
+    {"missing nodes", "missing", FORMAT_PLAIN},
+    {"without", "without", FORMAT_PLAIN},
+    {"reroutes", "reroutes", FORMAT_PLAIN},
+    {"kept bytes", "kept_bytes", FORMAT_BYTES},
     {"block", "block_bytes", FORMAT_BYTES},
     {"time", "seconds", FORMAT_SECONDS},
     {"predicted", "predicted_seconds", FORMAT_SECONDS},
@@ -36,6 +40,10 @@ static const struct field repeated_fields[] = {
     {"nodes", "nodes", FORMAT_PLAIN},
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"mode", "mode", FORMAT_PLAIN},
+    {"missing nodes", "missing", FORMAT_PLAIN},
+    {"without", "without", FORMAT_PLAIN},
+    {"reroutes", "reroutes", FORMAT_PLAIN},
+    {"kept bytes", "kept_bytes", FORMAT_BYTES},
     {"block", "block_bytes", FORMAT_BYTES},
     {"repetitions", "repeat", FORMAT_PLAIN},
     {"median time", "seconds", FORMAT_SECONDS},
@@ -124,6 +132,16 @@ static int set_nodes(json_t *object, const struct torus_result *x)
     return r | json_object_set_new(object, "per_node", list);
 }
 
+static int set_missing(json_t *object, const struct torus_result *x)
+{
+    json_t *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < x->missing_count; i++)
+        r |= json_array_append_new(list, json_integer(x->missing[i]));
+    return r | json_object_set_new(object, "missing", list);
+}
+
 /* The times of all repetitions. Returns 0 with *median set, or another value if out of memory. */
 static int set_repetitions(json_t *o, const struct torus_result *x, double *median)
 {
@@ -161,6 +179,8 @@ static json_t *bound_of(const struct torus_result *x)
 
     if (x->operation == TORUS_BROADCAST)
         return json_string("one block");
+    if ((x->without[0] != '\0' || x->missing_count > 0) && x->operation == TORUS_EXCHANGE)
+        return json_string("all-port, what is in order");
     if (x->operation == TORUS_BARRIER || a == NULL)
         return json_null();
     return json_string(algorithm_bound_name(a));
@@ -207,6 +227,14 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     r |= json_set_torus(o, &torus);
     r |= json_object_set_new(o, "algorithm", json_string(x->algorithm));
     r |= json_object_set_new(o, "mode", json_string(torus_mode_name(x->mode)));
+    if (x->without[0] != '\0') /* links that were down */
+        r |= json_object_set_new(o, "without", json_string(x->without));
+    if (x->missing_count > 0) /* nodes that were down */
+        r |= set_missing(o, x);
+    if (x->reroutes > 0) /* links or nodes went down while it ran */
+        r |= json_object_set_new(o, "reroutes", json_integer(x->reroutes));
+    if (x->kept_bytes > 0) /* and not sent again */
+        r |= json_object_set_new(o, "kept_bytes", json_count(x->kept_bytes));
     r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
     r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
     if (repeated)

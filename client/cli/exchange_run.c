@@ -24,6 +24,11 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+static bool shrinks(const struct exchange_arguments *a)
+{
+    return a->on_failure != NULL && strcmp(a->on_failure, "shrink") == 0;
+}
+
 /* Checks that the options go together. Returns 0, or the exit code after having printed the reason.
  */
 static int check(const struct cli *cli, enum torus_operation operation,
@@ -47,9 +52,21 @@ static int check(const struct cli *cli, enum torus_operation operation,
                                    "omit it with --from and --to");
     if (a->schedule != NULL && a->algorithm != NULL)
         return cli_fail_usage(cli, "--schedule and --algorithm: give one or the other");
+    if (a->schedule != NULL && a->q != NULL)
+        return cli_fail_usage(cli, "--schedule and --q: give one or the other");
     if (a->schedule != NULL && (a->explain || a->dry_run))
         return cli_fail_usage(cli, "%s lists what auto chooses from: omit it with --schedule",
                               a->explain ? "--explain" : "--dry-run");
+    if (a->on_failure != NULL && strcmp(a->on_failure, "fail") != 0 &&
+        strcmp(a->on_failure, "shrink") != 0)
+        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail nor shrink",
+                              a->on_failure);
+    if (shrinks(a) &&
+        (a->schedule != NULL || (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0)))
+        return cli_fail_usage(cli,
+                              "--on-failure shrink is for algorithm auto, whose routes go "
+                              "around what is down: omit %s",
+                              a->schedule != NULL ? "--schedule" : "--algorithm");
     if (a->missing_ok && a->from == NULL)
         return cli_fail_usage(cli, "--missing-ok is for files: it requires --from and --to");
     return EXIT_DONE;
@@ -61,9 +78,11 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
 {
     const enum operation operation = (enum operation)request->operation;
 
-    request->algorithm = TORUS_AUTO;
-    if (a->algorithm != NULL)
-        request->algorithm = requested_algorithm(a->algorithm, operation, e);
+    const char *name = spelled_algorithm(a->algorithm, a->q, e);
+
+    if (name == NULL && a->q != NULL)
+        return -1;
+    request->algorithm = name != NULL ? requested_algorithm(name, operation, e) : TORUS_AUTO;
     if (request->algorithm == NULL)
         return -1;
     if (a->block_size != NULL && parse_size(a->block_size, &request->block_bytes, e) != 0)
@@ -83,6 +102,7 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
     request->from = *from;
     request->to = *to;
     request->missing_ok = a->missing_ok;
+    request->shrink = shrinks(a);
     return 0;
 }
 

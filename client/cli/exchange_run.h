@@ -7,14 +7,16 @@
 
 struct exchange_arguments {
     const char *algorithm;
+    const char *q;        /* exchange only */
     const char *schedule; /* not broadcast */
     const char *block_size;
     const char *from, *to;
     const char *timeout;
-    const char *repeat; /* exchange and allgather only */
-    const char *mode;   /* exchange only */
-    const char *sender; /* broadcast only */
-    const char *name;   /* barrier only, which has only this and a timeout */
+    const char *repeat; /* not barrier */
+    const char *mode;
+    const char *sender;     /* broadcast only */
+    const char *on_failure; /* exchange only */
+    const char *name;       /* barrier only, which has only this and a timeout */
     bool missing_ok;
     bool per_node;
     bool explain, dry_run; /* exchange only */
@@ -37,7 +39,7 @@ struct exchange_arguments {
      "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
         {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
          "write what node 5 has sent to FOLDER/5"},                                                \
-        EXCHANGE_OPTIONS
+        REPEAT_OPTION, MODE_OPTION, EXCHANGE_OPTIONS
 #define GATHER_DETAILS                                                                             \
     "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 is\n" \
     "allowed. Every node verifies the generated pattern.\n"                                        \
@@ -47,12 +49,20 @@ struct exchange_arguments {
     "file in it that is named after the node's rank. In FILE and FOLDER, %r stands for the rank\n" \
     "and %% for a per cent sign. FOLDER must not exist or be empty; it appears when all nodes\n"   \
     "are done. See also 'torusctl help exchange'.\n"                                               \
+    "\n"                                                                                           \
+    "In streaming mode no step waits for another: a node passes on what it gets as it comes.\n"    \
     "\n"
 
 #define SCHEDULE_OPTION                                                                            \
     {                                                                                              \
         "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
             "run the schedule in this file instead (see 'torusctl help plan')"                     \
+    }
+
+#define MODE_OPTION                                                                                \
+    {                                                                                              \
+        "--mode", "MODE", offsetof(struct exchange_arguments, mode),                               \
+            "stepped or streaming (default: what suits the algorithm)"                             \
     }
 
 #define REPEAT_OPTION                                                                              \

@@ -13,6 +13,13 @@ struct connection {
     struct frame_stream in, out;
 };
 
+/* Where a socket is: `path` with the host's name for each "%h", and `suffix` behind it. Returns what
+ * the caller frees, or NULL if there is no memory. */
+char *socket_path(const char *path, const char *suffix);
+
+/* Connects a socket of that type (SOCK_STREAM...). Returns it, or -1 with *e. */
+int socket_connect(const char *path, int type, struct torus_error *e);
+
 /* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e; to be released with
  * connection_free() in either case. */
 int connection_open(struct connection *c, const char *path, struct torus_error *e);

@@ -40,14 +40,17 @@ static int check(const struct torus_request *r, struct torus_error *e)
     if (r->repeat > TORUS_REPEAT_MAX)
         return fail(e, TORUS_ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
                     r->repeat, (unsigned)TORUS_REPEAT_MAX);
-    if (r->repeat > 1 && (r->from != NULL || r->operation == TORUS_BROADCAST))
+    if (r->repeat > 1 && r->from != NULL)
         return fail(e, TORUS_ERROR_USAGE,
-                    "only an exchange or allgather of a generated pattern can be repeated");
+                    "files are exchanged once: only a generated pattern can be repeated");
     if (has_schedule(r) && r->algorithm != NULL && r->algorithm[0] != '\0' &&
         strcmp(r->algorithm, TORUS_AUTO) != 0)
         return fail(e, TORUS_ERROR_USAGE, "an algorithm and a schedule: give one or the other");
     if (has_schedule(r) && r->operation == TORUS_BROADCAST)
         return fail(e, TORUS_ERROR_USAGE, "a broadcast has no schedule of its own");
+    if (r->shrink && (r->operation != TORUS_EXCHANGE || has_schedule(r)))
+        return fail(e, TORUS_ERROR_USAGE,
+                    "shrink is for exchanges with algorithm auto: only they can leave out nodes");
     if (r->from == NULL && r->missing_ok)
         return fail(e, TORUS_ERROR_USAGE, "missing_ok is for exchanges of files");
     return 0;
@@ -95,6 +98,7 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         spec.to = (char *)(uintptr_t)r.to;
     }
     spec.missing_ok = r.missing_ok;
+    spec.shrink = r.shrink;
     spec.repeat = r.repeat;
     spec.mode = wire_mode(r.mode);
     spec.timeout_ms = r.timeout_ms;

@@ -6,8 +6,11 @@
 
 /* The sizes that these structs had in the first version of the ABI. Never change these; a struct
  * must not end in padding, in which a later version could put a field. */
-#define REQUEST_SIZE_1 (offsetof(struct torus_request, reserved) + 7)
+#define REQUEST_SIZE_1 (offsetof(struct torus_request, missing_ok) + 8)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
+#define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, reserved) + 3)
+_Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,
+               "grown, or padded at the end");
 _Static_assert(sizeof(struct torus_request) ==
                    offsetof(struct torus_request, schedule) + sizeof(const char *),
                "grown, or padded at the end");
@@ -42,6 +45,18 @@ int request_read(const struct torus_request *in, struct torus_request *out, stru
         return -1;
     if (memcmp(out->reserved, none, sizeof none) != 0)
         return fail(e, TORUS_ERROR_USAGE, "the reserved bytes of the request are not 0");
+    return 0;
+}
+
+int group_options_read(const struct torus_group_options *in, struct torus_group_options *out,
+                       struct torus_error *e)
+{
+    static const char none[sizeof out->reserved];
+
+    if (read_struct(in, out, GROUP_OPTIONS_SIZE_1, sizeof *out, "torus_group_options_init", e) != 0)
+        return -1;
+    if (memcmp(out->reserved, none, sizeof none) != 0)
+        return fail(e, TORUS_ERROR_USAGE, "the reserved bytes of the options are not 0");
     return 0;
 }
 

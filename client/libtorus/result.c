@@ -41,6 +41,9 @@ static int check(const Control__ExchangeResult *in, struct torus_error *e)
         return senseless(e, "more or fewer times than repetitions");
     if (in->n_node > in->nodes)
         return senseless(e, "figures of more nodes than there are");
+    for (size_t i = 0; i < in->n_missing; i++)
+        if (in->missing[i] >= in->nodes || (i > 0 && in->missing[i] <= in->missing[i - 1]))
+            return senseless(e, "missing nodes that do not exist, or out of order");
     for (size_t i = 0; i < in->n_node; i++)
         if (in->node[i]->rank >= in->nodes)
             return senseless(e, "figures of a rank that does not exist");
@@ -145,6 +148,11 @@ static int fill(struct result_holder *h, struct torus_error *e)
         .each_count = in->n_each_nanoseconds,
         .each = in->each_nanoseconds,
         .all_nanoseconds = in->all_nanoseconds,
+        .without = clean(in->without),
+        .reroutes = in->reroutes,
+        .kept_bytes = in->kept_bytes,
+        .missing_count = in->n_missing,
+        .missing = in->missing,
     };
     return 0;
 }

@@ -161,6 +161,8 @@ struct status_holder {
     struct calibration_holder calibration;
     struct torus_activity *exchange;
     const struct torus_activity **list;
+    struct torus_group_info *group;
+    const struct torus_group_info **groups;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -171,6 +173,8 @@ void torus_status_free(struct torus_status *status)
     control__reply__free_unpacked(h->reply, NULL);
     free(h->exchange);
     free(h->list);
+    free(h->group);
+    free(h->groups);
     free(h);
 }
 
@@ -197,6 +201,35 @@ static int fill_exchanges(struct status_holder *h, struct torus_error *e)
     return 0;
 }
 
+static int fill_groups(struct status_holder *h, struct torus_error *e)
+{
+    const Control__Status *in = h->reply->status;
+
+    h->group = several(in->n_group, sizeof *h->group);
+    h->groups = several(in->n_group, sizeof *h->groups);
+    if (h->group == NULL || h->groups == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_group; i++) {
+        const Control__Status__Group *from = in->group[i];
+        h->group[i] = (struct torus_group_info){
+            .name = clean(from->name),
+            .id = clean(from->id),
+            .open = from->open != 0,
+            .missing = clean(from->missing),
+            .calls = from->calls,
+            .calls_done = from->calls_done,
+            .bytes_sent = from->bytes_sent,
+            .bytes_received = from->bytes_received,
+            .parked_bytes = from->parked,
+            .reserved_bytes = from->reserved,
+            .pid = from->process,
+            .around = clean(from->around),
+        };
+        h->groups[i] = &h->group[i];
+    }
+    return 0;
+}
+
 static int fill_status(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
@@ -205,7 +238,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         return senseless(e, "a status without dimensions");
     if (!measurable(in->link_mbit))
         return senseless(e, "a link rate that is not a number");
-    if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0)
+    if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
+        fill_groups(h, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean(in->version),
@@ -227,6 +261,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .memory_reserved = in->memory_reserved,
         .memory_used = in->memory_used,
         .calibration = &h->calibration.calibration,
+        .group_count = in->n_group,
+        .groups = h->groups,
     };
     return 0;
 }
@@ -294,10 +330,16 @@ static int fill_links(struct links_holder *h, struct torus_error *e)
             .rate_bps = from->rate_bps,
             .up_ms = from->up_ms,
             .connects = from->connects,
+            .key = clean(from->key),
+            .encrypted = from->encrypted != 0,
+            .held_ms = from->held_ms,
         };
         h->list[i] = &h->link[i];
     }
-    h->links = (struct torus_links){.count = in->n_link, .link = h->list};
+    h->links = (struct torus_links){.count = in->n_link,
+                                    .link = h->list,
+                                    .heartbeat_ms = in->heartbeat_ms,
+                                    .silence_ms = in->silence_ms};
     return 0;
 }
 

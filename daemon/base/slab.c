@@ -31,10 +31,25 @@ struct slab *slab_get(struct slab_pool *pool)
         if (slab == NULL)
             return NULL;
         slab->pool = pool;
+        slab->release = NULL;
     }
     slab->next = NULL;
     slab->references = 1;
     pool->in_use++;
+    return slab;
+}
+
+struct slab *slab_lone(size_t size, void (*release)(void *context), void *context)
+{
+    struct slab *slab = malloc(offsetof(struct slab, data) + size);
+
+    if (slab == NULL)
+        return NULL;
+    slab->pool = NULL;
+    slab->next = NULL;
+    slab->release = release;
+    slab->context = context;
+    slab->references = 1;
     return slab;
 }
 
@@ -45,6 +60,12 @@ void slab_unref(struct slab *slab)
     assert(slab->references > 0);
     if (--slab->references > 0)
         return;
+    if (pool == NULL) {
+        if (slab->release != NULL)
+            slab->release(slab->context);
+        free(slab);
+        return;
+    }
     pool->in_use--;
     if (pool->free_count >= pool->free_most) {
         free(slab);

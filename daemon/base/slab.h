@@ -12,8 +12,10 @@
 #define SLAB_SIZE (128u * 1024u)
 
 struct slab {
-    struct slab_pool *pool;
-    struct slab *next; /* in the pool's free list */
+    struct slab_pool *pool;         /* NULL: of nobody's pool (slab_lone()) */
+    struct slab *next;              /* in the pool's free list */
+    void (*release)(void *context); /* a lone one's */
+    void *context;
     uint32_t references;
     uint8_t data[SLAB_SIZE];
 };
@@ -34,6 +36,11 @@ size_t slab_pool_close(struct slab_pool *pool);
 /* A slab with one reference, or NULL if there is no memory. */
 struct slab *slab_get(struct slab_pool *pool);
 void slab_unref(struct slab *slab);
+
+/* One that comes from no pool, with room for `size` bytes of its own, and one reference. Extents of it
+ * may also refer to bytes elsewhere, whose owner is told when the last reference has gone: then
+ * release(context) is called, unless it is NULL. Returns NULL if there is no memory. */
+struct slab *slab_lone(size_t size, void (*release)(void *context), void *context);
 
 static inline struct slab *slab_ref(struct slab *slab)
 {

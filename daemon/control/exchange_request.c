@@ -65,7 +65,10 @@ void control_exchange(struct control_client *client, const Control__Request *req
     if (request->exchange->spec == NULL) {
         (void)error_set(&e, ERROR_PROTOCOL, "the request has no specification of the exchange");
     } else if (spec_unpack(&spec, request->exchange->spec, &e) == 0) {
-        client->exchange = exchange_start(client->server->set.exchanges, &spec, &me, &e);
+        if (spec.operation == OPERATION_GROUP)
+            (void)error_set(&e, ERROR_USAGE, "groups are opened by programs (libtorus)");
+        else
+            client->exchange = exchange_start(client->server->set.exchanges, &spec, &me, &e);
         spec_free(&spec);
     }
     if (client->exchange == NULL) {

@@ -32,9 +32,10 @@ struct control_client {
     char exchange_id[EXCHANGE_ID_SIZE];     /* by the name it has been told last */
     struct schedule *schedule;              /* that it has given last, or is giving */
     Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
-    bool leaving;                           /* it sends no more, and is closed after the answer */
-    bool refused;                           /* told why, and not answered */
-    bool held; /* it does not read its replies: nothing is read from it for now */
+    enum access access;
+    bool leaving; /* it sends no more, and is closed after the answer */
+    bool refused; /* told why, and not answered */
+    bool held;    /* it does not read its replies: nothing is read from it for now */
 };
 
 struct control_server {
@@ -42,7 +43,8 @@ struct control_server {
     struct listener listener;
     struct reserve reserve; /* a descriptor to turn a client away with */
     struct control_client *clients;
-    unsigned client_count, most_clients;
+    unsigned client_count, most_clients; /* without those who may do nothing, */
+    unsigned denied;                     /* who are told so */
     bool listener_closed, closing;
     uint64_t started;
 };
@@ -62,6 +64,8 @@ void control_reply_result(struct control_client *client, const struct exchange_r
 
 /* requests.c: one function per kind of request, in a table. */
 void control_request(struct control_client *client, const Control__Request *request);
+/* Whether the client may do this; if not, it is told which group may. */
+bool control_may(struct control_client *client, enum access needed);
 
 /* predictions.c */
 struct calibration_message { /* its message points into it */

@@ -28,6 +28,8 @@ void control_calibration(struct control_client *client, const Control__Request *
     struct error e;
     int result = 0;
 
+    if ((wanted->measured != NULL || wanted->reset) && !control_may(client, ACCESS_ADMIN))
+        return;
     if (wanted->measured != NULL && wanted->reset) {
         result = error_set(&e, ERROR_USAGE,
                            "new costs and a reset exclude each other: ask for one or the other");

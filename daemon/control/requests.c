@@ -7,6 +7,49 @@
 
 #define EXCHANGES_SHOWN 16u
 #define FAULTS_SHOWN 16u
+#define GROUPS_SHOWN 64u
+
+struct groups_message {
+    struct group_info info[GROUPS_SHOWN];
+    Control__Status__Group group[GROUPS_SHOWN], *list[GROUPS_SHOWN];
+};
+
+static void set_groups(Control__Status *status, const struct groups *all, struct groups_message *m)
+{
+    status->n_group = groups_list(all, m->info, GROUPS_SHOWN);
+    for (size_t i = 0; i < status->n_group; i++) {
+        Control__Status__Group *g = m->list[i] = &m->group[i];
+        control__status__group__init(g);
+        g->name = m->info[i].name;
+        g->id = m->info[i].id;
+        g->open = m->info[i].open;
+        g->missing = m->info[i].missing;
+        g->around = m->info[i].around;
+        g->process = m->info[i].process;
+        g->calls = m->info[i].calls;
+        g->calls_done = m->info[i].calls_done;
+        g->bytes_sent = m->info[i].bytes_sent;
+        g->bytes_received = m->info[i].bytes_received;
+        g->parked = m->info[i].parked;
+        g->reserved = m->info[i].reserved;
+    }
+    status->group = m->list;
+}
+
+/* A link that is kept out; false if it is not. */
+static bool describe_held(struct router *r, unsigned port, char *text, size_t size)
+{
+    struct port_info info;
+    char name[TORUS_PORT_NAME_SIZE];
+
+    router_port_info(r, port, &info);
+    if (info.state != PORT_HELD)
+        return false;
+    (void)snprintf(
+        text, size, "port %s to node %u flaps: kept out until it is quiet for %.1f s more",
+        torus_port_name(port, name), info.neighbour, (double)info.held_ns / (double)SECONDS);
+    return true;
+}
 
 static void on_status(struct control_client *client, const Control__Request *request)
 {
@@ -18,6 +61,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     char dims[TORUS_TEXT_SIZE], fault[FAULTS_SHOWN][160], *faults[FAULTS_SHOWN];
     uint32_t coordinates[TORUS_MAX_DIMS];
     struct calibration_message calibration;
+    struct groups_message groups;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -35,6 +79,11 @@ static void on_status(struct control_client *client, const Control__Request *req
             break;
         faults[status.n_fault++] = fault[i];
     }
+    for (unsigned port = 0; port < torus_ports(t) && status.n_fault < FAULTS_SHOWN; port++)
+        if (describe_held(set->router, port, fault[status.n_fault], sizeof fault[0])) {
+            faults[status.n_fault] = fault[status.n_fault];
+            status.n_fault++;
+        }
     status.fault = faults;
     status.n_exchange = exchanges_list(set->exchanges, info, EXCHANGES_SHOWN);
     for (size_t i = 0; i < status.n_exchange; i++) {
@@ -48,6 +97,7 @@ static void on_status(struct control_client *client, const Control__Request *req
         exchange[i].age_ms = info[i].age_ns / MILLISECONDS;
     }
     status.exchange = exchanges;
+    set_groups(&status, set->groups, &groups);
     status.n_data_root = set->roots->count;
     status.data_root = set->roots->path;
     status.link_mbit = set->link_mbit;
@@ -94,8 +144,13 @@ static void on_links(struct control_client *client, const Control__Request *requ
         l->rate_bps = info[port].stat.rate_bps;
         l->up_ms = info[port].up_ns / MILLISECONDS;
         l->connects = info[port].connects;
+        l->key = info[port].key;
+        l->encrypted = info[port].encrypted;
+        l->held_ms = info[port].held_ns / MILLISECONDS;
     }
     links.link = list;
+    links.heartbeat_ms = (uint32_t)(router_heartbeat(set->router) / MILLISECONDS);
+    links.silence_ms = (uint32_t)(router_silence(set->router) / MILLISECONDS);
     reply.kind_case = CONTROL__REPLY__KIND_LINKS;
     reply.links = &links;
     control_reply(client, &reply);
@@ -118,16 +173,27 @@ static void on_cancel(struct control_client *client, const Control__Request *req
 
 static const struct {
     Control__Request__KindCase kind;
+    enum access access; /* that is needed at least */
     void (*answer)(struct control_client *client, const Control__Request *request);
 } requests[] = {
-    {CONTROL__REQUEST__KIND_STATUS, on_status},
-    {CONTROL__REQUEST__KIND_LINKS, on_links},
-    {CONTROL__REQUEST__KIND_EXCHANGE, control_exchange},
-    {CONTROL__REQUEST__KIND_CANDIDATES, control_candidates},
-    {CONTROL__REQUEST__KIND_CALIBRATION, control_calibration},
-    {CONTROL__REQUEST__KIND_CANCEL, on_cancel},
-    {CONTROL__REQUEST__KIND_SCHEDULE, control_schedule},
+    {CONTROL__REQUEST__KIND_STATUS, ACCESS_READ, on_status},
+    {CONTROL__REQUEST__KIND_LINKS, ACCESS_READ, on_links},
+    {CONTROL__REQUEST__KIND_EXCHANGE, ACCESS_EXCHANGE, control_exchange},
+    {CONTROL__REQUEST__KIND_CANDIDATES, ACCESS_READ, control_candidates},
+    {CONTROL__REQUEST__KIND_CALIBRATION, ACCESS_READ, control_calibration},
+    {CONTROL__REQUEST__KIND_CANCEL, ACCESS_READ, on_cancel},
+    {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, control_schedule},
 };
+
+bool control_may(struct control_client *client, enum access needed)
+{
+    struct error e;
+
+    if (access_check(client->server->set.access, client->access, needed, &e) == 0)
+        return true;
+    control_reply_error(client, &e, NULL);
+    return false;
+}
 
 void control_request(struct control_client *client, const Control__Request *request)
 {
@@ -141,7 +207,8 @@ void control_request(struct control_client *client, const Control__Request *requ
     }
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         if (requests[i].kind == request->kind_case) {
-            requests[i].answer(client, request);
+            if (control_may(client, requests[i].access))
+                requests[i].answer(client, request);
             return;
         }
 }

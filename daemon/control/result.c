@@ -11,6 +11,7 @@ _Static_assert((int)CHECK_CONTENTS == (int)CONTROL__CHECK__BYTES, "checks");
 struct figures {
     Control__ExchangeResult__Node *node, **nodes;
     Control__ExchangeResult__Port *port, **ports;
+    uint32_t *missing;
     char name[TORUS_MAX_PORTS][TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
 };
 
@@ -20,6 +21,7 @@ static void figures_free(struct figures *f)
     free(f->nodes);
     free(f->port);
     free(f->ports);
+    free(f->missing);
 }
 
 static int figures_alloc(struct figures *f, const struct torus *t)
@@ -30,13 +32,15 @@ static int figures_alloc(struct figures *f, const struct torus *t)
     f->nodes = calloc(t->nodes, sizeof(void *));
     f->port = calloc(ports + 1, sizeof *f->port); /* a torus of one node has none */
     f->ports = calloc(ports + 1, sizeof(void *));
-    if (f->node != NULL && f->nodes != NULL && f->port != NULL && f->ports != NULL)
+    f->missing = calloc(t->nodes, sizeof *f->missing);
+    if (f->node != NULL && f->nodes != NULL && f->port != NULL && f->ports != NULL &&
+        f->missing != NULL)
         return 0;
     figures_free(f);
     return -1;
 }
 
-/* Those of one node: its ports that have a neighbour. */
+/* Those of one node, the i-th: its ports that have a neighbour. */
 static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
                       const struct exchange_node_report *from)
 {
@@ -51,7 +55,7 @@ static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
     node->port = &f->ports[(size_t)i * ports];
     for (unsigned p = 0; p < ports; p++) {
         Control__ExchangeResult__Port *to = &f->port[(size_t)i * ports + p];
-        if (torus_neighbour(t, i, p) == TORUS_NO_NODE)
+        if (torus_neighbour(t, from->rank, p) == TORUS_NO_NODE)
             continue;
         control__exchange_result__port__init(to);
         to->name = f->name[p];
@@ -77,6 +81,9 @@ static void fill(Control__ExchangeResult *message, struct figures *f, const stru
     message->block_bytes = result->block_bytes;
     message->nanoseconds = result->nanoseconds;
     message->bound = result->bound;
+    message->reroutes = result->reroutes;
+    message->kept_bytes = result->kept_bytes;
+    message->without = (char *)(uintptr_t)result->without;
     message->link_mbit = link_mbit;
     message->startups = result->startups;
     message->transmission = result->transmission;
@@ -88,7 +95,11 @@ static void fill(Control__ExchangeResult *message, struct figures *f, const stru
     message->each_nanoseconds = (uint64_t *)(uintptr_t)result->each;
     message->all_nanoseconds = result->all_ns;
     message->check = (Control__Check)result->check;
-    message->n_node = result->node != NULL ? t->nodes : 0;
+    message->missing = f->missing;
+    for (uint32_t rank = 0; rank < t->nodes; rank++)
+        if (result->gone != NULL && result->gone[rank])
+            f->missing[message->n_missing++] = rank;
+    message->n_node = result->node != NULL ? result->nodes : 0;
     message->node = f->nodes;
     for (unsigned p = 0; p < torus_ports(t); p++)
         torus_port_name(p, f->name[p]);

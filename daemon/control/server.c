@@ -1,18 +1,15 @@
 /* Who may connect: so many clients as descriptors allow; one more is told so and closed. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/server.h"
+#include "daemon/net/local.h"
 
 #define CLIENTS_MOST 256u
+#define DENIED_MOST 16u  /* that are waited for until they have read why */
 #define CLIENTS_SHARE 4u /* of the descriptors that this process may have: one in so many */
 
 static void server_release(struct control_server *s)
@@ -39,7 +36,10 @@ static void on_closed(struct control_client *client)
             break;
         }
     control_candidates_forget(client);
-    s->client_count--;
+    if (client->access == ACCESS_NONE)
+        s->denied--;
+    else
+        s->client_count--;
     free(client);
     reserve_fill(&s->reserve, s->closing ? 0 : 1);
     server_release(s);
@@ -65,6 +65,21 @@ static unsigned most_clients(void)
     return share < CLIENTS_MOST ? (unsigned)share : CLIENTS_MOST;
 }
 
+/* Why no more clients are taken now. Returns 0, or -1 with *e. */
+static int check_room(const struct control_server *s, struct error *e)
+{
+    if (s->client_count > s->most_clients)
+        return error_set(e, ERROR_REFUSED,
+                         "%u clients are connected to this daemon, which is the most it takes; try "
+                         "again when some have gone",
+                         s->most_clients);
+    if (s->reserve.held == 0)
+        return error_set(e, ERROR_REFUSED,
+                         "this daemon has no file descriptors left; try again, or raise its limit "
+                         "(LimitNOFILE, ulimit -n)");
+    return 0;
+}
+
 static void on_accepted(void *context, int fd)
 {
     struct control_server *s = context;
@@ -83,39 +98,22 @@ static void on_accepted(void *context, int fd)
     client->pipe.data = client->progress.data = client;
     client->next = s->clients;
     s->clients = client;
-    s->client_count++;
+    client->access = access_of_peer(s->set.access, fd);
+    if (client->access == ACCESS_NONE)
+        s->denied++;
+    else
+        s->client_count++;
     if (uv_pipe_open(&client->pipe, fd) != 0) {
         (void)close(fd);
         control_client_close(client);
-    } else if (s->client_count > s->most_clients || s->reserve.held == 0) {
-        if (s->client_count > s->most_clients)
-            (void)error_set(&e, ERROR_REFUSED,
-                            "%u clients are connected to this daemon, which is the most it takes; "
-                            "try again when some have gone",
-                            s->most_clients);
-        else
-            (void)error_set(&e, ERROR_REFUSED,
-                            "this daemon has no file descriptors left; try again, or raise its "
-                            "limit (LimitNOFILE, ulimit -n)");
+    } else if (access_check(s->set.access, client->access, ACCESS_READ, &e) != 0) {
+        control_client_refuse(client, &e, s->reserve.held > 0 && s->denied <= DENIED_MOST);
+    } else if (check_room(s, &e) != 0) {
         control_client_refuse(client, &e,
                               s->reserve.held > 0 && s->client_count <= 2 * s->most_clients);
     } else {
         control_client_begin(client);
     }
-}
-
-/* Does anybody answer at this socket? */
-static bool is_served(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool served;
-
-    strncpy(address.sun_path, path, sizeof address.sun_path - 1);
-    served = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
-    if (fd >= 0)
-        (void)close(fd);
-    return served;
 }
 
 static void on_listener_closed(void *context)
@@ -126,35 +124,10 @@ static void on_listener_closed(void *context)
     server_release(s);
 }
 
-/* Is the path free? What a crash has left there is removed. */
-static int make_room(const char *path, struct error *e)
-{
-    struct stat st;
-
-    if (strlen(path) >= sizeof((struct sockaddr_un *)NULL)->sun_path)
-        return error_set(e, ERROR_USAGE, "control socket %s: a path of at most %zu bytes", path,
-                         sizeof((struct sockaddr_un *)NULL)->sun_path - 1);
-    if (lstat(path, &st) != 0)
-        return 0;
-    if (!S_ISSOCK(st.st_mode))
-        return error_set(e, ERROR_REFUSED, "%s exists and is not a socket", path);
-    if (is_served(path))
-        return error_set(e, ERROR_REFUSED,
-                         "another daemon serves the control socket %s; give this one a different "
-                         "--control",
-                         path);
-    (void)unlink(path);
-    return 0;
-}
-
 struct control_server *control_open(const struct control_setup *setup, struct error *e)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct control_server *s;
+    struct control_server *s = calloc(1, sizeof *s);
 
-    if (make_room(setup->path, e) != 0)
-        return NULL;
-    s = calloc(1, sizeof *s);
     if (s == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
@@ -166,13 +139,8 @@ struct control_server *control_open(const struct control_setup *setup, struct er
                                     .accepted = on_accepted,
                                     .closed = on_listener_closed,
                                     .context = s};
-    strncpy(address.sun_path, setup->path, sizeof address.sun_path - 1);
-    mode_t before = umask(0117); /* the owner and its group */
-    int result =
-        listener_open(&s->listener, setup->loop, (struct sockaddr *)&address, sizeof address);
-    (void)umask(before);
-    if (result != 0) {
-        (void)error_set(e, ERROR_IO, "control socket %s: %s", setup->path, strerror(errno));
+    if (local_listen(&s->listener, setup->loop, setup->path, setup->access, e) != 0) {
+        (void)error_wrap(e, "control socket %s", setup->path);
         free(s);
         return NULL;
     }

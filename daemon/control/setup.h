@@ -5,6 +5,8 @@
 
 #include "daemon/exchange/exchange.h"
 #include "daemon/files/roots.h"
+#include "daemon/group/group.h"
+#include "daemon/net/access.h"
 
 /* What requests are answered from; all borrowed. */
 struct control_setup {
@@ -12,7 +14,9 @@ struct control_setup {
     const char *path;
     struct router *router;
     struct exchanges *exchanges;
+    struct groups *groups;
     const struct roots *roots;
+    const struct access_rules *access;
     const struct sockaddr_storage *address; /* by port */
     double link_mbit;
     uint64_t memory_budget;

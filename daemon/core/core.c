@@ -5,6 +5,7 @@
 struct core {
     struct router *router;
     struct exchanges *exchanges;
+    struct groups *groups;
 };
 
 static int on_frame(void *context, unsigned port, const Peer__Head *head,
@@ -30,8 +31,12 @@ struct core *core_new(const struct core_setup *setup)
 
     if (core == NULL)
         return NULL;
-    core->router = router_new(setup->torus, setup->rank, &setup->io, &handler, setup->pool);
-    if (core->router == NULL) {
+    core->router =
+        router_new(setup->torus, setup->rank, &setup->io, &handler, setup->pool, setup->secrets);
+    core->groups = core->router != NULL ? groups_new(core->router, &setup->workers) : NULL;
+    if (core->groups == NULL) {
+        if (core->router != NULL)
+            router_free(core->router);
         free(core);
         return NULL;
     }
@@ -41,17 +46,23 @@ struct core *core_new(const struct core_setup *setup)
         .workers = setup->workers,
         .memory_budget = setup->memory_budget,
         .link_mbit = setup->link_mbit,
+        .link_burst = setup->link_burst,
         .daemons_per_processor =
             setup->daemons_per_processor > 1 ? setup->daemons_per_processor : 1,
+        .sessions = groups_sessions(core->groups),
         .planned = setup->planned,
         .planned_context = setup->planned_context,
     };
     core->exchanges = exchanges_new(&exchanges);
     if (core->exchanges == NULL) {
+        groups_free(core->groups);
         router_free(core->router);
         free(core);
         return NULL;
     }
+    groups_attach(core->groups, core->exchanges);
+    if (setup->heartbeat > 0)
+        router_set_heartbeats(core->router, setup->heartbeat, setup->silence);
     return core;
 }
 
@@ -65,6 +76,7 @@ void core_free(struct core *core)
     if (core == NULL)
         return;
     exchanges_free(core->exchanges);
+    groups_free(core->groups);
     router_free(core->router);
     free(core);
 }
@@ -73,8 +85,10 @@ uint64_t core_deadline(const struct core *core)
 {
     uint64_t router = router_deadline(core->router);
     uint64_t exchanges = exchanges_deadline(core->exchanges);
+    uint64_t groups = groups_deadline(core->groups), first = router;
 
-    return router < exchanges ? router : exchanges;
+    first = exchanges < first ? exchanges : first;
+    return groups < first ? groups : first;
 }
 
 void core_tick(struct core *core)
@@ -85,11 +99,15 @@ void core_tick(struct core *core)
         router_tick(core->router);
     if (now >= exchanges_deadline(core->exchanges))
         exchanges_tick(core->exchanges);
+    if (now >= groups_deadline(core->groups))
+        groups_tick(core->groups);
 }
 
 int core_check(const struct core *core, struct error *e)
 {
-    return exchanges_check(core->exchanges, e);
+    if (exchanges_check(core->exchanges, e) != 0)
+        return -1;
+    return groups_check(core->groups, e);
 }
 
 struct router *core_router(struct core *core)
@@ -100,4 +118,9 @@ struct router *core_router(struct core *core)
 struct exchanges *core_exchanges(struct core *core)
 {
     return core->exchanges;
+}
+
+struct groups *core_groups(struct core *core)
+{
+    return core->groups;
 }

@@ -1,4 +1,4 @@
-/* One node without I/O: its links (router) and its exchanges, wired once for the daemon, the
+/* One node without I/O: its links (router), its exchanges and its groups, wired once for the daemon, the
  * simulator, fuzzing and tests. Connections, time and randomness come through router/io.h, disks
  * through exchange/storage.h, what takes long goes to base/work.h.
  *
@@ -8,6 +8,7 @@
 #define TORUSD_CORE_CORE_H
 
 #include "daemon/exchange/exchange.h"
+#include "daemon/group/group.h"
 
 struct core;
 
@@ -15,12 +16,15 @@ struct core_setup {
     const struct torus *torus; /* must outlive the core, as the pool and the storage */
     uint32_t rank;
     struct router_io io;
+    const struct secrets *secrets; /* copied; NULL: no cluster key */
     struct slab_pool *pool;
     const struct storage *storage;
     struct workers workers;
     uint64_t memory_budget;       /* bytes for blocks on their way, all exchanges together */
     double link_mbit;             /* nominal rate; 0: unknown */
+    uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1; 0 is 1 */
+    uint64_t heartbeat, silence;  /* router_set_heartbeats(), in nanoseconds; 0: the defaults */
     /* May be NULL: schedules have been counted (exchange/choose.h). */
     void (*planned)(void *context);
     void *planned_context;
@@ -42,5 +46,6 @@ int core_check(const struct core *core, struct error *e);
 
 struct router *core_router(struct core *core);
 struct exchanges *core_exchanges(struct core *core);
+struct groups *core_groups(struct core *core);
 
 #endif

@@ -1,43 +1,50 @@
-/* Barriers: a node's client waits until a client has entered the barrier of that name at every
- * node.
+/* Barriers, and how groups are opened: a node's client waits until a client has entered the barrier of
+ * that name at every node.
  *
  * It is an exchange without blocks, which node BARRIER_ROOT prepares when it is entered there; a
  * node is ready when it is entered here. So `go` means that all have entered. A client that is
  * earlier than the root's `prepare` waits with an exchange that only this node knows of (ENTERED),
  * and which then becomes the root's. Faults, deadlines and clients that leave end a barrier as they
- * end any exchange: everywhere, with the same error. */
+ * end any exchange: everywhere, with the same error. A link that goes down before all have entered does
+ * not, nor a node without memory for a group: the root takes its `prepare` back (retry.c), and who waits
+ * for it waits for the next. */
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
 
-static struct exchange *find(struct exchanges *all, const char *name, uint32_t states)
+/* Of a node that is not the root; or it has found a fault since. */
+#define BEFORE_GO (1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING)
+
+static struct exchange *find(struct exchanges *all, const struct spec *spec, uint32_t states)
 {
     struct exchange *x = all->active;
 
-    while (x != NULL && (x->spec.operation != OPERATION_BARRIER || (states & 1u << x->state) == 0 ||
-                         strcmp(x->spec.barrier, name) != 0))
+    while (x != NULL && (x->spec.operation != spec->operation || (states & 1u << x->state) == 0 ||
+                         strcmp(x->spec.barrier, spec->barrier) != 0))
         x = x->next;
     return x;
 }
 
 /* The barrier of this name that is prepared or waited for here; NULL: none. */
-struct exchange *barrier_preparing(struct exchanges *all, const char *name)
+struct exchange *barrier_preparing(struct exchanges *all, const struct spec *spec)
 {
-    return find(all, name,
+    return find(all, spec,
                 1u << EXCHANGE_WAITING | 1u << EXCHANGE_ENTERED | 1u << EXCHANGE_PREPARING);
 }
 
 /* A client enters a barrier that the root has prepared already. */
-int barrier_enter(struct exchange *x, uint64_t timeout_ns, const struct exchange_client *client,
-                  struct error *e)
+int barrier_enter(struct exchange *x, const struct spec *wanted,
+                  const struct exchange_client *client, struct error *e)
 {
-    uint64_t now = router_now(router_of(x));
+    uint64_t now = router_now(router_of(x)), timeout_ns = wanted->timeout_ns;
 
     if (x->client_state != CLIENT_NONE)
-        return error_set(e, ERROR_REFUSED, "barrier \"%s\" has been entered at this node already",
-                         x->spec.barrier);
+        return error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
+                         operation_name(x->spec.operation), x->spec.barrier);
     x->client_state = CLIENT_WAITING;
     x->client = *client;
+    x->entered.timeout_ns = timeout_ns > 0 ? timeout_ns : SPEC_LONGEST_TIMEOUT;
+    x->entered.deadline = now + x->entered.timeout_ns;
     if (timeout_ns > 0 && timeout_ns < x->deadline - now) {
         x->timeout_ns = timeout_ns;
         x->deadline = now + timeout_ns;
@@ -45,8 +52,81 @@ int barrier_enter(struct exchange *x, uint64_t timeout_ns, const struct exchange
     return 0;
 }
 
-/* The root prepares a barrier: the one that has been entered here, or NULL. */
-struct exchange *barrier_prepared(struct exchanges *all, const char *name)
+/* Under a name of this node's own again. Returns 0, or -1 if there is no memory. */
+static int enter_again(struct exchange *x)
 {
-    return find(all, name, 1u << EXCHANGE_ENTERED);
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t handle;
+
+    exchange_new_name(x->all, id, &handle);
+    if (exchange_rename(x, handle, id, rank_of(x)) != 0)
+        return -1;
+    around_drop(x);
+    tree_node(torus_of(x), rank_of(x), rank_of(x), &x->tree);
+    x->fault = (struct fault){.at = ROUTER_NEVER};
+    x->failure.code = ERROR_NONE;
+    x->verdict_heard = false;
+    x->timeout_ns = x->entered.timeout_ns;
+    x->deadline = x->entered.deadline;
+    exchange_enter(x, EXCHANGE_ENTERED);
+    return 0;
+}
+
+bool barrier_take_back(struct exchange *x)
+{
+    if (!spec_is_entered(&x->spec) || (BEFORE_GO & 1u << x->state) == 0 ||
+        x->client_state != CLIENT_WAITING)
+        return false;
+    if (enter_again(x) == 0)
+        return true;
+    (void)error_set(&x->failure, ERROR_MEMORY, "out of memory for a %s",
+                    operation_name(x->spec.operation));
+    return false;
+}
+
+/* The root's attempt at a barrier that is known here, before `go`; NULL: none. */
+static struct exchange *attempt(struct exchanges *all, const struct spec *spec, uint32_t root)
+{
+    struct exchange *x = find(all, spec, BEFORE_GO);
+
+    return x != NULL && x->root == root && !exchange_is_root(x) ? x : NULL;
+}
+
+int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
+                     struct error *e)
+{
+    const struct exchange *x = attempt(all, spec, exchange_root_of(id));
+
+    if (x == NULL || !exchange_is_before(id, x->id))
+        return 0;
+    return error_set(e, ERROR_BUSY, "%s \"%s\" has begun anew as %s",
+                     operation_name(spec->operation), spec->barrier, x->id);
+}
+
+/* The root prepares a barrier: the one that has been entered here, or NULL. The attempts before this one
+ * it has taken back, by a verdict that may be slower, over other links. */
+struct exchange *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
+{
+    struct exchange *x;
+
+    while ((x = attempt(all, spec, root)) != NULL)
+        if (!barrier_take_back(x)) {
+            if (x->client_state != CLIENT_WAITING)
+                (void)error_set(&x->failure, ERROR_BUSY, "it has begun anew");
+            exchange_enter(x, EXCHANGE_FAILED);
+        }
+    return find(all, spec, 1u << EXCHANGE_ENTERED);
+}
+
+bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared)
+{
+    struct error e;
+
+    if (entered->unchecked == prepared->unchecked)
+        return false;
+    (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s", rank_of(x),
+                    entered->unchecked ? "out" : "", BARRIER_ROOT,
+                    prepared->unchecked ? "out" : "");
+    exchange_fail(x, &e);
+    return true;
 }

@@ -1,6 +1,9 @@
 /* Where the blocks of one node come from (source) and go to (sink): a generated pattern, folders,
  * later a program's own memory.
  *
+ * Engines call size() and read(), write() and pending() only; the rest is for exchanges, and NULL where a
+ * group lends its memory (daemon/group).
+ *
  * Nothing here waits. What cannot be done at once is begun, and block_events tell when to ask again;
  * no event is ever raised from inside a call to the source or sink. */
 #ifndef TORUSD_EXCHANGE_BLOCKS_H

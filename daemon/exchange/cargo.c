@@ -229,23 +229,30 @@ void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset)
     (void)write_out(c, origin, offset, &nothing);
 }
 
+bool cargo_read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t most,
+                    struct extent *piece)
+{
+    struct source *source = c->engine->set.source;
+    struct error e;
+    int result = has_failed(c) ? 0 : source->ops->read(source, me, offset, most, piece, &e);
+
+    if (result < 0)
+        (void)engine_fail(c->engine, &e);
+    if (result > 0)
+        (void)write_out(c, me, offset, piece);
+    return result > 0;
+}
+
 void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
-                       struct own_block *own, struct hold *keep)
+                       struct own_block *own)
 {
     struct source *source = c->engine->set.source;
     uint64_t end = cut->begin + cut_whole(cut, source->ops->size(source, me));
 
     while (own->at < end && !has_failed(c)) {
         struct extent piece;
-        struct error e;
-        int result = source->ops->read(source, me, own->at, (uint32_t)(end - own->at), &piece, &e);
-        if (result < 0)
-            (void)engine_fail(c->engine, &e);
-        if (result <= 0)
+        if (!cargo_read_own(c, me, own->at, (uint32_t)(end - own->at), &piece))
             return;
-        if (keep != NULL)
-            cargo_put(c, keep, (uint32_t)(own->at - cut->begin), &piece);
-        (void)write_out(c, me, own->at, &piece);
         own->at += piece.length;
         slab_unref(piece.slab);
     }

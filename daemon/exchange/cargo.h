@@ -92,9 +92,14 @@ void cargo_deliver(struct cargo *c, uint32_t origin, uint64_t offset, const stru
 /* A piece without bytes for us: the sink may have to make a file. */
 void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset);
 /* What the source has of the block of node `me` for itself, which no link carries, up to the end of
- * the round; sets own->delivered at the end. With a hold (else NULL) the bytes also go there. */
+ * the round; sets own->delivered at the end. */
 void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
-                       struct own_block *own, struct hold *keep);
+                       struct own_block *own);
+
+/* Up to `most` bytes of our block for all from `offset` on, which are delivered here, too. Returns
+ * true with *piece, whose reference the caller drops; or false: the source has not got them yet. */
+bool cargo_read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t most,
+                    struct extent *piece);
 
 /* An empty frame, owned by the caller until cargo_ship(). NULL if there is no memory. */
 struct outgoing *cargo_frame(struct cargo *c);

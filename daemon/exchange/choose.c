@@ -39,7 +39,8 @@ static bool correction_at(const struct counted *p, const struct predict_costs *c
     return l->seconds > 0;
 }
 
-/* What the model predicts, times what measurements at the sizes next to this one say of it. */
+/* What the model predicts, times what measurements at the sizes next to this one say of it. Below 0
+ * if there are none. */
 static double corrected_seconds(const struct counted *p, const struct predict_costs *costs,
                                 uint64_t block_bytes)
 {
@@ -66,8 +67,10 @@ static double corrected_seconds(const struct counted *p, const struct predict_co
         double part = to > from && exact > from ? (exact - from) / (to - from) : 0;
         return seconds * exp(below + (above - below) * (part < 1 ? part : 1));
     }
-    double by_ratio = seconds * exp(is_below ? below : is_above ? above : 0);
-    if (!is_below || is_above)
+    if (!is_below && !is_above)
+        return -1;
+    double by_ratio = seconds * exp(is_below ? below : above);
+    if (!is_below)
         return by_ratio;
     /* Larger blocks gain no more by a burst than smaller ones: the same time, not the same part. Of
      * what smaller ones took longer, some grows with the blocks and some does not. */
@@ -151,31 +154,124 @@ static double skew_seconds(const struct torus *t, const struct algorithm *a, boo
     return costs->bytes_per_second > 0 ? more / a->segments * legs / costs->bytes_per_second : 0;
 }
 
-int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
-                      struct candidate *list, unsigned *count, struct error *e)
+/* How unlike two schedules are: 0 if they count the same. */
+static double distance(const struct predict_counts *a, const struct predict_counts *b)
 {
-    const struct torus *t = router_torus(all->set.router);
-    const struct predict_costs costs = exchanges_costs(all);
+    return fabs(log((a->steps + a->hops + 1) / (b->steps + b->hops + 1))) +
+           fabs(log((a->messages + 1) / (b->messages + 1))) +
+           fabs(log((a->blocks + 1) / (b->blocks + 1)));
+}
+
+/* What has not been measured is not better than what has been only because of that: it takes longer
+ * than the model says as the one does that is most like it. Less is not concluded. `ratio`: measured
+ * over predicted; below 0: not measured. */
+static double doubt(const struct counted *counted, const size_t *index, const double *ratio,
+                    unsigned found, unsigned which)
+{
+    double nearest = INFINITY, result = 1;
+
+    for (unsigned i = 0; i < found; i++) {
+        double far = distance(&counted[index[i]].counts, &counted[index[which]].counts);
+        if (ratio[i] >= 0 && far < nearest) {
+            nearest = far;
+            result = ratio[i];
+        }
+    }
+    return fmax(1, result);
+}
+
+/* Which algorithms auto has to choose from, in the registry's order. */
+static unsigned collect(const struct counted *counted, enum mode mode, size_t *index)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < algorithm_count() && count < CHOOSE_MOST; i++) {
+        const struct algorithm *a = algorithm_at(i);
+        enum mode its_mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
+        if (counted[i].candidate && a->operation == OPERATION_EXCHANGE &&
+            (mode == MODE_OF_ALGORITHM || mode == its_mode))
+            index[count++] = i;
+    }
+    return count;
+}
+
+int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
+                const struct block_sizes *sizes, enum mode mode, struct candidate *list,
+                unsigned *count, struct error *e)
+{
+    double seconds[CHOOSE_MOST], ratio[CHOOSE_MOST];
+    size_t index[CHOOSE_MOST];
     struct counted *counted;
-    int result = planner_count(all->planner, &counted, e);
+    int result = planner_count(planner, &counted, e);
 
     *count = 0;
     if (result <= 0)
         return result;
-    for (size_t i = 0; i < algorithm_count() && *count < CHOOSE_MOST; i++) {
-        const struct algorithm *a = algorithm_at(i);
-        enum mode its_mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
-        if (!counted[i].candidate || (mode != MODE_OF_ALGORITHM && mode != its_mode))
-            continue;
+    unsigned found = collect(counted, mode, index);
+    for (unsigned i = 0; i < found; i++) {
+        const struct counted *c = &counted[index[i]];
+        double by_model = predict_seconds(&c->counts, costs, sizes->mean);
+        seconds[i] = corrected_seconds(c, costs, sizes->mean);
+        ratio[i] = seconds[i] / by_model;
+        if (seconds[i] < 0)
+            seconds[i] = by_model;
+    }
+    for (unsigned i = 0; i < found; i++) {
+        const struct algorithm *a = algorithm_at(index[i]);
+        const struct counted *c = &counted[index[i]];
+        if (ratio[i] < 0)
+            seconds[i] *= doubt(counted, index, ratio, found, i);
         const struct candidate one = {
             .algorithm = a,
-            .mode = its_mode,
-            .counts = counted[i].counts,
+            .mode = a->streaming ? MODE_STREAMING : MODE_STEPPED,
+            .counts = c->counts,
             .piece_bytes = (sizes->mean + a->segments - 1) / a->segments,
-            .seconds = corrected_seconds(&counted[i], &costs, sizes->mean) +
-                       skew_seconds(t, a, a->streaming, &counted[i].counts, &costs, sizes),
+            .seconds = seconds[i] + skew_seconds(t, a, a->streaming, &c->counts, costs, sizes),
         };
         insert(list, (*count)++, &one);
+    }
+    return 1;
+}
+
+int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
+                      struct candidate *list, unsigned *count, struct error *e)
+{
+    const struct predict_costs costs = exchanges_costs(all);
+
+    return choose_from(all->planner, router_torus(all->set.router), &costs, sizes, mode, list,
+                       count, e);
+}
+
+int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
+                       enum operation operation, uint64_t block_bytes, enum mode mode,
+                       struct candidate *list, unsigned *count, struct error *e)
+{
+    bool one = operation == OPERATION_BROADCAST;
+    struct counted *counted;
+    int result = planner_count(planner, &counted, e);
+
+    *count = 0;
+    if (result <= 0)
+        return result;
+    for (size_t i = algorithm_count();
+         i-- > 0;) { /* of equals the first of the registry, in steps */
+        const struct algorithm *a = algorithm_at(i);
+        if (!counted[i].candidate || a->operation != OPERATION_ALLGATHER)
+            continue;
+        for (int streaming = 1; streaming >= 0; streaming--) {
+            const struct predict_counts *counts = &counted[i].gather[one][streaming];
+            enum mode its_mode = streaming ? MODE_STREAMING : MODE_STEPPED;
+            if ((mode != MODE_OF_ALGORITHM && mode != its_mode) || *count == CHOOSE_MOST)
+                continue;
+            const struct candidate candidate = {
+                .algorithm = a,
+                .mode = its_mode,
+                .counts = *counts,
+                .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
+                .seconds = predict_seconds(counts, costs, block_bytes),
+            };
+            insert(list, (*count)++, &candidate);
+        }
     }
     return 1;
 }
@@ -204,6 +300,19 @@ static struct block_sizes sizes_of(const struct exchange *x)
                                 x->own.largest_block};
 }
 
+/* Files are taken for this large before their sizes are known. */
+#define FILE_BYTES (UINT64_C(1) << 20)
+
+static int choose_gather(struct exchange *x, struct candidate *list, unsigned *count,
+                         struct error *e)
+{
+    const struct predict_costs costs = exchanges_costs(x->all);
+    uint64_t bytes = spec_has_folders(&x->spec) ? FILE_BYTES : x->spec.block_bytes;
+
+    return choose_gather_from(x->all->planner, &costs, x->spec.operation, bytes, x->mode, list,
+                              count, e);
+}
+
 /* What "auto" stands for. Sets the mode where it was left to the algorithm. */
 static int choose_fastest(struct exchange *x, struct error *e)
 {
@@ -216,6 +325,8 @@ static int choose_fastest(struct exchange *x, struct error *e)
 
     if (x->spec.operation == OPERATION_EXCHANGE)
         result = choose_candidates(x->all, &sizes, x->mode, list, &count, e);
+    else if (x->spec.operation == OPERATION_ALLGATHER || x->spec.operation == OPERATION_BROADCAST)
+        result = choose_gather(x, list, &count, e);
     if (result <= 0)
         return result;
     if (count > 0)
@@ -245,6 +356,7 @@ static double price(const struct family *f, const struct torus *t, uint32_t degr
     const struct cost_counts c = f->counts(t, degree);
     const struct predict_counts counts = {.segments = 1,
                                           .steps = c.startups,
+                                          .hops = c.hops > c.startups ? c.hops - c.startups : 0,
                                           .messages = (double)f->messages(t, degree),
                                           .blocks = c.transmission};
 
@@ -278,6 +390,18 @@ static int choose_schedule(struct exchange *x, struct error *e)
     return 1;
 }
 
+static int choose_detour(struct exchange *x, struct error *e)
+{
+    struct around *around = x->around;
+    int result = 1;
+
+    if (around->detour == NULL)
+        result = planner_detour(x->all->planner, &around->damage, &around->detour, e);
+    if (result > 0)
+        x->algorithm = detour_algorithm(around->detour);
+    return result;
+}
+
 int choose_for(struct exchange *x, struct error *e)
 {
     const struct family *family = family_of_best(x->spec.algorithm);
@@ -286,7 +410,9 @@ int choose_for(struct exchange *x, struct error *e)
     if (x->algorithm != NULL)
         return 1;
     x->mode = x->spec.mode;
-    if (spec_has_schedule(&x->spec))
+    if (around_has_routes(x))
+        result = choose_detour(x, e);
+    else if (spec_has_schedule(&x->spec))
         result = choose_schedule(x, e);
     else if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0)
         result = choose_fastest(x, e);

@@ -30,6 +30,16 @@ struct block_sizes {
 int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e);
 
+/* The same for a torus of which only `planner` knows, with these costs. */
+int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
+                const struct block_sizes *sizes, enum mode mode, struct candidate *list,
+                unsigned *count, struct error *e);
+
+/* The same for an allgather or a broadcast of blocks of this size, in either mode. */
+int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
+                       enum operation operation, uint64_t block_bytes, enum mode mode,
+                       struct candidate *list, unsigned *count, struct error *e);
+
 /* The times of a finished session of several exchanges, at its root: the model's prediction for
  * blocks of about that size is corrected by their median, and by the time the links needed between
  * them, from then on, in this daemon, until it ends. What a link lets through in bursts, or

@@ -59,14 +59,18 @@ static void on_recorded(void *context, const char *id, const struct error *e)
 void commit_decide(struct exchange *x)
 {
     const struct storage *storage = x->all->set.storage;
+    uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* usually the wave is faster */
+    struct decision *decision = decision_add(x->all, x->id, remind_at);
     struct error e;
 
-    /* Usually the wave is faster than a reminder. */
-    if (decision_add(x->all, x->id, router_now(router_of(x)) + VERDICT_TIME) == NULL) {
+    if (decision == NULL) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for a decision");
         exchange_fail(x, &e);
         return;
     }
+    for (uint32_t rank = 0; rank < torus_of(x)->nodes; rank++)
+        if (around_is_gone(x, rank))
+            decision_excuse(decision, rank);
     exchange_enter(x, EXCHANGE_DECIDING);
     storage->record_commit(storage->context, x->id, on_recorded, x->all);
 }

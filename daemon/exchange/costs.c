@@ -2,6 +2,7 @@
  * over restarts and told to the neighbours. */
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
+#include "daemon/schedule/relay.h"
 
 const struct calibration *exchanges_calibration(const struct exchanges *all)
 {
@@ -10,9 +11,19 @@ const struct calibration *exchanges_calibration(const struct exchanges *all)
 
 struct predict_costs exchanges_costs(const struct exchanges *all)
 {
-    return all->calibration.measured_at != 0
-               ? all->calibration.costs
-               : predict_default_costs(all->set.link_mbit, all->set.daemons_per_processor);
+    const struct exchanges_setup *set = &all->set;
+    struct predict_costs costs =
+        all->calibration.measured_at != 0
+            ? all->calibration.costs
+            : predict_default_costs(set->link_mbit, set->daemons_per_processor);
+
+    costs.frame = predict_frame(set->link_mbit, set->daemons_per_processor, set->link_burst);
+    return costs;
+}
+
+uint32_t exchanges_relayed_frame(const struct exchanges *all)
+{
+    return relay_frame(all->set.link_mbit, all->set.daemons_per_processor, all->set.link_burst);
 }
 
 static void fill_head(struct exchanges *all, Peer__Calibration *body, Peer__Head *head)

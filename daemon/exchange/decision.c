@@ -1,5 +1,5 @@
 /* What this node, as a root, has decided to commit and not every node has confirmed. It stays on
- * record until then; nodes that have not confirmed are reminded when the torus is whole. */
+ * record until then; nodes that have not confirmed are reminded when they can be reached. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +41,17 @@ void decision_drop(struct exchanges *all, struct decision *d)
             free(d);
             return;
         }
+}
+
+static void note(struct decision *d, uint32_t rank)
+{
+    d->by[rank / 8] |= (uint8_t)(1u << rank % 8);
+    d->confirmed++;
+}
+
+void decision_excuse(struct decision *d, uint32_t rank)
+{
+    note(d, rank);
 }
 
 struct loading {
@@ -116,8 +127,8 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
     }
     if (d->obstacle_at == rank)
         d->obstacle_at = TORUS_NO_NODE;
-    d->by[rank / 8] |= (uint8_t)(1u << rank % 8);
-    if (++d->confirmed == router_torus(all->set.router)->nodes)
+    note(d, rank);
+    if (d->confirmed == router_torus(all->set.router)->nodes)
         complete(all, d);
 }
 

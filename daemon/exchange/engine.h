@@ -1,7 +1,8 @@
 /* An engine moves the blocks of one exchange at one node: it is given the data frames that come in
  * and asked for those that go out. There are two, which run the same routes and decide what leaves
  * when: stepped.h, as the papers have it, and streaming.h, where no step waits. Both cut blocks
- * into pieces with cut.h and move bytes with cargo.h.
+ * into pieces with cut.h and move bytes with cargo.h. A third, reducing.h, combines blocks on their
+ * way.
  *
  * An engine sends its own blocks of a round only after the round has been admitted. No node is more
  * than `window` rounds ahead of the slowest. */
@@ -14,20 +15,33 @@
 
 #define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
+/* Where the nodes and ports of an engine are those of a part of the torus, in a torus of its own. */
+struct engine_part {
+    struct torus torus;
+    uint8_t port[TORUS_MAX_PORTS]; /* of this node in the whole, by port in the part */
+};
+
 struct engine_setup {
     struct router *router;
-    uint32_t handle;       /* Prepare.handle */
-    struct source *source; /* borrowed, like all pointers here */
+    const struct engine_part *part; /* NULL: the whole torus */
+    const Peer__GroupCall *call;    /* NULL, or what all data of it is marked with */
+    uint32_t handle;                /* Prepare.handle */
+    struct source *source;          /* borrowed, like all pointers here */
     struct sink *sink;
     bool one_port; /* at most one leg starts and one ends here at a time */
-    bool gather;   /* allgather: our block for ourselves is our block for all; one segment */
+    bool gather;   /* allgather: our block for ourselves is our block for all */
     bool idle;     /* this node has no block, not even for itself */
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
     uint64_t block_bytes;
     uint32_t round_bytes; /* most bytes of one block in one round */
     uint32_t segments;    /* into which the algorithm splits that, at least 1 */
+    uint32_t relayed;     /* stepped: bytes of blocks in a frame of a long message that relays pass
+                           * on (relay_frame()); 0: as in other frames */
     uint32_t window;      /* rounds under way at the same time, at least 1 */
+    /* Streaming, or NULL: how much comes by origin. Both ends know how long each block is then, and cut
+     * it evenly, however long others are. */
+    const uint64_t *incoming;
 };
 
 struct engine_port_counts {
@@ -59,7 +73,14 @@ struct engine_ops {
     int (*clear)(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
     struct outgoing *(*next)(struct engine *engine, unsigned port);
     void (*wake)(struct engine *engine);
+    /* NULL, or takes the messages of a session that are not data. */
+    int (*message)(struct engine *engine, unsigned port, const Peer__Head *head, struct error *e);
     void (*describe)(const struct engine *engine, char *text, size_t size);
+    /* NULL, or tells what has been delivered here so far of each block, this node's own too; some of it
+     * perhaps several times, or beyond the end of a block. */
+    void (*arrived)(const struct engine *engine,
+                    void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
+                    void *context);
 };
 
 /* What all kinds have. */
@@ -161,6 +182,30 @@ struct cut engine_cut(const struct engine_setup *setup, uint32_t least);
 static inline uint64_t engine_round(const struct engine *engine, uint64_t round)
 {
     return engine->rounds > 0 ? round % engine->rounds : round;
+}
+
+/* The torus that its ranks and ports are of. */
+static inline const struct torus *engine_torus(const struct engine_setup *setup)
+{
+    return setup->part != NULL ? &setup->part->torus : router_torus(setup->router);
+}
+
+/* This node's port for one of the engine's. */
+static inline unsigned engine_port(const struct engine *engine, unsigned port)
+{
+    return engine->set.part != NULL ? engine->set.part->port[port] : port;
+}
+
+/* It has something for this port of its own again. */
+static inline void engine_wake_port(const struct engine *engine, unsigned port)
+{
+    router_wake(engine->set.router, engine_port(engine, port));
+}
+
+/* What data that it sends is marked with. */
+static inline Peer__GroupCall *engine_call(const struct engine *engine)
+{
+    return (Peer__GroupCall *)(uintptr_t)engine->set.call; /* only encoded */
 }
 
 #endif

@@ -28,7 +28,9 @@
  *
  * From every state but DECIDING and COMMITTING an exchange can fail: a node tells the root
  * (objection) and is FAILING, the root decides for all (verdict): FAILED. A node that is DONE and
- * hears nothing any more is IN_DOUBT and asks. The same as a table, with what may follow what, is
+ * hears nothing any more is IN_DOUBT and asks. Until the decision (of a barrier: before `go`) the root can
+ * also take an exchange back, to begin anew (retry.c): it is WAITING again, and a barrier ENTERED where a
+ * client waits for it; all else of that attempt has FAILED. The same as a table, with what may follow what, is
  * state.c; which message may come in which state is messages.c.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node
@@ -44,6 +46,7 @@
 #include "daemon/base/work.h"
 #include "daemon/exchange/calibration.h"
 #include "daemon/exchange/engine.h"
+#include "daemon/exchange/session.h"
 #include "daemon/exchange/spec.h"
 #include "daemon/exchange/storage.h"
 
@@ -87,10 +90,15 @@ struct exchange_result {
     uint64_t rounds;
     uint64_t nanoseconds; /* of the last repetition, like all that is counted */
     double bound;
+    char without[200];     /* links that were out of order: "link 3:+0"; "": none */
+    const bool *gone;      /* by rank: nodes that were down, and took no part; NULL: no node */
+    uint32_t reroutes;     /* times that it began anew because a link or node went down; */
+    uint64_t kept_bytes;   /* that had arrived before the last time, and did not come again */
     uint32_t startups;     /* counted, per round; streaming: most messages by any channel */
     uint64_t transmission; /* counted, per round; streaming: most blocks by any channel */
     uint64_t blocks_delivered, bytes_delivered;
-    const struct exchange_node_report *node; /* by rank; NULL: known at the root only */
+    const struct exchange_node_report *node; /* rising ranks; NULL: known at the root only */
+    uint32_t nodes;                          /* so many */
     uint32_t repeat;
     const uint64_t *each; /* `repeat` of them: nanoseconds; NULL: known at the root only */
     uint64_t all_ns;      /* from the first go until all had done the last, at the root */
@@ -130,7 +138,9 @@ struct exchanges_setup {
     struct workers workers;        /* what takes long runs there */
     uint64_t memory_budget;        /* bytes for blocks on their way, all exchanges together */
     double link_mbit;              /* nominal rate; 0 = unknown */
+    uint64_t link_burst;           /* bytes that a link passes at once after a pause */
     double daemons_per_processor;  /* that handle messages in turn; 1: a machine of its own */
+    struct sessions sessions;      /* open NULL: there are no groups */
     /* May be NULL: schedules have been counted, who asked for candidates may ask again. */
     void (*planned)(void *context);
     void *planned_context;
@@ -163,9 +173,20 @@ void exchange_cancel(struct exchange *x);
 /* The client has gone: the same, but it is not called again, and *x is no longer good. */
 void exchange_abandon(struct exchange *x);
 
+/* The client wants to hear nothing more of it: it goes on, and *x is no longer good. */
+void exchange_release(struct exchange *x);
+
+/* The same, and it fails everywhere for this reason, unless it has been decided to commit it. */
+void exchange_give_up(struct exchange *x, const struct error *why);
+
 /* Good until the client is told, but it changes when the exchange begins anew because a node was
- * busy. */
+ * busy or a link went down. */
 const char *exchange_id(const struct exchange *x);
+/* Of a barrier or group that not all have entered: their number, and their ranks ("3, 7", as many as
+ * fit into `size`, 32 or more, bytes), as far as they are in branches below this node that have not
+ * been heard of as a whole. Node 0 has all below it; another node that has not heard of node 0 names
+ * it alone. */
+uint32_t exchange_missing(const struct exchange *x, char *list, size_t size);
 void exchange_progress(const struct exchange *x, struct exchange_progress *progress);
 
 /* Running ones first, then the last that ended, youngest first; at most `most`. Returns how many.
@@ -183,6 +204,9 @@ const struct calibration *exchanges_calibration(const struct exchanges *all);
 
 /* What predictions are made with: what was measured, else the default costs. */
 struct predict_costs exchanges_costs(const struct exchanges *all);
+
+/* What engine_setup.relayed is on the links of this node. */
+uint32_t exchanges_relayed_frame(const struct exchanges *all);
 
 /* New costs for all nodes, measured at this time, or NULL: back to the default costs. Returns 0, or
  * -1 with *e if the costs are out of range. */

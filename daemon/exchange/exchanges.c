@@ -51,8 +51,11 @@ static void on_planned(void *context)
     struct exchange *x, *next;
 
     turns_advance(all);
-    DL_FOREACH_SAFE (all->active, x, next)
+    DL_FOREACH_SAFE (all->active, x, next) {
+        if (x->spec.operation == OPERATION_GROUP && x->own.engine != NULL)
+            engine_wake(x->own.engine);
         exchange_advance(x);
+    }
     if (all->set.planned != NULL)
         all->set.planned(all->set.planned_context);
 }
@@ -121,6 +124,7 @@ void exchanges_free(struct exchanges *all)
     schedules_free(all->schedules);
     planner_free(all->planner);
     doubts_free(all);
+    resume_free(all);
     decisions_free(all);
     free(all);
 }
@@ -231,11 +235,22 @@ void exchange_cancel(struct exchange *x)
     exchange_fail(x, &e);
 }
 
-void exchange_abandon(struct exchange *x)
+void exchange_release(struct exchange *x)
 {
     if (exchange_has_ended(x->state) && x->client_state == CLIENT_WAITING && x->own.closing == 0)
         x->all->tellable--;
     x->client_state = CLIENT_NONE;
+}
+
+void exchange_give_up(struct exchange *x, const struct error *why)
+{
+    exchange_release(x);
+    exchange_fail(x, why);
+}
+
+void exchange_abandon(struct exchange *x)
+{
+    exchange_release(x);
     exchange_cancel(x);
 }
 
@@ -248,7 +263,7 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
 {
     const struct rounds *r = &x->rounds;
     bool sized = spec_has_folders(&x->spec);
-    uint64_t bytes = sized ? 0 : exchange_takes(x, rank_of(x)) * x->spec.block_bytes;
+    uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
     uint32_t finished =
         r->repetition + (x->state == EXCHANGE_PAUSED ||
@@ -264,6 +279,8 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
         .done_bytes =
             x->own.engine != NULL ? x->own.engine->counts.bytes_delivered : x->own.delivered_bytes,
     };
+    if (x->own.engine != NULL && x->own.resumed != NULL)
+        progress->done_bytes += x->own.resumed->bytes;
     if (__builtin_mul_overflow(bytes, x->spec.repeat, &progress->total_bytes))
         progress->total_bytes = 0; /* too much to be told */
     else
@@ -279,14 +296,17 @@ static void info(const struct exchange *x, struct exchange_info *out)
     };
     (void)snprintf(out->id, sizeof out->id, "%s", x->id);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
-                   x->algorithm != NULL ? x->algorithm->name : x->spec.algorithm);
+                   x->algorithm != NULL   ? x->algorithm->name
+                   : around_has_routes(x) ? DETOUR_NAME
+                                          : x->spec.algorithm);
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
 }
 
-/* An attempt that was taken back is not what anybody asked for. */
+/* An attempt that was taken back is not what anybody asked for; groups are listed as such. */
 static bool is_listed(const struct exchange *x)
 {
-    return x->state != EXCHANGE_FAILED || x->failure.code != ERROR_BUSY;
+    return (x->state != EXCHANGE_FAILED || x->failure.code != ERROR_BUSY) &&
+           x->spec.operation != OPERATION_GROUP;
 }
 
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, size_t most)
@@ -294,7 +314,8 @@ size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, s
     size_t n = 0;
 
     for (const struct exchange *x = all->active; x != NULL && n < most; x = x->next)
-        info(x, &list[n++]);
+        if (is_listed(x))
+            info(x, &list[n++]);
     const struct exchange *last = all->ended != NULL ? all->ended->prev : NULL;
     for (const struct exchange *x = last; x != NULL && n < most;
          x = x == all->ended ? NULL : x->prev) /* the head's prev is the tail */

@@ -15,57 +15,44 @@ static void name_repetition(struct exchange *x)
                          x->spec.repeat);
 }
 
-/* The child port of this exchange's tree that a node is below, -1 for this node. */
-static int branch_of(const struct exchange *x, const struct torus *t, uint32_t node)
-{
-    uint32_t here = rank_of(x);
-    struct tree_node at;
-    int port = -1;
-
-    while (node != here) {
-        tree_node(t, x->root, node, &at);
-        node = torus_neighbour(t, node, (unsigned)at.parent);
-        port = (int)torus_port_opposite((unsigned)at.parent);
-    }
-    return port;
-}
-
-/* A barrier that not all have come to: which nodes the root has not heard of. A child is heard when
- * all below it have come, so these are whole branches. */
-static void name_missing(struct exchange *x)
+/* A child is heard when all below it have come, so these are whole branches. */
+uint32_t exchange_missing(const struct exchange *x, char *list, size_t size)
 {
     const struct torus *t = torus_of(x);
     uint32_t nodes = 0;
-    char list[128];
     size_t used = 0;
 
-    if (x->spec.operation != OPERATION_BARRIER || x->failure.code != ERROR_TIMEOUT)
-        return;
+    list[0] = '\0';
+    if (!spec_is_entered(&x->spec))
+        return 0;
     if (x->state == EXCHANGE_ENTERED)
-        (void)error_wrap(&x->failure, "node %u has not entered it", BARRIER_ROOT);
-    if (x->state != EXCHANGE_PREPARING)
-        return;
-    for (uint32_t node = 0; node < t->nodes; node++) {
-        int port = branch_of(x, t, node);
+        return (void)snprintf(list, size, "%u", BARRIER_ROOT), 1;
+    for (uint32_t node = 0; x->state == EXCHANGE_PREPARING && node < t->nodes; node++) {
+        int port = around_branch(x, node);
         if (port < 0 || (x->owed & 1u << port) == 0)
             continue;
-        if (used < sizeof list - 16) /* room for a rank, and for the end */
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u", used > 0 ? ", " : "",
-                                     node);
+        if (used < size - 16) /* room for a rank, and for the end */
+            used += (size_t)snprintf(list + used, size - used, "%s%u", used > 0 ? ", " : "", node);
         else if (list[used - 1] != '.')
-            used += (size_t)snprintf(list + used, sizeof list - used, " ...");
+            used += (size_t)snprintf(list + used, size - used, " ...");
         nodes++;
     }
+    return nodes;
+}
+
+/* A barrier that not all have come to: which nodes the root has not heard of. */
+static void name_missing(struct exchange *x)
+{
+    char list[128];
+    uint32_t nodes;
+
+    if (x->failure.code != ERROR_TIMEOUT)
+        return;
+    nodes = exchange_missing(x, list, sizeof list);
     if (nodes == 1)
         (void)error_wrap(&x->failure, "node %s has not entered it", list);
     else if (nodes > 1)
         (void)error_wrap(&x->failure, "not all of nodes %s have entered it", list);
-}
-
-/* Nobody else knows of it, or it is too late to fail. */
-static bool is_known_elsewhere(const struct exchange *x)
-{
-    return x->state != EXCHANGE_WAITING && x->state != EXCHANGE_ENTERED;
 }
 
 static bool may_fail(const struct exchange *x)
@@ -86,7 +73,8 @@ void exchange_fail(struct exchange *x, const struct error *e)
     if (exchange_is_root(x)) {
         name_repetition(x);
         name_missing(x);
-        if (is_known_elsewhere(x))
+        /* Those who have heard that it begins anew hear why it does not. */
+        if (exchange_has_begun(x) || (x->turn.reroutes > 0 && verdict_is_cut(x)))
             verdict_send(x, &x->failure);
         exchange_enter(x, EXCHANGE_FAILED);
         return;
@@ -95,7 +83,7 @@ void exchange_fail(struct exchange *x, const struct error *e)
         log_debug("exchange %s: %s", x->id, e->text);
     else
         log_warning("exchange %s: %s", x->id, e->text);
-    objection_send(x->all, x->handle, x->id, x->root, e);
+    objection_send(x->all, x->tree.parent, x->handle, x->id, x->root, e);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     exchange_enter(x, EXCHANGE_FAILING);
 }
@@ -111,7 +99,19 @@ void objections_repeat(struct exchanges *all, unsigned port)
 {
     for (struct exchange *x = all->active; x != NULL; x = x->next)
         if (x->state == EXCHANGE_FAILING && x->tree.parent == (int)port)
-            objection_send(all, x->handle, x->id, x->root, &x->failure);
+            objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure);
+}
+
+/* The root's. A link that it may go around is a matter for failure.c, like those that it has heard of by
+ * itself. */
+static void hear_objection(struct exchange *x, const struct error *why)
+{
+    if (why->code != ERROR_LINK || !retry_goes_around(x)) {
+        exchange_fail(x, why);
+    } else if (x->fault.at == ROUTER_NEVER) {
+        x->fault.at = router_now(router_of(x));
+        x->fault.e = *why;
+    }
 }
 
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
@@ -119,28 +119,27 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
     const Peer__Objection *message = head->objection;
     const struct torus *t = router_torus(all->set.router);
     uint32_t rank = router_rank(all->set.router);
-    struct exchange *x;
-    struct tree_node here;
+    struct exchange *x = exchange_find(all, message->exchange);
     struct error why;
+    int here;
 
     if (message->root >= t->nodes)
         return error_set(e, ERROR_PROTOCOL, "objection for node %u of %u", message->root, t->nodes);
-    tree_node(t, message->root, rank, &here);
-    if (here.parent == (int)port)
-        return error_set(e, ERROR_PROTOCOL, "objection for node %u from the wrong side",
-                         message->root);
+    if (x != NULL && (strcmp(x->id, message->id) != 0 || x->root != message->root))
+        x = NULL;
+    here = message->root == rank ? -1 : x != NULL ? x->tree.parent : wave_port(all, message->root);
+    if (here == (int)port)
+        return 0; /* its sender knows of other links that are down than this node */
     take_error(message->code, message->reason, &why);
     if (message->root != rank) {
         char id[EXCHANGE_ID_SIZE];
-        objection_send(all, message->exchange, text_printable(id, sizeof id, message->id),
+        objection_send(all, here, message->exchange, text_printable(id, sizeof id, message->id),
                        message->root, &why);
         return 0;
     }
-    x = exchange_find(all, message->exchange);
     /* While it waits, the attempt that this is about has been taken back already. */
-    if (x != NULL && strcmp(x->id, message->id) == 0 && exchange_is_root(x) &&
-        is_known_elsewhere(x))
-        exchange_fail(x, &why);
+    if (x != NULL && exchange_is_root(x) && exchange_has_begun(x))
+        hear_objection(x, &why);
     return 0;
 }
 
@@ -148,6 +147,22 @@ static bool may_hear(const struct exchange *x)
 {
     return !exchange_is_root(x) && x->state != EXCHANGE_COMMITTING &&
            x->state != EXCHANGE_COMMITTED;
+}
+
+/* The root may have decided to commit what this node has finished. Then its verdict is believed only from
+ * its direction; it is flooded over all links, so it comes from there as well. */
+static bool may_come_from(const struct exchange *x, unsigned port)
+{
+    if (x->state != EXCHANGE_DONE && x->state != EXCHANGE_IN_DOUBT)
+        return true;
+    return x->tree.parent == (int)port || wave_port(x->all, x->root) == (int)port;
+}
+
+/* It was to begin anew, and does not. */
+static bool is_last_word(const struct exchange *x, const Peer__Verdict *message)
+{
+    return x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY &&
+           message->code != (uint32_t)ERROR_BUSY;
 }
 
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
@@ -161,7 +176,7 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         verdict_pass_unknown(all, port, message);
         return 0;
     }
-    if (!may_hear(x) || x->verdict_heard)
+    if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))
         return 0;
     x->verdict_heard = true;
     take_error(message->code, message->reason, &x->failure);
@@ -173,7 +188,10 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     verdict_pass_on(x, &x->failure, left, (int)port);
     if (x->state == EXCHANGE_IN_DOUBT)
         (void)doubt_settle(all, x->id, false);
-    else if (x->state != EXCHANGE_FAILED)
+    else if (x->state == EXCHANGE_FAILED && x->failure.code != ERROR_BUSY)
+        log_warning("exchange %s failed: %s", x->id, x->failure.text);
+    else if (x->state != EXCHANGE_FAILED &&
+             (x->failure.code != ERROR_BUSY || !barrier_take_back(x)))
         exchange_enter(x, EXCHANGE_FAILED);
     return 0;
 }

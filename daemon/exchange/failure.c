@@ -29,7 +29,8 @@ static bool root_gone(const struct exchange *x)
 
 static void root_is_gone(const struct exchange *x, struct error *e)
 {
-    (void)error_set(e, ERROR_LINK, "node %u, where the exchange began, went down", x->root);
+    (void)error_set(e, ERROR_LINK, "node %u, where the %s began, went down", x->root,
+                    operation_name(x->spec.operation));
 }
 
 /* Finished, and the root may have recorded its decision. */
@@ -51,11 +52,41 @@ static void fail_alone(struct exchange *x, const struct error *e)
     exchange_enter(x, EXCHANGE_FAILED);
 }
 
+/* From a fault until a node tells the root of it, which need not know: far away nobody hears of a link that
+ * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
+static uint64_t objection_time(const struct exchange *x)
+{
+    if (x->fault.lost == 0 || !x->goes_around || may_be_committed(x) ||
+        (spec_is_entered(&x->spec) && x->state == EXCHANGE_RUNNING))
+        return VERDICT_TIME;
+    return SETTLE_TIME;
+}
+
+/* From the first link of a node that goes down until all of them have been reported: what its
+ * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
+static uint64_t naming_time(const struct exchange *x)
+{
+    return router_heartbeat(router_of(x)) + 1 * SECONDS;
+}
+
+/* The root's: `e` names a node that is down and needed, or the link. */
+static void judge_at_root(struct exchange *x, uint64_t now, bool node_down, const struct error *e)
+{
+    struct error why = *e;
+
+    x->fault.judged_at = now;
+    if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
+        around_check_now(x->all, x->spec.shrink, &why) == 0)
+        retry_around(x, e);
+    else if (node_down || now >= x->fault.at + naming_time(x))
+        exchange_fail(x, &why);
+}
+
 /* The verdict on a fault, as soon as it can be given. */
 static void judge_fault(struct exchange *x, uint64_t now)
 {
     const struct topology *topology = router_topology(router_of(x));
-    uint32_t down = topology_first_down(topology);
+    uint32_t down = x->spec.shrink ? TORUS_NO_NODE : topology_first_down(topology);
     bool root_down = root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 
@@ -69,12 +100,10 @@ static void judge_fault(struct exchange *x, uint64_t now)
         if (root_down || late)
             enter_doubt(x, &e);
     } else if (exchange_is_root(x)) {
-        if (down != TORUS_NO_NODE || now >= x->fault.at + NAMING_TIME)
-            exchange_fail(x, &e);
+        judge_at_root(x, now, down != TORUS_NO_NODE, &e);
     } else if (root_down) {
         fail_alone(x, &e);
-    } else if (late) {
-        /* The root may not know: far away nobody hears of a link that is up again at once. */
+    } else if (now >= x->fault.at + objection_time(x)) {
         exchange_fail(x, &e);
     }
 }
@@ -86,7 +115,7 @@ static int port_down(const struct exchange *x, unsigned from)
     uint32_t up = router_topology(r)->entry[router_rank(r)].up;
 
     for (unsigned port = from; port < torus_ports(router_torus(r)); port++)
-        if ((up & 1u << port) == 0 &&
+        if (((up | around_ports(x, rank_of(x))) & 1u << port) == 0 &&
             torus_neighbour(router_torus(r), router_rank(r), port) != TORUS_NO_NODE)
             return (int)port;
     return -1;
@@ -105,14 +134,19 @@ bool failure_own_link_down(const struct exchange *x, struct error *e)
     return true;
 }
 
+/* It has not begun, and can when all nodes can be reached again. */
+static bool waits_for_links(const struct exchange *x)
+{
+    return !exchange_has_begun(x) && x->goes_around;
+}
+
 void failure_topology(struct exchange *x)
 {
-    const struct topology *topology = router_topology(router_of(x));
     uint64_t now = router_now(router_of(x));
     struct error e;
-    char text[200];
 
-    for (int port = port_down(x, 0); port >= 0; port = port_down(x, (unsigned)port + 1)) {
+    for (int port = exchange_has_begun(x) ? port_down(x, 0) : -1; port >= 0;
+         port = port_down(x, (unsigned)port + 1)) {
         x->fault.lost |= 1u << port;
         if (x->own.engine != NULL)
             engine_lose_port(x->own.engine, (unsigned)port);
@@ -124,14 +158,26 @@ void failure_topology(struct exchange *x)
         }
         return;
     }
-    if (x->fault.at == ROUTER_NEVER) {
-        if (topology_fault(topology, 0, text, sizeof text))
-            (void)error_set(&x->fault.e, ERROR_LINK, "%s", text);
-        else if (!root_gone(x))
-            return;
-        x->fault.at = now;
+    bool fault = (x->fault.at == ROUTER_NEVER || waits_for_links(x)) &&
+                 (around_fault(x, &x->fault.e) || root_gone(x));
+    if (!fault && waits_for_links(x)) {
+        x->all->turns_due |= x->fault.at != ROUTER_NEVER;
+        x->fault.at = ROUTER_NEVER;
     }
-    judge_fault(x, now);
+    if (fault && x->fault.at == ROUTER_NEVER)
+        x->fault.at = now;
+    if (x->fault.at != ROUTER_NEVER)
+        judge_fault(x, now);
+}
+
+/* From a fault until it is judged next. */
+static uint64_t judging_time(const struct exchange *x)
+{
+    bool settled = x->fault.judged_at >= x->fault.at + SETTLE_TIME;
+
+    if (!exchange_is_root(x))
+        return objection_time(x);
+    return retry_goes_around(x) && !settled ? SETTLE_TIME : naming_time(x);
 }
 
 uint64_t failure_deadline(const struct exchange *x)
@@ -147,7 +193,7 @@ uint64_t failure_deadline(const struct exchange *x)
     if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
         return 0;
     if (x->fault.at != ROUTER_NEVER)
-        verdict = x->fault.at + (exchange_is_root(x) ? NAMING_TIME : VERDICT_TIME);
+        verdict = x->fault.at + judging_time(x);
     else if (root_differs(x))
         verdict = x->began + VERDICT_TIME;
     return verdict < at ? verdict : at;
@@ -155,7 +201,12 @@ uint64_t failure_deadline(const struct exchange *x)
 
 static void describe_waiting(const struct exchange *x, struct error *e)
 {
-    if (x->failure.code == ERROR_BUSY)
+    if (x->turn.reroutes > 0)
+        (void)error_set(e, ERROR_TIMEOUT,
+                        "not finished within %.1f s, in which it began anew %s: %s",
+                        (double)x->timeout_ns / 1e9,
+                        x->turn.reroutes > 1 ? "several times" : "once", x->failure.text);
+    else if (x->failure.code == ERROR_BUSY)
         (void)error_set(e, ERROR_TIMEOUT, "its turn has not come within %.1f s: %s",
                         (double)x->timeout_ns / 1e9, x->failure.text);
     else
@@ -169,7 +220,7 @@ static void time_is_over(struct exchange *x)
     struct error e;
     char where[160];
 
-    if (x->state == EXCHANGE_WAITING && x->spec.operation != OPERATION_BARRIER) {
+    if (x->state == EXCHANGE_WAITING && !spec_is_entered(&x->spec)) {
         describe_waiting(x, &e);
         exchange_fail(x, &e);
         return;

@@ -30,3 +30,13 @@ bool exchange_is_id_of(const char *id, uint32_t root)
     (void)snprintf(again, sizeof again, "%u-%08x-%u", rank, boot, counter);
     return rank == root && strcmp(id, again) == 0;
 }
+
+bool exchange_is_before(const char *id, const char *other)
+{
+    unsigned boot[2], counter[2];
+
+    if (sscanf(id, "%*u-%8x-%u", &boot[0], &counter[0]) != 2 ||
+        sscanf(other, "%*u-%8x-%u", &boot[1], &counter[1]) != 2)
+        return false;
+    return boot[0] == boot[1] && counter[0] < counter[1];
+}

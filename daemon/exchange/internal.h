@@ -10,11 +10,13 @@
  *     failure     what a fault or a deadline makes of an exchange
  *     commit      decision, commit, confirmation
  *     fail        the root fails it for all, any other node objects
- *     retry       what a busy node makes of it
+ *     retry       taken back everywhere, to begin anew: a node was busy, or a link went down
  *     verdict     messages about failures, and which have been passed on
  *     doubt, decision, client, barrier, costs, choose, report
  *     state       one function changes the state; every state has an invariant
  *     opening     this node's blocks, memory and engine
+ *     resume      what has arrived before it began anew
+ *     around      what an exchange goes around, its tree
  *     wave, table, id
  *     schedules, planner: know nothing of exchanges
  */
@@ -26,6 +28,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "daemon/exchange/arrived.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/exchange/planner.h"
 #include "daemon/exchange/schedules.h"
@@ -33,9 +36,9 @@
 
 #define OWN_PART (1u << 31) /* in exchange.owed, beside ports: this node's own part of the wave */
 
-/* From the first link of a node that goes down until all of them have been reported: what its
- * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
-#define NAMING_TIME (ROUTER_HEARTBEAT + 1 * SECONDS)
+/* From the first link that goes down until an exchange begins anew around it: the links of a process that
+ * dies are not all reported at once, and it may be complete without that link. */
+#define SETTLE_TIME (50 * MILLISECONDS)
 /* How long a node waits for the root's verdict. */
 #define VERDICT_TIME (4 * SECONDS)
 /* How often a node in doubt asks, and a root reminds who has not confirmed; and how often either looks
@@ -49,14 +52,28 @@
 struct report {
     struct exchange_node_report *node;
     uint32_t nodes;
+    uint8_t *reported; /* of all nodes, a bit each */
     uint32_t *step_blocks, *step_messages;
     uint32_t steps;
     uint64_t sent_digest, delivered_digest;
     enum check check; /* of this node's sink */
 };
 
+/* It has begun before, and what has arrived since then does not come again. */
+struct resumed {
+    struct arrived here;  /* by origin: before this attempt; */
+    struct arrived there; /* and by destination, of this node's blocks, as all have said */
+    uint64_t bytes;       /* of others' blocks that have arrived here, */
+    uint64_t all_bytes;   /* and everywhere, as far as has been heard */
+    uint64_t *incoming;   /* by origin: bytes that are missing here */
+    uint64_t went;        /* when the first attempt's `go` came; 0: nothing is left of that here */
+    uint32_t heard;       /* messages about it from the root's side */
+};
+
 /* This node's blocks and what moves them. */
 struct own {
+    struct resumed *resumed; /* NULL: all blocks come whole */
+    uint64_t kept_bytes;     /* root: that had arrived everywhere when this attempt began */
     struct planned *planned;
     struct source *source;
     struct sink *sink;
@@ -86,7 +103,8 @@ struct rounds {
 
 /* Links have gone down meanwhile. */
 struct fault {
-    uint64_t at; /* ROUTER_NEVER: none */
+    uint64_t at;        /* ROUTER_NEVER: none */
+    uint64_t judged_at; /* last, by the root */
     struct error e;
     uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
 };
@@ -96,6 +114,21 @@ struct turn {
     uint64_t number;   /* lower ones come first */
     uint64_t retry_at; /* a node was busy; 0: it may begin */
     uint64_t pause;    /* the last one before a retry */
+    uint64_t since;    /* it waits */
+    bool anew;         /* it has begun before, and needs another name */
+    uint32_t reroutes; /* times that it was taken back because a link went down */
+};
+
+/* What a client has entered (barrier.c), however often the root takes it back. */
+struct entered {
+    uint64_t deadline, timeout_ns;
+};
+
+/* Links that are out of order, which it goes around, and nodes, which it leaves out. */
+struct around {
+    struct damage damage;
+    uint8_t *parent;             /* by node: its port towards the root (tree_find()) */
+    const struct detour *detour; /* NULL: not found yet, not needed any more, or for a barrier */
 };
 
 enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
@@ -106,15 +139,19 @@ struct exchange {
     struct exchanges *all;
     uint32_t handle;
     char id[EXCHANGE_ID_SIZE];
+    char resumes
+        [EXCHANGE_ID_SIZE]; /* "", or its first id: what had arrived of that is not moved again */
     uint32_t root;
     uint32_t id_boot;   /* of the root, as its id says; */
     uint64_t root_boot; /* and as known when it began */
     struct tree_node tree;
+    struct around *around; /* NULL: the torus is whole */
+    bool goes_around;      /* around_may(), of what the root was asked for */
     struct spec spec;
     struct schedule
         *schedule; /* that the spec names, until it has ended and its client been told */
     const struct algorithm *algorithm; /* NULL: not chosen yet (spec_chooses_late()), or not known
-                                        * yet or any more (schedule) */
+                                        * yet or any more (schedule, around) */
     enum mode mode;
 
     enum exchange_state state;
@@ -125,6 +162,7 @@ struct exchange {
 
     struct fault fault;
     struct turn turn;
+    struct entered entered;
     struct own own;
     struct rounds rounds;
     struct report report;
@@ -150,7 +188,7 @@ struct decision {
     struct decision *next;
     char id[EXCHANGE_ID_SIZE];
     uint64_t remind_at;
-    uint32_t confirmed;   /* nodes */
+    uint32_t confirmed;   /* nodes, with those that need not */
     uint32_t obstacle_at; /* a node that could not yet, TORUS_NO_NODE: none is known */
     char obstacle[sizeof((struct error *)0)->text];
     uint8_t by[]; /* bit per rank */
@@ -181,6 +219,7 @@ struct exchanges {
     uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of ids unknown here, for flooding */
     uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when they were heard */
     unsigned next_verdict;                    /* the oldest */
+    struct kept *kept; /* what had arrived of exchanges that may begin anew (resume.c) */
     struct doubt *doubts;
     struct decision *decisions;
     uint64_t ask_at;     /* about doubts, and reminders of decisions; ROUTER_NEVER: none */
@@ -205,6 +244,12 @@ static inline uint32_t rank_of(const struct exchange *x)
 static inline bool exchange_is_root(const struct exchange *x)
 {
     return x->tree.parent < 0;
+}
+
+/* Other nodes may know of it, and links that go down meanwhile are lost to it. */
+static inline bool exchange_has_begun(const struct exchange *x)
+{
+    return x->state != EXCHANGE_WAITING && x->state != EXCHANGE_ENTERED;
 }
 
 /* There is a result to commit. */
@@ -242,27 +287,19 @@ static inline void ask_by(struct exchanges *all, uint64_t at)
         all->ask_at = at;
 }
 
-/* Whether a node has blocks to send, */
+/* Whether a node has blocks to send. */
 static inline bool exchange_sends(const struct exchange *x, uint32_t rank)
 {
-    return x->spec.operation != OPERATION_BARRIER &&
+    return !spec_is_entered(&x->spec) &&
            (x->spec.operation != OPERATION_BROADCAST || rank == x->spec.sender);
-}
-
-/* and how many blocks of others it takes in. */
-static inline uint64_t exchange_takes(const struct exchange *x, uint32_t rank)
-{
-    if (x->spec.operation == OPERATION_BARRIER)
-        return 0;
-    if (x->spec.operation == OPERATION_BROADCAST)
-        return rank != x->spec.sender;
-    return torus_of(x)->nodes - 1;
 }
 
 /* id.c */
 uint32_t exchange_root_of(const char *id);
 uint64_t exchange_hash(const char *id);
 bool exchange_is_id_of(const char *id, uint32_t root);
+/* Whether the first of two ids of one root is the older one; of two starts of it nobody can tell. */
+bool exchange_is_before(const char *id, const char *other);
 
 /* table.c */
 struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
@@ -271,8 +308,10 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
                               uint32_t root);
 /* Returns 0, or -1 if there is no memory: it keeps its names. */
 int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
+/* A name of this node's own that no exchange has had. */
+void exchange_new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t *handle);
 void exchange_forget(struct exchange *x);
-/* What it needs of its schedule, if any, is over. */
+/* What it needs of its schedule or its routes, if any, is over. */
 void exchange_leave_schedule(struct exchange *x);
 /* With the exchanges, or, if its source or sink is still closing, after that. */
 void exchange_let_go(struct exchange *x);
@@ -295,8 +334,60 @@ bool wave_is_child(const struct exchange *x, unsigned port);
 void wave_send(struct exchange *x, unsigned port, const Peer__Head *head);
 void wave_to_parent(struct exchange *x, const Peer__Head *head);
 void wave_to_children(struct exchange *x, const Peer__Head *head);
-/* One link nearer to a node, along its tree. */
+/* The tree of a node over the links that are up (tree_find()), which the caller frees; NULL: it is that
+ * of the whole torus, or there is no memory. */
+uint8_t *wave_parents(const struct exchanges *all, uint32_t rank);
+/* The port one link nearer to a node: along its tree while the torus is whole, else the shortest way
+ * over the links that are up. -1: it is this node, or there is no way. */
+int wave_port(const struct exchanges *all, uint32_t rank);
 void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
+
+/* around.c */
+/* Whether such an exchange needs no more than that the torus is connected. */
+bool around_may(const struct spec *spec);
+/* It has routes that were made for that, not an algorithm's of the registry. */
+bool around_has_routes(const struct exchange *x);
+/* The links that are not up, as far as this node knows; `shrink`: the nodes that cannot be reached are
+ * gone. Returns 0, or -1 with *e (no memory). */
+int around_view(const struct exchanges *all, bool shrink, struct damage *d, struct error *e);
+/* Whether that view suffices: all nodes can be reached, or, `shrink`, all others can be taken for down.
+ * Returns 0, or -1 with *e. */
+int around_check(const struct exchanges *all, bool shrink, const struct damage *d, struct error *e);
+/* The same of what this node knows now. */
+int around_check_now(const struct exchanges *all, bool shrink, struct error *e);
+/* From now on it goes around these links, and has its tree; takes *d over, also on failure. If they are
+ * others than before, a root's algorithm has to be chosen again. Returns 0, or -1 with *e. */
+int around_set(struct exchange *x, struct damage *d, struct error *e);
+void around_drop(struct exchange *x);
+/* Only what it has gone around is of interest any more. */
+void around_leave_routes(struct exchange *x);
+/* A node's part of its tree. */
+void around_tree(const struct exchange *x, uint32_t rank, struct tree_node *out);
+/* The child port of this exchange's tree that a node is below, -1 for this node and for those that are
+ * not below it. */
+int around_branch(const struct exchange *x, uint32_t node);
+/* The node's port towards the root, over other links than these; -1: none. Returns 0, or -1 with *e. */
+int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port, struct error *e);
+/* Whether this node has the same view. Returns 0, or -1 with *e (ERROR_BUSY, no memory): the root may
+ * know more when it begins anew. */
+int around_agrees(const struct exchanges *all, bool shrink, const struct damage *d,
+                  struct error *e);
+/* Whether the node takes no part, and how many do. */
+bool around_is_gone(const struct exchange *x, uint32_t rank);
+uint32_t around_nodes(const struct exchange *x);
+/* How many blocks of others a node that takes part takes in. */
+uint64_t around_takes(const struct exchange *x, uint32_t rank);
+/* The node's ports (bits) whose links it goes around. */
+uint32_t around_ports(const struct exchange *x, uint32_t rank);
+/* Whether a link or node is down that it needs; then *e says which. */
+bool around_fault(const struct exchange *x, struct error *e);
+/* Fills prepare->without and ->missing, for around_pack_free(). Returns 0, or -1 without memory and
+ * with nothing to free. */
+int around_pack(const struct exchange *x, Peer__Prepare *prepare);
+void around_pack_free(Peer__Prepare *prepare);
+/* Returns 0 with *d, or -1 with *e (ERROR_PROTOCOL, no memory) and nothing to free. */
+int around_unpack(const struct torus *t, const Peer__Prepare *prepare, struct damage *d,
+                  struct error *e);
 
 /* choose.c: the algorithm that is named; if that is the best of a family, the one that stands for
  * all of it; NULL: "auto". */
@@ -310,8 +401,12 @@ void turns_advance(struct exchanges *all);
 
 /* retry.c */
 bool retry_may(const struct exchange *x);
+/* Whether it begins anew when a link goes down: it can go around links, and nothing is decided yet. */
+bool retry_goes_around(const struct exchange *x);
 void retry_pause(struct exchange *x); /* before it begins anew */
 void retry_later(struct exchange *x, const struct error *busy);
+/* A link went down: the same, without links that are down by then. */
+void retry_around(struct exchange *x, const struct error *fault);
 uint64_t retry_deadline(const struct exchange *x);
 
 /* prepare.c */
@@ -333,6 +428,26 @@ int opening_engine(struct exchange *x, struct error *e);
 int opening_choose_rounds(struct exchange *x, struct error *e);
 void opening_release_engine(struct exchange *x);
 void opening_close(struct exchange *x, bool keep);
+
+/* resume.c */
+/* The id of its first attempt, which generated blocks are made of. */
+const char *resume_name(const struct exchange *x);
+/* The root's, before it takes an attempt back: the next one goes on where this one was, if that is
+ * possible and worth what it takes to say. */
+void resume_next(struct exchange *x);
+/* The engine goes: what has arrived is noted, */
+void resume_note(struct exchange *x);
+/* and, when blocks are closed, kept for the next attempt. */
+void resume_keep(struct exchange *x);
+void resume_free(struct exchanges *all);
+/* Of an attempt that goes on. Each returns 0 (also if it is not one), or -1 with *e. */
+int resume_begin(struct exchange *x, struct error *e);
+int resume_wrap(struct exchange *x, struct error *e);    /* its source and sink, which are open */
+int resume_tell(struct exchange *x, struct error *e);    /* the others what has arrived here */
+int resume_lay_out(struct exchange *x, struct error *e); /* all have told */
+/* The largest block, and bytes, of what is missing here. */
+void resume_sizes(struct exchange *x);
+int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* rounds.c */
 void rounds_begin(struct exchange *x); /* root: all are ready */
@@ -361,6 +476,9 @@ struct decision *decision_find(struct exchanges *all, const char *id);
 /* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
 struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at);
 void decision_drop(struct exchanges *all, struct decision *d);
+/* This node has taken no part, and nothing to confirm. After a restart of the root that is forgotten; it
+ * confirms then, when it is asked. */
+void decision_excuse(struct decision *d, uint32_t rank);
 /* Why it is not confirmed yet by all, in words. */
 void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e);
 void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
@@ -370,10 +488,19 @@ void decision_confirm_own(struct exchanges *all, const char *id, const char *obs
 
 /* barrier.c */
 #define BARRIER_ROOT 0u
-struct exchange *barrier_preparing(struct exchanges *all, const char *name);
-int barrier_enter(struct exchange *x, uint64_t timeout_ns, const struct exchange_client *client,
-                  struct error *e);
-struct exchange *barrier_prepared(struct exchanges *all, const char *name);
+struct exchange *barrier_preparing(struct exchanges *all, const struct spec *spec);
+int barrier_enter(struct exchange *x, const struct spec *wanted,
+                  const struct exchange_client *client, struct error *e);
+/* Attempts before this one are over. */
+struct exchange *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
+/* Whether the root has begun this barrier anew since it prepared `id`: then -1 with *e (ERROR_BUSY). */
+int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
+                     struct error *e);
+/* The root has taken this attempt back: who has entered it here waits for the next one. Returns whether
+ * somebody does. */
+bool barrier_take_back(struct exchange *x);
+/* The client's word of it differs from the root's: it fails for all. Returns whether it does. */
+bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared);
 
 /* verdict.c */
 /* Root: the attempt is over everywhere. */
@@ -383,7 +510,8 @@ void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verd
 bool verdict_is_cut(const struct exchange *x); /* links are down: verdicts are flooded */
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 void verdicts_repeat(struct exchanges *all, unsigned port);
-void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint32_t root,
+/* Towards the root by this port; -1: there is no way. */
+void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
                     const struct error *e);
 
 /* fail.c */
@@ -426,7 +554,7 @@ void calibration_topology(struct exchanges *all);
 
 /* report.c */
 int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e);
-int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e);
+int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, struct error *e);
 int report_send(struct exchange *x);
 int report_check(struct exchange *x, struct error *e);
 void report_result(const struct exchange *x, struct exchange_result *result);

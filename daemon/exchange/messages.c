@@ -6,7 +6,18 @@
 
 #define S(state) (1u << EXCHANGE_##state)
 
-enum side { PARENT, CHILD, ANY };
+enum side { PARENT, CHILD, ANY, NEIGHBOUR /* of the tree or not */ };
+
+/* The session's own. */
+static int session_message(struct exchange *x, unsigned port, const Peer__Head *head,
+                           struct error *e)
+{
+    const struct engine *engine = x->own.engine;
+
+    if (engine->ops->message == NULL)
+        return error_set(e, ERROR_PROTOCOL, "exchange %s is not a group", x->id);
+    return engine->ops->message(x->own.engine, port, head, e);
+}
 
 /* Messages of one exchange. */
 static const struct {
@@ -17,6 +28,7 @@ static const struct {
     int (*take)(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 } messages[] = {
     {PEER__HEAD__KIND_SIZED, "sized", S(OPENING), CHILD, sized_heard},
+    {PEER__HEAD__KIND_ARRIVED, "arrived", S(OPENING) | S(OPENED), ANY, arrived_heard},
     {PEER__HEAD__KIND_LAYOUT, "layout", S(OPENED), PARENT, layout_heard},
     {PEER__HEAD__KIND_READY, "ready", S(PREPARING), CHILD, ready_heard},
     {PEER__HEAD__KIND_GO, "go", S(READY) | S(PAUSED), PARENT, go_heard},
@@ -26,6 +38,10 @@ static const struct {
     {PEER__HEAD__KIND_DONE, "done", S(RUNNING), CHILD, done_heard},
     {PEER__HEAD__KIND_COMMIT, "commit", S(DONE) | S(COMMITTING) | S(COMMITTED) | S(IN_DOUBT),
      PARENT, commit_heard},
+    {PEER__HEAD__KIND_GROUP_CENSUS, "group census", S(RUNNING), ANY, session_message},
+    {PEER__HEAD__KIND_GROUP_ANSWER, "group answer", S(RUNNING), CHILD, session_message},
+    {PEER__HEAD__KIND_GROUP_COMPARE, "group compare", S(READY) | S(RUNNING), NEIGHBOUR,
+     session_message},
 };
 
 /* In these states nothing is expected any more, but something may be on its way. */
@@ -65,6 +81,7 @@ HANDLE_FIRST(Peer__SteppedData);
 HANDLE_FIRST(Peer__StreamedData);
 HANDLE_FIRST(Peer__Clear);
 HANDLE_FIRST(Peer__Sized);
+HANDLE_FIRST(Peer__Arrived);
 HANDLE_FIRST(Peer__Layout);
 HANDLE_FIRST(Peer__Go);
 HANDLE_FIRST(Peer__RoundDone);
@@ -72,6 +89,9 @@ HANDLE_FIRST(Peer__RoundGo);
 HANDLE_FIRST(Peer__Repeated);
 HANDLE_FIRST(Peer__Done);
 HANDLE_FIRST(Peer__Commit);
+HANDLE_FIRST(Peer__GroupCensus);
+HANDLE_FIRST(Peer__GroupCompare);
+HANDLE_FIRST(Peer__GroupAnswer);
 
 static uint32_t handle_of(const Peer__Head *head)
 {
@@ -95,6 +115,8 @@ static bool expects_data(const struct exchange *x, const Peer__Head *head)
 
     if (x->own.engine == NULL || (!running && x->state != EXCHANGE_READY))
         return false;
+    if (x->spec.operation == OPERATION_GROUP)
+        return true; /* it counts calls */
     finished = round = x->own.engine->rounds_finished;
     if (engine_data(head, &data))
         round += (data.round - finished) & ENGINE_ROUND_MASK;
@@ -105,40 +127,83 @@ static bool expects_data(const struct exchange *x, const Peer__Head *head)
     return (end == 0 || !exchange_last_repetition(x)) && round < end + x->own.window;
 }
 
-static int take_data(struct exchange *x, unsigned port, const Peer__Head *head,
-                     const struct extents *body, uint32_t body_length, struct error *e)
+static int give_to_engine(struct exchange *x, unsigned port, const Peer__Head *head,
+                          const struct extents *body, uint32_t body_length, struct error *e)
 {
     if (!expects_data(x, head))
         return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected data in this state",
                          x->id, exchange_state_name(x->state));
-    if (head->kind_case == PEER__HEAD__KIND_CLEAR)
-        return engine_clear(x->own.engine, port, head->clear, e) == 0
-                   ? 0
-                   : error_wrap(e, "exchange %s", x->id);
+    if (head->kind_case == PEER__HEAD__KIND_CLEAR) {
+        if (engine_clear(x->own.engine, port, head->clear, e) != 0)
+            return error_wrap(e, "exchange %s", x->id);
+        return 0;
+    }
     if (engine_frame(x->own.engine, port, head, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id);
     exchange_advance(x);
     return 0;
 }
 
+/* What a neighbour has said does not fit. Those in the tree know the exchange from each other, and are to
+ * blame. Others do not: a relay between them and the root may have told them another one; that costs the
+ * exchange, not the link. */
+static int blame(struct exchange *x, unsigned port, const struct error *why, struct error *e)
+{
+    struct error differs = *why;
+
+    if (x->tree.parent == (int)port || wave_is_child(x, port)) {
+        *e = *why;
+        return -1;
+    }
+    if (exchange_is_root(x))
+        (void)error_wrap(&differs, "node %u does not do as node %u has told it",
+                         torus_neighbour(torus_of(x), rank_of(x), port), rank_of(x));
+    else
+        (void)error_wrap(&differs, "node %u, which was told by node %u, disagrees with node %u",
+                         rank_of(x),
+                         torus_neighbour(torus_of(x), rank_of(x), (unsigned)x->tree.parent),
+                         torus_neighbour(torus_of(x), rank_of(x), port));
+    if (x->state != EXCHANGE_DONE) /* else this node needs nothing more */
+        exchange_fail(x, &differs);
+    return 0;
+}
+
+static int take_data(struct exchange *x, unsigned port, const Peer__Head *head,
+                     const struct extents *body, uint32_t body_length, struct error *e)
+{
+    struct error why;
+
+    if (give_to_engine(x, port, head, body, body_length, &why) == 0)
+        return 0;
+    return blame(x, port, &why, e);
+}
+
 static int take_message(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
 {
+    struct error why;
+
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
         if (messages[i].kind != head->kind_case)
             continue;
         bool from_parent = x->tree.parent == (int)port;
-        bool right_side = messages[i].side == PARENT ? from_parent : wave_is_child(x, port);
+        bool right_side = messages[i].side == NEIGHBOUR ||
+                          (messages[i].side != CHILD && from_parent) ||
+                          (messages[i].side != PARENT && wave_is_child(x, port));
         if ((messages[i].states & 1u << x->state) != 0 && right_side) {
-            if (messages[i].take(x, port, head, e) != 0)
-                return -1;
+            if (messages[i].take(x, port, head, &why) != 0)
+                return blame(x, port, &why, e);
             exchange_advance(x);
             return 0;
         }
         if ((LATE & 1u << x->state) != 0)
             return 0;
-        return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s", x->id,
-                         exchange_state_name(x->state), messages[i].name,
-                         right_side ? " in this state" : " from this side");
+        (void)error_set(&why, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"%s",
+                        x->id, exchange_state_name(x->state), messages[i].name,
+                        right_side ? " in this state" : " from this side");
+        if (messages[i].side == NEIGHBOUR)
+            return blame(x, port, &why, e);
+        *e = why;
+        return -1;
     }
     return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
 }

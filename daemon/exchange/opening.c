@@ -30,6 +30,7 @@ static int open_folders(struct exchange *x, struct error *e)
         .missing_ok = x->spec.missing_ok,
         .rank = rank_of(x),
         .nodes = torus_of(x)->nodes,
+        .gone = x->around != NULL ? x->around->damage.gone : NULL,
     };
 
     events.context = x;
@@ -39,13 +40,15 @@ static int open_folders(struct exchange *x, struct error *e)
 
 static int open_pattern(struct exchange *x, struct error *e)
 {
-    uint64_t seed = exchange_hash(x->id);
+    uint64_t seed = exchange_hash(resume_name(x));
     uint32_t rank = rank_of(x);
 
+    if (resume_begin(x, e) != 0)
+        return -1;
     x->own.source = pattern_source(seed, rank, x->spec.block_bytes, router_pool(router_of(x)));
     x->own.sink = pattern_sink(seed, rank, x->spec.operation != OPERATION_EXCHANGE);
     if (x->own.source != NULL && x->own.sink != NULL)
-        return 0;
+        return resume_wrap(x, e);
     if (x->own.source != NULL)
         (void)x->own.source->ops->close(x->own.source);
     if (x->own.sink != NULL)
@@ -59,6 +62,10 @@ static void find_sizes(struct exchange *x)
 {
     struct source *source = x->own.source;
 
+    if (x->own.resumed != NULL) {
+        resume_sizes(x);
+        return;
+    }
     x->own.bytes_here = 0;
     for (uint32_t d = 0; d < torus_of(x)->nodes; d++) {
         uint64_t size = source->ops->size(source, d);
@@ -77,7 +84,7 @@ int opening_blocks(struct exchange *x, struct error *e)
     uint32_t sender = x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
     int result = 1;
 
-    if (own->planned == NULL && x->spec.operation == OPERATION_BARRIER) {
+    if (own->planned == NULL && spec_is_entered(&x->spec)) {
         own->planned = planner_get_empty(x->all->planner);
         if (own->planned == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a barrier");
@@ -157,23 +164,45 @@ static int reserve(struct exchange *x, struct error *e)
         x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
     uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
 
-    if (x->spec.operation == OPERATION_BARRIER)
-        need = 0;
+    if (spec_is_entered(&x->spec))
+        need = x->spec.operation == OPERATION_GROUP ? all->set.sessions.memory : 0;
     if (need > all->set.memory_budget)
         return error_set(e, ERROR_MEMORY,
-                         "the exchange needs %" PRIu64
-                         " bytes of memory on node %u, whose budget is "
+                         "the %s needs %" PRIu64 " bytes of memory on node %u, whose budget is "
                          "%" PRIu64,
-                         need, rank_of(x), all->set.memory_budget);
+                         operation_name(x->spec.operation), need, rank_of(x),
+                         all->set.memory_budget);
     if (need > all->set.memory_budget - all->reserved)
         return error_set(e, ERROR_BUSY,
-                         "node %u is busy: the exchange needs %" PRIu64 " bytes of memory there, "
+                         "node %u is busy: the %s needs %" PRIu64 " bytes of memory there, "
                          "%" PRIu64 " of %" PRIu64 " are free",
-                         rank_of(x), need, all->set.memory_budget - all->reserved,
-                         all->set.memory_budget);
+                         rank_of(x), operation_name(x->spec.operation), need,
+                         all->set.memory_budget - all->reserved, all->set.memory_budget);
     x->own.reserved = need;
     all->reserved += need;
     return 0;
+}
+
+static int new_session(struct exchange *x, struct error *e)
+{
+    const struct sessions *sessions = &x->all->set.sessions;
+    struct session_setup setup = {
+        .router = router_of(x),
+        .handle = x->handle,
+        .tree = x->tree,
+        .damage = x->around != NULL ? &x->around->damage : NULL,
+        .id = x->id,
+        .name = x->spec.barrier,
+        .unchecked = x->spec.unchecked,
+        .planner = x->all->planner,
+        .events = x->all->block_events,
+    };
+
+    if (sessions->open == NULL)
+        return error_set(e, ERROR_REFUSED, "there are no groups here");
+    setup.events.context = x;
+    x->own.engine = sessions->open(sessions->context, &setup, e);
+    return x->own.engine != NULL ? 0 : -1;
 }
 
 static int new_engine(struct exchange *x, struct error *e)
@@ -193,9 +222,13 @@ static int new_engine(struct exchange *x, struct error *e)
         .uniform = !own->source->sized && (x->mode == MODE_STREAMING || even),
         .block_bytes = x->spec.block_bytes,
         .round_bytes = (uint32_t)own->round_bytes,
+        .relayed = exchanges_relayed_frame(x->all),
         .window = own->window,
+        .incoming = own->resumed != NULL ? own->resumed->incoming : NULL,
     };
 
+    if (x->spec.operation == OPERATION_GROUP)
+        return new_session(x, e);
     own->engine = x->mode == MODE_STREAMING ? streaming_new(&setup, &own->planned->passages, e)
                                             : stepped_new(&setup, &own->planned->plan, e);
     return own->engine != NULL ? 0 : -1;
@@ -213,7 +246,7 @@ int opening_engine(struct exchange *x, struct error *e)
                          own->round_bytes);
     if (own->window == 0 || own->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
         return error_set(e, ERROR_PROTOCOL, "invalid window of %u rounds", own->window);
-    if (reserve(x, e) != 0)
+    if (resume_lay_out(x, e) != 0 || reserve(x, e) != 0)
         return -1;
     if (own->source->ops->lay_out(own->source, own->round_bytes, segments, e) != 0 ||
         own->sink->ops->lay_out(own->sink, own->round_bytes, segments, e) != 0 ||
@@ -231,8 +264,12 @@ void opening_release_engine(struct exchange *x)
 {
     struct own *own = &x->own;
 
-    if (own->engine != NULL)
+    if (own->engine != NULL) {
         own->delivered_bytes = own->engine->counts.bytes_delivered;
+        if (own->resumed != NULL)
+            own->delivered_bytes += own->resumed->bytes;
+        resume_note(x);
+    }
     engine_free(own->engine);
     own->engine = NULL;
     if (own->reserved > 0)
@@ -245,6 +282,7 @@ void opening_close(struct exchange *x, bool keep)
 {
     struct own *own = &x->own;
 
+    resume_keep(x);
     if (own->source != NULL && !own->source->ops->close(own->source))
         own->closing++;
     if (own->sink != NULL && !own->sink->ops->close(own->sink, keep))

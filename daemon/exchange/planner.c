@@ -1,12 +1,15 @@
 #include "daemon/exchange/planner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/schedule/family.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/peak.h"
 
-enum kind { BUILD, TRANSIT, COUNT };
+#define DETOURS_KEPT 3u /* that nobody uses now */
+
+enum kind { BUILD, TRANSIT, COUNT, DETOUR };
 
 struct job {
     struct work work;
@@ -23,7 +26,16 @@ struct job {
     struct passages passages;
     uint32_t most_transit;
     struct counted *counted; /* COUNT: by index */
+    struct damage damage;    /* DETOUR */
+    struct detour *detour;
     struct error error;
+};
+
+/* Routes around what is out of order. The youngest come first. */
+struct kept_detour {
+    struct kept_detour *next;
+    struct detour *detour;
+    unsigned users;
 };
 
 struct planner {
@@ -35,6 +47,7 @@ struct planner {
     struct planned *planned;
     struct counted *counted; /* by index */
     bool is_counted;
+    struct kept_detour *detours;
     struct job *jobs;         /* under way */
     const struct job *failed; /* while those who wait for it are woken */
 };
@@ -44,7 +57,8 @@ struct planner {
 static int build(struct job *j)
 {
     if (j->mode == MODE_STREAMING)
-        return passages_build(&j->passages, &j->torus, j->algorithm, j->rank, &j->error);
+        return passages_build_source(&j->passages, &j->torus, j->algorithm, j->rank, j->sender,
+                                     &j->error);
     if (j->sender != TORUS_NO_NODE)
         return plan_build_source(&j->plan, &j->torus, j->algorithm, j->rank, j->sender, &j->error);
     return plan_build(&j->plan, &j->torus, j->algorithm, j->rank, &j->error);
@@ -53,12 +67,25 @@ static int build(struct job *j)
 static int find_transit(struct job *j)
 {
     if (j->mode == MODE_STREAMING)
-        return passages_most_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
+        return passages_most_transit(&j->torus, j->algorithm, j->sender, &j->most_transit,
+                                     &j->error);
     if (j->sender != TORUS_NO_NODE) {
-        j->most_transit = 1;
+        j->most_transit = j->algorithm->segments; /* of one block */
         return 0;
     }
     return plan_peak_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
+}
+
+static int count_one(struct job *j, const struct algorithm *a, struct counted *c)
+{
+    if (a->operation == OPERATION_EXCHANGE)
+        return predict_count(&j->torus, a, a->streaming, &c->counts, &j->error);
+    for (int one = 0; one < 2; one++)
+        for (int streaming = 0; streaming < 2; streaming++)
+            if (predict_count_gather(&j->torus, a, one, streaming, &c->gather[one][streaming],
+                                     &j->error) != 0)
+                return -1;
+    return 0;
 }
 
 static int count(struct job *j)
@@ -66,20 +93,42 @@ static int count(struct job *j)
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         struct counted *c = &j->counted[i];
-        c->candidate = a->operation == OPERATION_EXCHANGE && a->port_model == PORT_MODEL_ALL &&
-                       a->accepts(&j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
-        if (c->candidate && predict_count(&j->torus, a, a->streaming, &c->counts, &j->error) != 0)
+        c->candidate = a->port_model == PORT_MODEL_ALL && a->accepts(&j->torus, NULL) == 0 &&
+                       predict_is_quick(&j->torus, a);
+        if (c->candidate && count_one(j, a, c) != 0)
             return -1;
     }
     return 0;
 }
 
+static int find_detour(struct job *j)
+{
+    if (detour_new(&j->detour, &j->damage, &j->error) != 0)
+        return -1;
+    detour_find_bound(j->detour);
+    return 0;
+}
+
+static int run(struct job *j)
+{
+    switch (j->kind) {
+    case BUILD:
+        return build(j);
+    case TRANSIT:
+        return find_transit(j);
+    case COUNT:
+        return count(j);
+    case DETOUR:
+        return find_detour(j);
+    }
+    return -1;
+}
+
 static void on_run(struct work *work)
 {
     struct job *j = (struct job *)work;
-    int result = j->kind == BUILD ? build(j) : j->kind == TRANSIT ? find_transit(j) : count(j);
 
-    if (result == 0)
+    if (run(j) == 0)
         j->error.code = ERROR_NONE;
 }
 
@@ -88,7 +137,11 @@ static void on_run(struct work *work)
 static void free_job(struct job *j)
 {
     if (j->algorithm != NULL && j->algorithm->imported != NULL)
-        imported_free(j->algorithm->imported);
+        imported_free(j->algorithm->imported); /* the algorithm with it */
+    else if (j->algorithm != NULL)
+        detour_free(j->algorithm->detour);
+    detour_free(j->detour);
+    damage_free(&j->damage);
     plan_free(&j->plan);
     passages_free(&j->passages);
     free(j->counted);
@@ -106,14 +159,60 @@ static struct planned *find(struct planner *p, const struct algorithm *a, enum m
     return found;
 }
 
+/* Those that nobody uses go, but the youngest few. */
+static void drop_detours(struct planner *p, unsigned kept)
+{
+    for (struct kept_detour **at = &p->detours; *at != NULL;) {
+        struct kept_detour *k = *at;
+        if (k->users > 0 || kept > 0) {
+            kept -= k->users == 0;
+            at = &k->next;
+            continue;
+        }
+        *at = k->next;
+        planner_forget(p, detour_algorithm(k->detour));
+        planner_forget(p, detour_gather(k->detour));
+        detour_free(k->detour);
+        free(k);
+    }
+}
+
+static struct kept_detour *find_kept(const struct planner *p, const struct damage *damage)
+{
+    struct kept_detour *k = p->detours;
+
+    while (k != NULL && !damage_equal(detour_damage(k->detour), damage))
+        k = k->next;
+    return k;
+}
+
+/* Without memory it is thrown away, and the next one who asks has it found again. */
+static void keep_detour(struct planner *p, struct job *j)
+{
+    struct kept_detour *k = calloc(1, sizeof *k);
+
+    if (k == NULL)
+        return;
+    drop_detours(p, DETOURS_KEPT - 1);
+    k->detour = j->detour;
+    j->detour = NULL;
+    k->next = p->detours;
+    p->detours = k;
+}
+
 static void install(struct planner *p, struct job *j)
 {
     struct planned *planned;
 
+    if (j->kind == DETOUR) {
+        keep_detour(p, j);
+        return;
+    }
     if (j->kind == COUNT) {
         for (size_t i = 0; i < algorithm_count(); i++) {
             p->counted[i].candidate = j->counted[i].candidate;
             p->counted[i].counts = j->counted[i].counts;
+            memcpy(p->counted[i].gather, j->counted[i].gather, sizeof p->counted[i].gather);
         }
         p->is_counted = true;
         return;
@@ -156,8 +255,11 @@ static void on_done(struct work *work)
 
 static bool is_for_the_same(const struct job *j, const struct job *like)
 {
-    return j->kind == like->kind && j->algorithm == like->algorithm && j->mode == like->mode &&
-           j->sender == like->sender;
+    if (j->kind != like->kind)
+        return false;
+    if (j->kind == DETOUR)
+        return damage_equal(&j->damage, &like->damage);
+    return j->algorithm == like->algorithm && j->mode == like->mode && j->sender == like->sender;
 }
 
 static bool under_way(const struct planner *p, const struct job *like)
@@ -183,8 +285,13 @@ static int begin(struct planner *p, const struct job *like, struct error *e)
     if (j == NULL)
         goto no_memory;
     *j = *like;
+    j->damage = (struct damage){0};
     if (j->algorithm != NULL && j->algorithm->imported != NULL)
         imported_keep(j->algorithm->imported); /* it may be forgotten meanwhile */
+    if (j->algorithm != NULL && j->algorithm->detour != NULL)
+        detour_keep(j->algorithm->detour);
+    if (j->kind == DETOUR && damage_copy(&j->damage, &like->damage, e) != 0)
+        goto no_memory;
     j->work = (struct work){.run = on_run, .done = on_done};
     j->planner = p;
     j->torus = p->torus;
@@ -238,8 +345,29 @@ void planner_free(struct planner *p)
         p->planned = planned->next;
         free_planned(planned);
     }
+    drop_detours(p, 0);
     free(p->counted);
     free(p);
+}
+
+int planner_detour(struct planner *p, const struct damage *damage, const struct detour **out,
+                   struct error *e)
+{
+    const struct job like = {.kind = DETOUR, .damage = *damage};
+    struct kept_detour *k = find_kept(p, damage);
+
+    if (k == NULL)
+        return begin(p, &like, e);
+    k->users++;
+    *out = k->detour;
+    return 1;
+}
+
+void planner_leave_detour(struct planner *p, const struct detour *detour)
+{
+    for (struct kept_detour *k = p->detours; k != NULL; k = k->next)
+        k->users -= k->detour == detour;
+    drop_detours(p, DETOURS_KEPT);
 }
 
 int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,

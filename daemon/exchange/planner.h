@@ -5,6 +5,7 @@
 
 #include "daemon/base/work.h"
 #include "daemon/exchange/spec.h"
+#include "daemon/schedule/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/predict.h"
@@ -29,7 +30,8 @@ struct learnt {
     double seconds; /* 0: not known */
 };
 struct counted {
-    struct predict_counts counts;
+    struct predict_counts counts;       /* of an exchange; */
+    struct predict_counts gather[2][2]; /* of an allgather, a broadcast: in steps, streaming */
     bool candidate;
     struct learnt learnt[PLANNER_OCTAVES]; /* by the binary logarithm of the block's size */
 };
@@ -51,6 +53,13 @@ int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, ui
 /* Of a barrier: no messages. Returns NULL if there is no memory. */
 struct planned *planner_get_empty(struct planner *p);
 void planner_put(struct planner *p, struct planned *planned);
+
+/* The routes around what is out of order. Returns 1 with *out, which the caller gives back with
+ * planner_leave_detour(); 0 if they are being found (wake follows); -1 with *e. */
+int planner_detour(struct planner *p, const struct damage *damage, const struct detour **out,
+                   struct error *e);
+/* The caller has no plan for them any more. */
+void planner_leave_detour(struct planner *p, const struct detour *detour);
 
 /* No more is asked for this algorithm, which is not in the registry: what is kept of it goes. Nobody
  * may have a plan for it. */

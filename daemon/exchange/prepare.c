@@ -2,6 +2,7 @@
  * its torus, memory and folders, and is ready or objects. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
@@ -14,13 +15,14 @@
 
 uint64_t prepare_default_timeout(const struct exchange *x)
 {
-    double bound = 300;
+    double bound = 300, blocks = torus_bound_all_port(torus_of(x));
 
-    if (x->spec.operation == OPERATION_BARRIER)
+    if (spec_is_entered(&x->spec))
         return SPEC_LONGEST_TIMEOUT;
+    if (x->around != NULL && x->around->detour != NULL)
+        blocks = (double)detour_busiest(x->around->detour) / x->algorithm->segments;
     if (x->all->set.link_mbit > 0)
-        bound = torus_bound_all_port(torus_of(x)) * (double)x->own.largest_block * 8 /
-                (x->all->set.link_mbit * 1e6);
+        bound = blocks * (double)x->own.largest_block * 8 / (x->all->set.link_mbit * 1e6);
     bound *= x->spec.repeat;
     if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
         return SPEC_LONGEST_TIMEOUT; /* more does not fit into an integer, perhaps */
@@ -33,12 +35,19 @@ static void send_prepare(struct exchange *x)
 {
     Peer__Prepare prepare = PEER__PREPARE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
+    struct error e;
     Torus__Spec spec;
     char dims[TORUS_TEXT_SIZE];
 
+    if (around_pack(x, &prepare) != 0) {
+        (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
+        exchange_fail(x, &e);
+        return;
+    }
     spec_pack(&x->spec, &spec);
     if (x->algorithm != NULL) {
-        spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
+        if (!around_has_routes(x)) /* whose algorithm has no name that others know */
+            spec.algorithm = (char *)(uintptr_t)x->algorithm->name;
         if (spec_has_schedule(&x->spec))
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
         spec.mode = (char *)(uintptr_t)mode_name(x->mode);
@@ -52,9 +61,12 @@ static void send_prepare(struct exchange *x)
     prepare.spec = &spec;
     prepare.round_bytes = x->own.round_bytes;
     prepare.window = x->own.window;
+    prepare.around = x->goes_around;
+    prepare.resumes = x->resumes;
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &prepare;
     wave_to_children(x, &head);
+    around_pack_free(&prepare);
 }
 
 void prepare_begin(struct exchange *x)
@@ -116,6 +128,10 @@ static bool all_opened(struct exchange *x)
 {
     struct error e;
 
+    if (resume_tell(x, &e) != 0) {
+        object(x, &e);
+        return false;
+    }
     if (!exchange_is_root(x)) {
         exchange_enter(x, EXCHANGE_OPENED);
         send_sized(x);
@@ -156,7 +172,7 @@ static void all_ready(struct exchange *x)
 static int advance_own(struct exchange *x)
 {
     struct error e;
-    int result = spec_has_schedule(&x->spec) ? choose_for(x, &e) : 1;
+    int result = spec_has_schedule(&x->spec) || around_has_routes(x) ? choose_for(x, &e) : 1;
 
     if (result > 0)
         result = opening_blocks(x, &e);
@@ -166,7 +182,7 @@ static int advance_own(struct exchange *x)
         object(x, &e);
         return -1;
     }
-    if (result > 0 && (x->spec.operation != OPERATION_BARRIER || x->client_state == CLIENT_WAITING))
+    if (result > 0 && (!spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING))
         x->owed &= ~OWN_PART;
     return 0;
 }
@@ -178,6 +194,10 @@ void prepare_advance(struct exchange *x)
             return;
         if (x->owed != 0)
             return;
+        if (x->fault.at != ROUTER_NEVER && retry_goes_around(x)) {
+            x->owed |= OWN_PART; /* it begins anew */
+            return;
+        }
         if (x->state == EXCHANGE_PREPARING)
             all_ready(x);
         else if (!all_opened(x))
@@ -189,11 +209,12 @@ void prepare_advance(struct exchange *x)
 
 /* Whether it is one that a root sends, to this node and over this link. */
 static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepare *prepare,
-                         struct tree_node *tree, struct error *e)
+                         const struct damage *damage, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
     char dims[TORUS_TEXT_SIZE], id[EXCHANGE_ID_SIZE];
     struct exchange *x = exchange_find(all, prepare->exchange);
+    int parent;
 
     text_printable(id, sizeof id, prepare->id);
     if (prepare->root >= t->nodes || strcmp(prepare->dims, torus_format(t, dims)) != 0)
@@ -203,11 +224,15 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange \"%s\", which is not an exchange id of node %u", id,
                          prepare->root);
-    tree_node(t, prepare->root, router_rank(all->set.router), tree);
-    if (tree->parent != (int)port)
+    if (around_parent(damage, prepare->root, router_rank(all->set.router), &parent, e) != 0)
+        return -1;
+    if (parent != (int)port)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s from the wrong side", id);
     if (prepare->spec == NULL)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s has no specification", id);
+    if (prepare->n_missing > 0 && !prepare->spec->shrink)
+        return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
+                         id);
     if (x == NULL || exchange_has_ended(x->state) || strcmp(x->id, id) != 0)
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);
@@ -233,23 +258,28 @@ static unsigned count(const struct exchanges *all, bool barriers)
     unsigned n = 0;
 
     for (const struct exchange *x = all->active; x != NULL; x = x->next)
-        n += (x->spec.operation == OPERATION_BARRIER) == barriers;
+        n += (spec_is_entered(&x->spec)) == barriers;
     return n;
 }
 
 /* Whether this node can take part at all. */
-static int check_spec_here(struct exchanges *all, const struct spec *spec, struct error *e)
+static int check_spec_here(struct exchanges *all, const struct spec *spec,
+                           const struct damage *damage, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
-    bool barrier = spec->operation == OPERATION_BARRIER;
+    bool barrier = spec_is_entered(spec), whole = damage_is_none(damage);
     const struct algorithm *a;
     enum mode mode = spec->mode;
 
     if (spec_check(spec, t, e) != 0)
         return -1;
+    if (around_agrees(all, spec->shrink, damage, e) != 0)
+        return -1;
     a = algorithm_find(spec->algorithm);
+    if (!whole && !barrier && !around_may(spec))
+        return error_set(e, ERROR_USAGE, "links are down, and it cannot go around them");
     if (!spec_chooses_late(spec) &&
-        ((a == NULL && !spec_has_schedule(spec)) || mode == MODE_OF_ALGORITHM))
+        ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
     if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
@@ -259,22 +289,30 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec, struc
     return 0;
 }
 
-/* Only the blocks of folders have sizes that have to be gathered first. */
-static int check_round(const struct spec *spec, uint64_t round_bytes, struct error *e)
+/* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
+static int check_round(const struct spec *spec, const Peer__Prepare *prepare, struct error *e)
 {
-    if (round_bytes == 0 && !spec_has_folders(spec))
+    bool resumes = prepare->resumes[0] != '\0';
+
+    if (resumes &&
+        (!prepare->around || spec->operation != OPERATION_EXCHANGE || spec_has_folders(spec) ||
+         spec->repeat != 1 || !exchange_is_id_of(prepare->resumes, prepare->root)))
+        return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
+    if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
+        return error_set(e, ERROR_PROTOCOL, "the round size is said too early");
+    if (prepare->round_bytes == 0 && !resumes && !spec_has_folders(spec))
         return error_set(e, ERROR_PROTOCOL, "the round size is missing");
     return 0;
 }
 
 static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prepare,
-                                struct spec *spec, struct schedule *schedule)
+                                struct spec *spec, struct schedule *schedule, struct spec *entered)
 {
     struct exchange *x = NULL;
     struct error e;
 
-    if (spec->operation == OPERATION_BARRIER)
-        x = barrier_prepared(all, spec->barrier);
+    if (spec_is_entered(spec))
+        x = barrier_prepared(all, spec, prepare->root);
     if (x == NULL) {
         x = exchange_add(all, prepare->exchange, prepare->id, prepare->root);
         if (x == NULL)
@@ -285,6 +323,7 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
             exchange_fail(x, &e); /* as on the other nodes */
             return NULL;
         }
+        *entered = x->spec;
         spec_free(&x->spec);
     }
     x->spec = *spec;
@@ -293,6 +332,8 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
     x->mode = spec->mode;
     x->own.round_bytes = prepare->round_bytes;
     x->own.window = prepare->window;
+    x->goes_around = prepare->around;
+    (void)snprintf(x->resumes, sizeof x->resumes, "%s", prepare->resumes);
     return x;
 }
 
@@ -311,25 +352,31 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     const Peer__Prepare *prepare = head->prepare;
     struct exchange *x = exchange_find(all, prepare->exchange);
     struct schedule *schedule = NULL;
-    struct tree_node tree;
-    struct spec spec;
+    struct damage damage;
+    struct spec spec, entered = {0};
     struct error why;
 
-    if (check_prepare(all, port, prepare, &tree, e) != 0)
+    if (around_unpack(router_torus(all->set.router), prepare, &damage, e) != 0)
         return -1;
-    if (verdict_is_remembered(all, prepare->id))
-        return 0; /* its failure was faster */
-    if (x != NULL && strcmp(x->id, prepare->id) == 0)
+    if (check_prepare(all, port, prepare, &damage, e) != 0) {
+        damage_free(&damage);
+        return -1;
+    }
+    if (verdict_is_remembered(all, prepare->id) || /* its failure was faster */
+        (x != NULL && strcmp(x->id, prepare->id) == 0)) {
+        damage_free(&damage);
         return 0;
+    }
     int result = spec_unpack(&spec, prepare->spec, &why);
-    if (result == 0 && (check_spec_here(all, &spec, &why) != 0 ||
-                        check_round(&spec, prepare->round_bytes, &why) != 0 ||
+    if (result == 0 && (check_spec_here(all, &spec, &damage, &why) != 0 ||
+                        check_round(&spec, prepare, &why) != 0 ||
+                        barrier_check_id(all, &spec, prepare->id, &why) != 0 ||
                         free_handle(all, prepare->exchange, &why) != 0 ||
                         join_schedule(all, &spec, &schedule, &why) != 0)) {
         spec_free(&spec);
         result = -1;
     }
-    x = result == 0 ? take_on(all, prepare, &spec, schedule) : NULL;
+    x = result == 0 ? take_on(all, prepare, &spec, schedule, &entered) : NULL;
     if (x == NULL) {
         if (schedule != NULL)
             schedules_leave(all->schedules, schedule);
@@ -339,10 +386,12 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         }
         if (why.code != ERROR_BUSY)
             (void)error_wrap(&why, "node %u refuses", router_rank(all->set.router));
-        objection_send(all, prepare->exchange, prepare->id, prepare->root, &why);
+        damage_free(&damage);
+        objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why);
         return 0;
     }
-    x->tree = tree;
+    int found = around_set(x, &damage, &why);
+    x->tree.parent = (int)port; /* also without memory for the rest */
     uint64_t timeout_ns = x->spec.timeout_ns;
     uint64_t deadline = router_now(router_of(x)) + timeout_ns + PEER_PATIENCE;
     if (deadline < x->deadline) { /* who has entered a barrier here may want to wait less long */
@@ -354,7 +403,9 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     prepare_begin(x);
     if (schedule != NULL)
         schedule_fetch(all->schedules, schedule, port);
-    if (failure_own_link_down(x, &why))
+    if (x->client_state == CLIENT_WAITING && barrier_differs(x, &entered, &x->spec))
+        return 0;
+    if (found != 0 || failure_own_link_down(x, &why))
         object(x, &why);
     else
         prepare_advance(x);

@@ -41,7 +41,8 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
     mine->rank = rank_of(x);
     mine->nanoseconds = nanoseconds;
     mine->blocks_delivered = counts->blocks_delivered;
-    mine->bytes_delivered = counts->bytes_delivered;
+    mine->bytes_delivered =
+        counts->bytes_delivered + (x->own.resumed != NULL ? x->own.resumed->bytes : 0);
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
     memcpy(mine->port, counts->port, sizeof mine->port);
@@ -58,13 +59,27 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
     return 0;
 }
 
-int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e)
+/* Each node is reported once, by the neighbour that it is below: nobody else is blamed for its report. */
+static bool may_report(struct exchange *x, unsigned port, uint32_t rank)
+{
+    struct report *r = &x->report;
+    uint8_t bit = (uint8_t)(1u << rank % 8);
+
+    if (around_branch(x, rank) != (int)port || (r->reported[rank / 8] & bit) != 0)
+        return false;
+    r->reported[rank / 8] |= bit;
+    return true;
+}
+
+int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, struct error *e)
 {
     const struct torus *t = torus_of(x);
     struct report *r = &x->report;
     uint32_t steps = x->own.engine->counts.steps;
 
-    if (room_for_steps(r, steps) != 0)
+    if (r->reported == NULL)
+        r->reported = calloc((t->nodes + 7) / 8, 1);
+    if (r->reported == NULL || room_for_steps(r, steps) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a report");
     if (done->n_step_blocks != steps || done->n_step_messages != steps)
         return error_set(e, ERROR_PROTOCOL, "a report of %zu steps, the schedule has %u",
@@ -75,9 +90,12 @@ int report_add_child(struct exchange *x, const Peer__Done *done, struct error *e
         if (in->rank >= t->nodes || in->n_port != torus_ports(t))
             return error_set(e, ERROR_PROTOCOL, "a report of node %u with %zu ports", in->rank,
                              in->n_port);
+        if (!may_report(x, port, in->rank))
+            return error_set(e, ERROR_PROTOCOL, "a report of node %u, which is not due from here",
+                             in->rank);
         out = add_node(r, t->nodes);
         if (out == NULL)
-            return error_set(e, ERROR_PROTOCOL, "more reports than nodes");
+            return error_set(e, ERROR_MEMORY, "out of memory for a report");
         out->rank = in->rank;
         out->nanoseconds = in->nanoseconds;
         out->blocks_delivered = in->blocks_delivered;
@@ -166,20 +184,42 @@ static int by_rank(const void *a, const void *b)
     return (l->rank > r->rank) - (l->rank < r->rank);
 }
 
+/* Named with who should have passed it on. */
+static int report_missing(const struct exchange *x, uint32_t rank, struct error *e)
+{
+    int port = around_branch(x, rank);
+
+    if (port < 0)
+        return error_set(e, ERROR_PROTOCOL, "no report of node %u", rank);
+    return error_set(e, ERROR_PROTOCOL, "no report of node %u, which comes by node %u", rank,
+                     torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
+}
+
 int report_check(struct exchange *x, struct error *e)
 {
     struct report *r = &x->report;
-    uint32_t nodes = torus_of(x)->nodes;
+    uint32_t nodes = torus_of(x)->nodes, i = 0;
 
     qsort(r->node, r->nodes, sizeof *r->node, by_rank);
-    for (uint32_t i = 0; i < nodes; i++) {
-        if (i >= r->nodes || r->node[i].rank != i)
-            return error_set(e, ERROR_PROTOCOL, "no report of node %u", i);
-        if (r->node[i].blocks_delivered != exchange_takes(x, i))
-            return error_set(e, ERROR_DAMAGED, "node %u received %llu blocks of %llu", i,
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        if (around_is_gone(x, rank))
+            continue;
+        if (i >= r->nodes || r->node[i].rank != rank)
+            return report_missing(x, rank, e);
+        if (r->node[i].blocks_delivered != around_takes(x, rank))
+            return error_set(e, ERROR_DAMAGED, "node %u received %llu blocks of %llu", rank,
                              (unsigned long long)r->node[i].blocks_delivered,
-                             (unsigned long long)exchange_takes(x, i));
+                             (unsigned long long)around_takes(x, rank));
+        if (!spec_has_folders(&x->spec) &&
+            r->node[i].bytes_delivered != around_takes(x, rank) * x->spec.block_bytes)
+            return error_set(e, ERROR_DAMAGED, "node %u received %llu bytes of %llu", rank,
+                             (unsigned long long)r->node[i].bytes_delivered,
+                             (unsigned long long)(around_takes(x, rank) * x->spec.block_bytes));
+        i++;
     }
+    if (i < r->nodes)
+        return error_set(e, ERROR_PROTOCOL, "a report of node %u, which takes no part",
+                         r->node[i].rank);
     if (r->sent_digest != r->delivered_digest)
         return error_set(e, ERROR_DAMAGED,
                          "what was delivered is not what was sent: "
@@ -190,10 +230,10 @@ int report_check(struct exchange *x, struct error *e)
 /* Blocks that the busiest channel must carry. */
 static double bound(const struct exchange *x, const struct torus *t)
 {
-    if (x->spec.operation == OPERATION_BARRIER)
+    if (spec_is_entered(&x->spec))
         return 0;
-    if (x->spec.operation == OPERATION_BROADCAST)
-        return t->nodes > 1;
+    if (x->spec.operation == OPERATION_BROADCAST && t->nodes > 1)
+        return x->algorithm->segments > 1 ? 1.0 / torus_fewest_links(t) : 1;
     return algorithm_bound(x->algorithm, t);
 }
 
@@ -227,15 +267,22 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         .algorithm = x->algorithm->name,
         .operation = x->spec.operation,
         .mode = x->mode,
-        .block_bytes = x->own.largest_block,
+        .block_bytes = x->resumes[0] != '\0' ? x->spec.block_bytes : x->own.largest_block,
         .rounds = x->rounds.count,
         .node = exchange_is_root(x) ? r->node : NULL,
+        .nodes = exchange_is_root(x) ? r->nodes : 0,
         .repeat = x->spec.repeat,
         .each = x->rounds.each,
         .all_ns = x->rounds.all_ns,
         .bound = bound(x, t),
-        .check = x->spec.operation == OPERATION_BARRIER ? CHECK_NOTHING : r->check,
+        .reroutes = x->turn.reroutes,
+        .kept_bytes = x->own.kept_bytes,
+        .check = spec_is_entered(&x->spec) ? CHECK_NOTHING : r->check,
     };
+    if (x->around != NULL) {
+        (void)damage_describe_links(&x->around->damage, result->without, sizeof result->without);
+        result->gone = x->around->damage.gone;
+    }
     for (uint32_t i = 0; i < r->nodes; i++) {
         if (r->node[i].nanoseconds > result->nanoseconds)
             result->nanoseconds = r->node[i].nanoseconds;
@@ -258,5 +305,6 @@ void report_free(struct report *r)
     free(r->node);
     free(r->step_blocks);
     free(r->step_messages);
+    free(r->reported);
     *r = (struct report){0};
 }

@@ -1,10 +1,13 @@
 /* An exchange for which a node had no room is taken back everywhere, and begins anew later, under a
- * new id, as long as its timeout allows. */
+ * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile: all
+ * nodes drop what they have of it, and its blocks are sent again, over the other links. */
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 
 #define PAUSE_FIRST (10 * MILLISECONDS)
 #define PAUSE_MOST (1 * SECONDS)
+#define REROUTES_MOST                                                                              \
+    1000u /* a node that always says that its links are down does not keep it for ever */
 
 /* Before it begins anew. */
 void retry_pause(struct exchange *x)
@@ -15,6 +18,7 @@ void retry_pause(struct exchange *x)
     turn->pause = turn->pause == 0 ? PAUSE_FIRST : 2 * turn->pause;
     if (turn->pause > PAUSE_MOST)
         turn->pause = PAUSE_MOST;
+    turn->anew = true;
     router_random(router_of(x), &chance, sizeof chance);
     turn->retry_at = router_now(router_of(x)) + turn->pause / 2 + chance % turn->pause;
 }
@@ -24,20 +28,60 @@ bool retry_may(const struct exchange *x)
     return exchange_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
 }
 
-/* Somewhere there was no room for it. */
-void retry_later(struct exchange *x, const struct error *busy)
+/* Clients that have entered a barrier are told of its end by `go`; those of all else only by its root. */
+bool retry_goes_around(const struct exchange *x)
+{
+    if (!x->goes_around || !exchange_is_root(x) || x->turn.reroutes == REROUTES_MOST)
+        return false;
+    return retry_may(x) || (!spec_is_entered(&x->spec) &&
+                            (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
+}
+
+/* As if it had never begun. What has been counted, moved or written is given up. */
+static void forget_attempt(struct exchange *x)
+{
+    struct rounds *r = &x->rounds;
+
+    x->own.round_bytes = 0;
+    x->own.largest_block = x->own.bytes_here = x->own.bytes_below = x->own.delivered_bytes = 0;
+    *r = (struct rounds){.count = 1, .each = r->each, .each_room = r->each_room};
+    report_free(&x->report);
+    if (spec_chooses_late(&x->spec))
+        x->algorithm = NULL;
+    if (x->goes_around) { /* what is down now it goes around the next time */
+        x->fault.at = ROUTER_NEVER;
+        x->fault.lost = 0;
+    }
+}
+
+static void take_back(struct exchange *x, const struct error *busy)
 {
     verdict_send(x, busy);
     x->failure = *busy;
-    x->own.round_bytes = 0;
-    x->own.largest_block = x->own.bytes_here = x->own.bytes_below = 0;
-    if (spec_chooses_late(&x->spec))
-        x->algorithm = NULL;
     retry_pause(x);
     if (x->spec.timeout_ns == 0)
-        x->deadline = x->began + LONGEST_WAIT;
-    log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
+        x->deadline = x->turn.since + LONGEST_WAIT;
     exchange_enter(x, EXCHANGE_WAITING);
+    forget_attempt(x);
+}
+
+void retry_later(struct exchange *x, const struct error *busy)
+{
+    log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
+    take_back(x, busy);
+}
+
+void retry_around(struct exchange *x, const struct error *fault)
+{
+    struct error busy = *fault;
+
+    log_info("exchange %s begins anew: %s", x->id, fault->text);
+    busy.code = ERROR_BUSY;
+    resume_next(x);
+    x->turn.reroutes++;
+    x->turn.since = router_now(router_of(x));
+    x->turn.pause = 0; /* the shortest one: nobody has been busy since */
+    take_back(x, &busy);
 }
 
 uint64_t retry_deadline(const struct exchange *x)

@@ -17,7 +17,8 @@ static void begin_repetition(struct exchange *x)
     struct rounds *r = &x->rounds;
     uint64_t end = exchange_end_round(x);
 
-    r->went = router_now(router_of(x));
+    r->went = x->own.resumed != NULL && x->own.resumed->went != 0 ? x->own.resumed->went
+                                                                  : router_now(router_of(x));
     r->slowest = 0;
     r->round = exchange_first_round(x);
     wave_begin(x);
@@ -41,10 +42,12 @@ static void send_go(struct exchange *x)
 static void go(struct exchange *x, uint64_t rounds)
 {
     x->rounds.count = x->own.engine->rounds = rounds;
+    if (x->spec.operation == OPERATION_GROUP) /* what it took to open it is over */
+        x->deadline = router_now(router_of(x)) + SPEC_LONGEST_TIMEOUT;
     send_go(x);
     exchange_enter(x, EXCHANGE_RUNNING);
-    x->rounds.first_went = router_now(router_of(x));
     begin_repetition(x);
+    x->rounds.first_went = x->rounds.went;
 }
 
 static void go_on(struct exchange *x)
@@ -338,7 +341,7 @@ int done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct
 {
     if (!owes_last_round(x, port) || !exchange_last_repetition(x))
         return unexpected(x, "done", e);
-    if (wave_child_part(x, port, e) != 0 || report_add_child(x, head->done, e) != 0)
+    if (wave_child_part(x, port, e) != 0 || report_add_child(x, port, head->done, e) != 0)
         return -1;
     x->rounds.finished_below[port]++;
     return 0;

@@ -2,6 +2,7 @@
  * answer go along the tree of the node they are meant for, one way and one frame a link: nothing is
  * flooded, so nothing can multiply. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
@@ -31,8 +32,7 @@ static void ask(struct exchanges *all, struct doubt *d)
         int known = outcome(all, d->id);
         if (known != 0)
             (void)doubt_settle(all, d->id, known > 0);
-    } else if (root < router_torus(all->set.router)->nodes &&
-               topology_whole(router_topology(all->set.router))) {
+    } else if (root < router_torus(all->set.router)->nodes && wave_port(all, root) >= 0) {
         query.id = d->id;
         query.asker = router_rank(all->set.router);
         head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
@@ -96,8 +96,7 @@ void decisions_remind(struct exchanges *all, uint64_t now)
         d->remind_at = now + settle_pause(all);
         ask_by(all, d->remind_at);
         for (uint32_t rank = 0; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
-            if (rank != me && !decision_has(d, rank) &&
-                topology_whole(router_topology(all->set.router))) {
+            if (rank != me && !decision_has(d, rank) && wave_port(all, rank) >= 0) {
                 remind(all, d, rank);
                 reminded++;
             }
@@ -105,15 +104,21 @@ void decisions_remind(struct exchanges *all, uint64_t now)
     }
 }
 
-/* Whether the root's tree leads from that node to this one by this port. */
-static bool is_below(const struct exchanges *all, uint32_t root, uint32_t rank, unsigned port)
+/* Whether a tree of the root leads from that node to this one by this port. */
+static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint32_t root,
+                       uint32_t rank, unsigned port)
 {
     const struct torus *t = router_torus(all->set.router);
     uint32_t here = router_rank(all->set.router);
     struct tree_node at;
 
     while (rank != root && rank != here) {
-        tree_node(t, root, rank, &at);
+        if (parent != NULL)
+            tree_node_found(t, parent, rank, &at);
+        else
+            tree_node(t, root, rank, &at);
+        if (at.parent < 0)
+            return false;
         rank = torus_neighbour(t, rank, (unsigned)at.parent);
         if (rank == here)
             return torus_port_opposite((unsigned)at.parent) == port;
@@ -121,11 +126,29 @@ static bool is_below(const struct exchanges *all, uint32_t root, uint32_t rank, 
     return false;
 }
 
+/* Whether all of these nodes are below this port, in the exchange's own tree, or in that of the links
+ * that are up now. */
+static bool all_below(const struct exchanges *all, const Peer__Confirm *message, uint32_t root,
+                      const struct exchange *x, unsigned port)
+{
+    uint8_t *now = wave_parents(all, root);
+    const uint8_t *then = x != NULL && x->around != NULL ? x->around->parent : now;
+    bool below = true;
+
+    for (size_t i = 0; i < message->n_rank && below; i++)
+        below = leads_here(all, now, root, message->rank[i], port) ||
+                (then != now && leads_here(all, then, root, message->rank[i], port)) ||
+                (now != NULL && leads_here(all, NULL, root, message->rank[i], port));
+    free(now);
+    return below;
+}
+
 int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Confirm *message = head->confirm;
     uint32_t nodes = router_torus(all->set.router)->nodes;
     char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
+    struct exchange *x;
     uint32_t root;
 
     text_printable(id, sizeof id, message->id);
@@ -135,14 +158,30 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
                          "invalid confirmation of %zu nodes for an exchange of node %u",
                          message->n_rank, root);
     for (size_t i = 0; i < message->n_rank; i++)
-        if (message->rank[i] >= nodes || !is_below(all, root, message->rank[i], port))
+        if (message->rank[i] >= nodes || message->rank[i] == root)
             return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",
                              message->rank[i], id);
+    x = exchange_find_id(all, id);
+    if (!all_below(all, message, root, x, port))
+        return 0; /* its sender knows of other links that are down: it is reminded */
     text_printable(obstacle, sizeof obstacle, message->obstacle);
     if (obstacle[0] != '\0' || root == router_rank(all->set.router) ||
-        !commit_collects(exchange_find_id(all, id), port, message->rank, message->n_rank))
+        !commit_collects(x, port, message->rank, message->n_rank))
         decision_confirm(all, id, message->rank, message->n_rank, obstacle);
     return 0;
+}
+
+/* Whether what `from` says to `to` comes by this port: along the tree of `to`, over the links that are up
+ * now, or over all if its sender knows of none that is down. Only the root knows the outcome, and who asks
+ * for it in the name of another would make that one's neighbour send a bad question. */
+static bool comes_from(const struct exchanges *all, uint32_t from, uint32_t to, unsigned port)
+{
+    uint8_t *now = wave_parents(all, to);
+    bool comes = leads_here(all, now, to, from, port) ||
+                 (now != NULL && leads_here(all, NULL, to, from, port));
+
+    free(now);
+    return comes;
 }
 
 int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
@@ -153,13 +192,14 @@ int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *he
     Peer__Head to = PEER__HEAD__INIT;
     uint32_t root;
 
-    (void)port;
     text_printable(id, sizeof id, query->id);
     root = exchange_root_of(id);
-    if (query->asker >= nodes || query->asker == me || root >= nodes)
+    if (query->asker >= nodes || root >= nodes)
         return error_set(e, ERROR_PROTOCOL,
                          "invalid outcome query of node %u about an exchange of node %u",
                          query->asker, root);
+    if (!comes_from(all, query->asker, root, port))
+        return 0;
     if (root != me) {
         Peer__OutcomeQuery onward = *query;
         onward.id = id;
@@ -209,16 +249,18 @@ int doubt_outcome_heard(struct exchanges *all, unsigned port, const Peer__Head *
     char id[EXCHANGE_ID_SIZE];
     Peer__Head to = PEER__HEAD__INIT;
     Peer__Outcome onward = *answer;
+    uint32_t root;
 
-    (void)port;
     text_printable(id, sizeof id, answer->id);
-    if (answer->asker >= nodes || exchange_root_of(id) >= nodes)
+    root = exchange_root_of(id);
+    if (answer->asker >= nodes || root >= nodes)
         return error_set(e, ERROR_PROTOCOL,
                          "invalid outcome for node %u about an exchange of node %u", answer->asker,
-                         exchange_root_of(id));
+                         root);
+    if (!comes_from(all, root, answer->asker, port))
+        return 0; /* only the root knows; who is in doubt asks again, and is reminded */
     if (answer->asker == me) {
-        if (exchange_root_of(id) != me)
-            hear_outcome(all, id, answer->committed);
+        hear_outcome(all, id, answer->committed);
         return 0;
     }
     onward.id = id;

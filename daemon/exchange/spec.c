@@ -76,6 +76,8 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
         .from = message->from,
         .to = message->to,
         .missing_ok = message->missing_ok,
+        .shrink = message->shrink,
+        .unchecked = message->unchecked,
         .repeat = message->repeat,
         .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
                           ? SPEC_LONGEST_TIMEOUT
@@ -106,6 +108,8 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->from = (char *)(uintptr_t)s->from;
     message->to = (char *)(uintptr_t)s->to;
     message->missing_ok = s->missing_ok;
+    message->shrink = s->shrink;
+    message->unchecked = s->unchecked;
     message->repeat = s->repeat;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
 }
@@ -134,19 +138,19 @@ static int check_name(const struct spec *s, const struct torus *t, struct error 
 
 int spec_check(const struct spec *s, const struct torus *t, struct error *e)
 {
-    bool barrier = s->operation == OPERATION_BARRIER;
+    bool barrier = spec_is_entered(s);
 
     if (s->operation >= OPERATIONS)
         return error_set(e, ERROR_USAGE, "operation %u does not exist", (unsigned)s->operation);
     if (strlen(s->from) >= SPEC_PATH_SIZE || strlen(s->to) >= SPEC_PATH_SIZE)
         return error_set(e, ERROR_USAGE, "a path is longer than %u bytes", SPEC_PATH_SIZE - 1);
     if (strlen(s->barrier) >= SPEC_BARRIER_SIZE)
-        return error_set(e, ERROR_USAGE, "a barrier's name is longer than %u bytes",
-                         SPEC_BARRIER_SIZE - 1);
+        return error_set(e, ERROR_USAGE, "a %s's name is longer than %u bytes",
+                         operation_name(s->operation), SPEC_BARRIER_SIZE - 1);
     if (s->block_bytes > SPEC_BLOCK_MOST)
         return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
     if (barrier && (s->block_bytes > 0 || spec_has_folders(s)))
-        return error_set(e, ERROR_USAGE, "a barrier has no blocks");
+        return error_set(e, ERROR_USAGE, "a %s has no blocks", operation_name(s->operation));
     if (s->operation == OPERATION_BROADCAST && s->sender >= t->nodes)
         return error_set(e, ERROR_USAGE, "node %u is not one of the %u nodes of this torus",
                          s->sender, t->nodes);
@@ -156,11 +160,13 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if (s->repeat > SPEC_REPEAT_MOST)
         return error_set(e, ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
                          s->repeat, SPEC_REPEAT_MOST);
-    if (s->repeat > 1 && (spec_has_folders(s) || s->operation == OPERATION_BROADCAST || barrier))
+    if (s->repeat > 1 && (spec_has_folders(s) || barrier))
+        return error_set(e, ERROR_USAGE, "only generated blocks can be repeated");
+    if (s->shrink && (s->operation != OPERATION_EXCHANGE || spec_has_schedule(s)))
         return error_set(e, ERROR_USAGE,
-                         "only an exchange or allgather of generated blocks can be repeated");
+                         "only exchanges with algorithm auto can leave out nodes that are down");
     if (barrier && spec_has_schedule(s))
-        return error_set(e, ERROR_USAGE, "a barrier has no schedule");
+        return error_set(e, ERROR_USAGE, "a %s has no schedule", operation_name(s->operation));
     return check_name(s, t, e);
 }
 
@@ -173,13 +179,11 @@ int spec_check_algorithm(const struct spec *s, const struct torus *t, const stru
     if (algorithm_accepts(a, t, e) != 0)
         return -1;
     if (*mode == MODE_OF_ALGORITHM)
-        *mode = a->streaming && s->operation == OPERATION_EXCHANGE ? MODE_STREAMING : MODE_STEPPED;
-    if (*mode == MODE_STREAMING &&
-        (s->operation != OPERATION_EXCHANGE || a->port_model != PORT_MODEL_ALL))
+        *mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
+    if (*mode == MODE_STREAMING && a->port_model != PORT_MODEL_ALL)
         return error_set(e, ERROR_USAGE,
-                         "mode streaming is for exchanges by all-port algorithms; %s is %s, for "
-                         "operation %s: use --mode stepped",
-                         a->name, port_model_name(a->port_model), operation_name(s->operation));
+                         "mode streaming is for all-port algorithms; %s is %s: use --mode stepped",
+                         a->name, port_model_name(a->port_model));
     return 0;
 }
 

@@ -26,10 +26,12 @@ struct spec {
     enum mode mode;
     enum operation operation;
     uint32_t sender;       /* broadcast: whose block */
-    const char *barrier;   /* its name; see barrier.c */
+    const char *barrier;   /* barrier, group: its name; see barrier.c */
     uint64_t block_bytes;  /* of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;
+    bool shrink;         /* exchange: nodes that are down are left out; else they fail it */
+    bool unchecked;      /* group: blocks travel without digests */
     uint32_t repeat;     /* so many exchanges back to back; 0 is 1 */
     uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */
 };
@@ -60,6 +62,12 @@ bool spec_leaves_choice(const struct spec *s);
 
 /* Whether it does that when all nodes have told the sizes of their blocks. */
 bool spec_chooses_late(const struct spec *s);
+
+/* Whether it begins when a client has entered it at every node, and has no blocks of its own. */
+static inline bool spec_is_entered(const struct spec *s)
+{
+    return s->operation == OPERATION_BARRIER || s->operation == OPERATION_GROUP;
+}
 
 static inline bool spec_has_folders(const struct spec *s)
 {

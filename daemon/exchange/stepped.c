@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "daemon/exchange/cargo.h"
+#include "daemon/schedule/relay.h"
 
-#define BLOCKS_A_FRAME 512u      /* that begin in it; bounds the head where it has their sizes */
-#define FRAME_FILL (16u * 1024u) /* body bytes; a relay passes on whole frames */
+#define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
 #define NONE UINT32_MAX
 
 /* How far a combined message has come in. */
@@ -31,7 +31,7 @@ struct sender {
     bool stalled;            /* the source was asked and had nothing yet */
 };
 
-/* A block in transit. In an allgather, behind the plan's slots: our own. */
+/* A block in transit. In an allgather, behind the plan's slots: the segments of our own. */
 struct slot {
     struct hold hold;
     uint32_t length;
@@ -104,7 +104,7 @@ static struct slot *slot_of_send(const struct stepped *s, const struct plan_bloc
 {
     if (b->slot != PLAN_NO_SLOT)
         return &s->slot[b->slot];
-    return s->base.set.gather ? &s->slot[s->plan->slots] : NULL;
+    return s->base.set.gather ? &s->slot[s->plan->slots + b->segment] : NULL;
 }
 
 static void count_sends(struct stepped *s)
@@ -165,16 +165,36 @@ static void stepped_free(struct engine *engine)
 
 /* In an allgather our block for ourselves is the one for all: read once, it stays until it has left
  * by every port. */
+static void deliver_shared(struct stepped *s)
+{
+    const struct cut_round *cut = &s->leaving;
+    struct slot *slots = &s->slot[s->plan->slots];
+    uint32_t me = s->plan->rank;
+    uint64_t size = s->base.set.source->ops->size(s->base.set.source, me);
+    uint64_t end = cut->begin + cut_whole(cut, size);
+
+    for (uint32_t i = 0; s->own.at == cut->begin && i < s->base.set.segments; i++)
+        open_slot(&slots[i], cut_length(cut, size, i));
+    while (s->own.at < end) {
+        uint32_t segment = (uint32_t)((s->own.at - cut->begin) / cut->stride);
+        uint32_t offset = (uint32_t)(s->own.at - cut_begin(cut, segment));
+        struct extent piece;
+        if (!cargo_read_own(&s->cargo, me, s->own.at, slots[segment].length - offset, &piece))
+            return;
+        if (slots[segment].sends > 0)
+            cargo_put(&s->cargo, &slots[segment].hold, offset, &piece);
+        s->own.at += piece.length;
+        slab_unref(piece.slab);
+    }
+    s->own.delivered = s->base.failure.code == ERROR_NONE;
+}
+
 static void deliver_own(struct stepped *s)
 {
-    struct source *source = s->base.set.source;
-    uint32_t me = s->plan->rank;
-    struct slot *slot = s->base.set.gather ? &s->slot[s->plan->slots] : NULL;
-
-    if (slot != NULL && s->own.at == s->leaving.begin)
-        open_slot(slot, cut_whole(&s->leaving, source->ops->size(source, me)));
-    cargo_deliver_own(&s->cargo, me, &s->leaving, &s->own,
-                      slot != NULL && slot->sends > 0 ? &slot->hold : NULL);
+    if (s->base.set.gather)
+        deliver_shared(s);
+    else
+        cargo_deliver_own(&s->cargo, s->plan->rank, &s->leaving, &s->own);
 }
 
 /* What this round put on the channels, into the counts. */
@@ -203,7 +223,7 @@ static void send_clear(struct stepped *s, unsigned port, Peer__Clear *clear)
     head.kind_case = PEER__HEAD__KIND_CLEAR;
     head.clear = clear;
     if (!engine_has_lost(&s->base, port))
-        router_send(s->base.set.router, port, &head);
+        router_send(s->base.set.router, engine_port(&s->base, port), &head);
 }
 
 /* One-port: the first leg that ends here and has not come in may start. */
@@ -234,7 +254,7 @@ static void activate(struct stepped *s)
     while (s->sends_active < plan->sends && plan->send[s->sends_active].step <= s->step) {
         unsigned port = plan->send[s->sends_active++].port;
         s->sender[port].active++;
-        router_wake(s->base.set.router, port);
+        engine_wake_port(&s->base, port);
     }
 }
 
@@ -336,7 +356,7 @@ static void relay(struct stepped *s, unsigned in, const Peer__SteppedData *data,
             (void)engine_no_memory(&s->base);
     frame = cargo_ship(&s->cargo, out, frame, &head, true);
     if (frame != NULL)
-        router_relay(s->base.set.router, out, frame);
+        router_relay(s->base.set.router, engine_port(&s->base, out), frame);
 }
 
 /* Whether a block that comes in is for us. In an exchange one for us may go on as well, and come
@@ -553,7 +573,7 @@ static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear
         if (m->step != clear->step || m->port != port || m->hops != clear->hops)
             continue;
         s->cleared[i] = taking(s) + 1;
-        router_wake(s->base.set.router, port);
+        engine_wake_port(&s->base, port);
         return 0;
     }
     return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u hops starts here", clear->step,
@@ -602,12 +622,20 @@ static void next_block(struct stepped *s, struct sender *sender, const struct pl
     sender->place = (struct hold_place){0};
 }
 
+/* Bytes of a frame's body. Only where relays pass the frame on it matters when it has come in. */
+static uint32_t frame_size(const struct stepped *s, const struct plan_message *m)
+{
+    if (m->hops == 1 || s->base.set.relayed == 0)
+        return RELAY_FRAME_MOST;
+    return relay_frame_of(s->base.set.relayed, (uint64_t)m->blocks * s->leaving.stride);
+}
+
 /* Fills the body from the message's blocks. Returns how many blocks begin in it; their sizes go to
  * `sizes`. */
 static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct plan_message *m,
                           struct outgoing *frame, uint32_t *sizes)
 {
-    uint32_t begun = 0;
+    uint32_t begun = 0, most = frame_size(s, m);
 
     while (sender->block < m->blocks && frame->body.count < OUTGOING_MAX_EXTENTS) {
         const struct plan_block *b = &s->plan->block[m->first + sender->block];
@@ -617,7 +645,7 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
         if (begins && begun == BLOCKS_A_FRAME && !s->base.set.uniform)
             break;
         if (length > sender->offset) {
-            uint32_t room = FRAME_FILL - frame->body_length;
+            uint32_t room = most - frame->body_length;
             uint32_t want = length - sender->offset < room ? length - sender->offset : room;
             uint32_t n = want > 0 ? move_bytes(s, sender, b, want, frame) : 0;
             if (n == 0)
@@ -691,6 +719,7 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
     data.step = m->step;
     data.hops = m->hops;
     data.left = m->hops - 1u;
+    data.call = engine_call(&s->base);
     if (!s->base.set.uniform) {
         data.n_sizes = begun;
         data.sizes = sizes;
@@ -713,7 +742,7 @@ static void stepped_wake(struct engine *engine)
         if (!s->sender[port].stalled)
             continue;
         s->sender[port].stalled = false;
-        router_wake(s->base.set.router, port);
+        engine_wake_port(&s->base, port);
     }
     advance(s);
 }
@@ -761,12 +790,13 @@ static int allocate(struct stepped *s)
     const struct plan *plan = s->plan;
     struct engine_counts *counts = &s->base.counts;
     size_t channels = (size_t)plan->steps * s->ports;
+    size_t slots = (size_t)plan->slots + (s->base.set.gather ? s->base.set.segments : 0);
 
     s->step_sends_left = array(plan->steps, sizeof *s->step_sends_left);
     s->takes_left = array(plan->steps, sizeof *s->takes_left);
     s->cleared = array(plan->sends, sizeof *s->cleared);
     s->incoming = array(plan->arrivals, sizeof *s->incoming);
-    s->slot = array(plan->slots, sizeof *s->slot);
+    s->slot = array(slots, sizeof *s->slot);
     s->channel_blocks = array(channels, sizeof *s->channel_blocks);
     s->channel_messages = array(channels, sizeof *s->channel_messages);
     counts->step_blocks = array(plan->steps, sizeof *counts->step_blocks);
@@ -774,10 +804,9 @@ static int allocate(struct stepped *s)
     if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
         s->incoming == NULL || s->slot == NULL || s->channel_blocks == NULL ||
         s->channel_messages == NULL || counts->step_blocks == NULL ||
-        counts->step_messages == NULL ||
-        cargo_room(&s->cargo, (size_t)plan->slots + 1, &s->room) != 0)
+        counts->step_messages == NULL || cargo_room(&s->cargo, slots, &s->room) != 0)
         return -1;
-    for (uint32_t i = 0; i <= plan->slots; i++)
+    for (uint32_t i = 0; i < slots; i++)
         s->slot[i].hold = cargo_hold(&s->cargo, s->room, i);
     return lay_out_senders(s);
 }
@@ -794,7 +823,7 @@ struct engine *stepped_new(const struct engine_setup *setup, const struct plan *
     s->base.ops = &stepped_ops;
     s->base.set = *setup;
     s->plan = plan;
-    s->ports = torus_ports(router_torus(setup->router));
+    s->ports = torus_ports(engine_torus(setup));
     s->base.counts.steps = plan->steps;
     s->cut = engine_cut(setup, 0);
     cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));

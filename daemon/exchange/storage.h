@@ -20,7 +20,13 @@ struct folder_request {
     const char *to;
     bool missing_ok; /* a missing source file is an empty block */
     uint32_t rank, nodes;
+    const bool *gone; /* by rank: takes no part, nothing comes from or goes to it; NULL: no node */
 };
+
+static inline bool folder_is_gone(const struct folder_request *r, uint32_t rank)
+{
+    return r->gone != NULL && r->gone[rank];
+}
 
 /* Whether a node has blocks to send. */
 static inline bool folder_sends(const struct folder_request *r, uint32_t rank)
@@ -38,7 +44,7 @@ struct storage {
      * regular file for each destination, target absent or empty and writable. Returns 0 with *source
      * and *sink owned by the caller, or -1 with *e if there is no memory. What is found to be wrong
      * later comes through events->failed; ERROR_BUSY if another exchange is writing to the target.
-     */
+     * `request` is copied with `gone`, but without its texts. */
     int (*open_folders)(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e);

@@ -8,17 +8,19 @@
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 #define FILL_LEAST (16u * 1024u)
+#define FILL_LEAST_OF_ONE (4u * 1024u) /* a broadcast, where relays have nothing else to send */
 #define FILL_MOST (60u * 1024u)
 #define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
 #define NONE UINT32_MAX
 
-/* Where one piece stands at this node. */
+/* Where one piece stands at this node. In an allgather each of the passages that have it in common
+ * has a flow, into whose hold come references to the same bytes. */
 struct flow {
-    uint32_t length, came, gone;
-    uint32_t next;    /* in its queue, or among the stalled */
-    struct hold hold; /* of a piece that passes through: what came and is not gone */
-    bool begun;       /* its length is known */
-    bool named;       /* it has been in a frame that left from here */
+    uint32_t length, came, gone; /* came: of our own only in an allgather */
+    uint32_t next;               /* in its queue, or among the stalled */
+    struct hold hold;            /* of a piece that passes through: what came and is not gone */
+    bool begun;                  /* its length is known */
+    bool named;                  /* it has been in a frame that left from here */
     bool queued;
 };
 
@@ -37,7 +39,9 @@ struct round {
     struct queue *queue; /* by port * distances + hops still to go */
     uint64_t *waiting;   /* bits by port * words, of queues that are not empty */
     uint8_t *room;       /* for the flows' cargo */
-    uint32_t stalled;    /* own flows that the source had nothing for: a chain */
+    uint32_t stalled;    /* own flows that the source had nothing for: a chain; */
+    bool starved;        /* in an allgather: there are some */
+    uint32_t unread;     /* allgather: pieces of our own block that are not read to their end */
 };
 
 struct streaming {
@@ -129,17 +133,56 @@ static int allocate_round(struct streaming *s, struct round *r)
     return -1;
 }
 
-/* Where a piece begins in its block. */
-static uint64_t begin_of(const struct round *r, const struct passage *p)
-{
-    return cut_begin(&r->cut, p->segment);
-}
-
 static void pass_through(struct round *r, const struct passage *p)
 {
     r->left--;
     if (p->out == PASSAGE_HERE && p->segment == 0)
         r->delivered++;
+}
+
+/* The size of the block that is cut into this piece and others, of our own block or where all have
+ * the same. */
+static uint64_t block_size(const struct streaming *s, const struct passage *p)
+{
+    const struct engine_setup *set = &s->base.set;
+
+    if (set->uniform)
+        return set->block_bytes;
+    return set->source->ops->size(set->source, set->gather ? s->passages->rank : p->destination);
+}
+
+/* How the block that begins or ends here is cut. */
+static struct cut_round cut_of(const struct streaming *s, const struct round *r,
+                               const struct passage *p)
+{
+    const struct engine_setup *set = &s->base.set;
+    struct cut cut = s->cut;
+
+    if (set->incoming == NULL)
+        return r->cut;
+    cut.uniform = true;
+    cut.least = 0; /* no piece is longer than one of the largest block */
+    cut.block_bytes = p->out == PASSAGE_HERE ? set->incoming[p->source] : block_size(s, p);
+    return cut_round(&cut, engine_round(&s->base, r->number));
+}
+
+/* Where a piece begins in its block. */
+static uint64_t begin_of(const struct streaming *s, const struct round *r, const struct passage *p)
+{
+    const struct cut_round cut = cut_of(s, r, p);
+
+    return cut_begin(&cut, p->segment);
+}
+
+/* Whether the passage has what it sends in common with the one before it. */
+static bool joins(const struct streaming *s, uint32_t index)
+{
+    return s->base.set.gather && s->passages->joins[index];
+}
+
+static bool is_first_of_own(const struct streaming *s, uint32_t index)
+{
+    return index < s->passages->own && !joins(s, index);
 }
 
 /* The round's slot, made ready for it if that is its first use; NULL without memory. */
@@ -174,13 +217,14 @@ static struct round *open_round(struct streaming *s, uint64_t number)
         if (!set->uniform && p->in != PASSAGE_HERE)
             continue; /* its length comes with it */
         flow->begun = true;
-        flow->length =
-            cut_length(&r->cut, set->source->ops->size(set->source, p->destination), p->segment);
+        const struct cut_round cut = cut_of(s, r, p);
+        flow->length = cut_length(&cut, block_size(s, p), p->segment);
         if (set->uniform && flow->length == 0) { /* known to everybody: never sent */
             if (p->out == PASSAGE_HERE)
-                cargo_deliver_nothing(&s->cargo, p->source, begin_of(r, p));
+                cargo_deliver_nothing(&s->cargo, p->source, begin_of(s, r, p));
             pass_through(r, p);
         }
+        r->unread += is_first_of_own(s, i) && flow->length > 0;
     }
     return r;
 }
@@ -193,8 +237,8 @@ static void finish_rounds(struct streaming *s)
         if (s->base.failure.code != ERROR_NONE || !r->open ||
             r->number != s->base.rounds_finished || !r->admitted)
             return;
-        if (!r->own.delivered)
-            cargo_deliver_own(&s->cargo, s->passages->rank, &r->cut, &r->own, NULL);
+        if (!r->own.delivered && r->unread == 0)
+            cargo_deliver_own(&s->cargo, s->passages->rank, &r->cut, &r->own);
         if (r->left > 0 || !r->own.delivered ||
             s->base.set.sink->ops->pending(s->base.set.sink) > 0)
             return;
@@ -220,11 +264,23 @@ static void streaming_admit(struct engine *engine, uint64_t number)
     }
     for (unsigned port = 0; port < s->ports; port++)
         if (peek(s, r, port) != NONE)
-            router_wake(s->base.set.router, port);
+            engine_wake_port(&s->base, port);
     finish_rounds(s);
 }
 
 /* --- coming in --- */
+
+/* Allgather: bytes that have come for the first of the passages that have them in common come for
+ * the others, too. `at`: how many had come before. */
+static void share_bytes(struct streaming *s, struct round *r, uint32_t first, uint32_t at,
+                        const struct extent *bytes)
+{
+    for (uint32_t i = first + 1; i < s->passages->count && joins(s, i); i++) {
+        struct flow *flow = &r->flow[i];
+        cargo_put(&s->cargo, &flow->hold, at, bytes);
+        flow->came = at + bytes->length;
+    }
+}
 
 /* Bytes of a piece, which go to the sink or wait to leave. */
 static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
@@ -239,7 +295,9 @@ static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uin
         if (p->out != PASSAGE_HERE)
             cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
         else
-            cargo_deliver(&s->cargo, p->source, begin_of(r, p) + flow->came, &bytes);
+            cargo_deliver(&s->cargo, p->source, begin_of(s, r, p) + flow->came, &bytes);
+        if (s->base.set.gather)
+            share_bytes(s, r, index, flow->came, &bytes);
         flow->came += n;
         length -= n;
     }
@@ -273,25 +331,41 @@ static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint
     return 0;
 }
 
-static int take_piece(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
-                      const struct extents *body, struct extent_cursor *cursor)
+/* It has something to send. */
+static void line_up(struct streaming *s, struct round *r, uint32_t index)
+{
+    if (r->flow[index].queued)
+        return;
+    enqueue(s, r, index);
+    engine_wake_port(&s->base, s->passages->passage[index].out);
+}
+
+static void line_up_others(struct streaming *s, struct round *r, uint32_t first)
+{
+    for (uint32_t i = first + 1; i < s->passages->count && joins(s, i); i++) {
+        r->flow[i].length = r->flow[first].length;
+        r->flow[i].begun = true;
+        line_up(s, r, i);
+    }
+}
+
+static void take_piece(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
+                       const struct extents *body, struct extent_cursor *cursor)
 {
     const struct passage *p = &s->passages->passage[index];
     struct flow *flow = &r->flow[index];
 
     take_bytes(s, r, index, length, body, cursor);
     if (p->out != PASSAGE_HERE) {
-        if (!flow->queued) {
-            enqueue(s, r, index);
-            router_wake(s->base.set.router, p->out);
-        }
-        return 0;
+        line_up(s, r, index);
+        return;
     }
+    if (s->base.set.gather)
+        line_up_others(s, r, index);
     if (flow->length == 0)
-        cargo_deliver_nothing(&s->cargo, p->source, begin_of(r, p));
+        cargo_deliver_nothing(&s->cargo, p->source, begin_of(s, r, p));
     if (flow->came == flow->length)
         pass_through(r, p);
-    return 0;
 }
 
 static int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
@@ -325,7 +399,7 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
         if (i + 1 < data->n_pieces && length < r->flow[index].length - r->flow[index].came)
             return error_set(e, ERROR_PROTOCOL, "%u bytes less than the frame's pieces have",
                              r->flow[index].length - r->flow[index].came - length);
-        (void)take_piece(s, r, index, length, body, &cursor);
+        take_piece(s, r, index, length, body, &cursor);
         have -= length;
     }
     if (have > 0)
@@ -346,8 +420,8 @@ static int streaming_clear(struct engine *engine, unsigned port, const Peer__Cle
 
 /* --- going out --- */
 
-/* Whether the piece of the round before at the same place has left: a source is read, and a sink
- * written, front to back. */
+/* Whether the piece of the round before at the same place has been read: a source is read, and a
+ * sink written, front to back. */
 static bool predecessor_gone(const struct streaming *s, const struct round *r, uint32_t index)
 {
     const struct round *before;
@@ -355,8 +429,74 @@ static bool predecessor_gone(const struct streaming *s, const struct round *r, u
     if (r->number == 0 || r->number == s->base.rounds_finished)
         return true;
     before = round_at(s, r->number - 1);
-    return !before->open || before->number != r->number - 1 ||
-           before->flow[index].gone == before->flow[index].length;
+    if (!before->open || before->number != r->number - 1)
+        return true;
+    const struct flow *flow = &before->flow[index];
+    return (s->base.set.gather ? flow->came : flow->gone) == flow->length;
+}
+
+/* Flows of our own block have something to ask the source for again. */
+static void feed(struct streaming *s, struct round *r)
+{
+    r->starved = false;
+    for (uint32_t i = 0; i < s->passages->own; i++)
+        if (r->flow[i].gone < r->flow[i].length)
+            line_up(s, r, i);
+}
+
+/* A piece of our own block has been read to its end; the one behind it may have waited for that. */
+static void end_reading(struct streaming *s, struct round *r)
+{
+    struct round *after = round_at(s, r->number + 1);
+
+    r->own.delivered = --r->unread == 0;
+    if (after->open && after->number == r->number + 1 && after->starved)
+        feed(s, after);
+}
+
+/* Allgather: reads up to `most` bytes of a piece of our own block, for all ports by which it leaves,
+ * and for ourselves. The round's memory holds what has not left by all of them. */
+static void read_own(struct streaming *s, struct round *r, uint32_t index, uint32_t most)
+{
+    uint32_t first = index;
+
+    while (joins(s, first))
+        first--;
+    struct flow *flow = &r->flow[first];
+    uint64_t begin = begin_of(s, r, &s->passages->passage[first]);
+    if (most > flow->length - flow->came)
+        most = flow->length - flow->came;
+    if (most == 0 || !predecessor_gone(s, r, first))
+        return;
+    while (most > 0) {
+        struct extent bytes;
+        if (!cargo_read_own(&s->cargo, s->passages->rank, begin + flow->came, most, &bytes))
+            break;
+        cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
+        share_bytes(s, r, first, flow->came, &bytes);
+        flow->came += bytes.length;
+        most -= bytes.length;
+        slab_unref(bytes.slab);
+        if (r->starved)
+            feed(s, r);
+    }
+    if (flow->came == flow->length)
+        end_reading(s, r);
+}
+
+/* move_bytes() of our own block in an allgather. */
+static uint32_t move_shared(struct streaming *s, struct round *r, uint32_t index, uint32_t most,
+                            struct outgoing *frame)
+{
+    struct flow *flow = &r->flow[index];
+
+    if (flow->came - flow->gone < most)
+        read_own(s, r, index, most - (flow->came - flow->gone));
+    if (s->base.failure.code != ERROR_NONE)
+        return 0; /* then the hold may lack what has come */
+    if (most > flow->came - flow->gone)
+        most = flow->came - flow->gone;
+    return most > 0 ? cargo_load(&s->cargo, &flow->hold, flow->gone, NULL, most, frame) : 0;
 }
 
 /* Moves up to `most` bytes of a piece into the frame. Returns how many; 0 if there are none yet. */
@@ -368,9 +508,23 @@ static uint32_t move_bytes(struct streaming *s, struct round *r, uint32_t index,
 
     if (p->in != PASSAGE_HERE)
         return cargo_load(&s->cargo, &flow->hold, flow->gone, NULL, most, frame);
+    if (s->base.set.gather)
+        return move_shared(s, r, index, most, frame);
     if (!predecessor_gone(s, r, index))
         return 0;
-    return cargo_load_own(&s->cargo, p->destination, begin_of(r, p) + flow->gone, most, frame);
+    return cargo_load_own(&s->cargo, p->destination, begin_of(s, r, p) + flow->gone, most, frame);
+}
+
+/* What the source has nothing for waits for streaming_wake(); in an allgather also for another port
+ * that asks it successfully. */
+static void stall(struct streaming *s, struct round *r, uint32_t index)
+{
+    if (s->base.set.gather) {
+        r->starved = true;
+        return;
+    }
+    r->flow[index].next = r->stalled;
+    r->stalled = index;
 }
 
 struct filling {
@@ -393,8 +547,7 @@ static bool add_piece(struct streaming *s, struct round *r, uint32_t index, stru
     flow->gone += moved;
     if (moved == 0 && flow->length > 0) { /* the source has nothing yet; or we have failed */
         dequeue(s, r, index);
-        flow->next = r->stalled;
-        r->stalled = index;
+        stall(s, r, index);
         return true;
     }
     filling->piece[filling->pieces++] = p->place;
@@ -439,6 +592,7 @@ static struct outgoing *next_of_round(struct streaming *s, struct round *r, unsi
     data.exchange = s->base.set.handle;
     data.round = (uint32_t)(r->number & ENGINE_ROUND_MASK);
     data.n_pieces = filling.pieces;
+    data.call = engine_call(&s->base);
     data.pieces = filling.piece;
     data.n_sizes = filling.sizes;
     data.sizes = filling.size;
@@ -476,10 +630,12 @@ static void streaming_wake(struct engine *engine)
         while (index != NONE) {
             uint32_t next = r->flow[index].next;
             enqueue(s, r, index);
-            router_wake(s->base.set.router, s->passages->passage[index].out);
+            engine_wake_port(&s->base, s->passages->passage[index].out);
             index = next;
         }
         r->stalled = NONE;
+        if (r->open && r->starved)
+            feed(s, r);
     }
     finish_rounds(s);
 }
@@ -502,7 +658,7 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
     }
     for (uint32_t i = 0; i < s->passages->count; i++) {
         const struct flow *flow = &r->flow[i];
-        if (s->passages->passage[i].in == PASSAGE_HERE ||
+        if (s->passages->passage[i].in == PASSAGE_HERE || joins(s, i) ||
             (flow->begun && flow->came == flow->length))
             continue;
         waiting++;
@@ -538,8 +694,32 @@ static uint32_t choose_fill(const struct streaming *s)
     for (unsigned port = 0; port < s->ports; port++)
         if (s->passages->departures[port] > most)
             most = s->passages->departures[port];
+    uint32_t least = s->passages->source != TORUS_NO_NODE ? FILL_LEAST_OF_ONE : FILL_LEAST;
     most = most * (set->round_bytes / set->segments + 1) / FILLS_A_CHANNEL;
-    return most < FILL_LEAST ? FILL_LEAST : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
+    return most < least ? least : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
+}
+
+static void streaming_arrived(const struct engine *engine,
+                              void (*tell)(void *context, uint32_t origin, uint64_t begin,
+                                           uint64_t end),
+                              void *context)
+{
+    const struct streaming *s = (const struct streaming *)engine;
+    uint64_t whole = engine->rounds_finished * s->cut.round_bytes;
+
+    for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
+        tell(context, origin, 0, whole);
+    for (uint32_t i = 0; i < engine->set.window; i++) {
+        const struct round *r = &s->round[i];
+        if (!r->open)
+            continue;
+        tell(context, s->passages->rank, r->cut.begin, r->own.at);
+        for (uint32_t k = 0; k < s->passages->count; k++) {
+            const struct passage *p = &s->passages->passage[k];
+            if (p->out == PASSAGE_HERE)
+                tell(context, p->source, begin_of(s, r, p), begin_of(s, r, p) + r->flow[k].came);
+        }
+    }
 }
 
 static const struct engine_ops streaming_ops = {
@@ -550,6 +730,7 @@ static const struct engine_ops streaming_ops = {
     .next = streaming_next,
     .wake = streaming_wake,
     .describe = streaming_describe,
+    .arrived = streaming_arrived,
 };
 
 struct engine *streaming_new(const struct engine_setup *setup, const struct passages *passages,
@@ -561,7 +742,7 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         s->base.ops = &streaming_ops;
         s->base.set = *setup;
         s->passages = passages;
-        s->ports = torus_ports(router_torus(setup->router));
+        s->ports = torus_ports(engine_torus(setup));
         s->distances = passages->most_ahead + 1;
         s->words = s->distances / 64 + 1;
         s->cut = engine_cut(setup, STREAMING_LEAST_PIECE);

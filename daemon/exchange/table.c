@@ -1,9 +1,12 @@
 /* All exchanges that this node knows: by handle, and in the order of their beginning or end. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
+
+#define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 
 /* Out of the table and its list. */
 static void take_out(struct exchange *x)
@@ -23,6 +26,7 @@ static void take_out(struct exchange *x)
 
 void exchange_leave_schedule(struct exchange *x)
 {
+    around_leave_routes(x);
     if (x->schedule == NULL)
         return;
     schedules_leave(x->all->schedules, x->schedule);
@@ -35,6 +39,7 @@ void exchange_forget(struct exchange *x)
     exchange_leave_schedule(x);
     if (x->all != NULL)
         take_out(x);
+    around_drop(x);
     report_free(&x->report);
     spec_free(&x->spec);
     free(x->rounds.each);
@@ -63,6 +68,19 @@ static void name(struct exchange *x, uint32_t handle, const char *id, uint32_t r
     (void)sscanf(id, "%*u-%x-", &x->id_boot);
     x->root_boot = router_topology(router_of(x))->entry[root].boot;
     HASH_ADD(hh, x->all->table, handle, sizeof x->handle, x);
+}
+
+void exchange_new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t *handle)
+{
+    uint32_t nodes = router_torus(all->set.router)->nodes, rank = router_rank(all->set.router);
+    uint32_t counter;
+
+    do {
+        counter = ++all->counter;
+        *handle = (uint32_t)((uint64_t)counter * nodes + rank) & HANDLE_MASK;
+    } while (exchange_find(all, *handle) != NULL);
+    (void)snprintf(id, EXCHANGE_ID_SIZE, "%u-%08" PRIx32 "-%u", rank,
+                   (uint32_t)router_boot(all->set.router), counter);
 }
 
 int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root)

@@ -1,8 +1,6 @@
 /* When an exchange that was asked for at this node begins: in the order of asking, a few at a time,
- * when there is memory for it. If another node finds that it has none, the exchange is taken back
- * everywhere and begins anew later, under a new id, as long as its timeout allows. */
-#include <inttypes.h>
-#include <stdio.h>
+ * when there is memory for it. If another node finds that it has none, or if a link goes down, the
+ * exchange is taken back everywhere and begins anew later, under a new id (retry.c). */
 #include <string.h>
 
 #include "daemon/base/log.h"
@@ -12,7 +10,6 @@
 #define OWN_AT_ONCE 4u  /* of this node's, without barriers */
 #define ALL_AT_ONCE 64u /* of all nodes' */
 #define WAITING_MOST 1024u
-#define HANDLE_MASK 0x0fffffffu /* four bytes on the wire */
 
 static unsigned count(const struct exchanges *all, bool own, bool waiting)
 {
@@ -20,23 +17,37 @@ static unsigned count(const struct exchanges *all, bool own, bool waiting)
     unsigned n = 0;
 
     for (const struct exchange *x = all->active; x != NULL; x = x->next)
-        n += x->spec.operation != OPERATION_BARRIER && (!own || x->root == rank) &&
+        n += !spec_is_entered(&x->spec) && (!own || x->root == rank) &&
              (x->state == EXCHANGE_WAITING) == waiting;
     return n;
 }
 
-/* A new name, so that nothing of a former attempt is taken for this one's. */
-static void new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t *handle)
+static int refuse_faulty(const struct exchanges *all, struct error *e)
 {
-    uint32_t nodes = router_torus(all->set.router)->nodes, rank = router_rank(all->set.router);
-    uint32_t counter;
+    const struct topology *topology = router_topology(all->set.router);
+    bool links = topology_first_down(topology) == TORUS_NO_NODE;
+    char text[200] = "";
 
-    do {
-        counter = ++all->counter;
-        *handle = (uint32_t)((uint64_t)counter * nodes + rank) & HANDLE_MASK;
-    } while (exchange_find(all, *handle) != NULL);
-    (void)snprintf(id, EXCHANGE_ID_SIZE, "%u-%08" PRIx32 "-%u", rank,
-                   (uint32_t)router_boot(all->set.router), counter);
+    (void)topology_fault(topology, 0, text, sizeof text);
+    return error_set(
+        e, ERROR_LINK, "the torus is not whole: %s%s", text,
+        links ? "; only barriers, groups, and exchanges with algorithm auto, go around that" : "");
+}
+
+/* It goes around the links that are down now. Returns 0, or -1 with *e. */
+static int find_way(struct exchange *x, struct error *e)
+{
+    struct damage damage;
+
+    if (around_view(x->all, x->spec.shrink, &damage, e) != 0)
+        return -1;
+    if (damage_is_none(&damage) ||
+        (around_check(x->all, x->spec.shrink, &damage, e) == 0 && x->goes_around))
+        return around_set(x, &damage, e);
+    if (!x->goes_around)
+        (void)refuse_faulty(x->all, e);
+    damage_free(&damage);
+    return -1;
 }
 
 /* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
@@ -44,8 +55,14 @@ static void new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t 
 static int try_begin(struct exchange *x)
 {
     struct error e;
-    int result = spec_chooses_late(&x->spec) ? 1 : choose_for(x, &e), opened = 0;
+    int result = find_way(x, &e), opened = 0;
 
+    if (result < 0 && e.code == ERROR_LINK && x->goes_around) {
+        failure_topology(x); /* for how long it waits for the links */
+        return exchange_has_ended(x->state) ? 1 : 0;
+    }
+    if (result == 0)
+        result = spec_chooses_late(&x->spec) && x->around == NULL ? 1 : choose_for(x, &e);
     if (result > 0)
         result = opened = opening_blocks(x, &e);
     if (result == 0 && x->own.source == NULL)
@@ -83,13 +100,32 @@ static int try_begin(struct exchange *x)
     return 1;
 }
 
+/* Nothing of a former attempt shall be taken for this one's. Returns 0, or -1 with *e. */
+static int rename_anew(struct exchange *x, struct error *e)
+{
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t handle;
+
+    exchange_new_name(x->all, id, &handle);
+    if (exchange_rename(x, handle, id, x->root) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    return 0;
+}
+
+/* It waits for links that are down, or for the verdict on them (failure.c). */
+static bool awaits_links(const struct exchange *x)
+{
+    return x->fault.at != ROUTER_NEVER && x->goes_around;
+}
+
 static struct exchange *first_after(const struct exchanges *all, uint64_t number)
 {
     struct exchange *first = NULL;
 
     for (struct exchange *x = all->active; x != NULL; x = x->next)
         if (x->state == EXCHANGE_WAITING && x->turn.number > number && x->own.closing == 0 &&
-            x->turn.retry_at == 0 && (first == NULL || x->turn.number < first->turn.number))
+            x->turn.retry_at == 0 && !awaits_links(x) &&
+            (first == NULL || x->turn.number < first->turn.number))
             first = x;
     return first;
 }
@@ -106,43 +142,50 @@ void turns_advance(struct exchanges *all)
         if (now >= x->turn.retry_at)
             x->turn.retry_at = 0;
     while ((x = first_after(all, number)) != NULL) {
-        bool barrier = x->spec.operation == OPERATION_BARRIER;
+        bool barrier = spec_is_entered(&x->spec);
         number = x->turn.number;
         if (!barrier && (blocked || count(all, true, false) >= OWN_AT_ONCE ||
                          count(all, false, false) >= ALL_AT_ONCE)) {
             blocked = true;
             continue;
         }
-        if (x->turn.pause > 0) {
-            char id[EXCHANGE_ID_SIZE];
-            uint32_t handle;
-            new_name(all, id, &handle);
-            if (exchange_rename(x, handle, id, x->root) != 0) {
-                (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
-                exchange_fail(x, &e);
-                continue;
-            }
+        if (x->turn.anew && rename_anew(x, &e) != 0) {
+            exchange_fail(x, &e);
+            continue;
         }
-        if (try_begin(x) < 0)
+        if (try_begin(x) < 0 && !barrier)
             blocked = true;
     }
+}
+
+/* Why what is asked for cannot be done while links are down. */
+static int check_links(const struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    if (topology_whole(router_topology(all->set.router)))
+        return 0;
+    if (!around_may(spec))
+        return refuse_faulty(all, e);
+    return around_check_now(all, spec->shrink, e);
 }
 
 static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
-    const struct topology *topology = router_topology(all->set.router);
     const struct algorithm *algorithm;
     enum mode mode = spec->mode;
-    char text[200];
 
     if (spec_check(spec, t, e) != 0)
         return -1;
+    if (spec->shrink && !around_may(spec))
+        return error_set(e, ERROR_USAGE,
+                         "only exchanges with algorithm auto can leave out nodes that are down, "
+                         "not with %s",
+                         spec->algorithm);
     algorithm = choose_named(spec);
     if (algorithm != NULL && spec_check_algorithm(spec, t, algorithm, &mode, e) != 0)
         return -1;
-    if (!topology_whole(topology) && topology_fault(topology, 0, text, sizeof text))
-        return error_set(e, ERROR_LINK, "the torus is not whole: %s", text);
+    if (check_links(all, spec, e) != 0)
+        return -1;
     if (count(all, true, true) >= WAITING_MOST)
         return error_set(e, ERROR_REFUSED, "%u exchanges wait for their turn at this node already",
                          WAITING_MOST);
@@ -173,20 +216,22 @@ static struct exchange *add(struct exchanges *all, struct spec *spec, struct sch
     char id[EXCHANGE_ID_SIZE];
     struct exchange *x;
 
-    new_name(all, id, &handle);
+    exchange_new_name(all, id, &handle); /* its tree is found when its turn has come */
     x = exchange_add(all, handle, id, rank);
     if (x == NULL)
         return NULL;
     tree_node(router_torus(all->set.router), rank, rank, &x->tree);
     x->spec = *spec;
+    x->goes_around = around_may(spec);
     x->schedule = schedule;
-    x->state = spec->operation == OPERATION_BARRIER && rank != BARRIER_ROOT ? EXCHANGE_ENTERED
-                                                                            : EXCHANGE_WAITING;
+    x->state = spec_is_entered(spec) && rank != BARRIER_ROOT ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
     x->turn.number = ++all->turns;
+    x->turn.since = x->began;
     x->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns : LONGEST_WAIT;
-    if (spec->operation == OPERATION_BARRIER && spec->timeout_ns == 0)
+    if (spec_is_entered(spec) && spec->timeout_ns == 0)
         x->timeout_ns = SPEC_LONGEST_TIMEOUT;
     x->deadline = x->began + x->timeout_ns;
+    x->entered = (struct entered){x->deadline, x->timeout_ns};
     x->client_state = CLIENT_WAITING;
     x->client = *client;
     return x;
@@ -205,13 +250,14 @@ struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted
         spec_free(&spec);
         return NULL;
     }
-    if (spec.operation == OPERATION_BARRIER) {
-        x = barrier_preparing(all, spec.barrier);
+    if (spec_is_entered(&spec)) {
+        x = barrier_preparing(all, &spec);
         if (x != NULL) {
             spec_free(&spec);
-            if (barrier_enter(x, wanted->timeout_ns, client, e) != 0)
+            if (barrier_enter(x, wanted, client, e) != 0)
                 return NULL;
-            exchange_advance(x);
+            if (!barrier_differs(x, wanted, &x->spec))
+                exchange_advance(x);
             return x;
         }
     }

@@ -95,7 +95,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
     }
 }
 
-void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint32_t root,
+void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
                     const struct error *e)
 {
     Peer__Objection message = PEER__OBJECTION__INIT;
@@ -108,7 +108,8 @@ void objection_send(struct exchanges *all, uint32_t handle, const char *id, uint
     message.reason = (char *)(uintptr_t)e->text;
     head.kind_case = PEER__HEAD__KIND_OBJECTION;
     head.objection = &message;
-    wave_towards(all, root, &head);
+    if (port >= 0)
+        router_send(all->set.router, (unsigned)port, &head);
 }
 
 /* Of an exchange that is not known here. */

@@ -1,5 +1,7 @@
 /* What goes up and down the tree of an exchange: in each wave a node hears from its children, and
  * from itself, before it tells its parent; what the root then decides goes down to all. */
+#include <stdlib.h>
+
 #include "daemon/exchange/internal.h"
 
 static uint32_t children_mask(const struct exchange *x)
@@ -49,10 +51,41 @@ void wave_to_children(struct exchange *x, const Peer__Head *head)
         wave_send(x, x->tree.child[i], head);
 }
 
-void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head)
+uint8_t *wave_parents(const struct exchanges *all, uint32_t rank)
 {
+    const struct torus *t = router_torus(all->set.router);
+    uint8_t *parent = NULL;
+    struct damage d;
+
+    if (topology_whole(router_topology(all->set.router)) || around_view(all, false, &d, NULL) != 0)
+        return NULL;
+    parent = calloc(t->nodes, sizeof *parent);
+    if (parent != NULL && tree_find(&d, rank, parent, NULL) != 0) {
+        free(parent);
+        parent = NULL;
+    }
+    damage_free(&d);
+    return parent;
+}
+
+int wave_port(const struct exchanges *all, uint32_t rank)
+{
+    const struct torus *t = router_torus(all->set.router);
+    uint8_t *parent = wave_parents(all, rank);
     struct tree_node here;
 
-    tree_node(router_torus(all->set.router), rank, router_rank(all->set.router), &here);
-    router_send(all->set.router, (unsigned)here.parent, head);
+    if (parent != NULL)
+        tree_node_found(t, parent, router_rank(all->set.router), &here);
+    else
+        tree_node(t, rank, router_rank(all->set.router), &here);
+    free(parent);
+    return here.parent;
+}
+
+void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head)
+{
+    int port = wave_port(all, rank);
+
+    if (port >= 0)
+        router_send(all->set.router, (unsigned)port, head);
 }

@@ -10,7 +10,7 @@
 static bool has_block(const struct folder_request *r, bool sending, uint32_t file)
 {
     if (r->operation == OPERATION_EXCHANGE)
-        return true;
+        return !folder_is_gone(r, file);
     return sending ? file == r->rank && folder_sends(r, file) : folder_sends(r, file);
 }
 

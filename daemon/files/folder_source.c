@@ -66,6 +66,7 @@ struct folder_source {
     struct folders *folders;
     struct jobs jobs;              /* steps: opening, checking, closing */
     struct folder_request request; /* its strings are not kept: */
+    bool *gone;                    /* request.gone */
     char folder[PATH_MAX];
     bool single; /* it is the file itself */
     enum source_state state;
@@ -129,6 +130,7 @@ static void release(struct jobs *jobs)
     slab_writer_close(&s->writer);
     free(s->readers);
     free(s->file);
+    free(s->gone);
     free(s);
     folders_release(folders);
 }
@@ -264,7 +266,7 @@ static void run_open(struct work *work)
     if (look_at(s, s->folder, e) != 0)
         return;
     for (uint32_t d = first; d < end; d++)
-        if (open_file(s, d, e) != 0)
+        if (!folder_is_gone(&s->request, d) && open_file(s, d, e) != 0)
             return;
     e->code = ERROR_NONE; /* missing files have filled it in */
 }
@@ -680,9 +682,12 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                           source_finish, source_digest,  source_close};
     struct folder_source *s = calloc(1, sizeof *s);
     struct file *file = calloc(request->nodes, sizeof *file);
+    bool *gone = calloc(request->nodes, sizeof *gone);
 
-    if (s == NULL || file == NULL)
+    if (s == NULL || file == NULL || gone == NULL)
         goto no_memory;
+    for (uint32_t d = 0; d < request->nodes; d++)
+        gone[d] = folder_is_gone(request, d);
     *s = (struct folder_source){.base = {&ops, true},
                                 .folders = folders,
                                 .jobs = {.workers = folders->workers,
@@ -690,7 +695,9 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                          .run_close = run_close,
                                          .release = release},
                                 .request = *request,
+                                .gone = gone,
                                 .file = file};
+    s->request.gone = gone;
     s->request.id = s->request.from = s->request.to = NULL;
     s->queue_end = &s->queue;
     for (uint32_t d = 0; d < request->nodes; d++)
@@ -703,6 +710,7 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
     return &s->base;
 no_memory:
     free(file);
+    free(gone);
     free(s);
     return NULL;
 }

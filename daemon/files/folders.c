@@ -71,6 +71,11 @@ static int open_folders(void *context, const struct folder_request *request,
     return error_set(e, ERROR_MEMORY, "out of memory for a folder");
 }
 
+bool folders_flush(struct folders *folders)
+{
+    return folder_sinks_flush(folders);
+}
+
 /* --- tasks --- */
 
 static void on_task_done(struct work *work)

@@ -13,4 +13,9 @@
  * closed() comes) among others; the state folder is released after the last one. */
 int folders_init(struct folders *folders, struct storage *storage, struct error *e);
 
+/* To be called whenever what has come in has been dealt with, before anything is waited for: begins to
+ * write what has come for files. Returns whether exchanges were told of something, so that there may be
+ * more to send. */
+bool folders_flush(struct folders *folders);
+
 #endif

@@ -69,6 +69,10 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
                          const struct block_events *events);
 
+/* Begins to write what sinks have been given since the last call; what is in memory is written. Returns
+ * whether an exchange has been told of something. */
+bool folder_sinks_flush(struct folders *folders);
+
 /* The caller does not take it after all: it closes, and nobody hears of it. */
 void folder_source_disown(struct source *source);
 

@@ -12,7 +12,7 @@
 
 #include "daemon/base/log.h"
 
-#define BACKLOG 16
+#define BACKLOG 128 /* what does not fit is dropped, and a neighbour tries again after a second */
 #define ACCEPTS_A_TURN 16
 #define RETRY_MS 100
 
@@ -56,7 +56,8 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 int listener_open(struct listener *l, uv_loop_t *loop, const struct sockaddr *address,
                   socklen_t length)
 {
-    int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
+    int type = l->type != 0 ? l->type : SOCK_STREAM, on = 1;
+    int fd = socket(address->sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     if (fd < 0)
         return -1;

@@ -11,6 +11,7 @@
 struct listener {
     uv_poll_t poll;
     uv_timer_t retry;
+    int type; /* of the socket; 0: SOCK_STREAM */
     int fd;
     unsigned handles; /* open */
     bool closing, short_of;

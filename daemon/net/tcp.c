@@ -7,12 +7,14 @@
  * Failure modes: it cannot be dialled (router_dial_failed(), which dials again later); end of file,
  * a read or a write error (link_closed()); the router closes it (io_close()): a last message may
  * still leave, behind what is being written, and the connection lingers until the peer has read it,
- * but for LINGER_MS at most. No descriptors left: those that are kept back for links are used. In
- * every case a connection is freed when its handles are closed, and never before. */
+ * but for LINGER_MS at most, and only so many at a time. The carrier goes (router_carrier(), which
+ * closes it). No descriptors left: those that are kept back for links are used. In every case a
+ * connection is freed when its handles are closed, and never before. */
 #include "daemon/net/tcp.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,8 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/address.h"
+#include "daemon/net/carrier.h"
+#include "daemon/net/cipher.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/pacing.h"
 #include "daemon/net/tcp_stat.h"
@@ -28,6 +32,7 @@
 #define BATCH_BUFFERS 1024u
 #define BATCHES_A_FLUSH 8u
 #define LINGER_MS 1000
+#define LINGER_MOST 32u /* connections at the same time: strangers could make any number of them */
 #define DIAL_SYN_RETRIES 2  /* about seven seconds */
 #define KEPT_BACK_A_PORT 2u /* descriptors: for its link, and for a stranger before it */
 
@@ -42,10 +47,12 @@ struct connection {
     struct connection *next_dirty;
     unsigned port;
     unsigned handles; /* open */
-    bool dirty, writing, closing;
+    bool dirty, writing, closing, lingers;
     bool held; /* not read from for now */
     struct pacing pacing;
-    struct outgoing_queue batch; /* being written */
+    struct cipher *cipher;       /* NULL: not encrypted, or not yet */
+    bool sealed;                 /* what is being written is in it */
+    struct outgoing_queue batch; /* being written; what is encrypted is in the cipher instead */
     struct outgoing *last;       /* to be written before it closes */
 };
 
@@ -64,8 +71,10 @@ struct tcp {
     struct door door[TORUS_MAX_PORTS];
     bool any_dial_error;
     struct reserve reserve;
+    struct carrier *carrier; /* NULL: interfaces cannot be watched */
     struct connection *dirty;
     unsigned handles; /* listeners and connections that are not closed */
+    unsigned lingering;
     bool closing;
     bool slow;
     struct outgoing_pool frames; /* of last messages, once the router has gone */
@@ -97,6 +106,8 @@ static void on_handle_closed(uv_handle_t *handle)
     outgoing_clear(pool(tcp), &c->batch);
     if (c->last != NULL)
         outgoing_free(pool(tcp), c->last);
+    tcp->lingering -= c->lingers;
+    cipher_free(c->cipher);
     free(c);
     reserve_fill(&tcp->reserve, tcp->reserve.wanted);
     release(tcp);
@@ -142,7 +153,14 @@ static void on_shutdown(uv_shutdown_t *request, int status)
 static void say_last(struct connection *c)
 {
     uv_buf_t buffer = uv_buf_init((char *)c->last->head, c->last->head_length);
+    size_t length;
 
+    if (c->cipher != NULL && !c->last->plain) {
+        uint8_t *sealed = cipher_seal(c->cipher, c->last->head, c->last->head_length) == 0
+                              ? cipher_sealed(c->cipher, &length)
+                              : NULL;
+        buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
+    }
     (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1); /* or not: we are going */
     /* Closing at once would reset the connection if the peer still sends, and lose the message. */
     c->shutdown.data = c;
@@ -166,6 +184,14 @@ static void io_close(void *context, void *connection, struct outgoing *last)
         close_handles(c);
         return;
     }
+    if (c->tcp->lingering == LINGER_MOST) { /* it is told if it does not send any more */
+        if (!c->writing)
+            say_last(c);
+        close_handles(c);
+        return;
+    }
+    c->lingers = true;
+    c->tcp->lingering++;
     if (c->held) /* the peer's end of file is to be seen */
         (void)uv_read_start((uv_stream_t *)&c->socket, on_room, on_read);
     if (!c->writing)
@@ -189,12 +215,20 @@ static void io_wake(void *context, void *connection)
     mark_dirty(connection);
 }
 
+static void written_all(struct connection *c)
+{
+    outgoing_clear(pool(c->tcp), &c->batch);
+    if (c->sealed)
+        cipher_written(c->cipher);
+    c->sealed = false;
+}
+
 static void on_write(uv_write_t *request, int status)
 {
     struct connection *c = request->data;
 
     c->writing = false;
-    outgoing_clear(pool(c->tcp), &c->batch);
+    written_all(c);
     if (uv_is_closing((uv_handle_t *)&c->socket))
         return;
     if (status != 0)
@@ -234,45 +268,96 @@ static int try_write_packet(struct connection *c, uv_buf_t *buffers, unsigned co
     return written < 0 ? uv_translate_sys_error(errno) : (int)written;
 }
 
-/* One batch. Returns true if the next one may be tried at once. */
-static bool write_batch(struct connection *c)
-{
+/* What is to be written in one go. */
+struct batch {
     uv_buf_t buffers[BATCH_BUFFERS];
-    unsigned count = 0;
-    size_t bytes = 0;
-    bool packet = false;
+    unsigned count;
+    size_t bytes;
+    bool packet; /* what follows does not go into the same packet */
+};
 
-    while (c->link != NULL && !packet && bytes < BATCH_BYTES &&
-           count + 1 + OUTGOING_MAX_EXTENTS <= BATCH_BUFFERS) {
+static void take_plain(struct batch *b, struct connection *c, struct outgoing *frame)
+{
+    outgoing_push(&c->batch, frame);
+    b->buffers[b->count++] = uv_buf_init((char *)frame->head, frame->head_length);
+    for (uint32_t i = 0; i < frame->body.count; i++)
+        b->buffers[b->count++] =
+            uv_buf_init((char *)(uintptr_t)frame->body.item[i].data, frame->body.item[i].length);
+}
+
+static int take_sealed(struct connection *c, struct outgoing *frame)
+{
+    int result = cipher_seal(c->cipher, frame->head, frame->head_length);
+
+    for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
+        result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
+    outgoing_free(pool(c->tcp), frame);
+    if (result == 0 && c->tcp->slow) /* a relay need not wait for what follows */
+        result = cipher_end_record(c->cipher);
+    return result;
+}
+
+/* Returns 0, or -1 if there is no memory to encrypt it. */
+static int take_batch(struct batch *b, struct connection *c)
+{
+    bool last = false;
+
+    while (c->link != NULL && !last && b->bytes < BATCH_BYTES &&
+           b->count + 1 + OUTGOING_MAX_EXTENTS <= BATCH_BUFFERS) {
         struct outgoing *frame = link_next(c->link);
         if (frame == NULL)
             break;
-        outgoing_push(&c->batch, frame);
-        buffers[count++] = uv_buf_init((char *)frame->head, frame->head_length);
-        for (uint32_t i = 0; i < frame->body.count; i++)
-            buffers[count++] = uv_buf_init((char *)(uintptr_t)frame->body.item[i].data,
-                                           frame->body.item[i].length);
-        bytes += frame->head_length + frame->body_length;
-        packet = frame->in_passing && c->tcp->slow;
+        b->bytes += frame->head_length + frame->body_length;
+        b->packet = frame->in_passing && c->tcp->slow;
+        last = b->packet || (c->cipher != NULL && frame->plain);
+        if (c->cipher == NULL || frame->plain) {
+            take_plain(b, c, frame);
+        } else {
+            c->sealed = true;
+            if (take_sealed(c, frame) != 0)
+                return -1;
+        }
     }
-    if (count == 0 || c->link == NULL)
+    if (c->sealed) {
+        uint8_t *bytes = cipher_sealed(c->cipher, &b->bytes);
+        if (bytes == NULL)
+            return -1;
+        b->buffers[b->count++] = uv_buf_init((char *)bytes, (unsigned)b->bytes);
+    }
+    return 0;
+}
+
+/* One batch. Returns true if the next one may be tried at once. */
+static bool write_batch(struct connection *c)
+{
+    struct batch b;
+
+    b.count = 0, b.bytes = 0, b.packet = false; /* its buffers are not */
+    if (c->link == NULL)
+        return false;
+    if (take_batch(&b, c) != 0) {
+        broken(c, "no memory to encrypt what is to be sent");
+        return false;
+    }
+    if (b.count == 0 || c->link == NULL)
         return false;
     uv_os_fd_t fd;
     if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        pacing_before_write(&c->pacing, fd, c->tcp->set.link_mbit, bytes, uv_now(c->tcp->set.loop));
-    int written = packet ? try_write_packet(c, buffers, count)
-                         : uv_try_write((uv_stream_t *)&c->socket, buffers, count);
+        pacing_before_write(&c->pacing, fd, c->tcp->set.link_mbit, b.bytes,
+                            uv_now(c->tcp->set.loop));
+    int written = b.packet ? try_write_packet(c, b.buffers, b.count)
+                           : uv_try_write((uv_stream_t *)&c->socket, b.buffers, b.count);
     if (written < 0 && written != UV_EAGAIN) {
         broken(c, uv_strerror(written));
         return false;
     }
-    if (written == (int)bytes) {
-        outgoing_clear(pool(c->tcp), &c->batch);
+    if (written == (int)b.bytes) {
+        written_all(c);
         return true;
     }
-    count = skip_written(buffers, count, written > 0 ? (size_t)written : 0);
+    b.count = skip_written(b.buffers, b.count, written > 0 ? (size_t)written : 0);
     c->write.data = c;
-    int result = uv_write(&c->write, (uv_stream_t *)&c->socket, buffers, count, on_write);
+    int result = uv_write(&c->write, (uv_stream_t *)&c->socket, b.buffers, b.count, on_write);
     if (result != 0)
         broken(c, uv_strerror(result));
     else
@@ -310,7 +395,7 @@ static void read_again(struct connection *c)
 bool tcp_flush(struct tcp *tcp)
 {
     struct connection *now, *c;
-    bool more = false;
+    bool more = tcp->carrier != NULL && carrier_look(tcp->carrier);
 
     if (tcp->any_dial_error)
         tell_dial_errors(tcp);
@@ -341,7 +426,9 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     static char discarded[4096]; /* what comes after we have closed */
     struct connection *c = handle->data;
     size_t size = 0;
-    uint8_t *at = c->link != NULL ? link_room(c->link, &size) : NULL;
+    uint8_t *at = c->link == NULL     ? NULL
+                  : c->cipher != NULL ? cipher_room(c->cipher, &size)
+                                      : link_room(c->link, &size);
 
     (void)suggested;
     if (at != NULL)
@@ -352,13 +439,37 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
         *buffer = uv_buf_init(NULL, 0); /* read fails with ENOBUFS */
 }
 
+/* Gives the router what the records that have come hold. */
+static void open_records(struct connection *c, size_t length)
+{
+    int result = 1;
+
+    cipher_received(c->cipher, length);
+    while (c->link != NULL && result > 0) {
+        size_t size = 0, opened;
+        uint8_t *at = link_room(c->link, &size);
+        if (at == NULL) {
+            broken(c, uv_strerror(UV_ENOBUFS));
+            return;
+        }
+        result = cipher_open(c->cipher, at, &opened);
+        if (result > 0)
+            link_received(c->link, opened);
+        else if (result < 0)
+            broken(c, "what has come is not what the neighbour has encrypted");
+    }
+}
+
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
     struct connection *c = stream->data;
 
     (void)buffer;
     if (length > 0 && c->link != NULL) {
-        link_received(c->link, (size_t)length);
+        if (c->cipher != NULL)
+            open_records(c, (size_t)length);
+        else
+            link_received(c->link, (size_t)length);
         if (c->link != NULL && link_held(c->link)) {
             c->held = true;
             (void)uv_read_stop(stream);
@@ -412,6 +523,17 @@ static struct connection *new_connection(struct tcp *tcp, unsigned port, unsigne
     return c;
 }
 
+/* The address here decides which interface's carrier is the link's. */
+static void watch_carrier(struct connection *c)
+{
+    struct sockaddr_storage local;
+    int length = sizeof local;
+
+    if (c->tcp->carrier != NULL &&
+        uv_tcp_getsockname(&c->socket, (struct sockaddr *)&local, &length) == 0)
+        carrier_watch(c->tcp->carrier, c->port, (struct sockaddr *)&local);
+}
+
 static void established(struct connection *c, bool dialled)
 {
     struct sockaddr_storage peer;
@@ -420,6 +542,7 @@ static void established(struct connection *c, bool dialled)
 
     if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
         address_format((struct sockaddr *)&peer, address, sizeof address);
+    watch_carrier(c);
     c->link = router_connected(c->tcp->router, c->port, dialled, c, address);
     if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
         return;
@@ -432,10 +555,13 @@ static void established(struct connection *c, bool dialled)
 static void on_dialled(uv_connect_t *request, int status)
 {
     struct connection *c = request->data;
+    struct door *door = &c->tcp->door[c->port];
+    bool wanted = door->dialling == c; /* else it has been dialled anew */
     char address[ADDRESS_TEXT_SIZE], reason[160];
 
-    c->tcp->door[c->port].dialling = NULL;
-    if (c->tcp->router == NULL) {
+    if (wanted)
+        door->dialling = NULL;
+    if (!wanted || c->tcp->router == NULL) {
         close_handles(c);
         return;
     }
@@ -453,6 +579,10 @@ static void io_dial(void *context, unsigned port)
 {
     struct tcp *tcp = context;
     struct door *door = &tcp->door[port];
+    if (door->dialling != NULL) {
+        close_handles(door->dialling);
+        door->dialling = NULL;
+    }
     struct connection *c =
         new_connection(tcp, port, tcp->set.address[port].ss_family, &door->dial_error);
     int retries = DIAL_SYN_RETRIES;
@@ -468,8 +598,12 @@ static void io_dial(void *context, unsigned port)
         door->dial_error = uv_tcp_connect(
             &c->dialling, &c->socket, (const struct sockaddr *)&tcp->set.address[port], on_dialled);
     }
-    if (door->dial_error == 0)
+    if (door->dial_error == 0) {
+        /* If the interface of this link is set down, the way may lead over another one. */
+        if (tcp->carrier != NULL && !carrier_watches(tcp->carrier, port))
+            watch_carrier(c);
         return;
+    }
     tcp->any_dial_error = true;
     if (c != NULL) {
         door->dialling = NULL;
@@ -506,6 +640,19 @@ static void on_listener_closed(void *context)
     release(((struct door *)context)->tcp);
 }
 
+static void on_carrier_changed(void *context, unsigned port, const char *fault)
+{
+    struct tcp *tcp = context;
+
+    if (tcp->router != NULL)
+        router_carrier(tcp->router, port, fault);
+}
+
+static void on_carrier_closed(void *context)
+{
+    release(context);
+}
+
 static int listen_on(struct tcp *tcp, unsigned port, struct error *e)
 {
     const struct sockaddr *address = (const struct sockaddr *)&tcp->set.address[port];
@@ -522,6 +669,8 @@ static int listen_on(struct tcp *tcp, unsigned port, struct error *e)
                                                      : sizeof(struct sockaddr_in)) == 0) {
         door->listening = true;
         tcp->handles++;
+        if (tcp->carrier != NULL)
+            carrier_watch(tcp->carrier, port, address);
         return 0;
     }
     address_format(address, text, sizeof text);
@@ -540,14 +689,7 @@ static uint64_t io_now(void *context)
 static void io_random(void *context, void *buffer, size_t size)
 {
     (void)context;
-    if (uv_random(NULL, NULL, buffer, size, 0, NULL) == 0)
-        return;
-    /* No random numbers from the system: what has to differ from start to start still does. */
-    uint64_t state = uv_hrtime() ^ (uint64_t)getpid() << 40;
-    for (size_t i = 0; i < size; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        ((uint8_t *)buffer)[i] = (uint8_t)(state >> 56);
-    }
+    randombytes_buf(buffer, size); /* challenges and keys among them: not without the system's */
 }
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
@@ -560,10 +702,21 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
         tcp_stat(fd, stat);
 }
 
+static int io_encrypt(void *context, void *connection, const struct link_keys *keys)
+{
+    struct connection *c = connection;
+
+    (void)context;
+    c->cipher = cipher_new(keys);
+    return c->cipher != NULL ? 0 : -1;
+}
+
+_Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
+
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
                     struct error *e)
 {
-    struct tcp *tcp = calloc(1, sizeof *tcp);
+    struct tcp *tcp = sodium_init() >= 0 ? calloc(1, sizeof *tcp) : NULL;
 
     if (tcp == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory");
@@ -572,6 +725,8 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     tcp->set = *setup;
     tcp->handles = 1; /* our own */
     tcp->slow = pacing_is_slow(setup->link_mbit);
+    tcp->carrier = carrier_open(setup->loop, on_carrier_changed, on_carrier_closed, tcp);
+    tcp->handles += tcp->carrier != NULL;
     for (unsigned port = 0; port < torus_ports(setup->torus); port++) {
         tcp->door[port].tcp = tcp;
         if (torus_neighbour(setup->torus, rank, port) == TORUS_NO_NODE)
@@ -591,6 +746,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         .wake = io_wake,
         .close = io_close,
         .stat = io_stat,
+        .encrypt = io_encrypt,
     };
     return tcp;
 }
@@ -610,6 +766,9 @@ void tcp_close(struct tcp *tcp)
         if (tcp->door[port].dialling != NULL)
             close_handles(tcp->door[port].dialling);
     }
+    if (tcp->carrier != NULL)
+        carrier_close(tcp->carrier);
+    tcp->carrier = NULL;
     tcp->closing = true;
     release(tcp);
 }

@@ -3,9 +3,21 @@
 #define TORUSD_ROUTER_INTERNAL_H
 
 #include "daemon/router/decoder.h"
+#include "daemon/router/handshake.h"
 #include "daemon/router/router.h"
 
-#define PORT_CANDIDATES 16u /* connections that have not said hello */
+#define HEARTBEAT_OLD (1 * SECONDS) /* the interval of those that do not say it */
+#define HEARTBEAT_MOST_MS 5000u
+#define PORT_CANDIDATES 32u /* connections that are not known to be the neighbour's */
+
+/* What a connection has until it is: all that it has sent of one message. It is never given more room
+ * than that message takes, so what follows the last one is still to be read. */
+struct stranger {
+    struct handshake handshake;
+    struct frame_prefix prefix;
+    uint32_t have;
+    uint8_t bytes[FRAME_PREFIX_SIZE + FRAME_MAX_STRANGER_HEAD];
+};
 
 /* One connection. */
 struct link {
@@ -17,17 +29,43 @@ struct link {
     bool feeding;      /* inside decoder_feed(): closing has to wait */
     bool doomed;       /* to be closed when it returns, */
     struct error doom; /* for this reason */
+    bool encrypted;
+    bool has_key;             /* has been proved, */
+    uint8_t key[KEY_ID_SIZE]; /* with this one */
     char address[64];
-    struct decoder decoder;
-    struct slab *slab; /* bytes are read into this */
+    struct stranger *stranger; /* NULL if it is up */
+    struct decoder decoder;    /* if it is, as the next */
+    struct slab *slab;         /* bytes are read into this */
     uint32_t slab_used;
-    struct outgoing_queue own; /* hello: goes out before the link is up */
-    uint64_t opened, last_received, last_sent;
+    struct outgoing_queue own; /* of the handshake: goes out before the link is up */
+    uint64_t opened;
     uint64_t last_frame; /* that has come whole */
     uint64_t taken_at;   /* when a frame was last taken from the queues, or bytes by the peer */
-    uint64_t acked;      /* connection_stat.acked then */
+    uint64_t taken;      /* connection_stat.acked then */
+    bool heard;          /* since the last beat */
+    uint32_t unheard;    /* beats since it was */
+    uint32_t unanswered; /* beats without that, and without an acknowledgement that was due */
+    uint64_t acked;      /* connection_stat.acked at the last beat */
+    uint64_t interval;   /* of the neighbour's heartbeats */
     uint32_t held_by;    /* ports (bits) whose queues have to drain before more is read here */
     uint64_t tx_bytes, rx_bytes;
+};
+
+/* Connections that were refused, of which only so many are logged in a while. */
+struct turned_away {
+    uint64_t since; /* the first of them; ROUTER_NEVER: none lately */
+    unsigned logged, others;
+    char last[PORT_REASON_SIZE]; /* reason */
+};
+
+/* Losses of a link that may flap. */
+struct flapping {
+    uint64_t lost[ROUTER_FLAP_LOSSES]; /* when it was lost lately; the next one replaces */
+    uint32_t losses;                   /* lost[losses % ROUTER_FLAP_LOSSES] */
+    uint64_t hold;                     /* how long it has to be quiet; 0: it does not flap */
+    bool held;                         /* kept out, */
+    uint64_t until;                    /* for that long if the carrier is there; */
+    uint64_t released;                 /* when it was used again */
 };
 
 struct port {
@@ -35,11 +73,14 @@ struct port {
     struct link *link;  /* the one that is up */
     struct link *candidates;
     bool dialling;
+    bool no_carrier;  /* `reason` says so, until the carrier is back */
     uint64_t dial_at; /* ROUTER_NEVER: not waiting to dial */
     uint64_t backoff;
     uint64_t up_since;
     uint32_t connects;
-    char reason[160];
+    char reason[PORT_REASON_SIZE];
+    struct turned_away turned_away;
+    struct flapping flapping;
     struct outgoing_queue control, relay;
     bool holds;     /* some link is held by this port */
     uint8_t *dirty; /* bit per rank: link state to be sent here */
@@ -51,6 +92,7 @@ struct router {
     const struct torus *torus;
     uint32_t rank;
     uint64_t boot;
+    struct secrets secrets;
     struct router_io io;
     struct router_handler handler;
     struct slab_pool *pool;
@@ -61,18 +103,23 @@ struct router {
     uint64_t now;         /* when something last came in or fell due: near enough for heartbeats */
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
+    uint64_t heartbeat, silence;
+    uint64_t beat_at; /* as long as a link is up */
 };
 
 /* The files of this folder, each of which calls only those below it:
  *
  *     router.c   the object and its clock
  *     link.c     one connection
- *     port.c     dialling, the link that is up
+ *     port.c     dialling, the link that is up, who is turned away
  *     flood.c    link states of all nodes
  *     send.c     queues
  *     view.c     what it tells of itself
- *     topology.c, decoder.c, outgoing.c: know nothing of a router
+ *     topology.c, decoder.c, handshake.c, outgoing.c: know nothing of a router
  */
+
+/* view.c: some link is up */
+bool router_beats(const struct router *r);
 
 /* send.c */
 void send_release(struct router *r, unsigned port); /* links that it holds are read again */
@@ -86,12 +133,25 @@ void flood_flush(struct router *r);
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
 
 /* port.c */
+/* The cable has failed, whether a link was up or not. Call it before the link is closed. */
+void port_lost(struct router *r, unsigned port);
+/* Uses a link again that has been quiet for long enough. */
+void port_release(struct router *r, unsigned port, uint64_t now);
+uint64_t port_release_deadline(const struct port *port);
 bool port_dials(unsigned port);
 void port_dial(struct router *r, unsigned port);
 void port_link_up(struct link *link);
 void port_link_gone(struct link *link, const char *reason);
+/* Room for one more connection that is not known yet: an older one may have to go. */
+void port_make_room(struct router *r, unsigned port);
+/* How many were turned away without being logged, when it is time to say so. */
+void port_tell_turned_away(struct router *r, unsigned port, uint64_t now);
+uint64_t port_turned_away_deadline(const struct port *port);
 
 /* link.c */
+/* An interval has passed through which this node has lived. Returns 0, or -1 with *why: the link has been
+ * silent for too long. */
+int link_beat(struct link *link, struct error *why);
 void link_close(struct link *link, const struct error *why, bool tell_peer);
 
 #endif

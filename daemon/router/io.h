@@ -3,9 +3,11 @@
 #ifndef TORUSD_ROUTER_IO_H
 #define TORUSD_ROUTER_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct link_keys;
 struct outgoing;
 
 struct connection_stat {
@@ -13,6 +15,7 @@ struct connection_stat {
     uint32_t min_rtt_us; /* the shortest of the last minutes; 0 = unknown */
     uint64_t rate_bps;   /* delivery rate in bits per second; 0 = unknown */
     uint64_t acked;      /* bytes that the other side's system has taken; 0 = unknown */
+    bool in_flight;      /* it has room, and has not taken all that was sent; false if unknown */
 };
 
 struct router_io {
@@ -23,7 +26,8 @@ struct router_io {
     void (*random)(void *context, void *buffer, size_t size);
 
     /* Start to connect a `+` port to its neighbour: later router_connected() or
-     * router_dial_failed(), never from inside the call. */
+     * router_dial_failed(), never from inside the call. If that is under way there already, it is
+     * abandoned, and nothing is told of it. */
     void (*dial)(void *context, unsigned port);
 
     /* link_next() has something to send on this connection. Cheap, may be called often. */
@@ -34,6 +38,11 @@ struct router_io {
     void (*close)(void *context, void *connection, struct outgoing *last);
 
     void (*stat)(void *context, void *connection, struct connection_stat *stat);
+
+    /* From now on, all that is read from this connection is encrypted, and all that is written to it
+     * but frames that are `plain`. `keys` (handshake.h) are borrowed. Returns 0, or -1 if there is no
+     * memory. May be NULL if links are not to be encrypted. */
+    int (*encrypt)(void *context, void *connection, const struct link_keys *keys);
 };
 
 #endif

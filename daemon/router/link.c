@@ -1,5 +1,5 @@
-/* One connection: hello, frames in, frames out. Nothing is believed of it before its hello has
- * turned out to be that of the neighbour that the cabling promises. */
+/* One connection: its handshake, frames in, frames out. Nothing is believed of it before the handshake
+ * has shown that it is that of the neighbour that the cabling promises. */
 #include "daemon/router/internal.h"
 
 #include <stdlib.h>
@@ -7,69 +7,83 @@
 
 #include "proto/text.h"
 
-#define ROOM_WORTH_READING (16u * 1024u)
-
-static void say_hello(struct link *link)
+static void say(void *context, const Peer__Head *head)
 {
+    struct link *link = context;
     struct router *r = link->router;
-    char dims[TORUS_TEXT_SIZE];
-    Peer__Hello hello = PEER__HELLO__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
     struct outgoing *frame = outgoing_new(&r->outgoing);
 
-    hello.version = PROTOCOL_VERSION;
-    hello.dims = torus_format(r->torus, dims);
-    hello.rank = r->rank;
-    hello.port = link->port;
-    hello.boot = r->boot;
-    head.kind_case = PEER__HEAD__KIND_HELLO;
-    head.hello = &hello;
     if (frame == NULL)
-        return; /* no hello: the peer closes after its time, and we try again */
-    if (outgoing_set_head(frame, &head) != 0) {
+        return; /* not said: the peer closes after its time, and we try again */
+    if (outgoing_set_head(frame, head) != 0) {
         outgoing_free(&r->outgoing, frame);
         return;
     }
+    frame->plain = true;
     outgoing_push(&link->own, frame);
     r->io.wake(r->io.context, link->connection);
+}
+
+static struct handshake_place place_of(struct link *link)
+{
+    struct router *r = link->router;
+
+    return (struct handshake_place){.torus = r->torus,
+                                    .secrets = &r->secrets,
+                                    .address = link->address,
+                                    .rank = r->rank,
+                                    .neighbour = r->port[link->port].neighbour,
+                                    .port = link->port,
+                                    .boot = r->boot,
+                                    .random = r->io.random,
+                                    .random_context = r->io.context,
+                                    .say = say,
+                                    .say_context = link};
 }
 
 struct link *router_connected(struct router *r, unsigned port, bool dialled, void *connection,
                               const char *address)
 {
-    const struct error crowded = {ERROR_LINK, "too many connections that have not said hello"};
-    unsigned candidates = 0;
-    struct link *link, *oldest = NULL;
+    struct link *link;
 
     if (dialled)
         r->port[port].dialling = false;
     if (r->stopping)
         return NULL;
-    for (link = r->port[port].candidates; link != NULL; link = link->next, candidates++)
-        oldest = link;
-    /* Strangers that say nothing must not keep the neighbour out. */
-    if (candidates == PORT_CANDIDATES)
-        link_close(oldest, &crowded, false);
+    port_make_room(r, port);
     link = calloc(1, sizeof *link);
-    if (link == NULL)
+    if (link != NULL)
+        link->stranger = calloc(1, sizeof *link->stranger);
+    if (link == NULL || link->stranger == NULL) {
+        free(link);
         return NULL;
+    }
     link->router = r;
     link->connection = connection;
     link->port = port;
     link->dialled = dialled;
     (void)strncpy(link->address, address, sizeof link->address - 1);
-    decoder_init(&link->decoder, FRAME_MAX_STRANGER_HEAD, 0);
     r->now = router_now(r);
-    link->opened = link->last_received = link->last_frame = link->last_sent = r->now;
-    link->taken_at = r->now;
+    link->opened = link->last_frame = link->taken_at = r->now;
     link->next = r->port[port].candidates;
     r->port[port].candidates = link;
-    say_hello(link);
+    const struct handshake_place place = place_of(link);
+    handshake_begin(&link->stranger->handshake, &place, dialled);
     return link;
+}
+
+static void forget_stranger(struct link *link)
+{
+    if (link->stranger == NULL)
+        return;
+    handshake_forget(&link->stranger->handshake);
+    free(link->stranger);
+    link->stranger = NULL;
 }
 
 static void link_free(struct link *link)
 {
+    forget_stranger(link);
     decoder_free(&link->decoder);
     outgoing_clear(&link->router->outgoing, &link->own);
     if (link->slab != NULL)
@@ -108,6 +122,8 @@ void link_close(struct link *link, const struct error *why, bool tell_peer)
     }
     if (tell_peer)
         last = refusal(r, why->text);
+    if (last != NULL)
+        last->plain = link->stranger != NULL;
     r->io.close(r->io.context, link->connection, last);
     port_link_gone(link, why->text);
     link_free(link);
@@ -119,64 +135,101 @@ void link_closed(struct link *link, const char *reason)
     link_free(link);
 }
 
-/* Is this the neighbour that the cabling promises at this port? */
-static int check_hello(const struct link *link, const Peer__Hello *hello, struct error *e)
+/* It is the neighbour's. */
+static int let_in(struct link *link, struct error *e)
 {
-    const struct router *r = link->router;
-    uint32_t neighbour = r->port[link->port].neighbour;
-    unsigned opposite = torus_port_opposite(link->port);
-    char mine[TORUS_TEXT_SIZE], theirs[TORUS_TEXT_SIZE];
-    char expected[TORUS_PORT_NAME_SIZE], got[TORUS_PORT_NAME_SIZE];
+    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
+    struct router *r = link->router;
+    const struct handshake *h = &link->stranger->handshake;
 
-    if (hello->version != PROTOCOL_VERSION)
-        return error_set(e, ERROR_PROTOCOL,
-                         "%s speaks protocol version %u, node %u speaks version %u", link->address,
-                         hello->version, r->rank, PROTOCOL_VERSION);
-    torus_format(r->torus, mine);
-    if (strcmp(hello->dims, mine) != 0)
-        return error_set(e, ERROR_PROTOCOL, "%s is in a torus %s, node %u is in %s", link->address,
-                         text_printable(theirs, sizeof theirs, hello->dims), r->rank, mine);
-    if (hello->rank != neighbour || hello->port != opposite)
-        return error_set(
-            e, ERROR_PROTOCOL,
-            "wrong cabling: %s is node %u port %s, node %u expects node %u port %s there",
-            link->address, hello->rank,
-            hello->port < TORUS_MAX_PORTS ? torus_port_name(hello->port, got) : "?", r->rank,
-            neighbour, torus_port_name(opposite, expected));
+    if (r->secrets.encrypt) {
+        const struct handshake_place place = place_of(link);
+        struct link_keys keys;
+        if (r->io.encrypt == NULL)
+            return error_set(e, ERROR_LINK, "links cannot be encrypted here");
+        if (handshake_keys(h, &place, &keys, e) != 0)
+            return -1;
+        link->encrypted = r->io.encrypt(r->io.context, link->connection, &keys) == 0;
+        handshake_forget_keys(&keys);
+        if (!link->encrypted)
+            return error_set(e, ERROR_MEMORY, "out of memory to encrypt a link");
+    }
+    link->has_key = h->key != NULL;
+    if (link->has_key)
+        memcpy(link->key, h->key->id, KEY_ID_SIZE);
+    decoder_init(&link->decoder, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+    if (r->port[link->port].link != NULL)
+        link_close(r->port[link->port].link, &replaced, false);
+    port_link_up(link);
+    forget_stranger(link);
+    return 0;
+}
+
+static void heartbeat(struct link *link, const Peer__Heartbeat *beat)
+{
+    if (beat->interval_ms > 0)
+        link->interval =
+            (beat->interval_ms < HEARTBEAT_MOST_MS ? beat->interval_ms : HEARTBEAT_MOST_MS) *
+            MILLISECONDS;
+}
+
+static uint32_t beats(const struct router *r, uint64_t time)
+{
+    return (uint32_t)((time + r->heartbeat - 1) / r->heartbeat);
+}
+
+static double seconds(uint64_t time)
+{
+    return (double)time / (double)SECONDS;
+}
+
+int link_beat(struct link *link, struct error *why)
+{
+    struct router *r = link->router;
+    struct connection_stat stat = {0};
+    bool heard = link->heard || link->held_by != 0; /* held: it is we who do not listen */
+    uint64_t stall = r->silence > ROUTER_STALL ? r->silence : ROUTER_STALL;
+
+    if (stall < ROUTER_STALL_BEATS * link->interval)
+        stall = ROUTER_STALL_BEATS * link->interval;
+    r->io.stat(r->io.context, link->connection, &stat);
+    bool answered = heard || !stat.in_flight || stat.acked != link->acked;
+    link->acked = stat.acked;
+    link->heard = false;
+    link->unheard = heard ? 0 : link->unheard + 1;
+    link->unanswered = answered ? 0 : link->unanswered + 1;
+    if (link->unanswered >= beats(r, r->silence)) {
+        port_lost(r, link->port);
+        return error_set(why, ERROR_LINK, "silent for %.3g s", seconds(r->silence));
+    }
+    if (link->unheard >= beats(r, stall))
+        return error_set(why, ERROR_LINK,
+                         "silent for %.3g s: torusd there is stopped or overloaded",
+                         seconds(stall));
     return 0;
 }
 
 static int on_frame(void *context, const Peer__Head *head, const struct extents *body,
                     uint32_t body_length, struct error *e)
 {
-    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
     struct link *link = context;
     struct router *r = link->router;
     int result = 0;
 
-    link->last_frame = link->last_received;
+    link->last_frame = r->now;
     if (head->kind_case == PEER__HEAD__KIND_REFUSAL) {
         char reason[256];
         return error_set(e, ERROR_LINK, "refused by %s: %s", link->address,
                          text_printable(reason, sizeof reason, head->refusal->reason));
     }
-    if (!link->up) {
-        if (head->kind_case != PEER__HEAD__KIND_HELLO)
-            return error_set(e, ERROR_PROTOCOL, "%s did not say hello first", link->address);
-        if (check_hello(link, head->hello, e) != 0)
-            return -1;
-        link->decoder.max_head = FRAME_MAX_HEAD;
-        link->decoder.max_body = FRAME_MAX_BODY;
-        if (r->port[link->port].link != NULL)
-            link_close(r->port[link->port].link, &replaced, false);
-        port_link_up(link);
-    } else if (head->kind_case == PEER__HEAD__KIND_HELLO) {
+    if (head->kind_case == PEER__HEAD__KIND_HELLO || head->kind_case == PEER__HEAD__KIND_PROOF)
         return error_set(e, ERROR_PROTOCOL, "%s said hello twice", link->address);
-    } else if (head->kind_case == PEER__HEAD__KIND_LINK_STATE) {
+    if (head->kind_case == PEER__HEAD__KIND_LINK_STATE)
         result = flood_heard(r, link->port, head->link_state, e);
-    } else if (head->kind_case != PEER__HEAD__KIND_HEARTBEAT) {
+    else if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT)
+        heartbeat(link, head->heartbeat);
+    else
         result = r->handler.frame(r->handler.context, link->port, head, body, body_length, e);
-    }
     if (result == 0 && link->doomed) {
         *e = link->doom;
         return -1;
@@ -184,11 +237,52 @@ static int on_frame(void *context, const Peer__Head *head, const struct extents 
     return result;
 }
 
+static uint8_t *stranger_room(struct stranger *s, size_t *size)
+{
+    uint32_t whole = FRAME_PREFIX_SIZE + (s->have < FRAME_PREFIX_SIZE ? 0 : s->prefix.head);
+
+    *size = whole - s->have;
+    return s->bytes + s->have;
+}
+
+/* `length` more bytes of a stranger. Returns 0, or -1 with *e. */
+static int stranger_received(struct link *link, size_t length, struct error *e)
+{
+    const struct router *r = link->router;
+    struct stranger *s = link->stranger;
+    const struct handshake_place place = place_of(link);
+    Peer__Head *head;
+    int result;
+
+    s->have += (uint32_t)length;
+    if (s->have < FRAME_PREFIX_SIZE)
+        return 0;
+    if (s->have == FRAME_PREFIX_SIZE)
+        return frame_prefix_read(s->bytes, FRAME_MAX_STRANGER_HEAD, 0, &s->prefix, e);
+    if (s->have < FRAME_PREFIX_SIZE + s->prefix.head)
+        return 0;
+    s->have = 0;
+    head = peer__head__unpack(NULL, s->prefix.head, s->bytes + FRAME_PREFIX_SIZE);
+    if (head == NULL)
+        return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
+    result =
+        r->port[link->port].flapping.held
+            ? error_set(e, ERROR_REFUSED,
+                        "node %u keeps this link out because it flaps, until it is quiet", r->rank)
+            : handshake_heard(&s->handshake, &place, head, e);
+    peer__head__free_unpacked(head, NULL);
+    if (result == 0 && s->handshake.state == HANDSHAKE_DONE)
+        result = let_in(link, e);
+    return result;
+}
+
 uint8_t *link_room(struct link *link, size_t *size)
 {
+    if (link->stranger != NULL)
+        return stranger_room(link->stranger, size);
     if (link->slab != NULL && link->slab->references == 1)
         link->slab_used = 0; /* nobody holds a byte of it: use it again */
-    if (link->slab != NULL && SLAB_SIZE - link->slab_used < ROOM_WORTH_READING) {
+    if (link->slab != NULL && SLAB_SIZE - link->slab_used < LINK_ROOM_LEAST) {
         slab_unref(link->slab);
         link->slab = NULL;
     }
@@ -204,19 +298,29 @@ uint8_t *link_room(struct link *link, size_t *size)
 
 void link_received(struct link *link, size_t length)
 {
-    const uint8_t *data = link->slab->data + link->slab_used;
     struct error e = {0};
+    int result;
 
-    link->slab_used += (uint32_t)length;
     link->rx_bytes += length;
-    link->last_received = link->router->now = router_now(link->router);
+    link->heard = true;
+    link->router->now = router_now(link->router);
     link->feeding = true;
-    link->router->reading = link;
-    int result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
+    if (link->stranger != NULL) {
+        result = stranger_received(link, length, &e);
+        if (result == 0 && link->doomed) {
+            e = link->doom;
+            result = -1;
+        }
+    } else {
+        const uint8_t *data = link->slab->data + link->slab_used;
+        link->slab_used += (uint32_t)length;
+        link->router->reading = link;
+        result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
+        link->router->reading = NULL;
+    }
     link->feeding = false;
-    link->router->reading = NULL;
     if (result != 0)
-        link_close(link, &e, e.code == ERROR_PROTOCOL);
+        link_close(link, &e, e.code == ERROR_PROTOCOL || e.code == ERROR_REFUSED);
 }
 
 bool link_held(const struct link *link)
@@ -240,7 +344,7 @@ struct outgoing *link_next(struct link *link)
             frame = r->handler.next(r->handler.context, link->port);
     }
     if (frame != NULL) {
-        link->last_sent = link->taken_at = r->now;
+        link->taken_at = r->now;
         link->tx_bytes += frame->head_length + frame->body_length;
     }
     return frame;

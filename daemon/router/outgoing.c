@@ -20,7 +20,7 @@ struct outgoing *outgoing_new(struct outgoing_pool *pool)
     frame->next = NULL;
     frame->body_length = 0;
     frame->head_length = 0;
-    frame->in_passing = false;
+    frame->in_passing = frame->plain = false;
     frame->head = frame->inline_head;
     return frame;
 }

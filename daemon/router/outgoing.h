@@ -17,6 +17,7 @@ struct outgoing {
     uint32_t body_length;
     uint32_t head_length; /* prefix included */
     bool in_passing; /* acted on, or passed on, where it arrives: before what follows has come */
+    bool plain;      /* part of a handshake: is not encrypted where what follows is */
     uint8_t *head;   /* `inline_head`, or malloc'ed when longer */
     uint8_t inline_head[OUTGOING_INLINE_HEAD];
 };

@@ -1,12 +1,19 @@
 #include "daemon/router/internal.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+#define OVERSLEPT (500 * MILLISECONDS)
 
 struct router *router_new(const struct torus *torus, uint32_t rank, const struct router_io *io,
-                          const struct router_handler *handler, struct slab_pool *pool)
+                          const struct router_handler *handler, struct slab_pool *pool,
+                          const struct secrets *secrets)
 {
-    struct router *r = calloc(1, sizeof *r);
+    struct router *r = sodium_init() >= 0 ? calloc(1, sizeof *r) : NULL;
 
     if (r == NULL)
         return NULL;
@@ -15,13 +22,17 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
     r->io = *io;
     r->handler = *handler;
     r->pool = pool;
+    if (secrets != NULL)
+        r->secrets = *secrets;
     r->flood_at = ROUTER_NEVER;
+    r->heartbeat = ROUTER_HEARTBEAT;
+    r->silence = ROUTER_SILENCE;
     while (r->boot == 0)
         io->random(io->context, &r->boot, sizeof r->boot);
     for (unsigned i = 0; i < torus_ports(torus); i++) {
         struct port *port = &r->port[i];
         port->neighbour = torus_neighbour(torus, rank, i);
-        port->dial_at = ROUTER_NEVER;
+        port->dial_at = port->turned_away.since = ROUTER_NEVER;
         port->dirty = calloc((torus->nodes + 7) / 8, 1);
         if (port->dirty == NULL)
             goto fail;
@@ -35,11 +46,46 @@ fail:
     return NULL;
 }
 
+void router_set_heartbeats(struct router *r, uint64_t interval, uint64_t silence)
+{
+    r->heartbeat = interval;
+    r->silence = silence;
+}
+
 void router_start(struct router *r)
 {
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         if (r->port[i].neighbour != TORUS_NO_NODE && port_dials(i))
             port_dial(r, i);
+}
+
+/* A link stays that was proved with a key which is no longer accepted: nobody is to notice a change of
+ * keys. */
+static void tell_of_old_key(const struct router *r, unsigned i)
+{
+    const struct link *link = r->port[i].link;
+    char name[TORUS_PORT_NAME_SIZE], id[KEY_ID_TEXT_SIZE];
+
+    if (link == NULL || !link->has_key)
+        return;
+    for (unsigned k = 0; k < r->secrets.count; k++)
+        if (memcmp(r->secrets.key[k].id, link->key, KEY_ID_SIZE) == 0)
+            return;
+    log_info(
+        "port %s: the link to node %u stays up, though its cluster key %s is no longer accepted",
+        torus_port_name(i, name), r->port[i].neighbour, key_id_text(link->key, id));
+}
+
+void router_set_secrets(struct router *r, const struct secrets *secrets)
+{
+    const struct error why = {ERROR_LINK, "the cluster keys have been read again"};
+
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        while (r->port[i].candidates != NULL)
+            link_close(r->port[i].candidates, &why, false);
+    r->secrets = *secrets;
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        tell_of_old_key(r, i);
 }
 
 void router_free(struct router *r)
@@ -58,6 +104,8 @@ void router_free(struct router *r)
     }
     outgoing_pool_close(&r->outgoing);
     topology_free(&r->topology);
+    for (unsigned i = 0; i < SECRETS_MOST; i++)
+        key_forget(&r->secrets.key[i]);
     free(r);
 }
 
@@ -69,10 +117,18 @@ static void tick_hello(struct link *link, uint64_t now)
         why = link->doom;
         link_close(link, &why, false);
     } else if (now >= link->opened + ROUTER_HELLO_TIME) {
-        (void)error_set(&why, ERROR_LINK, "%s did not say hello within %d s", link->address,
+        (void)error_set(&why, ERROR_LINK, "the other side did not %s within %d s",
+                        link->stranger->handshake.state == HANDSHAKE_HELLO
+                            ? "say hello"
+                            : "prove that it has the cluster key",
                         (int)(ROUTER_HELLO_TIME / SECONDS));
         link_close(link, &why, false);
     }
+}
+
+static uint64_t frame_time(const struct router *r)
+{
+    return r->silence > ROUTER_FRAME_TIME ? r->silence : ROUTER_FRAME_TIME;
 }
 
 /* Has its other end stopped taking what waits for it? */
@@ -81,50 +137,51 @@ static bool is_stuck(struct router *r, struct link *link, uint64_t now)
     struct connection_stat stat = {0};
 
     if (r->port[link->port].control.bytes <= ROUTER_QUEUE_MOST ||
-        now < link->taken_at + ROUTER_SILENCE)
+        now < link->taken_at + ROUTER_STALL)
         return false;
     r->io.stat(r->io.context, link->connection, &stat);
-    if (stat.acked == link->acked)
+    if (stat.acked == link->taken)
         return true;
-    link->acked = stat.acked;
+    link->taken = stat.acked;
     link->taken_at = now;
     return false;
 }
 
 /* A link that is up: what is wrong with it? */
-static int check_link(struct router *r, struct link *link, uint64_t now, struct error *why)
+static int check_link(struct router *r, struct link *link, uint64_t now, bool beat,
+                      struct error *why)
 {
     if (link->doomed) {
         *why = link->doom;
         return -1;
     }
     if (link->held_by != 0) /* it is we who do not listen */
-        link->last_received = link->last_frame = now;
-    if (now >= link->last_received + ROUTER_SILENCE)
-        return error_set(why, ERROR_LINK, "silent for %d s", (int)(ROUTER_SILENCE / SECONDS));
-    if (now >= link->last_frame + ROUTER_FRAME_TIME)
+        link->last_frame = now;
+    if (beat && link_beat(link, why) != 0)
+        return -1;
+    if (now >= link->last_frame + frame_time(r))
         return error_set(why, ERROR_PROTOCOL, "no complete frame for %d s",
-                         (int)(ROUTER_FRAME_TIME / SECONDS));
+                         (int)(frame_time(r) / SECONDS));
     if (is_stuck(r, link, now))
         return error_set(why, ERROR_PROTOCOL,
                          "node %u has read nothing for %d s while %zu bytes wait for it",
-                         r->port[link->port].neighbour, (int)(ROUTER_SILENCE / SECONDS),
+                         r->port[link->port].neighbour, (int)(ROUTER_STALL / SECONDS),
                          r->port[link->port].control.bytes);
     return 0;
 }
 
-static void tick_link(struct router *r, struct link *link, uint64_t now)
+static void tick_link(struct router *r, struct link *link, uint64_t now, bool beat)
 {
-    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Heartbeat heartbeat = PEER__HEARTBEAT__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     struct error why;
 
-    if (check_link(r, link, now, &why) != 0) {
+    if (check_link(r, link, now, beat, &why) != 0) {
         link_close(link, &why, why.code == ERROR_PROTOCOL);
-    } else if (now >= link->last_sent + ROUTER_HEARTBEAT) {
+    } else if (beat) {
+        heartbeat.interval_ms = (uint32_t)(r->heartbeat / MILLISECONDS);
         head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
-        head.heartbeat = &beat;
-        link->last_sent = now;
+        head.heartbeat = &heartbeat;
         router_send(r, link->port, &head);
     }
 }
@@ -136,13 +193,25 @@ static uint64_t overslept(const struct router *r, uint64_t now)
 {
     uint64_t due = r->any_doomed ? now : router_deadline(r);
 
-    return due < now && now - due > 2 * ROUTER_HEARTBEAT ? now - due : 0;
+    return due < now && now - due > OVERSLEPT ? now - due : 0;
+}
+
+/* An interval of heartbeats is over. However late this is, it was one. */
+static bool beat_is_due(struct router *r, uint64_t now)
+{
+    if (now < r->beat_at || !router_beats(r))
+        return false;
+    r->beat_at += r->heartbeat;
+    if (r->beat_at <= now)
+        r->beat_at = now + r->heartbeat;
+    return true;
 }
 
 void router_tick(struct router *r)
 {
     uint64_t now = r->now = router_now(r);
     uint64_t slept = overslept(r, now);
+    bool beat = beat_is_due(r, now);
 
     r->any_doomed = false;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
@@ -154,12 +223,13 @@ void router_tick(struct router *r)
             tick_hello(link, now);
         }
         if (port->link != NULL) {
-            port->link->last_received += slept;
             port->link->last_frame += slept;
             port->link->taken_at += slept;
-            tick_link(r, port->link, now);
+            tick_link(r, port->link, now, beat);
             flood_tick(r, i, now);
         }
+        port_tell_turned_away(r, i, now);
+        port_release(r, i, now);
         if (now >= port->dial_at)
             port_dial(r, i);
     }
@@ -182,14 +252,15 @@ uint64_t router_deadline(const struct router *r)
         for (const struct link *link = port->candidates; link != NULL; link = link->next)
             earlier(&at, link->opened + ROUTER_HELLO_TIME);
         if (port->link != NULL) {
-            earlier(&at, port->link->last_received + ROUTER_SILENCE);
-            earlier(&at, port->link->last_frame + ROUTER_FRAME_TIME);
-            earlier(&at, port->link->last_sent + ROUTER_HEARTBEAT);
+            earlier(&at, r->beat_at);
+            earlier(&at, port->link->last_frame + frame_time(r));
             earlier(&at, port->restate_at);
             if (port->control.bytes > ROUTER_QUEUE_MOST)
-                earlier(&at, port->link->taken_at + ROUTER_SILENCE);
+                earlier(&at, port->link->taken_at + ROUTER_STALL);
         }
         earlier(&at, port->dial_at);
+        earlier(&at, port_release_deadline(port));
+        earlier(&at, port_turned_away_deadline(port));
     }
     return at;
 }

@@ -1,19 +1,29 @@
 /* The links of one node: dialling, hello, heartbeats, redialling; frames in, frames out in the
  * order of their urgency; and what is known of all the other links (topology).
  *
- * A port has at most one link that is up, and the last few connections that have not said hello.
- * The `+` side dials until it succeeds, with backoff; the `-` side listens. A link that is silent
- * for ROUTER_SILENCE is down. Single-threaded; time passes through router_tick().
+ * A port has at most one link that is up, and a bounded number of connections that have not proved
+ * (handshake.h) that they are the neighbour's, each with one small buffer and little time.
+ * The `+` side dials until it succeeds, with backoff; the `-` side listens. Single-threaded; time
+ * passes through router_tick().
  *
- *     no connection --router_connected()--> HELLO --valid hello--> UP
+ * Silence is counted in intervals of heartbeats (limits.h), as this node lives through them: while it
+ * is stopped, or has no processor, none pass. A link is down when nothing has come for ROUTER_SILENCE,
+ * not even the other system's acknowledgement of what was sent: then the cable is broken or the machine
+ * is. A neighbour whose system still answers, or has said that it has no room for more, is only slow,
+ * and is given ROUTER_STALL. A heartbeat says how often they come.
+ *
+ * A link that flaps (limits.h) is neither dialled nor answered until it has been quiet for a while.
+ *
+ *     no connection --router_connected()--> HELLO --handshake----> UP
  *           ^                                 |                    |
- *           +---- no hello in time, stranger -+                    |
- *           +---- closed, silent, breaks the protocol -------------+
+ *           +---- refused, not in time -------+                    |
+ *           +---- closed, silent, no carrier, breaks the protocol -+
  */
 #ifndef TORUSD_ROUTER_ROUTER_H
 #define TORUSD_ROUTER_ROUTER_H
 
 #include "daemon/base/slab.h"
+#include "daemon/router/handshake.h"
 #include "daemon/router/io.h"
 #include "daemon/router/limits.h"
 #include "daemon/router/outgoing.h"
@@ -35,12 +45,20 @@ struct router_handler {
     void (*topology)(void *context);
 };
 
-/* `torus`, `pool` must outlive the router; `io` and `handler` are copied. Returns NULL if there is
- * no memory. Nothing is dialled before router_start(). */
+/* `torus`, `pool` must outlive the router; the rest is copied. `secrets` may be NULL: no cluster key.
+ * Returns NULL if there is no memory. Nothing is dialled before router_start(). */
 struct router *router_new(const struct torus *torus, uint32_t rank, const struct router_io *io,
-                          const struct router_handler *handler, struct slab_pool *pool);
+                          const struct router_handler *handler, struct slab_pool *pool,
+                          const struct secrets *secrets);
+/* Heartbeats leave in this interval, and a link may be silent for that long; for links that come up
+ * later. */
+void router_set_heartbeats(struct router *r, uint64_t interval, uint64_t silence);
 /* Begins to dial. */
 void router_start(struct router *r);
+
+/* Other keys from now on (copied). Links that are up stay; connections in the middle of a handshake are
+ * closed, to begin anew. */
+void router_set_secrets(struct router *r, const struct secrets *secrets);
 
 /* Closes all connections through io->close() and frees everything. */
 void router_free(struct router *r);
@@ -59,8 +77,13 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
                               const char *address);
 /* io->dial() has not led to a connection. `reason` is copied; it is dialled again later. */
 void router_dial_failed(struct router *r, unsigned port, const char *reason);
+/* The cable of `port` cannot carry anything, as `fault` says ("no carrier on eth1"; copied): its link is
+ * given up. NULL: it can again, and is dialled at once. It is taken for good before anything is told. */
+void router_carrier(struct router *r, unsigned port, const char *fault);
 
-/* Where the next bytes of the connection are to be put. NULL if there is no memory. */
+/* Where the next bytes of the connection are to be put: once it is up, there is room for LINK_ROOM_LEAST
+ * bytes at least. NULL if there is no memory. */
+#define LINK_ROOM_LEAST (16u * 1024u)
 uint8_t *link_room(struct link *link, size_t *size);
 /* `length` bytes have been put there. The link may be closed (io->close) before this returns. */
 void link_received(struct link *link, size_t length);
@@ -95,17 +118,25 @@ uint64_t router_boot(const struct router *r);
 uint64_t router_now(const struct router *r);
 void router_random(struct router *r, void *buffer, size_t size);
 struct slab_pool *router_pool(struct router *r);
+uint64_t router_heartbeat(const struct router *r); /* interval */
+uint64_t router_silence(const struct router *r);   /* limit */
 
-enum port_state { PORT_UNUSED, PORT_WAITING, PORT_DIALLING, PORT_HELLO, PORT_UP };
+#define PORT_REASON_SIZE 320
+
+enum port_state { PORT_UNUSED, PORT_WAITING, PORT_DIALLING, PORT_HELLO, PORT_HELD, PORT_UP };
 
 struct port_info {
     enum port_state state;
     uint32_t neighbour;
-    char reason[160];  /* why it is not up, if known */
-    uint64_t tx_bytes; /* since the link came up */
+    char reason[PORT_REASON_SIZE]; /* why it is not up, if known */
+    bool encrypted;
+    char key
+        [KEY_ID_TEXT_SIZE]; /* the id of the key with which the neighbour has proved itself; "" */
+    uint64_t tx_bytes;      /* since the link came up */
     uint64_t rx_bytes;
     uint64_t up_ns;    /* for how long it has been up */
     uint32_t connects; /* how many times it has come up */
+    uint64_t held_ns;  /* PORT_HELD: how long it has to be quiet yet */
     struct connection_stat stat;
 };
 

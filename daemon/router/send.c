@@ -16,7 +16,8 @@ void send_release(struct router *r, unsigned port)
         if (link == NULL || (link->held_by & 1u << port) == 0)
             continue;
         link->held_by &= ~(1u << port);
-        link->last_received = link->last_frame = r->now;
+        link->heard = true;
+        link->last_frame = r->now;
         r->io.wake(r->io.context, link->connection);
     }
 }

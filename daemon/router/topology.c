@@ -151,13 +151,24 @@ uint32_t topology_first_down(const struct topology *p)
     return TORUS_NO_NODE;
 }
 
-bool topology_fault(const struct topology *p, unsigned index, char *text, size_t size)
+/* Whether all links of the node are among those that are known to be down. */
+static bool knows_all(const struct topology *p, const uint32_t *known, uint32_t rank)
+{
+    for (unsigned port = 0; port < torus_ports(p->torus); port++)
+        if (torus_neighbour(p->torus, rank, port) != TORUS_NO_NODE &&
+            (known == NULL || (known[rank] & 1u << port) == 0))
+            return false;
+    return true;
+}
+
+static bool find_fault(const struct topology *p, const uint32_t *known, unsigned index, char *text,
+                       size_t size)
 {
     unsigned found = 0;
 
     for (uint32_t rank = 0; rank < p->torus->nodes; rank++) {
         if (topology_node_down(p, rank)) {
-            if (found++ == index) {
+            if (!knows_all(p, known, rank) && found++ == index) {
                 (void)snprintf(text, size, "node %u is down: none of its links is up", rank);
                 return true;
             }
@@ -167,7 +178,7 @@ bool topology_fault(const struct topology *p, unsigned index, char *text, size_t
             unsigned port = torus_port(dim, 1);
             uint32_t peer = torus_neighbour(p->torus, rank, port);
             if (peer == TORUS_NO_NODE || topology_link_up(p, rank, port) ||
-                topology_node_down(p, peer))
+                topology_node_down(p, peer) || (known != NULL && (known[rank] & 1u << port) != 0))
                 continue;
             if (found++ == index) {
                 char name[TORUS_PORT_NAME_SIZE];
@@ -178,4 +189,14 @@ bool topology_fault(const struct topology *p, unsigned index, char *text, size_t
         }
     }
     return false;
+}
+
+bool topology_fault(const struct topology *p, unsigned index, char *text, size_t size)
+{
+    return find_fault(p, NULL, index, text, size);
+}
+
+bool topology_new_fault(const struct topology *p, const uint32_t *known, char *text, size_t size)
+{
+    return find_fault(p, known, 0, text, size);
 }

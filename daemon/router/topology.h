@@ -86,6 +86,11 @@ bool topology_whole(const struct topology *p);
  * links of nodes that are down left out. Returns false when there are no more. */
 bool topology_fault(const struct topology *p, unsigned index, char *text, size_t size);
 
+/* The first fault as topology_fault() has it, links that are known to be down left out: `known` is NULL
+ * or has for each node the ports (bits) where they are. A node that is down is one if any of its links
+ * is not among them. */
+bool topology_new_fault(const struct topology *p, const uint32_t *known, char *text, size_t size);
+
 /* The first node that is down, or TORUS_NO_NODE. */
 uint32_t topology_first_down(const struct topology *p);
 

@@ -43,6 +43,24 @@ struct slab_pool *router_pool(struct router *r)
     return r->pool;
 }
 
+bool router_beats(const struct router *r)
+{
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if (r->port[i].link != NULL)
+            return true;
+    return false;
+}
+
+uint64_t router_heartbeat(const struct router *r)
+{
+    return r->heartbeat;
+}
+
+uint64_t router_silence(const struct router *r)
+{
+    return r->silence;
+}
+
 const char *port_state_name(enum port_state state)
 {
     switch (state) {
@@ -54,6 +72,8 @@ const char *port_state_name(enum port_state state)
         return "dialling";
     case PORT_HELLO:
         return "hello";
+    case PORT_HELD:
+        return "held";
     case PORT_UP:
         return "up";
     }
@@ -73,7 +93,18 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->tx_bytes = port->link->tx_bytes;
         info->rx_bytes = port->link->rx_bytes;
         info->up_ns = router_now(r) - port->up_since;
+        info->encrypted = port->link->encrypted;
+        if (port->link->has_key)
+            (void)key_id_text(port->link->key, info->key);
         r->io.stat(r->io.context, port->link->connection, &info->stat);
+    } else if (port->flapping.held) {
+        const uint64_t now = router_now(r), until = port_release_deadline(port);
+        info->state = PORT_HELD;
+        info->held_ns = until == ROUTER_NEVER ? port->flapping.hold : until > now ? until - now : 0;
+        if (!port->no_carrier)
+            (void)snprintf(info->reason, sizeof info->reason,
+                           "flaps: used again when it has been quiet for %.1f s more",
+                           (double)info->held_ns / (double)SECONDS);
     } else if (port->candidates != NULL) {
         info->state = PORT_HELLO;
     } else {

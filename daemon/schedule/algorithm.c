@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/schedule/detour.h"
 #include "daemon/schedule/family.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/product.h"
@@ -59,19 +60,24 @@ int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct er
 int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {
     return a->imported != NULL     ? imported_accepts(a->imported, t, e)
+           : a->detour != NULL     ? detour_accepts(a->detour, t, e)
            : a->accepts(t, e) == 0 ? family_check(a->name, t, e)
                                    : -1;
 }
 
 uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t)
 {
-    return a->imported != NULL ? imported_max_legs(a->imported) : a->max_legs(t);
+    return a->imported != NULL ? imported_max_legs(a->imported)
+           : a->detour != NULL ? detour_max_legs(a->detour, a->operation)
+                               : a->max_legs(t);
 }
 
 void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period)
 {
     if (a->imported != NULL)
         imported_period(a->imported, period);
+    else if (a->detour != NULL)
+        torus_no_period(t, period);
     else
         a->period(t, period);
 }
@@ -81,6 +87,8 @@ uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint3
 {
     if (a->imported != NULL)
         return imported_route(a->imported, source, destination, segment, legs);
+    if (a->detour != NULL)
+        return detour_route(a->detour, a->operation, source, destination, segment, legs);
     if (a->route == NULL)
         return a->family->route(t, a->degree, source, destination, legs);
     return a->route(t, source, destination, segment, legs);
@@ -106,6 +114,8 @@ const char *operation_name(enum operation operation)
         return "allgather";
     case OPERATION_BROADCAST:
         return "broadcast";
+    case OPERATION_GROUP:
+        return "group";
     case OPERATION_BARRIER:
         return "barrier";
     }
@@ -114,8 +124,14 @@ const char *operation_name(enum operation operation)
 
 double algorithm_bound(const struct algorithm *a, const struct torus *t)
 {
-    if (a->operation == OPERATION_ALLGATHER)
+    if (a->operation == OPERATION_ALLGATHER && a->segments == 1)
         return torus_bound_broadcast(t);
+    if (a->operation == OPERATION_ALLGATHER) {
+        uint64_t in = (uint64_t)(t->nodes - 1) * a->segments, links = torus_fewest_links(t);
+        return links > 0 ? (double)(in / links + (in % links != 0)) / a->segments : 0;
+    }
+    if (a->detour != NULL)
+        return detour_bound(a->detour);
     if (a->port_model == PORT_MODEL_ALL)
         return torus_bound_all_port(t);
     if (!a->single_hops)
@@ -128,6 +144,8 @@ const char *algorithm_bound_name(const struct algorithm *a)
 {
     if (a->operation == OPERATION_ALLGATHER)
         return "all-to-all broadcast, all-port";
+    if (a->detour != NULL)
+        return "all-port, what is in order";
     if (a->port_model == PORT_MODEL_ALL)
         return "all-port";
     return a->single_hops ? "one-port, single hops" : "one-port, cut-through";

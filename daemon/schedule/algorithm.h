@@ -14,6 +14,7 @@
 struct plan;     /* plan.h */
 struct family;   /* family.h */
 struct imported; /* imported.h */
+struct detour;   /* detour.h */
 
 struct leg {
     uint32_t step;
@@ -34,13 +35,16 @@ enum operation {
     /* No algorithm is for these: an allgather with only one node's block, and one without any. */
     OPERATION_BROADCAST,
     OPERATION_BARRIER,
+    /* Not a schedule at all: what a group of programs calls while it is open. */
+    OPERATION_GROUP,
 };
-#define OPERATIONS (OPERATION_BARRIER + 1u)
+#define OPERATIONS (OPERATION_GROUP + 1u)
 
 struct algorithm {
     /* NULL, or where the routes come from instead of the functions below, which are NULL then: a
-     * schedule that was read from a file. */
+     * schedule that was read from a file, or routes around what is out of order. */
     const struct imported *imported;
+    const struct detour *detour;
 
     const char *name;         /* "at2" */
     const char *summary;      /* one line, for people */
@@ -80,7 +84,8 @@ struct algorithm {
     uint32_t (*ordered_steps)(const struct torus *t);
 
     /* Writes the route of one segment of block (source, destination), source != destination, in
-     * real coordinates. Returns the number of legs, 1..max_legs(t). The torus must be accepted. */
+     * real coordinates. Returns the number of legs, 1..max_legs(t), or 0 if there is no such block
+     * because one of the two nodes is out of order (detour.h). The torus must be accepted. */
     uint32_t (*route)(const struct torus *t, uint32_t source, uint32_t destination,
                       uint32_t segment, struct leg *legs);
 
@@ -97,7 +102,7 @@ struct algorithm {
 };
 
 /* What the functions above say, of any algorithm: of the registry, of a family that is not in it, or
- * from a file. */
+ * from a file, or around what is out of order. */
 int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e);
 uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t);
 void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period);

@@ -70,6 +70,38 @@ double factor_average_status(const struct factor *f)
     return f->graph == GRAPH_ARRAY ? (n * n - 1) / 3 : (double)factor_status(f, 0);
 }
 
+uint64_t factor_links(const struct factor *f)
+{
+    uint64_t n = f->nodes;
+
+    if (n == 1)
+        return 0;
+    switch (f->graph) {
+    case GRAPH_RING:
+        return n;
+    case GRAPH_ARRAY:
+        return n - 1;
+    case GRAPH_COMPLETE:
+        return n * (n - 1) / 2;
+    }
+    return 0;
+}
+
+uint32_t factor_fewest_links(const struct factor *f)
+{
+    if (f->nodes == 1)
+        return 0;
+    switch (f->graph) {
+    case GRAPH_RING:
+        return 2;
+    case GRAPH_ARRAY:
+        return 1;
+    case GRAPH_COMPLETE:
+        return f->nodes - 1;
+    }
+    return 0;
+}
+
 double factor_cut(const struct factor *f)
 {
     uint64_t n = f->nodes;

@@ -29,6 +29,10 @@ double factor_average_status(const struct factor *f);
  * of 2 counts as two links, as a torus has them. */
 double factor_cut(const struct factor *f);
 
+/* All its links, a ring of 2 having two; and the links of a node with the fewest. */
+uint64_t factor_links(const struct factor *f);
+uint32_t factor_fewest_links(const struct factor *f);
+
 /* Complete exchange with one send and one receive at a time, and single hops: the route of one
  * block, a hop in each of `hops` steps from `step` on. Every hop adds `stride` to the node, modulo n. */
 struct walk {

@@ -265,9 +265,8 @@ static int read_header(struct reader *r, struct error *e)
             header_keys[(seen & 1u << KEY_VERSION) != 0 ? KEY_DIMS : KEY_VERSION].name);
     if (r->only != NULL && imported_accepts(s, r->only, e) != 0)
         return -1;
-    if (s->algorithm.streaming &&
-        (s->algorithm.port_model == PORT_MODEL_ONE || s->algorithm.operation != OPERATION_EXCHANGE))
-        return json_line_error(&r->line, e, "mode streaming is for all-port exchanges");
+    if (s->algorithm.streaming && s->algorithm.port_model == PORT_MODEL_ONE)
+        return json_line_error(&r->line, e, "mode streaming is for all-port schedules");
     if (check_period(r, e) != 0)
         return -1;
     uint64_t routes = (uint64_t)s->classes * s->torus.nodes * s->algorithm.segments;

@@ -23,33 +23,62 @@ static int add(struct list *list, const struct passage *passage)
     return 0;
 }
 
-/* The current route as seen from its node `here`, after the translation that takes `here` to
- * `rank`, if that is allowed. */
-static int note(struct list *list, const struct routes *r, uint32_t rank, uint32_t here,
-                struct passage passage)
+/* What a node's passages are found with. */
+struct draft {
+    struct list list;
+    struct routes *routes;
+    uint32_t rank;
+    uint32_t source;     /* TORUS_NO_NODE, or the only one whose blocks are looked at */
+    uint32_t most_ahead; /* of any passage of any node */
+    uint16_t *beyond;    /* allgather: by node, channels from it to the last node behind it */
+};
+
+/* Adds a passage of the current route as seen from its node `here`, after the translation that takes
+ * `here` to the draft's node, if that is allowed. A passage's destination is moved, too. */
+static int note(struct draft *d, uint32_t here, struct passage passage)
 {
-    if (r->class_of[here] != r->class_of[rank])
+    const struct routes *r = d->routes;
+
+    if (r->class_of[here] != r->class_of[d->rank])
         return 0;
-    passage.source = routes_move(r, r->source, here, rank);
-    passage.destination = routes_move(r, r->destination, here, rank);
+    passage.source = routes_move(r, r->source, here, d->rank);
+    if (d->source != TORUS_NO_NODE && passage.source != d->source)
+        return 0;
+    passage.destination = routes_move(r, passage.destination, here, d->rank);
     passage.segment = (uint16_t)r->segment;
-    return add(list, &passage);
+    if (d->beyond != NULL) {
+        uint32_t segments = r->algorithm->segments;
+        passage.segment =
+            (uint16_t)((r->segment + segments - passage.source % segments) % segments);
+    }
+    return add(&d->list, &passage);
 }
 
-static int note_route(struct list *list, const struct routes *r, uint32_t rank, uint32_t *most)
+static uint32_t count_hops(const struct routes *r)
 {
-    struct passage passage = {.in = PASSAGE_HERE};
-    uint32_t here = r->source;
+    uint32_t hops = 0;
 
     for (uint32_t i = 0; i < r->legs; i++)
-        passage.ahead = (uint16_t)(passage.ahead + r->leg[i].hops);
-    if (passage.ahead > *most)
-        *most = passage.ahead;
+        hops += r->leg[i].hops;
+    return hops;
+}
+
+/* --- an exchange: every route by itself --- */
+
+static int note_route(struct draft *d)
+{
+    const struct routes *r = d->routes;
+    struct passage passage = {.in = PASSAGE_HERE, .destination = r->destination};
+    uint32_t here = r->source;
+
+    passage.ahead = (uint16_t)count_hops(r);
+    if (passage.ahead > d->most_ahead)
+        d->most_ahead = passage.ahead;
     for (uint32_t i = 0; i < r->legs; i++) {
         unsigned port = torus_port(r->leg[i].dim, r->leg[i].direction);
         for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
             passage.out = (uint8_t)port;
-            if (note(list, r, rank, here, passage) != 0)
+            if (note(d, here, passage) != 0)
                 return -1;
             here = routes_neighbour(r, here, port);
             passage.in = (uint8_t)torus_port_opposite(port);
@@ -58,7 +87,143 @@ static int note_route(struct list *list, const struct routes *r, uint32_t rank, 
         }
     }
     passage.out = PASSAGE_HERE;
-    return note(list, r, rank, here, passage);
+    return note(d, here, passage);
+}
+
+static int note_routes(struct draft *d)
+{
+    while (routes_next(d->routes))
+        if (note_route(d) != 0)
+            return -1;
+    return 0;
+}
+
+/* --- an allgather: the trees of a source --- */
+
+/* Until the order of the channels is known, `place` tells the passages apart that a segment has at a
+ * node: JOINED of all that have in common what comes to the node, and one of each leg that passes. */
+#define JOINED 0u
+
+/* Whether the node of a representative's tree may be one of the draft's only source's. */
+static bool is_looked_at(const struct draft *d, uint32_t source_class)
+{
+    return d->source == TORUS_NO_NODE || d->routes->class_of[d->source] == source_class;
+}
+
+/* How far the tree of a segment goes on behind each of its nodes. */
+static void look_beyond(struct draft *d, uint32_t source_class, uint32_t segment)
+{
+    struct routes *r = d->routes;
+
+    for (uint32_t node = 0; node < r->torus->nodes; node++)
+        d->beyond[node] = 0;
+    for (uint32_t node = 0; node < r->torus->nodes; node++) {
+        if (node == r->representative[source_class])
+            continue;
+        routes_seek(r, source_class, node, segment);
+        uint32_t here = r->source, left = count_hops(r);
+        if (left > d->most_ahead)
+            d->most_ahead = left;
+        for (uint32_t i = 0; i < r->legs; i++) {
+            here = routes_leg_end(r, here, &r->leg[i]);
+            left -= r->leg[i].hops;
+            if (left > d->beyond[here])
+                d->beyond[here] = (uint16_t)left;
+        }
+    }
+}
+
+/* The last leg of the current route, which no other one has. */
+static int note_branch(struct draft *d)
+{
+    const struct routes *r = d->routes;
+    const struct leg *last = &r->leg[r->legs - 1];
+    unsigned port = torus_port(last->dim, last->direction);
+    struct passage passage = {.in = PASSAGE_HERE,
+                              .out = (uint8_t)port,
+                              .destination = r->destination,
+                              .hop = (uint16_t)(count_hops(r) - last->hops),
+                              .ahead = (uint16_t)(last->hops + d->beyond[r->destination]),
+                              .place = JOINED};
+    uint32_t here = r->source;
+
+    for (uint32_t i = 0; i + 1 < r->legs; i++) {
+        here = routes_leg_end(r, here, &r->leg[i]);
+        passage.in = (uint8_t)torus_port_opposite(torus_port(r->leg[i].dim, r->leg[i].direction));
+    }
+    for (uint16_t hop = 0; hop < last->hops; hop++) {
+        if (note(d, here, passage) != 0)
+            return -1;
+        here = routes_neighbour(r, here, port);
+        passage.in = (uint8_t)torus_port_opposite(port);
+        passage.place = JOINED + 1;
+        passage.hop++;
+        passage.ahead--;
+    }
+    passage.out = PASSAGE_HERE;
+    passage.place = JOINED;
+    return note(d, here, passage);
+}
+
+static int note_trees(struct draft *d)
+{
+    struct routes *r = d->routes;
+
+    d->beyond = calloc(r->torus->nodes, sizeof *d->beyond);
+    if (d->beyond == NULL)
+        return -1;
+    for (uint32_t class = 0; class < r->classes; class ++) {
+        for (uint32_t segment = 0; segment < r->algorithm->segments; segment++) {
+            if (!is_looked_at(d, class))
+                continue;
+            look_beyond(d, class, segment);
+            for (uint32_t node = 0; node < r->torus->nodes; node++) {
+                if (node == r->representative[class])
+                    continue;
+                routes_seek(r, class, node, segment);
+                if (r->legs > 0 && note_branch(d) != 0)
+                    return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* What a segment has at a node, together: our own block first, the passage that ends here before
+ * those that join it. */
+static int compare_passages(const void *a, const void *b)
+{
+    const struct passage *x = a, *y = b;
+
+    if ((x->in == PASSAGE_HERE) != (y->in == PASSAGE_HERE))
+        return x->in == PASSAGE_HERE ? -1 : 1;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    if (x->segment != y->segment)
+        return x->segment < y->segment ? -1 : 1;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    if ((x->out == PASSAGE_HERE) != (y->out == PASSAGE_HERE))
+        return x->out == PASSAGE_HERE ? -1 : 1;
+    return (x->destination > y->destination) - (x->destination < y->destination);
+}
+
+static int join(struct passages *p)
+{
+    p->joins = calloc((size_t)p->count + 1, sizeof *p->joins);
+    if (p->joins == NULL)
+        return -1;
+    if (p->count > 0)
+        qsort(p->passage, p->count, sizeof *p->passage, compare_passages);
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct passage *x = &p->passage[i];
+        p->own += x->in == PASSAGE_HERE;
+        p->joins[i] = i > 0 && x->place == JOINED && x[-1].place == JOINED &&
+                      x->source == x[-1].source && x->segment == x[-1].segment;
+        if (x->in != PASSAGE_HERE) /* the first of those that join another one stands for all */
+            p->transit += p->joins[i] ? x[-1].out == PASSAGE_HERE : x->out != PASSAGE_HERE;
+    }
+    return 0;
 }
 
 /* What crosses a channel, to be put in the order that both of its ends know. */
@@ -85,7 +250,7 @@ static uint32_t list_crossings(const struct passages *p, unsigned port, bool com
 
     for (uint32_t i = 0; i < p->count; i++) {
         const struct passage *x = &p->passage[i];
-        if ((coming ? x->in : x->out) != port)
+        if ((coming ? x->in : x->out) != port || (coming && p->joins != NULL && p->joins[i]))
             continue;
         uint32_t number = coming ? x->hop - 1u : x->hop;
         crossing[count++] = (struct crossing){.block = (uint64_t)x->source << 32 | x->destination,
@@ -119,24 +284,31 @@ static int order_channels(struct passages *p, unsigned ports)
 int passages_build(struct passages *p, const struct torus *t, const struct algorithm *a,
                    uint32_t rank, struct error *e)
 {
-    struct routes routes;
-    struct list list = {0};
-    int rc = 0;
+    return passages_build_source(p, t, a, rank, TORUS_NO_NODE, e);
+}
 
-    *p = (struct passages){.rank = rank};
+int passages_build_source(struct passages *p, const struct torus *t, const struct algorithm *a,
+                          uint32_t rank, uint32_t source, struct error *e)
+{
+    bool gather = a->operation == OPERATION_ALLGATHER;
+    struct routes routes;
+    struct draft d = {.routes = &routes, .rank = rank, .source = source};
+
+    *p = (struct passages){.rank = rank, .source = source};
     if (rank >= t->nodes)
         return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
-    if (a->operation != OPERATION_EXCHANGE)
-        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an exchange", a->name);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
-    while (rc == 0 && routes_next(&routes))
-        rc = note_route(&list, &routes, rank, &p->most_ahead);
+    int rc = gather ? note_trees(&d) : note_routes(&d);
     routes_close(&routes);
-    p->count = list.count;
-    p->passage = list.at;
-    for (uint32_t i = 0; i < p->count; i++)
+    free(d.beyond);
+    p->most_ahead = d.most_ahead;
+    p->count = d.list.count;
+    p->passage = d.list.at;
+    for (uint32_t i = 0; !gather && i < p->count; i++)
         p->transit += p->passage[i].in != PASSAGE_HERE && p->passage[i].out != PASSAGE_HERE;
+    if (rc == 0 && gather)
+        rc = join(p);
     if (rc == 0)
         rc = order_channels(p, torus_ports(t));
     if (rc != 0) {
@@ -149,38 +321,98 @@ int passages_build(struct passages *p, const struct torus *t, const struct algor
 void passages_free(struct passages *p)
 {
     free(p->passage);
+    free(p->joins);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         free(p->arrival[port]);
     *p = (struct passages){0};
 }
 
-int passages_most_transit(const struct torus *t, const struct algorithm *a, uint32_t *most,
-                          struct error *e)
+/* --- the most of any node --- */
+
+struct transit {
+    struct draft draft;
+    uint32_t *count;    /* by node; of a class, at its first node, if all sources are looked at */
+    uint32_t *branched; /* allgather: by node, the last tree that has branched there */
+    uint32_t trees;
+};
+
+static void count_one(struct transit *n, uint32_t node)
+{
+    const struct routes *r = n->draft.routes;
+
+    if (n->draft.source == TORUS_NO_NODE)
+        node = r->representative[r->class_of[node]];
+    n->count[node]++;
+}
+
+/* Notes what passes nodes in the current route's legs from `first` on. */
+static void count_legs(struct transit *n, uint32_t first, bool stays_at_ends)
+{
+    const struct routes *r = n->draft.routes;
+    uint32_t here = r->source;
+
+    for (uint32_t i = 0; i < first; i++)
+        here = routes_leg_end(r, here, &r->leg[i]);
+    for (uint32_t i = first; i < r->legs; i++) {
+        unsigned port = torus_port(r->leg[i].dim, r->leg[i].direction);
+        if (stays_at_ends && here != r->source && n->branched[here] != n->trees) {
+            n->branched[here] = n->trees;
+            count_one(n, here);
+        }
+        for (uint16_t left = r->leg[i].hops; left-- > 0;) {
+            here = routes_neighbour(r, here, port);
+            if (left > 0 || (!stays_at_ends && i + 1 < r->legs))
+                count_one(n, here);
+        }
+    }
+}
+
+static void count_trees(struct transit *n)
+{
+    struct routes *r = n->draft.routes;
+
+    for (uint32_t class = 0; class < r->classes; class ++) {
+        for (uint32_t segment = 0; segment < r->algorithm->segments; segment++) {
+            if (!is_looked_at(&n->draft, class))
+                continue;
+            n->trees++;
+            for (uint32_t node = 0; node < r->torus->nodes; node++) {
+                if (node == r->representative[class])
+                    continue;
+                routes_seek(r, class, node, segment);
+                if (r->legs > 0) /* else one of the two is out of order */
+                    count_legs(n, r->legs - 1, true);
+            }
+        }
+    }
+}
+
+int passages_most_transit(const struct torus *t, const struct algorithm *a, uint32_t source,
+                          uint32_t *most, struct error *e)
 {
     struct routes r;
+    struct transit n = {.draft = {.routes = &r, .source = source}};
+    int rc = -1;
 
     *most = 0;
     if (routes_open(&r, t, a, e) != 0)
         return -1;
-    uint32_t *transit = calloc(r.classes, sizeof *transit);
-    if (transit == NULL) {
-        routes_close(&r);
-        return error_set(e, ERROR_MEMORY, "out of memory for the passages of %u nodes", t->nodes);
+    n.count = calloc(t->nodes, sizeof *n.count);
+    n.branched = calloc(t->nodes, sizeof *n.branched);
+    if (n.count != NULL && n.branched != NULL) {
+        if (a->operation == OPERATION_ALLGATHER)
+            count_trees(&n);
+        while (a->operation != OPERATION_ALLGATHER && routes_next(&r))
+            count_legs(&n, 0, false);
+        for (uint32_t node = 0; node < t->nodes; node++)
+            if (n.count[node] > *most)
+                *most = n.count[node];
+        rc = 0;
     }
-    while (routes_next(&r)) {
-        uint32_t here = r.source;
-        for (uint32_t i = 0; i < r.legs; i++) {
-            unsigned port = torus_port(r.leg[i].dim, r.leg[i].direction);
-            for (uint16_t left = r.leg[i].hops; left-- > 0;) {
-                here = routes_neighbour(&r, here, port);
-                transit[r.class_of[here]] += left > 0 || i + 1 < r.legs;
-            }
-        }
-    }
-    for (uint32_t i = 0; i < r.classes; i++)
-        if (transit[i] > *most)
-            *most = transit[i];
-    free(transit);
+    free(n.count);
+    free(n.branched);
     routes_close(&r);
-    return 0;
+    return rc == 0
+               ? 0
+               : error_set(e, ERROR_MEMORY, "out of memory for the passages of %u nodes", t->nodes);
 }

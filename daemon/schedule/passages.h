@@ -3,6 +3,15 @@
  * (streaming), as a plan is what it needs to run them in steps; built the same way, by (class,
  * offset).
  *
+ * In an allgather a segment that comes to a node stays there and leaves it by as many ports as its
+ * tree has branches there. It has a passage for each of them, one after the other: first the one
+ * that ends here, then those that join it. So has a segment of the node's own block, whose first
+ * passage leaves by a port, too. The destination of a passage is the node at the end of the leg; one
+ * that only passes a node inside a leg of several hops has a passage of its own there.
+ *
+ * Of an allgather's blocks, segment k goes along tree k + rank of the source, modulo the segments: so
+ * the trees are used alike by blocks that are too small to be split, too.
+ *
  * What crosses a channel has the same order at both of its ends, by (source, destination, segment),
  * so that a piece is named by its place in that order. */
 #ifndef TORUSD_SCHEDULE_PASSAGES_H
@@ -17,29 +26,38 @@ struct passage {
     uint32_t place;   /* among all that leave by `out` */
     uint16_t segment; /* of the block */
     uint16_t hop;     /* how many channels it has crossed when it has come here */
-    uint16_t ahead;   /* how many it has still to cross */
+    uint16_t ahead;   /* how many it has still to cross; allgather: on the longest way */
     uint8_t in, out;  /* ports */
 };
 
 struct passages {
     uint32_t rank;
+    uint32_t source; /* TORUS_NO_NODE, or the only one whose blocks there are */
     uint32_t count;
-    struct passage *passage; /* those of our own blocks among them in the order of their offsets */
-    uint32_t transit;        /* those of blocks that are neither ours nor for us */
-    uint32_t most_ahead;     /* of any passage of any node */
+    struct passage *passage; /* those of our own blocks among them in the order of their offsets;
+                              * allgather: those of our own block before all others */
+    bool *joins;             /* NULL, or of an allgather, by passage: it has what comes in, or is
+                              * ours, in common with the one before it */
+    uint32_t own;            /* allgather: passages of our own block */
+    uint32_t transit;    /* those of blocks that are neither ours nor for us; allgather: segments
+                              * of others' blocks that leave from here, by however many ports */
+    uint32_t most_ahead; /* of any passage of any node */
     uint32_t arrivals[TORUS_MAX_PORTS];
     uint32_t *arrival[TORUS_MAX_PORTS]; /* by port, by place at the sender: index of the passage */
     uint32_t departures[TORUS_MAX_PORTS];
 };
 
-/* Fills *p for node `rank`; an exchange's algorithm only. Owned by the caller afterwards, freed
- * with passages_free(). Returns 0, or -1 with *e set (no such node, algorithm refuses the torus,
- * not an exchange, no memory) and nothing to free. */
+/* Fills *p for node `rank`. Owned by the caller afterwards, freed with passages_free(). Returns 0,
+ * or -1 with *e set (no such node, algorithm refuses the torus, no memory) and nothing to free. */
 int passages_build(struct passages *p, const struct torus *t, const struct algorithm *a,
                    uint32_t rank, struct error *e);
-/* The most passages of blocks in transit that any node has. Returns 0, or -1 with *e set. */
-int passages_most_transit(const struct torus *t, const struct algorithm *a, uint32_t *most,
-                          struct error *e);
+/* The same for the blocks of one source alone: its trees, in an allgather. */
+int passages_build_source(struct passages *p, const struct torus *t, const struct algorithm *a,
+                          uint32_t rank, uint32_t source, struct error *e);
+/* The largest `transit` of any node; of one source's blocks, or with TORUS_NO_NODE of all. Returns
+ * 0, or -1 with *e set. */
+int passages_most_transit(const struct torus *t, const struct algorithm *a, uint32_t source,
+                          uint32_t *most, struct error *e);
 void passages_free(struct passages *p);
 
 #endif

@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "daemon/schedule/product.h"
+#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/relay.h"
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/verify.h"
@@ -13,6 +16,10 @@
 #define STEP_SKEW 0.04
 #define STREAM_HOPS 0.9 /* messages through each link for each hop after the first */
 #define UNKNOWN_MBIT 1000.0
+#define FRAME 4096.0 /* bytes of a broadcast that a relay may wait for */
+/* Messages of an allgather whose blocks travel in parts, for each that the steps of its trees have.
+ * As counted: 8 to 11 through each link of 4x4, where there are 7 steps. */
+#define PARTS_APART 1.5
 /* Seconds of a processor for a message, as measured on tori of 16 to 64 nodes; and of a step
  * between machines, and within one, where it leads from process to process. */
 #define MESSAGE 10e-6
@@ -69,7 +76,8 @@ static int count_messages(const struct torus *t, const struct algorithm *a,
             const struct leg *leg = &r.leg[i];
             unsigned port = torus_port(leg->dim, leg->direction);
             uint64_t at = (uint64_t)r.class_of[here] * TORUS_MAX_PORTS + port;
-            rc = tally_add(&messages, at << 40 | (uint64_t)leg->step << 16 | leg->hops);
+            if (i >= routes_new_legs(&r))
+                rc = tally_add(&messages, at << 40 | (uint64_t)leg->step << 16 | leg->hops);
             here = routes_leg_end(&r, here, leg);
         }
     }
@@ -117,15 +125,132 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     if (schedule_verify(t, a, &report, e) != 0)
         return -1;
     counts->steps = report.startups;
+    counts->hops = (double)(report.hops - report.startups);
     counts->blocks = (double)report.critical_path / a->segments;
     return 0;
+}
+
+/* Segments of one node's block on the busiest channel. */
+static int count_branches(const struct torus *t, const struct algorithm *a, uint32_t *most,
+                          struct error *e)
+{
+    unsigned ports = torus_ports(t);
+    uint32_t *load = calloc((size_t)t->nodes * ports, sizeof *load);
+    struct routes r;
+
+    *most = 0;
+    if (load == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory to count messages");
+    if (routes_open(&r, t, a, e) != 0) {
+        free(load);
+        return -1;
+    }
+    while (routes_next(&r) && r.source_class == 0) {
+        uint32_t here = r.source;
+        for (uint32_t i = 0; i < r.legs; i++) {
+            unsigned port = torus_port(r.leg[i].dim, r.leg[i].direction);
+            for (uint16_t hop = 0; hop < r.leg[i].hops; hop++) {
+                if (i >= routes_new_legs(&r) && ++load[here * ports + port] > *most)
+                    *most = load[here * ports + port];
+                here = routes_neighbour(&r, here, port);
+            }
+        }
+    }
+    routes_close(&r);
+    free(load);
+    return 0;
+}
+
+int predict_count_gather(const struct torus *t, const struct algorithm *a, bool one, bool streaming,
+                         struct predict_counts *counts, struct error *e)
+{
+    struct schedule_report report;
+    uint32_t branches;
+
+    *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
+    if (a->operation != OPERATION_ALLGATHER)
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an allgather", a->name);
+    if (count_messages(t, a, counts, e) != 0 || schedule_verify(t, a, &report, e) != 0 ||
+        count_branches(t, a, &branches, e) != 0)
+        return -1;
+    counts->steps = report.startups;
+    counts->blocks = (double)(streaming ? report.busiest : report.critical_path) / a->segments;
+    if (streaming && a->segments > 1)
+        counts->messages *= PARTS_APART;
+    if (one) {
+        counts->messages = report.startups;
+        counts->blocks = (double)branches / a->segments * (streaming ? 1 : report.startups);
+        if (streaming && report.startups > 0)
+            counts->relays = report.startups - 1;
+    }
+    return 0;
+}
+
+#define LONG_REDUCTION 1e9 /* bytes: longer vectors are combined on all trees in any case */
+
+/* Seconds of an allreduce on one tree. The first chunk goes up and down level by level; the others
+ * follow at the rate of a channel, or of a node that handles each of them on every port. */
+static double reduce_on_one_tree(const struct torus *t, const struct predict_costs *costs,
+                                 double bytes)
+{
+    double hops = 2.0 * torus_diameter(t), chunk = fmin(bytes, REDUCTION_LEAST_CHUNK);
+    double crossing = chunk / costs->bytes_per_second;
+    double handling = torus_ports(t) * costs->message;
+
+    return hops * (costs->step + costs->message + (costs->frame > 0 ? crossing : 0)) +
+           (ceil(bytes / chunk) - 1) * fmax(crossing, handling);
+}
+
+/* On the trees of all nodes: all channels share it, and carry a message on each level. */
+static double reduce_on_all_trees(const struct torus *t, const struct predict_costs *costs,
+                                  double bytes)
+{
+    double hops = 2.0 * torus_diameter(t);
+
+    return hops * (costs->step + torus_ports(t) * costs->message) +
+           torus_bound_allreduce(t) * bytes / costs->bytes_per_second;
+}
+
+uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs)
+{
+    double bytes = t->nodes;
+
+    /* On a line one tree is as good as any. */
+    if (t->nodes <= 2 || costs->bytes_per_second <= 0 || torus_bound_allreduce(t) >= 1)
+        return UINT64_MAX;
+    while (bytes < LONG_REDUCTION &&
+           reduce_on_one_tree(t, costs, bytes) < reduce_on_all_trees(t, costs, bytes))
+        bytes *= 1.1;
+    return (uint64_t)bytes;
+}
+
+uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst)
+{
+    uint32_t frame = relay_frame(link_mbit, nodes_per_processor, link_burst);
+
+    return link_mbit > 0 && link_burst < frame ? frame : 0;
+}
+
+/* Bytes that a node waits for: those of its own messages, and on each further hop of them what a
+ * relay waits for. */
+static double bytes_waited_for(const struct predict_counts *c, const struct predict_costs *costs,
+                               uint64_t block_bytes)
+{
+    double own = c->blocks * (double)block_bytes;
+    double bytes = own + c->relays * fmin((double)block_bytes / c->segments, FRAME);
+
+    if (c->hops <= 0 || c->steps <= 0 || costs->frame == 0)
+        return bytes;
+    double message = own / c->steps;
+    double frame = relay_frame_of(costs->frame, message < 1e15 ? (uint64_t)message : UINT64_MAX);
+    return bytes + c->hops * (message < frame ? message : frame);
 }
 
 double predict_seconds(const struct predict_counts *c, const struct predict_costs *costs,
                        uint64_t block_bytes)
 {
     double handled = c->messages * costs->message;
-    double sent = c->blocks * (double)block_bytes / costs->bytes_per_second;
+    double sent = bytes_waited_for(c, costs, block_bytes) / costs->bytes_per_second;
 
     /* What the many frames of a long message cost is in the rate, which is measured with them. */
     if (!c->streaming)
@@ -145,7 +270,7 @@ double predict_rate(const struct predict_counts *c, const struct predict_costs *
         sent = seconds;
     if (!c->streaming)
         sent /= 1 + STEP_SKEW;
-    return c->blocks * (double)block_bytes / sent;
+    return bytes_waited_for(c, costs, block_bytes) / sent;
 }
 
 void predict_fit(const struct predict_counts *counts, const double *seconds, size_t count,

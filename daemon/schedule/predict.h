@@ -11,6 +11,8 @@ struct predict_costs {
     double step;             /* seconds from one end of a link to the other, for a short message */
     double message;          /* seconds that each message crossing a link costs each of its ends */
     double bytes_per_second; /* of block bytes on a link, each way, while all links are busy */
+    uint32_t frame;          /* bytes of a long message that a relay waits for before it passes them
+                              * on (relay.h); 0: links pass that much at once. Not measured */
 };
 
 /* What is taken where nothing has been measured: link_mbit of nominal rate, 0 = not known. Where
@@ -23,8 +25,11 @@ struct predict_counts {
     bool streaming;
     uint32_t segments;
     double steps;    /* one after the other on the longest way */
+    double hops;     /* of the longest legs after their first hop, summed over steps */
     double messages; /* that a node sends or passes on, on average, as long as blocks are small */
     double blocks;   /* on the busiest channel, summed over steps */
+    double relays;   /* broadcasts: nodes one after the other that each take in a frame before they
+                      * pass it on, and have nothing else to send */
 };
 
 /* Whether predict_count() takes a fraction of a second at most. */
@@ -35,9 +40,20 @@ bool predict_is_quick(const struct torus *t, const struct algorithm *a);
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
                   struct predict_counts *counts, struct error *e);
 
+/* The same of an allgather's algorithm; with `one`, of a broadcast along the trees of one node. */
+int predict_count_gather(const struct torus *t, const struct algorithm *a, bool one, bool streaming,
+                         struct predict_counts *counts, struct error *e);
+
 /* Seconds from a node's start until its last block has come. */
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
+
+/* Bytes of a vector from which an allreduce is faster on the trees of all nodes, each of which
+ * combines a part, than on one; UINT64_MAX where it never is. */
+uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs);
+
+/* costs->frame where relays pass messages on; see relay_frame() for the parameters. */
+uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst);
 
 /* The bytes a second with which predict_seconds() explains a measured exchange of large blocks,
  * given the other costs. */

@@ -233,6 +233,46 @@ double product_bound_single_hops(const struct product *p)
     return larger(bound, bound_by_corners(p));
 }
 
+/* Of a node with the fewest. */
+static double fewest_links(const struct product *p)
+{
+    double links = 0;
+
+    for (unsigned i = 0; i < p->dims; i++)
+        links += factor_fewest_links(&p->factor[i]);
+    return links;
+}
+
+double product_bound_reduce_scatter(const struct product *p)
+{
+    if (p->nodes == 1)
+        return 0;
+    return (p->nodes - 1) / (p->nodes * fewest_links(p));
+}
+
+double product_bound_allreduce(const struct product *p)
+{
+    double channels = 0;
+
+    if (p->nodes == 1)
+        return 0;
+    for (unsigned i = 0; i < p->dims; i++)
+        channels += 2 * copies(p, i) * (double)factor_links(&p->factor[i]);
+    return larger(2.0 * (p->nodes - 1) / channels, 1 / fewest_links(p));
+}
+
+double torus_bound_reduce_scatter(const struct torus *t)
+{
+    const struct product p = product_of_torus(t);
+    return product_bound_reduce_scatter(&p);
+}
+
+double torus_bound_allreduce(const struct torus *t)
+{
+    const struct product p = product_of_torus(t);
+    return product_bound_allreduce(&p);
+}
+
 const char *product_algorithm_name(enum product_algorithm a)
 {
     switch (a) {

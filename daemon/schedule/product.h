@@ -51,6 +51,25 @@ double product_bound_all_port(const struct product *p);
 double product_bound_one_port(const struct product *p);
 double product_bound_single_hops(const struct product *p);
 
+/* Lower bounds on the time of reductions with all ports at once, in the times that the whole vector
+ * of one node needs to cross a link, whatever it is split into. Nodes combine what comes in.
+ *
+ * Reduce-scatter with blocks of equal size, and backwards allgather: the node with the fewest links,
+ * d, has something to send for N-1 of the N blocks: (N-1)/N / d.
+ *
+ * Allreduce: an element crosses at least 2(N-1) channels, N-1 until any node has all of it and
+ * as many from then on; and a node with d links gets all of the vector, and sends all of its own. So
+ * with C channels, two of them a link, it is the larger of 2(N-1)/C and 1/d. Where all nodes have
+ * the same number of links, that is 2(N-1)/N / d, twice reduce-scatter: Jain, Sabharwal: Optimal Bucket
+ * Algorithms for Large MPI Collectives on Torus Interconnects (2010). Where not, in arrays, a
+ * reduce-scatter into equal blocks and an allgather of them take longer than that bound. */
+double product_bound_reduce_scatter(const struct product *p);
+double product_bound_allreduce(const struct product *p);
+
+/* The same of a torus or mesh. */
+double torus_bound_reduce_scatter(const struct torus *t);
+double torus_bound_allreduce(const struct torus *t);
+
 /* Their exchanges by single hops, one send and one receive a node at a time.
  *
  * A2: the exchanges of the single dimensions, one after the other, the last dimension first. All

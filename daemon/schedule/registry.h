@@ -35,7 +35,8 @@
     ROW(direct, "direct")                                                                          \
     ROW(balanced, "balanced")                                                                      \
     ROW(yangwang, "yangwang")                                                                      \
-    ROW(saadschultz, "saadschultz")
+    ROW(saadschultz, "saadschultz")                                                                \
+    ROW(disjoint, "disjoint")
 
 #define ALGORITHM_DECLARE(identifier, name) extern const struct algorithm algorithm_##identifier;
 ALGORITHMS(ALGORITHM_DECLARE)

@@ -126,7 +126,11 @@ bool routes_next(struct routes *r)
             r->destination++;
         if (r->destination < r->last) {
             routes_seek(r, r->source_class, r->destination, r->segment);
-            return true;
+            /* Anywhere else, a block without a route is an error of the algorithm's. */
+            if (r->legs > 0 || r->algorithm->detour == NULL)
+                return true;
+            r->destination++; /* none of its segments has a route */
+            continue;
         }
         if (++r->source_class == r->classes)
             break;

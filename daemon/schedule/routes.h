@@ -47,7 +47,7 @@ void routes_close(struct routes *r);
  * routes + 1. */
 bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps);
 
-/* Goes on to the next route: all segments of all destinations of all representatives. Returns false
+/* Goes on to the next route: all segments of all destinations of all representatives that have one. Returns false
  * at the end; the next call begins again. */
 bool routes_next(struct routes *r);
 

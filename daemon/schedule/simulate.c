@@ -2,11 +2,14 @@
 
 #include <stdlib.h>
 
+#include "daemon/schedule/detour.h"
+
 enum { NONE = UINT32_MAX };
 
 /* A segment under way; its ports are in simulation.hop. */
 struct piece {
     uint32_t next;  /* behind it in the same line, or NONE */
+    uint32_t class; /* of its source */
     uint32_t hop;   /* index of its next port */
     uint32_t to_go; /* hops */
 };
@@ -109,7 +112,10 @@ static int add_pieces(struct simulation *s, uint32_t class, struct leg *legs)
         for (uint32_t segment = 0; segment < s->algorithm->segments; segment++) {
             uint32_t count =
                 algorithm_route(s->algorithm, t, source, torus_rank(t, at), segment, legs);
+            if (count == 0)
+                continue; /* there is no such block */
             struct piece *p = &s->piece[s->pieces++];
+            p->class = class;
             p->hop = (uint32_t)s->hops;
             for (uint32_t i = 0; i < count; i++)
                 if (add_hops(s, &legs[i]) != 0)
@@ -135,7 +141,7 @@ static int make_lines(struct simulation *s)
     for (size_t i = 0; i < lines; i++)
         s->line[i] = (struct line){NONE, NONE};
     for (size_t i = 0; i < s->pieces; i++)
-        enqueue(s, (uint32_t)(i / (s->pieces / s->classes)), (uint32_t)i);
+        enqueue(s, s->piece[i].class, (uint32_t)i);
     return 0;
 }
 
@@ -218,7 +224,8 @@ done:
 
 uint64_t simulate_bound(const struct torus *t, const struct algorithm *a)
 {
-    uint64_t bound = (uint64_t)(torus_bound_all_port(t) * a->segments);
+    double blocks = a->detour != NULL ? detour_bound(a->detour) : torus_bound_all_port(t);
+    uint64_t bound = (uint64_t)(blocks * a->segments);
     uint32_t diameter = torus_diameter(t);
     return bound > diameter ? bound : diameter;
 }

@@ -1,5 +1,7 @@
 #include "daemon/schedule/tree.h"
 
+#include <stdlib.h>
+
 /* The port of `rank` towards the root: back along the last leg of the path from the root, which is
  * in the highest dimension where the two differ. -1 at the root. */
 static int parent_port(const struct torus *t, uint32_t root, uint32_t rank)
@@ -23,6 +25,40 @@ void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_
         uint32_t neighbour = torus_neighbour(t, rank, port);
         if (neighbour != TORUS_NO_NODE &&
             parent_port(t, root, neighbour) == (int)torus_port_opposite(port))
+            out->child[out->children++] = (uint8_t)port;
+    }
+}
+
+int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e)
+{
+    const struct torus *t = &d->torus;
+    uint32_t *order = calloc(t->nodes, sizeof *order), known = 0;
+
+    if (order == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u nodes", t->nodes);
+    for (uint32_t node = 0; node < t->nodes; node++)
+        parent[node] = TREE_NONE;
+    order[known++] = root;
+    for (uint32_t i = 0; i < known; i++) {
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            uint32_t there = torus_neighbour(t, order[i], port);
+            if (!damage_has_link(d, order[i], port) || there == root || parent[there] != TREE_NONE)
+                continue;
+            parent[there] = (uint8_t)torus_port_opposite(port);
+            order[known++] = there;
+        }
+    }
+    free(order);
+    return 0;
+}
+
+void tree_node_found(const struct torus *t, const uint8_t *parent, uint32_t rank,
+                     struct tree_node *out)
+{
+    *out = (struct tree_node){.parent = parent[rank] == TREE_NONE ? -1 : (int)parent[rank]};
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        uint32_t neighbour = torus_neighbour(t, rank, port);
+        if (neighbour != TORUS_NO_NODE && parent[neighbour] == torus_port_opposite(port))
             out->child[out->children++] = (uint8_t)port;
     }
 }

@@ -4,7 +4,7 @@
 #ifndef TORUSD_SCHEDULE_TREE_H
 #define TORUSD_SCHEDULE_TREE_H
 
-#include "daemon/schedule/torus.h"
+#include "daemon/schedule/damage.h"
 
 struct tree_node {
     int parent;                     /* port towards the root; -1 at the root */
@@ -12,6 +12,16 @@ struct tree_node {
     uint8_t child[TORUS_MAX_PORTS]; /* and which; rising */
 };
 
+/* Of node `rank` in the tree of a torus that is whole. */
 void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_node *out);
+
+/* The same over the links that are in order, fewest hops first: the port of every node towards the
+ * root into `parent`, by node; TREE_NONE at the root and where it cannot be reached from. Returns 0, or
+ * -1 with *e (no memory). */
+#define TREE_NONE UINT8_MAX
+int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e);
+/* A node's part of such a tree. */
+void tree_node_found(const struct torus *t, const uint8_t *parent, uint32_t rank,
+                     struct tree_node *out);
 
 #endif

@@ -7,6 +7,8 @@ network     a Mininet torus that also routes
 systems     what is measured: algorithms of ours, MPI libraries
 warm        exchanges that are not counted, before those that are
 run         one torus, all systems, all sizes
+groups      calls of programs: libtorus, MPI, and the daemons' own
+goals       what such calls should take
 unlimited   links without a limit
 growth      how cost grows with the torus
 against     two builds in turn

@@ -14,16 +14,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, files, fit, machine, schedules, tables  # noqa: E402
+from . import against, arithmetic, cuts, files, fit, foreign, groups, machine, preloads, schedules, tables  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
 CABLE_TORI = '4x4@10,8x8@2.5'  # about half of what two processors carry packet by packet
 CABLE_SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB'
 SIZES = '1,4,16,64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB'
 
+COMMAND = os.environ.get('BENCH_COMMAND', 'scripts/bench')
+# Options of other scripts, which pass them on by their names here.
+ELSEWHERE = {'scripts/mpi-bench': {'--preloads': '--torus', '--foreign': '--programs-on'}}
+
 EPILOG = """\
-Without --tori, --cables, --fit, --growth, --unlimited, --files and --schedules, everything is measured;
-with some of them, only those.
+Without --tori, --cables, --fit, --growth, --unlimited, --files, --schedules, --cuts and --groups, everything
+is measured (but not --preloads and --foreign, see scripts/mpi-bench); with some of them, only those.
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -37,6 +41,10 @@ examples:
   scripts/bench --growth --no-tori                     # how cost grows
   scripts/bench --files                                # files beside generated data, and cp
   scripts/bench --schedules                            # a solver's schedules beside stream
+  scripts/bench --cuts 4x4@50                          # links that go down, nodes that die
+  scripts/bench --groups                               # programs' calls: libtorus and MPI
+  scripts/bench --groups --repeats 6 --cell-seconds 0.4 --into tests/bench/RESULTS.md
+  scripts/bench --groups 4x4@50 --operations allreduce --sizes 8,1MiB
   scripts/bench --against ../before/build              # is this build slower than that one?
   scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
   scripts/bench --overview tests/bench/RESULTS.md      # the plot in the README
@@ -63,11 +71,40 @@ def torus_at_rate(text):
     return str(geometry), parse_mbit(rate, MININET_MAX_MBIT)
 
 
+def torus_at_any_rate(text):
+    """Without a rate: links without a limit."""
+    return torus_at_rate(text) if '@' in text else (torus_at_rate(f'{text.strip()}@1')[0], None)
+
+
+def operation(text):
+    if text.strip() not in groups.SIZES:
+        raise ValueError(f'"{text}" is not one of {", ".join(groups.SIZES)}')
+    return text.strip()
+
+
+def foreign_program(text):
+    if text.strip() not in foreign.NAMES:
+        raise ValueError(f'"{text}" is not one of {", ".join(foreign.NAMES)}')
+    return text.strip()
+
+
+class Parser(argparse.ArgumentParser):
+    """Its messages are those of the script that was called."""
+
+    def error(self, message):
+        if COMMAND in ELSEWHERE:
+            for ours, theirs in ELSEWHERE[COMMAND].items():
+                message = message.replace(f'{ours}:', f'{theirs}:')
+            self.exit(2, f'{os.path.basename(COMMAND)}: {message} (try --help)\n')
+        super().error(message)
+
+
 def parse_arguments(argv=None):
-    parser = argparse.ArgumentParser(
-        prog='scripts/bench', epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = Parser(
+        prog=COMMAND, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
         description='Measures complete exchanges in Mininet: all algorithms of torusd, '
-                    'MPI_Alltoall of MPICH and Open MPI, and the capacity of the links. Or '
+                    'MPI_Alltoall of MPICH and Open MPI, and the capacity of the links; and calls '
+                    'of programs. Or '
                     'compares two builds of torusd. Requires root.')
     what = parser.add_argument_group('what to measure')
     what.add_argument('--torus', '--tori', dest='tori', metavar='DIMS@MBIT,...',
@@ -102,6 +139,30 @@ def parse_arguments(argv=None):
                            '(/dev/shm, and the one for temporary files)')
     what.add_argument('--schedules', action='store_true',
                       help="a solver's schedules, by multi-commodity flow, beside stream, in turn")
+    what.add_argument('--cuts', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
+                      const=comma(torus_at_rate)(cuts.TORI),
+                      help='exchanges on damaged tori beside their least load, and how long one takes '
+                           f'during which links go down or a node dies ({cuts.TORI})')
+    what.add_argument('--groups', metavar='DIMS@MBIT,...', type=comma(torus_at_any_rate), nargs='?',
+                      const=comma(torus_at_any_rate)(groups.TORI),
+                      help='calls of programs on every node: alltoall, allgather, allreduce, broadcast '
+                           "and barrier through libtorus, by both MPI libraries, and by torusd's own "
+                           f'--repeat, in turn ({groups.TORI}; without a rate: unlimited links)')
+    what.add_argument('--preloads', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
+                      const=comma(torus_at_rate)(preloads.TORI),
+                      help='calls of one MPI program with and without the library that gives it the torus\' '
+                           f'operations, by both MPI libraries, in turn ({preloads.TORI})')
+    what.add_argument('--foreign', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',
+                      const=comma(torus_at_rate)(foreign.TORI),
+                      help='MPI programs that others wrote, by Open MPI, which Debian has built them with, and '
+                           'some of this project by MPICH, with and without that library '
+                           f'({foreign.TORI})')
+    what.add_argument('--programs', metavar='NAME,...', type=comma(foreign_program),
+                      help=f'with --foreign: only these of {", ".join(foreign.NAMES)}')
+    what.add_argument('--mpi4py', metavar='DIR',
+                      help='with --foreign: sources of mpi4py, of the installed version, for its tests')
+    what.add_argument('--operations', metavar='NAME,...', type=comma(operation),
+                      help=f'with --groups and --preloads: only these of {", ".join(groups.SIZES)}')
     what.add_argument('--quick', action='store_true',
                       help='a short run to check that everything works: 2x2, few sizes, no MPI')
     what.add_argument('--against', metavar='DIR', type=Path,
@@ -110,11 +171,14 @@ def parse_arguments(argv=None):
                            f'{against.TORI}, blocks of {against.SIZES}, auto')
     how = parser.add_argument_group('how')
     how.add_argument('--repeats', metavar='N', type=int, default=15, help='of each measurement, at most (15)')
+    how.add_argument('--rounds', metavar='N', type=int,
+                     help=f'with --cuts: of each fault ({cuts.ROUNDS})')
     how.add_argument('--cell-seconds', metavar='S', type=float,
                      help='for one system at one size; slow ones are repeated less (3; with '
-                          f'--against {against.CELL_SECONDS:g})')
-    how.add_argument('--longest', metavar='S', type=float, default=70.0,
-                     help='skip sizes whose lower bound is longer (70)')
+                          f'--groups {groups.CELL_SECONDS:g}, with --against '
+                          f'{against.CELL_SECONDS:g})')
+    how.add_argument('--longest', metavar='S', type=float,
+                     help=f'skip sizes whose lower bound is longer (70; with --groups {groups.LONGEST:g})')
     how.add_argument('--goodput-seconds', metavar='S', type=float, default=3.0,
                      help='to measure the throughput of the links (3)')
     how.add_argument('--congestion', metavar='NAME', default='cubic',
@@ -131,6 +195,9 @@ def parse_arguments(argv=None):
                        help='with --against: print the results as JSON, not as tables')
     where.add_argument('--results', metavar='FILE', type=Path,
                        help='also write them as Markdown, with times.png beside it')
+    where.add_argument('--into', metavar='FILE', type=Path,
+                       help='also put the tables of the parts that were measured (not of --tori and '
+                            '--cables) into this RESULTS.md, in place of earlier ones')
     where.add_argument('--no-plots', dest='plots', action='store_false', help='no matplotlib')
     where.add_argument('--render', metavar='JSON', type=Path,
                        help='do not measure: make tables and plots from this results.json')
@@ -138,11 +205,13 @@ def parse_arguments(argv=None):
                        help='do not measure: draw overview.png, the plot in the README, beside this '
                             'RESULTS.md from its first table')
     options = parser.parse_args(argv)
-    if options.repeats < 1 or (options.cell_seconds or 1) <= 0:
-        parser.error('--repeats and --cell-seconds must be positive')
+    if options.repeats < 1 or (options.rounds is not None and options.rounds < 1) or (options.cell_seconds or 1) <= 0:
+        parser.error('--repeats, --rounds and --cell-seconds must be positive')
     if options.against and (options.growth or options.cables or options.fit or options.files or
-                            options.schedules or options.no_tori or options.quick or options.render or
-                            options.results or (options.unlimited and options.tori)):
+                            options.schedules or options.cuts or options.groups or options.preloads or
+                            options.foreign or options.no_tori or options.quick or
+                            options.render or options.results or options.into or
+                            (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
                      '--cell-seconds, --bin, --out and --json')
     for folder in options.files_in or []:
@@ -150,6 +219,8 @@ def parse_arguments(argv=None):
             parser.error(f'--files-in: {folder} is not a folder')
     if options.json and not options.against:
         parser.error('--json needs --against')
+    if options.into and not options.into.is_file():
+        parser.error(f'--into: {options.into} is not a file')
     return complete_against(options) if options.against else complete(options)
 
 
@@ -170,9 +241,17 @@ def complete_against(options):
 def complete(options):
     """Fills in what follows from what was given."""
     everything = not (options.tori or options.cables or options.fit or options.growth or
-                      options.unlimited or options.files or options.schedules or options.quick)
+                      options.unlimited or options.files or options.schedules or options.cuts or
+                      options.groups or options.preloads or options.foreign or options.quick)
     options.out = options.out.resolve()
+    options.groups_cell_seconds = options.cell_seconds or groups.CELL_SECONDS
+    options.groups_longest = options.longest or groups.LONGEST
+    options.groups_operations = options.operations or list(groups.SIZES)
+    options.groups_sizes = options.sizes
+    options.foreign_programs, options.foreign_rounds = options.programs, foreign.ROUNDS
+    options.groups_calibrated = not options.quick
     options.cell_seconds = options.cell_seconds or 3.0
+    options.longest = options.longest or 70.0
     options.growth_tori = ['4x4', '8x8', '12x12', '16x16']
     options.growth_mbit = 10.0
     options.files_in = options.files_in or ['/dev/shm', tempfile.gettempdir()]
@@ -180,6 +259,7 @@ def complete(options):
     options.files_sizes = files.SIZES
     options.schedules_tori, options.schedules_turns = schedules.TORI, schedules.TURNS
     options.schedules_sizes = schedules.SIZES
+    options.cuts_sizes, options.cuts_turns, options.cuts_rounds = cuts.SIZES, cuts.TURNS, options.rounds or cuts.ROUNDS
     options.fit_sizes, options.fit_repeats = fit.SIZES, fit.REPEATS
     options.fit_rates, options.fit_messages = fit.RATES, fit.TRANSIT_SIZES
     options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
@@ -197,13 +277,21 @@ def complete(options):
         options.files_sizes = [100, 16384]
         options.schedules_tori, options.schedules_turns = [('2x2', 50.0)], 1
         options.schedules_sizes = [1024]
+        options.cuts = options.cuts and [('3x3', 50.0)]
+        options.cuts_sizes, options.cuts_turns, options.cuts_rounds = [65536], 1, 1
         options.fit, options.fit_repeats = options.fit and [('2x2', 50.0)], 3
         options.fit_sizes, options.fit_rates = '256,1KiB,4KiB', [20.0]
         options.fit_messages = [64, 1400]
+        options.groups = options.groups and [('2x2', 50.0)]
+        options.preloads = options.preloads and [('2x2', 50.0)]
+        options.foreign, options.foreign_rounds = options.foreign and [('2x2', 500.0)], 1
+        options.groups_cell_seconds = min(options.groups_cell_seconds, 0.2)
         options.mpi = False
     if everything:
         options.growth = options.unlimited = options.files = options.schedules = True
         options.fit = comma(torus_at_rate)(fit.TORI)
+        options.cuts = comma(torus_at_rate)(cuts.TORI)
+        options.groups = comma(torus_at_any_rate)(groups.TORI)
         options.cables = comma(torus_at_rate)(CABLE_TORI)
     if options.no_tori:
         options.tori = []
@@ -223,8 +311,12 @@ def commit():
 
 def write_whole(path, results):
     """Writes results as JSON; a reader finds the old file or the new one."""
+    write_text(path, json.dumps(results, indent=1) + '\n')
+
+
+def write_text(path, text):
     partial = path.with_suffix('.partial')
-    partial.write_text(json.dumps(results, indent=1) + '\n')
+    partial.write_text(text)
     os.replace(partial, path)
 
 
@@ -238,10 +330,11 @@ class Bench:
         self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
                         'options': kept, 'tori': [], 'fit': None, 'unlimited': None,
-                        'growth': None, 'files': None, 'schedules': None,
-                        'failures': [], 'complete': False}
+                        'growth': None, 'files': None, 'schedules': None, 'cuts': None, 'groups': None,
+                        'preloads': None, 'foreign': None, 'failures': [], 'complete': False}
 
-    def save(self):
+    def save(self, **parts):
+        self.results.update(parts)
         self.results['seconds'] = time.monotonic() - self.begin
         write_whole(self.options.out / 'results.json', self.results)
 
@@ -263,11 +356,25 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        for name, module in (('fit', fit), ('unlimited', unlimited), ('growth', growth),
-                             ('files', files), ('schedules', schedules)):
+        def run_groups(options, say):
+            return groups.run(options, say, lambda so_far: self.save(groups=so_far))
+
+        def run_cuts(options, say):
+            return cuts.run(options, say, lambda so_far: self.save(cuts=so_far))
+
+        def run_preloads(options, say):
+            return preloads.run(options, say, lambda so_far: self.save(preloads=so_far))
+
+        def run_foreign(options, say):
+            return foreign.run(options, say, lambda so_far: self.save(foreign=so_far))
+
+        for name, run_part in (('fit', fit.run), ('unlimited', unlimited.run), ('growth', growth.run),
+                               ('files', files.run), ('schedules', schedules.run),
+                               ('cuts', run_cuts), ('groups', run_groups), ('preloads', run_preloads),
+                               ('foreign', run_foreign)):
             if getattr(options, name):
                 try:
-                    self.results[name] = module.run(options, self.say)
+                    self.results[name] = run_part(options, self.say)
                 except (TorusError, OSError) as e:
                     self.results['failures'].append(f'{name}: {e}')
                     self.say(self.results['failures'][-1])
@@ -293,7 +400,11 @@ def present(results, options, say):
         options.results.parent.mkdir(parents=True, exist_ok=True)
         drawn = plots.draw(results, options.results.parent, overview_only=True) if plots else ()
         options.results.write_text(tables.as_markdown(results, drawn))
-    say(f'results in {options.out}' + (f' and {options.results}' if options.results else ''))
+    if options.into:
+        drawn = plots.draw(results, options.into.parent, overview_only=True) if plots else ()
+        write_text(options.into, tables.with_sections(options.into.read_text(), results, drawn))
+    say('results in ' + ' and '.join(str(where) for where in (options.out, options.results, options.into)
+                                     if where))
 
 
 def compare(options, say):
@@ -313,7 +424,7 @@ def compare_until_done(options, say):
     try:
         return compare(options, say)
     except UsageError as e:
-        print(f'bench: {e}', file=sys.stderr)
+        print(f'{os.path.basename(COMMAND)}: {e}', file=sys.stderr)
         return 2
     except (KeyboardInterrupt, interrupts.Terminated) as e:
         say(f'interrupted: the network is taken down; results so far in {options.out}')
@@ -338,8 +449,9 @@ def main():
         return 0
     obstacle = mininet_obstacle()
     if obstacle and (options.against or options.tori or options.cables or options.fit or
-                     options.unlimited or options.growth or options.files or options.schedules):
-        print(f'bench: {obstacle}', file=sys.stderr)
+                     options.unlimited or options.growth or options.files or options.schedules or
+                     options.cuts or options.groups or options.preloads or options.foreign):
+        print(f'{os.path.basename(COMMAND)}: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()
     if options.against:
@@ -351,7 +463,7 @@ def main():
         if tables.failures(bench.results):
             status = 1
     except UsageError as e:
-        print(f'bench: {e}', file=sys.stderr)
+        print(f'{os.path.basename(COMMAND)}: {e}', file=sys.stderr)
         return 2
     except (KeyboardInterrupt, interrupts.Terminated) as e:
         status = 128 + getattr(e, 'signum', 2)

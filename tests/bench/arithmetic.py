@@ -56,12 +56,35 @@ def bound_blocks(geometry):
     return least
 
 
-def bound_seconds(geometry, block, mbit):
-    """The lower bound of a complete exchange over links that carry `mbit` (None: without limit) in each
+def bound_of(geometry, operation):
+    """The least number of blocks on the busiest channel for any operation. A block is what alltoall and
+    allgather have of each node, what a broadcast is of, and an allreduce's vector; blocks can be divided.
+
+    A node has to receive, by all of its links, N - 1 blocks of an allgather and one of a broadcast. Each
+    element of an allreduce has to go over N - 1 channels on its way to the sum, and the sum over as
+    many; and a node has to receive as much as the vector.
+    """
+    fewest = min(len(list(geometry.ports(rank))) for rank in range(geometry.nodes))
+    return {'alltoall': bound_blocks(geometry),
+            'allgather': Fraction(geometry.nodes - 1, fewest),
+            'broadcast': Fraction(1, fewest),
+            'allreduce': max(Fraction(geometry.nodes - 1, len(geometry.links)), Fraction(1, fewest)),
+            'barrier': Fraction(0)}[operation]
+
+
+def least_bytes(geometry, operation, size):
+    """What has to cross all links together in a call of an operation."""
+    others = geometry.nodes - 1
+    return size * {'alltoall': total_hops(geometry), 'allgather': geometry.nodes * others,
+                   'broadcast': others, 'allreduce': 2 * others, 'barrier': 0}[operation]
+
+
+def bound_seconds(geometry, block, mbit, operation='alltoall'):
+    """The lower bound of an operation over links that carry `mbit` (None: without limit) in each
     direction."""
     if mbit is None:
         return 0.0
-    return float(bound_blocks(geometry)) * block * 8e-6 / mbit
+    return float(bound_of(geometry, operation)) * block * 8e-6 / mbit
 
 
 def largest_within(geometry, seconds, mbit):

@@ -33,7 +33,8 @@ SECONDS = 60  # for the whole segments of one number
 
 
 class Torus:
-    def __init__(self, dims):
+    def __init__(self, dims, without=''):
+        """`without`: links and nodes that are out of order, such as '3:+0,7'."""
         self.dims = dims
         self.sizes, self.wraps = [], []
         for part in dims.split('x'):
@@ -52,6 +53,20 @@ class Torus:
                         continue
                     end = place[:dim] + (there % size,) + place[dim + 1:]
                     self.channels.append((node, rank[end], dim, direction))
+        self._take_out(without.split(',') if without else [])
+
+    def _take_out(self, names):
+        self.gone = {int(name) for name in names if ':' not in name}
+        dead = set()
+        for name in names:
+            if ':' in name:
+                node, port = name.split(':')
+                dead.add((int(node), int(port[1:]), 1 if port[0] == '+' else -1))
+        for node, end, dim, direction in self.channels:  # the other direction of the same links
+            if (node, dim, direction) in dead:
+                dead.add((end, dim, -direction))
+        self.channels = [c for c in self.channels
+                         if (c[0], *c[2:]) not in dead and not self.gone & {c[0], c[1]}]
 
 
 class Flow:
@@ -67,7 +82,8 @@ class Flow:
                 for node, sign in ((end, 1), (start, -1)):
                     if node != source:  # what comes in and does not go on stays
                         entries.append((source * n + node, source * m + channel, sign))
-            needed += [0 if node == source else 1 for node in range(n)]
+            needed += [int(node != source and not torus.gone & {node, source})
+                       for node in range(n)]
         self.stays, self.needed = self._matrix(entries, n * n), numpy.array(needed)
         entries = [(channel, source * m + channel, 1) for source in range(n) for channel in range(m)]
         entries += [(channel, n * m, -1) for channel in range(m)]
@@ -80,9 +96,11 @@ class Flow:
         return coo_matrix((value, (row, column)), shape=(rows, self.variables)).tocsr()
 
     def least_load(self):
-        """Blocks on the busiest channel."""
+        """Blocks on the busiest channel; None: the torus is in parts."""
         solved = linprog(self.largest, A_ub=self.loads, b_ub=numpy.zeros(self.loads.shape[0]),
                          A_eq=self.stays, b_eq=self.needed, method='highs')
+        if solved.status == 2:
+            return None
         if solved.status != 0:
             raise SystemExit(f'flow: the linear program has not been solved: {solved.message}')
         return Fraction(solved.fun).limit_denominator(1000)

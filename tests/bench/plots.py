@@ -5,7 +5,7 @@ import re
 import matplotlib.pyplot as plt
 from support import axes
 
-from . import arithmetic, tables
+from . import arithmetic, goals, systems, tables
 from .systems import MPICH, OPENMPI, OURS, PATIENT, SPINNING
 
 COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#56b4e9', '#e69f00', '#000000', '#8c564b',
@@ -25,6 +25,9 @@ def draw(results, folder, overview_only=False):
                             'Complete exchange: time over block size'))
     if results.get('fit') and results['fit']['tori']:
         made.append(_model(folder, kinds, results['fit']['tori']))
+    for torus in (results.get('preloads') or {'tori': ()})['tori']:
+        if any(call['size'] for call in torus['calls']):
+            made.append(_preloads(folder, kinds, torus))
     for torus in () if overview_only else tori:
         made.append(_panels(folder, f'times-{torus["dims"]}' + ('-cables' if torus.get('cable') else ''),
                             kinds, [(torus, _all_curves(torus))],
@@ -135,6 +138,45 @@ def _model(folder, kinds, tori):
     axes.save(canvas, folder, 'model', kinds, 120)
     return {'file': 'model.png', 'heading': tables.MODEL,
             'caption': "The papers' model beside measured times, and its residuals (grey: 5 % and 15 %)"}
+
+
+# --- MPI programs with and without the preload ---
+
+CALLERS = {systems.OURS: ('#0072b2', 'o', '-'),
+           MPICH: ('#d55e00', 's', '--'), systems.PRELOADED[MPICH]: ('#d55e00', 's', '-'),
+           OPENMPI: ('#009e73', '^', '--'), systems.PRELOADED[OPENMPI]: ('#009e73', '^', '-')}
+
+
+def _preloads(folder, kinds, torus):
+    operations = list(dict.fromkeys(call['operation'] for call in torus['calls'] if call['size']))
+    columns = min(2, len(operations))
+    rows = -(-len(operations) // columns)
+    canvas, drawn = plt.subplots(rows, columns, figsize=(5.4 * columns, 3.6 * rows + 0.6), squeeze=False)
+    lines = {}
+    for axis, operation in zip(drawn.flat, operations):
+        calls = [call for call in torus['calls'] if call['operation'] == operation]
+        lines['bound'], = axis.plot([call['size'] for call in calls],
+                                    [call['bound'] * 1000 for call in calls], color='#aaaaaa', linewidth=4)
+        for family, (colour, marker, style) in CALLERS.items():
+            points = [(call['size'], found['median'] * 1000) for call in calls
+                      if (found := goals.best(call, family)) is not None]
+            if points:
+                lines[family], = axis.plot(*zip(*points), color=colour, marker=marker, linestyle=style,
+                                           linewidth=1.4, markersize=4)
+        axis.set_title(operation, fontsize=11)
+        axis.set_xlabel('bytes')
+        axis.set_ylabel('ms')
+        axes.logarithmic(axis, 'x', base=4)
+        axes.logarithmic(axis, 'y')
+        axis.grid(True, which='major', linewidth=0.5, alpha=0.5)
+    for axis in drawn.flat[len(operations):]:
+        axis.set_visible(False)
+    canvas.legend(lines.values(), lines.keys(), loc='lower center', ncol=3, frameon=False, fontsize=9)
+    canvas.tight_layout(rect=(0, 2.7 * LEGEND / canvas.get_figheight(), 1, 1))
+    name = f'mpi-{torus["dims"]}'
+    axes.save(canvas, folder, name, kinds, 120)
+    return {'file': f'{name}.png', 'heading': tables.PRELOADS,
+            'caption': f'Calls of MPI programs on {tables.name_of(torus)}, with and without the preload'}
 
 
 # --- for the README ---

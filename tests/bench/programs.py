@@ -1,10 +1,14 @@
-"""Compiles the C programs in this folder, those for MPI with each library's own compiler."""
+"""Compiles the C programs in this folder, collective.c with each MPI library's own compiler."""
 
 import shutil
 import subprocess
 from pathlib import Path
 
+from torus_net import CHECKOUT
+
 HERE = Path(__file__).resolve().parent
+PATTERNS = CHECKOUT / 'tests' / 'mpi' / 'programs'
+COMPILERS = {'.c': 'mpicc', '.cpp': 'mpicxx', '.f90': 'mpifort'}
 FLAGS = ['-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-Wall', '-Wextra', '-Wconversion', '-Wshadow']
 
 
@@ -12,25 +16,49 @@ class Unavailable(Exception):
     """Something that a measurement needs is missing; the message says what."""
 
 
-def _compile(folder, name, source, compiler, *more):
+def _compile(folder, name, sources, compiler, *more, flags=FLAGS):
     if shutil.which(compiler) is None:
         raise Unavailable(f'{compiler} is missing')
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / name
-    command = [compiler, *FLAGS, str(HERE / source), '-o', str(target), *more]
+    command = [compiler, *flags, *(str(HERE / source) for source in sources), '-o', str(target), *more]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unavailable(f'{" ".join(command)}: {done.stderr.strip()}')
     return target
 
 
-def alltoall(folder, library, compiler):
-    return _compile(folder, f'alltoall-{library}', 'alltoall.c', compiler)
+def with_mpi(folder, library, compiler):
+    return _compile(folder, f'collective-{library}', ['collective.c', 'collective_mpi.c'], compiler)
+
+
+def with_libtorus(folder, built):
+    """With the library of the same build as torusd: `built` is the folder with torusd."""
+    library = built / 'client'
+    if not (library / 'libtorus.so').exists():
+        raise Unavailable(f'libtorus.so is not in {library}')
+    return _compile(folder, 'collective-torus', ['collective.c', 'collective_torus.c'], 'cc',
+                    f'-I{CHECKOUT / "client" / "include"}', f'-L{library}', '-ltorus',
+                    f'-Wl,-rpath,{library}')
+
+
+def with_fftw(folder):
+    """Debian's FFTW for MPI is built with Open MPI."""
+    return _compile(folder, 'fftw_mpi', ['fftw_mpi.c'], 'mpicc.openmpi', '-lfftw3_mpi', '-lfftw3', '-lm')
+
+
+def with_pattern(folder, library, source):
+    """A program of tests/mpi/programs, as users compile it."""
+    compiler = f'{COMPILERS[Path(source).suffix]}.{library}'
+    own = ['-fallow-argument-mismatch', '-w'] if compiler.startswith('mpifort') else ['-Wall']
+    return _compile(folder, f'{Path(source).stem}-{library}', [PATTERNS / source], compiler, '-lm',
+                    flags=['-O2', '-g', *own])
 
 
 def patient_poll(folder):
-    return _compile(folder, 'patient_poll.so', 'patient_poll.c', 'cc', '-shared', '-fPIC')
+    return _compile(folder, 'patient_poll.so', [CHECKOUT / 'topo' / 'preload' / 'patient_poll.c'], 'cc',
+                    '-shared', '-fPIC')
 
 
 def flood(folder):
-    return _compile(folder, 'flood', 'flood.c', 'cc', '-pthread')
+    return _compile(folder, 'flood', ['flood.c'], 'cc', '-pthread')

@@ -149,13 +149,12 @@ class TorusRun:
         """The systems of every library that can be built and started."""
         members = []
         try:
-            self.net.prepare_routes()
             agent = self.net.prepare_hosts()
             preload = programs.patient_poll(self.folder)
         except (TorusError, programs.Unavailable) as e:
             self._failure(f'MPI cannot be measured: {e}')
             return members
-        wait = self.options.wait_ms or (1 if self.net.geometry.nodes <= 32 else 10)
+        wait = self.options.wait_ms or systems.wait_ms(self.net.geometry.nodes)
         self.result['wait_ms'] = wait
         patient = {'LD_PRELOAD': str(preload), 'PATIENT_POLL_MS': str(wait)}
         variants = [(systems.PATIENT, patient)]
@@ -163,7 +162,7 @@ class TorusRun:
             variants.append((systems.SPINNING, {}))
         for library in systems.LIBRARIES:
             try:
-                program = programs.alltoall(self.folder, library.key, library.compiler)
+                program = programs.with_mpi(self.folder, library.key, library.compiler)
             except programs.Unavailable as e:
                 self._failure(f'{library.family} cannot be measured: {e}')
                 continue
@@ -175,11 +174,11 @@ class TorusRun:
         folder = self.net.folder / (library.key + (f'-{variant}' if variant else ''))
 
         def make_job():
-            return systems.Job(self.net, library, program, agent, environment, folder)
+            return systems.MpiJob(self.net, library, program, agent, environment, folder)
 
         starter = systems.Starter(make_job, START_TIMEOUT)
         self.starters.append(starter)
-        names = list(library.algorithms) if variant == systems.PATIENT else ['default']
+        names = list(library.algorithms['alltoall']) if variant == systems.PATIENT else ['default']
         try:
             starter.running()
             self.say(f'{self.dims}: {library.family}{" " + variant if variant else ""} came up in '

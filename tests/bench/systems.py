@@ -7,16 +7,20 @@
 import json
 import os
 import selectors
+import shlex
 import socket
 import subprocess
 import time
 
 from torus_net import TorusError, interrupts, same_layout
 from torus_net.emulated import host_name
+from torus_net.ip_hosts import wait_ms  # noqa: F401 (for those who measure)
 
 from . import machine, network
 
-OURS, MPICH, OPENMPI = 'torusd', 'MPICH', 'Open MPI'
+OURS, LIBTORUS, MPICH, OPENMPI = 'torusd', 'libtorus', 'MPICH', 'Open MPI'
+PRELOADED = {MPICH: f'{MPICH}, preload', OPENMPI: f'{OPENMPI}, preload'}  # with our operations
+REGISTERED, ORDINARY = 'registered', 'ordinary'  # memory of a program that uses libtorus
 
 
 class Failed(Exception):
@@ -171,26 +175,188 @@ def simulator(program, dims, mbit):
     return simulated
 
 
+# --- programs on all nodes ---
+
+class Job:
+    """collective.c with a library, which runs on all nodes and makes measurements on request."""
+
+    def __init__(self, net, program, folder):
+        self.net = net
+        self.program = program
+        self.folder = folder
+        self.connections = {}
+        self.pids = []
+
+    # What a kind of job has to do: start the program everywhere with this argument; raise Failed if it has
+    # ended; check what a rank says about itself; end what is left of it.
+    def launch(self, control):
+        raise NotImplementedError
+
+    def must_run(self):
+        raise NotImplementedError
+
+    def check(self, hello):
+        pass
+
+    def kill(self):
+        raise NotImplementedError
+
+    def start(self, timeout):
+        nodes = self.net.geometry.nodes
+        self.folder.mkdir(exist_ok=True)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        path = self.folder / 'control'
+        try:
+            path.unlink(missing_ok=True)
+            listener.bind(str(path))
+            listener.listen(nodes)
+            with interrupts.held(), open(self.folder / 'output', 'wb') as output:
+                self.launch(path, output)
+            self._gather(listener, nodes, time.monotonic() + timeout)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            listener.close()
+
+    def _gather(self, listener, nodes, deadline):
+        """Waits until every rank has identified itself."""
+        listener.settimeout(0.2)
+        while len(self.connections) < nodes:
+            self.must_run()
+            if time.monotonic() > deadline:
+                raise Failed(f'{len(self.connections)} of {nodes} ranks came up in time'
+                             + self.said())
+            try:
+                connection = listener.accept()[0]
+            except TimeoutError:
+                continue
+            connection.settimeout(10)
+            lines = connection.makefile('r')
+            hello = json.loads(lines.readline())
+            if hello['ranks'] != nodes:
+                raise Failed(f'rank {hello["rank"]} is one of {hello["ranks"]}, not of {nodes}')
+            self.check(hello)
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            self.pids.append(int.from_bytes(credentials[:4], 'little'))
+            self.connections[hello['rank']] = connection, lines
+
+    def said(self):
+        """The end of the output, to be appended to a message."""
+        try:
+            text = (self.folder / 'output').read_text(errors='replace').strip()
+        except OSError:
+            return ''
+        return ': ' + ' | '.join(text.splitlines()[-4:])[-600:] if text else ''
+
+    def run(self, operation, size, warmup, repeats, timeout, *, pause=0.0, batch=0, memory=ORDINARY,
+            selection=()):
+        """Makes a measurement; collective.c explains it. The selection is a variable and its value.
+        Failed if there is no reply in time."""
+        self.must_run()
+        order = ('run', operation, size, warmup, repeats, round(pause * 1e6), batch, memory, *selection)
+        try:
+            for connection, _ in self.connections.values():
+                connection.sendall((' '.join(map(str, order)) + '\n').encode())
+            answer = self._answer(timeout)
+        except OSError as e:
+            raise Failed(f'{e}' + self.said()) from e
+        if answer['wrong_blocks']:
+            raise Failed(f'{answer["wrong_blocks"]} blocks were wrong')
+        return answer['seconds']
+
+    def _answer(self, timeout):
+        connection, lines = self.connections[0]
+        deadline = time.monotonic() + timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection, selectors.EVENT_READ)
+            while not selector.select(0.5):
+                self.must_run()
+                if time.monotonic() > deadline:
+                    raise Failed(f'not finished within {timeout:.0f} s' + self.said())
+        line = lines.readline()
+        if not line:
+            raise Failed('it exited during the measurement' + self.said())
+        return json.loads(line)
+
+    def process_seconds(self):
+        return sum(map(machine.process_seconds, self.pids))
+
+    def stop(self):
+        with interrupts.held():
+            for connection, lines in self.connections.values():
+                lines.close()
+                connection.close()
+            self.connections = {}
+            self.kill()
+            self.pids = []
+
+
+class GroupJob(Job):
+    """The program with libtorus, started on every node."""
+
+    def __init__(self, net, program, folder):
+        super().__init__(net, program, folder)
+        self.processes = []
+
+    def launch(self, control, output):
+        command = f'exec {shlex.quote(str(self.program))} --control {shlex.quote(str(control))}'
+        for node in self.net.torus.nodes:
+            self.processes.append(node.start_program(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                start_new_session=True))
+
+    def must_run(self):
+        for rank, process in enumerate(self.processes):
+            if process.poll() is not None:
+                raise Failed(f'on node {rank} it exited with status {process.returncode}' + self.said())
+        if not self.processes:
+            raise Failed('it has been stopped' + self.said())
+
+    def kill(self):
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+        self.processes = []
+
+
 # --- MPI ---
 
 class Library:
     """How an MPI library is started and told which algorithm to use."""
 
-    def __init__(self, family, key, compiler, variable, algorithms):
+    def __init__(self, family, key, compiler, variables, algorithms):
         self.family = family
         self.key = key
         self.compiler = compiler
-        self.variable = variable
-        self.algorithms = algorithms  # name: value of the variable
+        self.variables = variables    # operation: name of the variable that selects its algorithm
+        self.algorithms = algorithms  # operation: name of an algorithm: value of the variable
+
+    def selection(self, operation, algorithm):
+        return self.variables[operation], self.algorithms[operation][algorithm]
 
     def command(self, agent, hosts, environment, program):
+        raise NotImplementedError
+
+    def setting(self, environment):
+        """Options of mpiexec with which ranks get these variables."""
         raise NotImplementedError
 
 
 class Mpich(Library):
     def __init__(self):
-        super().__init__(MPICH, 'mpich', 'mpicc.mpich', 'MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM',
-                         {'default': 0, 'brucks': 1, 'pairwise': 3, 'scattered': 5})
+        names = {'alltoall': 'ALLTOALL', 'allgather': 'ALLGATHER', 'allreduce': 'ALLREDUCE',
+                 'broadcast': 'BCAST', 'barrier': 'BARRIER'}
+        super().__init__(
+            MPICH, 'mpich', 'mpicc.mpich',
+            {operation: f'MPIR_CVAR_{name}_INTRA_ALGORITHM' for operation, name in names.items()},
+            {'alltoall': {'default': 0, 'brucks': 1, 'pairwise': 3, 'scattered': 5},
+             'allgather': {'default': 0, 'brucks': 1, 'recursive_doubling': 3, 'ring': 4},
+             'allreduce': {'default': 0, 'recursive_doubling': 3, 'reduce_scatter_allgather': 4},
+             'broadcast': {'default': 0, 'binomial': 1, 'scatter_recursive_doubling_allgather': 4,
+                           'scatter_ring_allgather': 5},
+             'barrier': {'default': 0}})
 
     def command(self, agent, hosts, environment, program):
         # No shared memory, although the hosts are one machine.
@@ -199,16 +365,28 @@ class Mpich(Library):
         command = ['mpiexec.mpich', '-launcher', 'rsh', '-launcher-exec', str(agent),
                    '-iface', network.DEVICE, '-hosts', ','.join(hosts), '-n', str(len(hosts)),
                    '-ppn', '1', '-bind-to', 'none']
-        for name, value in environment.items():
-            command += ['-genv', name, value]
-        return command + program
+        return command + self.setting(environment) + program
+
+    def setting(self, environment):
+        return [word for name, value in environment.items() for word in ('-genv', name, value)]
 
 
 class OpenMpi(Library):
     def __init__(self):
-        super().__init__(OPENMPI, 'openmpi', 'mpicc.openmpi', 'coll_tuned_alltoall_algorithm',
-                         {'default': 0, 'linear': 1, 'pairwise': 2, 'modified_bruck': 3,
-                          'linear_sync': 4})
+        names = {'alltoall': 'alltoall', 'allgather': 'allgather', 'allreduce': 'allreduce',
+                 'broadcast': 'bcast', 'barrier': 'barrier'}
+        super().__init__(
+            OPENMPI, 'openmpi', 'mpicc.openmpi',
+            {operation: f'coll_tuned_{name}_algorithm' for operation, name in names.items()},
+            {'alltoall': {'default': 0, 'linear': 1, 'pairwise': 2, 'modified_bruck': 3,
+                          'linear_sync': 4},
+             'allgather': {'default': 0, 'linear': 1, 'bruck': 2, 'recursive_doubling': 3, 'ring': 4,
+                           'neighbor': 5},
+             'allreduce': {'default': 0, 'recursive_doubling': 3, 'ring': 4, 'segmented_ring': 5,
+                           'rabenseifner': 6},
+             'broadcast': {'default': 0, 'pipeline': 3, 'split_binary_tree': 4, 'binomial': 6,
+                           'scatter_allgather': 8, 'scatter_allgather_ring': 9},
+             'barrier': {'default': 0, 'recursive_doubling': 3, 'bruck': 4, 'tree': 6}})
 
     def command(self, agent, hosts, environment, program):
         settings = {'plm': 'rsh', 'plm_rsh_agent': str(agent), 'plm_rsh_no_tree_spawn': '1',
@@ -222,142 +400,54 @@ class OpenMpi(Library):
                    '-H', ','.join(f'{host}:1' for host in hosts)]
         for name, value in settings.items():
             command += ['--mca', name, value]
-        for name, value in environment.items():
-            command += ['-x', f'{name}={value}']
-        return command + program
+        return command + self.setting(environment) + program
+
+    def setting(self, environment):
+        return [word for name, value in environment.items() for word in ('-x', f'{name}={value}')]
 
 
 LIBRARIES = (Mpich(), OpenMpi())
 PATIENT, SPINNING = '', 'spinning'
 
 
-class Job:
-    """An MPI program that runs on all hosts and makes measurements on request.
-
-    It has its own PID namespace, so that everything that the launcher starts ends with it.
-    """
+class MpiJob(Job):
+    """The program with an MPI library, started by its launcher. It has its own PID namespace, so that
+    everything that the launcher starts ends with it."""
 
     def __init__(self, net, library, program, agent, environment, folder):
-        self.net = net
+        super().__init__(net, program, folder)
         self.library = library
-        self.program = program
         self.agent = agent
         self.environment = environment
-        self.folder = folder
         self.process = None
-        self.connections = {}
-        self.pids = []
 
-    def start(self, timeout):
-        nodes = self.net.geometry.nodes
-        self.folder.mkdir(exist_ok=True)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        path = self.folder / 'control'
-        try:
-            path.unlink(missing_ok=True)
-            listener.bind(str(path))
-            listener.listen(nodes)
-            self._launch(path)
-            self._gather(listener, nodes, time.monotonic() + timeout)
-        except BaseException:
-            self.stop()
-            raise
-        finally:
-            listener.close()
-
-    def _launch(self, control):
+    def launch(self, control, output):
         hosts = [host_name(rank) for rank in range(self.net.geometry.nodes)]
         command = self.library.command(self.agent, hosts, self.environment,
                                        [str(self.program), '--control', str(control)])
-        keeper = f'/proc/{self.net.keepers[0].pid}/ns'
-        enter = ['setpriv', '--pdeathsig', 'KILL', *same_layout(), 'nsenter',
-                 f'--net={keeper}/net', f'--uts={keeper}/uts', f'--mount={keeper}/mnt',
-                 'unshare', '--pid', '--fork', '--kill-child=KILL',
+        enter = ['setpriv', '--pdeathsig', 'KILL', *same_layout(),
+                 *self.net.torus.ip_hosts.enter(0), 'unshare', '--pid', '--fork', '--kill-child=KILL',
                  'sh', '-c', 'cd / && "$@"; exit $?', 'mpi']
         environment = {**os.environ, 'TMPDIR': str(self.folder), 'SHELL': '/bin/sh',
                        'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
-        with interrupts.held(), open(self.folder / 'output', 'wb') as output:
-            self.process = subprocess.Popen(enter + command, stdin=subprocess.DEVNULL,
-                                            stdout=output, stderr=output, env=environment,
-                                            start_new_session=True)
+        self.process = subprocess.Popen(enter + command, stdin=subprocess.DEVNULL, stdout=output,
+                                        stderr=output, env=environment, start_new_session=True)
 
-    def _gather(self, listener, nodes, deadline):
-        """Waits until every rank has identified itself."""
-        listener.settimeout(0.2)
-        while len(self.connections) < nodes:
-            self._must_run()
-            if time.monotonic() > deadline:
-                raise Failed(f'{len(self.connections)} of {nodes} ranks came up in time'
-                             + self._said())
-            try:
-                connection = listener.accept()[0]
-            except TimeoutError:
-                continue
-            connection.settimeout(10)
-            lines = connection.makefile('r')
-            hello = json.loads(lines.readline())
-            if hello['ranks'] != nodes or hello['host'] != host_name(hello['rank']):
-                raise Failed(f'rank {hello["rank"]} of {hello["ranks"]} is on {hello["host"]}')
-            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            self.pids.append(int.from_bytes(credentials[:4], 'little'))
-            self.connections[hello['rank']] = connection, lines
-
-    def _must_run(self):
+    def must_run(self):
         if self.process is None or self.process.poll() is not None:
             code = None if self.process is None else self.process.returncode
-            raise Failed(f'it exited with status {code}' + self._said())
+            raise Failed(f'it exited with status {code}' + self.said())
 
-    def _said(self):
-        try:
-            text = (self.folder / 'output').read_text(errors='replace').strip()
-        except OSError:
-            return ''
-        return ': ' + ' | '.join(text.splitlines()[-4:])[-600:] if text else ''
+    def check(self, hello):
+        if hello['host'] != host_name(hello['rank']):
+            raise Failed(f'rank {hello["rank"]} is on {hello["host"]}')
 
-    def run(self, size, warmup, repeats, algorithm, timeout):
-        """Makes a measurement. Failed if there is no reply in time."""
-        self._must_run()
-        order = f'run {size} {warmup} {repeats}'
-        order += f' {self.library.variable} {self.library.algorithms[algorithm]}\n'
-        try:
-            for connection, _ in self.connections.values():
-                connection.sendall(order.encode())
-            answer = self._answer(timeout)
-        except OSError as e:
-            raise Failed(f'{e}' + self._said()) from e
-        if answer['wrong_blocks']:
-            raise Failed(f'{answer["wrong_blocks"]} blocks were wrong')
-        return answer['seconds']
-
-    def _answer(self, timeout):
-        connection, lines = self.connections[0]
-        deadline = time.monotonic() + timeout
-        with selectors.DefaultSelector() as selector:
-            selector.register(connection, selectors.EVENT_READ)
-            while not selector.select(0.5):
-                self._must_run()
-                if time.monotonic() > deadline:
-                    raise Failed(f'not finished within {timeout:.0f} s' + self._said())
-        line = lines.readline()
-        if not line:
-            raise Failed('it exited during the measurement' + self._said())
-        return json.loads(line)
-
-    def process_seconds(self):
-        return sum(map(machine.process_seconds, self.pids))
-
-    def stop(self):
-        with interrupts.held():
-            for connection, lines in self.connections.values():
-                lines.close()
-                connection.close()
-            self.connections = {}
-            if self.process is not None:
-                self.process.kill()  # this kills everything in its PID namespace
-                self.process.wait()
-                self.process = None
-                self._wait_for_ranks()
-            self.pids = []
+    def kill(self):
+        if self.process is not None:
+            self.process.kill()  # this kills everything in its PID namespace
+            self.process.wait()
+            self.process = None
+            self._wait_for_ranks()
 
     def _wait_for_ranks(self):
         deadline = time.monotonic() + 10
@@ -410,12 +500,14 @@ class Mpi(System):
     def __init__(self, starter, library, algorithm, variant):
         super().__init__(starter, library.family, algorithm, variant)
         self.starter = starter
+        self.library = library
 
     def measure(self, size, warmup, repeats, timeout):
         job = self.starter.running()
         before = job.process_seconds()
         try:
-            seconds = job.run(size, warmup, repeats, self.algorithm, timeout)
+            seconds = job.run('alltoall', size, warmup, repeats, timeout,
+                              selection=self.library.selection('alltoall', self.algorithm))
         except Failed as e:
             self.starter.failed(e)
             raise
@@ -423,7 +515,7 @@ class Mpi(System):
 
     def warm_up(self, size, timeout):
         try:
-            return self.starter.running().run(size, 0, 1, 'default', timeout)[0]
+            return self.starter.running().run('alltoall', size, 0, 1, timeout)[0]
         except Failed as e:
             self.starter.failed(e)
             raise Failed(f'warming up: {e}') from e

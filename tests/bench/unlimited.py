@@ -37,7 +37,7 @@ def run(options, say):
                 say(f'unlimited {system.name} {arithmetic.format_size(size)}: '
                     f'{arithmetic.milliseconds(row["median"])} ms, '
                     f'{row["hop_bytes_per_cpu_second"] / 1e9:.2f} GB x hops a processor second')
-        net.prepare_routes()
+        net.prepare_hosts()
         for shift in _shifts(net.geometry):
             try:
                 row = _forward(net, shift, options.unlimited_seconds)
@@ -85,7 +85,7 @@ def _forward(net, shift, seconds):
     try:
         for rank in range(geometry.nodes):
             servers.append(_iperf(net, rank, '--server', '--one-off', '--forceflush',
-                                  '--bind', network.own_address(rank)))
+                                  '--bind', net.own_address(rank)))
         for server in servers:
             for line in server.stdout:
                 if 'Server listening' in line:
@@ -96,7 +96,7 @@ def _forward(net, shift, seconds):
         for rank in range(geometry.nodes):
             there = geometry.rank([(at + by) % size for at, by, size in
                                    zip(geometry.coordinates(rank), shift, geometry.sizes)])
-            clients.append(_iperf(net, rank, '--client', network.own_address(there), '--json',
+            clients.append(_iperf(net, rank, '--client', net.own_address(there), '--json',
                                   '--time', str(max(1, round(seconds)))))
         answers = [client.communicate(timeout=seconds + 60)[0] for client in clients]
         usage, elapsed = machine.Usage(before, machine.Times()), time.monotonic() - begin

@@ -11,14 +11,21 @@ FASTER = 0.95   # of the shortest before: then it goes on
 IN_VAIN = 2     # in a row that are not faster: enough
 
 
-def warm_up(system, size, geometry, mbit):
-    """Runs exchanges until they become no faster. Whoever used the network last may have filled its
-    queues, in which packets of other connections were lost."""
-    most = arithmetic.largest_within(geometry, SECONDS, mbit)
-    best, in_vain = math.inf, 0
+def until_no_faster(exchange, budget=math.inf):
+    """Calls what returns the seconds of an exchange until they become no shorter, or have used up the
+    budget. Whoever used the network last may have filled its queues, in which packets of other
+    connections were lost."""
+    best, in_vain, used = math.inf, 0, 0.0
     for _ in range(MOST):
-        seconds = system.warm_up(min(FACTOR * size, most), 60 + 20 * SECONDS)
+        seconds = exchange()
+        used += seconds
         in_vain = in_vain + 1 if seconds > FASTER * best else 0
-        if in_vain == IN_VAIN:
+        if in_vain == IN_VAIN or used >= budget:
             break
         best = min(best, seconds)
+
+
+def warm_up(system, size, geometry, mbit):
+    """Runs exchanges until they become no faster."""
+    most = arithmetic.largest_within(geometry, SECONDS, mbit)
+    until_no_faster(lambda: system.warm_up(min(FACTOR * size, most), 60 + 20 * SECONDS))

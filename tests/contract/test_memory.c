@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <malloc.h>
 
+#include "daemon/schedule/detour.h"
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/simulate.h"
@@ -130,6 +131,31 @@ static void reports(void **state)
     fails_at_each("balanced", try_verify);
 }
 
+static void detours(void **state)
+{
+    struct error e = {.code = ERROR_NONE};
+    struct detour *detour = NULL;
+    struct damage damage;
+    struct torus t;
+    unsigned failures = 0;
+
+    (void)state;
+    allowed = UINT32_MAX;
+    assert_int_equal(torus_parse(&t, "4x5", NULL), 0);
+    assert_int_equal(damage_parse(&damage, &t, "3:+0,7", &e), 0);
+    for (; (allowed = failures, detour_new(&detour, &damage, &e)) != 0; failures++)
+        assert_int_equal(e.code, ERROR_MEMORY);
+    assert_in_range(failures, 10, 100);
+    allowed = 3;
+    detour_find_bound(detour);
+    assert_true(detour_bound(detour) <= 0);
+    allowed = UINT32_MAX;
+    detour_find_bound(detour);
+    assert_true(detour_bound(detour) > 0);
+    detour_free(detour);
+    damage_free(&damage);
+}
+
 /* A node's plan on 64x64 fits into 8 MiB, or as many for each segment of a block, with every
  * algorithm that runs in steps; and where the blocks that come by take more, into twice that. */
 static void plans_are_small(void **state)
@@ -173,8 +199,8 @@ static void simulations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans),       cmocka_unit_test(peaks),           cmocka_unit_test(reports),
-        cmocka_unit_test(simulations), cmocka_unit_test(plans_are_small),
+        cmocka_unit_test(detours), cmocka_unit_test(plans),       cmocka_unit_test(peaks),
+        cmocka_unit_test(reports), cmocka_unit_test(simulations), cmocka_unit_test(plans_are_small),
     };
     allowed = UINT32_MAX;
     return cmocka_run_group_tests(tests, NULL, NULL);

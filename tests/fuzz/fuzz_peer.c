@@ -1,5 +1,7 @@
 /* One node, its router and exchanges, and neighbours that say anything. Input: a byte for the torus
- * and rank, then operations: a byte with the kind and the port, and what belongs to it.
+ * and rank, then operations: a byte with the kind and the port, and what belongs to it. With KEYED the node
+ * has a cluster key, and so have its neighbours: each connection begins with the whole handshake, and all
+ * that is fuzzed comes after it.
  *
  * Whatever happens: no more memory is reserved than there is, every exchange has ended once enough
  * time has passed, each client is told once, and nothing is left when the node is closed. */
@@ -232,6 +234,22 @@ static int submit(void *context, struct work *work)
 
 /* --- the node --- */
 
+#ifdef KEYED
+static const bool keyed = true;
+#else
+static const bool keyed = false;
+#endif
+
+static const struct secrets *cluster_key(void)
+{
+    static const uint8_t bytes[KEY_SIZE] = "of all nodes that are fuzzed";
+    static struct secrets secrets;
+
+    secrets = (struct secrets){.count = 1};
+    key_set(&secrets.key[0], bytes);
+    return &secrets;
+}
+
 static void open_node(struct node *n, uint8_t which)
 {
     static const char *const tori[] = {"2x2", "3", "2m", "4x4"};
@@ -249,6 +267,7 @@ static void open_node(struct node *n, uint8_t which)
     const struct core_setup setup = {.torus = &n->f.torus,
                                      .rank = n->f.rank,
                                      .io = io,
+                                     .secrets = keyed ? cluster_key() : NULL,
                                      .pool = &n->f.pool,
                                      .storage = &n->storage,
                                      .workers = {n, submit},
@@ -294,13 +313,57 @@ static void pass(struct node *n, uint64_t time, int times)
     }
 }
 
+static void say_to(void *context, const Peer__Head *head)
+{
+    struct fixture_connection *c = context;
+
+    if (c->link != NULL)
+        fixture_say(c, head, NULL, 0);
+}
+
+static void any_bytes(void *context, void *buffer, size_t size)
+{
+    (void)context;
+    memset(buffer, 'c', size);
+}
+
+/* The neighbour's side of it, by its own handshake. */
+static void shake_hands(struct node *n, struct fixture_connection *c, unsigned port)
+{
+    const struct handshake_place place = {.torus = &n->f.torus,
+                                          .secrets = cluster_key(),
+                                          .address = "node",
+                                          .rank = torus_neighbour(&n->f.torus, n->f.rank, port),
+                                          .neighbour = n->f.rank,
+                                          .port = torus_port_opposite(port),
+                                          .boot = 77,
+                                          .random = any_bytes,
+                                          .say = say_to,
+                                          .say_context = c};
+    struct handshake theirs;
+    struct error e;
+    Peer__Head *head;
+
+    handshake_begin(&theirs, &place, torus_port_direction(port) < 0);
+    while (theirs.state != HANDSHAKE_DONE && (head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        REQUIRE(handshake_heard(&theirs, &place, head, &e) == 0);
+        peer__head__free_unpacked(head, NULL);
+    }
+    /* Unless the link is kept out because it flaps. */
+    REQUIRE(theirs.state == HANDSHAKE_DONE || c->link == NULL);
+    handshake_forget(&theirs);
+}
+
 static struct fixture_connection *connection_at(struct node *n, unsigned port)
 {
     if (n->f.torus.nodes == 1 || torus_neighbour(&n->f.torus, n->f.rank, port) == TORUS_NO_NODE)
         return NULL;
     if ((n->f.up[port] == NULL || n->f.up[port]->link == NULL) &&
-        n->f.connections < FIXTURE_CONNECTIONS)
+        n->f.connections < FIXTURE_CONNECTIONS) {
         n->f.up[port] = fixture_connect(&n->f, port, torus_port_direction(port) > 0);
+        if (keyed && n->f.up[port]->link != NULL)
+            shake_hands(n, n->f.up[port], port);
+    }
     return n->f.up[port] != NULL && n->f.up[port]->link != NULL ? n->f.up[port] : NULL;
 }
 
@@ -390,6 +453,10 @@ static void run_operation(struct node *n, struct input *in)
             fixture_feed(c, body_bytes, body);
         break;
     case HELLO:
+        if (keyed) { /* it has been said; a byte of the input all the same, as without a key */
+            (void)input_byte(in);
+            break;
+        }
         fixture_hello(&n->f, port, &hello, dims);
         hello.boot = input_byte(in);
         if (c != NULL)

@@ -10,6 +10,7 @@
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 #include "proto/peer.pb-c.h"
+#include "proto/program.h"
 #include "proto/sha256.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -549,12 +550,110 @@ static void config_seeds(const char *folder)
     open_seed(folder, "config", "whole", -1);
     (void)fputs("; a node\n[node]\ndims = 4x8m\nrank = 9\ncoordinates = 1,1\ncontrol = /tmp/sock\n"
                 "state_dir = /tmp/state\ndata_roots = /tmp:/usr\nlink_mbit = 2500.5\n"
+                "link_burst = 15KiB\n"
                 "daemons_per_processor = 2\nmemory = 3MiB\ncongestion = cubic\n"
                 "log_level = debug\n[ports]\n+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
                 out);
     close_seed();
     open_seed(folder, "config", "wrong", -1);
     (void)fputs("[node]\nmemory = 99999999999999999999GiB\nnonsense\n", out);
+    close_seed();
+}
+
+/* --- operations of fuzz_program --- */
+
+#define PUT(...)                                                                                   \
+    do {                                                                                           \
+        const uint8_t bytes[] = {__VA_ARGS__};                                                     \
+        (void)fwrite(bytes, 1, sizeof bytes, out);                                                 \
+    } while (0)
+
+enum { TURN = 4 };
+
+/* A kind, small numbers, a text of one letter. */
+static void program_message(unsigned guest, uint8_t kind, uint8_t number, uint8_t text)
+{
+    PUT((uint8_t)(guest << 4), kind, 4, number);
+    if (kind == PROGRAM_MEMORY)
+        PUT(1);
+    else
+        PUT(4, 0);
+    PUT(1, text, (uint8_t)(guest << 4 | TURN));
+}
+
+/* From and to its memory 1, where the arrays are, too. */
+static void program_call(unsigned guest, uint8_t operation, uint8_t part)
+{
+    PUT((uint8_t)(guest << 4 | 5), operation, part, 0, 1, 1, 1, 1, 0, 10, 4, 0, 1, 3, 64, 1, 3, 128,
+        (uint8_t)(guest << 4 | TURN));
+}
+
+static void program_seeds(const char *folder)
+{
+    open_seed(folder, "program", "operations", -1);
+    program_message(0, PROGRAM_OPEN, 0, 'a');
+    program_message(0, PROGRAM_MEMORY, 0, 'a');
+    PUT(TURN, TURN);
+    for (uint8_t operation = 1; operation <= 9; operation++)
+        program_call(0, operation, 3);
+    PUT(7, 0, 4, 0, 4, 5); /* a word of an array */
+    program_call(0, 2, 1);
+    program_message(0, PROGRAM_NOTICE, 0, 'a');
+    program_message(0, PROGRAM_MEMORY_FREE, 1, 'a');
+    program_message(0, PROGRAM_LEAVE, 0, 'a');
+    close_seed();
+    open_seed(folder, "program", "failures", -1);
+    program_message(0, PROGRAM_OPEN, 0, 'a');
+    program_message(1, PROGRAM_OPEN, 0, 'a');
+    program_message(2, PROGRAM_OPEN, 0, 'b');
+    PUT(6, 1); /* calls do not end */
+    program_call(0, 6, 3);
+    program_call(2, 6, 3);
+    PUT(6, 8, TURN, 2 << 4 | TURN);
+    program_call(2, 6, 3);
+    PUT(3 << 4 | 1, 0, 9, 'n', 'o', 'n', 's', 'e', 'n', 's', 'e', '!', 3 << 4 | TURN);
+    program_message(0, PROGRAM_OPEN, 0, 'a');
+    PUT(2, 0, 0, 200, 0, 0, 0, 3, TURN, 8); /* the ring jumps */
+    close_seed();
+}
+
+/* --- operations of fuzz_challenge and fuzz_third --- */
+
+static void challenge_seeds(const char *folder)
+{
+    enum { DIALS = 1, PARTNER_HAS_KEY = 4, ENCRYPT = 96 };
+    enum { GENUINE, ALTERED, REFLECTED = 3, REPLAYED, TO_PARTNER };
+
+    open_seed(folder, "challenge", "listener", -1);
+    PUT(PARTNER_HAS_KEY | ENCRYPT, GENUINE, TO_PARTNER, TO_PARTNER, GENUINE);
+    close_seed();
+    open_seed(folder, "challenge", "dialler", -1);
+    PUT(DIALS | PARTNER_HAS_KEY, TO_PARTNER, GENUINE, GENUINE, TO_PARTNER);
+    close_seed();
+    open_seed(folder, "challenge", "replay", -1);
+    PUT(PARTNER_HAS_KEY, REPLAYED, REPLAYED + 6, REFLECTED);
+    close_seed();
+    open_seed(folder, "challenge", "altered", -1);
+    PUT(PARTNER_HAS_KEY, GENUINE, TO_PARTNER, TO_PARTNER, ALTERED, 10, 1);
+    close_seed();
+}
+
+static void third_seeds(const char *folder)
+{
+    enum { PASS, ASK, LIE, TIMES, SAY, REPEAT, PLAIN };
+
+    open_seed(folder, "third", "exchanges", -1);
+    PUT(0);
+    for (uint8_t which = 0; which < 24; which += 3)
+        PUT(ASK, which, PASS, 50, TIMES, 6, SAY, 7, 0, which, 3, PASS, 70);
+    close_seed();
+    open_seed(folder, "third", "lies", -1);
+    PUT(3);
+    for (uint8_t which = 0; which < 120; which += 8)
+        PUT(LIE, 0, which, which, ASK, which, PASS, 60);
+    close_seed();
+    open_seed(folder, "third", "bytes", -1);
+    PUT(1, ASK, 2, PASS, 20, REPEAT, 12, 0, 0, 9, PASS, 100, PLAIN, 8, 0, 0, 0, 2, 0, 0, 0, 0);
     close_seed();
 }
 
@@ -568,5 +667,8 @@ int main(int argc, char **argv)
     control_seeds(argv[1]);
     config_seeds(argv[1]);
     peer_seeds(argv[1]);
+    program_seeds(argv[1]);
+    challenge_seeds(argv[1]);
+    third_seeds(argv[1]);
     return EXIT_SUCCESS;
 }

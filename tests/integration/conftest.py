@@ -21,6 +21,9 @@ from torus_net.process import tail  # noqa: E402
 
 def pytest_addoption(parser):
     parser.addoption('--no-mininet', action='store_true', help='skip what needs Mininet and root')
+    parser.addoption('--mpi-collectives', type=int, metavar='N',
+                     help='so many random operations in each test of the MPI preloads, and more '
+                     'tests, instead of what takes seconds')
 
 
 def pytest_configure(config):
@@ -120,6 +123,13 @@ def shared(request):
 def loopback(request):
     """loopback('4x4', memory='64MiB'): a started LoopbackTorus."""
     yield from _factory(request, LoopbackTorus)
+
+
+@pytest.fixture
+def cabled(request):
+    """cabled('3x3', end=4, port='+1'): a started CabledTorus."""
+    from support.cable import CabledTorus
+    yield from _factory(request, CabledTorus)
 
 
 @pytest.fixture

@@ -51,16 +51,18 @@ class Trees:
         return through, messages, [max(blocks.values()) for blocks in channel.values()]
 
 
-def check(result, dims, algorithm, sizes, operation='allgather'):
-    """`sizes`: by source."""
+def check(result, dims, algorithm, sizes, operation='allgather', mode='stepped'):
+    """`sizes`: by source. When streaming, the number of messages depends on timing."""
     geometry = Geometry(dims)
     through, messages, busiest = Trees(dims, algorithm).counts(sizes)
     for key, kind in KEYS.items():
         assert type(result[key]) is kind, (key, result.get(key))
     assert result['operation'] == operation and result['algorithm'] == algorithm
+    assert result['mode'] == mode
     assert result['verified'] in ('every byte', 'digests')
     assert result['block_bytes'] == max(sizes.values())
-    assert result['startups'] == len(busiest) and result['transmission'] == sum(busiest)
+    if mode == 'stepped':
+        assert result['startups'] == len(busiest) and result['transmission'] == sum(busiest)
     assert result['blocks_delivered'] == len(sizes) * (geometry.nodes - 1)
     assert result['bytes_delivered'] == sum(sizes.values()) * (geometry.nodes - 1)
     ports = {node['rank']: node['ports'] for node in result['per_node']}
@@ -70,8 +72,9 @@ def check(result, dims, algorithm, sizes, operation='allgather'):
             said, here = ports[rank][port.name], (rank, port.name)
             there = ports[geometry.neighbour(rank, port)][port.opposite.name]
             assert said.keys() == PORT_KEYS
-            assert said['tx_blocks'] == result['rounds'] * len(through[here]), here
-            assert said['combined_messages'] == result['rounds'] * len(messages[here]), here
+            if mode == 'stepped':
+                assert said['tx_blocks'] == result['rounds'] * len(through[here]), here
+                assert said['combined_messages'] == result['rounds'] * len(messages[here]), here
             assert said['tx_bytes'] == sum(sizes[source] for source in through[here]), here
             assert said['rx_bytes'] == there['tx_bytes'], here
 
@@ -105,13 +108,37 @@ def test_broadcast(shared, dims, algorithm):
         check(result, dims, algorithm, {sender: 70001}, 'broadcast')
 
 
+@cases
+def test_streaming(shared, dims, algorithm):
+    torus = shared(dims)
+    nodes = torus.geometry.nodes
+    for size in SIZES:
+        options = ('--algorithm', algorithm, '--block-size', size, '--mode', 'streaming')
+        result = run(torus, 'allgather', *options, rank=size % nodes)
+        check(result, dims, algorithm, {s: size for s in range(nodes)}, mode='streaming')
+        for sender in {0, nodes // 2}:
+            result = run(torus, 'broadcast', '--root', sender, *options, '--repeat', 3, rank=nodes - 1)
+            assert len(result['seconds_each']) == 3
+            assert result['blocks_delivered'] == nodes - 1
+
+
+def test_streaming_in_rounds(shared):
+    torus = shared('4x4', memory='1MiB')
+    for operation, sources in (('allgather', range(16)), ('broadcast', (11,))):
+        root = ('--root', 11) if operation == 'broadcast' else ()
+        result = run(torus, operation, *root, '--algorithm', 'balanced', '--block-size', 300001,
+                     '--mode', 'streaming')
+        assert result['rounds'] > 1
+        check(result, '4x4', 'balanced', {s: 300001 for s in sources}, operation, 'streaming')
+    assert torus.status()['memory']['reserved_bytes'] == 0
+
+
 @pytest.mark.parametrize('dims', ['4x4', '8x2', '3mx5m', '1x9'])
 def test_no_channel_above_the_bound(shared, dims):
     torus = shared(dims)
     links = sum(2 if wraps else 1 for size, wraps in zip(torus.geometry.sizes, torus.geometry.wraps)
                 if size > 1)
-    result = run(torus, 'allgather', '--block-size', 1000)
-    assert result['algorithm'] == 'balanced'
+    result = run(torus, 'allgather', '--algorithm', 'balanced', '--block-size', 1000)
     most = max(port['tx_blocks'] for node in result['per_node'] for port in node['ports'].values())
     assert most == -(-(torus.geometry.nodes - 1) // links)
 
@@ -160,24 +187,59 @@ def test_files(shared, root, base, dims, algorithm):
     torus = shared(dims, data_roots=(str(root),))
     nodes = torus.geometry.nodes
     sizes = make_files(base / 'out', nodes)
-    for source in (f'{base}/out/%r', f'{base}/out'):
+    for mode, source in (('stepped', f'{base}/out/%r'), ('streaming', f'{base}/out')):
         result = run(torus, 'allgather', '--algorithm', algorithm, '--from', source,
-                     '--to', f'{base}/in/%r', rank=nodes - 1)
-        check(result, dims, algorithm, sizes)
+                     '--to', f'{base}/in/%r', '--mode', mode, rank=nodes - 1)
+        check(result, dims, algorithm, sizes, mode=mode)
         check_outputs(base, nodes, sizes)
         wait_tidy(torus, base)
-        (base / 'in').rename(base / f'in-{source.endswith("%r")}')
+        (base / 'in').rename(base / f'in-{mode}')
 
 
 def test_broadcast_of_a_file(shared, root, base):
     """The others need none."""
     torus = shared('4x4', data_roots=(str(root),))
     write_file(base / 'news', seed_of('', 6, 6), 123457)
-    result = run(torus, 'broadcast', '--root', 6, '--from', f'{base}/news', '--to',
-                 f'{base}/in/%r', rank=2)
+    result = run(torus, 'broadcast', '--root', 6, '--algorithm', 'balanced', '--mode', 'stepped',
+                 '--from', f'{base}/news', '--to', f'{base}/in/%r', rank=2)
     check(result, '4x4', 'balanced', {6: 123457}, 'broadcast')
     check_outputs(base, 16, {6: 123457})
     wait_tidy(torus, base)
+
+
+def test_files_in_parts(shared, root, base):
+    """Files of unknown sizes are taken for large ones: each goes along several trees."""
+    torus = shared('4x4', data_roots=(str(root),))
+    sizes = make_files(base / 'out', 16)
+    result = run(torus, 'allgather', '--from', f'{base}/out', '--to', f'{base}/in/%r')
+    assert (result['algorithm'], result['mode']) == ('disjoint', 'streaming')
+    check_outputs(base, 16, sizes)
+    wait_tidy(torus, base)
+    (base / 'in').rename(base / 'first')
+    result = run(torus, 'broadcast', '--root', 7, '--from', f'{base}/out', '--to', f'{base}/in/%r')
+    assert (result['algorithm'], result['mode']) == ('disjoint', 'streaming')
+    check_outputs(base, 16, {7: sizes[7]})
+    sent = {name: port['tx_bytes'] for name, port in result['per_node'][7]['ports'].items()}
+    assert sum(sent.values()) == sizes[7] and max(sent.values()) <= sizes[7] / 4 + 12, sent
+
+
+@pytest.mark.parametrize('dims', ['4x4', '3x5', '2x3x2', '3mx4m', '4x3m', '1x7', '2', '1x1'])
+def test_large_blocks_use_all_links(shared, dims):
+    """The daemon splits them into parts, which use all links of the node that has fewest."""
+    torus, size = shared(dims), 2 << 20
+    nodes = torus.geometry.nodes
+    links = min(len(list(torus.geometry.ports(rank))) for rank in range(nodes))
+    result = run(torus, 'broadcast', '--root', nodes // 2, '--block-size', size)
+    assert result['blocks_delivered'] == nodes - 1
+    if nodes > 1:
+        assert (result['algorithm'], result['mode']) == ('disjoint', 'streaming')
+        most = max(port['tx_bytes'] for node in result['per_node'] for port in node['ports'].values())
+        assert most <= size / links + 12
+    result = run(torus, 'allgather', '--algorithm', 'disjoint', '--block-size', size // 8)
+    assert result['blocks_delivered'] == nodes * (nodes - 1) and result['mode'] == 'streaming'
+    if nodes > 1:
+        most = max(port['tx_bytes'] for node in result['per_node'] for port in node['ports'].values())
+        assert most <= (nodes - 1) * (size // 8 / links + 12)
 
 
 def test_a_missing_file(shared, root, base):
@@ -189,7 +251,7 @@ def test_a_missing_file(shared, root, base):
     assert failed.returncode == 1
     assert 'node 5 refuses' in failed.stderr and 'out/5' in failed.stderr, failed.stderr
     wait_for(lambda: not list(base.glob('in/*')), what='a target stays')
-    result = run(torus, *args, '--missing-ok')
+    result = run(torus, *args, '--algorithm', 'balanced', '--missing-ok')
     check(result, '4x4', 'balanced', {**sizes, 5: 0})
 
 
@@ -210,7 +272,7 @@ def test_refused(shared, args, code, says):
 def test_three_dimensions(shared):
     """An algorithm is chosen that takes them."""
     result = run(shared('2x3x2'), 'allgather', '--block-size', 10)
-    assert result['algorithm'] == 'saadschultz'
+    assert result['algorithm'] in ('saadschultz', 'disjoint')
     with pytest.raises(CommandFailed, match='balanced takes'):
         run(shared('2x3x2'), 'allgather', '--algorithm', 'balanced', '--block-size', 10)
 

@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 from support.background import Client, LongExchange, stopped
@@ -53,7 +54,10 @@ def others(torus, *ranks):
     (['--from', 'a'], 2, '--to'),
     (['--to', 'a'], 2, '--from'),
     (['--missing-ok', '--block-size', '1'], 2, '--missing-ok'),
-    (['--from', 'a-%q', '--to', 'b'], 2, '%'),
+    (['--block-size', '1', '--on-failure', 'explode'], 2, 'neither fail nor shrink'),
+    (['--block-size', '1', '--on-failure', 'shrink', '--algorithm', 'at2'], 2, 'omit --algorithm'),
+    (['--block-size', '1', '--on-failure', 'shrink', '--schedule', 'x'], 2, 'omit --schedule'),
+    (['--from', 'a-%q', '--to', 'b-%q'], 2, '%'),
     (['--nonsense'], 2, '--nonsense'),
     (['surplus', '--block-size', '1'], 2, 'surplus'),
     ([], 2, '--block-size'),
@@ -249,10 +253,10 @@ class Impostor:
 
 
 IMPOSTORS = {
-    'another rank': (lambda a: (['--rank', 6], a), 'is node 6 port'),
+    'another rank': (lambda a: (['--rank', 6], a), 'node 6 port'),
     'another torus': (lambda a: (['--dims', '2x8'], a), 'is in a torus 2x8'),
     'crossed cables': (lambda a: ([], {'+0': a['+1'], '+1': a['+0'], '-0': a['-1'], '-1': a['-0']}),
-                       'is node 5 port'),
+                       'node 5 port'),
 }
 
 
@@ -284,6 +288,95 @@ def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
         assert len(lines) < 100, 'a refusal is not to be logged at every try'
     torus.node(5).start()
     still_works(torus, rank=5)
+
+
+# --- a cable is missing ---
+
+def unused_port():
+    with socket.socket() as listener:
+        listener.bind(('127.0.0.1', 0))
+        return listener.getsockname()[1]
+
+
+def test_around_a_link_that_is_down(loopback, tmp_path):
+    """While the torus is connected exchanges run on what is left of it, and say so."""
+    torus = loopback('4x4')
+    addresses = dict(torus.node(5).addresses, **{'+1': f'127.0.0.1:{unused_port()}'})
+    fault = 'link 5:+1 to node 6 is down'
+    key = ['--key-file', torus.key_file()]
+    with Impostor(torus, 5, tmp_path, key, addresses):
+        for rank in others(torus, 5):
+            wait_for(lambda rank=rank: torus.status(rank)['faults'] == [fault], 30 * SLOWNESS)
+        for options in ([], ['--repeat', '3'], ['--mode', 'stepped']):
+            result = torus.exchange('auto', 20000, rank=6, options=options)
+            assert result['without'] == 'link 5:+1' and result['algorithm'] == 'detour', result
+            assert result['blocks_delivered'] == 16 * 15 and result['verified'] == 'every byte', result
+        text = torus.ctl(0, 'exchange', '--block-size', 1000).stdout
+        assert re.search('^without +link 5:[+]1$', text, re.M), text
+        refused = torus.ctl(0, 'exchange', '--block-size', 1000, '--algorithm', 'at2')
+        assert refused.returncode == 1 and fault in refused.stderr
+        assert 'algorithm auto, go around' in refused.stderr
+        assert fault in torus.ctl(0, 'allgather', '--block-size', 1000).stderr
+    torus.node(5).start()
+    still_works(torus, rank=5)
+
+
+def cut_meanwhile(torus, **options):
+    """An exchange in the middle of which the cable is cut: the result."""
+    torus.cable.cut_after(300_000)
+    result = torus.exchange(**options)
+    assert torus.cable.is_cut
+    assert result['reroutes'] >= 1 and result['without'] == 'link 4:+1', result
+    assert result['algorithm'] == 'detour' and result['blocks_delivered'] == 9 * 8, result
+    return result
+
+
+@pytest.mark.parametrize('root', [0, 4, 5], ids=['far', 'dials', 'listens'])
+def test_a_link_goes_down_while_files_are_exchanged(cabled, tmp_path, root):
+    """The exchange begins anew around it by itself; files that were there already come once."""
+    torus = cabled('3x3', data_roots=(str(tmp_path),))
+    sizes = dict.fromkeys(random_sizes(9, 0), 300_000)
+    source, target = make_sources(tmp_path, sizes), f'{tmp_path}/in-%r'
+    result = cut_meanwhile(torus, source=source, target=target, rank=root)
+    assert result['verified'] == 'digests'
+    check_target(target, sizes)
+    wait_tidy(torus, tmp_path)
+    listed = {x['id']: x['state'] for x in torus.status(root)['exchanges']}
+    assert listed == {result['id']: 'committed'}  # the attempt before is nobody's business
+    assert 'begins anew: link 4:+1 to node 5 is down' in torus.node(root).log()
+    torus.cable.mend()
+    still_works(torus, rank=root, algorithm='direct')
+
+
+def test_a_link_goes_down_in_a_session(cabled):
+    """All repetitions are those of the routes that the result names."""
+    torus = cabled('3x3')
+    result = cut_meanwhile(torus, block_size=100_000, rank=8, options=['--repeat', '4'])
+    assert result['verified'] == 'every byte' and result['repeat'] == 4, result
+    torus.cable.mend()
+    torus.wait_whole(30 * SLOWNESS)
+    torus.cable.cut_after(300_000)
+    shown = torus.ctl(8, 'exchange', '--block-size', 300_000).stdout
+    assert re.search('^without +link 4:[+]1$', shown, re.M), shown
+    assert re.search('^reroutes +[1-9]$', shown, re.M), shown
+
+
+def test_a_link_goes_down_before_a_barrier_is_complete(cabled):
+    torus = cabled('3x3')
+    clients = [Client(torus, 'barrier', rank=rank) for rank in range(8)]
+    try:
+        wait_for(lambda: all(torus.status(rank)['exchanges'] for rank in range(8)))
+        torus.cable.cut_after(0)
+        for rank in range(9):
+            wait_for(lambda rank=rank: torus.status(rank)['whole'] is False, 30)
+        assert all(client.process.poll() is None for client in clients)
+        assert torus.ctl(8, 'barrier').returncode == 0
+        for client in clients:
+            code, _, err = client.end()
+            assert code == 0, err
+    finally:
+        for client in clients:
+            client.__exit__()
 
 
 # --- daemons that go in the middle ---
@@ -327,6 +420,23 @@ def test_a_daemon_is_killed_on_other_tori(shared, dims, algorithm, dead):
     still_works(torus, algorithm=algorithm)
 
 
+def test_a_daemon_is_killed_that_nothing_goes_around(torus):
+    """A node whose links are all down is not gone around, whatever the algorithm."""
+    with LongExchange(torus, rank=3, algorithm='auto') as client:
+        torus.node(9).kill()
+        code, out, err = client.end(30)
+        assert code == 1 and out == '' and 'node 9 is down' in err, err
+        # Where its links are seen to go one after the other, the exchange may have begun anew between them.
+        attempt = re.findall(r'exchange (\S+) failed: node 9 is down', torus.node(3).log())[-1]
+        if attempt == client.id:
+            assert_named(torus, attempt, 9, others(torus, 9))
+        for rank in others(torus, 9):
+            wait_for(lambda rank=rank: {state_of(torus, id, rank)[0] for id in (attempt, client.id)}
+                     <= {'failed', None}, 20)
+    torus.node(9).start()
+    still_works(torus)
+
+
 def test_two_daemons_are_killed(torus):
     """Even if they cut a node off from all others."""
     with LongExchange(torus, rank=6) as client:
@@ -355,11 +465,24 @@ def test_a_daemon_that_ends_in_the_middle(torus):
 def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
     """Also while much waits to be written to it: more than the kernel buffers on a loopback."""
     torus = loopback('4x4', memory='1GiB')
-    with LongExchange(torus, algorithm=algorithm), stopped(torus.node(5)):
-        wait_for(lambda: max(unread(torus.node(1))) > 30_000, 4, lambda: unread(torus.node(1)))
-        assert torus.node(1).terminate(20) == 0
+    for _ in range(10):  # what node 1 sends at that moment may be for others
+        torus.wait_whole(30)
+        with LongExchange(torus, algorithm=algorithm), stopped(torus.node(5)):
+            ended = piles_up(torus.node(1), 4)
+            if ended:
+                assert torus.node(1).terminate(20) == 0
+                break
+    assert ended
     torus.node(1).start()
     still_works(torus, rank=1)
+
+
+def piles_up(node, seconds):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if max(unread(node), default=0) > 30_000:
+            return True
+    return False
 
 
 def unread(node):
@@ -433,6 +556,92 @@ def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path, algorith
     still_works(torus)
     torus.exchange(algorithm, source=source, target=target)
     check_target(target, sizes)
+
+
+# --- exchanges that leave out nodes that are down ---
+
+SHRINK = ('--on-failure', 'shrink')
+
+
+def check_shrunk(torus, result, dead):
+    left = len(torus.nodes) - len(dead)
+    assert result.get('missing', []) == sorted(dead), result
+    assert result['algorithm'] == 'detour' and 'without' not in result, result
+    assert result['blocks_delivered'] == left * (left - 1), result
+    assert [node['rank'] for node in result['per_node']] == others(torus, *dead)
+
+
+def test_without_nodes_that_are_down(torus):
+    """The others complete; side by side and killed at once as well. Those that return take part again."""
+    for dead in [9], [5, 6], [0, 10]:
+        for rank in dead:
+            torus.node(rank).kill()
+        result = torus.exchange('auto', 20000, rank=3, options=SHRINK)
+        check_shrunk(torus, result, dead)
+        assert result['verified'] == 'every byte'
+        result = torus.exchange('auto', 1000, rank=15, options=[*SHRINK, '--repeat', '3'])
+        check_shrunk(torus, result, dead)
+        shown = torus.ctl(3, 'exchange', '--block-size', 1000, *SHRINK).stdout
+        assert re.search(f'^missing nodes +{", ".join(map(str, dead))}$', shown, re.M), shown
+        for options in (), ('--on-failure', 'fail'):
+            refused = torus.ctl(3, 'exchange', '--block-size', 1000, *options)
+            assert refused.returncode == 1 and refused.stdout == '' and (
+                'is down' in refused.stderr or 'in parts' in refused.stderr), refused.stderr
+        for rank in dead:
+            torus.node(rank).start()
+        torus.wait_whole(30 * SLOWNESS)
+        assert 'missing' not in torus.exchange('auto', 20000, rank=3, options=SHRINK)
+        still_works(torus, rank=dead[0])
+
+
+def test_a_daemon_is_killed_and_left_out(shared):
+    torus = shared('3x3')
+    with LongExchange(torus, '--json', *SHRINK, rank=3, algorithm='auto',
+                      block_size='16MiB') as client:
+        torus.node(8).kill()
+        code, out, err = client.end(120)
+        assert code == 0, err
+        result = json.loads(out)
+        check_shrunk(torus, result, [8])
+        assert result['reroutes'] >= 1
+    torus.node(8).start()
+    still_works(torus, rank=8)
+
+
+def test_files_without_a_node(loopback, tmp_path):
+    """It is killed while they are written; nothing of or for it appears, and it keeps nothing."""
+    torus = loopback('3x3', data_roots=(str(tmp_path),))
+    sizes = dict.fromkeys(random_sizes(9, 0), 2_000_000)
+    source, target = make_sources(tmp_path, sizes), f'{tmp_path}/sub/in-%r'
+    with Client(torus, '--json', 'exchange', '--from', source, '--to', target, *SHRINK) as client:
+        wait_for(lambda: any('.torusd-' in path and path.endswith('/4')
+                             for path in listing(tmp_path)))
+        torus.node(4).kill()
+        code, out, err = client.end(60)
+        assert code == 0, err
+    check_shrunk(torus, json.loads(out), [4])
+    left = {pair: size for pair, size in sizes.items() if 4 not in pair}
+    check_target(target, left)
+    torus.node(4).start()
+    torus.wait_whole(30 * SLOWNESS)
+    wait_tidy(torus, tmp_path)
+    check_target(target, left)
+    assert not os.path.exists(target.replace('%r', '4'))
+    result = torus.exchange('auto', source=source, target=f'{tmp_path}/again-%r', options=SHRINK)
+    assert 'missing' not in result
+    check_target(f'{tmp_path}/again-%r', sizes)
+
+
+def test_what_is_left_is_in_parts(shared):
+    torus = shared('5m')
+    torus.node(3).kill()
+    for rank in 0, 4:
+        wait_for(lambda rank=rank: torus.status(rank)['whole'] is False, 10)
+        refused = torus.ctl(rank, 'exchange', '--block-size', 1, *SHRINK)
+        assert refused.returncode == 1 and 'the torus is in parts' in refused.stderr, refused.stderr
+    torus.node(3).start()
+    torus.wait_whole(30 * SLOWNESS)
+    assert 'missing' not in torus.exchange('auto', 1, options=SHRINK)
 
 
 def test_daemons_come_and_go(loopback):

@@ -125,8 +125,11 @@ def test_a_link_that_fails(torus_of, dims, algorithm, rank, port, cut):
                 assert name in reason
             for r in everybody:
                 wait_for(lambda: name in ' '.join(torus.status(r)['faults']), 20)
-            refused = torus.ctl(0, 'exchange', '--block-size', 1)
+            refused = torus.ctl(0, 'exchange', '--block-size', 1, '--algorithm', algorithm)
             assert refused.returncode == 1 and name in refused.stderr
+            around = torus.json(0, 'exchange', '--block-size', 20000)
+            assert around['algorithm'] == 'detour' and around['verified'] == 'every byte'
+            assert around['without'] == name.partition(' to ')[0]
             said = next(x for x in torus.links(rank)['links'] if x['port'] == port)
             assert said['up'] is False and said['reason']
         finally:

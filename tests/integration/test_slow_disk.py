@@ -11,7 +11,7 @@ from support.trees import check_target, make_sources, random_sizes, wait_tidy
 from support.waiting import SLOWNESS
 from torus_net.process import find_program
 
-SILENCE_MS = 5000  # ROUTER_SILENCE
+SILENCE_MS = 5000  # ROUTER_STALL
 HANG_MS = int(1.6 * SILENCE_MS * SLOWNESS)
 LIBRARY = Path(find_program('torusd')).parent / 'tests' / 'support' / 'libslow_disk.so'
 

@@ -97,9 +97,11 @@ def test_fit(shared):
     value = json.loads(out)
     assert (status, err) == (0, '') and value['complete'] is True
     assert [fit['algorithm'] for fit in value['fits']] == ['pair', 'at2', 'all']
-    assert all(result['mode'] == 'stepped' and len(result['seconds_each']) == 6  # three turns
-               and result['seconds'] == pytest.approx(statistics.median(result['seconds_each']))
-               for result in value['results'])
+    for result in value['results']:
+        assert result['mode'] == 'stepped'
+        # three turns of two, or of one where the machine is too slow for two in a turn
+        assert 3 <= len(result['seconds_each']) <= 6
+        assert result['seconds'] == pytest.approx(statistics.median(result['seconds_each']))
     for fit in value['fits'][:2]:
         plan = torus.json(0, 'plan', '--dims', '4x4', '--algorithm', fit['algorithm'])
         assert fit['startups'] == plan['startups'] == 4

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from support.launcher import LauncherBench, launcher_bench
@@ -40,6 +41,14 @@ def test_limits():
     for wrong in (None, '2KiB', False), (None, None, True), (20, '2KiB', True), (20, '100', False):
         with pytest.raises(UsageError):
             make_limit(*wrong)
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('options,says', [({}, 65536), ({'burst': '2KiB'}, 2048), ({'cable': True}, 0)])
+def test_daemons_know_what_passes_at_once(mininet, options, says):
+    torus = mininet('1x2m', bw=100, **options)
+    words = Path(f'/proc/{torus.node(1).pid}/cmdline').read_text().split('\0')
+    assert words[words.index('--link-burst') + 1] == str(says)
 
 
 def test_the_credit_of_a_cable_fits_into_a_stand_in():

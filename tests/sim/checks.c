@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "tests/sim/internal.h"
@@ -22,12 +23,39 @@ static const struct algorithm *algorithm_of(const struct spec *spec)
     return algorithm_find(name);
 }
 
+/* The routes around the links and without the nodes that the result names; NULL: it names none, and the
+ * exchange had an algorithm. To be freed. */
+static struct detour *detour_of(const struct sim_request *r)
+{
+    char text[sizeof r->result.without], *to = text;
+    struct detour *detour = NULL;
+    struct damage damage;
+
+    for (const char *from = r->result.without; *from != '\0'; from++)
+        if (strchr("0123456789:+,", *from) != NULL) /* "link 3:+0, link 4:+1" */
+            *to++ = *from;
+    *to = '\0';
+    uint64_t missing = sim_missing(r);
+    if ((text[0] == '\0' && missing == 0) || r->operation != OPERATION_EXCHANGE)
+        return NULL;
+    if ((text[0] != '\0' ? damage_parse(&damage, sim_torus(r->sim), text, NULL)
+                         : damage_init(&damage, sim_torus(r->sim), NULL)) != 0)
+        sim_fail(r->sim, "links %s", text);
+    for (uint32_t rank = 0; rank < damage.torus.nodes; rank++)
+        if ((missing & UINT64_C(1) << rank) != 0)
+            damage_add_node(&damage, rank);
+    if (detour_new(&detour, &damage, NULL) != 0)
+        sim_fail(r->sim, "no routes without %s", text);
+    damage_free(&damage);
+    return detour;
+}
+
 /* A node's messages and blocks by port are its plan's. */
-static void check_plan_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
+static void check_plan_counts(struct sim_request *r, const struct spec *spec,
+                              const struct algorithm *algorithm, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
-    const struct algorithm *algorithm = algorithm_of(spec);
     bool one = spec->operation == OPERATION_BROADCAST;
     struct plan plan;
 
@@ -47,27 +75,33 @@ static void check_plan_counts(struct sim_request *r, const struct spec *spec, ui
 }
 
 /* Without steps how many messages there are is left to the moment, but not what they carry. */
-static void check_passage_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
+static void check_passage_counts(struct sim_request *r, const struct spec *spec,
+                                 const struct algorithm *algorithm, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
-    const struct algorithm *algorithm = algorithm_of(spec);
+    bool one = spec->operation == OPERATION_BROADCAST;
     struct passages passages;
     uint64_t bytes = 0, hops = 0;
 
-    if (passages_build(&passages, t, algorithm, rank, NULL) != 0)
+    if (passages_build_source(&passages, t, algorithm, rank, one ? spec->sender : TORUS_NO_NODE,
+                              NULL) != 0)
         sim_fail(r->sim, "no passages");
     for (unsigned port = 0; port < torus_ports(t); port++) {
         assert_true(node->port[port].tx_blocks <= passages.departures[port] * r->result.rounds);
         if (spec->to[0] != '\0')
             assert_int_equal(node->port[port].tx_blocks,
                              passages.departures[port] * r->result.rounds);
+        else if (r->result.kept_bytes > 0) /* the rest of some blocks */
+            assert_true(node->port[port].tx_bytes <= passages.departures[port] * spec->block_bytes);
         else if (algorithm->segments == 1)
             assert_int_equal(node->port[port].tx_bytes,
                              passages.departures[port] * spec->block_bytes);
     }
     passages_free(&passages);
-    if (rank > 0 || spec->to[0] != '\0' || !algorithm->streaming)
+    if (rank > 0 || spec->to[0] != '\0' || !algorithm->streaming ||
+        spec->operation != OPERATION_EXCHANGE || algorithm->detour != NULL ||
+        r->result.kept_bytes > 0)
         return;
     for (uint32_t node_rank = 0; node_rank < t->nodes; node_rank++) {
         for (unsigned port = 0; port < torus_ports(t); port++)
@@ -78,7 +112,8 @@ static void check_passage_counts(struct sim_request *r, const struct spec *spec,
     assert_int_equal(bytes, hops * spec->block_bytes); /* all of its ways are shortest ways */
 }
 
-static void check_node_counts(struct sim_request *r, const struct spec *spec, uint32_t rank)
+static void check_node_counts(struct sim_request *r, const struct spec *spec,
+                              const struct algorithm *algorithm, uint32_t rank)
 {
     const struct torus *t = sim_torus(r->sim);
     const struct exchange_node_report *node = &r->result.node[rank];
@@ -86,12 +121,13 @@ static void check_node_counts(struct sim_request *r, const struct spec *spec, ui
     uint64_t expected_bytes = 0, expected_blocks = 0;
 
     if (r->result.mode == MODE_STREAMING)
-        check_passage_counts(r, spec, rank);
+        check_passage_counts(r, spec, algorithm, rank);
     else
-        check_plan_counts(r, spec, rank);
+        check_plan_counts(r, spec, algorithm, rank);
     for (uint32_t source = 0; source < t->nodes; source++) {
         uint32_t intended = spec->operation == OPERATION_EXCHANGE ? rank : source;
-        if (source == rank || (one && source != spec->sender))
+        if (source == rank || (one && source != spec->sender) ||
+            (sim_missing(r) & UINT64_C(1) << source) != 0)
             continue;
         expected_blocks++;
         expected_bytes +=
@@ -108,8 +144,13 @@ void check_success(struct sim_request *r, const struct spec *spec)
 
     if (!r->ended || r->error.code != ERROR_NONE)
         sim_fail(r->sim, "%s has not succeeded: %s", r->id, r->ended ? r->error.text : "not ended");
+    struct detour *detour = detour_of(r);
+    const struct algorithm *algorithm =
+        detour != NULL ? detour_algorithm(detour) : algorithm_of(spec);
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
-        check_node_counts(r, spec, rank);
+        if ((sim_missing(r) & UINT64_C(1) << rank) != 0)
+            continue;
+        check_node_counts(r, spec, algorithm, rank);
         for (unsigned port = 0; port < torus_ports(t); port++) {
             uint32_t peer = torus_neighbour(t, rank, port);
             if (peer != TORUS_NO_NODE)
@@ -119,6 +160,7 @@ void check_success(struct sim_request *r, const struct spec *spec)
         if (spec->to[0] != '\0' && sim_output(r->sim, rank, r->id) != SIM_OUTPUT_FINAL)
             sim_fail(r->sim, "node %u has no output", rank);
     }
+    detour_free(detour);
 }
 
 bool check_agreement(struct sim_request *r, const struct spec *spec)

@@ -52,7 +52,7 @@ void disk_power_failure(struct disk *disk);
 struct disk_output {
     const char *id, *name;
     bool temporary; /* the name is the one that it was made with */
-    const struct sim_request *request;
+    struct sim_request *request;
     const struct inode *folder;
 };
 bool disk_output(const struct disk *disk, size_t index, struct disk_output *out);

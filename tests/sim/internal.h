@@ -43,8 +43,10 @@ struct node {
     struct roots roots;
     struct folders folders;
     struct storage storage;
-    struct job *jobs;             /* under way */
-    struct connection_end *dirty; /* link_next() has something for these */
+    struct job *jobs;                /* under way */
+    struct connection_end *dirty;    /* link_next() has something for these */
+    uint32_t no_carrier;             /* ports (bits) of which its router has been told so */
+    uint32_t dials[TORUS_MAX_PORTS]; /* counts them: only the last one leads to anything */
     uint64_t wake_at;
     struct disk disk;
     uint64_t sent[SIM_KINDS]; /* frames, by kind of head */
@@ -62,12 +64,13 @@ struct sim {
     struct wire *wire; /* by rank * dims + dimension */
     struct connection *connections;
     struct sim_request *requests;
+    struct sim_programs *programs; /* of those that have been given back, too */
     bool (*watch)(struct sim *sim, void *context);
     void *watch_context;
     bool ending;
     uint64_t harmed_at;
     unsigned harms;
-    bool slowed;
+    bool slowed, lied;
 };
 
 /* Of what has no name of its own. */
@@ -76,6 +79,9 @@ struct sim {
 void sim_schedule(struct sim *sim, uint64_t delay, const char *what,
                   void (*run)(struct sim *sim, void *object, uint64_t number), void *object,
                   uint64_t number);
+
+/* When no event is left that is for them. */
+void sim_programs_forget(struct sim *sim);
 
 /* See sim_harmed_at(). */
 void sim_harmed(struct sim *sim);
@@ -95,6 +101,8 @@ void sim_leave(void);
 void network_open(struct sim *sim);
 void network_free(struct sim *sim);
 void network_io(struct node *node, struct router_io *io);
+/* The node has been started: tells its router which cables have no carrier. */
+void network_node_started(struct node *node);
 void network_flush(struct node *node);
 /* The node is about to die: its connections are reset, or its peers are not told. */
 void network_node_dies(struct node *node, enum sim_death death);
@@ -113,6 +121,6 @@ int storage_open(struct node *node, struct error *e);
 void storage_close(struct node *node);
 
 /* Of any node; NULL: nobody asked for it under this name. */
-const struct sim_request *sim_request_by_id(struct sim *sim, const char *id);
+struct sim_request *sim_request_by_id(struct sim *sim, const char *id);
 
 #endif

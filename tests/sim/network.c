@@ -2,6 +2,9 @@
  * buffer has room, and puts pieces of them on the wire, one after the other at the wire's rate.
  * Pieces arrive in the order in which they were sent, whatever happens to the latency meanwhile.
  *
+ * A wire that is cut has no carrier, which the routers at its ends are told as daemon/net does: the
+ * state that there is when they look, and no change that is over by then.
+ *
  * A connection that no fault has touched must not be closed by either of its routers: the wires
  * remember for how long a close is the consequence of a fault (excuse()). */
 #include <stdlib.h>
@@ -17,9 +20,10 @@
 #define DIAL_TIMEOUT (7 * SECONDS)
 #define RECEIVE_BUFFER (256u * 1024u) /* of the kernel, for a process that does not read */
 #define EXCUSE_TIME (20 * SECONDS)    /* after a fault its consequences may still close links */
-/* What a link must bear without being closed: its silence, less the time between two heartbeats and
- * some for what waits before them. */
-#define SLOWNESS_BORNE (ROUTER_SILENCE - ROUTER_HEARTBEAT - 500 * MILLISECONDS)
+/* What a link must bear without being closed, less the time between two heartbeats and some for what
+ * waits before them: that nothing passes, and that a process is stopped whose system answers. */
+#define STALL_BORNE (ROUTER_SILENCE - ROUTER_HEARTBEAT - 100 * MILLISECONDS)
+#define STOP_BORNE (ROUTER_STALL - ROUTER_HEARTBEAT - 500 * MILLISECONDS)
 
 struct wire {
     enum sim_wire state;
@@ -27,8 +31,11 @@ struct wire {
     uint64_t usual_latency, latency, rate;
     struct chance chance;
     uint64_t excused_until;
-    uint64_t slow_until, slowness; /* what has held it up lately, added up */
-    uint32_t stalls;               /* counts them */
+    unsigned liars; /* at its ends */
+    uint64_t slow_until;
+    uint64_t stalled,
+        slowness;    /* for how long nothing has passed lately, added up; and with stops */
+    uint32_t stalls; /* counts them */
 };
 
 struct connection_end {
@@ -47,6 +54,9 @@ struct connection_end {
     struct piece *first, *last; /* on their way to this end, in order, */
     size_t coming;              /* the bytes of them, */
     unsigned held;              /* and how many have come but cannot be heard now */
+    uint64_t sent;              /* bytes that have left here, */
+    uint64_t taken, untaken;    /* that have come, and that were to come; to the system here */
+    uint64_t acked;             /* of those sent, as far as this end knows */
     bool reset_held;
     bool sending;
     bool closing;  /* after what is queued */
@@ -113,16 +123,18 @@ static void excuse(struct sim *sim, struct wire *w)
         c->excused |= c->wire == w;
 }
 
-/* Something holds up this wire for so long. */
-static void slow_down(struct sim *sim, struct wire *w, uint64_t time)
+/* Something holds up this wire for so long: nothing passes, or a process does not run. */
+static void slow_down(struct sim *sim, struct wire *w, uint64_t time, bool passes)
 {
-    if (sim->now > w->slow_until + ROUTER_SILENCE)
-        w->slowness = 0;
+    if (sim->now > w->slow_until + ROUTER_STALL)
+        w->slowness = w->stalled = 0;
     sim->slowed = true;
     w->slowness += time;
+    if (!passes)
+        w->stalled += time;
     if (sim->now + time > w->slow_until)
         w->slow_until = sim->now + time;
-    if (w->slowness > SLOWNESS_BORNE)
+    if (w->stalled > STALL_BORNE || w->slowness > STOP_BORNE)
         excuse(sim, w);
 }
 
@@ -131,6 +143,22 @@ static void each_wire_of(struct node *node, void (*call)(struct sim *sim, struct
     for (unsigned port = 0; port < torus_ports(&node->sim->torus); port++)
         if (torus_neighbour(&node->sim->torus, node->rank, port) != TORUS_NO_NODE)
             call(node->sim, wire_at(node->sim, node->rank, port));
+}
+
+void sim_set_lying(struct sim *sim, uint32_t rank, bool lies)
+{
+    struct node *node = &sim->node[rank];
+
+    sim->lied = true;
+    network_excuse_node(node); /* for a while after it has ended, too */
+    for (unsigned port = 0; port < torus_ports(&sim->torus); port++)
+        if (torus_neighbour(&sim->torus, rank, port) != TORUS_NO_NODE)
+            wire_at(sim, rank, port)->liars += lies ? 1u : -1u;
+}
+
+bool sim_has_lied(const struct sim *sim)
+{
+    return sim->lied;
 }
 
 void network_excuse_node(struct node *node)
@@ -151,6 +179,11 @@ static void check_close(const struct connection_end *end, const struct outgoing 
     head = last == NULL ? NULL
                         : peer__head__unpack(NULL, last->head_length - FRAME_PREFIX_SIZE,
                                              last->head + FRAME_PREFIX_SIZE);
+    if (head != NULL && head->kind_case == PEER__HEAD__KIND_REFUSAL &&
+        strstr(head->refusal->reason, "because it flaps") != NULL) { /* a fault of long ago */
+        peer__head__free_unpacked(head, NULL);
+        return;
+    }
     sim_violated(node->sim, "honest links stay",
                  "node %u closes its link to node %u, which no fault has touched: %s", node->rank,
                  peer->rank,
@@ -165,7 +198,8 @@ static bool is_cut_off(const struct connection_end *end)
 {
     const struct wire *w = end->connection->wire;
 
-    return w->state == SIM_WIRE_SILENT || (w->state == SIM_WIRE_DEAF && w->deaf == index_of(end));
+    return w->state == SIM_WIRE_SILENT || w->state == SIM_WIRE_CUT ||
+           (w->state == SIM_WIRE_DEAF && w->deaf == index_of(end));
 }
 
 static bool cannot_hear(const struct connection_end *end)
@@ -241,12 +275,18 @@ static void receive(struct connection_end *to, struct piece *piece)
 
 static void transmit(struct connection_end *end);
 
-static void on_arrived(struct sim *sim, void *object, uint64_t number)
+/* `length` is 0 if it has come before, and could not be heard. */
+static void on_arrived(struct sim *sim, void *object, uint64_t length)
 {
     struct connection_end *to = object;
     struct piece *piece = to->first;
 
-    (void)sim, (void)number;
+    (void)sim;
+    to->untaken += length;
+    if (!is_cut_off(to) && !to->vanished) {
+        to->taken += to->untaken;
+        to->untaken = 0;
+    }
     if (cannot_hear(to)) {
         to->held++;
         return;
@@ -277,6 +317,7 @@ static void send_piece(struct connection_end *from, struct piece *piece, uint64_
         to->first = piece;
     to->last = piece;
     to->coming += piece->length;
+    from->sent += piece->length;
     sim_schedule(from->node->sim, delay, "arrived", on_arrived, to, piece->length);
 }
 
@@ -415,6 +456,63 @@ static void count_frame(struct node *node, const struct outgoing *frame)
         node->sim->set.on_frame(node->sim, node->rank, (Peer__Head__KindCase)(key >> 3));
 }
 
+static unsigned port_of(const struct connection_end *end)
+{
+    const struct connection *c = end->connection;
+    const struct sim *sim = end->node->sim;
+    size_t wire = (size_t)(c->wire - sim->wire);
+
+    return torus_port((unsigned)(wire % sim->torus.dims), index_of(end) == 0 ? 1 : -1);
+}
+
+/* All of it as if it were a head, which nobody reads here any more. */
+static void push_bytes(struct connection_end *end, const uint8_t *bytes, size_t length)
+{
+    struct outgoing *frame = outgoing_new(router_outgoing(core_router(end->node->core)));
+
+    if (frame == NULL)
+        abort();
+    frame->head = sim_alloc(length);
+    memcpy(frame->head, bytes, length);
+    frame->head_length = (uint32_t)length;
+    end->queued += length;
+    outgoing_push(&end->queue, frame);
+}
+
+/* What the setup makes of a frame leaves instead of it. */
+static void push_altered(struct connection_end *end, struct outgoing *frame)
+{
+    struct sim *sim = end->node->sim;
+    size_t length = (size_t)frame->head_length + frame->body_length, at = frame->head_length;
+    uint8_t *bytes = sim_alloc(length);
+
+    memcpy(bytes, frame->head, at);
+    for (uint32_t i = 0; at < length; at += frame->body.item[i++].length)
+        memcpy(bytes + at, frame->body.item[i].data, frame->body.item[i].length);
+    outgoing_free(router_outgoing(core_router(end->node->core)), frame);
+    unsigned times = sim->set.on_bytes(sim, end->node->rank, port_of(end), &bytes, &length);
+    while (times-- > 0)
+        push_bytes(end, bytes, length);
+    free(bytes);
+}
+
+bool sim_say(struct sim *sim, uint32_t rank, unsigned port, const uint8_t *bytes, size_t length)
+{
+    struct node *node = &sim->node[rank];
+
+    for (struct connection *c = sim->connections; c != NULL; c = c->next)
+        for (int i = 0; i < 2; i++) {
+            struct connection_end *end = &c->end[i];
+            if (end->node != node || end->link == NULL || !node->alive || port_of(end) != port)
+                continue;
+            if (length > 0)
+                push_bytes(end, bytes, length);
+            transmit(end);
+            return true;
+        }
+    return false;
+}
+
 void network_flush(struct node *node)
 {
     struct connection_end *end;
@@ -430,11 +528,71 @@ void network_flush(struct node *node)
                 break;
             node->sim->frames++;
             count_frame(node, frame);
+            if (node->sim->set.on_bytes != NULL) {
+                push_altered(end, frame);
+                continue;
+            }
             end->queued += (size_t)frame->head_length + frame->body_length;
             outgoing_push(&end->queue, frame);
         }
         transmit(end);
     }
+}
+
+/* --- carriers --- */
+
+static void tell_carrier(struct node *node, unsigned port, bool gone)
+{
+    struct port_info info;
+
+    node->no_carrier = (node->no_carrier & ~(1u << port)) | (uint32_t)gone << port;
+    sim_enter(node);
+    router_carrier(core_router(node->core), port, gone ? "no carrier" : NULL);
+    sim_leave();
+    router_port_info(core_router(node->core), port, &info);
+    if (gone && (info.state == PORT_UP || info.state == PORT_HELLO))
+        sim_violated(node->sim, "carrier", "node %u keeps a connection without a carrier",
+                     node->rank);
+}
+
+static void tell_carriers(struct node *node)
+{
+    const struct sim *sim = node->sim;
+
+    for (unsigned port = 0; port < torus_ports(&sim->torus); port++) {
+        if (torus_neighbour(&sim->torus, node->rank, port) == TORUS_NO_NODE)
+            continue;
+        bool gone = wire_at((struct sim *)(uintptr_t)sim, node->rank, port)->state == SIM_WIRE_CUT;
+        if (gone != ((node->no_carrier & 1u << port) != 0))
+            tell_carrier(node, port, gone);
+    }
+}
+
+/* It looks. */
+static void on_carrier(struct sim *sim, void *object, uint64_t life)
+{
+    struct node *node = object;
+
+    if (!node->alive || node->life != life || node->frozen || sim->ending)
+        return;
+    tell_carriers(node);
+    sim_settle(node);
+}
+
+static void look_at_carrier(struct sim *sim, struct wire *w)
+{
+    size_t index = (size_t)(w - sim->wire);
+    unsigned port = 2 * (unsigned)(index % sim->torus.dims);
+    uint32_t rank = (uint32_t)(index / sim->torus.dims),
+             peer = torus_neighbour(&sim->torus, rank, port);
+
+    sim_schedule(sim, 0, "carrier", on_carrier, &sim->node[rank], sim->node[rank].life);
+    sim_schedule(sim, 0, "carrier", on_carrier, &sim->node[peer], sim->node[peer].life);
+}
+
+void network_node_started(struct node *node)
+{
+    tell_carriers(node);
 }
 
 /* --- connecting --- */
@@ -460,11 +618,10 @@ static void dial_over(struct sim *sim, void *object, uint64_t number)
 {
     struct node *node = object;
     unsigned port = (unsigned)(number & 0xff);
-    uint32_t life = (uint32_t)(number >> 8);
     struct wire *wire = wire_at(sim, node->rank, port);
     struct node *peer = &sim->node[torus_neighbour(&sim->torus, node->rank, port)];
 
-    if (!node->alive || node->life != life)
+    if (!node->alive || node->dials[port] != number >> 8)
         return;
     if (node->frozen) {
         sim_schedule(sim, node->frozen_until - sim->now, "dialled", dial_over, node, number);
@@ -480,7 +637,7 @@ static void dial_over(struct sim *sim, void *object, uint64_t number)
     }
     struct connection *c = sim_alloc(sizeof *c);
     c->wire = wire;
-    c->excused = sim->now < wire->excused_until;
+    c->excused = sim->now < wire->excused_until || wire->liars > 0;
     c->next = sim->connections;
     sim->connections = c;
     c->end[0] = (struct connection_end){.connection = c, .node = node};
@@ -508,11 +665,10 @@ static void io_dial(void *context, unsigned port)
     struct sim *sim = node->sim;
     const struct wire *wire = wire_at(sim, node->rank, port);
     const struct node *peer = &sim->node[torus_neighbour(&sim->torus, node->rank, port)];
-    bool answered = wire->state != SIM_WIRE_SILENT && wire->state != SIM_WIRE_DEAF &&
-                    (peer->alive || peer->death != SIM_POWER);
+    bool answered = wire->state == SIM_WIRE_UP && (peer->alive || peer->death != SIM_POWER);
 
     sim_schedule(sim, answered ? 2 * wire->latency : DIAL_TIMEOUT, "dialled", dial_over, node,
-                 (uint64_t)node->life << 8 | port);
+                 (uint64_t)++node->dials[port] << 8 | port);
 }
 
 /* --- the rest of daemon/router/io.h --- */
@@ -567,15 +723,29 @@ static void io_close(void *context, void *connection, struct outgoing *last)
     transmit(end);
 }
 
+/* What has come is acknowledged at once, if anything comes through to this end. */
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
 {
-    (void)context, (void)connection;
-    *stat = (struct connection_stat){.rtt_us = 1};
+    struct connection_end *end = connection, *to = other(end);
+    /* Here it does not leave; a system would have sent it, again and again. */
+    bool lost = end->queued > 0 && (is_cut_off(to) || to->vanished);
+
+    (void)context;
+    if (!is_cut_off(end))
+        end->acked = to->taken;
+    *stat = (struct connection_stat){
+        .rtt_us = 1, .acked = end->acked, .in_flight = lost || end->sent > end->acked};
 }
 
 void network_io(struct node *node, struct router_io *io)
 {
-    *io = (struct router_io){node, io_now, io_random, io_dial, io_wake, io_close, io_stat};
+    *io = (struct router_io){.context = node,
+                             .now = io_now,
+                             .random = io_random,
+                             .dial = io_dial,
+                             .wake = io_wake,
+                             .close = io_close,
+                             .stat = io_stat};
 }
 
 /* --- what the tests do to it --- */
@@ -617,7 +787,7 @@ void network_node_frozen(struct node *node, uint64_t time)
 
     for (unsigned port = 0; port < torus_ports(&sim->torus); port++)
         if (torus_neighbour(&sim->torus, node->rank, port) != TORUS_NO_NODE)
-            slow_down(sim, wire_at(sim, node->rank, port), time);
+            slow_down(sim, wire_at(sim, node->rank, port), time, true);
 }
 
 void network_node_thawed(struct node *node)
@@ -631,10 +801,14 @@ void network_node_thawed(struct node *node)
                 accept_connection(end);
             hear_again(end);
         }
+    if (node->alive)
+        tell_carriers(node);
 }
 
 static void set_state(struct sim *sim, struct wire *w, enum sim_wire state)
 {
+    if ((w->state == SIM_WIRE_CUT) != (state == SIM_WIRE_CUT))
+        look_at_carrier(sim, w);
     w->state = state;
     for (struct connection *c = sim->connections; c != NULL; c = c->next)
         for (int i = 0; i < 2; i++) {
@@ -642,11 +816,7 @@ static void set_state(struct sim *sim, struct wire *w, enum sim_wire state)
             if (c->wire != w)
                 continue;
             hear_again(end);
-            if (end->vanished)
-                continue;
-            if (state == SIM_WIRE_CUT)
-                sim_schedule(sim, 0, "reset", on_reset, end, 0);
-            else
+            if (!end->vanished)
                 transmit(end);
         }
 }
@@ -679,7 +849,7 @@ void sim_stall(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire how,
 {
     struct wire *w = wire_at(sim, rank, port);
 
-    slow_down(sim, w, time);
+    slow_down(sim, w, time, false);
     w->deaf = end_at(port);
     set_state(sim, w, how);
     sim_schedule(sim, time, "flows again", stall_over, w, ++w->stalls);
@@ -689,7 +859,7 @@ void sim_set_latency(struct sim *sim, uint32_t rank, unsigned port, uint64_t lat
 {
     struct wire *w = wire_at(sim, rank, port);
 
-    slow_down(sim, w, latency);
+    slow_down(sim, w, latency, false);
     w->latency = latency > 0 ? latency : w->usual_latency;
 }
 

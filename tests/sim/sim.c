@@ -11,13 +11,14 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/schedules.h"
 #include "daemon/schedule/export.h"
+#include "daemon/schedule/relay.h"
 #include "proto/sha256.h"
 #include "tests/sim/internal.h"
 
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
 #define FREE_SLABS_KEPT (4u * 1024u * 1024u)
 #define WAKES_MOST 100u /* at one moment: more is a loop that never sleeps */
-#define WHOLE_TIME (30 * SECONDS)
+#define WHOLE_TIME (30 * SECONDS + ROUTER_HOLD_MOST)
 
 void sim_violated(const struct sim *sim, const char *invariant, const char *format, ...)
 {
@@ -93,7 +94,9 @@ void sim_settle(struct node *node)
     if (!node->alive || node->frozen)
         return;
     sim_enter(node);
-    core_tick(node->core);
+    do
+        core_tick(node->core);
+    while (folders_flush(&node->folders));
     sim_leave();
     if (node->doomed) {
         sim_kill(sim, node->rank, SIM_CRASH);
@@ -143,16 +146,30 @@ void sim_schedule_at_node(struct node *node, uint64_t delay, const char *what,
     sim_schedule(node->sim, delay, what, on_over, p, 0);
 }
 
+/* Every torus has a key, and links are proved as they are between machines; they are not encrypted,
+ * which would be the network's task. */
+static const struct secrets *cluster_key(struct secrets *secrets)
+{
+    static const uint8_t bytes[KEY_SIZE] = "of all simulated tori, as it is";
+
+    *secrets = (struct secrets){.count = 1};
+    key_set(&secrets->key[0], bytes);
+    return secrets;
+}
+
 static void start(struct node *node)
 {
     struct sim *sim = node->sim;
+    struct secrets secrets;
     struct core_setup setup = {
         .torus = &sim->torus,
         .rank = node->rank,
+        .secrets = cluster_key(&secrets),
         .pool = &node->pool,
         .storage = &node->storage,
         .memory_budget = sim->set.memory,
         .link_mbit = (double)sim->set.rate * 8 / 1e6,
+        .link_burst = sim->set.burst > 0 ? RELAY_FRAME_MOST : 0, /* whole pieces pass at once */
     };
     struct error e;
 
@@ -167,12 +184,14 @@ static void start(struct node *node)
     node->alive = true;
     node->leaving = node->frozen = false;
     node->life++;
+    node->no_carrier = 0;
     setup.workers = node->workers;
     network_io(node, &setup.io);
     node->core = core_new(&setup);
     if (node->core == NULL)
         abort();
     core_start(node->core);
+    network_node_started(node);
     sim_settle(node);
 }
 
@@ -188,7 +207,7 @@ static void keep_id(struct sim_request *r)
         (void)snprintf(r->id, sizeof r->id, "%s", exchange_id(r->exchange));
 }
 
-const struct sim_request *sim_request_by_id(struct sim *sim, const char *id)
+struct sim_request *sim_request_by_id(struct sim *sim, const char *id)
 {
     for (struct sim_request *r = sim->requests; r != NULL; r = r->next) {
         keep_id(r);
@@ -321,6 +340,11 @@ struct router *sim_router(struct sim *sim, uint32_t rank)
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank)
 {
     return core_exchanges(sim->node[rank].core);
+}
+
+struct groups *sim_groups(struct sim *sim, uint32_t rank)
+{
+    return core_groups(sim->node[rank].core);
 }
 
 /* --- time --- */
@@ -472,6 +496,23 @@ uint64_t sim_frames(const struct sim *sim)
 
 /* --- exchanges --- */
 
+static uint64_t missing_by_result(const struct sim_request *r)
+{
+    uint64_t missing = 0;
+
+    for (uint32_t rank = 0; r->result.gone != NULL && rank < r->sim->torus.nodes; rank++)
+        if (r->result.gone[rank])
+            missing |= UINT64_C(1) << rank;
+    return missing;
+}
+
+uint64_t sim_missing(const struct sim_request *r)
+{
+    if (r->ended && r->error.code == ERROR_NONE)
+        return missing_by_result(r);
+    return strcmp(r->missing_in, r->id) == 0 ? r->missing : 0;
+}
+
 static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
 {
     struct sim_request *r = context;
@@ -487,10 +528,19 @@ static void on_ended(void *context, const struct exchange_result *result, const 
         return;
     }
     struct exchange_node_report *node = sim_alloc(nodes * sizeof *node);
-    if (result->node != NULL)
-        memcpy(node, result->node, nodes * sizeof *node);
+    for (uint32_t i = 0; i < result->nodes; i++)
+        node[result->node[i].rank] = result->node[i];
     r->result = *result;
     r->result.node = node;
+    if (result->gone != NULL) {
+        bool *gone = sim_alloc(nodes * sizeof *gone);
+        memcpy(gone, result->gone, nodes * sizeof *gone);
+        r->result.gone = gone;
+    }
+    if (r->missing_in[0] != '\0' && strcmp(r->missing_in, r->id) == 0 &&
+        r->missing != missing_by_result(r))
+        sim_violated(r->sim, "missing nodes",
+                     "the client of %s is told of others than outputs show", r->id);
     (void)snprintf(r->algorithm, sizeof r->algorithm, "%s", result->algorithm);
     r->result.algorithm = r->algorithm;
     if (result->each == NULL)
@@ -509,6 +559,7 @@ struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct sp
     r->root = root;
     r->operation = spec->operation;
     r->sender = spec->sender;
+    r->shrink = spec->shrink;
     (void)snprintf(r->from, sizeof r->from, "%s", spec->from != NULL ? spec->from : "");
     r->next = sim->requests;
     sim->requests = r;
@@ -712,10 +763,12 @@ void sim_free(struct sim *sim)
         struct sim_request *r = sim->requests;
         sim->requests = r->next;
         free((void *)(uintptr_t)r->result.node);
+        free((void *)(uintptr_t)r->result.gone);
         free((void *)(uintptr_t)r->result.each);
         free(r);
     }
     free(sim->node);
     events_free(&sim->events);
+    sim_programs_forget(sim);
     free(sim);
 }

@@ -26,7 +26,11 @@ struct sim_setup {
     void (*violated)(const struct sim *sim, const char *invariant, const char *text);
     /* NULL, or called with each frame that a node hands to its sockets. */
     void (*on_frame)(struct sim *sim, uint32_t rank, Peer__Head__KindCase kind);
-    void *context; /* for both */
+    /* NULL, or called with the bytes of each frame that a node hands to its sockets (prefix, head, body;
+     * malloc'ed, may be replaced). Returns how many times they leave: 1, unless the node lies. */
+    unsigned (*on_bytes)(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
+                         size_t *length);
+    void *context; /* for all */
 };
 
 struct sim *sim_new(const struct sim_setup *setup);
@@ -91,12 +95,13 @@ bool sim_slowed(const struct sim *sim);
 void sim_heal(struct sim *sim);
 struct router *sim_router(struct sim *sim, uint32_t rank);
 struct exchanges *sim_exchanges(struct sim *sim, uint32_t rank);
+struct groups *sim_groups(struct sim *sim, uint32_t rank);
 
 /* --- links --- */
 
 enum sim_wire {
     SIM_WIRE_UP,
-    SIM_WIRE_CUT,    /* both ends notice at once */
+    SIM_WIRE_CUT,    /* no carrier: both ends notice at once, unless they are stopped */
     SIM_WIRE_SILENT, /* carrier up, but nothing comes through; what was sent comes when it is up */
     SIM_WIRE_DEAF,   /* the same in one direction: nothing comes to the node that is named */
 };
@@ -110,6 +115,14 @@ void sim_set_latency(struct sim *sim, uint32_t rank, unsigned port, uint64_t lat
 void sim_half_open(struct sim *sim, uint32_t rank, unsigned port);
 /* Bytes a second each way, of this link alone. */
 void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
+/* The node lies from now on, or no longer: its links may be closed without a fault. What it says is up to
+ * sim_setup.on_bytes and sim_say(). */
+void sim_set_lying(struct sim *sim, uint32_t rank, bool lies);
+/* A node has lied: what exchanges carry and come to is not checked any more, as it may be false. */
+bool sim_has_lied(const struct sim *sim);
+/* It says these bytes on a link, after what it has handed to its socket there. Returns false if it has no
+ * connection at that port. */
+bool sim_say(struct sim *sim, uint32_t rank, unsigned port, const uint8_t *bytes, size_t length);
 /* Flips one bit in each of the next `count` pieces that arrive anywhere. */
 void sim_damage(struct sim *sim, unsigned count);
 
@@ -124,9 +137,14 @@ struct sim_request {
     char from[64];             /* of the spec, as these: */
     enum operation operation;
     uint32_t sender;
+    bool shrink;
+    /* shrink: the nodes (bits) of which the first output that was seen under its final name has no blocks,
+     * and of which attempt it was; "": none has been seen. */
+    uint64_t missing;
+    char missing_in[EXCHANGE_ID_SIZE];
     bool ended;
     struct error error;            /* code ERROR_NONE: success, and */
-    struct exchange_result result; /* `node`, `each` and `algorithm` are copies */
+    struct exchange_result result; /* `node`, by rank, `each`, `gone` and `algorithm` are copies */
     char algorithm[40];
 };
 
@@ -140,6 +158,8 @@ void sim_abandon(struct sim_request *request);
 /* The client cancels the exchange, and waits for the answer. */
 void sim_cancel(struct sim_request *request);
 bool sim_run_until_ended(struct sim_request *request, uint64_t most);
+/* Nodes (bits) that an exchange has left out, by its outputs and what its client was told. */
+uint64_t sim_missing(const struct sim_request *request);
 /* The median of the repetitions of an exchange that has succeeded, in seconds. */
 double sim_median_seconds(const struct sim_request *request);
 /* True if the node knows the exchange. */

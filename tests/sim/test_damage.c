@@ -15,13 +15,18 @@ static uint64_t first_seed, seeds = 150;
 
 /* A flipped bit in a length makes a decoder swallow the frames that follow: such a link is up, and
  * useless until it is closed. */
-static void close_all_links(struct sim *sim)
+static void set_all_wires(struct sim *sim, enum sim_wire state)
 {
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
-        for (unsigned port = 0; port < torus_ports(sim_torus(sim)); port += 2) {
-            sim_set_wire(sim, rank, port, SIM_WIRE_CUT);
-            sim_set_wire(sim, rank, port, SIM_WIRE_UP);
-        }
+        for (unsigned port = 0; port < torus_ports(sim_torus(sim)); port += 2)
+            sim_set_wire(sim, rank, port, state);
+}
+
+static void close_all_links(struct sim *sim)
+{
+    set_all_wires(sim, SIM_WIRE_CUT);
+    sim_pass(sim, 1 * MILLISECONDS); /* no carrier, for long enough to be noticed */
+    set_all_wires(sim, SIM_WIRE_UP);
     sim_pass(sim, 1 * SECONDS);
 }
 

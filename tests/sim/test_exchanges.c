@@ -167,29 +167,33 @@ static void different_sizes_in_rounds(void **state)
     on_every_torus(512 * 1024, 8192, folders);
 }
 
-/* The engine without steps runs the routes of every all-port algorithm. */
-static void streamed(struct sim *sim, const struct algorithm *a)
+/* Either engine runs the routes of every all-port algorithm. */
+static void in_either_mode(struct sim *sim, const struct algorithm *a)
 {
     static const struct spec specs[] = {
         {.block_bytes = 7, .from = "", .to = ""},
         {.block_bytes = 20000, .from = "", .to = ""},
         {.from = "/random/3000", .to = "/streamed"},
+        {.mode = MODE_STEPPED, .block_bytes = 24, .from = "", .to = ""},
+        {.mode = MODE_STEPPED, .block_bytes = 20011, .from = "", .to = ""},
+        {.mode = MODE_STEPPED, .from = "/random/3000", .to = "/stepped"},
     };
 
-    if (a->operation != OPERATION_EXCHANGE || a->port_model != PORT_MODEL_ALL || !is_small(sim))
+    if (a->port_model != PORT_MODEL_ALL || !is_small(sim))
         return;
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct spec spec = specs[i];
-        spec.algorithm = a->name;
-        spec.mode = MODE_STREAMING;
-        run_one(sim, any_node(sim), &spec);
+        if (spec.mode == MODE_OF_ALGORITHM)
+            spec.mode = MODE_STREAMING;
+        if (spec.mode == MODE_STREAMING || a->streaming) /* the others are in steps anyway */
+            run_all(sim, a, spec);
     }
 }
 
-static void every_all_port_algorithm_streams(void **state)
+static void every_all_port_algorithm_runs_in_either_mode(void **state)
 {
     (void)state;
-    on_every_torus(128 * 1024, 0, streamed); /* in several rounds on larger tori */
+    on_every_torus(128 * 1024, 0, in_either_mode); /* in several rounds on larger tori */
 }
 
 static void imported(struct sim *sim, const struct algorithm *a)
@@ -382,6 +386,25 @@ static uint64_t trace_of(uint64_t seed, const char *algorithm)
     return trace;
 }
 
+/* Of a broadcast in parts all parts may be on their way at one node. */
+static void a_broadcast_in_parts_in_a_small_budget(void **state)
+{
+    (void)state;
+    const struct sim_setup setup = {
+        .dims = "3mx2", .seed = 1, .latency = 50 * MICROSECONDS, .memory = 256 << 10};
+    const struct spec spec = {.algorithm = "disjoint",
+                              .mode = MODE_STEPPED,
+                              .operation = OPERATION_BROADCAST,
+                              .block_bytes = 19105,
+                              .from = "",
+                              .to = ""};
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    run_one(sim, 0, &spec);
+    sim_free(sim);
+}
+
 static void the_same_seed_gives_the_same_run(void **state)
 {
     (void)state;
@@ -401,13 +424,14 @@ int main(int argc, char **argv)
         cmocka_unit_test(more_rounds_than_the_wire_can_count),
         cmocka_unit_test(blocks_of_different_sizes_arrive),
         cmocka_unit_test(different_sizes_in_rounds),
-        cmocka_unit_test(every_all_port_algorithm_streams),
+        cmocka_unit_test(every_all_port_algorithm_runs_in_either_mode),
         cmocka_unit_test(routes_from_files_are_run_as_those_of_algorithms),
         cmocka_unit_test(a_schedule_is_fetched_once),
         cmocka_unit_test(several_exchanges_at_once_do_not_mind_each_other),
         cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
         cmocka_unit_test(all_meet_at_a_barrier),
         cmocka_unit_test(who_leaves_a_barrier_ends_it),
+        cmocka_unit_test(a_broadcast_in_parts_in_a_small_budget),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
     };
     if (argc > 1 && strcmp(argv[1], "sizes") == 0)

@@ -121,11 +121,11 @@ static void a_node_may_die_and_come_back_at_once(void **state)
  * and some of it was still on its way. */
 static void a_dead_machine_is_named(void **state)
 {
-    const struct spec spec = {.algorithm = "at2", .block_bytes = 100000, .from = "", .to = ""};
+    const struct spec spec = {.algorithm = "at2", .block_bytes = 500000, .from = "", .to = ""};
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 10; seed++) {
         const struct sim_setup setup = {
-            .dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 100000};
+            .dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 500000};
         struct sim *sim = sim_new(&setup);
         char name[40];
         sim_run_until_whole(sim);
@@ -134,7 +134,7 @@ static void a_dead_machine_is_named(void **state)
         sim_pass(sim, chance_below(sim_chance(sim), 2000 * MILLISECONDS));
         for (unsigned port = 0; port < 4; port++) {
             sim_set_wire(sim, victim, port, SIM_WIRE_SILENT);
-            sim_pass(sim, 450 * MILLISECONDS);
+            sim_pass(sim, ROUTER_HEARTBEAT / 3);
         }
         sim_kill(sim, victim, SIM_POWER);
         assert_true(sim_run_until_ended(request, 60 * SECONDS));
@@ -175,14 +175,112 @@ static void a_link_may_flap(void **state)
     }
 }
 
+static bool all_is_told(struct sim *sim, bool whole)
+{
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (topology_whole(router_topology(sim_router(sim, rank))) != whole)
+            return false;
+    return true;
+}
+
+/* By its carrier: neither silence nor the pause between two dials has to pass, however long the cut. */
+static void a_cut_and_its_end_are_noticed_at_once(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
+        const struct sim_setup setup = {
+            .dims = "3x5", .seed = seed, .latency = 100 * MICROSECONDS, .chop = seed % 2 == 0};
+        struct sim *sim = sim_new(&setup);
+        uint32_t victim = any(sim, 15);
+        unsigned port = any(sim, 4);
+        sim_run_until_whole(sim);
+        sim_set_wire(sim, victim, port, SIM_WIRE_CUT);
+        sim_pass(sim, 50 * MILLISECONDS);
+        assert_true(all_is_told(sim, false));
+        sim_pass(sim, chance_below(sim_chance(sim), 20 * SECONDS));
+        if (seed % 3 == 0) { /* it learns of the carrier when it starts */
+            sim_kill(sim, victim, SIM_CRASH);
+            sim_restart(sim, victim);
+            sim_pass(sim, 1 * SECONDS);
+        }
+        sim_set_wire(sim, victim, port, SIM_WIRE_UP);
+        sim_pass(sim, 50 * MILLISECONDS);
+        assert_true(all_is_told(sim, true));
+        sim_free(sim);
+    }
+}
+
+/* How often somebody's picture of a link has changed. */
+struct changes {
+    uint32_t rank, link;
+    unsigned port;
+    bool up;
+    unsigned count;
+};
+
+static bool count_changes(struct sim *sim, void *context)
+{
+    struct changes *c = context;
+    bool up = topology_link_up(router_topology(sim_router(sim, c->rank)), c->link, c->port);
+
+    c->count += up != c->up;
+    c->up = up;
+    return false;
+}
+
+/* Cut again and again, or silent again and again: that is told a few times. Quiet, it is used again. */
+static void a_link_that_flaps_is_kept_out(void **state)
+{
+    static const struct {
+        uint64_t down, up;
+        unsigned times, most; /* changes */
+        enum sim_wire how;
+    } flaps[] = {
+        {1 * MILLISECONDS, 1 * MILLISECONDS, 2000, 6, SIM_WIRE_CUT},
+        {20 * MILLISECONDS, 30 * MILLISECONDS, 200, 6, SIM_WIRE_CUT},
+        {500 * MILLISECONDS, 3 * SECONDS, 40, 8, SIM_WIRE_CUT}, /* quiet for 2 s, but not for 4 */
+        {1700 * MILLISECONDS, 700 * MILLISECONDS, 40, 10, SIM_WIRE_SILENT},
+        {20 * MILLISECONDS, 30 * SECONDS, 10, 20, SIM_WIRE_CUT}, /* not so often: it is used */
+    };
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        const size_t kind = seed % (sizeof flaps / sizeof flaps[0]);
+        const struct sim_setup setup = {
+            .dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = seed % 2 == 0};
+        struct sim *sim = sim_new(&setup);
+        struct changes c = {
+            .rank = any(sim, 16), .link = any(sim, 16), .port = any(sim, 4), .up = true};
+        sim_run_until_whole(sim);
+        sim_watch(sim, count_changes, &c);
+        for (unsigned i = 0; i < flaps[kind].times; i++) {
+            sim_set_wire(sim, c.link, c.port, flaps[kind].how);
+            sim_pass(sim, flaps[kind].down);
+            sim_set_wire(sim, c.link, c.port, SIM_WIRE_UP);
+            sim_pass(sim, flaps[kind].up);
+        }
+        if (c.count < 1 || c.count > flaps[kind].most)
+            fail_msg("seed %llu: %u changes", (unsigned long long)seed, c.count);
+        if (kind == 4)
+            assert_int_equal(c.count, flaps[kind].most);
+        sim_run_until_whole(sim);
+        sim_watch(sim, NULL, NULL);
+        check_next_exchange(sim, c.rank);
+        sim_free(sim);
+    }
+}
+
 static void a_short_silence_does_no_harm(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct run run = begin(seed);
-        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_SILENT);
-        sim_pass(run.sim, 3 * SECONDS);
-        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+        if (seed % 2 == 0) {
+            sim_stall(run.sim, run.victim, run.port, SIM_WIRE_SILENT, 600 * MILLISECONDS);
+        } else { /* its system answers for it */
+            sim_freeze(run.sim, run.victim, 3 * SECONDS);
+            sim_pass(run.sim, 3 * SECONDS);
+        }
         (void)sim_run_until_ended(run.request, 60 * SECONDS);
         check_success(run.request, run.spec);
         assert_true(check_agreement(run.request, run.spec));
@@ -321,6 +419,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_node_may_die_and_come_back_at_once),
         cmocka_unit_test(a_link_may_be_cut),
         cmocka_unit_test(a_link_may_flap),
+        cmocka_unit_test(a_cut_and_its_end_are_noticed_at_once),
+        cmocka_unit_test(a_link_that_flaps_is_kept_out),
         cmocka_unit_test(a_short_silence_does_no_harm),
         cmocka_unit_test(a_dead_machine_is_named),
         cmocka_unit_test(a_machine_is_back_at_once),

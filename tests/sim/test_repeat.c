@@ -150,12 +150,6 @@ static void what_cannot_be_repeated_is_refused(void **state)
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
         {.algorithm = "balanced",
-         .operation = OPERATION_BROADCAST,
-         .block_bytes = 1,
-         .from = "",
-         .to = "",
-         .repeat = 2},
-        {.algorithm = "balanced",
          .operation = OPERATION_BARRIER,
          .barrier = "b",
          .from = "",
@@ -194,6 +188,18 @@ static const struct spec specs[] = {
      .from = "",
      .to = "",
      .repeat = REPEAT},
+    {.algorithm = "disjoint",
+     .operation = OPERATION_ALLGATHER,
+     .block_bytes = 9000,
+     .from = "",
+     .to = "",
+     .repeat = REPEAT},
+    {.algorithm = "disjoint",
+     .operation = OPERATION_BROADCAST,
+     .block_bytes = 70000,
+     .from = "",
+     .to = "",
+     .repeat = REPEAT},
 };
 
 enum fault { NODE, ROOT, LINK, SILENT, CLIENT, TIMEOUT, FAULTS };
@@ -219,7 +225,7 @@ static void one_fault(uint64_t seed, enum fault fault)
                                     .rate = 125000000,
                                     .memory = seed % 3 == 0 ? 128 * 1024 : 0,
                                     .chop = true};
-    struct spec spec = specs[seed / 4 % 4];
+    struct spec spec = specs[seed / 2 % (sizeof specs / sizeof *specs)];
     struct sim *sim = sim_new(&setup);
     uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), victim = any(sim, nodes);
     unsigned port;

@@ -1,13 +1,20 @@
 """Frames as a hostile peer or client would send them: prefix, protobuf head, body. The field numbers
-are those of proto/peer.proto and proto/control.proto."""
+are those of proto/peer.proto and proto/control.proto; the handshake is written out from
+daemon/router/handshake.h."""
 
+import hashlib
+import os
 import socket
 import struct
+from pathlib import Path
+
+VERSION = 4
 
 HEAD = {name: number for number, name in enumerate(
     ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go',
      'round_done', 'round_go', 'done', 'commit', 'confirm', 'verdict', 'streamed_data', 'outcome',
      'clear', 'repeated', 'calibration', 'sized', 'layout', 'objection', 'outcome_query'), 1)}
+HEAD['proof'] = 29
 
 
 class Fixed64(int):
@@ -50,8 +57,99 @@ def peer(kind, fields=None, body=b''):
     return frame({HEAD[kind]: fields or {}}, body)
 
 
-def hello(dims, rank, port, version=3, boot=7):
-    return peer('hello', {1: version, 2: dims, 3: rank, 4: port, 5: Fixed64(boot)})
+def hello(dims, rank, port, version=VERSION, boot=7, keys=(), challenge=b''):
+    fields = {1: version, 2: dims, 3: rank, 4: port, 5: Fixed64(boot)}
+    if keys:
+        fields.update({6: [key_id(key) for key in keys], 7: challenge})
+    return peer('hello', fields)
+
+
+def read_key(path):
+    """The bytes of a key file."""
+    return bytes.fromhex(Path(path).read_text().split()[1])
+
+
+def key_id(key):
+    return hashlib.blake2b(b'torusd key id', key=key, digest_size=16).digest()[:8]
+
+
+def fields_of(data):
+    """{number: [values]} of a protobuf message."""
+    found, at = {}, 0
+
+    def number():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            n |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return n
+
+    while at < len(data):
+        tag = number()
+        if tag & 7 == 0:
+            value = number()
+        elif tag & 7 == 1:
+            value, at = struct.unpack_from('<Q', data, at)[0], at + 8
+        else:
+            length = number()
+            value, at = data[at:at + length], at + length
+        found.setdefault(tag >> 3, []).append(value)
+    return found
+
+
+DIALLER, LISTENER = 0, 1
+
+
+def proof_digest(key, role, dialler, listener):
+    """The proof of `role`; the fields of the dialler's and the listener's hello."""
+    def side(fields):
+        zeros = bytes(32)
+        keys = fields.get(6, [])
+        return (struct.pack('>IIQB', fields.get(3, [0])[0], fields.get(4, [0])[0],
+                            fields.get(5, [0])[0], fields.get(8, [0])[0]) +
+                fields.get(7, [zeros])[0] + fields.get(9, [zeros])[0] +
+                bytes([len(keys)]) + b''.join(keys))
+
+    dims = dialler[2][0]
+    return hashlib.blake2b(b'torusd link' + bytes([role]) + struct.pack('>I', VERSION) +
+                           bytes([len(dims)]) + dims + side(dialler) + side(listener),
+                           key=key, digest_size=32).digest()
+
+
+def read_frame(s):
+    """(number of its kind in HEAD, its fields, all its bytes)."""
+    def exactly(length):
+        data = b''
+        while len(data) < length:
+            piece = s.recv(length - len(data))
+            if not piece:
+                raise ConnectionResetError('closed by the other side')
+            data += piece
+        return data
+
+    prefix = exactly(8)
+    head, body = struct.unpack('>II', prefix)
+    rest = exactly(head + body)
+    (kind, [value]), = fields_of(rest[:head]).items()
+    return kind, fields_of(value), prefix + rest
+
+
+def shake_hands(s, key, dims, rank, port, boot=7):
+    """Dials as this node would at this port. Returns what was sent, and what was received."""
+    mine = hello(dims, rank, port, boot=boot, keys=[key], challenge=os.urandom(32))
+    s.sendall(mine)
+    kind, theirs, heard = read_frame(s)
+    assert kind == HEAD['hello'], theirs
+    ours = fields_of(fields_of(mine[8:])[HEAD['hello']][0])
+    kind, fields, more = read_frame(s)
+    assert kind == HEAD['proof'] and fields[1] == [proof_digest(key, LISTENER, ours, theirs)]
+    sent = peer('proof', {1: proof_digest(key, DIALLER, ours, theirs)})
+    s.sendall(sent)
+    return mine + sent, heard + more
 
 
 def connect(address, timeout=20):

@@ -1,13 +1,14 @@
 #!/bin/sh
-# check_exports.sh LIBRARY MAP HEADER SONAME
-# The functions that the header declares, those that the version script lists, and those that the
+# check_exports.sh LIBRARY MAP SONAME HEADER...
+# The functions that the headers declare, those that the version script lists, and those that the
 # library exports are the same, under one version, and the library is called SONAME.
 set -eu
-library=$1 map=$2 header=$3 soname=$4
+library=$1 map=$2 soname=$3
+shift 3
 work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 
-tr '\n' ' ' <"$header" | grep -o 'TORUS_EXPORT [^;(]*(' | grep -o 'torus_[a-z_]*($' | tr -d '(' |
+cat "$@" | tr '\n' ' ' | grep -o 'TORUS_EXPORT [^;(]*(' | grep -o 'torus_[a-z_]*($' | tr -d '(' |
     sort >"$work/header"
 sed -n '/global:/,/local:/s/^ *\([a-z_]*\);/\1/p' "$map" | sort >"$work/map"
 version=$(sed -n 's/^\(LIBTORUS_[0-9]*\) {$/\1/p' "$map")

@@ -38,6 +38,8 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
         s->sleeps_soon -= most;
     }
     uint8_t *at = slab_writer_take(&s->writer, s->pool, most, out);
+    if (at == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
     for (uint64_t i = offset; i < offset + most; i++) {
         assert_false(s->read[destination][i]); /* once */
         assert_true(!s->in_order || i == 0 || s->read[destination][i - 1]);

@@ -55,8 +55,16 @@ static void io_close(void *context, void *connection, struct outgoing *last)
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
 {
-    (void)context, (void)connection;
-    *stat = (struct connection_stat){.rtt_us = 7};
+    (void)context;
+    *stat = ((struct fixture_connection *)connection)->stat;
+    stat->rtt_us = 7;
+}
+
+static int io_encrypt(void *context, void *connection, const struct link_keys *keys)
+{
+    (void)context;
+    ((struct fixture_connection *)connection)->keys = *keys;
+    return 0;
 }
 
 static int no_frame(void *context, unsigned port, const Peer__Head *head,
@@ -79,7 +87,8 @@ static void on_topology(void *context)
 
 struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint32_t rank)
 {
-    const struct router_io io = {f, io_now, io_random, io_dial, io_wake, io_close, io_stat};
+    const struct router_io io = {f,       io_now,   io_random, io_dial,
+                                 io_wake, io_close, io_stat,   io_encrypt};
 
     *f = (struct router_fixture){.rank = rank, .now = 100 * SECONDS, .random = rank};
     log_set_level(LOG_LEVEL_ERROR);
@@ -91,10 +100,17 @@ struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint3
 void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
                   const struct router_handler *handler)
 {
+    fixture_open_keyed(f, dims, rank, handler, NULL);
+}
+
+void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t rank,
+                        const struct router_handler *handler, const struct secrets *secrets)
+{
     const struct router_handler nobody = {f, no_frame, no_next, on_topology};
     const struct router_io io = fixture_begin(f, dims, rank);
 
-    f->router = router_new(&f->torus, rank, &io, handler != NULL ? handler : &nobody, &f->pool);
+    f->router =
+        router_new(&f->torus, rank, &io, handler != NULL ? handler : &nobody, &f->pool, secrets);
     assert_non_null(f->router);
 }
 

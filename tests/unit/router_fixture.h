@@ -11,6 +11,8 @@ struct fixture_connection {
     struct router_fixture *fixture;
     struct link *link; /* NULL: closed */
     unsigned wakes;
+    struct link_keys keys; /* zeros: not encrypted */
+    struct connection_stat stat;
     char last[256]; /* reason in the last word; "" : none */
 };
 
@@ -30,6 +32,9 @@ struct router_fixture {
 /* With `handler` NULL frames of exchanges are refused. */
 void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
                   const struct router_handler *handler);
+/* The same with cluster keys. */
+void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t rank,
+                        const struct router_handler *handler, const struct secrets *secrets);
 /* Fails the test if buffers have leaked. */
 void fixture_close(struct router_fixture *f);
 

@@ -18,6 +18,8 @@ struct how {
     bool sizes;                   /* not uniform */
     uint64_t block;
     uint32_t round_bytes; /* 0: the whole block */
+    bool broadcast;       /* an allgather's algorithm with the block of one node alone: */
+    uint32_t sender;
 };
 
 /* Of the engine that is open; there is one at a time. */

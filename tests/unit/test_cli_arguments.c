@@ -198,6 +198,18 @@ static void test_lists(void **state)
     assert_int_equal(count, 3);
     assert_int_equal(sizes[1], 1024);
     assert_int_equal(sizes[2], 2000000);
+    assert_int_equal(parse_sizes("2-32", sizes, 3, &count, &e), 0);
+    assert_true(count == 3 && sizes[0] == 2 && sizes[1] == 8 && sizes[2] == 32);
+    assert_int_equal(parse_sizes("0,8K-9K", sizes, 3, &count, &e), 0);
+    assert_true(count == 3 && sizes[1] == 8192 && sizes[2] == 9216);
+    assert_int_equal(parse_sizes("7-7", sizes, 3, &count, &e), 0);
+    assert_true(count == 1 && sizes[0] == 7);
+    assert_int_equal(parse_sizes("1-65", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("-1", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("1-", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("2-1", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("0-1", sizes, 3, &count, &e), -1);
+    assert_int_equal(parse_sizes("1-2-3", sizes, 3, &count, &e), -1);
     assert_int_equal(parse_sizes("1,2,3,4", sizes, 3, &count, &e), -1);
     assert_int_equal(parse_sizes("1,,2", sizes, 3, &count, &e), -1);
     assert_int_equal(parse_sizes("1,", sizes, 3, &count, &e), -1);
@@ -205,9 +217,40 @@ static void test_lists(void **state)
     assert_int_equal(parse_sizes("1,x", sizes, 3, &count, &e), -1);
 }
 
+static void test_named(void **state)
+{
+    const char *const names[] = {NULL, "one", "two", NULL};
+    struct error e;
+    size_t i;
+
+    (void)state;
+    assert_int_equal(parse_named("two", names, &i, &e), 0);
+    assert_int_equal(i, 2);
+    assert_int_equal(parse_named("three", names, &i, &e), -1);
+    assert_string_equal(e.text, "'three' is not one of one, two");
+    assert_int_equal(parse_named("", names, &i, &e), -1);
+}
+
+static void test_dimensions(void **state)
+{
+    uint32_t dimensions;
+    struct error e;
+
+    (void)state;
+    assert_int_equal(parse_dimensions("0", 3, &dimensions, &e), 0);
+    assert_int_equal(dimensions, 1);
+    assert_int_equal(parse_dimensions("2,0", 3, &dimensions, &e), 0);
+    assert_int_equal(dimensions, 5);
+    assert_int_equal(parse_dimensions("3", 3, &dimensions, &e), -1);
+    assert_int_equal(parse_dimensions("", 3, &dimensions, &e), -1);
+    assert_int_equal(parse_dimensions("1,", 3, &dimensions, &e), -1);
+    assert_int_equal(parse_dimensions("x", 3, &dimensions, &e), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_named),   cmocka_unit_test(test_dimensions),
         cmocka_unit_test(test_sizes),   cmocka_unit_test(test_no_sizes),
         cmocka_unit_test(test_seconds), cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_micros),  cmocka_unit_test(test_folders),

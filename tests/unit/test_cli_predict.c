@@ -133,6 +133,26 @@ static void parameters(void **state)
     json_decref(value);
 }
 
+/* --q is a spelling of the name. */
+static void any_number_of_packets(void **state)
+{
+    static const char *const q[] = {"1", "2", "5", "32", "best"};
+    static char by_name[RUN_CLI_MOST];
+    char text[128];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof q / sizeof q[0]; i++) {
+        const char *named = strcmp(q[i], "best") == 0 ? "cccube-best" : "cccube-q";
+        (void)snprintf(text, sizeof text, "--dims 8x8 --algorithm %s%s", named,
+                       strcmp(q[i], "best") == 0 ? "" : q[i]);
+        assert_int_equal(predict(i == 0 ? "--dims 8x8 --algorithm cccube" : text), 0);
+        (void)strcpy(by_name, out);
+        (void)snprintf(text, sizeof text, "--q %s --dims 8x8 --algorithm cccube", q[i]);
+        assert_int_equal(predict(text), 0);
+        assert_string_equal(out, by_name);
+    }
+}
+
 /* The best of a family: for each block size the cheapest member, each listed once. */
 static void best_of_a_family(void **state)
 {
@@ -192,6 +212,12 @@ static void wrong_usage(void **state)
         {"--dims 8x8 --algorithm zzzzz", "suh-shin"},
         {"--dims 8x8 --algorithm ar", "ar takes a ring"},
         {"--dims 8x8 --algorithm cccube-q33", "at most cccube-q32"},
+        {"--dims 8x8 --algorithm cccube --q 33", "at most cccube-q32"},
+        {"--dims 8x8 --algorithm cccube --q 0", "'0' is not a number of packets from 1 to"},
+        {"--dims 8x8 --q 3", "requires --algorithm cccube"},
+        {"--dims 8x8 --algorithm all --q 3", "requires --algorithm cccube"},
+        {"--dims 8x8 --algorithm tseng --q 3", "requires --algorithm cccube"},
+        {"--dims 8x8 --algorithm cccube-best --q 3", "give --algorithm cccube, or omit --q"},
         {"--dims 8x9 --algorithm cccube-best", "cccube takes"},
         {"--dims 8x12 --algorithm tseng", "2^d x 2^d"},
         {"--dims 251x257 --algorithm at2", "too many different routes"},
@@ -220,9 +246,13 @@ static void wrong_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(enumerated),       cmocka_unit_test(by_formula),
-        cmocka_unit_test(all_of_them),      cmocka_unit_test(parameters),
-        cmocka_unit_test(best_of_a_family), cmocka_unit_test(tables),
+        cmocka_unit_test(enumerated),
+        cmocka_unit_test(by_formula),
+        cmocka_unit_test(all_of_them),
+        cmocka_unit_test(parameters),
+        cmocka_unit_test(any_number_of_packets),
+        cmocka_unit_test(best_of_a_family),
+        cmocka_unit_test(tables),
         cmocka_unit_test(wrong_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

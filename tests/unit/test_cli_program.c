@@ -169,6 +169,39 @@ static const char *file_of(const char *text)
     return path;
 }
 
+static void test_plan_without(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "7:-0,7", "--json"), 0);
+    assert_string_equal(out, "{\"dims\":[4,4],\"algorithm\":\"detour\",\"port_model\":\"all-port\","
+                             "\"without\":\"7\",\"segments\":12,\"busiest\":8.08333333333333,"
+                             "\"bound\":8,\"bound_of\":\"all-port, what is in order\","
+                             "\"efficiency\":0.989690721649484,\"streamed\":8.08333333333333}\n");
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "3:+0"), 0);
+    assert_non_null(strstr(out, "without          3:+0\n"));
+    assert_non_null(strstr(out, "lower bound      9.14286\n"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "3:+0", "--node", "3"), 0);
+    assert_non_null(strstr(out, "sends"));
+    assert_null(strstr(out, "sends     +0"));
+    assert_int_equal(RUN("plan", "--dims", "3", "--without", "0:+0", "--export", "torusd"), 0);
+    const char *path = file_of(out);
+    assert_int_equal(RUN("plan", "--import", path), 0);
+    assert_non_null(strstr(out, "every segment of all 6 blocks arrives once"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(RUN("plan", "--dims", "3m", "--without", "0:+0"), 1);
+    assert_non_null(strstr(problem, "the torus is in parts: node 0 cannot be reached from node 1"));
+    assert_int_equal(RUN("plan", "--without", "0:+0"), 2);
+    assert_non_null(strstr(problem, "--dims is missing"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "16"), 2);
+    assert_non_null(strstr(problem, "--without: '16': a torus of 4x4 has the nodes 0 to 15"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "1", "--algorithm", "at2"), 2);
+    assert_non_null(strstr(problem, "--without and --algorithm: give one or the other"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "7", "--node", "7"), 2);
+    assert_non_null(strstr(problem, "node 7 is out of order"));
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--without", "7", "--export", "torusd"), 2);
+    assert_non_null(strstr(problem, "node 7 is out of order"));
+}
+
 static void test_plan_import_and_export(void **state)
 {
     static const char *const formats[] = {"torusd", "msccl"};
@@ -267,7 +300,8 @@ static void test_wrong_usage(void **state)
     assert_non_null(strstr(problem, "--repeat is for generated patterns"));
     assert_int_equal(RUN("exchange", "--block-size", "1", "--mode", "dreaming"), 2);
     assert_non_null(strstr(problem, "neither stepped nor streaming"));
-    assert_int_equal(RUN("broadcast", "--block-size", "1", "--root", "0", "--repeat", "2"), 2);
+    assert_int_equal(RUN("broadcast", "--block-size", "1", "--root", "0", "--mode", "none"), 2);
+    assert_non_null(strstr(problem, "neither stepped nor streaming"));
     assert_string_equal(out, "");
     assert_int_equal(RUN("--json", "exchange", "--block-size", "\xff\n"), 2);
     check_error("usage", NULL);
@@ -361,7 +395,7 @@ static void serve_status(int fd)
 static void test_status(void **state)
 {
     struct fake f;
-    json_t *value;
+    json_t *value, *groups;
 
     (void)state;
     fake_start(&f, serve_status);
@@ -370,6 +404,11 @@ static void test_status(void **state)
     assert_non_null(strstr(out, "torus        4x4m\n"));
     assert_non_null(strstr(out, "faults       link +0 of ?[31mnode 3?is down ?\n"));
     assert_non_null(strstr(out, "committed"));
+    assert_non_null(strstr(
+        out,
+        "group    state    without     process  calls  done   sent  received  early  reserved\n"
+        "job?1    open     link 3:+0?     4321     12    11  4 KiB     8 KiB  100 B    64 KiB\n"
+        "default  opening                    -      0     0    0 B       0 B    0 B       0 B\n"));
 
     fake_start(&f, serve_status);
     assert_int_equal(RUN("status", "--json", "--socket", f.path), 0);
@@ -377,6 +416,10 @@ static void test_status(void **state)
     value = object();
     assert_true(json_is_false(json_object_get(value, "whole")));
     assert_int_equal(json_array_size(json_object_get(value, "faults")), 1);
+    groups = json_object_get(value, "groups");
+    assert_int_equal(json_array_size(groups), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(groups, 0), "parked_bytes")),
+                     100);
     json_decref(value);
 }
 
@@ -522,6 +565,153 @@ static void test_exchange(void **state)
     json_decref(value);
 }
 
+static void serve_packets(int fd, const char *name)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request != NULL && request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+    FAKE_MUST(strcmp(request->exchange->spec->algorithm, name) == 0);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_error(fd, ERROR_LINK, "node 3 is down", "0.7.1");
+}
+
+static void serve_five_packets(int fd)
+{
+    serve_packets(fd, "cccube-q5");
+}
+
+static void serve_best_packets(int fd)
+{
+    serve_packets(fd, "cccube-best");
+}
+
+static void serve_bench_in_packets(int fd)
+{
+    Control__Request *request = fake_request(fd);
+    FAKE_MUST(request != NULL && request->kind_case == CONTROL__REQUEST__KIND_STATUS);
+    control__request__free_unpacked(request, NULL);
+    fake_reply_status(fd);
+    serve_packets(fd, "cccube-q5");
+}
+
+/* --q is a spelling of the name, wherever an algorithm is named. */
+static void test_packets(void **state)
+{
+    static const struct {
+        const char *says;
+        const char *words[8];
+    } wrong[] = {
+        {"requires --algorithm cccube", {"plan", "--dims", "4x4", "--q", "5"}},
+        {"requires --algorithm cccube",
+         {"plan", "--dims", "4x4", "--algorithm", "at2", "--q", "5"}},
+        {"unknown algorithm", {"plan", "--dims", "4x4", "--algorithm", "at22", "--q", "5"}},
+        {"or omit --q", {"plan", "--dims", "4x4", "--algorithm", "cccube-q2", "--q", "5"}},
+        {"'05' is not a number", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "05"}},
+        {"at most cccube-q8", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "9"}},
+        {"depends on the size", {"plan", "--dims", "4x4", "--algorithm", "cccube", "--q", "best"}},
+        {"give one or the other", {"plan", "--import", "nothing", "--q", "5"}},
+        {"requires --algorithm cccube", {"exchange", "--block-size", "1", "--q", "5"}},
+        {"requires --algorithm cccube",
+         {"exchange", "--block-size", "1", "--algorithm", "auto", "--q", "5"}},
+        {"'many' is not a number",
+         {"exchange", "--block-size", "1", "--algorithm", "cccube", "--q", "many"}},
+        {"give one or the other",
+         {"exchange", "--block-size", "1", "--schedule", "nothing", "--q", "5"}},
+        {"name it in --algorithms", {"bench", "--q", "5"}},
+        {"name it in --algorithms", {"bench", "--algorithms", "all", "--q", "5"}},
+        {"not among them", {"bench", "--algorithms", "at2,cccube-q2", "--q", "5"}},
+        {"cccube-q5 is given twice", {"bench", "--algorithms", "cccube,cccube-q5", "--q", "5"}},
+        {"'-1' is not a number", {"bench", "--algorithms", "cccube", "--q", "-1"}},
+        {"--q is for --dims", {"simulate", "--banyan", "4", "--q", "5"}},
+        {"requires --algorithm cccube", {"simulate", "--dims", "4x4", "--q", "5"}},
+    };
+    struct fake f;
+    char *plan;
+
+    (void)state;
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--algorithm", "cccube-q5", "--json"), 0);
+    plan = strdup(out);
+    assert_int_equal(RUN("plan", "--dims", "4x4", "--algorithm", "cccube", "--q=5", "--json"), 0);
+    assert_string_equal(out, plan);
+    free(plan);
+    assert_int_equal(RUN("simulate", "--dims", "4x4", "--algorithm", "cccube", "--q", "5"), 0);
+    assert_non_null(strstr(out, "cccube-q5"));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *argv[10] = {"torusctl"};
+        for (size_t k = 0; k < 8 && wrong[i].words[k] != NULL; k++)
+            argv[k + 1] = wrong[i].words[k];
+        assert_int_equal(run(argv), 2);
+        assert_non_null(strstr(problem, wrong[i].says));
+    }
+    for (int i = 0; i < 2; i++) {
+        fake_start(&f, i == 0 ? serve_five_packets : serve_best_packets);
+        assert_int_equal(RUN("--socket", f.path, "exchange", "--algorithm", "cccube", "--q",
+                             i == 0 ? "5" : "best", "--block-size", "1"),
+                         1);
+        fake_stop(&f);
+        assert_non_null(strstr(problem, "node 3 is down"));
+    }
+    fake_start(&f, serve_bench_in_packets);
+    assert_int_equal(RUN("--socket", f.path, "bench", "--algorithms", "cccube", "--q", "5",
+                         "--sizes", "1", "--repeat", "1", "--csv"),
+                     1);
+    fake_stop(&f);
+    assert_non_null(strstr(out, "cccube-q5"));
+}
+
+/* What calibrate has exchanged with blocks of 16 bytes. */
+static struct {
+    char name[64][32];
+    unsigned count;
+} sixteen;
+
+/* Every exchange takes the same time. */
+static void serve_calibration(int fd)
+{
+    Control__Request *request;
+
+    fake_expect(fd, CONTROL__REQUEST__KIND_STATUS);
+    fake_reply_status(fd);
+    while ((request = fake_request(fd)) != NULL) {
+        bool last = request->kind_case == CONTROL__REQUEST__KIND_CALIBRATION;
+        if (last) {
+            fake_reply_error(fd, ERROR_LINK, "enough", "");
+        } else {
+            const Torus__Spec *spec = request->exchange->spec;
+            FAKE_MUST(request->kind_case == CONTROL__REQUEST__KIND_EXCHANGE);
+            if (spec->block_bytes == 16 && sixteen.count < 64)
+                (void)snprintf(sixteen.name[sixteen.count++], 32, "%s", spec->algorithm);
+            fake_reply_repetitions(fd);
+        }
+        control__request__free_unpacked(request, NULL);
+        if (last)
+            return;
+    }
+}
+
+/* The model lets algorithms look good that were not measured: then they are. */
+static void test_calibrate_measures_what_looks_good(void **state)
+{
+    static const char *const usual[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
+                                        "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
+    unsigned others = 0;
+    struct fake f;
+
+    (void)state;
+    fake_start(&f, serve_calibration);
+    assert_int_equal(RUN("--socket", f.path, "calibrate"), 1);
+    fake_stop(&f);
+    assert_non_null(strstr(problem, "enough"));
+    for (unsigned i = 0; i < sixteen.count; i++) {
+        bool is_usual = false;
+        for (size_t k = 0; k < sizeof usual / sizeof usual[0]; k++)
+            is_usual |= strcmp(sixteen.name[i], usual[k]) == 0;
+        others += !is_usual;
+        for (unsigned k = 0; k < i; k++) /* none twice */
+            assert_string_not_equal(sixteen.name[i], sixteen.name[k]);
+    }
+    assert_in_range(others, 1, sixteen.count - 1);
+}
+
 /* Two algorithms; the first one fails and the daemon can be asked again. */
 static void serve_bench(int fd)
 {
@@ -648,11 +838,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_plan_without),
         cmocka_unit_test(test_plan_routes),
         cmocka_unit_test(test_plan_import_and_export),
         cmocka_unit_test(test_plan_goal),
         cmocka_unit_test(test_wrong_usage),
         cmocka_unit_test(test_unknown_algorithms),
+        cmocka_unit_test(test_packets),
+        cmocka_unit_test(test_calibrate_measures_what_looks_good),
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_no_daemon),
         cmocka_unit_test(test_output_that_cannot_be_written),

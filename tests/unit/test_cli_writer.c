@@ -197,6 +197,7 @@ static const struct torus_result result = {
     .check = TORUS_CHECK_BYTES,
     .node_count = 1,
     .node = nodes,
+    .without = "",
 };
 
 static void test_report(void **state)
@@ -244,6 +245,23 @@ static void test_report(void **state)
           SUMMARY "\n"
                   "node   time  port  sent  received  blocks sent  messages  min rtt     rate\n"
                   "   1  99 ms  +0     1 B       2 B            3         4     5 us  6 bit/s\n");
+    json_decref(value);
+}
+
+/* Only where there was one. */
+static void test_report_of_damage(void **state)
+{
+    struct torus_result r = result;
+    struct error e;
+
+    (void)state;
+    r.without = "link 3:+0";
+    r.reroutes = 2;
+    json_t *value = exchange_report(&r, 0.125, false, &e);
+    assert_string_equal(json_string_value(json_object_get(value, "without")), "link 3:+0");
+    assert_string_equal(json_string_value(json_object_get(value, "bound_of")),
+                        "all-port, what is in order");
+    assert_int_equal(json_integer_value(json_object_get(value, "reroutes")), 2);
     json_decref(value);
 }
 
@@ -353,10 +371,15 @@ static void test_report_without_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_json),      cmocka_unit_test(test_text),
-        cmocka_unit_test(test_formats),   cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_quantiles), cmocka_unit_test(test_report_of_repetitions),
-        cmocka_unit_test(test_report),    cmocka_unit_test(test_report_without_rate),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_quantiles),
+        cmocka_unit_test(test_report_of_repetitions),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_of_damage),
+        cmocka_unit_test(test_report_without_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,21 @@ static void test_status_and_links(void **state)
     assert_int_equal(status->exchanges[0]->coordinator, 6);
     assert_string_equal(status->exchanges[0]->reason, "");
     assert_string_equal(status->data_roots[0], "/data");
+    assert_int_equal(status->group_count, 2);
+    assert_string_equal(status->groups[0]->name, "job?1");
+    assert_string_equal(status->groups[0]->id, "6.1.2");
+    assert_true(status->groups[0]->open);
+    assert_int_equal(status->groups[0]->pid, 4321);
+    assert_int_equal(status->groups[0]->calls, 12);
+    assert_int_equal(status->groups[0]->calls_done, 11);
+    assert_int_equal(status->groups[0]->bytes_sent, 4096);
+    assert_int_equal(status->groups[0]->bytes_received, 8192);
+    assert_int_equal(status->groups[0]->parked_bytes, 100);
+    assert_int_equal(status->groups[0]->reserved_bytes, 65536);
+    assert_string_equal(status->groups[0]->around, "link 3:+0?");
+    assert_string_equal(status->groups[1]->around, "");
+    assert_string_equal(status->groups[1]->name, "default");
+    assert_false(status->groups[1]->open);
 
     /* A refusal leaves the connection as it is. */
     assert_int_equal(torus_client_links(client, &links, &e), -1);
@@ -144,6 +159,8 @@ static void test_status_and_links(void **state)
 
     assert_int_equal(torus_client_links(client, &links, &e), 0);
     assert_int_equal(links->count, 2);
+    assert_int_equal(links->heartbeat_ms, 250);
+    assert_int_equal(links->silence_ms, 1000);
     assert_string_equal(links->link[0]->name, "+0");
     assert_int_equal(links->link[0]->state, TORUS_LINK_UP);
     assert_int_equal(links->link[1]->neighbour, TORUS_RANK_NONE);
@@ -649,6 +666,13 @@ static void spoil_operation(Control__ExchangeResult *r)
 {
     r->operation = (char *)(uintptr_t) "reduction";
 }
+static void spoil_missing(Control__ExchangeResult *r)
+{
+    static uint32_t rank[1];
+    rank[0] = r->nodes;
+    r->n_missing = 1;
+    r->missing = rank;
+}
 static void spoil_twice(Control__ExchangeResult *r)
 {
     r->node[1]->rank = 0;
@@ -657,8 +681,8 @@ static void spoil_twice(Control__ExchangeResult *r)
 static void test_senseless_results(void **state)
 {
     static void (*const spoils[])(Control__ExchangeResult *) = {
-        spoil_bound, spoil_rate,  spoil_id,    spoil_count,
-        spoil_rank,  spoil_times, spoil_twice, spoil_operation};
+        spoil_bound, spoil_rate,  spoil_id,        spoil_count,  spoil_rank,
+        spoil_times, spoil_twice, spoil_operation, spoil_missing};
     struct torus_error e;
 
     (void)state;
@@ -677,9 +701,10 @@ static void test_senseless_requests(void **state)
         {REQUEST, .from = "/a", .to = "b"},
         {REQUEST, .from = "/a", .to = "/b", .block_bytes = 1},
         {REQUEST, .missing_ok = true},
+        {REQUEST, .shrink = true, .schedule = "0123"},
+        {REQUEST, .shrink = true, .operation = TORUS_ALLGATHER},
         {REQUEST, .repeat = TORUS_REPEAT_MAX + 1},
         {REQUEST, .from = "/a", .to = "/b", .repeat = 2},
-        {REQUEST, .operation = TORUS_BROADCAST, .repeat = 2},
         {REQUEST, .operation = TORUS_BARRIER},
         {REQUEST, .operation = (enum torus_operation)77},
         {REQUEST, .mode = (enum torus_mode)77},

@@ -37,9 +37,18 @@ static void every_setting_is_read(void **state)
                    "state_dir = /var/lib/x\n"
                    "data_roots = %s::%s:\n"
                    "link_mbit = 2500.5\n"
+                   "link_burst = 15KiB\n"
                    "daemons_per_processor = 1.5\n"
                    "memory = 3MiB\n"
+                   "heartbeat_ms = 40\n"
+                   "silence_ms = 700\n"
                    "congestion = cubic\n"
+                   "key_file = /etc/one\n"
+                   "second_key_file = /etc/two\n"
+                   "encrypt = yes\n"
+                   "read_group = readers\n"
+                   "exchange_group = users\n"
+                   "admin_group = admins\n"
                    "log_level = debug\n"
                    "[ports]\n"
                    "+0 = 10.0.0.2:7411\n"
@@ -59,9 +68,18 @@ static void every_setting_is_read(void **state)
     assert_string_equal(c.roots.path[0], at(state, "a"));
     assert_string_equal(c.roots.path[1], at(state, "b"));
     assert_true(c.link_mbit > 2500.4 && c.link_mbit < 2500.6);
+    assert_int_equal(c.link_burst, 15 * 1024);
     assert_true(c.daemons_per_processor > 1.4 && c.daemons_per_processor < 1.6);
     assert_int_equal(c.memory, 3 << 20);
+    assert_int_equal(c.heartbeat_ms, 40);
+    assert_int_equal(c.silence_ms, 700);
     assert_string_equal(c.congestion, "cubic");
+    assert_string_equal(c.key_file, "/etc/one");
+    assert_string_equal(c.second_key_file, "/etc/two");
+    assert_true(c.encrypt);
+    assert_string_equal(c.group[ACCESS_READ], "readers");
+    assert_string_equal(c.group[ACCESS_EXCHANGE], "users");
+    assert_string_equal(c.group[ACCESS_ADMIN], "admins");
     assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
     address_format((struct sockaddr *)&c.address[0], address, sizeof address);
     assert_string_equal(address, "10.0.0.2:7411");
@@ -80,7 +98,10 @@ static void what_is_left_out_has_a_default(void **state)
     assert_string_equal(c.control, "/run/torusd/control.sock");
     assert_string_equal(c.state_folder, "/var/lib/torusd");
     assert_true(c.daemons_per_processor > 0.9 && c.daemons_per_processor < 1.1);
+    assert_int_equal(c.link_burst, 0);
     assert_int_equal(c.memory, 64 << 20);
+    assert_int_equal(c.heartbeat_ms, 250);
+    assert_int_equal(c.silence_ms, 1000);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);
     assert_int_equal(c.roots.count, 0);
     config_free(&c);
@@ -113,14 +134,24 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[node]\nlink_mbit = -1\n", 2, "link_mbit");
     check_refused(state, "[node]\nlink_mbit = nan\n", 2, "link_mbit");
     check_refused(state, "[node]\nlink_mbit = inf\n", 2, "link_mbit");
+    check_refused(state, "[node]\nlink_burst = -1\n", 2, "link_burst \"-1\"");
+    check_refused(state, "[node]\nlink_burst = much\n", 2, "link_burst");
     check_refused(state, "[node]\ndaemons_per_processor = few\n", 2, "daemons_per_processor");
     check_refused(state, "[node]\ndaemons_per_processor = 0.5\n", 2, "at least 1");
     check_refused(state, "[node]\ndaemons_per_processor = nan\n", 2, "at least 1");
+    check_refused(state, "[node]\nheartbeat_ms = 9\n", 2, "milliseconds from 10 to 5000");
+    check_refused(state, "[node]\nheartbeat_ms = 5001\n", 2, "heartbeat_ms \"5001\"");
+    check_refused(state, "[node]\nheartbeat_ms = 0.25\n", 2, "heartbeat_ms");
+    check_refused(state, "[node]\nsilence_ms = 299\n", 2, "milliseconds from 300 to 600000");
+    check_refused(state, "[node]\nsilence_ms = -1000\n", 2, "silence_ms");
+    check_refused(state, "[node]\nsilence_ms = 99999999999999999999\n", 2, "silence_ms");
+    check_refused(state, "[node]\nsilence_ms =\n", 2, "silence_ms");
     check_refused(state, "[node]\nmemory = much\n", 2, "memory");
     check_refused(state, "[node]\nmemory = 1023KiB\n", 2, "at least 1MiB");
     check_refused(state, "[node]\nlog_level = loud\n", 2, "log_level");
     check_refused(state, "[node]\ndata_roots = /no/such/folder\n", 2, "/no/such/folder");
     check_refused(state, "[node]\ncongestion = a-name-that-is-too-long\n", 2, "too long");
+    check_refused(state, "[node]\nencrypt = maybe\n", 2, "yes or no");
     check_refused(state, "[node]\nspeed = 1\n", 2, "unknown setting \"speed\"");
     check_refused(state, "[node]\n+0 = 1.2.3.4:5\n", 2, "it belongs in [ports]");
     check_refused(state, "[ports]\nrank = 1\n", 2, "it belongs in [node]");
@@ -171,6 +202,10 @@ static void what_does_not_fit_together_is_refused(void **state)
     UNFINISHED("rank or coordinates is missing", "dims=4x4");
     UNFINISHED("4x4 has ranks 0 to 15", "dims=4x4", "rank=16");
     UNFINISHED("port +0 needs an address: the one to dial", "dims=4x4", "rank=1");
+    UNFINISHED("silence_ms 1000 must be at least twice heartbeat_ms, which is 501", "dims=1x1",
+               "rank=0", "heartbeat_ms=501");
+    UNFINISHED("encrypt needs a key_file", "dims=1x1", "rank=0", "encrypt=yes");
+    UNFINISHED("second_key_file needs a key_file", "dims=1x1", "rank=0", "second_key_file=/x");
     UNFINISHED("port -0 needs an address: the one to listen on", "dims=4x4", "rank=1",
                "+0=1.2.3.4:5");
     UNFINISHED("node 0 of 3m has no link there", "dims=3m", "rank=0", "+0=1.2.3.4:5",

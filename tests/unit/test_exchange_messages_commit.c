@@ -281,6 +281,40 @@ static void doubts_of_before_the_start_are_settled(void **state)
     }
 }
 
+/* Only the root knows: what comes from elsewhere, or in the name of a node that is elsewhere, is nothing. */
+static void what_only_the_root_knows_from_the_wrong_side(void **state)
+{
+    struct exchange_fixture n;
+
+    (void)state;
+    for (int committed = 0; committed < 2; committed++) {
+        reach_done(&n);
+        assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
+        assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
+        assert_int_equal(xf_state(&n), EXCHANGE_DONE);
+        assert_int_equal(n.calls, 0);
+        xf_pass(&n, 70 * SECONDS);
+        assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
+        (void)xf_drain(&n);
+        assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
+        assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
+        assert_int_equal(n.calls, 0);
+        assert_true(xf_say_outcome(&n, PARENT, XF_ID, true, 1));
+        assert_int_equal(n.calls, 1);
+        xf_close(&n);
+    }
+    reach_done(&n);
+    (void)xf_drain(&n);
+    assert_true(xf_say_outcome(&n, CHILD, XF_ID, true, 2)); /* back where it came from */
+    assert_true(xf_say_outcome(&n, CHILD, XF_ID, true, 0)); /* the root itself */
+    assert_true(xf_say_query(&n, CHILD, XF_ID, 0));
+    assert_true(xf_say_query(&n, CHILD, XF_ID, 1));
+    assert_true(xf_say_query(&n, PARENT, XF_ID, 2));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_int_equal(xf_state(&n), EXCHANGE_DONE);
+    xf_close(&n);
+}
+
 static void ranks_and_ids_that_there_are_not(void **state)
 {
     static const char *const strange[] = {"3-0000004d-1", "4294967295-0000004d-1", "-1-0-1"};
@@ -326,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_node_in_doubt_commits_late),
         cmocka_unit_test(an_obstacle_is_told_and_tried_again),
         cmocka_unit_test(doubts_of_before_the_start_are_settled),
+        cmocka_unit_test(what_only_the_root_knows_from_the_wrong_side),
         cmocka_unit_test(ranks_and_ids_that_there_are_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

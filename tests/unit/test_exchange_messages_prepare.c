@@ -109,6 +109,82 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
     xf_close(&n);
 }
 
+/* Links that are down, says the root: of the line of three nodes there are 0 (from node 0 to 1) and 1. */
+static void a_prepare_says_what_is_down(void **state)
+{
+    static uint32_t there_is_none[] = {2}, huge[] = {UINT32_MAX}, twice[] = {1, 1},
+                    falls[] = {1, 0}, its_own[] = {0}, beyond[] = {1};
+    static const struct {
+        uint32_t *links;
+        size_t count;
+    } wrong[] = {{there_is_none, 1}, {huge, 1}, {twice, 2}, {falls, 2}, {its_own, 1}};
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        open_node(&n, 1);
+        xf_prepare_init(&p, &n);
+        p.prepare.without = wrong[i].links;
+        p.prepare.n_without = wrong[i].count;
+        if (xf_say(&n, PARENT, &p.head))
+            fail_msg("list %zu was taken", i);
+        assert_int_equal(known(&n), 0);
+        xf_close(&n);
+    }
+    open_node(&n, 1); /* which knows better: the root may, too, when it begins anew */
+    xf_prepare_init(&p, &n);
+    p.prepare.without = beyond;
+    p.prepare.n_without = 1;
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(known(&n), 0);
+    hears_objection(&n, ERROR_BUSY, "links that are down: none, says node 1; 1:+0, says the root");
+    xf_close(&n);
+}
+
+/* Nodes that are missing, says the root: of the line there are 0, which is the root, 1 and 2. */
+static void a_prepare_says_who_is_missing(void **state)
+{
+    static uint32_t root[] = {0}, there_is_none[] = {3}, twice[] = {2, 2}, itself[] = {1},
+                    last[] = {2}, its_link[] = {1};
+    static const struct {
+        uint32_t *nodes, *links;
+        size_t count, link_count;
+        bool fails; /* not spec.shrink */
+    } wrong[] = {{root, NULL, 1, 0, false},     {there_is_none, NULL, 1, 0, false},
+                 {twice, NULL, 2, 0, false},    {itself, NULL, 1, 0, false},
+                 {last, its_link, 1, 1, false}, {last, NULL, 1, 0, true}};
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        open_node(&n, 1);
+        xf_prepare_init(&p, &n);
+        p.spec.algorithm = TEXT("auto");
+        p.spec.shrink = !wrong[i].fails;
+        p.prepare.missing = wrong[i].nodes;
+        p.prepare.n_missing = wrong[i].count;
+        p.prepare.without = wrong[i].links;
+        p.prepare.n_without = wrong[i].link_count;
+        if (xf_say(&n, PARENT, &p.head))
+            fail_msg("list %zu was taken", i);
+        assert_int_equal(known(&n), 0);
+        xf_close(&n);
+    }
+    open_node(&n, 1); /* which knows better */
+    xf_prepare_init(&p, &n);
+    p.spec.algorithm = TEXT("auto");
+    p.spec.shrink = true;
+    p.prepare.missing = last;
+    p.prepare.n_missing = 1;
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(known(&n), 0);
+    hears_objection(&n, ERROR_BUSY,
+                    "links and nodes that are down: none, says node 1; 2, says the root");
+    xf_close(&n);
+}
+
 static void a_prepare_comes_once(void **state)
 {
     struct exchange_fixture n;
@@ -179,6 +255,11 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         REPEATED_FOLDERS,
         LONG_SESSION,
         NO_ROUND,
+        EARLY_ROUND,
+        ROUND_OF_REST,
+        REST_OF_FOLDERS,
+        REST_OF_SESSION,
+        REST_OF_OTHERS,
         LONG_ROUND,
         NO_WINDOW,
         WIDE_WINDOW,
@@ -204,6 +285,11 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         [REPEATED_FOLDERS] = {ERROR_USAGE, "can be repeated"},
         [LONG_SESSION] = {ERROR_USAGE, "1000001 exchanges back to back"},
         [NO_ROUND] = {ERROR_PROTOCOL, "round size is missing"},
+        [EARLY_ROUND] = {ERROR_PROTOCOL, "round size is said too early"},
+        [ROUND_OF_REST] = {ERROR_PROTOCOL, "round size is said too early"},
+        [REST_OF_FOLDERS] = {ERROR_PROTOCOL, "cannot go on where another one was"},
+        [REST_OF_SESSION] = {ERROR_PROTOCOL, "cannot go on where another one was"},
+        [REST_OF_OTHERS] = {ERROR_PROTOCOL, "cannot go on where another one was"},
         [LONG_ROUND] = {ERROR_PROTOCOL, "round size of 18446744073709551615 bytes"},
         [NO_WINDOW] = {ERROR_PROTOCOL, "invalid window of 0"},
         [WIDE_WINDOW] = {ERROR_PROTOCOL, "invalid window of 4294967295"},
@@ -265,6 +351,33 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             p.spec.repeat = SPEC_REPEAT_MOST + 1;
             break;
         case NO_ROUND:
+            p.prepare.round_bytes = 0;
+            break;
+        case EARLY_ROUND: /* of which nobody has chosen an algorithm yet */
+            p.spec.algorithm = TEXT(SPEC_AUTO);
+            p.spec.mode = TEXT("");
+            p.spec.from = p.spec.to = TEXT("/x");
+            p.spec.block_bytes = 0;
+            break;
+        case ROUND_OF_REST:
+            p.prepare.around = true;
+            p.prepare.resumes = TEXT(XF_ID);
+            break;
+        case REST_OF_FOLDERS:
+            p.prepare.around = true;
+            p.prepare.resumes = TEXT(XF_ID);
+            p.spec.from = p.spec.to = TEXT("/x");
+            p.spec.block_bytes = p.prepare.round_bytes = 0;
+            break;
+        case REST_OF_SESSION:
+            p.prepare.around = true;
+            p.prepare.resumes = TEXT(XF_ID);
+            p.spec.repeat = 2;
+            p.prepare.round_bytes = 0;
+            break;
+        case REST_OF_OTHERS:
+            p.prepare.around = true;
+            p.prepare.resumes = TEXT("7-00000001-1");
             p.prepare.round_bytes = 0;
             break;
         case LONG_ROUND:
@@ -411,11 +524,13 @@ static void an_objection_ends_it_everywhere(void **state)
         assert_int_equal(xf_drain(&r.f), 0);
         xf_close(&r.f);
     }
-    open_root(&r); /* for nodes that there are not, and from the root's own side */
+    open_root(&r); /* for nodes that there are not */
     assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
     xf_close(&r.f);
-    open_root(&r);
-    assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
+    open_root(&r); /* from the root's own side: its sender knows of other links that are down */
+    assert_true(xf_say_objection(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
+    assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
+    assert_int_equal(xf_drain(&r.f), 0);
     xf_close(&r.f);
 }
 
@@ -427,7 +542,8 @@ static void objections_pass_through(void **state)
     open_node(&n, 1); /* an exchange that is not known here */
     assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no\x7f"));
     hears_objection(&n, ERROR_REFUSED, "no?");
-    assert_false(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
+    assert_true(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
+    assert_int_equal(xf_drain(&n), 0);
     xf_close(&n);
 }
 
@@ -599,6 +715,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prepares_that_no_root_sends_close_the_link),
+        cmocka_unit_test(a_prepare_says_what_is_down),
+        cmocka_unit_test(a_prepare_says_who_is_missing),
         cmocka_unit_test(a_prepare_comes_once),
         cmocka_unit_test(a_handle_that_is_in_use_is_a_matter_of_time),
         cmocka_unit_test(what_a_node_cannot_do_it_objects_to),

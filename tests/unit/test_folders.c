@@ -119,7 +119,7 @@ static void begin_open(struct fixture *f, struct ends *ends, const struct folder
 
 static void turn(struct fixture *f)
 {
-    if (!stepper_step(&f->jobs))
+    if (!folders_flush(&f->folders) && !stepper_step(&f->jobs))
         fail_msg("nothing is under way");
 }
 
@@ -196,7 +196,9 @@ static int move_block(struct fixture *f, struct ends *from, uint32_t origin, str
         }
         done += piece.length;
         slab_unref(piece.slab);
-        if (f->files.in_memory && to->sink->ops->pending(to->sink) > 0)
+        if (f->files.in_memory)
+            (void)folders_flush(&f->folders);
+        if (f->files.in_memory && to->failures == 0 && to->sink->ops->pending(to->sink) > 0)
             fail_msg("byte %" PRIu64 " waits to be written", done);
     }
     return to->failures > 0 ? -1 : 0;
@@ -365,6 +367,69 @@ static struct folder_request small(void **state)
         .id = ID, .from = at(state, "data/in"), .to = at(state, "data/out"), .rank = 1, .nodes = 3};
 }
 
+static unsigned writes;
+static ssize_t (*write_uncounted)(void *context, int file, const struct iovec *piece, int count,
+                                  uint64_t offset);
+
+static ssize_t count_write(void *context, int file, const struct iovec *piece, int count,
+                           uint64_t offset)
+{
+    writes++;
+    return write_uncounted(context, file, piece, count, offset);
+}
+
+/* Four segments of a block, in any order. */
+static void write_segments(struct fixture *f, struct ends *ends, const char *bytes)
+{
+    static const uint64_t offset[] = {12, 0, 8, 4};
+    struct slab *slab = slab_get(&f->pool);
+    struct error e;
+
+    assert_non_null(slab);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct extent piece = {slab, slab->data + offset[i], 4};
+        memcpy(slab->data + offset[i], bytes + offset[i], 4);
+        assert_int_equal(ends->sink->ops->write(ends->sink, 0, offset[i], &piece, &e), 0);
+    }
+    slab_unref(slab);
+    assert_int_equal(ends->sink->ops->pending(ends->sink), 16);
+}
+
+static void what_comes_together_is_written_with_one_call(void **state)
+{
+    static const char bytes[] = "0123456789abcdef";
+
+    for (enum where where = ANYWHERE; where <= IN_MEMORY; where += IN_MEMORY - ANYWHERE) {
+        struct fixture f;
+        struct ends ends;
+        open_fixture(&f, state);
+        f.files.in_memory = where == IN_MEMORY;
+        const struct folder_request request = small(state);
+        begin_open(&f, &ends, &request);
+        stepper_finish(&f.jobs);
+        lay_out(&f, &ends, 16, 4);
+        stepper_finish(&f.jobs);
+        write_uncounted = f.files.files.write;
+        f.files.files.write = count_write;
+        writes = 0;
+        write_segments(&f, &ends, bytes);
+        stepper_finish(&f.jobs);
+        assert_int_equal(writes, 0); /* the loop's turn is not over */
+        assert_int_equal(folders_flush(&f.folders), where == IN_MEMORY);
+        assert_int_equal(writes, where == IN_MEMORY);
+        stepper_finish(&f.jobs);
+        assert_int_equal(writes, 1);
+        assert_false(folders_flush(&f.folders));
+        assert_int_equal(ends.sink->ops->pending(ends.sink), 0);
+        assert_int_equal(finish(&f, &ends), 0);
+        commit_well(&f, &ends);
+        close_ends(&f, &ends, false);
+        check_file(at(state, "data/out/0"), bytes, 16);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* Up to a finished output. */
 static void fill(struct fixture *f, struct ends *ends, const struct folder_request *request)
 {
@@ -408,6 +473,26 @@ static void a_missing_file_is_refused_or_empty(void **state)
     check_refused(&f, &request, ERROR_REFUSED, "data/in/2 is not a regular file");
     request.from = at(state, "data/in/1");
     check_refused(&f, &request, ERROR_REFUSED, "data/in/1 is not a folder");
+    close_fixture(&f);
+}
+
+/* Nothing comes from a node that is gone or goes to it: its files are neither asked for nor made. */
+static void files_of_a_node_that_is_gone(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    bool *gone = calloc(request.nodes, sizeof *gone);
+    assert_non_null(gone);
+    gone[2] = true;
+    request.gone = gone;
+    assert_int_equal(unlink(at(state, "data/in/2")), 0);
+    open_well(&f, &ends, &request);
+    free(gone); /* it has been copied */
+    assert_int_equal(ends.source->ops->size(ends.source, 2), 0);
+    assert_int_equal(ends.source->ops->size(ends.source, 1), 5);
+    close_ends(&f, &ends, false);
     close_fixture(&f);
 }
 
@@ -1238,11 +1323,13 @@ int main(void)
         TEST(files_arrive_as_they_were),
         TEST(files_in_memory_arrive_without_jobs_too),
         TEST(files_arrive_in_small_pieces_too),
+        TEST(what_comes_together_is_written_with_one_call),
         TEST(more_files_than_may_stay_open),
         TEST(a_file_that_is_replaced_is_noticed),
         TEST(files_arrive_in_whatever_order_jobs_end),
         TEST(a_flipped_bit_changes_the_digest),
         TEST(a_missing_file_is_refused_or_empty),
+        TEST(files_of_a_node_that_is_gone),
         TEST(one_file_for_all),
         TEST(a_file_may_come_in_short_reads),
         TEST(what_is_read_stays_in_its_segment),

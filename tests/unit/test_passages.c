@@ -5,14 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "daemon/schedule/imported.h"
 #include "daemon/schedule/passages.h"
 
 struct all {
     struct torus t;
     const struct algorithm *a;
+    uint32_t source; /* TORUS_NO_NODE, or the only one whose blocks there are */
     struct passages *node;
     const char *dims;
 };
@@ -23,18 +26,18 @@ struct all {
         fail_msg(__VA_ARGS__);                                                                     \
     } while (0)
 
-static bool open_all(struct all *all, const char *dims, const struct algorithm *a)
+static bool open_all(struct all *all, const char *dims, const struct algorithm *a, uint32_t source)
 {
     struct error e;
 
-    *all = (struct all){.a = a, .dims = dims};
+    *all = (struct all){.a = a, .source = source, .dims = dims};
     assert_int_equal(torus_parse(&all->t, dims, NULL), 0);
-    if (a->operation != OPERATION_EXCHANGE || a->accepts(&all->t, NULL) != 0)
+    if (algorithm_accepts(a, &all->t, NULL) != 0)
         return false;
     all->node = calloc(all->t.nodes, sizeof *all->node);
     assert_non_null(all->node);
     for (uint32_t rank = 0; rank < all->t.nodes; rank++)
-        if (passages_build(&all->node[rank], &all->t, a, rank, &e) != 0)
+        if (passages_build_source(&all->node[rank], &all->t, a, rank, source, &e) != 0)
             FAIL(all, "node %u: %s", rank, e.text);
     return true;
 }
@@ -68,9 +71,10 @@ static void check_channel(const struct all *all, uint32_t rank, unsigned port)
         departures++;
         assert_in_range(x->place, 0, here->departures[port] - 1);
         const struct passage *y = &there->passage[there->arrival[opposite][x->place]];
+        bool through = all->a->operation == OPERATION_EXCHANGE;
         if (x->source != y->source || x->destination != y->destination ||
-            x->segment != y->segment || x->hop + 1 != y->hop || x->ahead != y->ahead + 1 ||
-            y->in != opposite)
+            x->segment != y->segment || x->hop + 1 != y->hop ||
+            (through && x->ahead != y->ahead + 1) || y->in != opposite)
             FAIL(all,
                  "node %u sends segment %u of %u->%u as piece %u, and node %u takes it for %u of "
                  "%u->%u",
@@ -126,51 +130,181 @@ static void check_walks(const struct all *all)
     assert_int_equal(passed, counted);
 }
 
+static bool joins(const struct passages *p, uint32_t index)
+{
+    return p->joins != NULL && p->joins[index];
+}
+
+/* What leaves a node of a tree, after it came, comes to the nodes behind it, once to each. Counts
+ * the passages by which it goes. Returns the channels to the farthest of them. */
+static uint32_t follow(const struct all *all, uint32_t node, uint32_t first, bool *reached,
+                       uint64_t *passed)
+{
+    const struct passages *p = &all->node[node];
+    const struct passage *x = &p->passage[first];
+    uint32_t farthest = 0;
+
+    assert_false(joins(p, first));
+    if (x->out == PASSAGE_HERE) {
+        assert_false(reached[node]);
+        assert_int_equal(x->destination, node);
+        reached[node] = true;
+    }
+    for (uint32_t i = first; i == first || (i < p->count && joins(p, i)); i++) {
+        const struct passage *y = &p->passage[i];
+        ++*passed;
+        assert_int_equal(y->source, x->source);
+        assert_int_equal(y->segment, x->segment);
+        assert_int_equal(y->in, x->in);
+        assert_int_equal(y->hop, x->hop);
+        if (y->out == PASSAGE_HERE) {
+            assert_int_equal(i, first);
+            continue;
+        }
+        uint32_t next = torus_neighbour(&all->t, node, y->out);
+        uint32_t there = all->node[next].arrival[torus_port_opposite(y->out)][y->place];
+        uint32_t beyond = 1 + follow(all, next, there, reached, passed);
+        assert_int_equal(y->ahead, beyond);
+        farthest = beyond > farthest ? beyond : farthest;
+    }
+    return farthest;
+}
+
+/* Every source's segments come to every other node, and not back to the source. */
+static void check_trees(const struct all *all)
+{
+    uint64_t passed = 0, counted = 0;
+    bool *reached = calloc(all->t.nodes, sizeof *reached);
+
+    assert_non_null(reached);
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++) {
+        const struct passages *p = &all->node[rank];
+        bool sends = all->source == TORUS_NO_NODE || all->source == rank;
+        uint32_t segments = 0;
+        counted += p->count;
+        for (uint32_t i = 0; i < p->count; i++) {
+            assert_int_equal(p->passage[i].in == PASSAGE_HERE, i < p->own);
+            if (p->passage[i].in != PASSAGE_HERE || joins(p, i))
+                continue;
+            assert_int_equal(p->passage[i].source, rank);
+            assert_int_equal(p->passage[i].segment, segments++);
+            for (uint32_t node = 0; node < all->t.nodes; node++)
+                reached[node] = node == rank;
+            (void)follow(all, rank, i, reached, &passed);
+            for (uint32_t node = 0; node < all->t.nodes; node++)
+                if (!reached[node])
+                    FAIL(all, "node %u does not get segment %u of node %u", node,
+                         p->passage[i].segment, rank);
+        }
+        assert_int_equal(segments, sends && all->t.nodes > 1 ? all->a->segments : 0);
+    }
+    assert_int_equal(passed, counted);
+    free(reached);
+}
+
+/* Passages of a node by which blocks are on their way; by several ports counts once. */
+static uint32_t count_transit(const struct passages *p)
+{
+    uint32_t transit = 0;
+
+    for (uint32_t i = 0; i < p->count; i++)
+        if (p->passage[i].in != PASSAGE_HERE && p->passage[i].out != PASSAGE_HERE)
+            transit += !joins(p, i) || !joins(p, i - 1);
+    return transit;
+}
+
 static void check_transit(const struct all *all)
 {
     uint32_t most = 0, said = 0, longest = 0;
 
     for (uint32_t rank = 0; rank < all->t.nodes; rank++) {
         const struct passages *p = &all->node[rank];
-        uint32_t transit = 0;
-        for (uint32_t i = 0; i < p->count; i++) {
-            transit += p->passage[i].in != PASSAGE_HERE && p->passage[i].out != PASSAGE_HERE;
+        uint32_t transit = count_transit(p);
+        for (uint32_t i = 0; i < p->count; i++)
             if (p->passage[i].ahead > longest)
                 longest = p->passage[i].ahead;
-        }
+        assert_int_equal(p->transit, transit);
         if (transit > most)
             most = transit;
     }
     for (uint32_t rank = 0; rank < all->t.nodes; rank++)
         assert_int_equal(all->node[rank].most_ahead, longest);
-    assert_int_equal(passages_most_transit(&all->t, all->a, &said, NULL), 0);
+    assert_int_equal(passages_most_transit(&all->t, all->a, all->source, &said, NULL), 0);
     assert_int_equal(said, most);
 }
 
-static void check(const char *dims, const struct algorithm *a)
+static void check_all(const struct all *all)
+{
+    for (uint32_t rank = 0; rank < all->t.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&all->t); port++)
+            check_channel(all, rank, port);
+    if (all->a->operation == OPERATION_ALLGATHER)
+        check_trees(all);
+    else
+        check_walks(all);
+    check_transit(all);
+}
+
+static void check(const char *dims, const struct algorithm *a, uint32_t source)
 {
     struct all all;
 
-    if (!open_all(&all, dims, a))
+    if (!open_all(&all, dims, a, source))
         return;
-    for (uint32_t rank = 0; rank < all.t.nodes; rank++)
-        for (unsigned port = 0; port < torus_ports(&all.t); port++)
-            check_channel(&all, rank, port);
-    check_walks(&all);
-    check_transit(&all);
+    check_all(&all);
     close_all(&all);
 }
 
+/* Rings of 2 and of 1, meshes, and sizes that some algorithms pad with imaginary nodes. */
+static const char *const tori[] = {"1",   "2",   "2m",  "1x2", "2x2",   "1x6",     "5",
+                                   "8",   "5m",  "3x5", "4x4", "3mx4",  "2mx3mx2", "5x7",
+                                   "6x6", "4x8", "7x3", "8x8", "3x4x5", "2x2x2x2"};
+
 static void nodes_agree_on_every_torus(void **state)
 {
-    /* Rings of 2 and of 1, meshes, and sizes that some algorithms pad with imaginary nodes. */
-    static const char *const tori[] = {"1",   "2",   "2m",  "1x2", "2x2",   "1x6",     "5",
-                                       "8",   "5m",  "3x5", "4x4", "3mx4",  "2mx3mx2", "5x7",
-                                       "6x6", "4x8", "7x3", "8x8", "3x4x5", "2x2x2x2"};
     (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
         for (size_t k = 0; k < algorithm_count(); k++)
-            check(tori[i], algorithm_at(k));
+            check(tori[i], algorithm_at(k), TORUS_NO_NODE);
+}
+
+/* A broadcast: only what is of one source. */
+static void nodes_agree_on_one_tree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        struct torus t;
+        assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
+        for (size_t k = 0; k < algorithm_count(); k++)
+            for (uint32_t source = 0; source < t.nodes; source += 1 + t.nodes / 3)
+                if (algorithm_at(k)->operation == OPERATION_ALLGATHER)
+                    check(tori[i], algorithm_at(k), source);
+    }
+}
+
+/* A file may have legs of several hops in its trees: a block is twice on a channel, first for the
+ * node there, then for one behind it, and back. */
+static void trees_with_long_legs(void **state)
+{
+    static const char text[] =
+        "{\"schedule\":1,\"dims\":\"5\",\"operation\":\"allgather\",\"period\":[1]}\n"
+        "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"
+        "{\"src\":0,\"dst\":2,\"legs\":[[1,0,1,2]]}\n"
+        "{\"src\":0,\"dst\":4,\"legs\":[[1,0,1,2],[2,0,1,2]]}\n"
+        "{\"src\":0,\"dst\":3,\"legs\":[[1,0,1,2],[2,0,1,2],[3,0,-1,1]]}\n";
+    struct imported *s;
+    struct error e;
+    struct all all;
+    (void)state;
+    if (imported_read(&s, text, strlen(text), NULL, NULL, &e) != 0)
+        fail_msg("%s", e.text);
+    for (uint32_t source = 0; source <= 5; source++) {
+        assert_true(
+            open_all(&all, "5", imported_algorithm(s), source < 5 ? source : TORUS_NO_NODE));
+        check_all(&all);
+        close_all(&all);
+    }
+    imported_free(s);
 }
 
 /* Node 1 of a mesh of three has something of everything:
@@ -239,8 +373,6 @@ static void what_has_no_passages_is_refused(void **state)
     assert_int_equal(torus_parse(&t, "3x5", NULL), 0);
     assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), 15, &e), -1);
     assert_string_equal(e.text, "there is no node 15 among 15");
-    assert_int_equal(passages_build(&p, &t, algorithm_find("yangwang"), 0, &e), -1);
-    assert_string_equal(e.text, "yangwang is not an algorithm for an exchange");
     assert_int_equal(torus_parse(&t, "3x3x3", NULL), 0);
     assert_int_equal(passages_build(&p, &t, algorithm_find("at2"), 0, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
@@ -250,6 +382,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_agree_on_every_torus),
+        cmocka_unit_test(nodes_agree_on_one_tree),
+        cmocka_unit_test(trees_with_long_legs),
         cmocka_unit_test(the_middle_of_a_mesh),
         cmocka_unit_test(our_own_go_by_offset),
         cmocka_unit_test(what_has_no_passages_is_refused),

@@ -158,6 +158,51 @@ static void rounds_follow_each_other(void **state)
     node_close(node);
 }
 
+/* Lengths of the frames in which a node of a ring of five sends its messages by one port, one block
+ * each: step 1 to the neighbour, step 2 over two links. */
+static void expect_lengths(uint32_t frame, const uint32_t *one_hop, const uint32_t *two_hops)
+{
+    static struct plan_block block[] = {{.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
+                                        {.source = 1, .destination = 3, .slot = PLAN_NO_SLOT}};
+    static struct plan_message send[] = {
+        {.step = 0, .blocks = 1, .first = 0, .hops = 1, .left = 1, .port = PLUS},
+        {.step = 0, .blocks = 1, .first = 1, .hops = 2, .left = 2, .port = PLUS},
+    };
+    static const struct plan one_way = {
+        .rank = 1, .steps = 1, .sends = 2, .send = send, .blocks = 2, .block = block};
+    static uint8_t body[BODY_MOST];
+    struct node *node = node_open("5", 1, BLOCK_MOST);
+    struct error e;
+
+    node->setup.relayed = frame;
+    node->engine = stepped_new(&node->setup, &one_way, &e);
+    assert_non_null(node->engine);
+    node_connect(node);
+    engine_admit(node->engine, 0);
+    for (unsigned hops = 1; hops <= 2; hops++) {
+        const uint32_t *expected = hops == 1 ? one_hop : two_hops;
+        for (; *expected > 0; expected++) {
+            uint32_t length;
+            Peer__Head *head = next_data(node, PLUS, body, &length);
+            assert_non_null(head);
+            assert_int_equal(head->stepped_data->hops, hops);
+            assert_int_equal(length, *expected);
+            peer__head__free_unpacked(head, NULL);
+        }
+    }
+    expect_frame(node, PLUS, NULL);
+    node_close(node);
+}
+
+static void only_what_is_relayed_has_short_frames(void **state)
+{
+    static const uint32_t whole[] = {BLOCK_MOST, 0}, cut[] = {1400, 1400, BLOCK_MOST - 2800, 0};
+    (void)state;
+    expect_lengths(1400, whole, cut);
+    expect_lengths(16 * 1024, whole, whole);
+    expect_lengths(0, whole, whole);
+}
+
 static void a_message_may_come_in_any_frames(void **state)
 {
     static const char all[] = "bBbBcCcC";
@@ -435,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_round_runs_step_by_step),
         cmocka_unit_test(neighbours_may_be_ahead),
         cmocka_unit_test(rounds_follow_each_other),
+        cmocka_unit_test(only_what_is_relayed_has_short_frames),
         cmocka_unit_test(a_message_may_come_in_any_frames),
         cmocka_unit_test(blocks_of_different_sizes_say_how_long_they_are),
         cmocka_unit_test(frames_that_the_schedule_does_not_know_are_refused),

@@ -17,7 +17,7 @@ sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 
 from support.background import heed_sigint  # noqa: E402
 from support.reports import LIVE, add_logs  # noqa: E402
-from torus_net import VirtualTorus, vm_obstacle  # noqa: E402
+from torus_net import VirtualTorus, find_program, vm_obstacle  # noqa: E402
 
 HOUR = 3600
 
@@ -57,6 +57,11 @@ def _stop(torus):
     assert not problems, '\n'.join(problems)
 
 
+def examples():
+    """The programs of client/examples, for all machines."""
+    return sorted((Path(find_program('torusctl')).parent / 'examples').glob('[!.]*'))
+
+
 @pytest.fixture(scope='session')
 def _machines():
     def get(dims):
@@ -66,7 +71,7 @@ def _machines():
                 return torus
             _stop(torus)
         now = time.time()
-        torus = VirtualTorus(dims, rtc=lambda rank: now + rank * HOUR)
+        torus = VirtualTorus(dims, rtc=lambda rank: now + rank * HOUR, programs=examples())
         LIVE.append(torus)
         try:
             torus.start()

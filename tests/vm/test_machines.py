@@ -11,8 +11,10 @@ import time
 import pytest
 from conftest import HOUR
 from support.background import Client, LongExchange
+from support.programs import finish_each, run_each, start_each
 from support.waiting import exchanges, wait_for, wait_state
 from torus_net import Geometry, TorusError, UsageError, find_program
+from torus_net.programs import run_programs
 from torus_net.virtual import interface_name
 
 SMALL = ('2x2', '3x2', '1x4')
@@ -200,6 +202,56 @@ def test_much_data_in_and_out(machines):
     machines.node(1).put('/srv/big', {'file': content})
     assert machines.node(1).get('/srv/big') == {'file': content}
     machines.node(1).run('rm', '-r', '/srv/big')
+
+
+@on('dims', ['2x2'])
+def test_programs(machines, capfd):
+    """The examples, as --run-each runs them; each verifies its result."""
+    assert run_programs(machines, 'transpose && sample_sort 20000 && halos && conjugate_gradients') == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ['transposed', 'sorted', '100', 'solved'], lines
+    assert all(line.startswith('0: ') and 'on 4 nodes (2x2)' in line for line in lines)
+
+
+@on('dims', ['2x2'])
+def test_a_program_in_each_machine(machines, capfd):
+    """Its place, its output with errors and an unfinished line, and its exit status."""
+    each = 'echo $TORUS_RANK %r $TORUS_DIMS; echo wrong >&2; printf end; exit %r'
+    said = []
+    assert run_programs(machines, each, complain=said.append) in (1, 2, 3)
+    assert re.match(r'node [123]: exit status [123]', said[0])
+    lines = capfd.readouterr().out.splitlines()
+    assert sorted(lines) == sorted(f'{rank}: {text}' for rank in range(4)
+                                   for text in (f'{rank} {rank} 2x2', 'wrong', 'end'))
+
+
+@on('dims', ['2x2'])
+def test_perf(machines):
+    """Programs time operations, and verify them."""
+    for operation in 'alltoall', 'allreduce':
+        first, *_ = run_each(machines, f'exec torusctl perf {operation} --sizes 8,100000 --repeat 3 '
+                                       '--verify --json', 60)
+        assert [row['wrong'] for row in json.loads(first.stdout)['results']] == [0, 0]
+
+
+@on('dims', ['2x2'])
+def test_a_program_dies_in_its_machine(machines):
+    """All others get an error that names it; the next program works."""
+    processes = start_each(machines, 'exec torusctl perf alltoall --sizes 1000 --repeat 100000 --pause 0')
+    wait_for(lambda: any(group['calls_done'] for group in machines.status(0)['groups']), 60)
+    group, = machines.status(0)['groups']
+    machines.node(0).run('kill', '-9', str(group['pid']))
+    for result in finish_each(processes)[1:]:
+        assert result.returncode == 1
+        assert 'the program of node 0 has died' in result.stdout + result.stderr, result
+    run_each(machines, 'exec transpose')
+
+
+@on('dims', ['2x2'])
+def test_a_failure_ends_programs_in_other_machines(machines, capfd):
+    assert run_programs(machines, 'if [ %r = 0 ]; then exit 5; fi; exec sleep 4711') == 5
+    for node in machines.nodes:
+        wait_for(lambda: b'sleep 4711' not in node.run_bytes('ps'))
 
 
 def test_dimensions_as_in_other_networks():

@@ -14,6 +14,7 @@ from . import interrupts
 from .addresses import MOST_LINKS, link_address, port_address
 from .cable import Cables
 from .geometry import UsageError
+from .ip_hosts import IpHosts
 from .limit import Cable, make_limit
 from .mininet_api import Host, Intf, Link, Mininet, Topo, lg
 from .obstacle import mininet_obstacle
@@ -62,6 +63,17 @@ class TorusTopo(Topo):
 
 class TorusHost(Host):
     """A node: a namespace whose interfaces are the node's ports, and the daemon in it."""
+
+    own_address = None  # by which all others reach it, if there are routes
+
+    def IP(self, intf=None):
+        """For Mininet's commands, such as pingall."""
+        return self.own_address if intf is None and self.own_address else super().IP(intf)
+
+    def defaultIntf(self):
+        """Of this, Mininet's prompt takes the address that a host's name stands for."""
+        found = super().defaultIntf()
+        return found if self.own_address is None else _OwnAddress(found.name, self.own_address)
 
     def config(self, **params):
         """Called by Mininet when all links are there."""
@@ -139,6 +151,17 @@ class TorusHost(Host):
                 f'dev {interface.name} nud permanent')
 
 
+class _OwnAddress:
+    """Stands for an interface whose address is asked for."""
+
+    def __init__(self, name, address):
+        self.name = name
+        self.IP = self.updateIP = lambda: address
+
+    def __str__(self):
+        return self.name
+
+
 class TorusIntf(Intf):
     """An interface, which its TorusHost configures together with the host's others."""
 
@@ -201,6 +224,10 @@ class MininetNode(Node):
     def interface(self, port_name):
         return interface_name(self.rank, self.torus.geometry.port(self.rank, port_name))
 
+    def enter(self):
+        hosts = self.torus.ip_hosts
+        return hosts.enter(self.rank) if hosts is not None else self.host.enter()
+
     def run(self, *argv, stdin=None):
         """Runs a command in the node's namespace. Returns its output."""
         return self.host.run(*argv, stdin=stdin)
@@ -239,6 +266,7 @@ class MininetTorus(Torus):
             raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
         self.limit = make_limit(self.bw, burst, cable)
         self.net = None
+        self.ip_hosts = None  # see set_ip_routes()
         self._cables = None
         self.adopted = False  # the network belongs to `mn`, which also takes it down
 
@@ -254,6 +282,9 @@ class MininetTorus(Torus):
         self.net.build()
 
     def _tear_down(self):
+        if self.ip_hosts is not None:
+            self.ip_hosts.stop()
+            self.ip_hosts = None
         if self.net is not None and not self.adopted:
             for host in self.net.hosts:
                 host.terminate()
@@ -261,6 +292,19 @@ class MininetTorus(Torus):
         if self._cables is not None:
             self._cables.close()
             self._cables = None
+
+    def set_ip_routes(self, without=None, congestion=None):
+        """Makes all nodes reachable by IP, as hosts with names: see IpHosts."""
+        self.ip_hosts = IpHosts(self, without, congestion)
+        for node, address in zip(self.nodes, self.ip_hosts.addresses):
+            node.host.own_address = address
+
+    def enter(self):
+        return [] if self.ip_hosts is None else self.ip_hosts.enter(0)
+
+    def environment(self):
+        more = {} if self.ip_hosts is None else self.ip_hosts.environment()
+        return {**super().environment(), **more}
 
     def cables(self):
         if self._cables is None:
@@ -276,6 +320,7 @@ class MininetTorus(Torus):
         if self.adopted and self.bw is None:
             rates = {check_interface_rate(interface) for interface in host.intfs.values()}
             self.bw = rates.pop() if len(rates) == 1 else None
+            self.limit = make_limit(self.bw)
         addresses = {port.name: port_address(self.geometry, rank, port)
                      for port in self.geometry.ports(rank)}
         daemon = Daemon(rank, self.command(rank, addresses), self.run, self.wrap, host.enter())
@@ -306,6 +351,12 @@ class MininetTorus(Torus):
     def link_mute(self, rank, port_name):
         """Keeps the carrier up, but neither end receives what the other sends."""
         self._set_neighbours(rank, port_name, NOBODY)
+
+    def link_mute_one_way(self, rank, port_name):
+        """The other end does not receive what this one sends; this one receives. link_unmute() ends it."""
+        host = self.node(rank).host
+        port = self.geometry.port(rank, port_name)
+        host.run('ip', '-batch', '-', stdin=host.neighbour_entry(port, NOBODY) + '\n')
 
     def link_unmute(self, rank, port_name):
         self._set_neighbours(rank, port_name)

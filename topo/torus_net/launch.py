@@ -1,18 +1,19 @@
 """The launcher's command line: `topo/torus.py DIMS ...`."""
 
-import ctypes
-import os
 import signal
 import subprocess
 import sys
 import time
 
 from . import interrupts
+from .descendants import adopt_orphans, descendants, end_all
 from .geometry import Geometry, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
-from .options import check_action, launcher_parser
+from .options import (EACH_EPILOG, check_action, check_options, daemon_options,
+                      launcher_parser)
 from .process import TorusError
+from .programs import run_programs
 from .prompt import interact
 from .limit import make_limit
 from .rate import MININET_MAX_MBIT, parse_mbit
@@ -24,9 +25,15 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
   TORUS_LOG_DIR  folder with the logs: R.log
   TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x8
 
-Exit status: that of the command, or 0 without one; 1 if the torus did not come up; 2 for invalid
-usage; 128 + the signal number after a signal. If a run fails, its logs are kept and their folder is
-printed.
+With --ip-routes the command runs on the host n0, and mpiexec, of MPICH or of Open MPI, runs programs on
+all hosts, one rank each. $TORUS_AGENT takes the place of ssh: "$TORUS_AGENT n5 hostname". All nodes have
+the address and the name of a host, from 10.128.0.1 (n0) on, and /etc/hosts. In TORUS_SOCKET, %h stands
+for the host's name.
+
+""" + EACH_EPILOG + """
+Exit status: that of the command, or of the first program that failed, or 0 without these; 1 if the
+torus did not come up; 2 for invalid usage; 128 + the signal number after a signal. If a run fails,
+its logs are kept and their folder is printed.
 """
 
 
@@ -43,13 +50,24 @@ def parse_arguments(argv):
     parser.add_argument('--cable', action='store_true',
                         help='links like cables: a packet arrives when its last bit has left at the '
                              'rate of the link, then the next one follows; nothing passes at once')
+    parser.add_argument('--ip-routes', action='store_true',
+                        help='make all nodes reachable by IP over the links, as hosts n0, n1, ...: '
+                             'for mpiexec, ssh and the like')
+    parser.add_argument('--without', metavar='LINKS',
+                        help='with --ip-routes: links that routes avoid, e.g. 5:+0,7 for the one at '
+                             'port +0 of node 5 and all of node 7')
     parser.add_argument('--data-root', metavar='DIR', action='append', default=[],
                         help='the daemons may read and write files below DIR (repeatable)')
     parser.add_argument('--check-mininet', action=check_action('torus.py', mininet_obstacle), nargs=0,
                         help='only report, by the exit status, whether Mininet can be used')
     parser.add_argument('--wrap', metavar='COMMAND', help='command prefix for each torusd, e.g. '
                                                           '"valgrind -q"')
-    return parser.parse_args(argv)
+    options = check_options(parser, parser.parse_args(argv))
+    if options.ip_routes and options.loopback:
+        parser.error('argument --ip-routes: not allowed with argument --loopback')
+    if options.without and not options.ip_routes:
+        parser.error('argument --without: only with --ip-routes')
+    return options
 
 
 def make_torus(options, say):
@@ -71,6 +89,7 @@ def make_torus(options, say):
         say(f'loopback links are not limited; {options.bw} Mbit/s is only passed to the daemons')
     return kind(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
                 data_roots=options.data_root, wrap=options.wrap, keep_logs=options.keep_logs,
+                extra=daemon_options(options),
                 log_level=options.log_level, timeout=options.timeout, say=say, **limit)
 
 
@@ -91,7 +110,7 @@ def launch(name, options, make, run):
     try:
         try:
             torus = make(options, say)
-            status = run(torus, options, say)
+            status = run(torus, options, say, complain)
             failed = status != 0
         finally:
             interrupts.stop_raising()
@@ -111,13 +130,15 @@ def launch(name, options, make, run):
     return status
 
 
-def serve(torus, options, say):
+def serve(torus, options, say, complain):
     begin = time.monotonic()
     torus.start()
     say(f'{torus.geometry} in {torus.kind}: {torus.geometry.nodes} nodes and '
         f'{len(torus.geometry.links)} links up after {time.monotonic() - begin:.1f} s')
-    if options.run is not None:
-        return run_command(options.run, torus.environment())
+    if options.ip_routes:
+        torus.set_ip_routes(options.without)
+    if options.run_each is not None or options.run is not None:
+        return run_commands(torus, options, complain)
     if options.wait:
         say(f'torusctl --socket {torus.run.socket(0)} reaches node 0; logs in {torus.run.logs}; '
             'Ctrl-C stops')
@@ -129,14 +150,21 @@ def serve(torus, options, say):
     return 0
 
 
-def run_command(command, environment):
-    """Runs a shell command. Returns its exit status when all that it started has ended."""
-    _adopt_orphans()
-    before = _descendants()
+def run_commands(torus, options, complain):
+    """What --run-each and --run ask for. Returns the exit status."""
+    if options.run_each is not None:
+        return run_programs(torus, options.run_each, options.run, complain)
+    return run_command(options.run, torus.environment(), torus.enter())
+
+
+def run_command(command, environment, enter=()):
+    """Runs a shell command behind the prefix `enter`. Returns its exit status when all that it started has ended."""
+    adopt_orphans()
+    before = descendants()
     process = None
     try:
         with interrupts.held():
-            process = subprocess.Popen(['/bin/sh', '-c', command], env=environment)
+            process = subprocess.Popen([*enter, '/bin/sh', '-c', command], env=environment)
         status = process.wait()
     except KeyboardInterrupt:
         # On a terminal, Ctrl-C reached the command too: let it exit by itself.
@@ -145,7 +173,7 @@ def run_command(command, environment):
         raise
     finally:
         with interrupts.held():
-            _end_all(lambda: _descendants() - before)
+            end_all(lambda: descendants() - before)
     return status if status >= 0 else 128 - status
 
 
@@ -154,45 +182,3 @@ def _wait_quietly(process, seconds):
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         pass
-
-
-def _adopt_orphans():
-    """Makes processes whose parent has exited children of this one, so that they can be found."""
-    PR_SET_CHILD_SUBREAPER = 36
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _descendants():
-    """The process ids of all descendants of this process that have not ended."""
-    children = {}
-    for entry in os.listdir('/proc'):
-        if not entry.isdigit():
-            continue
-        try:
-            with open(f'/proc/{entry}/stat') as stat:
-                state, parent = stat.read().rpartition(')')[2].split()[:2]
-        except OSError:
-            continue
-        if state not in 'ZX':
-            children.setdefault(int(parent), []).append(int(entry))
-    found, todo = set(), [os.getpid()]
-    while todo:
-        for child in children.get(todo.pop(), ()):
-            found.add(child)
-            todo.append(child)
-    return found
-
-
-def _end_all(which):
-    """Ends the processes that which() returns: SIGTERM, and SIGKILL after 3 seconds."""
-    for signum, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
-        for pid in which():
-            try:
-                os.kill(pid, signum)
-            except ProcessLookupError:
-                pass
-        deadline = time.monotonic() + patience
-        while which() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if not which():
-            return

@@ -46,6 +46,7 @@ def parse_burst(text):
 @dataclass(frozen=True)
 class Limit:
     mbit: float
+    at_once = 65536  # bytes that pass at once, for the daemons
 
     def ip_lines(self, _interface):
         return []
@@ -61,6 +62,10 @@ class Limit:
 class Bucket(Limit):
     burst: int
 
+    @property
+    def at_once(self):
+        return self.burst
+
     def tc_lines(self, interface):
         return [f'qdisc add dev {interface} root tbf rate {self.mbit:f}Mbit burst {self.burst} '
                 f'limit {QUEUE + self.burst}']
@@ -69,6 +74,8 @@ class Bucket(Limit):
 @dataclass(frozen=True)
 class Cable(Limit):
     """See cable.py, whose program must be attached to the interface afterwards."""
+
+    at_once = 0
 
     def ip_lines(self, interface):
         return [f'link set {interface} gso_max_segs 1']

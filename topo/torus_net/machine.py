@@ -5,14 +5,18 @@ import os
 import shlex
 import socket
 import subprocess
+import sys
 import tarfile
 import threading
 import time
 from pathlib import Path
 
 from . import interrupts
+from .geometry import UsageError
 from .process import Daemon, TorusError
 from .torus import Node
+
+GUEST_SOCKET = '/run/torusd.sock'  # of the daemon, in the machine; as in topo/guest/init
 
 
 class Machine(Daemon):
@@ -118,6 +122,17 @@ class VirtualNode(Node):
             connection.close()
             raise TorusError(f'node {self.rank}: cannot start "{command}": {e}') from e
         return connection
+
+    def start_program(self, command, **options):
+        """As Node.start_program(), in the machine. The program's errors arrive with its output."""
+        torus = self.torus
+        variables = {'TORUS_SOCKET': GUEST_SOCKET, 'TORUS_RANK': self.rank,
+                     'TORUS_NODES': torus.geometry.nodes, 'TORUS_DIMS': torus.geometry}
+        if '\n' in command:
+            raise UsageError('a command for virtual machines must be one line')
+        settings = ' '.join(f'{name}={value}' for name, value in variables.items())
+        return subprocess.Popen([sys.executable, str(Path(__file__).with_name('remote.py')),
+                                 self.shell_socket, f'export {settings}; {command}'], **options)
 
     def finish(self, connection, command='', stdin=b'', check=True):
         """Finishes what begin() started: sends `stdin` and closes the input. Returns the exit status

@@ -5,6 +5,15 @@ import argparse
 from .limit import FRAME
 
 
+EACH_EPILOG = """\
+The programs of --run-each are shell commands, in which %r stands for the node's rank. They have the
+same variables, but TORUS_SOCKET is that of their own node, and TORUS_RANK is its rank. What they write
+has the rank before each line ("3: done"), errors too. Node 0 reads standard input, unless --run is
+given as well; the others have none. If a program fails, those that still run 3 seconds later are ended.
+With --run beside it, the launcher waits for the command and all programs.
+"""
+
+
 def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
     """A parser with the options of every launcher. bw, memory, bin: what to say about these."""
     parser = argparse.ArgumentParser(prog=prog, usage=usage, description=description, epilog=epilog,
@@ -16,6 +25,10 @@ def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
     parser.add_argument('--burst', metavar='SIZE', help='bytes that a link passes at once after a '
                                                         f'pause, at least {FRAME} (default: 15KiB '
                                                         'and one segment of up to 64KiB)')
+    parser.add_argument('--run-each', metavar='COMMAND',
+                        help='run this shell command on every node instead of the prompt, as mpiexec '
+                             'does, with its output behind the rank; then take everything down. '
+                             'Works beside --run')
     what = parser.add_mutually_exclusive_group()
     what.add_argument('--run', metavar='COMMAND', help='run this shell command instead of the '
                                                        'prompt, then take everything down')
@@ -25,12 +38,30 @@ def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
                                                          f'({memory})')
     parser.add_argument('--bin', metavar='DIR', help=f'folder with torusd and torusctl{bin}')
     parser.add_argument('--keep-logs', metavar='DIR', help='write the logs to DIR and keep them')
+    parser.add_argument('--encrypt', action='store_true', help='encrypt all links')
+    for name, what in (('heartbeat', 'between two heartbeats of a link'),
+                       ('silence', 'of silence after which a link is down')):
+        parser.add_argument(f'--{name}-ms', metavar='TIME', help=f'milliseconds {what}')
     parser.add_argument('--log-level', metavar='LEVEL', help='log level of the daemons')
     parser.add_argument('--timeout', metavar='SECONDS', type=float,
                         help='time limit for the torus to become whole (default: depends on its '
                              'size)')
     parser.add_argument('-q', '--quiet', action='store_true', help='print errors only')
     return parser
+
+
+def daemon_options(options):
+    """More options for each torusd."""
+    extra = [f'--{name}-ms={value}' for name, value in (('heartbeat', options.heartbeat_ms),
+                                                        ('silence', options.silence_ms)) if value]
+    return (*extra, '--encrypt=yes') if options.encrypt else tuple(extra)
+
+
+def check_options(parser, options):
+    """Ends the program if options contradict each other. Returns them."""
+    if options.wait and options.run_each is not None:
+        parser.error('argument --wait: not allowed with argument --run-each')
+    return options
 
 
 def check_action(name, obstacle):

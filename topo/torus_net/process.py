@@ -107,6 +107,11 @@ class RunFolder:
     def pid(self, rank):
         return self.path / f'{rank}.pid'
 
+    @property
+    def key(self):
+        """The cluster key of the run's daemons."""
+        return self.path / 'key'
+
     def close(self, keep_logs=False):
         """Removes all but the logs that are to stay. Returns the folder with the logs, or None."""
         if self.states != self.path:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import interrupts
 from .geometry import Geometry, UsageError
-from .process import RunFolder, TorusError, find_program, stop_all, tail
+from .process import RunFolder, TorusError, find_program, same_layout, stop_all, tail
 from .rate import parse_mbit
 
 
@@ -91,6 +91,21 @@ class Node:
     def ctl(self, *args, **kwargs):
         return self.torus.ctl(self.rank, *args, **kwargs)
 
+    def environment(self):
+        """For programs on this node: see Torus.environment()."""
+        return {**self.torus.environment(), 'TORUS_SOCKET': self.socket,
+                'TORUS_RANK': str(self.rank)}
+
+    def enter(self):
+        """A command prefix that runs a command on this node."""
+        return []
+
+    def start_program(self, command, **options):
+        """Starts a shell command on this node, with its environment. Returns its subprocess.Popen,
+        which takes the options. The kernel terminates it if this program is killed."""
+        return subprocess.Popen([*self.enter(), 'setpriv', '--pdeathsig', 'TERM', *same_layout(),
+                                 '/bin/sh', '-c', command], env=self.environment(), **options)
+
     def memory(self):
         """The daemon's current memory in bytes: {"RssAnon": ..., "RssShmem": ..., "VmHWM": ...}."""
         wanted = ('RssAnon', 'RssShmem', 'VmHWM')
@@ -111,6 +126,7 @@ class Torus:
     data_roots  folders below which exchanges may read and write files
     wrap        command prefix for each torusd, e.g. "valgrind -q" (default: $TORUS_WRAP)
     keep_logs   folder for the logs, which are kept; without it they are removed unless a run fails
+    key         whether the daemons have a cluster key, a new one for each run (default: yes)
     extra       more options for each torusd, or a function of the rank that returns them
     timeout     seconds within which the torus must be whole (default: depends on its size)
     say         function called with progress messages
@@ -120,7 +136,7 @@ class Torus:
     max_mbit = None
 
     def __init__(self, dims, *, bw=None, bin=None, memory=None, data_roots=(), wrap=None,
-                 keep_logs=None, extra=(), log_level=None, timeout=None, say=None):
+                 keep_logs=None, key=True, extra=(), log_level=None, timeout=None, say=None):
         self.geometry = dims if isinstance(dims, Geometry) else Geometry(dims)
         self.bw = None if bw is None else parse_mbit(bw, self.max_mbit)
         self.torusd = find_program('torusd', bin)
@@ -131,6 +147,7 @@ class Torus:
         wrap = os.environ.get('TORUS_WRAP', '') if wrap is None else wrap
         self.wrap = shlex.split(wrap) if isinstance(wrap, str) else list(wrap)
         self.keep_logs = keep_logs
+        self.key = key
         self.extra = extra
         self.log_level = log_level
         self.daemons_per_processor = max(1, self.geometry.nodes / len(os.sched_getaffinity(0)))
@@ -138,6 +155,8 @@ class Torus:
         self.timeout = timeout or (30 + 0.25 * self.geometry.nodes) * slowness
         self.grace = 15 * slowness
         self.say = say or (lambda text: None)
+        self.limit = None  # see limit.py
+        self._help = None
         self.run = None
         self.nodes = []
         self.kept_logs = None  # after stop(): the folder in which logs remain
@@ -192,6 +211,28 @@ class Torus:
     def node(self, rank):
         return self.nodes[rank]
 
+    def knows(self, option):
+        """Whether torusd has this option: a new build is also compared with older ones."""
+        if self._help is None:
+            try:
+                self._help = subprocess.run([self.torusd, '--help'], stdin=subprocess.DEVNULL, timeout=5,
+                                            capture_output=True, text=True).stdout
+            except subprocess.TimeoutExpired:
+                self._help = ''  # it will not start either, which is said then
+        return option in self._help
+
+    def key_file(self):
+        """The cluster key of this run, made when it is first asked for; None: without."""
+        if not self.key or not self.knows('--key-file'):
+            return None
+        path = self.run.key
+        if not path.exists():
+            made = subprocess.run([self.torusctl, 'key', 'generate', str(path)], text=True,
+                                  stdin=subprocess.DEVNULL, capture_output=True)
+            if made.returncode:
+                raise TorusError(f'the cluster key cannot be made: {made.stderr.strip()}')
+        return path
+
     def command(self, rank, addresses):
         """The torusd command line of a node."""
         run = self.run
@@ -200,10 +241,14 @@ class Torus:
             argv.append(f'--port={name}={address}')
         argv += ['--daemons-per-processor', f'{self.daemons_per_processor:g}']
         argv += ['--control', str(run.socket(rank)), '--state-dir', str(run.state(rank))]
+        if self.key_file() is not None:
+            argv += ['--key-file', str(self.key_file())]
         for folder in self.data_roots:
             argv += ['--data-root', folder]
         if self.bw is not None:
             argv += ['--link-mbit', f'{self.bw:g}']
+            if self.limit is not None and self.knows('--link-burst'):
+                argv += ['--link-burst', str(self.limit.at_once)]
         if self.memory is not None:
             argv += ['--memory', str(self.memory)]
         if self.log_level is not None:
@@ -219,6 +264,10 @@ class Torus:
                 'TORUS_LOG_DIR': str(self.run.logs),
                 'TORUS_NODES': str(self.geometry.nodes),
                 'TORUS_DIMS': str(self.geometry)}
+
+    def enter(self):
+        """A command prefix that runs a command where environment() is meant for."""
+        return []
 
     def ctl(self, rank, *args, timeout=120, check=False, program=None):
         """Runs torusctl (or `program`) at a node. Returns a subprocess.CompletedProcess with text."""

@@ -32,7 +32,8 @@ from .qemu import (CLOCK, CONSOLE, LEAST_RAM_MIB, OVERHEAD_MIB, QEMU, RAM_MIB, a
                    choose_accelerator, machine_arguments, vm_obstacle)
 from .torus import Torus
 
-DAEMON_MEMORY = '16MiB'   # torusd's default would not fit
+SILENCE_MS = 5000         # machines that share processors are not always run for a second
+DAEMON_MEMORY = '32MiB'   # torusd's default would not fit; enough for a group of programs
 MOST_NODES = 256
 
 
@@ -45,14 +46,15 @@ class VirtualTorus(Torus):
     accelerator  tcg, kvm, or auto: kvm if a test boot under it succeeds
     rtc          a function of the rank that returns the time of its hardware clock at the start, in
                  seconds since 1970 (None: this machine's time)
+    programs     paths of programs to put into /bin of every machine, with their shared libraries
     cache        folder for the kernel and the image
     progress     function called with (machines that are up, number of machines) while they boot
     """
 
     kind = 'virtual machines'
 
-    def __init__(self, dims, *, burst=None, ram=None, accelerator='auto', rtc=None, cache=None,
-                 progress=None, data_roots=(), wrap=None, **options):
+    def __init__(self, dims, *, burst=None, ram=None, accelerator='auto', rtc=None,
+                 programs=(), cache=None, progress=None, data_roots=(), wrap=None, **options):
         super().__init__(dims, wrap='', **options)
         if data_roots or wrap:
             raise UsageError('virtual machines have their own files, below /srv, and run torusd '
@@ -69,6 +71,7 @@ class VirtualTorus(Torus):
         self.accelerator = accelerator
         self.rtc = rtc
         self.limit = make_limit(self.bw, burst)
+        self.programs = [_program(path) for path in programs]
         self.cache = Path(cache) if cache else default_cache()
         self.progress = progress or (lambda up, of: None)
         self.memory = self.memory or DAEMON_MEMORY
@@ -95,7 +98,7 @@ class VirtualTorus(Torus):
                 'smaller torus or less --ram')
 
     def _build(self):
-        image = make_image([self.torusd, self.torusctl], self.cache, self.say)
+        image = make_image([self.torusd, self.torusctl, *self.programs], self.cache, self.say)
         self.bridge = bridge_program(self.cache, self.say)
         self.accelerator = choose_accelerator(self.accelerator, image, self.cache, self.say)
         image.initramfs = self._keep_image(image.initramfs)
@@ -153,6 +156,8 @@ class VirtualTorus(Torus):
             devices += ['-netdev', f'socket,id=n{port.number},fd={cables[port.name].fileno()}',
                         '-device', f'virtio-net-pci,netdev=n{port.number},mac={mac},'
                         'romfile=,disable-legacy=on']
+        if self.key_file() is not None:
+            words.append(f'torus.key={self.key_file().read_text().split()[1]}')
         words += [f'torus.arg={argument}' for argument in self._torusd_arguments(rank)]
         command_line = ' '.join(words)
         if len(command_line) > 2000:
@@ -177,7 +182,10 @@ class VirtualTorus(Torus):
                       self.nodes[rank].addresses.items()]
         if self.bw is not None:
             arguments.append(f'--link-mbit={self.bw:g}')
+            arguments.append(f'--link-burst={self.limit.at_once}')
         arguments.append(f'--daemons-per-processor={self.daemons_per_processor:g}')
+        if self.knows('--silence-ms'):
+            arguments.append(f'--silence-ms={SILENCE_MS}')
         if self.log_level is not None:
             arguments.append(f'--log-level={self.log_level}')
         arguments += list(self.extra(rank) if callable(self.extra) else self.extra)
@@ -221,6 +229,12 @@ class VirtualTorus(Torus):
         """Bytes used by all machines together: {"rss": ..., "pss": ...}."""
         each = [node.memory() for node in self.nodes]
         return {kind: sum(figures[kind] for figures in each) for kind in ('rss', 'pss')}
+
+
+def _program(path):
+    if not os.access(path, os.X_OK) or os.path.isdir(path):
+        raise UsageError(f'{path} is not a program')
+    return os.path.abspath(path)
 
 
 def interface_name(port):

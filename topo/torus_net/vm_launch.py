@@ -6,9 +6,10 @@ import time
 
 from . import interrupts
 from .geometry import Geometry
-from .launch import launch, run_command
+from .launch import launch, run_commands
 from .limit import make_limit
-from .options import check_action, launcher_parser
+from .options import (EACH_EPILOG, check_action, check_options, daemon_options,
+                      launcher_parser)
 from .process import TorusError
 from .prompt import LoopbackPrompt
 from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
@@ -31,9 +32,14 @@ The command of --run, and commands at the prompt, find torusctl in their PATH an
   TORUS_LOG_DIR  folder with the logs: R.log of torusd (and qemu), R.console.log of kernel and init
   TORUS_NODES    number of nodes        TORUS_DIMS  the dimensions, e.g. 4x4
 
-Exit status: that of the command, or 0 without one; 1 if the torus did not come up; 2 for invalid
-usage; 128 + the signal number after a signal. If a run fails, its logs are kept and their folder is
-printed.
+""" + EACH_EPILOG + """
+Here the programs run in the machines, in /srv, with torusctl and what --program names in their PATH;
+of the variables they have TORUS_SOCKET, TORUS_RANK, TORUS_NODES and TORUS_DIMS. Their errors arrive
+together with their output.
+
+Exit status: that of the command, or of the first program that failed, or 0 without these; 1 if the
+torus did not come up; 2 for invalid usage; 128 + the signal number after a signal. If a run fails,
+its logs are kept and their folder is printed.
 """
 
 
@@ -43,7 +49,7 @@ def parse_arguments(argv):
         description='Brings up a torus of torusd daemons, each in a small virtual machine (qemu) with '
                     'its own kernel, clock and file system, and takes it down at the end. Installs '
                     'missing Debian packages and builds in build/ unless --bin is given.',
-        bw=', enforced by tc in the machines', memory='default 16MiB', bin='')
+        bw=', enforced by tc in the machines', memory='default 32MiB', bin='')
     parser.add_argument('--ram', metavar='MIB', type=int, default=RAM_MIB,
                         help=f'memory of each machine in MiB, at least {LEAST_RAM_MIB} (default '
                              f'{RAM_MIB})')
@@ -52,12 +58,15 @@ def parse_arguments(argv):
                              'test boot succeeds')
     parser.add_argument('--clock-step', metavar='SECONDS', type=int,
                         help="set the clock of each machine ahead of the previous one's")
+    parser.add_argument('--program', metavar='FILE', action='append', default=[],
+                        help='put this program, with its shared libraries, into /bin of every machine '
+                             '(repeatable)')
     parser.add_argument('--cache', metavar='DIR', help='folder for the kernel and the image')
     parser.add_argument('--no-install', action='store_true', help='do not install packages')
     parser.add_argument('--check', action=check_action('vm-up', vm_obstacle), nargs=0,
                         help='only report, by the exit status, whether virtual machines can be '
                              'started')
-    return parser.parse_args(argv)
+    return check_options(parser, parser.parse_args(argv))
 
 
 class VirtualPrompt(LoopbackPrompt):
@@ -103,7 +112,8 @@ def make_torus(options, say):
     make_limit(options.bw, options.burst)
     return VirtualTorus(geometry, bw=options.bw, burst=options.burst, bin=options.bin,
                         memory=options.memory, ram=options.ram, accelerator=options.accel, rtc=rtc,
-                        cache=options.cache, keep_logs=options.keep_logs,
+                        programs=options.program, cache=options.cache, keep_logs=options.keep_logs,
+                        extra=daemon_options(options),
                         log_level=options.log_level, timeout=options.timeout, say=say,
                         progress=None if options.quiet or not sys.stderr.isatty() else Progress())
 
@@ -129,15 +139,15 @@ def main(argv=None):
     return launch('vm-up', parse_arguments(argv), make_torus, serve)
 
 
-def serve(torus, options, say):
+def serve(torus, options, say, complain):
     torus.start()
     used = torus.memory_used()
     say(f'{torus.geometry} in virtual machines: {torus.geometry.nodes} up after '
         f'{torus.boot_seconds:.1f} s, all {len(torus.geometry.links)} links up after '
         f'{torus.join_seconds:.1f} s, {used["pss"] >> 20} MiB of memory in total (PSS; RSS '
         f'{used["rss"] >> 20} MiB)')
-    if options.run is not None:
-        return run_command(options.run, torus.environment())
+    if options.run_each is not None or options.run is not None:
+        return run_commands(torus, options, complain)
     if options.wait:
         say(f'{shlex.quote(torus.torusctl)} --socket {torus.run.socket(0)} connects to node 0; logs in '
             f'{torus.run.logs}; Ctrl-C stops')

@@ -103,7 +103,9 @@ struct torus_client;
 #define TORUS_DEFAULT_SOCKET "/run/torusd/control.sock"
 
 /* The socket that torus_client_open(NULL) uses: the environment variable TORUS_SOCKET if it is set
- * and not empty, else TORUS_DEFAULT_SOCKET. Static, or owned by the environment. */
+ * and not empty, else TORUS_DEFAULT_SOCKET. Static, or owned by the environment. In this path, as in
+ * every other path of a socket that the library is given, "%h" stands for the host's name: with it,
+ * the same setting can do on all machines of a torus. */
 TORUS_EXPORT const char *torus_default_socket(void);
 
 /* Connects to the daemon at this Unix socket; NULL stands for torus_default_socket(). Waits up to
@@ -218,6 +220,26 @@ struct torus_calibration {
     uint64_t measured_at; /* seconds since 1970; 0: never, these are the default costs */
 };
 
+/* A group (torus/group.h) that a program on this node has opened, or is opening. */
+struct torus_group_info {
+    const char *name;
+    const char *id;
+    bool open; /* by programs on all nodes; else it is being opened, */
+    /* and as far as this node knows, programs on these nodes ("3, 7") have not opened it. Node 0 knows
+     * all of them, others at most those for which they are on the way. "": none are known */
+    const char *missing;
+    uint64_t calls; /* that the program has made, */
+    uint64_t calls_done;
+    uint64_t bytes_sent; /* and its blocks to other members and from them, with their digests */
+    uint64_t bytes_received;
+    uint64_t parked_bytes;   /* that have come before the program's calls */
+    uint64_t reserved_bytes; /* of memory_reserved */
+    uint64_t pid;            /* of the program; 0: unknown */
+    const char
+        *around; /* links that were down when it was opened, and that its calls go around, for
+                              * people ("link 3:+0"); "": none */
+};
+
 struct torus_status {
     const char *version; /* of the daemon */
     uint64_t pid;
@@ -238,6 +260,8 @@ struct torus_status {
     uint64_t memory_reserved;      /* of these reserved for exchanges, */
     uint64_t memory_used;          /* and in use now */
     const struct torus_calibration *calibration;
+    size_t group_count;
+    const struct torus_group_info *const *groups;
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
@@ -263,6 +287,7 @@ enum torus_link_state {
     TORUS_LINK_WAITING,     /* this node waits for the neighbour to connect */
     TORUS_LINK_HELLO,       /* connected; each side checks who the other one is */
     TORUS_LINK_UP,
+    TORUS_LINK_HELD, /* it flaps, and is not used before it has been quiet for a while */
 };
 
 /* "up", "dialling"...; "unknown" for any other value. Static, never NULL. */
@@ -277,15 +302,20 @@ struct torus_link {
     const char *reason; /* why it is not up */
     uint64_t tx_bytes;  /* since this connection came up */
     uint64_t rx_bytes;
-    uint32_t rtt_us;   /* microseconds, measured by TCP; 0 = unknown */
-    uint64_t rate_bps; /* delivery rate in bits per second, measured by TCP; 0 = unknown */
-    uint64_t up_ms;    /* how long this connection has been up */
-    uint32_t connects; /* how many times the link has come up */
+    uint32_t rtt_us;    /* microseconds, measured by TCP; 0 = unknown */
+    uint64_t rate_bps;  /* delivery rate in bits per second, measured by TCP; 0 = unknown */
+    uint64_t up_ms;     /* how long this connection has been up */
+    uint32_t connects;  /* how many times the link has come up */
+    const char *key;    /* id of the cluster key that the neighbour has proved to have; "" = none */
+    uint32_t encrypted; /* 1: all that crosses the link is */
+    uint64_t held_ms;   /* TORUS_LINK_HELD: how long it has to be quiet yet */
 };
 
 struct torus_links {
     size_t count;
     const struct torus_link *const *link;
+    uint32_t heartbeat_ms; /* between two heartbeats of this node */
+    uint32_t silence_ms;   /* after which it gives up a link; 0 = unknown, as the other */
 };
 
 /* Asks the daemon for its links, one for each cabled port. Returns 0 with *links that the caller
@@ -311,7 +341,7 @@ enum torus_operation {
 enum torus_mode {
     TORUS_MODE_ANY = 0,   /* whichever suits the algorithm */
     TORUS_MODE_STEPPED,   /* in the steps of the algorithm */
-    TORUS_MODE_STREAMING, /* no step waits for another: TORUS_EXCHANGE by all-port algorithms */
+    TORUS_MODE_STREAMING, /* no step waits for another: all-port algorithms only */
 };
 
 /* How the delivered data was compared with what had been sent. If it differs, the operation fails
@@ -355,12 +385,15 @@ struct torus_request {
     uint32_t sender; /* TORUS_BROADCAST: rank of the node that has the block */
 
     /* So many exchanges back to back, as a program does them in a loop: with a barrier between each
-     * two, and prepared once. TORUS_EXCHANGE and TORUS_ALLGATHER of a generated pattern only; up to
-     * TORUS_REPEAT_MAX; 0 means 1. If one fails, all fail. */
+     * two, and prepared once. A generated pattern only; up to TORUS_REPEAT_MAX; 0 means 1. If one
+     * fails, all fail. */
     uint32_t repeat;
 
-    bool missing_ok;  /* a missing file counts as an empty block */
-    char reserved[7]; /* 0 */
+    bool missing_ok; /* a missing file counts as an empty block */
+    /* TORUS_EXCHANGE with TORUS_AUTO only: nodes that are down, or go down before it is decided to commit,
+     * are left out, instead of failing it; torus_result.missing lists them. */
+    bool shrink;
+    char reserved[6]; /* 0 */
 
     /* Instead of an algorithm: the digest of a schedule that torus_client_schedule() has given to the
      * daemon; NULL or "" for none. Not for TORUS_BROADCAST. */
@@ -430,6 +463,11 @@ struct torus_result {
     size_t each_count;                    /* `repeat`, or 0 where node_count is 0 */
     const uint64_t *each;                 /* the slowest node's nanoseconds, of each repetition */
     uint64_t all_nanoseconds; /* from the first start until all had done the last repetition */
+    const char *without; /* links that were down, and that it went around: "link 3:+0"; "": none */
+    uint32_t reroutes;   /* times that a link or node went down meanwhile, and it began anew; */
+    uint64_t kept_bytes; /* that had arrived before the last time, and did not come again */
+    size_t missing_count;
+    const uint32_t *missing; /* torus_request.shrink: nodes that took no part; rising */
 };
 
 #define TORUS_DIGEST_SIZE 65 /* 64 hexadecimal digits and the terminating 0 */

@@ -25,6 +25,102 @@ static bool has_folders(const struct swarm_request *r)
     return r->to[0] != '\0';
 }
 
+/* --- the links --- */
+
+/* By what the nodes at both of its ends say. */
+static bool link_up(const struct swarm_play *play, uint32_t rank, unsigned port)
+{
+    const struct torus *t = &play->world->torus;
+    uint32_t peer = torus_neighbour(t, rank, port);
+
+    if (peer == TORUS_NO_NODE)
+        return false;
+    return (router_topology(sim_router(play->sim, rank))->entry[rank].up & 1u << port) != 0 &&
+           (router_topology(sim_router(play->sim, peer))->entry[peer].up &
+            1u << torus_port_opposite(port)) != 0;
+}
+
+static bool runs(const struct swarm_play *play, uint32_t rank)
+{
+    return sim_alive(play->sim, rank) && !sim_frozen(play->sim, rank);
+}
+
+/* Whether all nodes run and reach each other, but at most so many, which do not run. */
+static bool holds_together(const struct swarm_play *play, uint32_t away)
+{
+    const struct torus *t = &play->world->torus;
+    uint32_t order[64], known = 0, running = 0;
+    uint64_t reached = 0;
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        if (!runs(play, rank))
+            continue;
+        if (running++ == 0) {
+            order[known++] = rank;
+            reached = UINT64_C(1) << rank;
+        }
+    }
+    if (running + away < t->nodes)
+        return false;
+    for (uint32_t i = 0; i < known; i++)
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            uint32_t there = torus_neighbour(t, order[i], port);
+            if (there == TORUS_NO_NODE || !runs(play, there) || !link_up(play, order[i], port) ||
+                (reached & UINT64_C(1) << there) != 0)
+                continue;
+            reached |= UINT64_C(1) << there;
+            order[known++] = there;
+        }
+    return known == running;
+}
+
+static void watch_links(struct swarm_play *play)
+{
+    uint64_t seen = 1;
+
+    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
+        uint64_t up = runs(play, rank)
+                          ? router_topology(sim_router(play->sim, rank))->entry[rank].up
+                          : UINT32_MAX;
+        seen = (seen ^ up) * UINT64_C(1099511628211);
+    }
+    if (seen == play->links_seen)
+        return;
+    play->links_seen = seen;
+    if (!holds_together(play, 0)) {
+        play->apart_at = sim_now(play->sim);
+        play->links_seen = 0; /* and still then */
+    }
+    if (!holds_together(play, 1))
+        play->torn_at = sim_now(play->sim);
+}
+
+/* Where nothing slows it down, all nodes have heard of a link by then. */
+#define HEARD_TIME (10 * SECONDS)
+#define HEARD_LATE_TIME (60 * SECONDS)
+
+static uint64_t heard_time(const struct swarm_play *play)
+{
+    return sim_slowed(play->sim) ? HEARD_LATE_TIME : HEARD_TIME;
+}
+
+/* Nothing kept it from going around links that were down. */
+static bool must_go_around(const struct swarm_play *play, const struct swarm_request *r)
+{
+    const struct swarm_world *w = play->world;
+    uint64_t apart_at = r->spec.shrink ? play->torn_at : play->apart_at;
+
+    if (strcmp(r->spec.algorithm, SPEC_AUTO) != 0 || r->imported || r->asked->id[0] == '\0' ||
+        (apart_at > 0 && r->asked_at < apart_at + heard_time(play)))
+        return false;
+    if (r->spec.operation != OPERATION_BARRIER)
+        return r->spec.operation == OPERATION_EXCHANGE;
+    for (unsigned i = 0; i < w->requests; i++) /* else it may have been decided */
+        if (strcmp(w->request[i].barrier, r->barrier) == 0 && w->request[i].asked == NULL)
+            return true;
+    return false;
+}
+
 /* --- after every event --- */
 
 void swarm_check_event(struct swarm_play *play)
@@ -32,6 +128,7 @@ void swarm_check_event(struct swarm_play *play)
     struct swarm_world *w = play->world;
     uint64_t now = sim_now(play->sim);
 
+    watch_links(play);
     for (unsigned i = 0; i < w->requests; i++) {
         struct swarm_request *r = &w->request[i];
         if (r->asked == NULL || r->seen_ended)
@@ -110,9 +207,17 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
                asked->error.code == ERROR_NONE ? "done" : asked->error.text);
     if (asked->error.code == ERROR_NONE) {
         play->outcome->succeeded++;
+        play->outcome->rerouted += asked->result.reroutes > 0;
+        play->outcome->resumed += asked->result.kept_bytes > 0;
         spec.algorithm = (char *)(uintptr_t)asked->result.algorithm;
         if (spec.operation != OPERATION_BARRIER)
             check_success(r->asked, &spec);
+        if (sim_missing(r->asked) != 0 && (!r->spec.shrink || play->apart_at == 0 ||
+                                           r->asked_at > play->apart_at + heard_time(play)))
+            sim_violated(play->sim, "missing nodes",
+                         "%s leaves out %" PRIx64 ", and all nodes could be reached",
+                         name_of(play, r), sim_missing(r->asked));
+        play->outcome->shrunk += sim_missing(r->asked) != 0;
         return;
     }
     if (asked->error.code == ERROR_IN_DOUBT)
@@ -127,6 +232,9 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
                      name_of(play, r), asked->error.text, sim_leftover(play->sim, r->root));
     if (has_slept(play, r))
         sim_violated(play->sim, "faults are noticed", "%s: %s", name_of(play, r),
+                     asked->error.text);
+    if (asked->error.code == ERROR_LINK && !r->left && must_go_around(play, r))
+        sim_violated(play->sim, "links are gone around", "%s: %s", name_of(play, r),
                      asked->error.text);
     if (!may_fail(play, r))
         sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
@@ -208,6 +316,7 @@ static void check_outputs(struct swarm_play *play, const struct swarm_request *r
 {
     const struct swarm_world *w = play->world;
     uint32_t in_place = 0, without = w->torus.nodes;
+    uint32_t part = w->torus.nodes - (uint32_t)__builtin_popcountll(sim_missing(r->asked));
 
     for (uint32_t rank = 0; rank < w->torus.nodes; rank++) {
         if (sim_output(play->sim, rank, r->asked->id) == SIM_OUTPUT_FINAL)
@@ -215,10 +324,10 @@ static void check_outputs(struct swarm_play *play, const struct swarm_request *r
         else
             without = rank;
     }
-    if (in_place != 0 && in_place != w->torus.nodes)
+    if (in_place != 0 && in_place != part)
         sim_violated(play->sim, "all or nothing",
                      "%s has an output on %u of %u nodes, but not on node %u", name_of(play, r),
-                     in_place, w->torus.nodes, without);
+                     in_place, part, without);
     if (r->left || r->asked->error.code == ERROR_IN_DOUBT)
         return;
     if ((r->asked->error.code == ERROR_NONE) != (in_place > 0))
@@ -291,6 +400,7 @@ void swarm_check_end(struct swarm_play *play)
     play->healing = true;
     sim_heal(play->sim);
     sim_run_until_whole(play->sim);
+    swarm_end_groups(play);
     if (!sim_run(play->sim, REST_TIME, has_settled, play))
         name_unsettled(play);
     sim_pass(play->sim, 1 * SECONDS);

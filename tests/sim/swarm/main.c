@@ -21,7 +21,8 @@ static const char usage[] =
     "usage: swarm [option...]\n"
     "\n"
     "Plays random worlds of the real core, in virtual time: tori of nodes, clients that ask for\n"
-    "exchanges, and faults. A seed determines a world completely. The exit status is 0 if all\n"
+    "exchanges, programs that open groups, and faults. A seed determines a world completely. The "
+    "exit status is 0 if all\n"
     "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
     "\n"
     "  --seeds N            number of worlds (default 1000)\n"
@@ -41,6 +42,7 @@ static const char usage[] =
     "  --dims DIMS          plays it on this torus instead of its own\n"
     "  --without-requests I,I...  leaves out these requests\n"
     "  --without-faults I,I...    leaves out these faults\n"
+    "  --without-groups I,I...    leaves out these groups\n"
     "\n"
     "  --find TEXT          counts an error that contains TEXT as a violation, to find a (small)\n"
     "                       world in which a client gets it\n";
@@ -49,7 +51,7 @@ struct options {
     uint64_t seeds, first, most_violations;
     unsigned jobs;
     const char *progress, *dims, *find;
-    uint64_t no_request, no_fault;
+    uint64_t no_request, no_fault, no_group;
     bool json, twice, hashes, trace, shrink, list;
 };
 
@@ -63,7 +65,9 @@ struct slot {
 };
 
 struct swarm_total {
-    uint64_t played, violations, asked, succeeded, failed, in_doubt, frames;
+    uint64_t played, violations, asked, succeeded, shrunk, failed, in_doubt, frames, rerouted,
+        resumed;
+    uint64_t groups, groups_done, groups_failed, calls;
     double virtual_seconds;
     uint64_t begun[SWARM_NEMESES];
     json_t *list;
@@ -139,6 +143,7 @@ static void read_options(struct options *o, int argc, char **argv)
         DIMS,
         NO_REQUEST,
         NO_FAULT,
+        NO_GROUP,
         FIND,
         HELP
     };
@@ -156,6 +161,7 @@ static void read_options(struct options *o, int argc, char **argv)
                                           {"dims", 1, NULL, DIMS},
                                           {"without-requests", 1, NULL, NO_REQUEST},
                                           {"without-faults", 1, NULL, NO_FAULT},
+                                          {"without-groups", 1, NULL, NO_GROUP},
                                           {"find", 1, NULL, FIND},
                                           {"help", 0, NULL, HELP},
                                           {NULL, 0, NULL, 0}};
@@ -207,6 +213,9 @@ static void read_options(struct options *o, int argc, char **argv)
         case NO_FAULT:
             o->no_fault = mask(optarg);
             break;
+        case NO_GROUP:
+            o->no_group = mask(optarg);
+            break;
         case FIND:
             o->find = optarg;
             break;
@@ -231,6 +240,7 @@ static void draw(const struct options *o, struct swarm_world *w, uint64_t seed)
     swarm_draw(w, seed, o->dims);
     w->no_request = o->no_request;
     w->no_fault = o->no_fault;
+    w->no_group = o->no_group;
     w->find = o->find;
 }
 
@@ -260,8 +270,15 @@ static void add(struct swarm_total *t, const struct swarm_outcome *out)
     t->played++;
     t->asked += out->asked;
     t->succeeded += out->succeeded;
+    t->shrunk += out->shrunk;
     t->failed += out->failed;
+    t->rerouted += out->rerouted;
+    t->resumed += out->resumed;
     t->in_doubt += out->in_doubt;
+    t->groups += out->groups;
+    t->groups_done += out->groups_done;
+    t->groups_failed += out->groups_failed;
+    t->calls += out->calls;
     t->frames += out->frames;
     t->virtual_seconds += (double)out->at / 1e9;
     for (unsigned i = 0; i < SWARM_NEMESES; i++)
@@ -377,22 +394,30 @@ static void summarize(const struct options *o, const struct swarm_total *t, doub
 {
     (void)fprintf(stderr,
                   "%" PRIu64 " seeds from %" PRIu64 " on, %.1f a second: %" PRIu64
-                  " violations; %" PRIu64 " requests: %" PRIu64 " done, %" PRIu64
-                  " failed, %" PRIu64 " in doubt\n",
+                  " violations; %" PRIu64 " requests: %" PRIu64 " done (%" PRIu64
+                  " anew around links, %" PRIu64 " with what had arrived, %" PRIu64
+                  " without some nodes), %" PRIu64 " failed, %" PRIu64 " in doubt; %" PRIu64
+                  " groups: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " calls\n",
                   t->played, o->first, (double)t->played / seconds, t->violations, t->asked,
-                  t->succeeded, t->failed, t->in_doubt);
+                  t->succeeded, t->rerouted, t->resumed, t->shrunk, t->failed, t->in_doubt,
+                  t->groups, t->groups_done, t->groups_failed, t->calls);
     if (!o->json)
         return;
     json_t *faults = json_object();
     for (unsigned i = 0; swarm_nemesis(i) != NULL; i++)
         json_object_set_new(faults, swarm_nemesis(i)->name, json_integer((json_int_t)t->begun[i]));
-    json_t *all = json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:O}", "first",
-                            (json_int_t)o->first, "seeds", (json_int_t)t->played, "violated",
-                            (json_int_t)t->violations, "seconds", seconds, "virtual_seconds",
-                            t->virtual_seconds, "frames", (json_int_t)t->frames, "requests",
-                            (json_int_t)t->asked, "succeeded", (json_int_t)t->succeeded, "failed",
-                            (json_int_t)t->failed, "in_doubt", (json_int_t)t->in_doubt, "faults",
-                            faults, "violations", t->list);
+    json_t *all = json_pack(
+        "{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+        "s:o, "
+        "s:O}",
+        "first", (json_int_t)o->first, "seeds", (json_int_t)t->played, "violated",
+        (json_int_t)t->violations, "seconds", seconds, "virtual_seconds", t->virtual_seconds,
+        "frames", (json_int_t)t->frames, "requests", (json_int_t)t->asked, "succeeded",
+        (json_int_t)t->succeeded, "rerouted", (json_int_t)t->rerouted, "resumed",
+        (json_int_t)t->resumed, "shrunk", (json_int_t)t->shrunk, "failed", (json_int_t)t->failed,
+        "in_doubt", (json_int_t)t->in_doubt, "groups", (json_int_t)t->groups, "groups_done",
+        (json_int_t)t->groups_done, "groups_failed", (json_int_t)t->groups_failed, "calls",
+        (json_int_t)t->calls, "faults", faults, "violations", t->list);
     (void)json_dumpf(all, stdout, JSON_INDENT(2));
     (void)putchar('\n');
     json_decref(all);

@@ -171,28 +171,118 @@ static void vanish(struct swarm_fault *f, struct sim *sim)
     swarm_ask_again(f->play, r);
 }
 
+static struct swarm_group *group_of(const struct swarm_fault *f)
+{
+    struct swarm_world *w = f->play->world;
+    struct swarm_group *g = w->groups > 0 ? &w->group[f->group % w->groups] : NULL;
+
+    return g != NULL && g->programs != NULL && !g->over ? g : NULL;
+}
+
+static void stop_program(struct swarm_fault *f, struct sim *sim)
+{
+    const struct swarm_group *g = group_of(f);
+
+    (void)sim;
+    if (g != NULL)
+        sim_program_stop(g->programs, f->rank);
+}
+
+static void go_on_program(struct swarm_fault *f, struct sim *sim)
+{
+    const struct swarm_group *g = group_of(f);
+
+    (void)sim;
+    if (g != NULL)
+        sim_program_go_on(g->programs, f->rank);
+}
+
+/* Its node hears of nothing while it is stopped. */
+static bool must_wait(struct swarm_fault *f, struct sim *sim,
+                      void (*again)(struct sim *sim, void *context))
+{
+    if (!sim_frozen(sim, f->rank))
+        return false;
+    sim_at(sim, sim_now(sim) + 10 * MILLISECONDS, again, f);
+    return true;
+}
+
+static void kill_later(struct sim *sim, void *context)
+{
+    struct swarm_fault *f = context;
+    struct swarm_group *g = group_of(f);
+
+    if (g == NULL || must_wait(f, sim, kill_later))
+        return;
+    g->faults++;
+    sim_program_die(g->programs, f->rank);
+}
+
+static void kill_program(struct swarm_fault *f, struct sim *sim)
+{
+    kill_later(sim, f);
+}
+
+static void draw_mistake(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    f->call = swarm_draw_call(w, 0, c);
+}
+
+static void mistake(struct swarm_fault *f, struct sim *sim)
+{
+    struct swarm_group *g = group_of(f);
+
+    (void)sim;
+    if (g == NULL)
+        return;
+    g->faults++;
+    sim_program_mistake(g->programs, f->rank, &f->call);
+}
+
+static void leave_later(struct sim *sim, void *context)
+{
+    struct swarm_fault *f = context;
+    struct swarm_group *g = group_of(f);
+
+    if (g == NULL || must_wait(f, sim, leave_later))
+        return;
+    g->faults++;
+    sim_program_leave(g->programs, f->rank);
+}
+
+static void leave_group(struct swarm_fault *f, struct sim *sim)
+{
+    leave_later(sim, f);
+}
+
 static const struct nemesis nemeses[] = {
-    {"cut", 10, "both ends of a link see the carrier go", 20 * SECONDS, NULL, cut, mend},
-    {"flap", 6, "a link is cut and mended up to eight times", 4 * SECONDS, NULL, flap, mend},
-    {"stall", 8, "nothing passes a link", 12 * SECONDS, NULL, stall, NULL},
-    {"deaf", 6, "nothing passes a link in one direction", 12 * SECONDS, NULL, deafen, NULL},
-    {"half-open", 6, "one end of a connection is gone and the other is not told", 0, NULL,
+    {"cut", 10, false, "both ends of a link see the carrier go", 20 * SECONDS, NULL, cut, mend},
+    {"flap", 6, false, "a link is cut and mended up to eight times", 4 * SECONDS, NULL, flap, mend},
+    {"stall", 8, false, "nothing passes a link", 12 * SECONDS, NULL, stall, NULL},
+    {"deaf", 6, false, "nothing passes a link in one direction", 12 * SECONDS, NULL, deafen, NULL},
+    {"half-open", 6, false, "one end of a connection is gone and the other is not told", 0, NULL,
      half_open, NULL},
-    {"delay", 6, "a link's latency grows", 20 * SECONDS, draw_delay, delay, delay_over},
-    {"kill", 10, "SIGKILL", 20 * SECONDS, NULL, kill_process, start_again},
-    {"terminate", 4, "SIGTERM", 20 * SECONDS, NULL, terminate, start_again},
-    {"power", 10, "a machine loses its power", 20 * SECONDS, NULL, power_off, start_again},
-    {"restart", 6, "a daemon is started again at once", 0, NULL, restart, NULL},
-    {"deciding", 6, "the daemon is killed once it has recorded a decision", 0, NULL, die_deciding,
-     NULL},
-    {"freeze", 8, "SIGSTOP, SIGCONT", 12 * SECONDS, NULL, freeze, NULL},
-    {"slow disk", 6, "each operation of a disk takes long", 20 * SECONDS, draw_slowness, slow_disk,
-     slow_disk_over},
-    {"full disk", 5, "a disk takes nothing more", 20 * SECONDS, NULL, full_disk, full_disk_over},
-    {"disk error", 8, "an operation of a disk fails", 0, NULL, disk_error, NULL},
-    {"memory", 8, "an allocation fails", 0, draw_allocation, fail_allocation, NULL},
-    {"cancel", 6, "a client asks that its exchange ends", 0, NULL, cancel, NULL},
-    {"vanish", 6, "a client goes away", 0, NULL, vanish, NULL},
+    {"delay", 6, false, "a link's latency grows", 20 * SECONDS, draw_delay, delay, delay_over},
+    {"kill", 10, false, "SIGKILL", 20 * SECONDS, NULL, kill_process, start_again},
+    {"terminate", 4, false, "SIGTERM", 20 * SECONDS, NULL, terminate, start_again},
+    {"power", 10, false, "a machine loses its power", 20 * SECONDS, NULL, power_off, start_again},
+    {"restart", 6, false, "a daemon is started again at once", 0, NULL, restart, NULL},
+    {"deciding", 6, false, "the daemon is killed once it has recorded a decision", 0, NULL,
+     die_deciding, NULL},
+    {"freeze", 8, false, "SIGSTOP, SIGCONT", 12 * SECONDS, NULL, freeze, NULL},
+    {"slow disk", 6, false, "each operation of a disk takes long", 20 * SECONDS, draw_slowness,
+     slow_disk, slow_disk_over},
+    {"full disk", 5, false, "a disk takes nothing more", 20 * SECONDS, NULL, full_disk,
+     full_disk_over},
+    {"disk error", 8, false, "an operation of a disk fails", 0, NULL, disk_error, NULL},
+    {"memory", 8, false, "an allocation fails", 0, draw_allocation, fail_allocation, NULL},
+    {"cancel", 6, false, "a client asks that its exchange ends", 0, NULL, cancel, NULL},
+    {"vanish", 6, false, "a client goes away", 0, NULL, vanish, NULL},
+    {"late", 8, true, "a program calls nothing for a while", 12 * SECONDS, NULL, stop_program,
+     go_on_program},
+    {"dead", 8, true, "a program dies", 0, NULL, kill_program, NULL},
+    {"mistaken", 8, true, "a program calls something else", 0, draw_mistake, mistake, NULL},
+    {"leaves", 6, true, "a program closes its group", 0, NULL, leave_group, NULL},
 };
 
 #define NEMESES (sizeof nemeses / sizeof nemeses[0])
@@ -208,15 +298,20 @@ unsigned swarm_nemesis_index(const struct nemesis *nemesis)
     return (unsigned)(nemesis - nemeses);
 }
 
-static const struct nemesis *draw_nemesis(struct chance *c)
+static uint64_t weight(size_t i, bool programs)
+{
+    return nemeses[i].programs == programs ? nemeses[i].weight : 0;
+}
+
+static const struct nemesis *draw_nemesis(bool programs, struct chance *c)
 {
     uint64_t all = 0, chosen;
     size_t i = 0;
 
     for (size_t k = 0; k < NEMESES; k++)
-        all += nemeses[k].weight;
-    for (chosen = chance_below(c, all); chosen >= nemeses[i].weight; i++)
-        chosen -= nemeses[i].weight;
+        all += weight(k, programs);
+    for (chosen = chance_below(c, all); chosen >= weight(i, programs); i++)
+        chosen -= weight(i, programs);
     return &nemeses[i];
 }
 
@@ -252,9 +347,10 @@ static void draw_moment(struct swarm_fault *f, const struct swarm_world *w, stru
     f->at = chance_below(c, 2) == 0 ? 0 : soon;
 }
 
-void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, bool programs,
+                      struct chance *c)
 {
-    *f = (struct swarm_fault){.nemesis = draw_nemesis(c)};
+    *f = (struct swarm_fault){.nemesis = draw_nemesis(programs, c)};
     f->rank = (uint32_t)(chance_word(c) % w->torus.nodes);
     unsigned ports = torus_ports(&w->torus), port = (unsigned)(chance_word(c) % ports);
     while (torus_neighbour(&w->torus, f->rank, port) == TORUS_NO_NODE)
@@ -263,7 +359,12 @@ void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, struct
     f->amount = chance_word(c) >> 32;
     f->time =
         f->nemesis->longest > 0 ? chance_magnitude(c, 1 * MILLISECONDS, f->nemesis->longest) : 0;
-    draw_moment(f, w, c);
+    if (programs) {
+        f->group = (unsigned)chance_below(c, w->groups);
+        f->at = w->group[f->group].at + chance_magnitude(c, 10 * MICROSECONDS, 1 * SECONDS);
+    } else {
+        draw_moment(f, w, c);
+    }
     if (f->nemesis->draw != NULL)
         f->nemesis->draw(f, w, c);
 }

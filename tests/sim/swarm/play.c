@@ -134,6 +134,7 @@ static bool after_event(struct sim *sim, void *context)
     struct swarm_play *play = context;
 
     swarm_check_event(play);
+    swarm_check_groups(play);
     if (sim_now(sim) >= play->next_dear) {
         swarm_check_dear(play);
         play->next_dear = sim_now(sim) + 1 * SECONDS;
@@ -148,6 +149,8 @@ static bool is_over(struct sim *sim, void *context)
     const struct swarm_world *w = play->world;
 
     (void)sim;
+    if (!swarm_groups_over(play))
+        return false;
     for (unsigned i = 0; i < w->requests; i++)
         if (!w->request[i].seen_ended && !is_left_out(w->no_request, i))
             return false;
@@ -177,6 +180,7 @@ static void schedule(struct swarm_play *play)
         if (f->frame == 0 && !is_left_out(w->no_fault, i))
             sim_at(play->sim, play->began + f->at, begin_fault, f);
     }
+    swarm_open_groups(play);
 }
 
 void swarm_play(struct swarm_world *w, struct swarm_outcome *outcome, bool tell)

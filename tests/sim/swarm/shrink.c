@@ -85,28 +85,30 @@ struct shrinking {
 
 /* The same seed, not yet played. */
 static void again(struct swarm_world *w, const struct swarm_world *like, const char *dims,
-                  uint64_t no_request, uint64_t no_fault)
+                  uint64_t no_request, uint64_t no_fault, uint64_t no_group)
 {
     const char *find = like->find;
 
     swarm_draw(w, like->seed, dims);
     w->no_request = no_request;
     w->no_fault = no_fault;
+    w->no_group = no_group;
     w->find = find;
 }
 
 /* True, and it is the smallest one now, if the world with these parts left out fails like before.
  */
-static bool try(struct shrinking *s, const char *dims, uint64_t no_request, uint64_t no_fault)
+static bool try(struct shrinking *s, const char *dims, uint64_t no_request, uint64_t no_fault,
+                uint64_t no_group)
 {
     static struct swarm_world w; /* large */
 
-    again(&w, &s->world, dims, no_request, no_fault);
+    again(&w, &s->world, dims, no_request, no_fault, no_group);
     s->tried++;
     swarm_run(&w, s->outcome, false, s->log);
     if (s->outcome->end != SWARM_VIOLATED || strcmp(s->outcome->invariant, s->invariant) != 0)
         return false;
-    again(&s->world, &w, dims, no_request, no_fault);
+    again(&s->world, &w, dims, no_request, no_fault, no_group);
     return true;
 }
 
@@ -117,7 +119,8 @@ static bool without_a_fault(struct shrinking *s)
     for (unsigned i = 0; i < s->world.faults; i++) {
         uint64_t bit = UINT64_C(1) << i;
         if ((s->world.no_fault & bit) == 0)
-            smaller |= try(s, s->world.dims, s->world.no_request, s->world.no_fault | bit);
+            smaller |= try(s, s->world.dims, s->world.no_request, s->world.no_fault | bit,
+                           s->world.no_group);
     }
     return smaller;
 }
@@ -129,7 +132,21 @@ static bool without_a_request(struct shrinking *s)
     for (unsigned i = 0; i < s->world.requests; i++) {
         uint64_t bit = UINT64_C(1) << i;
         if ((s->world.no_request & bit) == 0)
-            smaller |= try(s, s->world.dims, s->world.no_request | bit, s->world.no_fault);
+            smaller |= try(s, s->world.dims, s->world.no_request | bit, s->world.no_fault,
+                           s->world.no_group);
+    }
+    return smaller;
+}
+
+static bool without_a_group(struct shrinking *s)
+{
+    bool smaller = false;
+
+    for (unsigned i = 0; i < s->world.groups; i++) {
+        uint64_t bit = UINT64_C(1) << i;
+        if ((s->world.no_group & bit) == 0)
+            smaller |= try(s, s->world.dims, s->world.no_request, s->world.no_fault,
+                           s->world.no_group | bit);
     }
     return smaller;
 }
@@ -139,7 +156,7 @@ static bool on_a_smaller_torus(struct shrinking *s)
     const char *dims;
 
     for (unsigned i = 0; (dims = swarm_dims(i)) != NULL && strcmp(dims, s->world.dims) != 0; i++)
-        if (try(s, dims, s->world.no_request, s->world.no_fault))
+        if (try(s, dims, s->world.no_request, s->world.no_fault, s->world.no_group))
             return true;
     return false;
 }
@@ -154,11 +171,12 @@ void swarm_shrink(struct swarm_world *w, struct swarm_outcome *o)
     bool smaller;
     do {
         smaller = without_a_fault(&s);
+        smaller |= without_a_group(&s);
         smaller |= without_a_request(&s);
         smaller |= on_a_smaller_torus(&s);
         (void)fprintf(stderr, "swarm: seed %" PRIu64 ": %u worlds tried\n", s.world.seed, s.tried);
     } while (smaller);
-    again(w, &s.world, s.world.dims, s.world.no_request, s.world.no_fault);
+    again(w, &s.world, s.world.dims, s.world.no_request, s.world.no_fault, s.world.no_group);
     swarm_run(w, o, false, s.log);
     if (log != NULL)
         (void)fclose(log);
@@ -185,6 +203,7 @@ void swarm_options(const struct swarm_world *w, char *text, size_t size)
         used += (size_t)snprintf(text, size, " --dims %s", w->dims);
     used += add_list(text + used, size - used, " --without-requests ", w->no_request);
     used += add_list(text + used, size - used, " --without-faults ", w->no_fault);
+    used += add_list(text + used, size - used, " --without-groups ", w->no_group);
     if (w->find != NULL)
         (void)snprintf(text + used, size - used, " --find '%s'", w->find);
 }

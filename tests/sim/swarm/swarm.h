@@ -9,10 +9,13 @@
 #define TORUSD_TESTS_SIM_SWARM_SWARM_H
 
 #include "tests/sim/events.h"
+#include "tests/sim/programs.h"
 #include "tests/sim/sim.h"
 
 #define SWARM_REQUESTS 64u
-#define SWARM_FAULTS 16u
+#define SWARM_FAULTS 24u
+#define SWARM_GROUPS 4u
+#define SWARM_CALLS 64u
 #define SWARM_NEMESES 32u
 
 struct swarm_world;
@@ -35,11 +38,26 @@ struct swarm_request {
     struct swarm_play *play;
 };
 
+/* A group, and a program on every node that opens it. */
+struct swarm_group {
+    uint64_t at;
+    char name[16];
+    struct sim_call call[SWARM_CALLS];
+    struct sim_programs_setup setup;
+    bool hurries; /* some calls, or opening it, have a short timeout */
+    /* While it is played: */
+    struct sim_programs *programs; /* NULL: not opened yet */
+    bool over;                     /* the programs are told nothing more */
+    unsigned faults;               /* programs made to die, to leave or to be wrong */
+    struct swarm_play *play;
+};
+
 struct swarm_fault;
 
 struct nemesis {
     const char *name;
     unsigned weight;
+    bool programs;    /* it befalls programs: only where there are any */
     const char *does; /* a description */
     /* The longest that it lasts; 0: it is over at once. */
     uint64_t longest;
@@ -58,6 +76,8 @@ struct swarm_fault {
     unsigned nth;
     uint64_t time; /* it lasts */
     uint64_t amount;
+    struct sim_call call; /* a mistake */
+    unsigned group;
     /* While it is played: */
     struct swarm_play *play;
     bool begun, over;
@@ -72,8 +92,10 @@ struct swarm_world {
     unsigned requests;
     struct swarm_fault fault[SWARM_FAULTS];
     unsigned faults;
-    uint64_t no_request, no_fault; /* bits: these are left out */
-    const char *find;              /* NULL, or part of an error that counts as a violation */
+    struct swarm_group group[SWARM_GROUPS];
+    unsigned groups;
+    uint64_t no_request, no_fault, no_group; /* bits: these are left out */
+    const char *find; /* NULL, or part of an error that counts as a violation */
 };
 
 /* Draws the world of a seed. `dims` is NULL, or a torus to play it on instead of its own. */
@@ -85,7 +107,20 @@ const char *swarm_dims(unsigned index);
 /* nemeses.c. The table; NULL after the last. */
 const struct nemesis *swarm_nemesis(unsigned index);
 unsigned swarm_nemesis_index(const struct nemesis *nemesis);
-void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world, struct chance *c);
+void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world, bool programs,
+                      struct chance *c);
+
+/* groups.c. Draws the groups of a world. */
+void swarm_draw_groups(struct swarm_world *world);
+/* Any operation, on a part of these dimensions; 0: the whole torus. */
+struct sim_call swarm_draw_call(const struct swarm_world *world, uint32_t part, struct chance *c);
+void swarm_print_groups(const struct swarm_world *world);
+void swarm_open_groups(struct swarm_play *play);
+/* After every event. */
+void swarm_check_groups(struct swarm_play *play);
+bool swarm_groups_over(const struct swarm_play *play);
+/* When everything has healed: groups that still go on end, and a new one works. */
+void swarm_end_groups(struct swarm_play *play);
 
 /* The outcome of a world, in memory that the process which plays it shares with the one that
  * started it. */
@@ -97,6 +132,10 @@ struct swarm_outcome {
     uint64_t at; /* nanoseconds of virtual time when it was violated, or the end */
     uint64_t trace, frames;
     uint32_t asked, succeeded, failed, in_doubt;
+    uint32_t rerouted,
+        resumed;     /* of those that succeeded: begun anew around links; and in the middle */
+    uint32_t shrunk; /* succeeded without some nodes */
+    uint32_t groups, groups_done, groups_failed, calls;
     uint32_t begun[SWARM_NEMESES];
 };
 
@@ -104,9 +143,12 @@ struct swarm_play {
     struct swarm_world *world;
     struct swarm_outcome *outcome;
     struct sim *sim;
-    uint64_t began;          /* the torus was whole */
-    uint64_t next_dear;      /* when the dear invariants are checked next */
-    unsigned harms;          /* faults begun that may make an exchange fail */
+    uint64_t began;     /* the torus was whole */
+    uint64_t next_dear; /* when the dear invariants are checked next */
+    unsigned harms;     /* faults begun that may make an exchange fail */
+    uint64_t apart_at;  /* a node was down, or not all could be reached, then at the latest; or 0 */
+    uint64_t torn_at;   /* or 0: then more than one node, or not all others could be reached */
+    uint64_t links_seen;     /* what that was found from */
     uint64_t delays;         /* that faults are to blame for, added up */
     uint64_t frames[64][32]; /* by rank and kind */
     bool healing;            /* nothing goes wrong any more */

@@ -41,6 +41,8 @@ static const struct algorithm *draw_algorithm(const struct swarm_world *w, enum 
             fits[n++] = a;
     }
     uint64_t chosen = chance_word(c);
+    if (chosen >> 32 & 1) /* auto goes around links that are down */
+        return NULL;
     return n > 0 && chosen % (n + 1) > 0 ? fits[chosen % (n + 1) - 1] : NULL;
 }
 
@@ -68,6 +70,15 @@ static void draw_folders(const struct swarm_world *w, struct swarm_request *r, u
         (void)snprintf(r->to, sizeof r->to, "/out/%u", index);
 }
 
+/* Long enough for a link to go down while most of its blocks have arrived in part. */
+static void draw_long(const struct swarm_world *w, struct swarm_request *r, struct chance *c)
+{
+    r->spec.algorithm = "auto";
+    r->spec.mode = MODE_STREAMING;
+    r->spec.block_bytes = 8 * largest_block(w) / (1 + chance_below(c, 8));
+    r->spec.repeat = 1;
+}
+
 /* One that is not a barrier. */
 static void draw_request(const struct swarm_world *w, struct swarm_request *r, unsigned index,
                          enum operation operation, struct chance *c)
@@ -88,19 +99,22 @@ static void draw_request(const struct swarm_world *w, struct swarm_request *r, u
         .barrier = "",
         .block_bytes = chance_below(c, 12) == 0 ? 0 : block,
     };
-    if (r->spec.mode == MODE_STREAMING && /* for exchanges by all-port algorithms only */
-        (operation != OPERATION_EXCHANGE || a == NULL || a->port_model == PORT_MODEL_ONE))
+    if (r->spec.mode == MODE_STREAMING && /* for all-port algorithms only */
+        (a == NULL || a->port_model == PORT_MODEL_ONE))
         r->spec.mode = MODE_OF_ALGORITHM;
     uint64_t repeat = chance_below(c, 4) == 0 ? chance_magnitude(c, 2, 20) : 1;
     if (operation == OPERATION_BROADCAST)
         r->spec.sender = (uint32_t)(chance_word(c) % w->torus.nodes);
     draw_timeout(r, c);
-    if (folders) {
+    if (operation == OPERATION_EXCHANGE && chance_below(c, 6) == 0) {
+        draw_long(w, r, c);
+    } else if (folders) {
         r->spec.block_bytes = 0;
         draw_folders(w, r, index, c);
-    } else if (operation != OPERATION_BROADCAST) {
+    } else {
         r->spec.repeat = (uint32_t)repeat;
     }
+    r->spec.shrink = chance_below(c, 2) == 0 && a == NULL && operation == OPERATION_EXCHANGE;
 }
 
 /* Makes the same request again, perhaps at another node, perhaps at once. */
@@ -187,8 +201,9 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
     }
     for (unsigned i = 0; i < faults; i++) {
         struct chance own = chance_stream(seed, STREAM_FAULTS, i);
-        swarm_draw_fault(&w->fault[w->faults++], w, &own);
+        swarm_draw_fault(&w->fault[w->faults++], w, false, &own);
     }
+    swarm_draw_groups(w);
     for (unsigned i = 0; i < w->requests; i++) { /* the requests do not move any more */
         w->request[i].spec.from = w->request[i].from;
         w->request[i].spec.to = w->request[i].to;
@@ -210,14 +225,15 @@ void swarm_print(const struct swarm_world *w)
         (void)fprintf(
             stderr,
             "  request %2u: %s%.6f s, node %u: %s %s%s%s%s, %" PRIu64
-            " bytes, %s -> %s, repeat %u, timeout %.3f s\n",
+            " bytes, %s -> %s, repeat %u, timeout %.3f s%s\n",
             i, r->after != NULL ? "after the one before + " : "+", (double)r->at / 1e9, r->root,
             operation_name(r->spec.operation), r->spec.algorithm, r->imported ? " from a file" : "",
             r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
             r->spec.mode == MODE_OF_ALGORITHM ? "" : mode_name(r->spec.mode), r->spec.block_bytes,
             r->from, r->spec.operation == OPERATION_BARRIER ? r->barrier : r->to, r->spec.repeat,
-            (double)r->spec.timeout_ns / 1e9);
+            (double)r->spec.timeout_ns / 1e9, r->spec.shrink ? ", shrinks" : "");
     }
+    swarm_print_groups(w);
     for (unsigned i = 0; i < w->faults; i++) {
         const struct swarm_fault *f = &w->fault[i];
         if ((w->no_fault & UINT64_C(1) << i) != 0)

@@ -5,7 +5,7 @@
  * epoll_pwait() and poll() called without a wait may wait for $PATIENT_POLL_MS milliseconds (1)
  * after $PATIENT_POLL_EMPTY (2) calls in a row that found nothing. News ends a wait at once. The
  * first empty call after news never waits: Open MPI polls until nothing is left, and only then
- * looks at what it has got.
+ * looks at what it has got. Programs that mpiexec has not started as ranks are left alone.
  */
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +22,9 @@ __attribute__((constructor)) static void configure(void)
 {
     const char *ms = getenv("PATIENT_POLL_MS"), *polls = getenv("PATIENT_POLL_EMPTY");
 
-    if (ms)
+    if (getenv("PMI_RANK") == NULL && getenv("OMPI_COMM_WORLD_RANK") == NULL)
+        wait_ms = 0;
+    else if (ms)
         wait_ms = atoi(ms);
     if (polls)
         free_polls = atoi(polls);

@@ -1,0 +1,120 @@
+# What all scripts of routes have in common: torusctl ip-routes prints it behind what differs (see
+# route_script.c), which sets host, address, device, protocol, state, interfaces and lowered, and
+# defines nodes() and routes().
+sys=/proc/sys/net/ipv4
+saved=$state/torus-routes-$host
+
+fail() { echo "$host.sh: $*" >&2; exit 1; }
+
+# The checks. They change nothing.
+check() {
+    [ "$(id -u)" = 0 ] || fail "run it as root: sudo sh $host.sh $action"
+    command -v ip >/dev/null || fail "ip is missing (Debian: apt-get install iproute2)"
+    here=${TORUS_HOST:-$(uname -n)}
+    [ "${here%%.*}" = "${host%%.*}" ] || fail "this machine is $here, the script is for" \
+        "$host; if that is the same: TORUS_HOST=$host sh $host.sh $action"
+    for i in $interfaces; do
+        case $(ip -o link show dev "$i" 2>/dev/null) in
+        *[\<,]UP[,\>]*) ;;
+        '') fail "there is no interface $i ('ip -br link' lists them); correct the file of" \
+            "--hosts, and write the scripts again" ;;
+        *) fail "the interface $i is down: ip link set $i up" ;;
+        esac
+    done
+    [ -e "$saved" ] || ! ip link show dev $device >/dev/null 2>&1 ||
+        fail "an interface $device exists already; if it is left over: ip link del $device"
+    check_addresses
+}
+
+# No address of a node is in use here, or in a network that this host reaches otherwise.
+check_addresses() {
+    found=$({ nodes; echo; ip -4 -o addr show; } | awk -v device=$device '
+        NF == 1 { node[$1]; next }
+        NF { sub("/.*", "", $4); if ($2 != device && $4 in node) print $4, "of", $2 }')
+    [ -z "$found" ] || fail "addresses of nodes are in use on this host: $found; choose others" \
+        "with --address, and write the scripts again"
+    found=$(nodes | sed 's/.*/route show to match &/' | ip -4 -batch - |
+        awk -v ours=" proto $protocol " '
+            index($0, ours) == 0 && $1 != "default" && $1 !~ "/1$" { print; exit }')
+    [ -z "$found" ] || fail "this host has a route to addresses of nodes: '$found'; choose" \
+        "others with --address, and write the scripts again"
+}
+
+# The settings that may change, as lines FILE VALUE. Setting ip_forward sets others: it is the first.
+settings() {
+    cd "$sys" || return 1
+    set -- ip_forward conf/all/accept_redirects
+    for name in forwarding $lowered; do
+        set -- "$@" conf/*/"$name"
+    done
+    grep -H . "$@" | sed 's/:\([^:]*\)$/ \1/'
+}
+
+# Sets what the lines FILE VALUE say.
+put() {
+    while read -r file value; do
+        echo "$value" >"$sys/$file" || exit 1
+    done
+}
+
+# What counts at an interface is the larger one of its own setting and that of "all". These lines set
+# what has to be lowered to 0 at the cables, while all other interfaces stay as they are.
+lower() {
+    awk -v cables=" all $interfaces " -v lowered=" $lowered " '
+        { split($1, part, "/"); cable = index(cables, " " part[2] " ") }
+        !index(lowered, " " part[3] " ") { next }
+        NR == FNR { if (part[2] == "all") all[part[3]] = $2; next }
+        cable && $2 > 0 { last = last $1 " 0\n" }
+        !cable && $2 < all[part[3]] { print $1, all[part[3]] }
+        END { printf "%s", last }' "$saved" "$saved"
+}
+
+# An interface without a cable, for the address. Not every kernel has dummy devices.
+add_device() {
+    ip link add $device type dummy 2>/dev/null || {
+        ip link add $device type veth peer name $device-peer && ip link set $device-peer up
+    } || return 1
+    ip addr add $address/32 dev $device && ip link set $device up
+}
+
+apply() {
+    add_device && echo 'ip_forward 1' | put && lower | put && routes | ip -4 -batch -
+}
+
+# What is not as it was before: the lines that were saved.
+different() {
+    (settings) | awk 'NR == FNR { now[$1] = $2; next } $1 in now && now[$1] != $2' - "$saved"
+}
+
+undo() {
+    ip -4 route flush table main proto $protocol
+    ! ip link show dev $device >/dev/null 2>&1 || ip link del $device
+    nodes | sed 's/.*/neigh flush to &/' | ip -4 -batch - >/dev/null # where they were gateways
+    # If ip_forward differs, it is the first one.
+    different | head -n 1 | put && different | put
+    rm -f "$saved"
+}
+
+up() {
+    check
+    [ -d "$state" ] && [ -w "$state" ] || fail "cannot write to the folder $state (--state)"
+    trap '' HUP INT PIPE TERM # the connection by which this runs may use the routes
+    [ ! -e "$saved" ] || undo
+    umask 077
+    (settings) >"$saved" && apply && return
+    [ ! -e "$saved" ] || undo
+    fail "the routes could not be set; everything is as it was before"
+}
+
+down() {
+    [ "$(id -u)" = 0 ] || fail "run it as root: sudo sh $host.sh down"
+    [ -e "$saved" ] || { echo "$host.sh: nothing to undo" >&2; return; }
+    trap '' HUP INT PIPE TERM
+    undo
+}
+
+action=${1-}
+case $action in
+check | up | down) $action ;;
+*) fail "which one? sh $host.sh check | up | down" ;;
+esac

@@ -1,0 +1,43 @@
+/* The MPI library that this preload is compiled for. All files of client/mpi are compiled once for each,
+ * with that library's <mpi.h>, and linked with none: a process into which the preload is loaded need
+ * not be an MPI program (mpiexec and ssh inherit LD_PRELOAD), and may load MPI later than us (Python).
+ * Hence no symbol of MPI is referred to here; functions and objects are found by name (real.h). */
+#ifndef TORUSD_MPI_ABI_H
+#define TORUSD_MPI_ABI_H
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef OPEN_MPI
+#define ABI_NAME "Open MPI"
+#define ABI_PRELOAD "libtorus-openmpi.so"
+#define ABI_ALIAS_IS_ERROR 0
+#else
+#define ABI_NAME "MPICH"
+#define ABI_PRELOAD "libtorus-mpich.so"
+#define ABI_ALIAS_IS_ERROR 1 /* the same send and receive buffer is MPI_ERR_BUFFER */
+#endif
+
+/* Functions with counts of type MPI_Count: MPI_Alltoall_c... */
+#if MPI_VERSION >= 4
+#define ABI_LARGE_COUNTS 1
+#else
+#define ABI_LARGE_COUNTS 0
+#endif
+
+/* A handle constant (MPI_INT, MPI_COMM_WORLD...), once real_find() has succeeded. MPICH's are numbers.
+ * Those of Open MPI expand to the address of an object, "((MPI_Datatype) ((void *) &(ompi_mpi_int)))",
+ * whose name real_object() takes from that text. */
+#ifdef OPEN_MPI
+#define ABI_TEXT_(...) #__VA_ARGS__
+#define ABI_TEXT(...) ABI_TEXT_(__VA_ARGS__)
+#define ABI_HANDLE(handle) ((__typeof__(handle))real_object(ABI_TEXT(handle)))
+#else
+#define ABI_HANDLE(handle) (handle)
+#endif
+
+#endif

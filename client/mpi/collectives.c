@@ -1,0 +1,32 @@
+#include "client/mpi/collectives.h"
+
+#include "client/mpi/failure.h"
+#include "client/mpi/nodes.h"
+
+enum reason taking_ends(struct taking *t, int result, const struct torus_error *error)
+{
+    t->result = result == 0 ? MPI_SUCCESS : failure_of_torus(error);
+    t->raises = result != 0;
+    return REASON_TAKEN;
+}
+
+enum reason taking_fails(struct taking *t, int error_class)
+{
+    t->result = error_class;
+    t->raises = true;
+    return REASON_TAKEN;
+}
+
+enum reason taking_has_failed(struct taking *t, int error_code)
+{
+    t->result = error_code;
+    return REASON_TAKEN;
+}
+
+enum reason taking_lacks_memory(struct taking *t)
+{
+    struct torus_error error;
+    int result = nodes_lack_memory(t->c, &error);
+
+    return taking_ends(t, result, &error);
+}

@@ -1,0 +1,109 @@
+#include "client/mpi/datatype.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/mpi/real.h"
+
+#define PIECE ((size_t)1 << 30) /* that is packed at a time: sizes are int */
+#define DEPTH 8                 /* of types made of types that are looked into */
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Whether a type is a predefined one, or a row of such. An indexed type may have no gaps and still
+ * have its bytes in another order. */
+static bool is_row(MPI_Datatype handle, unsigned depth)
+{
+    int integers, addresses, types, combiner, integer = 0;
+    MPI_Aint address;
+    MPI_Datatype inner;
+    bool result;
+
+    if (real.Type_get_envelope(handle, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+        return false;
+    if (combiner == MPI_COMBINER_NAMED)
+        return true;
+    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || depth == DEPTH ||
+        integers > 1 || addresses > 0 || types != 1 ||
+        real.Type_get_contents(handle, integers, addresses, types, &integer, &address, &inner) !=
+            MPI_SUCCESS)
+        return false;
+    result = is_row(inner, depth + 1);
+    if (real.Type_get_envelope(inner, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+        combiner != MPI_COMBINER_NAMED)
+        (void)real.Type_free(&inner);
+    return result;
+}
+
+int datatype_read(MPI_Datatype handle, struct datatype *type)
+{
+    MPI_Count size, lower, extent, true_lower, true_extent;
+
+    if (handle == mpi.type_null || real.Type_size_x(handle, &size) != MPI_SUCCESS || size < 0 ||
+        real.Type_get_extent_x(handle, &lower, &extent) != MPI_SUCCESS ||
+        real.Type_get_true_extent_x(handle, &true_lower, &true_extent) != MPI_SUCCESS)
+        return -1;
+    *type = (struct datatype){handle, (size_t)size, (ptrdiff_t)extent, false};
+    type->plain = size == extent && true_lower == 0 && true_extent == size && is_row(handle, 0);
+    return 0;
+}
+
+/* ---- Packing --------------------------------------------------------------------------------- */
+
+/* As many elements as fit into a piece; at least 1. */
+static size_t piece_of(const struct datatype *type, size_t left)
+{
+    size_t most = type->size < PIECE ? PIECE / type->size : 1;
+
+    return left < most ? left : most;
+}
+
+int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes,
+                  MPI_Comm comm)
+{
+    const char *from = at;
+    char *to = bytes;
+
+    if (type->size == 0 || count == 0)
+        return MPI_SUCCESS;
+    if (type->plain) {
+        memcpy(to, from, count * type->size);
+        return MPI_SUCCESS;
+    }
+    for (size_t n; count > 0; count -= n) {
+        int position = 0, result;
+        n = piece_of(type, count);
+        result = real.Pack(from, (int)n, type->handle, to, (int)(n * type->size), &position, comm);
+        if (result != MPI_SUCCESS)
+            return result;
+        from += (ptrdiff_t)n * type->extent;
+        to += n * type->size;
+    }
+    return MPI_SUCCESS;
+}
+
+int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes,
+                    MPI_Comm comm)
+{
+    const char *from = bytes;
+    char *to = at;
+
+    if (type->size == 0 || count == 0)
+        return MPI_SUCCESS;
+    if (type->plain) {
+        memcpy(to, from, count * type->size);
+        return MPI_SUCCESS;
+    }
+    for (size_t n; count > 0; count -= n) {
+        int position = 0, result;
+        n = piece_of(type, count);
+        result =
+            real.Unpack(from, (int)(n * type->size), &position, to, (int)n, type->handle, comm);
+        if (result != MPI_SUCCESS)
+            return result;
+        from += n * type->size;
+        to += (ptrdiff_t)n * type->extent;
+    }
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,136 @@
+/* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
+ * names are exported; the library's own is found by its PMPI name behind ours. The library calls
+ * such functions inside itself, too: `depth` tells those calls, which go straight on. */
+#include "client/mpi/collectives.h"
+#include "client/mpi/job.h"
+#include "client/mpi/real.h"
+#include "client/mpi/statistics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
+
+/* ---- Taking ---------------------------------------------------------------------------------- */
+
+struct call {
+    struct taking taking;
+    enum operation operation;
+    enum reason reason;
+    uint64_t begin; /* 0: nobody counts */
+};
+
+/* Whether the torus may carry out a call on this communicator. If it returns false, the function of
+ * the library is called, and then leave() unless `depth` was not 0. */
+static bool enter(struct call *call, enum operation operation, MPI_Comm comm)
+{
+    if (__builtin_expect(!job_is_served, 0) || depth > 0) {
+        if (real.Init == NULL)
+            real_find();
+        call->begin = UINT64_MAX;
+        return false;
+    }
+    depth++;
+    call->operation = operation;
+    call->begin = job.statistics ? statistics_now() : 0;
+    call->taking = (struct taking){.c = communicator_of(comm)};
+    if (call->taking.c == NULL)
+        call->reason = REASON_ARGUMENTS;
+    else
+        call->reason = call->taking.c->reason;
+    return call->reason == REASON_TAKEN;
+}
+
+/* At the very end, the error handler may be called, which may do anything: make another call, or never
+ * return. */
+static int leave(const struct call *call, int result)
+{
+    if (call->begin == UINT64_MAX)
+        return result;
+    depth--;
+    if (call->begin != 0)
+        statistics_add(call->operation, call->reason, call->taking.bytes,
+                       statistics_now() - call->begin);
+    if (call->taking.raises)
+        (void)real.Comm_call_errhandler(call->taking.c->handle, result);
+    return result;
+}
+
+static bool takes(struct call *call, enum reason reason)
+{
+    job_leave();
+    call->reason = reason;
+    return reason == REASON_TAKEN;
+}
+
+/* Carries out the operation by the torus, or calls the library's function. */
+#define INTERCEPT(its_operation, comm, take, otherwise)                                            \
+    do {                                                                                           \
+        struct call call;                                                                          \
+        struct taking *t = &call.taking;                                                           \
+        if (enter(&call, its_operation, comm) && (job_enter(), takes(&call, take)))                \
+            return leave(&call, t->result);                                                        \
+        return leave(&call, otherwise);                                                            \
+    } while (0)
+
+/* A function that has been defined as PMPI_X is MPI_X as well. */
+#define ALSO_AS_MPI(name) __attribute__((alias("PMPI_" #name))) __typeof__(MPI_##name) MPI_##name
+
+/* ---- Beginning ------------------------------------------------------------------------------- */
+
+static int end_of_init(int result)
+{
+    depth--;
+    if (result == MPI_SUCCESS && depth == 0) {
+        depth++;
+        job_begin();
+        depth--;
+    }
+    return result;
+}
+
+static void begin_of_init(void)
+{
+    real_find();
+    depth++;
+}
+
+int PMPI_Init(int *argc, char ***argv)
+{
+    begin_of_init();
+    return end_of_init(real.Init(argc, argv));
+}
+ALSO_AS_MPI(Init);
+
+int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    begin_of_init();
+    return end_of_init(real.Init_thread(argc, argv, required, provided));
+}
+ALSO_AS_MPI(Init_thread);
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+int PMPI_Barrier(MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_BARRIER, comm, take_barrier(t), real.Barrier(comm));
+}
+ALSO_AS_MPI(Barrier);
+
+#define NAME(name) name
+#define PNAME(name) PMPI_##name
+#define COUNT int
+#define DISPLACEMENT int
+#include "client/mpi/intercept_counts.h"
+
+#if ABI_LARGE_COUNTS
+#undef NAME
+#undef PNAME
+#undef COUNT
+#undef DISPLACEMENT
+#define NAME(name) name##_c
+#define PNAME(name) PMPI_##name##_c
+#define COUNT MPI_Count
+#define DISPLACEMENT MPI_Aint
+#include "client/mpi/intercept_counts.h"
+#endif

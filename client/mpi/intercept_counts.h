@@ -1,0 +1,135 @@
+/* Part of intercept.c, which includes it once for each kind of counts: int, and MPI_Count (MPI_X_c).
+ * NAME, PNAME, COUNT and DISPLACEMENT are defined there. */
+
+_Static_assert(sizeof(COUNT) == sizeof(int) || sizeof(COUNT) == sizeof(int64_t), "number_at()");
+_Static_assert(sizeof(DISPLACEMENT) == sizeof(int) || sizeof(DISPLACEMENT) == sizeof(int64_t),
+               "number_at()");
+
+#define ALSO_AS_MPI_(name) ALSO_AS_MPI(name)
+#define ROW(buffer, count, its_type)                                                               \
+    &(const struct blocks)                                                                         \
+    {                                                                                              \
+        .at = (buffer), .counts = NUMBER(count), .type = (its_type)                                \
+    }
+#define ROWS(buffer, its_counts, its_displacements, its_type)                                      \
+    &(const struct blocks)                                                                         \
+    {                                                                                              \
+        .at = (buffer), .counts = NUMBERS(its_counts),                                             \
+        .displacements = NUMBERS(its_displacements), .type = (its_type)                            \
+    }
+#define ROWS_OF(buffer, its_counts, its_displacements, its_types)                                  \
+    &(const struct blocks)                                                                         \
+    {                                                                                              \
+        .at = (buffer), .counts = NUMBERS(its_counts),                                             \
+        .displacements = NUMBERS(its_displacements), .types = (its_types)                          \
+    }
+
+int PNAME(Alltoall)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
+                    COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_ALLTOALL, comm,
+              take_alltoall(t, ROW(send, send_count, send_type),
+                            ROW(receive, receive_count, receive_type), true),
+              real.NAME(Alltoall)(send, send_count, send_type, receive, receive_count, receive_type,
+                                  comm));
+}
+ALSO_AS_MPI_(NAME(Alltoall));
+
+int PNAME(Alltoallv)(const void *send, const COUNT send_counts[],
+                     const DISPLACEMENT send_displacements[], MPI_Datatype send_type, void *receive,
+                     const COUNT receive_counts[], const DISPLACEMENT receive_displacements[],
+                     MPI_Datatype receive_type, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_ALLTOALLV, comm,
+              take_alltoall(t, ROWS(send, send_counts, send_displacements, send_type),
+                            ROWS(receive, receive_counts, receive_displacements, receive_type),
+                            false),
+              real.NAME(Alltoallv)(send, send_counts, send_displacements, send_type, receive,
+                                   receive_counts, receive_displacements, receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Alltoallv));
+
+int PNAME(Alltoallw)(const void *send, const COUNT send_counts[],
+                     const DISPLACEMENT send_displacements[], const MPI_Datatype send_types[],
+                     void *receive, const COUNT receive_counts[],
+                     const DISPLACEMENT receive_displacements[], const MPI_Datatype receive_types[],
+                     MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_ALLTOALLW, comm,
+              take_alltoall(t, ROWS_OF(send, send_counts, send_displacements, send_types),
+                            ROWS_OF(receive, receive_counts, receive_displacements, receive_types),
+                            false),
+              real.NAME(Alltoallw)(send, send_counts, send_displacements, send_types, receive,
+                                   receive_counts, receive_displacements, receive_types, comm));
+}
+ALSO_AS_MPI_(NAME(Alltoallw));
+
+int PNAME(Allgather)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
+                     COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_ALLGATHER, comm,
+              take_allgather(t, ROW(send, send_count, send_type),
+                             ROW(receive, receive_count, receive_type), true),
+              real.NAME(Allgather)(send, send_count, send_type, receive, receive_count,
+                                   receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Allgather));
+
+int PNAME(Allgatherv)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
+                      const COUNT receive_counts[], const DISPLACEMENT displacements[],
+                      MPI_Datatype receive_type, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_ALLGATHERV, comm,
+              take_allgather(t, ROW(send, send_count, send_type),
+                             ROWS(receive, receive_counts, displacements, receive_type), false),
+              real.NAME(Allgatherv)(send, send_count, send_type, receive, receive_counts,
+                                    displacements, receive_type, comm));
+}
+ALSO_AS_MPI_(NAME(Allgatherv));
+
+int PNAME(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_BCAST, comm, take_broadcast(t, buffer, count, type, root),
+              real.NAME(Bcast)(buffer, count, type, root, comm));
+}
+ALSO_AS_MPI_(NAME(Bcast));
+
+int PNAME(Allreduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
+                     MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_ALLREDUCE, comm, take_reduce(t, send, receive, count, type, op, ALL_RANKS),
+              real.NAME(Allreduce)(send, receive, count, type, op, comm));
+}
+ALSO_AS_MPI_(NAME(Allreduce));
+
+int PNAME(Reduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
+                  int root, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_REDUCE, comm,
+              root < 0 ? REASON_ARGUMENTS : take_reduce(t, send, receive, count, type, op, root),
+              real.NAME(Reduce)(send, receive, count, type, op, root, comm));
+}
+ALSO_AS_MPI_(NAME(Reduce));
+
+int PNAME(Reduce_scatter)(const void *send, void *receive, const COUNT counts[], MPI_Datatype type,
+                          MPI_Op op, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_REDUCE_SCATTER, comm,
+              take_reduce_scatter(t, send, receive, &NUMBERS(counts), type, op),
+              real.NAME(Reduce_scatter)(send, receive, counts, type, op, comm));
+}
+ALSO_AS_MPI_(NAME(Reduce_scatter));
+
+int PNAME(Reduce_scatter_block)(const void *send, void *receive, COUNT count, MPI_Datatype type,
+                                MPI_Op op, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_REDUCE_SCATTER_BLOCK, comm,
+              take_reduce_scatter(t, send, receive, &NUMBER(count), type, op),
+              real.NAME(Reduce_scatter_block)(send, receive, count, type, op, comm));
+}
+ALSO_AS_MPI_(NAME(Reduce_scatter_block));
+
+#undef ALSO_AS_MPI_
+#undef ROW
+#undef ROWS
+#undef ROWS_OF

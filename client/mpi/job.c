@@ -1,0 +1,359 @@
+#include "client/mpi/job.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/mpi/first.h"
+#include "client/mpi/locals.h"
+#include "client/mpi/real.h"
+#include "client/mpi/scratch.h"
+#include "client/mpi/settings.h"
+#include "client/mpi/statistics.h"
+
+#define ALL_PARTS_DIMS                                                                             \
+    4u /* with up to so many dimensions all parts are opened, else lines and planes */
+
+struct job job;
+bool job_is_served;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct torus_error why;    /* this program is not served */
+static struct torus_error failed; /* why this process has given up; code 0: it has not */
+static unsigned operations;       /* under way */
+
+void job_lock(void)
+{
+    if (job.threaded)
+        (void)pthread_mutex_lock(&mutex);
+}
+
+void job_unlock(void)
+{
+    if (job.threaded)
+        (void)pthread_mutex_unlock(&mutex);
+}
+
+/* ---- What is said ---------------------------------------------------------------------------- */
+
+static int because(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int because(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(why.text, sizeof why.text, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+/* Once: by the rank that is the first to know. */
+static void warn_not_served(void)
+{
+    if (first_of_program() || job.verbose)
+        (void)fprintf(stderr,
+                      "torus: rank %u: this program does not use the torus, but " ABI_NAME
+                      " alone: %s\n",
+                      (unsigned)job.rank, why.text);
+}
+
+static void say_served(const char *dims)
+{
+    if (job.rank == 0 && job.verbose)
+        (void)fprintf(stderr, "torus: %u ranks on the torus %s, %u on each node%s\n",
+                      (unsigned)job.processes, dims, (unsigned)job.per_node,
+                      job.threaded ? ", MPI_THREAD_MULTIPLE" : "");
+}
+
+/* ---- The torus ------------------------------------------------------------------------------- */
+
+/* "4x8m" */
+static int read_dims(const char *text)
+{
+    uint64_t nodes = 1;
+
+    for (job.dims = 0; job.dims < JOB_DIMS; text++) {
+        char *end;
+        unsigned long size = strtoul(text, &end, 10);
+        if (end == text || size == 0 || size > UINT32_MAX / nodes)
+            break;
+        job.size[job.dims++] = (uint32_t)size;
+        nodes *= size;
+        text = end + (*end == 'm');
+        if (*text == '\0') {
+            job.nodes = (uint32_t)nodes;
+            return 0;
+        }
+    }
+    return because("the daemon's torus is not understood");
+}
+
+/* Asks the daemon which node this is. */
+static int find_node(char *dims, size_t size)
+{
+    struct torus_client *client = torus_client_open(NULL, &why);
+    struct torus_status *status;
+    int result;
+
+    if (client == NULL)
+        return -1;
+    result = torus_client_status(client, &status, &why);
+    torus_client_close(client);
+    if (result != 0)
+        return -1;
+    job.node = status->rank;
+    (void)snprintf(dims, size, "%s", status->dims);
+    torus_status_free(status);
+    return read_dims(dims);
+}
+
+static int check_processes(void)
+{
+    if (job.nodes == 1)
+        return because("the torus has a single node");
+    if (job.processes % job.nodes != 0)
+        return because(
+            "its %u ranks cannot be the same number on each of the %u nodes of the torus",
+            (unsigned)job.processes, (unsigned)job.nodes);
+    job.per_node = job.processes / job.nodes;
+    return 0;
+}
+
+/* ---- The group ------------------------------------------------------------------------------- */
+
+static uint64_t hash(uint64_t value, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+
+    while (size-- > 0)
+        value = (value ^ *at++) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return value;
+}
+
+static int name_of_group(char *name, size_t size)
+{
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    uid_t user = getuid();
+    char program[512];
+
+    if (!settings_program(program, sizeof program))
+        return because("nothing tells it from other programs that use the torus at the same time; "
+                       "set TORUS_MPI_JOB to a text of its own");
+    value = hash(value, program, strlen(program));
+    value = hash(value, &user, sizeof user);
+    value = hash(value, &job.processes, sizeof job.processes);
+    (void)snprintf(name, size, "mpi-%016" PRIx64, value);
+    return 0;
+}
+
+/* Rows, columns, planes... A dimension of size 1 makes no difference, and is in none. */
+static bool is_part(uint32_t mask)
+{
+    unsigned wide = 0, in = 0;
+
+    for (unsigned d = 0; d < job.dims; d++) {
+        wide += job.size[d] > 1;
+        in += mask >> d & 1;
+        if ((mask >> d & 1) != 0 && job.size[d] == 1)
+            return false;
+    }
+    return in > 0 && in < wide && (wide <= ALL_PARTS_DIMS || in <= 2);
+}
+
+static uint32_t all_dims(void)
+{
+    uint32_t mask = 0;
+
+    for (unsigned d = 0; d < job.dims; d++)
+        mask |= (uint32_t)(job.size[d] > 1) << d;
+    return mask;
+}
+
+bool job_has_part(uint32_t dimensions)
+{
+    return dimensions == all_dims() || is_part(dimensions);
+}
+
+static int open_parts(void)
+{
+    for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
+        if (is_part(mask) && torus_group_part(job.group, mask, &job.part[mask], &why) != 0)
+            return -1;
+    job.part[all_dims()] = job.group;
+    return 0;
+}
+
+static int open_group(const char *name, uint32_t timeout_ms)
+{
+    struct torus_group_options options;
+
+    torus_group_options_init(&options);
+    options.name = name;
+    options.timeout_ms = timeout_ms;
+    /* When the barrier has ended, every node has opened the group. */
+    if (torus_group_open(&options, &job.group, &why) != 0 || open_parts() != 0 ||
+        torus_barrier(job.group, &why) != 0)
+        return -1;
+    for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
+        if (job.part[mask] != NULL)
+            torus_group_set_timeout(job.part[mask], 0);
+    return 0;
+}
+
+static void close_group(void)
+{
+    scratch_forget();
+    torus_group_close(job.group);
+    job.group = NULL;
+    memset(job.part, 0, sizeof job.part);
+}
+
+bool job_has_failed(struct torus_error *error)
+{
+    if (failed.code != 0)
+        *error = failed;
+    return failed.code != 0;
+}
+
+void job_fail(const struct torus_error *error)
+{
+    if (failed.code == 0)
+        failed = *error;
+}
+
+void job_enter(void)
+{
+    job_lock();
+    operations++;
+    job_unlock();
+}
+
+void job_leave(void)
+{
+    job_lock();
+    if (--operations == 0 && failed.code != 0 && job.group != NULL)
+        close_group();
+    job_unlock();
+}
+
+/* ---- Beginning and ending -------------------------------------------------------------------- */
+
+/* Every process of the program has got here, so that they can use MPI to settle the rest: whether
+ * all are ready, and where each is. */
+static int agree(void)
+{
+    struct job_process mine = {job.node, job.leads};
+    int all[2], both[2] = {0, !job.threaded};
+    uint32_t *count;
+
+    job.process = calloc(job.processes, sizeof *job.process);
+    count = calloc(job.nodes, sizeof *count);
+    both[0] = job.process != NULL && count != NULL;
+    if (real.Allreduce(both, all, 2, mpi.integer, mpi.min, mpi.world) != MPI_SUCCESS ||
+        all[0] == 0 ||
+        real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
+                       mpi.world) != MPI_SUCCESS ||
+        real.Comm_dup(mpi.world, &job.probed) != MPI_SUCCESS) {
+        free(count);
+        return both[0] ? because("another rank could not open its part of the torus") : -1;
+    }
+    job.threaded = all[1] == 0;
+    for (uint32_t i = 0; i < job.processes; i++)
+        if (job.process[i].node < job.nodes)
+            count[job.process[i].node]++;
+    for (uint32_t i = 0; i < job.nodes; i++)
+        if (count[i] != job.per_node) {
+            int result = because("node %u has %u of its ranks, and not %u", (unsigned)i,
+                                 (unsigned)count[i], (unsigned)job.per_node);
+            free(count);
+            return result;
+        }
+    free(count);
+    return 0;
+}
+
+static int open_job(uint32_t timeout_ms)
+{
+    char dims[128], name[64];
+    int ready;
+
+    if (find_node(dims, sizeof dims) != 0 || check_processes() != 0 ||
+        name_of_group(name, sizeof name) != 0)
+        return -1;
+    if (job.per_node == 1) {
+        job.leads = true;
+        ready = open_group(name, timeout_ms);
+    } else {
+        ready = locals_open(name, open_group, timeout_ms, &why);
+    }
+    if (ready != 0 || agree() != 0)
+        return -1;
+    say_served(dims);
+    return 0;
+}
+
+static int ends(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    if (job_is_served && job.statistics && job.rank == 0)
+        statistics_print();
+    job_is_served = false;
+    close_group();
+    (void)real.Comm_free(&job.probed);
+    return MPI_SUCCESS;
+}
+
+static int not_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    (void)in;
+    (void)out;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF, the last one first. */
+static void wait_for_end(void)
+{
+    int keyval;
+
+    if (real.Comm_create_keyval(not_copied, ends, &keyval, NULL) == MPI_SUCCESS)
+        (void)real.Comm_set_attr(mpi.self, keyval, &job);
+}
+
+void job_begin(void)
+{
+    struct settings settings = settings_read();
+    int rank, processes, level;
+
+    if (settings.off || real.Comm_rank(mpi.world, &rank) != MPI_SUCCESS ||
+        real.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1)
+        return;
+    job.rank = (uint32_t)rank;
+    job.processes = (uint32_t)processes;
+    job.verbose = settings.verbose;
+    job.statistics = settings.statistics;
+    job.threaded = real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+    if (settings.wrong != NULL && rank == 0)
+        (void)fprintf(stderr,
+                      "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, stats "
+                      "or verbose, TORUS_MPI_TIMEOUT a number of seconds\n",
+                      settings.wrong);
+    job_is_served = open_job(settings.timeout_ms) == 0;
+    if (job_is_served) {
+        wait_for_end();
+    } else {
+        warn_not_served();
+        close_group();
+    }
+}

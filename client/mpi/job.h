@@ -1,0 +1,59 @@
+/* The processes of MPI_COMM_WORLD on the torus. Whether it can serve them is settled once, in MPI_Init:
+ * they open a group together, which succeeds if every node has as many of them, all with this
+ * preload and a daemon. From then on all know where each of them is, and whether a communicator is
+ * served follows from that alone. */
+#ifndef TORUSD_MPI_JOB_H
+#define TORUSD_MPI_JOB_H
+
+#include <torus/group.h>
+
+#include "client/mpi/abi.h"
+
+#define JOB_DIMS 8u
+
+struct job_process {
+    uint32_t node;  /* of the torus */
+    uint32_t leads; /* it is the one on its node that has opened the group */
+};
+
+struct job {
+    unsigned dims;
+    uint32_t size[JOB_DIMS];
+    uint32_t nodes, per_node;
+    uint32_t node;            /* this one */
+    uint32_t rank, processes; /* of MPI_COMM_WORLD */
+    struct job_process *process;
+    bool threaded; /* MPI_THREAD_MULTIPLE: one communicator at a time on the same nodes */
+    bool verbose, statistics;
+    bool leads;
+    MPI_Comm probed;           /* the same processes; without messages, for MPI_Iprobe */
+    struct torus_group *group; /* NULL: this process does not lead */
+    struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
+};
+
+extern struct job job;
+
+/* Whether there is a torus for this program: false until MPI_Init has ended. */
+extern bool job_is_served;
+
+/* Called when MPI_Init has ended. */
+void job_begin(void);
+
+/* Whether there is a part with these dimensions, all of them longer than 1: the same on all ranks. */
+bool job_has_part(uint32_t dimensions);
+
+/* To be held around all uses of the group; does nothing unless threads may call at the same time. */
+void job_lock(void);
+void job_unlock(void);
+
+/* Gives up, because this process cannot make a call that others wait for: no call of its own succeeds
+ * any more, and when the last job_leave() has been called, the group is closed, which fails those of
+ * the others. Does nothing if it has been called before. Locked. */
+void job_fail(const struct torus_error *error);
+bool job_has_failed(struct torus_error *error);
+
+/* Before and after an operation of MPI that the torus carries out. */
+void job_enter(void);
+void job_leave(void);
+
+#endif

@@ -1,0 +1,47 @@
+/* The operations that are taken, and why a call may not be. */
+#ifndef TORUSD_MPI_OPERATIONS_H
+#define TORUSD_MPI_OPERATIONS_H
+
+#define OPERATIONS(X)                                                                              \
+    X(ALLGATHER, "MPI_Allgather")                                                                  \
+    X(ALLGATHERV, "MPI_Allgatherv")                                                                \
+    X(ALLREDUCE, "MPI_Allreduce")                                                                  \
+    X(ALLTOALL, "MPI_Alltoall")                                                                    \
+    X(ALLTOALLV, "MPI_Alltoallv")                                                                  \
+    X(ALLTOALLW, "MPI_Alltoallw")                                                                  \
+    X(BARRIER, "MPI_Barrier")                                                                      \
+    X(BCAST, "MPI_Bcast")                                                                          \
+    X(REDUCE, "MPI_Reduce")                                                                        \
+    X(REDUCE_SCATTER, "MPI_Reduce_scatter")                                                        \
+    X(REDUCE_SCATTER_BLOCK, "MPI_Reduce_scatter_block")
+
+enum operation {
+#define X(name, text) OPERATION_##name,
+    OPERATIONS(X)
+#undef X
+};
+
+/* Why the MPI library carries out a call. All but ARGUMENTS are the same on all ranks of the
+ * communicator. */
+#define REASONS(X)                                                                                 \
+    X(TAKEN, "")                                                                                   \
+    X(COMMUNICATOR, "a communicator that is neither the torus nor a row, column or plane of it")   \
+    X(RANKS, "a communicator without the lowest rank of each node, or with more ranks on some")    \
+    X(INTERCOMMUNICATOR, "an intercommunicator")                                                   \
+    X(ONE_NODE, "a communicator on one node")                                                      \
+    X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
+    X(OPERATOR, "an operator that torusd lacks")                                                   \
+    X(TYPE, "a type that torusd cannot reduce")                                                    \
+    X(ARGUMENTS, "invalid arguments")
+
+enum reason {
+#define X(name, text) REASON_##name,
+    REASONS(X)
+#undef X
+};
+
+/* The texts above. Static. */
+const char *operation_name(enum operation operation);
+const char *reason_text(enum reason reason);
+
+#endif

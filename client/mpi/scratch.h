@@ -1,0 +1,16 @@
+/* Memory for blocks that are packed or put in order. At the leader it is shared with the daemon, as
+ * far as there is such memory, so that nothing is copied again. What is given back is kept for
+ * the next call. */
+#ifndef TORUSD_MPI_SCRATCH_H
+#define TORUSD_MPI_SCRATCH_H
+
+#include <stddef.h>
+
+/* Never of 0 bytes. NULL: there is no memory. */
+void *scratch_take(size_t bytes);
+void scratch_give(void *memory); /* NULL does nothing */
+
+/* The group is about to be closed, with all the memory that is shared. None is in use. */
+void scratch_forget(void);
+
+#endif

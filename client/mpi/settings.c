@@ -1,0 +1,117 @@
+#include "client/mpi/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_S 30
+
+struct settings settings_read(void)
+{
+    static const struct {
+        const char *value;
+        struct settings settings;
+    } values[] = {{"off", {.off = true}},
+                  {"on", {0}},
+                  {"stats", {.statistics = true}},
+                  {"verbose", {.statistics = true, .verbose = true}}};
+    const char *value = getenv("TORUS_MPI"), *timeout = getenv("TORUS_MPI_TIMEOUT");
+    struct settings s = {0};
+
+    if (value != NULL && *value != '\0') {
+        s.wrong = "TORUS_MPI";
+        for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++)
+            if (strcmp(values[i].value, value) == 0)
+                s = values[i].settings;
+    }
+    s.timeout_ms = TIMEOUT_S * 1000;
+    if (timeout != NULL && *timeout != '\0') {
+        char *end;
+        unsigned long seconds = strtoul(timeout, &end, 10);
+        if (*end != '\0' || seconds == 0 || seconds > 86400)
+            s.wrong = "TORUS_MPI_TIMEOUT";
+        else
+            s.timeout_ms = (uint32_t)seconds * 1000;
+    }
+    return s;
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+/* The parent of a process, or 0. */
+static unsigned parent_of(unsigned pid)
+{
+    char path[64], text[512], *name_end;
+    unsigned parent = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fgets(text, sizeof text, file) != NULL && (name_end = strrchr(text, ')')) != NULL &&
+        sscanf(name_end, ") %*c %u", &parent) != 1)
+        parent = 0;
+    (void)fclose(file);
+    return parent;
+}
+
+/* Appends the value of an option to `out`. */
+static bool append_option(const char *arguments, size_t length, const char *option, char *out,
+                          uint32_t size)
+{
+    for (const char *at = arguments; at < arguments + length; at += strlen(at) + 1)
+        if (strcmp(at, option) == 0 && at + strlen(option) + 1 < arguments + length) {
+            size_t used = strlen(out);
+            (void)snprintf(out + used, size - used, "%s ", at + strlen(option) + 1);
+            return true;
+        }
+    return false;
+}
+
+/* MPICH's launcher tells processes nothing about the program that they belong to. But each has an
+ * ancestor on its node, hydra_pmi_proxy, with the port of this mpiexec among its arguments, and the
+ * number of the program among those that this mpiexec has started. */
+static bool find_hydra(char *out, uint32_t size)
+{
+    for (unsigned pid = (unsigned)getppid(); pid > 1; pid = parent_of(pid)) {
+        char path[64], text[4096];
+        size_t length;
+        FILE *file;
+        (void)snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
+        file = fopen(path, "re");
+        if (file == NULL)
+            return false;
+        length = fread(text, 1, sizeof text - 1, file);
+        (void)fclose(file);
+        text[length] = '\0';
+        out[0] = '\0';
+        if (strstr(text, "hydra") != NULL &&
+            append_option(text, length, "--control-port", out, size)) {
+            (void)append_option(text, length, "--pgid", out, size);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool settings_program(char *out, uint32_t size)
+{
+    static const char *const variables[][2] = {
+        {"TORUS_MPI_JOB", NULL},  {"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"},
+        {"PMIX_NAMESPACE", NULL}, {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+        {"FLUX_JOB_ID", NULL},    {"PALS_APID", NULL},
+    };
+
+    for (unsigned i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *first = getenv(variables[i][0]);
+        const char *second = variables[i][1] != NULL ? getenv(variables[i][1]) : "";
+        if (first != NULL && second != NULL) {
+            (void)snprintf(out, size, "%s %s", first, second);
+            return true;
+        }
+    }
+    return find_hydra(out, size);
+}

@@ -1,0 +1,22 @@
+/* The environment variables of the preload. */
+#ifndef TORUSD_MPI_SETTINGS_H
+#define TORUSD_MPI_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct settings {
+    bool off, statistics, verbose;
+    uint32_t timeout_ms; /* for the processes of a program to find each other */
+    const char *wrong;   /* the name of a variable with an invalid value; NULL: none */
+};
+
+/* TORUS_MPI and TORUS_MPI_TIMEOUT. */
+struct settings settings_read(void);
+
+/* What tells this program from others that run on the same torus at the same time, and is the same in
+ * all its processes: TORUS_MPI_JOB, or what its launcher is known to say. Returns whether there is
+ * such a thing. */
+bool settings_program(char *out, uint32_t size);
+
+#endif

@@ -1,0 +1,95 @@
+#include "client/mpi/torus_call.h"
+
+#include <poll.h>
+#include <time.h>
+
+#include "client/mpi/job.h"
+#include "client/mpi/real.h"
+#include "client/mpi/statistics.h"
+
+/* Nanoseconds between two turns for MPI. */
+#define USUAL_SLICE 1000000u /* at first: small calls have ended by then */
+#define LEAST_SLICE 100000u  /* while MPI has something to do */
+#define MOST_SLICE 10000000u /* while nothing happens, and a call takes long */
+#define BUSY 30000u /* a turn that takes so much of the processor's time has moved something */
+
+/* ---- Waiting --------------------------------------------------------------------------------- */
+
+static uint64_t processor_time(void)
+{
+    struct timespec used;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+/* Lets MPI make progress, by a probe that finds nothing: one that finds a message need do no more.
+ * Returns whether MPI seems to have had something to do. */
+static bool give_turn(void)
+{
+    uint64_t begin = processor_time();
+    int found;
+
+    (void)real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job.probed, &found, MPI_STATUS_IGNORE);
+    return processor_time() - begin > BUSY;
+}
+
+static int look(struct torus_call *call, struct torus_error *error)
+{
+    int ended;
+
+    job_lock();
+    ended = job_has_failed(error) ? -1 : torus_call_test(call, error);
+    job_unlock();
+    return ended;
+}
+
+/* Slices grow with the time that the call has taken: a turn costs processor time, which others on
+ * this machine may need. */
+static uint64_t next_slice(uint64_t taken)
+{
+    uint64_t slice = taken / 8;
+
+    return slice < USUAL_SLICE ? USUAL_SLICE : slice > MOST_SLICE ? MOST_SLICE : slice;
+}
+
+static int wait_until_ended(struct torus_call *call, struct torus_error *error)
+{
+    uint64_t begin = statistics_now(), slice = USUAL_SLICE;
+
+    for (;;) {
+        int ended;
+        (void)torus_call_pause(call, slice);
+        ended = look(call, error);
+        if (ended != 0)
+            return ended;
+        slice = give_turn() ? LEAST_SLICE : next_slice(statistics_now() - begin);
+    }
+}
+
+int torus_call_begin(struct torus_error *error)
+{
+    job_lock();
+    return job_has_failed(error) ? -1 : 0;
+}
+
+bool torus_call_is_for_later(int started, const struct torus_error *error)
+{
+    struct torus_error ignored;
+
+    if (started == 0 || !job.threaded || error->code != TORUS_ERROR_BUSY ||
+        job_has_failed(&ignored))
+        return false;
+    job_unlock();
+    (void)give_turn();
+    (void)poll(NULL, 0, 1);
+    return true;
+}
+
+int torus_call_end(int started, struct torus_call *call, struct torus_error *error)
+{
+    if (started != 0)
+        job_fail(error); /* the others wait for a call that this process cannot make */
+    job_unlock();
+    return started == 0 && wait_until_ended(call, error) == 1 ? 0 : -1;
+}

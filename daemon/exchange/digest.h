@@ -1,0 +1,18 @@
+/* Digests of bytes on their way between two nodes: XXH3, 64 bits. */
+#ifndef TORUSD_EXCHANGE_DIGEST_H
+#define TORUSD_EXCHANGE_DIGEST_H
+
+#include "daemon/base/slab.h"
+
+#define DIGEST_SIZE 8u /* bytes of one that travels */
+
+uint64_t digest_bytes(const void *bytes, size_t length, uint64_t seed);
+
+/* Of the first `length` bytes: the same whether they are in one run or in several. */
+uint64_t digest_extents(const struct extents *bytes, uint32_t length, uint64_t seed);
+
+/* How it travels: little-endian. */
+void digest_write(uint8_t to[DIGEST_SIZE], uint64_t digest);
+uint64_t digest_read(const uint8_t from[DIGEST_SIZE]);
+
+#endif

@@ -1,0 +1,48 @@
+/* Members that call differently and hear nothing from each other: each waits for the other. A call
+ * that stands still is told to the neighbours in its part, again and again, and they compare it with
+ * theirs of the same number, be it under way or over. */
+#include "daemon/group/internal.h"
+
+#define COMPARE_AGAIN (500 * MILLISECONDS)
+
+void compare_send(struct call *c, uint64_t now)
+{
+    const struct part *p = c->part;
+    struct session *s = p->session;
+    struct router *router = s->base.set.router;
+    Peer__GroupCompare message = PEER__GROUP_COMPARE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    c->compare_at = now + COMPARE_AGAIN;
+    message.exchange = s->base.set.handle;
+    message.part = p->mask;
+    message.number = c->number;
+    message.signature = c->signature;
+    head.kind_case = PEER__HEAD__KIND_GROUP_COMPARE;
+    head.group_compare = &message;
+    for (unsigned port = 0; port < torus_ports(router_torus(router)); port++)
+        if (p->port[port] >= 0 && !engine_has_lost(&s->base, port) &&
+            !(s->damaged && (s->damage.dead[router_rank(router)] & 1u << port) != 0) &&
+            torus_neighbour(router_torus(router), router_rank(router), port) != TORUS_NO_NODE)
+            router_send(router, port, &head);
+}
+
+int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *message,
+                  struct error *e)
+{
+    const struct part *p = part_find(s, message->part);
+    struct error why;
+
+    if (p == NULL) /* not opened here yet */
+        return 0;
+    if (p->port[port] < 0)
+        return error_set(e, ERROR_PROTOCOL,
+                         "group \"%s\": a comparison for a part without this port", s->name);
+    uint32_t ago = p->next_number - message->number;
+    if (ago == 0 || ago > SIGNATURES)
+        return 0; /* not called here yet; or long ago */
+    if (signatures_differ(p, p->signature[message->number % SIGNATURES], message->signature,
+                          (unsigned)p->port[port], &why))
+        session_fail(s, &why);
+    return 0;
+}

@@ -1,0 +1,350 @@
+/* The groups of this node: what programs ask for, and what they are told. Programs are told from
+ * groups_tick() and exchanges_tick() only. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/group/internal.h"
+
+struct group {
+    struct group *next;
+    struct groups *all;
+    struct group_client client;
+    char name[GROUP_NAME_SIZE];
+    uint64_t process;
+    bool unchecked;
+    struct exchange *exchange; /* NULL while it is being started */
+    struct session *session;   /* NULL: not open by all yet, or failed */
+    bool open, open_due;       /* the program has to be told that */
+    uint64_t *completed;       /* names of calls that it has to be told of */
+    size_t completions, room;
+    uint64_t calls, calls_done, bytes_sent, bytes_received;
+};
+
+static void free_group(struct group *g)
+{
+    struct group **at = &g->all->groups;
+
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    if (g->session != NULL)
+        g->session->group = NULL;
+    free(g->completed);
+    free(g);
+}
+
+/* --- what programs ask for --- */
+
+bool groups_has(const struct groups *all, const char *name)
+{
+    for (const struct group *g = all->groups; g != NULL; g = g->next)
+        if (strcmp(g->name, name) == 0)
+            return true;
+    return false;
+}
+
+static void on_ended(void *context, const struct exchange_result *result, const struct error *e);
+
+static int check_name(const struct groups *all, const char *name, struct error *e)
+{
+    if (name[0] == '\0' || strlen(name) >= GROUP_NAME_SIZE)
+        return error_set(e, ERROR_USAGE, "a group's name has 1 to %u bytes", GROUP_NAME_SIZE - 1);
+    if (groups_has(all, name))
+        return error_set(e, ERROR_REFUSED, "a program at node %u has group \"%s\" open",
+                         groups_rank(all), name);
+    return 0;
+}
+
+static int begin(struct group *g, uint64_t timeout_ns, struct error *e)
+{
+    const struct spec spec = {.algorithm = SPEC_AUTO,
+                              .operation = OPERATION_GROUP,
+                              .barrier = g->name,
+                              .unchecked = g->unchecked,
+                              .timeout_ns = timeout_ns};
+    const struct exchange_client me = {g, on_ended};
+
+    g->exchange = exchange_start(g->all->exchanges, &spec, &me, e);
+    return g->exchange != NULL ? 0 : -1;
+}
+
+struct group *group_open(struct groups *all, const struct group_options *options,
+                         const struct group_client *client, struct error *e)
+{
+    struct group *g;
+
+    if (check_name(all, options->name, e) != 0)
+        return NULL;
+    g = calloc(1, sizeof *g);
+    if (g == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
+        return NULL;
+    }
+    g->all = all;
+    g->client = *client;
+    g->process = options->process;
+    (void)strcpy(g->name, options->name);
+    g->unchecked = options->unchecked;
+    g->next = all->groups;
+    all->groups = g;
+    if (begin(g, options->timeout_ns, e) != 0) {
+        free_group(g);
+        return NULL;
+    }
+    return g;
+}
+
+int group_call(struct group *g, const struct group_call *call, uint64_t name, struct error *e)
+{
+    if (!g->open)
+        return error_set(e, ERROR_REFUSED, "group \"%s\" is not open", g->name);
+    if (g->session == NULL)
+        return 0; /* it has failed: ended() follows */
+    if (session_call(g->session, call, name, e) != 0)
+        return -1;
+    g->calls++;
+    return 0;
+}
+
+void group_close(struct group *g)
+{
+    struct session *s = g->session;
+    struct exchange *x = g->exchange;
+    uint32_t rank = groups_rank(g->all);
+    bool open = g->open && s != NULL, calling = open && session_has_calls(s);
+    struct error e;
+
+    if (!open)
+        (void)error_set(&e, ERROR_CANCELLED, "the program at node %u has given up opening it",
+                        rank);
+    else
+        (void)error_set(&e, ERROR_CANCELLED,
+                        "the program at node %u has closed it with calls under way", rank);
+    free_group(g);
+    if (open && !calling) {
+        exchange_release(x);
+        session_leave(s);
+    } else if (x != NULL) {
+        exchange_give_up(x, &e);
+    }
+}
+
+void group_abandon(struct group *g, const struct error *why)
+{
+    struct exchange *x = g->exchange;
+
+    free_group(g);
+    if (x != NULL)
+        exchange_give_up(x, why);
+}
+
+/* --- what they are told --- */
+
+void group_is_open(struct group *g)
+{
+    g->open_due = g->all->due = true;
+}
+
+void group_call_complete(struct group *g, const struct call *c)
+{
+    struct error e;
+
+    if (g->completions == g->room) {
+        size_t room = g->room == 0 ? 16 : 2 * g->room;
+        uint64_t *completed = reallocarray(g->completed, room, sizeof *completed);
+        if (completed == NULL) {
+            (void)error_set(&e, ERROR_MEMORY, "out of memory for a call");
+            session_fail(g->session, &e);
+            return;
+        }
+        g->completed = completed;
+        g->room = room;
+    }
+    g->completed[g->completions++] = c->name;
+    g->calls_done++;
+    g->bytes_sent += c->blocks.bytes_out;
+    g->bytes_received += c->blocks.bytes_in;
+    g->all->due = true;
+}
+
+/* Returns false if the group has gone meanwhile. */
+static bool tell(struct groups *all, struct group *g)
+{
+    const struct group_client client = g->client;
+    size_t told = 0;
+
+    if (g->open_due) {
+        g->open_due = false;
+        g->open = true;
+        client.opened(client.context, g);
+    }
+    for (;;) {
+        const struct group *found = all->groups;
+        while (found != NULL && found != g)
+            found = found->next;
+        if (found == NULL)
+            return false;
+        if (told == g->completions)
+            break;
+        client.called(client.context, g->completed[told++], NULL);
+    }
+    g->completions = 0;
+    return true;
+}
+
+static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
+{
+    struct group *g = context;
+    const struct group_client client = g->client;
+    const struct error left = {ERROR_PROTOCOL, "it has ended although its program has not left"};
+    struct error why = e != NULL ? *e : left;
+
+    (void)result;
+    (void)error_wrap(&why, "group \"%s\"", g->name);
+    if (!tell(g->all, g))
+        return;
+    free_group(g);
+    client.ended(client.context, &why);
+}
+
+/* --- sessions --- */
+
+struct group *groups_join(struct groups *all, struct session *s)
+{
+    struct group *g = all->groups;
+
+    while (g != NULL && (g->session != NULL || g->open || strcmp(g->name, s->name) != 0))
+        g = g->next;
+    if (g != NULL)
+        g->session = s;
+    return g;
+}
+
+void groups_part_with(struct session *s)
+{
+    if (s->group != NULL)
+        s->group->session = NULL;
+    s->group = NULL;
+}
+
+/* --- all of them --- */
+
+struct groups *groups_new(struct router *router, const struct workers *workers)
+{
+    struct groups *all = calloc(1, sizeof *all);
+
+    if (all == NULL)
+        return NULL;
+    all->router = router;
+    all->workers = *workers;
+    return all;
+}
+
+struct sessions groups_sessions(struct groups *all)
+{
+    return (struct sessions){all, session_open, group_memory(router_torus(all->router))};
+}
+
+void groups_attach(struct groups *all, struct exchanges *exchanges)
+{
+    all->exchanges = exchanges;
+}
+
+void groups_free(struct groups *all)
+{
+    if (all == NULL)
+        return;
+    while (all->groups != NULL)
+        free_group(all->groups);
+    free(all);
+}
+
+uint64_t groups_deadline(const struct groups *all)
+{
+    uint64_t at = all->due ? 0 : ROUTER_NEVER;
+
+    for (const struct session *s = all->sessions; s != NULL; s = s->next) {
+        uint64_t one = session_deadline(s);
+        at = one < at ? one : at;
+    }
+    return at;
+}
+
+void groups_tick(struct groups *all)
+{
+    uint64_t now = router_now(all->router);
+    struct session *s = all->sessions;
+    struct group *g;
+
+    for (; s != NULL; s = s->next)
+        session_tick(s, now);
+    all->due = false;
+    s = all->sessions;
+    while (s != NULL) {
+        if (!s->due) {
+            s = s->next;
+            continue;
+        }
+        s->due = false;
+        s->events.wake(s->events.context); /* it may be gone now */
+        s = all->sessions;
+    }
+    g = all->groups;
+    while (g != NULL) {
+        if (!g->open_due && g->completions == 0) {
+            g = g->next;
+            continue;
+        }
+        if (!tell(all, g))
+            g = all->groups; /* the list has changed */
+    }
+}
+
+uint32_t groups_rank(const struct groups *all)
+{
+    return router_rank(all->router);
+}
+
+const struct torus *groups_torus(const struct groups *all)
+{
+    return router_torus(all->router);
+}
+
+size_t groups_list(const struct groups *all, struct group_info *list, size_t most)
+{
+    size_t n = 0;
+
+    for (const struct group *g = all->groups; g != NULL && n < most; g = g->next) {
+        const struct part *p = g->session != NULL ? g->session->part : NULL;
+        list[n] = (struct group_info){
+            .open = g->open,
+            .process = g->process,
+            .member = true,
+            .calls = g->calls,
+            .calls_done = g->calls_done,
+            .bytes_sent = g->bytes_sent,
+            .bytes_received = g->bytes_received,
+            .reserved = p != NULL ? group_memory(groups_torus(all)) : 0,
+        };
+        if (p != NULL && p->session->damaged)
+            (void)damage_describe_links(&p->session->damage, list[n].around, sizeof list[n].around);
+        for (; p != NULL; p = p->next)
+            list[n].parked += p->parked_bytes;
+        (void)strcpy(list[n].name, g->name);
+        (void)snprintf(list[n].id, sizeof list[n].id, "%s",
+                       g->exchange != NULL ? exchange_id(g->exchange) : "");
+        if (g->exchange != NULL && !g->open)
+            (void)exchange_missing(g->exchange, list[n].missing, sizeof list[n].missing);
+        n++;
+    }
+    return n;
+}
+
+int groups_check(const struct groups *all, struct error *e)
+{
+    for (const struct session *s = all->sessions; s != NULL; s = s->next)
+        if (session_check(s, e) != 0)
+            return -1;
+    return 0;
+}

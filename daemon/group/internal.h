@@ -1,0 +1,367 @@
+/* Shared by the files of this folder only. Each calls only those below it:
+ *
+ *     groups      the groups of this node: what programs ask for, what they are told
+ *     session     the engine of a group: frames in, frames out, failure
+ *     compare     what stands still is compared with what the neighbours have called
+ *     census      who has not made a call that has not ended in time
+ *     calls       when a call starts, what it waits for, when it is complete
+ *     stages      the engines of a call
+ *     decisions   which algorithm for which operation and size
+ *     part        the whole torus, or a part of it, with an order of calls of its own
+ *     parking     frames that have come before their call
+ *     blocks      a call's memory as source and sink
+ *     check       whether a call can be; its signature
+ */
+#ifndef TORUSD_GROUP_INTERNAL_H
+#define TORUSD_GROUP_INTERNAL_H
+
+#include <utlist.h>
+
+#include "daemon/exchange/choose.h"
+#include "daemon/exchange/digest.h"
+#include "daemon/exchange/reducing.h"
+#include "daemon/group/digests.h"
+#include "daemon/group/group.h"
+
+/* Of the limits on memory; tests that play many groups take a part of them. */
+#ifndef GROUP_SCALE
+#define GROUP_SCALE 1u
+#endif
+
+#define GROUP_EAGER_MOST ((UINT64_C(256) << 10) / GROUP_SCALE)
+
+/* Bytes that the calls of a part may use at a node. */
+struct limits {
+    uint64_t parked; /* frames that have come before their calls */
+    uint64_t rounds; /* what a large call has under way */
+    uint64_t eager; /* a call of so many bytes or less needs no leave of the others to start. Copies
+                      * of four of them may be held: of two under way, and of two that are over */
+};
+
+/* Of the part of a torus `whole` that is the torus `t`, damaged or not: all parts that there can be,
+ * each with a large call under way, are within group_memory(whole). */
+struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged);
+uint64_t group_memory(const struct torus *whole);
+
+/* Calls in a row that no member learns from whether the others have made them, until one is put in
+ * that tells it. */
+#define GROUP_UNPROVEN_MOST 8u
+/* Calls that frames may belong to, from the first that is not over here. */
+#define GROUP_WINDOW 32u
+
+#define CALL_MASK 63u /* of its number in GroupCall, beside the stage */
+enum stage { STAGE_WAVE, STAGE_DATA };
+#define STAGES (STAGE_DATA + 1u)
+#define STAGES_A_CALL 4u /* in GroupCall.number */
+
+#define TABLE_BYTES 1024u /* an encoded struct decisions */
+
+/* What no program calls: a call that is put in, see GROUP_UNPROVEN_MOST; and the last one. */
+enum { GROUP_PROOF = GROUP_OPERATIONS, GROUP_LEAVE };
+
+/* --- decisions.c: one table for all members, made by the first --- */
+
+#define CHOICES_MOST 16u
+
+/* For blocks of 2^octave bytes or more, digests included. Rising. */
+struct choices {
+    unsigned count;
+    struct choice {
+        uint32_t octave;
+        const struct algorithm *algorithm;
+        enum mode mode;
+    } choice[CHOICES_MOST];
+};
+
+struct decisions {
+    struct choices exchange;
+    struct choices gather;   /* allgathers and broadcasts */
+    uint64_t long_reduction; /* bytes of a vector from which it is combined on all trees */
+};
+
+struct part;
+
+/* What is chosen for blocks of that size. */
+const struct choice *decisions_find(const struct choices *list, uint64_t block_bytes);
+
+/* Makes the table. Returns 1, 0 if schedules are being counted (the part's planner wakes), or -1. */
+int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
+                   const struct predict_costs *costs, struct error *e);
+void decisions_log(const struct decisions *d, const char *group);
+/* Into TABLE_BYTES bytes; and back, checked for this torus. Return 0, or -1 with *e. */
+int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e);
+int decisions_unpack(struct decisions *d, const uint8_t *table, const struct torus *t,
+                     struct error *e);
+
+/* --- part.c --- */
+
+#define SIGNATURES 64u
+
+struct part {
+    struct part *next;
+    struct session *session;
+    uint32_t mask;             /* dimensions; 0: the whole */
+    struct engine_part *place; /* NULL: the whole */
+    const struct torus *torus;
+    uint32_t rank;        /* here */
+    struct damage damage; /* links of it that are out of order, if `damaged`: then its calls take */
+    bool damaged;         /* routes around these, whatever the table says */
+    const struct detour *detour; /* NULL: not found yet */
+    struct limits limits;
+    int8_t port[TORUS_MAX_PORTS]; /* its own by the node's, or -1 */
+    struct planner *planner;
+    struct reduction_trees tree;  /* of waves and short vectors */
+    struct reduction_trees trees; /* of long vectors, once there has been one */
+    bool has_trees;
+    struct decisions decisions;
+    bool decided;
+    struct call *calls;             /* not over, by number */
+    uint32_t next_number;           /* of the next call made here */
+    uint32_t signature[SIGNATURES]; /* of the last ones, by number */
+    unsigned unproven;
+    struct parked *parked; /* in the order of arrival */
+    uint64_t parked_bytes; /* of bodies; and what their heads take */
+    uint64_t parked_heads;
+    struct slab *copies[2]; /* of what the last calls sent, until the next but one is complete */
+};
+
+/* The whole of a session (mask 0), or a part of it. NULL with *e: no memory. */
+struct part *part_new(struct session *s, uint32_t mask, struct error *e);
+void part_free(struct part *p);
+struct part *part_find(const struct session *s, uint32_t mask);
+/* The routes around what is out of order. Returns 1 with p->detour; 0 if they are being found (the
+ * part's planner wakes); or -1 with *e. */
+int part_detour(struct part *p, struct error *e);
+/* The trees that long vectors are combined on. Returns 1 with p->trees; 0 or -1 as part_detour(). */
+int part_trees(struct part *p, struct error *e);
+/* Whether such a part can be opened: the members of each part of these dimensions reach each other
+ * over links of their own. The same at all nodes. Returns 0, or -1 with *e. */
+int part_may_be(const struct session *s, uint32_t mask, struct error *e);
+/* Its members' ranks in the torus. */
+uint32_t part_node(const struct part *p, uint32_t member);
+/* "alltoall", of what is called and what is put in. */
+const char *group_operation_name(uint32_t operation);
+
+/* --- check.c --- */
+
+/* What a program calls, checked and copied: arrays with it. */
+struct checked {
+    struct group_call call;
+    uint64_t *counts; /* that its arrays point into */
+    uint64_t largest; /* bytes of the largest block; alltoallv: here */
+    uint64_t total;   /* bytes at this node, in one direction at most */
+};
+int check_call(struct checked *out, const struct group_call *call, const struct torus *t,
+               uint32_t rank, struct error *e);
+void checked_free(struct checked *c);
+/* Equal at two members only if they call the same; the low four bits are the operation. */
+uint32_t check_signature(const struct checked *c, const struct torus *t, bool unchecked);
+
+/* --- blocks.c --- */
+
+enum layout {
+    LAYOUT_EXCHANGE, /* a block for each member, and one from each */
+    LAYOUT_GATHER,   /* one block for all, and one from each that has one */
+    LAYOUT_VECTOR,   /* one vector, an equal part for each owner: single tree: all of it */
+};
+
+struct blocks {
+    struct source source;
+    struct sink sink;
+    const struct checked *what;
+    enum layout layout;
+    uint32_t members, rank;
+    bool single;  /* a vector with one owner */
+    bool digests; /* blocks have them */
+    uint32_t element;
+    struct slab *sent;   /* what is read refers to it */
+    const uint8_t *from; /* what is sent, */
+    uint64_t *from_at;   /* and where each block begins there; NULL: see layout */
+    uint8_t *digest;     /* in `sent`: by block, as they are sent */
+    bool *digested;
+    uint32_t senders; /* blocks that are sent */
+    struct passing_digest *passing_out, *passing_in;
+    uint8_t *to;
+    uint64_t *got; /* bytes, by origin */
+    uint8_t *got_digest;
+    bool ready;                   /* false: reads wait */
+    uint64_t bytes_in, bytes_out; /* from and for others */
+};
+
+/* `copy`: what is sent is copied first. Borrows `what`. Returns 0, or -1 with *e and nothing to free. */
+int blocks_init(struct blocks *b, const struct checked *what, enum layout layout,
+                const struct part *p, bool digests, bool copy, struct error *e);
+void blocks_free(struct blocks *b);
+/* Bytes that travel of a block of this size. */
+static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
+{
+    return size > 0 && b->digests ? size + DIGEST_SIZE : size;
+}
+/* Whether every block has come whole. Returns 0, or -1 with *e. */
+int blocks_check(const struct blocks *b, struct error *e);
+
+/* --- parking.c --- */
+
+/* Keeps a frame for a call, or a stage of it, that is not there yet. Returns 0, or -1 with *e. */
+int park(struct part *p, unsigned port, const Peer__Head *head, const struct extents *body,
+         uint32_t body_length, struct error *e);
+/* Gives the engine of a stage what has come for it. Returns 0, or -1 with *e. */
+int unpark(struct part *p, uint32_t number, struct engine *engine, struct error *e);
+void parked_free(struct part *p);
+/* Whether the bytes are counted right and within their limit, and none is for an engine that is there. */
+bool parked_agrees(const struct part *p);
+/* The first frame that is marked otherwise than it would be by this call: its mark and port. */
+const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uint32_t signature,
+                                      unsigned *port);
+
+/* --- calls.c, stages.c --- */
+
+enum call_state {
+    CALL_QUEUED,   /* earlier ones come first */
+    CALL_PLANNING, /* its schedule is being computed */
+    CALL_RUNNING,
+    CALL_COMPLETE, /* for its program; others may not be through with it */
+};
+
+struct wave {
+    struct source source;
+    struct sink sink;
+    struct slab *slab; /* what this node contributes to the first round, then zeros */
+    uint64_t result;   /* of the first */
+};
+
+struct call {
+    struct call *prev, *next;
+    struct part *part;
+    struct checked what;
+    uint64_t name;
+    bool internal; /* the program knows nothing of it */
+    enum call_state state;
+    uint32_t number;
+    uint32_t signature;
+    uint64_t deadline;
+    uint64_t compare_at; /* when it has stood still for long, or again */
+    bool overdue;
+    bool waves; /* round 0: all have called; then one after each round, up to window rounds later */
+    bool large;
+    struct wave wave;
+    struct blocks blocks;
+    bool has_blocks;
+    struct planned *planned;
+    struct engine *engine[STAGES];
+    Peer__GroupCall mark[STAGES];
+    struct engine_part *place;
+    uint64_t rounds, admitted, waved;
+    uint32_t window;
+    uint64_t block_bytes, round_bytes; /* as engines see them */
+};
+
+/* A new call at the end of the part's. Takes over `what`. Returns NULL without memory (then `what` is
+ * freed). */
+struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal);
+void call_free(struct call *c);
+/* Goes on with all calls of a part as far as possible; fails the session if it must. */
+void calls_advance(struct part *p);
+/* Whether numbers rise, and no more calls are under way than may be. */
+bool calls_agree(const struct part *p);
+/* The call that a mark names, if it has been made here. Returns 0; 1 with *e if it has ended here
+ * without what comes now: members call differently; or -1 with *e if no such call can be. */
+int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **call,
+               struct error *e);
+/* Its time is over: asks who has not made it, and fails when nobody says. */
+void calls_overdue(struct call *c, uint64_t now);
+/* Whether a member has called otherwise: says so in *e. */
+bool signatures_differ(const struct part *p, uint32_t own, uint32_t theirs, unsigned port,
+                       struct error *e);
+bool call_differs(const struct call *c, const Peer__GroupCall *mark, unsigned port,
+                  struct error *e);
+
+/* Opens what can be opened of its engines. Returns 1; 0 if schedules are being planned; -1 with *e. */
+int stages_open(struct call *c, struct error *e);
+bool stages_need_wave(const struct part *p, const struct checked *what);
+
+/* --- compare.c --- */
+
+/* It has run so long that others may have called differently. */
+#define COMPARE_AFTER (250 * MILLISECONDS)
+void compare_send(struct call *c, uint64_t now);
+int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *message,
+                  struct error *e);
+
+/* --- census.c --- */
+
+#define CENSUS_NAMED 8u
+
+/* Up to all children have answered. One at a time: the session fails at its end. */
+struct census {
+    bool asked;   /* this node has passed a question on to its parent, or is the root */
+    bool running; /* the question has come down to here */
+    Peer__GroupCensus question;
+    uint32_t owed; /* child ports */
+    uint32_t missing[CENSUS_NAMED], count, others;
+    uint64_t deadline; /* of the root: who has not answered by then is not waited for */
+};
+
+/* A call has not ended in time here. */
+void census_ask(struct session *s, const struct call *c);
+/* Messages; the functions return 0, or -1 with *e. */
+int census_heard(struct session *s, unsigned port, const Peer__GroupCensus *question,
+                 struct error *e);
+int census_answered(struct session *s, unsigned port, const Peer__GroupAnswer *answer,
+                    struct error *e);
+void census_tick(struct session *s);
+
+/* --- session.c --- */
+
+struct session {
+    struct engine base;
+    struct session *next;
+    struct groups *all;
+    struct block_events events;
+    char name[GROUP_NAME_SIZE];
+    bool unchecked;
+    struct planner *planner; /* of the whole torus */
+    struct group *group;     /* the program here; NULL: it has left, or not opened it yet */
+    struct part *part;       /* the whole comes first */
+    struct tree_node tree;
+    struct damage
+        damage; /* links that were out of order when it was opened, if `damaged`: nothing is
+                           * sent there, also when they are in order again */
+    bool damaged;
+    struct census census;
+    bool running, left;
+    bool due; /* its exchange has to look at it */
+};
+
+struct engine *session_open(void *context, const struct session_setup *setup, struct error *e);
+void session_fail(struct session *s, const struct error *e);
+/* The program calls or leaves. Returns 0, or -1 with *e. */
+int session_call(struct session *s, const struct group_call *call, uint64_t name, struct error *e);
+bool session_has_calls(const struct session *s);
+void session_leave(struct session *s);
+void session_advance(struct session *s);
+uint64_t session_deadline(const struct session *s);
+void session_tick(struct session *s, uint64_t now);
+/* For groups_check(). */
+int session_check(const struct session *s, struct error *e);
+
+/* --- groups.c --- */
+
+struct groups {
+    struct router *router;
+    struct workers workers;
+    struct exchanges *exchanges;
+    struct group *groups;
+    struct session *sessions;
+    bool due; /* somebody has to be told something */
+};
+
+/* What a program is told about later. */
+void group_call_complete(struct group *g, const struct call *c);
+void group_is_open(struct group *g);
+/* The member of this name here that has no session yet, which it gets. */
+struct group *groups_join(struct groups *all, struct session *s);
+/* The session ends. */
+void groups_part_with(struct session *s);
+
+#endif

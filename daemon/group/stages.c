@@ -1,0 +1,296 @@
+/* The engines of a call: one that moves its data, and one for its waves.
+ *
+ * A wave is a maximum over all members of one number, on one tree, that all of them hear: round 0
+ * says that all have called, and how large the largest block is; of a large call, that all are ready
+ * for its data (an uneven one has a wave of its own for that), and each later wave that all have
+ * finished one more round of it. */
+#include <string.h>
+
+#include "daemon/exchange/stepped.h"
+#include "daemon/exchange/streaming.h"
+#include "daemon/group/internal.h"
+
+#define WAVE_BYTES 8u
+#define WAVE_WINDOW 8u
+#define WAVES_MOST (UINT64_C(1) << 40)
+#define DATA_WINDOW 4u
+#define WHOLE_PAGES 4096u
+
+/* --- waves --- */
+
+static struct wave *wave_of_source(struct source *s)
+{
+    return (struct wave *)((char *)s - offsetof(struct wave, source));
+}
+
+static uint64_t wave_size(struct source *s, uint32_t destination)
+{
+    (void)s, (void)destination;
+    return WAVES_MOST * WAVE_BYTES;
+}
+
+static int wave_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                     struct extent *out, struct error *e)
+{
+    struct wave *w = wave_of_source(s);
+    uint32_t left = WAVE_BYTES - (uint32_t)(offset % WAVE_BYTES);
+
+    (void)destination, (void)e;
+    out->slab = slab_ref(w->slab);
+    out->data = w->slab->data + (offset < WAVE_BYTES ? offset : WAVE_BYTES + offset % WAVE_BYTES);
+    out->length = most < left ? most : left;
+    return 1;
+}
+
+static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+                      struct error *e)
+{
+    struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, sink));
+
+    (void)origin, (void)e;
+    if (offset < WAVE_BYTES && piece->length <= WAVE_BYTES - offset)
+        memcpy((uint8_t *)&w->result + offset, piece->data, piece->length);
+    return 0;
+}
+
+static uint64_t nothing_pending(struct sink *s)
+{
+    (void)s;
+    return 0;
+}
+
+static const struct source_ops wave_source = {.size = wave_size, .read = wave_read};
+static const struct sink_ops wave_sink = {.write = wave_write, .pending = nothing_pending};
+
+/* --- what all engines of a call have --- */
+
+static struct engine_setup setup_of(struct call *c, enum stage stage, struct source *source,
+                                    struct sink *sink)
+{
+    struct session *s = c->part->session;
+
+    c->mark[stage] = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
+    c->mark[stage].number = (c->number & CALL_MASK) * STAGES_A_CALL + stage;
+    c->mark[stage].signature = c->signature;
+    c->mark[stage].part = c->part->mask;
+    return (struct engine_setup){
+        .router = s->base.set.router,
+        .part = c->part->place,
+        .call = &c->mark[stage],
+        .handle = s->base.set.handle,
+        .source = source,
+        .sink = sink,
+        .relayed = exchanges_relayed_frame(s->all->exchanges),
+        .segments = 1,
+        .window = 1,
+    };
+}
+
+/* The engine is there: what has come before it goes in. */
+static int take_over(struct call *c, enum stage stage, struct engine *engine, struct error *e)
+{
+    const struct session *s = c->part->session;
+
+    c->engine[stage] = engine;
+    if (engine == NULL)
+        return -1;
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        if (engine_has_lost(&s->base, port) && c->part->port[port] >= 0)
+            engine_lose_port(engine, (unsigned)c->part->port[port]);
+    return unpark(c->part, c->mark[stage].number, engine, e);
+}
+
+static int open_wave(struct call *c, struct error *e)
+{
+    struct wave *w = &c->wave;
+    struct engine_setup setup = setup_of(c, STAGE_WAVE, &w->source, &w->sink);
+    const struct reducing_options options = {.type = REDUCTION_UINT64,
+                                             .operation = REDUCTION_MAX,
+                                             .everywhere = true,
+                                             .unchecked = c->part->session->unchecked};
+    uint64_t value = c->what.largest;
+
+    w->source.ops = &wave_source;
+    w->sink.ops = &wave_sink;
+    w->slab = slab_lone(2 * WAVE_BYTES, NULL, NULL);
+    if (w->slab == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a call");
+    memset(w->slab->data, 0, 2 * WAVE_BYTES);
+    memcpy(w->slab->data, &value, sizeof value);
+    setup.round_bytes = WAVE_BYTES;
+    setup.window = WAVE_WINDOW;
+    return take_over(c, STAGE_WAVE, reducing_new(&setup, &c->part->tree, &options, e), e);
+}
+
+/* --- data --- */
+
+static bool is_reduction(const struct call *c)
+{
+    uint32_t operation = c->what.call.operation;
+    return operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE_SCATTER ||
+           operation == GROUP_PART;
+}
+
+static bool is_exchange(const struct call *c)
+{
+    uint32_t operation = c->what.call.operation;
+    return operation == GROUP_ALLTOALL || operation == GROUP_ALLTOALLV;
+}
+
+static bool is_long(const struct call *c)
+{
+    uint32_t operation = c->what.call.operation;
+    return operation == GROUP_REDUCE_SCATTER ||
+           (operation == GROUP_ALLREDUCE && c->what.total >= c->part->decisions.long_reduction);
+}
+
+/* How much of each block is under way at once: all of it, unless that is too much for what the node
+ * with most blocks on their way may have in memory. */
+static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32_t window)
+{
+    uint64_t most = c->part->limits.rounds / window / (blocks > 0 ? blocks : 1);
+
+    c->window = c->large ? window : 1;
+    if (!c->large || c->block_bytes <= most) {
+        c->round_bytes = c->block_bytes;
+        c->rounds = 1;
+        return;
+    }
+    if (most >= WHOLE_PAGES && WHOLE_PAGES % unit == 0)
+        unit = WHOLE_PAGES;
+    most -= most % unit;
+    c->round_bytes = most > 0 ? most : unit;
+    c->rounds = c->block_bytes / c->round_bytes + (c->block_bytes % c->round_bytes != 0);
+}
+
+/* Returns 1; 0 if the trees are being found; or -1. */
+static int open_reduction(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    const struct group_call *call = &c->what.call;
+    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    const struct reducing_options options = {.type = call->type,
+                                             .operation = call->operator,
+                                             .everywhere = call->operation != GROUP_REDUCE_SCATTER,
+                                             .unchecked = p->session->unchecked};
+    bool all = is_long(c);
+    uint64_t elements = c->what.total / reduction_size(call->type);
+    uint32_t element = reduction_size(call->type), ports = torus_ports(p->torus);
+
+    c->blocks.single = !all;
+    c->block_bytes = !all ? c->what.total
+                     : call->operation == GROUP_REDUCE_SCATTER
+                         ? c->what.largest
+                         : (elements / p->torus->nodes + 1) * element;
+    int found = all ? part_trees(p, e) : 1;
+    if (found <= 0)
+        return found;
+    const struct reduction_trees *trees = all ? &p->trees : &p->tree;
+    setup.segments = trees->segments;
+    choose_rounds(c, (all ? p->torus->nodes : 1u) * (uint64_t)(ports + 1),
+                  (uint64_t)element * setup.segments, DATA_WINDOW);
+    setup.round_bytes = (uint32_t)c->round_bytes;
+    setup.window = c->window;
+    struct engine *engine = reducing_new(&setup, trees, &options, e);
+    if (engine != NULL)
+        engine->rounds = c->rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
+}
+
+/* What carries it out. Returns 1 with *out; 0 if routes are being found; or -1. */
+static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
+{
+    struct part *p = c->part;
+    const struct decisions *d = &p->decisions;
+    int found = p->damaged ? part_detour(p, e) : 1;
+
+    if (found <= 0)
+        return found;
+    if (!p->damaged)
+        *out = *decisions_find(is_exchange(c) ? &d->exchange : &d->gather, c->block_bytes);
+    else
+        *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
+                                                           : detour_gather(p->detour),
+                               .mode = MODE_STREAMING};
+    return 1;
+}
+
+/* Exchanges, allgathers, broadcasts. Returns 1; 0 if the schedule is being computed; or -1. */
+static int open_moving(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    const struct group_call *call = &c->what.call;
+    bool sized = call->operation == GROUP_ALLTOALLV || call->operation == GROUP_ALLGATHERV;
+    bool broadcast = call->operation == GROUP_BROADCAST;
+    uint64_t largest = call->operation == GROUP_ALLTOALLV ? c->wave.result : c->what.largest;
+    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    struct choice choice;
+    uint64_t blocks;
+    int result;
+
+    c->block_bytes = blocks_wire(&c->blocks, largest);
+    result = choose_algorithm(c, &choice, e);
+    if (result <= 0)
+        return result;
+    const struct algorithm *a = choice.algorithm;
+    enum mode mode = choice.mode;
+    if (c->planned == NULL) {
+        result = planner_get(p->planner, a, mode, broadcast ? call->root : TORUS_NO_NODE, c->large,
+                             &c->planned, e);
+        if (result <= 0)
+            return result;
+    }
+    blocks = c->planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
+    choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
+    setup.gather = !is_exchange(c);
+    setup.idle = broadcast && call->root != p->rank;
+    setup.segments = a->segments;
+    setup.uniform = !sized && (mode == MODE_STREAMING || (c->block_bytes % a->segments == 0 &&
+                                                          c->round_bytes % a->segments == 0));
+    setup.block_bytes = c->block_bytes;
+    setup.round_bytes = (uint32_t)c->round_bytes;
+    setup.window = c->window;
+    struct engine *engine = mode == MODE_STREAMING ? streaming_new(&setup, &c->planned->passages, e)
+                                                   : stepped_new(&setup, &c->planned->plan, e);
+    if (engine != NULL)
+        engine->rounds = c->rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
+}
+
+bool stages_need_wave(const struct part *p, const struct checked *what)
+{
+    return what->total > p->limits.eager || what->total == 0 ||
+           what->call.operation == GROUP_ALLTOALLV;
+}
+
+static int init_blocks(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    enum layout layout = is_reduction(c)  ? LAYOUT_VECTOR
+                         : is_exchange(c) ? LAYOUT_EXCHANGE
+                                          : LAYOUT_GATHER;
+
+    if (blocks_init(&c->blocks, &c->what, layout, p, !p->session->unchecked, !c->large, e) != 0)
+        return -1;
+    c->has_blocks = true;
+    return 0;
+}
+
+int stages_open(struct call *c, struct error *e)
+{
+    bool uneven = c->what.call.operation == GROUP_ALLTOALLV;
+
+    if (c->waves && c->engine[STAGE_WAVE] == NULL && open_wave(c, e) != 0)
+        return -1;
+    if (uneven && c->engine[STAGE_WAVE]->rounds_finished == 0)
+        return 1; /* how large the largest block is comes first */
+    if (c->engine[STAGE_DATA] != NULL || (uneven ? c->wave.result == 0 : c->what.total == 0))
+        return 1;
+    if (uneven)
+        c->large = c->wave.result > c->part->limits.eager / c->part->torus->nodes;
+    if (!c->has_blocks && init_blocks(c, e) != 0)
+        return -1;
+    if (is_reduction(c))
+        return open_reduction(c, e);
+    return open_moving(c, e);
+}

@@ -1,0 +1,243 @@
+/* Which programs may connect: so many as descriptors allow, and so many of one process; one more is
+ * told so and closed. */
+#include "daemon/program/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/net/local.h"
+#include "daemon/program/internal.h"
+
+#define PROGRAMS_MOST 256u
+#define PROGRAMS_SHARE                                                                             \
+    16u                    /* of the descriptors that this process may have: one in so many; each
+                            * program takes four or five */
+#define PROCESS_MOST 32u   /* groups that one process has open, */
+#define PROCESS_SPARE 8u   /* and connections that are about to open one, or have just left */
+#define STRANGER_MS 10000u /* that a program may take to say which group it opens */
+#define TIDY_MS 1000
+#define RINGS_A_TURN 64
+
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* since Linux 6.16: whether descriptors may be sent to a socket */
+#endif
+
+static void release(struct programs *all)
+{
+    if (!all->closing || all->handles > 0 || all->first != NULL)
+        return;
+    (void)close(all->doorbells_fd);
+    reserve_close(&all->reserve);
+    free(all->counts);
+    free(all);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct programs *all = handle->data;
+
+    all->handles--;
+    release(all);
+}
+
+static void on_listener_closed(void *context)
+{
+    struct programs *all = context;
+
+    all->handles--;
+    release(all);
+}
+
+void programs_forget(struct program *p)
+{
+    struct programs *all = p->all;
+
+    for (struct program **at = &all->first; *at != NULL; at = &(*at)->next)
+        if (*at == p) {
+            *at = p->next;
+            break;
+        }
+    all->count--;
+    reserve_fill(&all->reserve, all->closing ? 0 : 1);
+    release(all);
+}
+
+/* At most a share of the descriptors: links, clients and files need theirs. */
+static unsigned most_programs(void)
+{
+    struct rlimit limit;
+    rlim_t share;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return PROGRAMS_MOST;
+    share = limit.rlim_cur / PROGRAMS_SHARE;
+    return share < PROGRAMS_MOST ? (unsigned)share : PROGRAMS_MOST;
+}
+
+/* Processes that the daemon cannot see (of another namespace) have number 0. */
+static unsigned of_process(const struct programs *all, pid_t process, enum program_state least)
+{
+    unsigned count = 0;
+
+    for (const struct program *p = all->first; p != NULL; p = p->next)
+        count +=
+            process > 0 && p->process == process && p->state >= least && p->state != PROGRAM_GONE;
+    return count;
+}
+
+static int too_many(struct error *e)
+{
+    return error_set(e, ERROR_BUSY, "a process can have at most %u groups open: close some",
+                     PROCESS_MOST);
+}
+
+int programs_may_open(const struct program *p, struct error *e)
+{
+    return of_process(p->all, p->process, PROGRAM_OPENING) < PROCESS_MOST ? 0 : too_many(e);
+}
+
+static int may_connect(const struct programs *all, const struct program *p, struct error *e)
+{
+    const struct access_rules *rules = all->set.access;
+
+    if (access_check(rules, access_of_peer(rules, p->fd), ACCESS_EXCHANGE, e) != 0)
+        return -1;
+    if (all->count > all->most)
+        return error_set(e, ERROR_BUSY,
+                         "programs have %u groups open at this daemon, which is the most it takes; "
+                         "try again when some have been closed",
+                         all->most);
+    if (all->reserve.held == 0)
+        return error_set(e, ERROR_BUSY,
+                         "this daemon has no file descriptors left; try again, or raise its limit "
+                         "(LimitNOFILE, ulimit -n)");
+    if (of_process(all, p->process, PROGRAM_STRANGER) > PROCESS_MOST + PROCESS_SPARE)
+        return too_many(e);
+    return 0;
+}
+
+/* Says farewell to programs that have connected and are silent. */
+static void on_tidying(uv_timer_t *timer)
+{
+    struct programs *all = timer->data;
+    uint64_t now = uv_now(timer->loop);
+    bool strangers = false;
+
+    for (struct program *p = all->first; p != NULL; p = p->next) {
+        if (p->state == PROGRAM_STRANGER && now - p->connected_at >= STRANGER_MS) {
+            log_warning("a program has connected without opening a group, and is closed");
+            program_close(p);
+        }
+        strangers |= p->state == PROGRAM_STRANGER;
+    }
+    if (!strangers)
+        (void)uv_timer_stop(timer);
+}
+
+static void on_accepted(void *context, int fd)
+{
+    struct programs *all = context;
+    struct program *p;
+    struct error e;
+
+    if (all->closing) {
+        (void)close(fd);
+        return;
+    }
+    p = program_new(all, fd);
+    if (p == NULL)
+        return;
+    p->next = all->first;
+    all->first = p;
+    all->count++;
+    if (may_connect(all, p, &e) != 0)
+        program_refuse(p, &e);
+    else if (!uv_is_active((uv_handle_t *)&all->tidying))
+        (void)uv_timer_start(&all->tidying, on_tidying, TIDY_MS, TIDY_MS);
+}
+
+static void on_rings(uv_poll_t *poll, int status, int events)
+{
+    struct programs *all = poll->data;
+    struct epoll_event ring[RINGS_A_TURN];
+    int count = epoll_wait(all->doorbells_fd, ring, RINGS_A_TURN, 0);
+
+    (void)status, (void)events;
+    for (int i = 0; i < count; i++)
+        program_look(ring[i].data.ptr); /* closed programs are freed in another turn of the loop */
+}
+
+/* Descriptors that come along with messages are refused, where the kernel can. */
+static void on_bound(void *context, int fd)
+{
+    int no = 0;
+
+    (void)context;
+    (void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no);
+}
+
+static struct programs *fail(struct programs *all, struct error *e)
+{
+    (void)error_wrap(e, "programs cannot open groups at %s", all->path);
+    if (all->doorbells_fd >= 0)
+        (void)close(all->doorbells_fd);
+    free(all);
+    return NULL;
+}
+
+struct programs *programs_open(const struct programs_setup *setup, struct error *e)
+{
+    struct programs *all = calloc(1, sizeof *all);
+    int length;
+
+    if (all == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    all->set = *setup;
+    all->most = most_programs();
+    all->listener = (struct listener){.type = SOCK_SEQPACKET,
+                                      .reserve = &all->reserve,
+                                      .bound = on_bound,
+                                      .accepted = on_accepted,
+                                      .closed = on_listener_closed,
+                                      .context = all};
+    all->doorbells_fd = epoll_create1(EPOLL_CLOEXEC);
+    length = snprintf(all->path, sizeof all->path, "%s" PROGRAM_SOCKET_SUFFIX, setup->control);
+    if (length < 0 || (size_t)length >= sizeof all->path) {
+        (void)error_set(e, ERROR_USAGE, "control socket %s: a path of at most %zu bytes",
+                        setup->control, sizeof all->path - sizeof PROGRAM_SOCKET_SUFFIX);
+        return fail(all, e);
+    }
+    if (all->doorbells_fd < 0) {
+        (void)error_set(e, ERROR_IO, "%s", strerror(errno));
+        return fail(all, e);
+    }
+    if (local_listen(&all->listener, setup->loop, all->path, setup->access, e) != 0)
+        return fail(all, e);
+    (void)uv_poll_init(setup->loop, &all->doorbells, all->doorbells_fd);
+    (void)uv_timer_init(setup->loop, &all->tidying);
+    all->handles = 3;
+    all->listener.context = all->doorbells.data = all->tidying.data = all;
+    (void)uv_poll_start(&all->doorbells, UV_READABLE, on_rings);
+    reserve_fill(&all->reserve, 1);
+    return all;
+}
+
+void programs_close(struct programs *all)
+{
+    all->closing = true;
+    for (struct program *p = all->first; p != NULL; p = p->next)
+        program_close(p);
+    (void)unlink(all->path);
+    listener_close(&all->listener);
+    (void)uv_poll_stop(&all->doorbells);
+    uv_close((uv_handle_t *)&all->doorbells, on_handle_closed);
+    uv_close((uv_handle_t *)&all->tidying, on_handle_closed);
+}

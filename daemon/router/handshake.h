@@ -1,0 +1,105 @@
+/* How two neighbours prove to each other that they have the cluster key, before any other frame is
+ * read. No I/O: messages come in by handshake_heard() and go out by say(); the caller has a deadline.
+ *
+ *     dialler                                    listener
+ *     HELLO  --- hello ---------------------->   HELLO
+ *       |                                          |  version, torus, node and port, keys: checked
+ *       |  <------------------ hello, proof ---    v
+ *       v                                        PROOF
+ *     PROOF  (hello checked, then the proof)       |
+ *       |   --- proof ---------------------->      |
+ *       v                                          v
+ *     DONE                                       DONE
+ *
+ * Without a cluster key there are no proofs, and hello is followed by DONE. If only one side has a key,
+ * or both have different ones, either refuses by name. The listener says nothing before it has heard a
+ * hello of its neighbour, so that a stranger costs it little.
+ *
+ * A proof is a BLAKE2b digest, keyed with the cluster key, of
+ *
+ *     "torusd link" | role | version | dims | hello of the dialler | hello of the listener
+ *
+ * (numbers big-endian: role u8, 0 for the dialler's proof and 1 for the listener's; version u32; dims
+ * as u8 length and text; a hello as rank u32, port u32, boot u64, encrypt u8, challenge, ephemeral, u8
+ * number of keys and their ids). The challenges are fresh random bytes, so a recorded proof fits no
+ * other connection; the roles differ, so a proof that is sent back to its maker does not fit; nodes
+ * and ports are in it, so one made for another link does not fit either.
+ *
+ * With encryption each side makes an X25519 key pair for the connection, and the keys of the two
+ * directions are the same digest with the roles 2 (dialler to listener) and 3, and the shared secret
+ * behind it: who records a connection and gets hold of the cluster key later cannot read it. */
+#ifndef TORUSD_ROUTER_HANDSHAKE_H
+#define TORUSD_ROUTER_HANDSHAKE_H
+
+#include "daemon/schedule/torus.h"
+#include "proto/key.h"
+#include "proto/peer.pb-c.h"
+
+#define SECRETS_MOST 2u /* keys accepted at the same time, while they are being changed */
+#define CHALLENGE_SIZE 32u
+#define PROOF_SIZE 32u
+#define CIPHER_KEY_SIZE 32u
+
+/* What a node proves, and wants to be proved. No keys: it speaks to whoever has none either. */
+struct secrets {
+    struct key key[SECRETS_MOST]; /* the preferred one first */
+    unsigned count;
+    bool encrypt; /* needs a key */
+};
+
+/* Where a handshake takes place; all is borrowed. */
+struct handshake_place {
+    const struct torus *torus;
+    const struct secrets *secrets; /* must not change while a handshake is under way */
+    const char *address;           /* of the peer */
+    uint32_t rank, neighbour;
+    unsigned port;
+    uint64_t boot;
+    void (*random)(void *context, void *buffer, size_t size);
+    void *random_context;
+    /* To be sent to the peer; the message is borrowed. */
+    void (*say)(void *context, const Peer__Head *head);
+    void *say_context;
+};
+
+/* What one side has said of itself. */
+struct handshake_side {
+    uint64_t boot;
+    bool encrypt;
+    uint8_t challenge[CHALLENGE_SIZE], ephemeral[CHALLENGE_SIZE]; /* zeros: none */
+    unsigned keys;
+    uint8_t key[SECRETS_MOST][KEY_ID_SIZE];
+};
+
+enum handshake_state { HANDSHAKE_HELLO, HANDSHAKE_PROOF, HANDSHAKE_DONE };
+
+struct handshake {
+    enum handshake_state state;
+    bool dialled;
+    const struct key *key;                    /* from PROOF on, unless there is none */
+    struct handshake_side mine, theirs;       /* mine: made when it is said */
+    uint8_t ephemeral_secret[CHALLENGE_SIZE]; /* of mine */
+};
+
+/* The keys of an encrypted link's two directions. */
+struct link_keys {
+    uint8_t send[CIPHER_KEY_SIZE], receive[CIPHER_KEY_SIZE];
+};
+
+/* A new connection: the dialler says hello. */
+void handshake_begin(struct handshake *h, const struct handshake_place *place, bool dialled);
+
+/* The peer has said something. Returns 0, or -1 with *e: it is refused. In DONE the peer is the
+ * neighbour, and nothing more is to be given to the handshake. */
+int handshake_heard(struct handshake *h, const struct handshake_place *place,
+                    const Peer__Head *head, struct error *e);
+
+/* In DONE: the keys to encrypt with. Returns 0, or -1 with *e if the peer's ephemeral key is none. */
+int handshake_keys(const struct handshake *h, const struct handshake_place *place,
+                   struct link_keys *keys, struct error *e);
+
+/* Overwrite what must not stay in memory. */
+void handshake_forget(struct handshake *h);
+void handshake_forget_keys(struct link_keys *keys);
+
+#endif

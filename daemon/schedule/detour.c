@@ -1,0 +1,131 @@
+#include "daemon/schedule/detour.h"
+
+#include <stdlib.h>
+
+#include "daemon/schedule/balance.h"
+#include "daemon/schedule/cuts.h"
+#include "daemon/schedule/spread.h"
+
+struct detour {
+    struct algorithm algorithm, gather;
+    struct damage damage;
+    struct balance balance;
+    struct spread spread;
+    double bound; /* 0: not known */
+    unsigned users;
+};
+
+int detour_new(struct detour **out, const struct damage *damage, struct error *e)
+{
+    struct detour *d = calloc(1, sizeof *d);
+
+    if (d == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for routes around links that are down");
+    if (damage_copy(&d->damage, damage, e) != 0 || balance_find(&d->balance, damage, e) != 0 ||
+        spread_find(&d->spread, damage, e) != 0) {
+        balance_free(&d->balance);
+        damage_free(&d->damage);
+        free(d);
+        return -1;
+    }
+    d->users = 1;
+    d->algorithm = (struct algorithm){
+        .detour = d,
+        .name = DETOUR_NAME,
+        .summary = "around links and nodes that are out of order, by single hops, without steps",
+        .accepts_text = "the torus whose damage it is for",
+        .startups = "in steps: the longest way; streamed: no steps",
+        .transmission = "streamed: close to the lower bound; in steps: no formula",
+        .source = "this project",
+        .operation = OPERATION_EXCHANGE,
+        .port_model = PORT_MODEL_ALL,
+        .segments = d->balance.segments,
+        .streaming = true,
+    };
+    d->gather = d->algorithm;
+    d->gather.summary = "around links and nodes that are out of order, along trees of fewest hops";
+    d->gather.transmission = "no formula";
+    d->gather.operation = OPERATION_ALLGATHER;
+    d->gather.segments = 1;
+    *out = d;
+    return 0;
+}
+
+void detour_keep(const struct detour *d)
+{
+    ((struct detour *)(uintptr_t)d)->users++;
+}
+
+void detour_free(const struct detour *shared)
+{
+    struct detour *d = (struct detour *)(uintptr_t)shared;
+
+    if (d == NULL || --d->users > 0)
+        return;
+    balance_free(&d->balance);
+    spread_free(&d->spread);
+    damage_free(&d->damage);
+    free(d);
+}
+
+const struct algorithm *detour_algorithm(const struct detour *d)
+{
+    return &d->algorithm;
+}
+
+const struct algorithm *detour_gather(const struct detour *d)
+{
+    return &d->gather;
+}
+
+const struct damage *detour_damage(const struct detour *d)
+{
+    return &d->damage;
+}
+
+uint32_t detour_busiest(const struct detour *d)
+{
+    return d->balance.busiest;
+}
+
+void detour_find_bound(struct detour *d)
+{
+    d->bound = cuts_bound(&d->damage);
+}
+
+double detour_bound(const struct detour *d)
+{
+    return d->bound;
+}
+
+int detour_accepts(const struct detour *d, const struct torus *t, struct error *e)
+{
+    char own[TORUS_TEXT_SIZE], other[TORUS_TEXT_SIZE];
+
+    if (torus_equal(&d->damage.torus, t))
+        return 0;
+    return error_set(e, ERROR_REFUSED, "these routes are for a torus of %s, not of %s",
+                     torus_format(&d->damage.torus, own), torus_format(t, other));
+}
+
+uint32_t detour_max_legs(const struct detour *d, enum operation operation)
+{
+    return operation == OPERATION_ALLGATHER ? d->spread.longest : d->balance.longest;
+}
+
+uint32_t detour_route(const struct detour *d, enum operation operation, uint32_t source,
+                      uint32_t destination, uint32_t segment, struct leg *legs)
+{
+    if (operation == OPERATION_ALLGATHER)
+        return spread_route(&d->spread, &d->damage.torus, source, destination, legs);
+    size_t index = balance_index(&d->balance, source, destination, segment);
+    const uint8_t *port = balance_ports(&d->balance, index);
+    uint32_t hops = d->balance.hops[index];
+
+    for (uint32_t i = 0; i < hops; i++)
+        legs[i] = (struct leg){.step = i,
+                               .hops = 1,
+                               .dim = (uint8_t)torus_port_dim(port[i]),
+                               .direction = (int8_t)torus_port_direction(port[i])};
+    return hops;
+}

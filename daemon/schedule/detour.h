@@ -1,0 +1,40 @@
+/* The routes around what is out of order on a torus, as an algorithm: `stream`, so to speak, for a
+ * damaged torus. See balance.h for how they are found. Blocks from and to nodes that are gone have no
+ * route: algorithm_route() returns 0 legs for them. For allgathers there are trees (spread.h). */
+#ifndef TORUSD_SCHEDULE_DETOUR_H
+#define TORUSD_SCHEDULE_DETOUR_H
+
+#include "daemon/schedule/algorithm.h"
+#include "daemon/schedule/damage.h"
+
+#define DETOUR_NAME "detour"
+
+struct detour;
+
+/* Returns 0 with *out, which the caller gives to detour_free(); or -1 with *e: the torus is in parts
+ * (ERROR_LINK), too large (ERROR_REFUSED), no memory. The damage is copied. Takes 10 ms of processor
+ * time on a 4x4, up to a second on a 16x16. */
+int detour_new(struct detour **out, const struct damage *damage, struct error *e);
+/* Another user of it, who also calls detour_free(): the last one frees it. Not thread-safe. */
+void detour_keep(const struct detour *d);
+void detour_free(const struct detour *d); /* NULL: nothing */
+
+/* For exchanges, and for allgathers. Valid as long as *d, as is what they are for. */
+const struct algorithm *detour_algorithm(const struct detour *d);
+const struct algorithm *detour_gather(const struct detour *d);
+const struct damage *detour_damage(const struct detour *d);
+
+/* Segments on the busiest channel. */
+uint32_t detour_busiest(const struct detour *d);
+/* Finds a lower bound for that (cuts.h), which takes some 100 ms on a 16x16; and what it is, in
+ * blocks: 0 if it has not been found. */
+void detour_find_bound(struct detour *d);
+double detour_bound(const struct detour *d);
+
+/* What algorithm.h asks of an algorithm. */
+int detour_accepts(const struct detour *d, const struct torus *t, struct error *e);
+uint32_t detour_max_legs(const struct detour *d, enum operation operation);
+uint32_t detour_route(const struct detour *d, enum operation operation, uint32_t source,
+                      uint32_t destination, uint32_t segment, struct leg *legs);
+
+#endif

@@ -1,0 +1,267 @@
+#include "daemon/schedule/reduction.h"
+
+#include <stdlib.h>
+
+#include "daemon/schedule/routes.h"
+#include "daemon/schedule/tree.h"
+
+_Static_assert(TORUS_MAX_PORTS <= 16, "a set of ports has 16 bits");
+
+/* One source's tree, by node. */
+struct growth {
+    uint8_t *parent; /* port that leads to the source */
+    uint16_t *children;
+    uint16_t *distance;
+};
+
+static int allocate_trees(struct reduction_trees *p, uint64_t count, uint16_t **children)
+{
+    p->tree = count < UINT32_MAX ? calloc((size_t)count, sizeof *p->tree) : NULL;
+    *children = p->tree != NULL ? calloc((size_t)count, sizeof **children) : NULL;
+    p->count = (uint32_t)count;
+    return *children != NULL ? 0 : -1;
+}
+
+/* Gives every piece its place on its channels. The trees have all else but their first child. */
+static int order_channels(struct reduction_trees *p, unsigned ports, const uint16_t *children)
+{
+    for (uint32_t i = 0; i < p->count; i++)
+        p->edges += p->tree[i].children;
+    p->child = calloc((size_t)p->edges + 1, sizeof *p->child);
+    if (p->child == NULL)
+        return -1;
+    for (unsigned port = 0; port < ports; port++) {
+        p->arrival[port] = calloc((size_t)p->edges + 1, sizeof *p->arrival[port]);
+        p->departure[port] = calloc((size_t)p->count + 1, sizeof *p->departure[port]);
+        if (p->arrival[port] == NULL || p->departure[port] == NULL)
+            return -1;
+    }
+    for (uint32_t i = 0, edge = 0; i < p->count; i++) {
+        struct reduction_tree *tree = &p->tree[i];
+        tree->first = edge;
+        if (tree->parent != REDUCTION_NO_PORT) {
+            tree->place = p->departures[tree->parent]++;
+            p->departure[tree->parent][tree->place] = i;
+        }
+        for (unsigned port = 0; port < ports; port++) {
+            if ((children[i] & 1u << port) == 0)
+                continue;
+            uint32_t place = p->arrivals[port]++;
+            p->child[edge] = (struct reduction_child){i, place, (uint8_t)port};
+            p->arrival[port][place] = edge++;
+        }
+    }
+    return 0;
+}
+
+/* The block's routes from the representative of a class grow its tree. */
+static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint32_t segment,
+                struct error *e)
+{
+    const uint32_t nodes = r->torus->nodes, source = r->representative[source_class];
+
+    for (uint32_t node = 0; node < nodes; node++) {
+        g->parent[node] = REDUCTION_NO_PORT;
+        g->children[node] = g->distance[node] = 0;
+    }
+    for (uint32_t destination = 0; destination < nodes; destination++) {
+        uint32_t here = source;
+        if (destination == source)
+            continue;
+        routes_seek(r, source_class, destination, segment);
+        for (uint32_t i = 0; i < r->legs; i++) {
+            unsigned port = torus_port(r->leg[i].dim, r->leg[i].direction);
+            unsigned back = torus_port_opposite(port);
+            for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
+                uint32_t next = routes_neighbour(r, here, port);
+                if (next == source || next == TORUS_NO_NODE ||
+                    (g->parent[next] != REDUCTION_NO_PORT && g->parent[next] != back))
+                    return error_set(e, ERROR_USAGE,
+                                     "the routes of %s from node %u are not a tree: nothing can be "
+                                     "reduced along them",
+                                     r->algorithm->name, source);
+                g->parent[next] = (uint8_t)back;
+                g->distance[next] = (uint16_t)(g->distance[here] + 1);
+                g->children[here] |= (uint16_t)(1u << port);
+                here = next;
+            }
+        }
+    }
+    return 0;
+}
+
+/* The tree as seen from each node that is like ours. */
+static void note(struct reduction_trees *p, const struct routes *r, const struct growth *g,
+                 uint16_t *children)
+{
+    for (uint32_t here = 0; here < r->torus->nodes; here++) {
+        if (g->distance[here] > p->most_distance)
+            p->most_distance = g->distance[here];
+        if (r->class_of[here] != r->class_of[p->rank])
+            continue;
+        uint32_t owner = routes_move(r, r->source, here, p->rank);
+        size_t index = (size_t)owner * p->segments + r->segment;
+        p->tree[index] =
+            (struct reduction_tree){.owner = owner,
+                                    .segment = (uint16_t)r->segment,
+                                    .distance = g->distance[here],
+                                    .parent = g->parent[here],
+                                    .children = (uint8_t)__builtin_popcount(g->children[here])};
+        children[index] = g->children[here];
+    }
+}
+
+static int walk(struct reduction_trees *p, struct routes *r, uint16_t *children, struct error *e)
+{
+    const uint32_t nodes = r->torus->nodes;
+    struct growth g = {.parent = calloc(nodes, sizeof *g.parent),
+                       .children = calloc(nodes, sizeof *g.children),
+                       .distance = calloc(nodes, sizeof *g.distance)};
+    int rc = 0;
+
+    if (g.parent == NULL || g.children == NULL || g.distance == NULL)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the trees of %u nodes", nodes);
+    for (uint32_t c = 0; rc == 0 && c < r->classes; c++) {
+        for (uint32_t segment = 0; rc == 0 && segment < p->segments; segment++) {
+            r->source = r->representative[c];
+            r->segment = segment;
+            rc = grow(&g, r, c, segment, e);
+            if (rc == 0)
+                note(p, r, &g, children);
+        }
+    }
+    free(g.parent);
+    free(g.children);
+    free(g.distance);
+    return rc;
+}
+
+static int no_memory(struct reduction_trees *p, struct error *e)
+{
+    uint32_t rank = p->rank;
+
+    reduction_free(p);
+    return error_set(e, ERROR_MEMORY, "out of memory for the trees of node %u", rank);
+}
+
+int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
+                    uint32_t rank, struct error *e)
+{
+    struct routes routes;
+    uint16_t *children = NULL;
+
+    *p = (struct reduction_trees){.rank = rank, .segments = a->segments};
+    if (rank >= t->nodes)
+        return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
+    if (a->operation != OPERATION_ALLGATHER)
+        return error_set(e, ERROR_USAGE, "%s is not an algorithm for an allgather", a->name);
+    if (routes_open(&routes, t, a, e) != 0)
+        return -1;
+    int rc = allocate_trees(p, (uint64_t)t->nodes * a->segments, &children);
+    bool walked = rc == 0 && walk(p, &routes, children, e) == 0;
+    routes_close(&routes);
+    if (rc == 0 && walked)
+        rc = order_channels(p, torus_ports(t), children);
+    free(children);
+    if (rc != 0)
+        return no_memory(p, e);
+    if (!walked) {
+        reduction_free(p);
+        return -1;
+    }
+    return 0;
+}
+
+/* One tree, in which this node has the place `node`, so many hops from the root. */
+static int plant(struct reduction_trees *p, const struct torus *t, uint32_t root, uint32_t distance,
+                 const struct tree_node *node, struct error *e)
+{
+    uint16_t *children = NULL;
+    int rc = allocate_trees(p, 1, &children);
+
+    if (rc == 0) {
+        p->tree[0] = (struct reduction_tree){.owner = root,
+                                             .distance = (uint16_t)distance,
+                                             .parent = node->parent >= 0 ? (uint8_t)node->parent
+                                                                         : REDUCTION_NO_PORT,
+                                             .children = (uint8_t)node->children};
+        for (unsigned i = 0; i < node->children; i++)
+            children[0] |= (uint16_t)(1u << node->child[i]);
+        rc = order_channels(p, torus_ports(t), children);
+    }
+    free(children);
+    return rc == 0 ? 0 : no_memory(p, e);
+}
+
+int reduction_build_single(struct reduction_trees *p, const struct torus *t, uint32_t root,
+                           uint32_t rank, struct error *e)
+{
+    struct tree_node node;
+    uint32_t at[TORUS_MAX_DIMS];
+
+    *p = (struct reduction_trees){.rank = rank, .single = true, .segments = 1};
+    if (rank >= t->nodes || root >= t->nodes)
+        return error_set(e, ERROR_USAGE, "there is no node %u among %u",
+                         rank >= t->nodes ? rank : root, t->nodes);
+    torus_coordinates(t, root, at);
+    for (unsigned i = 0; i < t->dims; i++) {
+        uint32_t before = at[i], behind = t->size[i] - 1 - at[i];
+        p->most_distance += t->wrap[i]        ? torus_longest_way(t, i)
+                            : before > behind ? before
+                                              : behind;
+    }
+    tree_node(t, root, rank, &node);
+    return plant(p, t, root, torus_distance(t, root, rank), &node, e);
+}
+
+/* Hops from a node to the root. */
+static uint32_t count_hops(const struct torus *t, const uint8_t *parent, uint32_t node)
+{
+    uint32_t hops = 0;
+
+    for (; parent[node] != TREE_NONE; hops++)
+        node = torus_neighbour(t, node, parent[node]);
+    return hops;
+}
+
+int reduction_build_around(struct reduction_trees *p, const struct damage *d, uint32_t root,
+                           uint32_t rank, struct error *e)
+{
+    const struct torus *t = &d->torus;
+    uint8_t *parent = calloc(t->nodes, sizeof *parent);
+    struct tree_node node;
+
+    *p = (struct reduction_trees){.rank = rank, .single = true, .segments = 1};
+    if (parent == NULL || tree_find(d, root, parent, e) != 0) {
+        free(parent);
+        return no_memory(p, e);
+    }
+    for (uint32_t other = 0; other < t->nodes; other++) {
+        uint32_t hops = count_hops(t, parent, other);
+        p->most_distance = hops > p->most_distance ? hops : p->most_distance;
+    }
+    tree_node_found(t, parent, rank, &node);
+    int rc = plant(p, t, root, count_hops(t, parent, rank), &node, e);
+    free(parent);
+    return rc;
+}
+
+void reduction_free(struct reduction_trees *p)
+{
+    free(p->tree);
+    free(p->child);
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        free(p->arrival[port]);
+        free(p->departure[port]);
+    }
+    *p = (struct reduction_trees){0};
+}
+
+uint32_t reduction_root(const struct torus *t)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+
+    for (unsigned i = 0; i < t->dims; i++)
+        at[i] = t->wrap[i] ? 0 : (t->size[i] - 1) / 2;
+    return torus_rank(t, at);
+}

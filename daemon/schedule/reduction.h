@@ -1,0 +1,93 @@
+/* A node's part of the trees along which vectors are combined: an allgather's routes run
+ * backwards.
+ *
+ * In an allgather the block of each node, here its owner, spreads over a tree that reaches all
+ * others. Backwards, every node has a contribution to that block, and passes what it has got from
+ * its children, combined with its own, to its parent, until the owner has all of them:
+ * MPI_Reduce_scatter with one block for each node, MPI_Reduce with one owner. Each tree has each
+ * channel at most once, and the channels carry what they do in the allgather, the other way.
+ *
+ * What crosses a channel has the same order at both of its ends: first what goes up (to an owner),
+ * by (owner, segment), then what goes down again from the owners, by the same. A piece is named by
+ * its place in that order. */
+#ifndef TORUSD_SCHEDULE_REDUCTION_H
+#define TORUSD_SCHEDULE_REDUCTION_H
+
+#include "daemon/schedule/algorithm.h"
+#include "daemon/schedule/damage.h"
+
+#define REDUCTION_NO_PORT UINT8_MAX
+#define REDUCTION_LEAST_CHUNK 4096u /* bytes; a piece that is shorter travels whole */
+
+/* Where contributions to a tree come in. */
+struct reduction_child {
+    uint32_t tree;  /* its index */
+    uint32_t place; /* among all that comes in by the port */
+    uint8_t port;
+};
+
+/* One segment of one owner's block. */
+struct reduction_tree {
+    uint32_t owner;
+    uint32_t place; /* of what goes to the parent, among all that leaves by its port */
+    uint32_t first; /* of its children, which follow each other, by rising port */
+    uint16_t segment;
+    uint16_t distance; /* hops from here to the owner along the tree; 0 at the owner */
+    uint8_t parent; /* port towards the owner, REDUCTION_NO_PORT at the owner, and where the owner
+                        * or this node is out of order: then its block has to be empty */
+    uint8_t children;
+};
+
+struct reduction_trees {
+    uint32_t rank;
+    bool single;                 /* one owner only */
+    uint32_t segments;           /* of each block */
+    uint32_t most_distance;      /* in any tree, of any node: the same at all nodes */
+    uint32_t count, edges;       /* trees, and children of all of them */
+    struct reduction_tree *tree; /* by (owner, segment) */
+    struct reduction_child *child;
+    /* By port, of what goes up: how many pieces come in and leave, and what by its place: the
+     * index of the child, and of the tree. What comes down by a port is what leaves up by it, and
+     * has the places behind what comes in, in the same order; and the other way round. */
+    uint32_t arrivals[TORUS_MAX_PORTS], departures[TORUS_MAX_PORTS];
+    uint32_t *arrival[TORUS_MAX_PORTS], *departure[TORUS_MAX_PORTS];
+};
+
+/* Fills *p for node `rank` with a tree for each segment of each node's block; an allgather's
+ * algorithm only. Owned by the caller afterwards, freed with reduction_free(); the torus and the
+ * algorithm are not needed any more. Walks all routes of the algorithm's classes. Returns 0, or -1
+ * with *e set (no such node, the algorithm refuses the torus, is not for an allgather, or a block's
+ * routes are not a tree; no memory) and nothing to free. */
+int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
+                    uint32_t rank, struct error *e);
+
+/* For reduction_build(): the algorithm whose trees load the channels most evenly, if blocks are
+ * long enough for its segments. Two for each dimension of more than one node. */
+const struct algorithm *reduction_even(const struct torus *t);
+
+/* The same with one owner, `root`, and one tree of least depth (tree.h). */
+int reduction_build_single(struct reduction_trees *p, const struct torus *t, uint32_t root,
+                           uint32_t rank, struct error *e);
+/* The same over the links that are in order, all of whose nodes the root must reach. */
+int reduction_build_around(struct reduction_trees *p, const struct damage *d, uint32_t root,
+                           uint32_t rank, struct error *e);
+void reduction_free(struct reduction_trees *p);
+
+/* A node from which no other one is further away than it must be: a good root. */
+uint32_t reduction_root(const struct torus *t);
+
+/* The place on its channel of what comes down to this node, from the parent of a tree; */
+static inline uint32_t reduction_down_in(const struct reduction_trees *p,
+                                         const struct reduction_tree *tree)
+{
+    return p->arrivals[tree->parent] + tree->place;
+}
+
+/* and of what goes down from here to a child. */
+static inline uint32_t reduction_down_out(const struct reduction_trees *p,
+                                          const struct reduction_child *child)
+{
+    return p->departures[child->port] + child->place;
+}
+
+#endif

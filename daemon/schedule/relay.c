@@ -1,0 +1,39 @@
+#include "daemon/schedule/relay.h"
+
+#include "daemon/schedule/predict.h"
+
+/* TCP's payload in a full packet of Ethernet, over IPv6 with time stamps; and what the prefix and
+ * the head of a frame take of it. */
+#define PACKET 1428u
+#define HEAD 28u
+
+/* A frame takes so many times as long on its link as it costs a processor. A node of a torus of two
+ * dimensions then spends half of one on frames while all of its links are busy both ways. */
+#define FRAME_COSTS 16
+#define FRAMES_A_MESSAGE 64u /* so many make a further hop cheap */
+
+/* As long as packets that are full, and not above the most. */
+static uint32_t whole_packets(double bytes)
+{
+    if (bytes >= RELAY_FRAME_MOST)
+        return RELAY_FRAME_MOST;
+    uint32_t packets = ((uint32_t)bytes + HEAD) / PACKET;
+    return (packets > 0 ? packets : 1) * PACKET - HEAD;
+}
+
+uint32_t relay_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst)
+{
+    const struct predict_costs costs = predict_default_costs(link_mbit, nodes_per_processor);
+    double bytes = costs.bytes_per_second * costs.message * FRAME_COSTS;
+
+    if (link_mbit <= 0)
+        return RELAY_FRAME_MOST;
+    return whole_packets((double)link_burst > bytes ? (double)link_burst : bytes);
+}
+
+uint32_t relay_frame_of(uint32_t frame, uint64_t message_bytes)
+{
+    uint32_t many = whole_packets((double)message_bytes / FRAMES_A_MESSAGE);
+
+    return many > frame ? many : frame;
+}

@@ -1,0 +1,46 @@
+/* The cheapest ways from one node to all others, over the channels of a damaged torus that are in
+ * order, each of which has a cost. Integers only; of equally cheap ways every node finds the same. */
+#ifndef TORUSD_SCHEDULE_WAYS_H
+#define TORUSD_SCHEDULE_WAYS_H
+
+#include "daemon/schedule/damage.h"
+
+#define WAYS_MOST_COST (UINT64_C(1) << 50) /* of a channel */
+
+struct ways {
+    uint32_t nodes;
+    unsigned ports;
+    size_t channels;     /* with those that do not exist */
+    uint32_t *neighbour; /* by channel: node * ports + port; TORUS_NO_NODE: none, or out of order */
+    uint64_t *cost;      /* by channel; filled by the caller */
+    /* From the source of the last ways_find(), by node: */
+    uint64_t *distance; /* UINT64_MAX: not reached */
+    uint32_t *before;   /* the node before it on its way, */
+    uint8_t *via;       /* and the port by which it is left there */
+    uint32_t *order;    /* those reached, the nearest first */
+    uint32_t reached;
+    struct ways_entry *heap;
+    uint32_t heaped;
+};
+
+/* Freed with ways_free(). Returns 0, or -1 with *e (no memory) and nothing to free. */
+int ways_init(struct ways *w, const struct damage *d, struct error *e);
+void ways_free(struct ways *w);
+
+static inline size_t ways_channel(const struct ways *w, uint32_t node, unsigned port)
+{
+    return (size_t)node * w->ports + port;
+}
+
+/* Of equally cheap ways into a node, those by ports from `turn` on come first. */
+void ways_find(struct ways *w, uint32_t source, unsigned turn);
+
+/* Writes the ports of the way found to a node that was reached. Returns how many there are, at most
+ * nodes - 1. */
+uint32_t ways_trace(const struct ways *w, uint32_t destination, uint8_t *port);
+
+/* The hops of the longest of the shortest ways between any two nodes that can reach each other.
+ * Overwrites the costs. */
+uint32_t ways_diameter(struct ways *w);
+
+#endif

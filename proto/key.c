@@ -1,0 +1,161 @@
+#include "proto/key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX "torusd-key-1 "
+#define PREFIX_SIZE (sizeof PREFIX - 1)
+#define LINE_SIZE (PREFIX_SIZE + 2 * KEY_SIZE + 1) /* with its newline */
+#define OTHERS (S_IRWXG | S_IRWXO)
+
+void key_set(struct key *key, const uint8_t *bytes)
+{
+    static const uint8_t label[] = "torusd key id";
+    uint8_t id[crypto_generichash_BYTES_MIN];
+
+    _Static_assert(sizeof id >= KEY_ID_SIZE, "a part of the digest");
+    memmove(key->bytes, bytes, KEY_SIZE);
+    (void)crypto_generichash(id, sizeof id, label, sizeof label - 1, key->bytes, KEY_SIZE);
+    memcpy(key->id, id, KEY_ID_SIZE);
+}
+
+void key_forget(struct key *key)
+{
+    sodium_memzero(key, sizeof *key);
+}
+
+char *key_id_text(const uint8_t id[KEY_ID_SIZE], char text[KEY_ID_TEXT_SIZE])
+{
+    return sodium_bin2hex(text, KEY_ID_TEXT_SIZE, id, KEY_ID_SIZE);
+}
+
+static int write_line(int fd, const struct key *key)
+{
+    char line[LINE_SIZE + 1] = PREFIX;
+    size_t done = 0;
+
+    (void)sodium_bin2hex(line + PREFIX_SIZE, 2 * KEY_SIZE + 1, key->bytes, KEY_SIZE);
+    line[LINE_SIZE - 1] = '\n';
+    while (done < LINE_SIZE) {
+        ssize_t n = write(fd, line + done, LINE_SIZE - done);
+        if (n < 0 && errno != EINTR)
+            break;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    sodium_memzero(line, sizeof line);
+    return done == LINE_SIZE && fsync(fd) == 0 ? 0 : -1;
+}
+
+int key_generate(const char *path, struct key *key, struct error *e)
+{
+    uint8_t bytes[KEY_SIZE];
+    int fd;
+
+    if (sodium_init() < 0)
+        return error_set(e, ERROR_IO, "libsodium cannot be used on this system");
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    if (fd < 0 && errno == EEXIST)
+        return error_set(e, ERROR_REFUSED,
+                         "%s exists; a key is never overwritten: name a new file, or remove it",
+                         path);
+    if (fd < 0)
+        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
+    randombytes_buf(bytes, sizeof bytes);
+    key_set(key, bytes);
+    sodium_memzero(bytes, sizeof bytes);
+    if (fchmod(fd, S_IRUSR | S_IWUSR) == 0 && write_line(fd, key) == 0 && close(fd) == 0)
+        return 0;
+    (void)error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
+    (void)close(fd);
+    (void)unlink(path);
+    key_forget(key);
+    return -1;
+}
+
+static int check_file(const char *path, int fd, struct error *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return error_set(e, ERROR_IO, "key file %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, ERROR_REFUSED, "key file %s is not a file", path);
+    if ((st.st_mode & OTHERS) != 0)
+        return error_set(e, ERROR_REFUSED,
+                         "key file %s has mode %04o: others than its owner can use it; make a new "
+                         "key if they may have read it, and run chmod 600",
+                         path, (unsigned)(st.st_mode & 07777));
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return error_set(e, ERROR_REFUSED,
+                         "key file %s belongs to user %u; it must belong to root or to the user %u "
+                         "that reads it",
+                         path, (unsigned)st.st_uid, (unsigned)geteuid());
+    return 0;
+}
+
+/* Reads at most `size` bytes. Returns how many, or -1. */
+static ssize_t read_all(int fd, char *to, size_t size)
+{
+    size_t have = 0;
+    ssize_t n;
+
+    while (have < size && (n = read(fd, to + have, size - have)) != 0) {
+        if (n < 0 && errno != EINTR)
+            return -1;
+        have += n > 0 ? (size_t)n : 0;
+    }
+    return (ssize_t)have;
+}
+
+static int parse(const char *line, size_t length, struct key *key)
+{
+    uint8_t bytes[KEY_SIZE];
+    size_t parsed;
+
+    if (length > 0 && line[length - 1] == '\n')
+        length--;
+    if (length != LINE_SIZE - 1 || memcmp(line, PREFIX, PREFIX_SIZE) != 0 ||
+        sodium_hex2bin(bytes, sizeof bytes, line + PREFIX_SIZE, length - PREFIX_SIZE, NULL, &parsed,
+                       NULL) != 0 ||
+        parsed != KEY_SIZE)
+        return -1;
+    key_set(key, bytes);
+    sodium_memzero(bytes, sizeof bytes);
+    return 0;
+}
+
+int key_read(const char *path, struct key *key, struct error *e)
+{
+    char line[LINE_SIZE + 1];
+    int fd, result;
+
+    errno = 0;
+    if (sodium_init() < 0)
+        return error_set(e, ERROR_IO, "libsodium cannot be used on this system");
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        int error = errno;
+        (void)error_set(e, ERROR_IO, "key file %s: %s", path, strerror(error));
+        errno = error;
+        return -1;
+    }
+    result = check_file(path, fd, e);
+    if (result == 0) {
+        ssize_t length = read_all(fd, line, sizeof line);
+        if (length < 0)
+            result = error_set(e, ERROR_IO, "key file %s: %s", path, strerror(errno));
+        else if (parse(line, (size_t)length, key) != 0)
+            result = error_set(
+                e, ERROR_REFUSED,
+                "key file %s does not hold a key; make one with torusctl key generate", path);
+    }
+    sodium_memzero(line, sizeof line);
+    (void)close(fd);
+    errno = 0;
+    return result;
+}

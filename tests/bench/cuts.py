@@ -1,0 +1,191 @@
+"""Links that go down, and nodes that die: what an exchange takes on what is left of the torus, and how long
+one takes that runs when it happens.
+
+The judge of the first is the plan's own load at the goodput of the links, and the least load that any
+routes could have, by the linear program of flow.py (of large tori the plan's lower bound, which is no
+more). What is allowed of the second: 300 ms, and 1.25 times what the bytes that had not arrived when it
+happened need at the least load.
+"""
+
+import json
+import random
+import re
+import time
+
+from support.background import Client
+from support.waiting import exchanges, wait_for
+from torus_net import Geometry, TorusError
+
+from . import arithmetic, network, programs
+
+TORI = '3x3@50,4x4@50,5x5@50,4x8@20,8x8@10'
+SIZES = (64 << 10, 256 << 10)
+TURNS = 5
+REST = 0.15       # seconds
+LP_NODES = 36     # a larger program takes minutes
+ROUNDS = 10       # of each fault
+SIZE = 256 << 10  # of the blocks of exchanges that something happens to
+ALLOWED, SHARE = 0.3, 1.25
+
+
+def run(options, say, save):
+    result = {'damaged': [], 'faults': [], 'failures': []}
+    for dims, mbit in options.cuts:
+        try:
+            with network.Network(dims, mbit, bin=options.bin, memory=options.memory,
+                                 congestion=options.congestion) as net:
+                Cuts(net, dims, mbit, options, result, say, save).run()
+            result['failures'] += [f'{dims}: {problem}' for problem in net.problems]
+        except (TorusError, programs.Unavailable, OSError) as e:
+            result['failures'].append(f'{dims}: {e}')
+            say(f'cuts: {result["failures"][-1]}')
+    return result
+
+
+def least_load(dims, without, bound):
+    if Geometry(dims).nodes > LP_NODES:
+        return bound
+    from . import flow  # needs scipy
+    return float(flow.Flow(flow.Torus(dims, without)).least_load())
+
+
+class Cuts:
+    def __init__(self, net, dims, mbit, options, result, say, save):
+        self.net, self.torus, self.dims, self.mbit = net, net.torus, dims, mbit
+        self.options, self.result, self.save = options, result, save
+        self.say = lambda text: say(f'cuts {dims} at {mbit:g} Mbit/s: {text}')
+        self.random = random.Random(dims)
+        self.rate = mbit
+
+    def run(self):
+        seconds = self.options.goodput_seconds
+        flood = programs.flood(self.options.out / 'programs')
+        self.rate = self.net.goodput(flood, seconds, warmup=min(1.0, seconds), congestion='reno')['mean']
+        for dim, size in enumerate(self.net.geometry.sizes):
+            if size > 2:
+                self._damaged(f'0:+{dim}')
+        if self.dims == self.options.cuts[0][0] or self.dims == '4x4':
+            for fault in 'one link', 'three links', 'a link that flaps', 'a node':
+                self._faults(fault)
+
+    # --- before ---
+
+    def _damaged(self, without):
+        plan = json.loads(self.torus.ctl(0, '--json', 'plan', '--dims', self.dims, '--without',
+                                         without).stdout)
+        least = least_load(self.dims, without, plan['bound'])
+        rank, port = int(without.split(':')[0]), without.split(':')[1]
+        with Pulled(self.torus, [(rank, port)]):
+            for size in self.options.cuts_sizes:
+                if least * size * 8e-6 / self.mbit > self.options.longest:
+                    continue
+                times = []
+                for turn in range(self.options.cuts_turns + 1):
+                    time.sleep(REST)
+                    said = self.torus.exchange(block_size=size)
+                    if said['verified'] != 'every byte' or said['without'] != f'link {without}':
+                        raise TorusError(f'without {without}: {said}')
+                    if turn > 0:  # the first one warms up
+                        times.append(said['seconds'])
+                each = size * 8e-6 / self.rate
+                self.result['damaged'].append(
+                    {'dims': self.dims, 'mbit': self.mbit, 'goodput_mbit': self.rate,
+                     'without': without, 'size': size, 'load': plan['busiest'], 'least': least,
+                     'seconds': arithmetic.median(times), 'load_seconds': plan['busiest'] * each,
+                     'least_seconds': least * each})
+                self.save(self.result)
+                self.say(f'without {without}, {arithmetic.format_size(size)}: '
+                         f'{arithmetic.milliseconds(arithmetic.median(times))} ms, its load takes '
+                         f'{arithmetic.milliseconds(plan["busiest"] * each)}')
+
+    # --- meanwhile ---
+
+    def _faults(self, fault):
+        whole = [self.torus.exchange(block_size=SIZE)['seconds'] for _ in range(3)][-1]
+        rounds = []
+        for _ in range(self.options.cuts_rounds):
+            said = self._node(whole) if fault == 'a node' else self._links(fault, whole)
+            rounds.append(said)
+            self.torus.wait_whole(120)
+        self.result['faults'].append({'dims': self.dims, 'mbit': self.mbit, 'fault': fault,
+                                      'size': SIZE, 'rounds': rounds})
+        self.save(self.result)
+        good = sum(said['good'] for said in rounds)
+        self.say(f'{fault}: {good} of {len(rounds)}, '
+                 f'{arithmetic.milliseconds(arithmetic.median([s["seconds"] for s in rounds]))} ms after it')
+
+    def _links(self, fault, whole):
+        links = self.random.sample(self.net.geometry.links, 3 if fault == 'three links' else 1)
+        ends = [(link.plus, f'+{link.dim}') for link in links]
+        with self._exchange() as client:
+            self._wait(whole)
+            at = time.monotonic()
+            with Pulled(self.torus, ends):
+                if fault == 'a link that flaps':
+                    for _ in range(3):
+                        time.sleep(0.02)
+                        self.torus.link_up(*ends[0])
+                        time.sleep(0.02)
+                        self.torus.link_down(*ends[0])
+                code, out, err = client.end(60)
+                seconds = time.monotonic() - at
+        result = json.loads(out) if code == 0 else {}
+        said = {'good': result.get('verified') == 'every byte', 'seconds': seconds,
+                'reroutes': result.get('reroutes', 0)}
+        if said['good'] and result.get('without'):
+            without = result['without'].replace('link ', '').replace(' ', '')
+            left = 1 - result.get('kept_bytes', 0) / result['bytes_delivered']
+            least = least_load(self.dims, without, None) * SIZE * 8e-6 / self.rate
+            said.update(without=without, left=left, allowed=ALLOWED + SHARE * left * least)
+        elif not said['good']:
+            said['error'] = err.strip()
+        return said
+
+    def _node(self, whole):
+        root, victim = self.random.sample(range(self.net.geometry.nodes), 2)
+        others = [rank for rank in range(self.net.geometry.nodes) if rank != victim]
+        with self._exchange(root) as client:
+            self._wait(whole)
+            at = time.monotonic()
+            self.torus.node(victim).kill()
+            code, _, err = client.end(60)
+            good = code == 1 and re.search(rf'node {victim} is down', err) is not None
+            try:
+                for rank in others if good else ():
+                    wait_for(lambda rank=rank: self._has_failed(rank, victim), 10)
+            except AssertionError:
+                good, err = False, 'not all others say so'
+            seconds = time.monotonic() - at
+        self.torus.node(victim).start()
+        return {'good': good, 'seconds': seconds, 'allowed': 2.0, 'error': '' if good else err.strip()}
+
+    def _has_failed(self, rank, victim):
+        """One of the last exchanges there, by the name of this node."""
+        return any(x['state'] == 'failed' and f'node {victim} is down' in x['reason']
+                   for x in exchanges(self.torus, rank)[:2])
+
+    def _exchange(self, root=None):
+        root = self.random.randrange(self.net.geometry.nodes) if root is None else root
+        return Client(self.torus, '--json', 'exchange', '--block-size', SIZE, '--timeout', 30, rank=root)
+
+    def _wait(self, whole):
+        """Until a random moment of an exchange that has just been asked for."""
+        time.sleep(self.random.uniform(0.01, 0.95 * whole))
+
+
+class Pulled:
+    """with Pulled(torus, ends): these cables are pulled, and then put in again."""
+
+    def __init__(self, torus, ends):
+        self.torus, self.ends = torus, ends
+
+    def __enter__(self):
+        for end in self.ends:
+            self.torus.link_down(*end)
+        for rank, _ in self.ends:
+            wait_for(lambda rank=rank: self.torus.status(rank)['whole'] is False, 30)
+
+    def __exit__(self, *_):
+        for end in self.ends:
+            self.torus.link_up(*end)
+        self.torus.wait_whole(120)

@@ -1,0 +1,71 @@
+"""MPI programs with and without the library that gives them the torus' operations: the same program, with
+both MPI libraries, in turn in one network. Beside them the daemons' own calls.
+
+How calls are timed stands in groups.py. Without the preload each algorithm of the MPI libraries is tried,
+and besides the default the fastest one is measured.
+"""
+
+import time
+import uuid
+from pathlib import Path
+
+from torus_net import TorusError, find_program
+
+from . import groups, programs, systems
+
+TORI = '4x4@50,4x8@20,8x8@10'
+
+
+def preload_of(library, bin):
+    """The library to preload, of the same build as torusd."""
+    path = Path(find_program('torusd', bin)).parent / 'client' / f'libtorus-{library.key}.so'
+    if not path.exists():
+        raise programs.Unavailable(f'{path} has not been built')
+    return path
+
+
+class PreloadRun(groups.GroupRun):
+    title = 'preloads'
+
+    def _members(self):
+        return [groups.Daemons(self.net.torus), *self._mpi(), *self._preloaded()]
+
+    def _preloaded(self):
+        members = []
+        for library in systems.LIBRARIES:
+            name = systems.PRELOADED[library.family]
+            try:
+                program = programs.with_mpi(self.folder, library.key, library.compiler)
+                preload = preload_of(library, self.options.bin)
+            except (TorusError, programs.Unavailable) as e:
+                self.failure(f'{name} cannot be measured: {e}')
+                continue
+
+            def make_job(library=library, program=program, preload=preload):
+                return systems.MpiJob(self.net, library, program, self.net.torus.ip_hosts.agent,
+                                      self._environment(preload), self.net.folder / f'{library.key}-preload')
+            starter = self._start(name, make_job)
+            if starter and self._uses_the_torus(starter, name):
+                members.append(groups.Program(starter, name, library))
+        return members
+
+    def _uses_the_torus(self, starter, name):
+        """Whether the preload has said so; else the program would be measured as it is without it."""
+        deadline = time.monotonic() + 5
+        while 'ranks on the torus' not in (starter.job.folder / 'output').read_text(errors='replace'):
+            if time.monotonic() > deadline:
+                self.failure(f'{name} does not use the torus{starter.job.said()}')
+                return False
+            time.sleep(0.05)
+        return True
+
+    def _environment(self, preload):
+        # The processes do not see the launcher in their /proc, by which they would know their program.
+        return {'LD_PRELOAD': f'{preload}:{programs.patient_poll(self.folder)}',
+                'TORUS_MPI_JOB': str(uuid.uuid4()), 'TORUS_MPI': 'verbose', 'PATIENT_POLL_MS': str(self.result['wait_ms']),
+                'TORUS_SOCKET': self.net.torus.environment()['TORUS_SOCKET']}
+
+
+def run(options, say, save):
+    """Saves the result, as far as there is one, after each call."""
+    return groups.run(options, say, save, PreloadRun, options.preloads)

@@ -1,0 +1,385 @@
+/* Routes around what is out of order: every segment of every block that there is arrives once, by a
+ * way that comes to no node twice and uses only links that are in order; the busiest channel carries
+ * at most 5 % more than it must, by the linear program; and all nodes find the same routes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/detour.h"
+#include "daemon/schedule/passages.h"
+#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/simulate.h"
+#include "daemon/schedule/tree.h"
+#include "tests/contract/contract.h"
+#include "tests/contract/damaged_loads.h"
+
+enum { LOADS = sizeof damaged_loads / sizeof damaged_loads[0] };
+
+/* NULL: the torus is in parts. */
+static struct detour *find(const char *dims, const char *without)
+{
+    struct torus t = contract_torus(dims);
+    struct error e = {.code = ERROR_NONE};
+    struct detour *detour = NULL;
+    struct damage damage;
+
+    if (damage_parse(&damage, &t, without, &e) != 0)
+        fail_msg("%s", e.text);
+    if (detour_new(&detour, &damage, &e) != 0) {
+        assert_int_equal(e.code, ERROR_LINK);
+        assert_non_null(strstr(e.text, "the torus is in parts: node"));
+    }
+    damage_free(&damage);
+    if (detour != NULL)
+        detour_find_bound(detour);
+    return detour;
+}
+
+/* Follows one route, and counts it. */
+static void follow(const struct damage *d, const struct algorithm *a, uint32_t source, uint32_t to,
+                   uint32_t segment, uint32_t *load)
+{
+    const struct torus *t = &d->torus;
+    struct leg *leg = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *leg);
+    bool *seen = calloc(t->nodes, sizeof *seen);
+    uint32_t legs = algorithm_route(a, t, source, to, segment, leg), here = source;
+
+    assert_in_range(legs, 1, algorithm_max_legs(a, t));
+    for (uint32_t i = 0; i < legs; i++) {
+        unsigned port = torus_port(leg[i].dim, leg[i].direction);
+        assert_int_equal(leg[i].hops, 1);
+        assert_int_equal(leg[i].step, i);
+        assert_true(damage_has_link(d, here, port));
+        seen[here] = true;
+        load[(size_t)here * torus_ports(t) + port]++;
+        here = torus_neighbour(t, here, port);
+        assert_false(seen[here]);
+        assert_false(d->gone[here]);
+    }
+    assert_int_equal(here, to);
+    free(leg);
+    free(seen);
+}
+
+/* Returns the largest load in blocks. */
+static double check(const struct detour *detour)
+{
+    const struct damage *d = detour_damage(detour);
+    const struct algorithm *a = detour_algorithm(detour);
+    uint32_t nodes = d->torus.nodes, largest = 0;
+    size_t channels = (size_t)nodes * torus_ports(&d->torus);
+    uint32_t *load = calloc(channels, sizeof *load);
+
+    for (uint32_t source = 0; source < nodes; source++)
+        for (uint32_t to = 0; to < nodes; to++)
+            for (uint32_t i = 0; i < a->segments; i++)
+                if (source != to && !d->gone[source] && !d->gone[to])
+                    follow(d, a, source, to, i, load);
+                else
+                    assert_int_equal(algorithm_route(a, &d->torus, source, to, i, NULL), 0);
+    for (size_t i = 0; i < channels; i++)
+        if (load[i] > largest)
+            largest = load[i];
+    free(load);
+    assert_int_equal(largest, detour_busiest(detour));
+    return (double)largest / a->segments;
+}
+
+static void loads_are_close_to_the_least(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LOADS; i++) {
+        const char *dims = damaged_loads[i].dims, *without = damaged_loads[i].without;
+        double least = damaged_loads[i].least;
+        struct detour *detour = find(dims, without);
+        assert_true((detour == NULL) == (least <= 0));
+        if (detour == NULL)
+            continue;
+        double load = check(detour), bound = detour_bound(detour);
+        if (load > 1.05 * least)
+            fail_msg("%s without %s: %.3f, the least is %.3f", dims, without, load, least);
+        if (bound > least + 1e-3 || bound < 0.9 * least)
+            fail_msg("%s without %s: bound %.3f, the least is %.3f", dims, without, bound, least);
+        detour_free(detour);
+    }
+}
+
+/* For an allgather: a tree of each node, of fewest hops, over which reductions find their way back. */
+static void gathers_along_trees(void **state)
+{
+    static const char *const cases[][2] = {
+        {"3x3", "0:+0"}, {"4x4", "3:+0"},         {"4x4", "7"},      {"5x5", "1:+1,12"},
+        {"4x8", "0:+1"}, {"5", "0:+0"},           {"4mx4m", "5:+0"}, {"2", "0:+0"},
+        {"3x3x3", "13"}, {"6x6", "0:+0,20:+1,7"}, {"1x4", "0:+1"},   {"2x2", "1:-0"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find(cases[i][0], cases[i][1]);
+        const struct damage *d = detour_damage(detour);
+        const struct algorithm *a = detour_gather(detour);
+        const struct torus *t = &d->torus;
+        uint32_t *load = calloc((size_t)t->nodes * torus_ports(t), sizeof *load);
+        struct leg leg[64], before[64];
+        for (uint32_t source = 0; source < t->nodes; source++) {
+            uint8_t *parent = calloc(t->nodes, sizeof *parent);
+            struct error e;
+            assert_int_equal(tree_find(d, source, parent, &e), 0);
+            for (uint32_t to = 0; to < t->nodes; to++) {
+                if (source == to || d->gone[source] || d->gone[to]) {
+                    assert_int_equal(algorithm_route(a, t, source, to, 0, leg), 0);
+                    continue;
+                }
+                follow(d, a, source, to, 0, load);
+                uint32_t legs = algorithm_route(a, t, source, to, 0, leg), fewest = 0,
+                         here = source;
+                for (uint32_t at = to; at != source; fewest++)
+                    at = torus_neighbour(t, at, parent[at]);
+                assert_int_equal(legs, fewest);
+                /* The way to each node on it is its beginning. */
+                for (uint32_t k = 0; k < legs; k++) {
+                    assert_int_equal(algorithm_route(a, t, source, here, 0, before), k);
+                    assert_memory_equal(before, leg, k * sizeof *leg);
+                    here = torus_neighbour(t, here, torus_port(leg[k].dim, leg[k].direction));
+                }
+            }
+            free(parent);
+        }
+        free(load);
+        detour_free(detour);
+    }
+}
+
+/* Where the linear program takes too long, its bound stands in. */
+static void large_tori(void **state)
+{
+    static const char *const cases[][2] = {{"8x8", "0:+0"},   {"8x8", "0:+0,9:+1,20:+0,33"},
+                                           {"4x4x4", "7:+2"}, {"8mx8m", "27:+0"},
+                                           {"12x12", "5,40"}, {"16x16", "3:+0"},
+                                           {"40", "5:+0"},    {"2x2x2x2x2", "7,9"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find(cases[i][0], cases[i][1]);
+        assert_non_null(detour);
+        double load = check(detour), bound = detour_bound(detour);
+        if (load > 1.05 * bound)
+            fail_msg("%s without %s: %.3f, bound %.3f", cases[i][0], cases[i][1], load, bound);
+        detour_free(detour);
+    }
+}
+
+/* Without steps it takes hardly longer than the busiest channel. */
+static void streamed(void **state)
+{
+    static const char *const cases[][2] = {
+        {"3x3", "0:+0"}, {"4x4", "3:+0"},       {"4x4", "7"},      {"5x5", "1:+1,12"},
+        {"4x8", "0:+1"}, {"6x6", "0:+0,20:+1"}, {"4mx4m", "5:+0"}, {"3x3x3", "13"}};
+    struct error e = {.code = ERROR_NONE};
+    uint64_t ticks;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find(cases[i][0], cases[i][1]);
+        const struct algorithm *a = detour_algorithm(detour);
+        assert_int_equal(simulate_stream(&detour_damage(detour)->torus, a, &ticks, &e), 0);
+        assert_true(ticks >= detour_busiest(detour));
+        if ((double)ticks > 1.05 * detour_busiest(detour))
+            fail_msg("%s without %s: %ju ticks, load %u", cases[i][0], cases[i][1],
+                     (uintmax_t)ticks, detour_busiest(detour));
+        detour_free(detour);
+    }
+}
+
+/* What one node sends through a port is what the node at its other end expects there. */
+static void check_passages(const struct detour *detour, const struct algorithm *a)
+{
+    const struct damage *d = detour_damage(detour);
+    const struct torus *t = &d->torus;
+    struct passages *all = calloc(t->nodes, sizeof *all);
+    uint64_t delivered = 0, present = 0;
+    uint32_t most = 0, most_transit;
+    struct error e = {.code = ERROR_NONE};
+
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        assert_int_equal(passages_build(&all[node], t, a, node, &e), 0);
+        present += !d->gone[node];
+        most = all[node].transit > most ? all[node].transit : most;
+        for (uint32_t j = 0; j < all[node].count; j++)
+            delivered += all[node].passage[j].out == PASSAGE_HERE;
+    }
+    assert_int_equal(delivered, present * (present - 1) * a->segments);
+    assert_int_equal(passages_most_transit(t, a, TORUS_NO_NODE, &most_transit, &e), 0);
+    assert_int_equal(most_transit, most);
+    for (uint32_t node = 0; node < t->nodes; node++)
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            uint32_t there = torus_neighbour(t, node, port);
+            if (there == TORUS_NO_NODE)
+                continue;
+            assert_int_equal(all[node].departures[port],
+                             all[there].arrivals[torus_port_opposite(port)]);
+            assert_true(all[node].departures[port] == 0 || damage_has_link(d, node, port));
+        }
+    for (uint32_t node = 0; node < t->nodes; node++)
+        passages_free(&all[node]);
+    free(all);
+}
+
+static void passages_meet(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < LOADS; i += 7) {
+        struct detour *detour = find(damaged_loads[i].dims, damaged_loads[i].without);
+        if (detour == NULL)
+            continue;
+        check_passages(detour, detour_algorithm(detour));
+        check_passages(detour, detour_gather(detour));
+        detour_free(detour);
+    }
+}
+
+/* Vectors are combined along the same trees backwards, and along one of fewest hops: who has a child at a
+ * port is its parent, and every node that is there gets to the owner. */
+static void reductions_meet(void **state)
+{
+    static const char *const cases[][2] = {
+        {"3x3", "0:+0"},       {"4x4", "7"},  {"5", "0:+0"},        {"4mx4m", "5:+0,10"},
+        {"6x6", "0:+0,20:+1"}, {"2", "0:+0"}, {"3x3x3", "13,2:+0"}, {"2x3", "1,2"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find(cases[i][0], cases[i][1]);
+        const struct damage *d = detour_damage(detour);
+        const struct torus *t = &d->torus;
+        for (uint32_t root = 0; root <= t->nodes; root++) {
+            bool single = root < t->nodes;
+            struct reduction_trees *all = calloc(t->nodes, sizeof *all);
+            if (single && d->gone[root]) {
+                free(all);
+                continue;
+            }
+            for (uint32_t node = 0; node < t->nodes; node++)
+                assert_int_equal(
+                    single ? reduction_build_around(&all[node], d, root, node, NULL)
+                           : reduction_build(&all[node], t, detour_gather(detour), node, NULL),
+                    0);
+            for (uint32_t node = 0; node < t->nodes; node++) {
+                assert_int_equal(all[node].count, single ? 1 : t->nodes);
+                assert_int_equal(all[node].most_distance, all[0].most_distance);
+                for (uint32_t k = 0; k < all[node].count; k++) {
+                    const struct reduction_tree *tree = &all[node].tree[k];
+                    bool none = d->gone[node] || d->gone[tree->owner] || tree->owner == node;
+                    assert_int_equal(tree->parent == REDUCTION_NO_PORT, none);
+                    for (uint32_t c = 0; c < tree->children; c++) {
+                        const struct reduction_child *child = &all[node].child[tree->first + c];
+                        uint32_t there = torus_neighbour(t, node, child->port);
+                        assert_true(damage_has_link(d, node, child->port));
+                        assert_int_equal(all[there].tree[k].parent,
+                                         torus_port_opposite(child->port));
+                        assert_int_equal(all[there].tree[k].place, child->place);
+                    }
+                    if (none)
+                        continue;
+                    uint32_t up = torus_neighbour(t, node, tree->parent);
+                    assert_int_equal(all[up].tree[k].distance + 1, tree->distance);
+                    assert_in_range(tree->distance, 1, all[0].most_distance);
+                }
+            }
+            for (uint32_t node = 0; node < t->nodes; node++)
+                reduction_free(&all[node]);
+            free(all);
+        }
+        detour_free(detour);
+    }
+}
+
+static uint64_t fingerprint(const struct detour *detour)
+{
+    const struct algorithm *a = detour_algorithm(detour);
+    const struct torus *t = &detour_damage(detour)->torus;
+    struct leg leg[64];
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (uint32_t block = 0; block < t->nodes * t->nodes * a->segments; block++) {
+        uint32_t pair = block / a->segments;
+        uint32_t legs =
+            algorithm_route(a, t, pair / t->nodes, pair % t->nodes, block % a->segments, leg);
+        hash = (hash ^ 255) * UINT64_C(1099511628211);
+        for (uint32_t i = 0; i < legs; i++)
+            hash = (hash ^ torus_port(leg[i].dim, leg[i].direction)) * UINT64_C(1099511628211);
+    }
+    return hash;
+}
+
+/* Daemons that were built differently find the same: no floating point, no order of addresses. Whoever
+ * changes the routes changes what peers have to agree on: PROTOCOL_VERSION (proto/frame.h). */
+static void routes_are_known(void **state)
+{
+    static const struct {
+        const char *dims, *without;
+        uint64_t fingerprint;
+    } known[] = {{"3x3", "0:+0", UINT64_C(0x78dfd50e1f2c260f)},
+                 {"4x4", "3:+0,7", UINT64_C(0x749ab8101a4b1a1)},
+                 {"4x8", "0:+1,9:+0", UINT64_C(0xd92e676efc25088a)},
+                 {"3mx3x3", "13", UINT64_C(0xbae8c05693d66fe0)}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct detour *detour = find(known[i].dims, known[i].without);
+        uint64_t found = fingerprint(detour);
+        if (found != known[i].fingerprint)
+            fail_msg("%s without %s: 0x%jx", known[i].dims, known[i].without, (uintmax_t)found);
+        detour_free(detour);
+    }
+}
+
+static void nothing_out_of_order(void **state)
+{
+    struct torus t = contract_torus("5x5");
+    struct detour *detour;
+    struct damage damage;
+    struct error e;
+    (void)state;
+    assert_int_equal(damage_init(&damage, &t, &e), 0);
+    assert_int_equal(detour_new(&detour, &damage, &e), 0);
+    damage_free(&damage);
+    detour_find_bound(detour);
+    assert_true(check(detour) <= torus_bound_all_port(&t));
+    assert_true(detour_bound(detour) <= torus_bound_all_port(&t));
+    detour_free(detour);
+}
+
+static void refused(void **state)
+{
+    struct torus ring = contract_torus("4096"), other = contract_torus("4x5");
+    struct damage damage;
+    struct detour *detour;
+    struct error e;
+    (void)state;
+    assert_int_equal(damage_parse(&damage, &ring, "5:+0", &e), 0);
+    assert_int_equal(detour_new(&detour, &damage, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "4096 nodes"));
+    damage_free(&damage);
+    detour = find("5x4", "5:+0");
+    assert_int_equal(algorithm_accepts(detour_algorithm(detour), &other, &e), -1);
+    assert_non_null(strstr(e.text, "5x4, not of 4x5"));
+    detour_free(detour);
+    assert_null(find("4", "0:+0,2:+0"));
+    assert_null(find("3x3", "0,4:+0,4:-0,4:+1,4:-1"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loads_are_close_to_the_least),
+        cmocka_unit_test(gathers_along_trees),
+        cmocka_unit_test(large_tori),
+        cmocka_unit_test(streamed),
+        cmocka_unit_test(passages_meet),
+        cmocka_unit_test(reductions_meet),
+        cmocka_unit_test(routes_are_known),
+        cmocka_unit_test(nothing_out_of_order),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

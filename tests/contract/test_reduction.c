@@ -1,0 +1,391 @@
+/* The trees of reductions: those of all nodes together are, for each owner and segment, the routes
+ * of the allgather backwards, each channel once; and both ends of a channel have the same order. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/product.h"
+#include "daemon/schedule/reduction.h"
+
+static const char *const shapes[] = {
+    "1",     "2",   "2m",   "3",    "8",     "9m",    "1x5",   "1x6m",   "2x2",      "2x2m",
+    "2mx2m", "2x5", "2x6m", "2mx7", "3x3",   "4x4",   "4mx4",  "4x5m",   "4mx4m",    "5x7",
+    "5mx7m", "3x8", "8x8",  "1x1",  "5x1x3", "2x2x2", "2x3x4", "3x3x3m", "2mx3mx4m", "2x2x2x2",
+};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], NODES_MOST = 81 };
+
+static struct reduction_trees all[NODES_MOST];
+
+/* Each node's, by node. */
+static void close_all(const struct torus *t)
+{
+    for (uint32_t rank = 0; rank < t->nodes; rank++)
+        reduction_free(&all[rank]);
+}
+
+/* --- what trees have to be --- */
+
+static uint32_t count_trees(const struct torus *t, const struct reduction_trees *p)
+{
+    return (p->single ? 1 : t->nodes) * p->segments;
+}
+
+/* Both ends of the channel to the parent know the same of it. */
+static void check_edge(const struct torus *t, uint32_t rank, uint32_t index)
+{
+    const struct reduction_trees *p = &all[rank];
+    const struct reduction_tree *tree = &p->tree[index];
+    uint32_t parent = torus_neighbour(t, rank, tree->parent);
+    unsigned port = torus_port_opposite(tree->parent);
+
+    assert_true(parent < t->nodes);
+    const struct reduction_trees *q = &all[parent];
+    assert_true(tree->place < p->departures[tree->parent]);
+    assert_int_equal(p->departures[tree->parent], q->arrivals[port]);
+    assert_int_equal(p->departure[tree->parent][tree->place], index);
+    const struct reduction_child *child = &q->child[q->arrival[port][tree->place]];
+    assert_int_equal(child->tree, index);
+    assert_int_equal(child->port, port);
+    assert_int_equal(child->place, tree->place);
+    assert_in_range(q->arrival[port][tree->place], q->tree[index].first,
+                    q->tree[index].first + q->tree[index].children - 1);
+    assert_int_equal(q->tree[index].distance + 1, tree->distance);
+    assert_int_equal(reduction_down_in(p, tree), reduction_down_out(q, child));
+    assert_true(reduction_down_in(p, tree) >= q->departures[port]);
+}
+
+/* Every tree has an edge from each node but the owner; since each edge comes one hop nearer to the
+ * owner, it spans. */
+static void check_trees(const struct torus *t)
+{
+    uint64_t edges = 0;
+    uint32_t deepest = 0, trees = count_trees(t, &all[0]);
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        const struct reduction_trees *p = &all[rank];
+        assert_int_equal(p->rank, rank);
+        assert_int_equal(p->count, trees);
+        assert_int_equal(p->most_distance, all[0].most_distance);
+        edges += p->edges;
+        uint32_t first = 0;
+        for (uint32_t i = 0; i < p->count; i++) {
+            const struct reduction_tree *tree = &p->tree[i];
+            assert_int_equal(tree->segment, i % p->segments);
+            assert_int_equal(tree->first, first);
+            first += tree->children;
+            for (uint32_t c = 1; c < tree->children; c++)
+                assert_true(p->child[tree->first + c - 1].port < p->child[tree->first + c].port);
+            if (!p->single)
+                assert_int_equal(tree->owner, i / p->segments);
+            assert_int_equal(tree->owner, all[0].tree[i].owner);
+            assert_int_equal(tree->owner == rank, tree->parent == REDUCTION_NO_PORT);
+            assert_int_equal(tree->owner == rank, tree->distance == 0);
+            deepest = tree->distance > deepest ? tree->distance : deepest;
+            if (tree->owner != rank)
+                check_edge(t, rank, i);
+        }
+        assert_int_equal(first, p->edges);
+    }
+    assert_int_equal(edges, (uint64_t)trees * (t->nodes - 1));
+    assert_int_equal(deepest, all[0].most_distance);
+}
+
+/* What a node gets in the allgather by a port, it sends back by it. */
+static void check_routes(const struct torus *t, const struct algorithm *a)
+{
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
+
+    assert_non_null(legs);
+    for (uint32_t owner = 0; owner < t->nodes; owner++)
+        for (uint32_t node = 0; node < t->nodes; node++)
+            for (uint32_t segment = 0; segment < a->segments && node != owner; segment++) {
+                uint32_t count = algorithm_route(a, t, owner, node, segment, legs), hops = 0;
+                const struct leg *last = &legs[count - 1];
+                const struct reduction_tree *tree = &all[node].tree[owner * a->segments + segment];
+                for (uint32_t i = 0; i < count; i++)
+                    hops += legs[i].hops;
+                assert_int_equal(tree->parent, torus_port(last->dim, -last->direction));
+                assert_int_equal(tree->distance, hops);
+            }
+    free(legs);
+}
+
+static void check_algorithm(const struct torus *t, const struct algorithm *a)
+{
+    assert_in_range(t->nodes, 1, NODES_MOST);
+    for (uint32_t rank = 0; rank < t->nodes; rank++)
+        assert_int_equal(reduction_build(&all[rank], t, a, rank, NULL), 0);
+    check_trees(t);
+    check_routes(t, a);
+    close_all(t);
+}
+
+static void trees_are_the_allgathers_backwards(void **state)
+{
+    unsigned checked = 0;
+    (void)state;
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        for (unsigned s = 0; s < SHAPES && a->operation == OPERATION_ALLGATHER; s++) {
+            struct torus t;
+            assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+            if (algorithm_accepts(a, &t, NULL) == 0) {
+                check_algorithm(&t, a);
+                checked++;
+            }
+        }
+    }
+    assert_true(checked > 2 * SHAPES);
+}
+
+static void balanced_ones_load_no_channel_above_the_bound(void **state)
+{
+    static const char *const tori[] = {"8", "9m", "4x4", "5x7", "8x8", "4x5m", "5mx7m", "3x8"};
+    const struct algorithm *a = algorithm_find("balanced");
+    (void)state;
+    for (unsigned s = 0; s < sizeof tori / sizeof tori[0]; s++) {
+        struct reduction_trees p;
+        struct torus t;
+        assert_int_equal(torus_parse(&t, tori[s], NULL), 0);
+        for (uint32_t rank = 0; rank < t.nodes; rank++) {
+            assert_int_equal(reduction_build(&p, &t, a, rank, NULL), 0);
+            for (unsigned port = 0; port < torus_ports(&t); port++)
+                assert_true(p.departures[port] <= torus_bound_broadcast(&t));
+            reduction_free(&p);
+        }
+    }
+}
+
+/* The node with the fewest links has N-1 blocks on them, and no channel has more than it must, or
+ * so many pieces more. */
+static void check_evenness(const struct torus *t, uint32_t more)
+{
+    const struct algorithm *a = reduction_even(t);
+    char text[TORUS_TEXT_SIZE];
+    uint64_t most = 0;
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        struct reduction_trees p;
+        assert_int_equal(reduction_build(&p, t, a, rank, NULL), 0);
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            most = p.departures[port] > most ? p.departures[port] : most;
+        reduction_free(&p);
+    }
+    if ((most - more) * torus_fewest_links(t) != (uint64_t)(t->nodes - 1) * a->segments)
+        fail_msg("%s: %u pieces on a channel, in %u segments", torus_format(t, text),
+                 (unsigned)most, a->segments);
+}
+
+static void segments_load_channels_evenly(void **state)
+{
+    static const char *const meshes[] = {"9m", "2mx2m", "4mx4m", "5mx7m"};
+    static const char *const cubes[] = {"2x2x2", "3x3x3", "4x4x4", "2x2x2x2", "3x1x3x3"};
+    struct torus t;
+    (void)state;
+    for (uint32_t rows = 1; rows <= 9; rows++)
+        for (uint32_t columns = 1; columns <= 9; columns++) {
+            t = (struct torus){
+                .dims = 2, .size = {rows, columns}, .wrap = {true, true}, .nodes = rows * columns};
+            bool mixed = rows > 1 && columns > 1 && rows % 2 != columns % 2;
+            check_evenness(&t, mixed);
+        }
+    for (unsigned i = 0; i < sizeof cubes / sizeof cubes[0]; i++) {
+        assert_int_equal(torus_parse(&t, cubes[i], NULL), 0);
+        check_evenness(&t, 0);
+    }
+    for (unsigned i = 0; i < sizeof meshes / sizeof meshes[0]; i++) { /* in the corners */
+        assert_int_equal(torus_parse(&t, meshes[i], NULL), 0);
+        check_evenness(&t, 0);
+    }
+    for (unsigned s = 0; s < SHAPES; s++) {
+        assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+        check_algorithm(&t, reduction_even(&t));
+    }
+}
+
+/* --- with one owner --- */
+
+static void one_owner_has_a_tree_of_least_depth(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s < SHAPES; s++) {
+        struct torus t;
+        assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+        for (uint32_t root = 0; root < t.nodes; root += 1 + t.nodes / 7) {
+            uint32_t furthest = 0;
+            for (uint32_t rank = 0; rank < t.nodes; rank++) {
+                uint32_t distance = torus_distance(&t, rank, root);
+                assert_int_equal(reduction_build_single(&all[rank], &t, root, rank, NULL), 0);
+                assert_true(all[rank].single);
+                assert_int_equal(all[rank].tree[0].owner, root);
+                assert_int_equal(all[rank].tree[0].distance, distance);
+                furthest = distance > furthest ? distance : furthest;
+            }
+            assert_int_equal(all[0].most_distance, furthest);
+            check_trees(&t);
+            close_all(&t);
+        }
+    }
+}
+
+static void a_good_root_is_in_the_middle(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s < SHAPES; s++) {
+        struct torus t;
+        uint32_t least = UINT32_MAX, of_root = 0;
+        assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+        for (uint32_t root = 0; root < t.nodes; root++) {
+            uint32_t furthest = 0;
+            for (uint32_t rank = 0; rank < t.nodes; rank++) {
+                uint32_t distance = torus_distance(&t, rank, root);
+                furthest = distance > furthest ? distance : furthest;
+            }
+            least = furthest < least ? furthest : least;
+            of_root = root == reduction_root(&t) ? furthest : of_root;
+        }
+        assert_int_equal(of_root, least);
+    }
+}
+
+/* Link by link. */
+static void bounds_follow_from_the_links(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s < SHAPES; s++) {
+        struct torus t;
+        uint32_t channels = 0, fewest = UINT32_MAX;
+        assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+        for (uint32_t rank = 0; rank < t.nodes; rank++) {
+            uint32_t links = 0;
+            for (unsigned port = 0; port < torus_ports(&t); port++)
+                links += torus_neighbour(&t, rank, port) != TORUS_NO_NODE;
+            channels += links;
+            fewest = links < fewest ? links : fewest;
+        }
+        double reduce_scatter = 0, allreduce = 0;
+        if (t.nodes > 1) {
+            reduce_scatter = (t.nodes - 1.0) / t.nodes / fewest;
+            allreduce = 2.0 * (t.nodes - 1) / channels;
+            allreduce = allreduce > 1.0 / fewest ? allreduce : 1.0 / fewest;
+        }
+        assert_true(fabs(torus_bound_reduce_scatter(&t) - reduce_scatter) < 1e-12);
+        assert_true(fabs(torus_bound_allreduce(&t) - allreduce) < 1e-12);
+    }
+}
+
+/* --- algorithms that are not in the registry --- */
+
+static int takes_all(const struct torus *t, struct error *e)
+{
+    (void)t, (void)e;
+    return 0;
+}
+
+static uint32_t one_leg_a_dimension(const struct torus *t)
+{
+    return t->dims;
+}
+
+/* Long legs, the dimensions in rising order for even segments, else falling. */
+static uint32_t long_legs(const struct torus *t, uint32_t source, uint32_t destination,
+                          uint32_t segment, struct leg *legs)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], count = 0;
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < t->dims; i++) {
+        unsigned dim = segment % 2 == 0 ? i : t->dims - 1 - i;
+        int direction = 1;
+        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
+        if (hops > 0)
+            legs[count++] = (struct leg){i, (uint16_t)hops, (uint8_t)dim, (int8_t)direction};
+    }
+    return count;
+}
+
+/* Nodes with odd ranks are reached another way than those behind them. */
+static uint32_t tangled(const struct torus *t, uint32_t source, uint32_t destination,
+                        uint32_t segment, struct leg *legs)
+{
+    (void)segment;
+    return long_legs(t, source, destination, destination, legs);
+}
+
+static struct algorithm made(uint32_t (*route)(const struct torus *, uint32_t, uint32_t, uint32_t,
+                                               struct leg *),
+                             uint32_t segments)
+{
+    return (struct algorithm){.name = "made",
+                              .operation = OPERATION_ALLGATHER,
+                              .segments = segments,
+                              .accepts = takes_all,
+                              .max_legs = one_leg_a_dimension,
+                              .period = torus_full_period,
+                              .route = route};
+}
+
+static void segments_have_trees_of_their_own(void **state)
+{
+    const struct algorithm a = made(long_legs, 3);
+    (void)state;
+    for (unsigned s = 0; s < SHAPES; s++) {
+        struct torus t;
+        assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+        check_algorithm(&t, &a);
+    }
+}
+
+static void refused(const char *dims, const struct algorithm *a, uint32_t rank, const char *why)
+{
+    struct reduction_trees p;
+    struct torus t;
+    struct error e;
+
+    assert_int_equal(torus_parse(&t, dims, NULL), 0);
+    assert_int_equal(reduction_build(&p, &t, a, rank, &e), -1);
+    assert_string_equal(e.text, why);
+    assert_null(p.tree);
+}
+
+static void what_is_not_a_tree_is_refused(void **state)
+{
+    const struct algorithm a = made(tangled, 1);
+    struct reduction_trees p;
+    struct torus t;
+    struct error e;
+    (void)state;
+    refused("4x4", &a, 3,
+            "the routes of made from node 0 are not a tree: nothing can be reduced along them");
+    refused("4x4", algorithm_find("at2"), 3, "at2 is not an algorithm for an allgather");
+    refused("4x4", algorithm_find("balanced"), 16, "there is no node 16 among 16");
+    refused(
+        "2x2x2", algorithm_find("balanced"), 0,
+        "balanced takes tori and meshes of up to two dimensions of more than one node, not 2x2x2");
+    assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
+    assert_int_equal(reduction_build_single(&p, &t, 0, 16, &e), -1);
+    assert_string_equal(e.text, "there is no node 16 among 16");
+    assert_int_equal(reduction_build_single(&p, &t, 17, 0, &e), -1);
+    assert_string_equal(e.text, "there is no node 17 among 16");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trees_are_the_allgathers_backwards),
+        cmocka_unit_test(balanced_ones_load_no_channel_above_the_bound),
+        cmocka_unit_test(segments_load_channels_evenly),
+        cmocka_unit_test(one_owner_has_a_tree_of_least_depth),
+        cmocka_unit_test(a_good_root_is_in_the_middle),
+        cmocka_unit_test(bounds_follow_from_the_links),
+        cmocka_unit_test(segments_have_trees_of_their_own),
+        cmocka_unit_test(what_is_not_a_tree_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

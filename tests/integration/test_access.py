@@ -1,0 +1,239 @@
+"""A daemon that runs as an ordinary user without capabilities, and who may do what at its sockets."""
+
+import contextlib
+import grp
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from support.waiting import wait_for
+from torus_net import find_program
+
+DAEMON, STRANGER = 54321, 54322  # users and groups that no system has
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason='only root can run programs as other users')
+
+
+def as_user(user, *groups):
+    """A command prefix: this user, its group of the same number, these further ones, no capabilities."""
+    return ['setpriv', f'--reuid={user}', f'--regid={user}',
+            f'--groups={",".join(map(str, groups))}' if groups else '--clear-groups',
+            '--bounding-set=-all', '--inh-caps=-all', '--pdeathsig=TERM']
+
+
+def system_groups():
+    """Three that exist here: (name, number)."""
+    found = [(g.gr_name, g.gr_gid) for g in grp.getgrall() if 0 < g.gr_gid < 1000]
+    return found[:3]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+class Ring:
+    """Two daemons of a user of their own, on 127.0.0.1; programs and files where all can reach them."""
+
+    def __init__(self, folder, *options):
+        self.folder = folder
+        built = Path(find_program('torusctl')).parent
+        for name in 'torusd', 'torusctl':
+            shutil.copy(find_program(name), folder / name)
+        for library in [*built.glob('libtorus.so*'), *built.glob('**/libtorus.so*')]:
+            if not (folder / library.name).exists():
+                shutil.copy(library, folder / library.name)
+        self.env = {**os.environ, 'LD_LIBRARY_PATH': str(folder)}
+        subprocess.run([folder / 'torusctl', 'key', 'generate', folder / 'key'], check=True,
+                       capture_output=True, env=self.env)
+        os.chown(folder / 'key', DAEMON, DAEMON)
+        self.processes = []
+        self.logs = [folder / f'{rank}.log' for rank in range(2)]
+        ports = [free_port(), free_port()]
+        for rank in range(2):
+            for kind in 'run', 'state', 'data':
+                (folder / f'{kind}{rank}').mkdir()
+                os.chown(folder / f'{kind}{rank}', DAEMON, DAEMON)
+            command = [*as_user(DAEMON), folder / 'torusd', '--dims', '2', '--rank', str(rank),
+                       f'--port=+0=127.0.0.1:{ports[rank]}', f'--port=-0=127.0.0.1:{ports[1 - rank]}',
+                       '--control', self.socket(rank), '--state-dir', folder / f'state{rank}',
+                       '--data-root', folder / f'data{rank}', '--key-file', folder / 'key', *options]
+            with open(self.logs[rank], 'wb') as log:
+                self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=self.env))
+
+    def socket(self, rank):
+        return self.folder / f'run{rank}' / 'sock'
+
+    def ctl(self, *args, prefix=(), rank=0):
+        return subprocess.run([*prefix, self.folder / 'torusctl', '--socket', self.socket(rank), *args],
+                              capture_output=True, text=True, env=self.env, timeout=60)
+
+    def wait_whole(self):
+        def whole():
+            assert all(p.poll() is None for p in self.processes), self.log()
+            result = self.ctl('--json', 'status')
+            return result.returncode == 0 and json.loads(result.stdout)['whole']
+        wait_for(whole, 20, self.log)
+
+    def log(self):
+        return '\n'.join(path.read_text() for path in self.logs)
+
+    def close(self):
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            assert process.wait(20) == 0, self.log()
+
+
+@contextlib.contextmanager
+def ring(*options):
+    folder = Path(tempfile.mkdtemp(prefix='torus-access-', dir='/tmp'))
+    try:
+        folder.chmod(0o755)
+        running = Ring(folder, *options)
+        try:
+            running.wait_whole()
+            yield running
+        finally:
+            running.close()
+    finally:
+        shutil.rmtree(folder)
+
+
+@needs_root
+def test_a_daemon_without_privileges():
+    with ring() as torus:
+        for rank, process in enumerate(torus.processes):
+            status = dict(line.split(':', 1) for line in
+                          Path(f'/proc/{process.pid}/status').read_text().splitlines() if ':' in line)
+            assert status['Uid'].split() == [str(DAEMON)] * 4
+            assert int(status['CapEff'], 16) == int(status['CapBnd'], 16) == 0
+            source = torus.folder / f'data{rank}' / 'out'
+            source.mkdir()
+            for to in range(2):
+                (source / str(to)).write_text(f'from {rank} to {to}')
+        result = torus.ctl('exchange', '--from', f'{torus.folder}/data%r/out',
+                           '--to', f'{torus.folder}/data%r/in')
+        assert result.returncode == 0, result.stderr
+        for rank in range(2):
+            for source in range(2):
+                arrived = torus.folder / f'data{rank}' / 'in' / str(source)
+                assert arrived.read_text() == f'from {source} to {rank}'
+                assert arrived.stat().st_uid == DAEMON
+        result = torus.ctl('exchange', '--block-size', '100KiB', prefix=as_user(DAEMON))
+        assert result.returncode == 0, result.stderr
+
+
+@needs_root
+def test_without_groups_the_socket_decides():
+    """As a user of the daemon's group; as somebody else."""
+    with ring() as torus:
+        mode = torus.socket(0).stat().st_mode & 0o777
+        assert mode == Path(f'{torus.socket(0)}.programs').stat().st_mode & 0o777 == 0o660
+        for args in ('status',), ('exchange', '--block-size', '1'), ('calibrate', '--reset'):
+            assert torus.ctl(*args, prefix=as_user(STRANGER, DAEMON)).returncode == 0
+            result = torus.ctl(*args, prefix=as_user(STRANGER))
+            assert result.returncode == 3
+            assert f'only user {DAEMON} and members of group {DAEMON} may connect' in result.stderr
+
+
+NEEDS = {  # what torusctl is asked, and the least access for it
+    ('status',): 0,
+    ('links',): 0,
+    ('exchange', '--explain', '--block-size', '1'): 1,
+    ('exchange', '--block-size', '1'): 1,
+    ('broadcast', '--root', '0', '--block-size', '1'): 1,
+    ('calibrate', '--show'): 0,
+    ('calibrate', '--reset'): 2,
+}
+
+
+@needs_root
+def test_groups_say_who_may_do_what():
+    groups = system_groups()
+    settings = 'read_group', 'exchange_group', 'admin_group'
+    options = [f'--{name.replace("_", "-")}={group[0]}' for name, group in zip(settings, groups)]
+    with ring(*options) as torus:
+        users = {None: as_user(STRANGER), **{i: as_user(STRANGER, groups[i][1]) for i in range(3)}}
+        for has, prefix in users.items():
+            for args, needed in NEEDS.items():
+                result = torus.ctl(*args, prefix=prefix)
+                if has is not None and has >= needed:
+                    assert result.returncode == 0, (has, args, result.stderr)
+                else:
+                    # Who may do nothing is told so before it is heard what it wants.
+                    wanted = 0 if has is None else needed
+                    assert result.returncode != 0, (has, args)
+                    assert (f'only members of the group {groups[wanted][0]} ({settings[wanted]}) may'
+                            in result.stderr), (has, args, result.stderr)
+        for prefix in (), as_user(DAEMON):  # root, and the daemon's own user
+            for args in NEEDS:
+                assert torus.ctl(*args, prefix=prefix).returncode == 0
+        # Of many groups one is enough, and it may be the first.
+        many = as_user(STRANGER, *range(70000, 70100), groups[0][1])
+        assert torus.ctl('status', prefix=many).returncode == 0
+        first = ['setpriv', f'--reuid={STRANGER}', f'--regid={groups[1][1]}', '--clear-groups']
+        assert torus.ctl('exchange', '--block-size', '1', prefix=first).returncode == 0
+
+
+@needs_root
+def test_programs_need_the_exchange_group():
+    groups = system_groups()
+    with ring(f'--exchange-group={groups[1][0]}') as torus:
+        script = ('import socket, struct, sys\n'
+                  's = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n'
+                  f's.connect("{torus.socket(0)}.programs")\n'
+                  's.settimeout(1)\n'
+                  'try:\n'
+                  '    print(s.recv(1000)[32:].split(bytes(1))[0].decode())\n'
+                  'except TimeoutError:\n'
+                  '    print("welcome")\n')
+
+        def answer(prefix):
+            return subprocess.run([*prefix, '/usr/bin/python3', '-c', script], capture_output=True,
+                                  text=True, check=True, timeout=30).stdout
+
+        assert f'the group {groups[1][0]} (exchange_group)' in answer(as_user(STRANGER))
+        assert answer(as_user(STRANGER, groups[1][1])) == 'welcome\n'
+        # Not named: the group of the daemon, for which here is only a number.
+        result = torus.ctl('status', prefix=as_user(STRANGER))
+        assert f'only members of the group {DAEMON} (read_group)' in result.stderr
+        assert torus.ctl('status', prefix=as_user(STRANGER, DAEMON)).returncode == 0
+        # And that is the administrators' as well.
+        assert torus.ctl('calibrate', '--reset', prefix=as_user(STRANGER, DAEMON)).returncode == 0
+        assert torus.ctl('calibrate', '--reset', prefix=as_user(STRANGER, groups[1][1])).returncode
+
+
+@needs_root
+def test_who_may_do_nothing_keeps_nobody_out():
+    groups = system_groups()
+    with ring(f'--read-group={groups[0][0]}') as torus:
+        script = ('import socket, sys\n'
+                  'crowd = []\n'
+                  'for _ in range(600):\n'
+                  '    s = socket.socket(socket.AF_UNIX)\n'
+                  f'    s.connect("{torus.socket(0)}")\n'
+                  '    crowd.append(s)\n'
+                  'print(len(crowd), flush=True)\n'
+                  'sys.stdin.read()\n')
+        crowd = subprocess.Popen([*as_user(STRANGER), '/usr/bin/python3', '-c', script],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            assert crowd.stdout.readline() == '600\n'
+            assert torus.ctl('status', prefix=as_user(STRANGER, groups[0][1])).returncode == 0
+        finally:
+            crowd.communicate('')
+
+
+def test_a_group_that_does_not_exist(tmp_path):
+    result = subprocess.run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--read-group',
+                             'no-such-group', '--control', tmp_path / 's', '--state-dir', tmp_path],
+                            capture_output=True, text=True, timeout=20)
+    assert result.returncode == 1
+    assert 'read_group: there is no group "no-such-group" on this system' in result.stderr

@@ -1,0 +1,100 @@
+"""Cables that are pulled are noticed by their carriers, at both ends."""
+
+import pytest
+from support.expect import check_result
+from support.waiting import wait_for
+
+pytestmark = pytest.mark.mininet
+
+
+@pytest.fixture
+def torus(mininet):
+    # Nobody waits that long: what is noticed is noticed by its carrier.
+    return mininet('3x3', bw=100, extra=('--silence-ms=600000',))
+
+
+def link(torus, rank, port):
+    return next(x for x in torus.links(rank)['links'] if x['port'] == port)
+
+
+def wait_reason(torus, rank, port, reason):
+    wait_for(lambda: link(torus, rank, port)['reason'] == reason, 20,
+             lambda: f'node {rank}: {link(torus, rank, port)}, not "{reason}"')
+    assert link(torus, rank, port)['up'] is False
+
+
+def wait_told(torus, down):
+    """All nodes know of exactly these links."""
+    for node in torus.nodes:
+        wait_for(lambda: [fault.split(' to ')[0] for fault in torus.status(node.rank)['faults']] == down,
+                 20, lambda: f'node {node.rank}: {torus.status(node.rank)["faults"]}')
+
+
+def check_works(torus):
+    torus.wait_whole(20)
+    check_result(torus.exchange('at2', 20000), '3x3', 'at2', 20000, bw=100)
+
+
+def test_a_cable_is_pulled(torus):
+    for time in 1, 2:
+        torus.link_down(4, '+1')
+        wait_reason(torus, 4, '+1', 'no carrier on n4-plus1, which is set down')
+        wait_reason(torus, 5, '-1', 'no carrier on n5-minus1')
+        wait_told(torus, ['link 4:+1'])
+        torus.link_up(4, '+1')
+        check_works(torus)
+        assert (link(torus, 4, '+1')['connects'], link(torus, 5, '-1')['connects']) == (time + 1, time + 1)
+    assert 'port +1 to node 5: no carrier on n4-plus1' in torus.node(4).log()
+    assert 'port -1 to node 4: no carrier on n5-minus1' in torus.node(5).log()
+
+
+def test_a_node_starts_while_a_cable_is_pulled(torus):
+    """Whichever end it is at. The one that dials has never had this link."""
+    torus.link_down(4, '+1')
+    wait_told(torus, ['link 4:+1'])
+    for rank in 4, 5:
+        torus.node(rank).restart()
+    torus.wait_broken(20, ranks=(4, 5))
+    wait_reason(torus, 5, '-1', 'no carrier on n5-minus1')
+    wait_told(torus, ['link 4:+1'])
+    torus.link_up(4, '+1')
+    check_works(torus)
+
+
+def test_an_address_is_removed(torus):
+    node = torus.node(4)
+    interface = node.interface('+1')
+    address = node.host.intfs[torus.geometry.port(4, '+1').number].IP()
+    node.run('ip', 'addr', 'del', f'{address}/31', 'dev', interface)
+    wait_reason(torus, 4, '+1', f'the address of this link has been removed from {interface}')
+    wait_told(torus, ['link 4:+1'])
+    node.run('ip', 'addr', 'add', f'{address}/31', 'dev', interface)
+    check_works(torus)
+
+
+def test_a_cable_that_flaps(torus):
+    """After three losses it has to be quiet; it is used again by itself, and the log says so once."""
+    def state(rank, port):
+        return link(torus, rank, port)['state']
+
+    def flap():
+        connects = link(torus, 4, '+1')['connects']
+        torus.link_down(4, '+1')
+        wait_for(lambda: not link(torus, 5, '-1')['up'], 20)
+        torus.link_up(4, '+1')
+        # Used again, or held.
+        wait_for(lambda: link(torus, 4, '+1')['connects'] > connects or state(4, '+1') == 'held', 20)
+
+    for _ in range(10):  # on a busy machine three of them may take too long
+        flap()
+        if state(4, '+1') == 'held':
+            break
+    said = link(torus, 4, '+1')
+    assert said['state'] == 'held' and 0 <= said['held_seconds'] <= 2, said
+    assert said['reason'].startswith('flaps: used again when it has been quiet for ')
+    assert any(fault.startswith('port +1 to node 5 flaps: kept out') for fault in torus.status(4)['faults'])
+    check_works(torus)
+    for rank, port, there in (4, '+1', 5), (5, '-1', 4):
+        says = f'port {port}: the link to node {there} flaps: it is not used before it has been quiet for 2 s'
+        assert torus.node(rank).log().count(says) == 1
+        assert link(torus, rank, port)['held_seconds'] is None

@@ -1,0 +1,223 @@
+"""Programs of a group (torus/group.h): every operation from all kinds of memory, and how groups fail."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support.waiting import SLOWNESS, wait_for
+from torus_net.process import find_program
+
+PROGRAM = Path(find_program('torusd')).parent / 'tests' / 'support' / 'group_program'
+
+
+class Program:
+    """A group_program at a node, in the background. It is killed at the end of the `with` block."""
+
+    def __init__(self, torus, rank, name, *command):
+        self.rank = rank
+        self.process = subprocess.Popen(
+            [PROGRAM, torus.node(rank).socket, name, *map(str, command)], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def wait_open(self):
+        assert self.process.stdout.readline() == 'open\n'
+
+    def end(self, seconds=60):
+        """Waits until it exits. Returns (exit status, standard output)."""
+        out, _ = self.process.communicate(timeout=seconds * SLOWNESS)
+        return self.process.returncode, out
+
+
+class Programs:
+    """One at every node."""
+
+    def __init__(self, torus, name, *command, ranks=None):
+        self.all = [Program(torus, rank, name, *command)
+                    for rank in (range(len(torus.nodes)) if ranks is None else ranks)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for program in self.all:
+            program.__exit__()
+
+    def wait_open(self):
+        for program in self.all:
+            program.wait_open()
+
+    def end(self, seconds=60):
+        return [program.end(seconds) for program in self.all]
+
+
+def run(torus, name, *command):
+    with Programs(torus, name, *command) as programs:
+        for rank, (status, out) in enumerate(programs.end()):
+            assert status == 0, f'node {rank}: {out}'
+
+
+def still_works(torus):
+    run(torus, 'works', 'all', 7, 12)
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('2x3')
+
+
+@pytest.mark.parametrize('dims,seeds', [('2x3', 4), ('1x1', 1), ('3m', 2), ('2x2x2', 2), ('1x4', 1)])
+def test_every_operation(shared, dims, seeds):
+    """From ordinary and registered memory, in place or not, with sizes from 0 to 100 KB; two groups at
+    once."""
+    torus = shared(dims)
+    for seed in range(seeds):
+        with Programs(torus, 'one', 'all', seed, 60) as one, \
+                Programs(torus, 'two', 'all', 100 + seed, 60) as two:
+            for status, out in one.end() + two.end():
+                assert status == 0, out
+
+
+def test_names(torus):
+    """A group is open once at a node; its name is free again when it has been closed."""
+    with Programs(torus, 'taken', 'barrier', 0) as programs:
+        programs.wait_open()
+        with Program(torus, 2, 'taken', 'barrier', 1) as second:
+            status, out = second.end()
+        assert status == 1 and out.startswith('refused: ') and '"taken"' in out
+        with Program(torus, 2, 'n' * 64, 'barrier', 1) as second:
+            status, out = second.end()
+        assert status == 1 and out.startswith('usage: ')
+
+
+def ends_everywhere(torus, programs, besides, seconds):
+    """All others end in time, with the same error, which is returned."""
+    texts = set()
+    start = time.monotonic()
+    for program in programs.all:
+        if program.rank not in besides:
+            status, out = program.end()
+            assert status == 1, out
+            texts.add(out)
+    assert time.monotonic() - start < seconds * SLOWNESS + 5
+    assert len(texts) == 1, texts
+    return texts.pop()
+
+
+@pytest.mark.parametrize('command', [('barrier', 0), ('loop', 1000, 0), ('loop', 300000, 0)])
+def test_death_of_a_program(torus, command):
+    with Programs(torus, 'mortal', *command) as programs:
+        programs.wait_open()
+        programs.all[4].process.kill()
+        text = ends_everywhere(torus, programs, {4}, 1)
+    assert 'the program of node 4 has died' in text
+    still_works(torus)
+
+
+def test_death_while_opening(torus):
+    with Programs(torus, 'early', 'barrier', 0, ranks=[0, 1, 3]) as programs:
+        for rank in (0, 1, 3):
+            wait_for(lambda rank=rank: any(group['name'] == 'early'
+                                           for group in torus.status(rank)['groups']))
+        programs.all[1].process.kill()
+        text = ends_everywhere(torus, programs, {1}, 1)
+    assert 'node 1' in text
+    still_works(torus)
+
+
+@pytest.mark.parametrize('command', [('barrier', 0), ('loop', 30000, 0)])
+def test_a_stopped_program_delays_its_group_only(torus, command):
+    with Programs(torus, 'late', *command) as programs:
+        programs.wait_open()
+        stopped = programs.all[3].process
+        stopped.send_signal(signal.SIGSTOP)
+        try:
+            still_works(torus)
+            time.sleep(0.3)  # nothing is to happen meanwhile
+            assert [p.process.poll() for p in programs.all] == [None] * 6
+        finally:
+            stopped.send_signal(signal.SIGCONT)
+        still_works(torus)
+        assert [p.process.poll() for p in programs.all] == [None] * 6
+
+
+def test_death_of_a_daemon(loopback):
+    torus = loopback('2x3')
+    with Programs(torus, 'lost', 'barrier', 0) as programs:
+        programs.wait_open()
+        torus.node(5).kill()
+        text = ends_everywhere(torus, programs, {5}, 2)
+        assert text.startswith('link: ') and 'node 5 is down' in text, text
+        status, out = programs.all[5].end()
+        assert status == 1 and out.startswith('lost: ') and 'has gone away' in out
+    torus.node(5).start()
+    torus.wait_whole(20)
+    still_works(torus)
+
+
+def test_around_a_link_that_is_down(cabled):
+    """It does not use the link when that is up again; rows and columns go around it, too. Of a link that
+    goes down later it fails."""
+    torus = cabled('3x3')
+    torus.cable.cut_after(0)
+    for rank in range(9):
+        wait_for(lambda rank=rank: torus.status(rank)['whole'] is False, 30)
+    with Programs(torus, 'around', 'all', 3, 0) as programs:
+        programs.wait_open()
+        for rank in range(9):
+            assert [group['around'] for group in torus.status(rank)['groups']] == ['link 4:+1']
+        assert re.search('^around +open +link 4:[+]1 ', torus.ctl(0, 'status').stdout, re.M)
+        torus.cable.mend()
+        torus.wait_whole(30 * SLOWNESS)
+        still_works(torus)
+        programs.all[2].process.terminate()
+        for rank, (status, out) in enumerate(programs.end()):
+            assert status == 0, f'node {rank}: {out}'
+    with Programs(torus, 'whole', 'loop', 1000, 0) as programs:
+        programs.wait_open()
+        torus.cable.cut_after(0)
+        text = ends_everywhere(torus, programs, (), 10)
+        assert text.startswith('link: '), text
+    still_works(torus)
+
+
+def test_ten_thousand_opens(shared):
+    """They cost the daemon no more than those that it takes, and end with an error."""
+    torus = shared('1x1')
+    node = torus.node(0)
+    still_works(torus)
+
+    def descriptors():
+        return len(os.listdir(f'/proc/{node.pid}/fd'))
+
+    before = descriptors()
+    with Program(torus, 0, 'many', 'open', 10000) as program:
+        status, out = program.end()
+    assert status == 1 and re.match('busy: |timeout: |memory: ', out), out
+    wait_for(lambda: descriptors() == before, what=lambda: f'{descriptors()}, not {before}')
+    still_works(torus)
+
+
+def test_the_socket_is_not_for_everybody(torus):
+    path = f'{torus.node(0).socket}.programs'
+    assert os.stat(path).st_mode & 0o777 == 0o660
+
+
+def test_a_control_path_too_long_for_both_sockets(tmp_path):
+    path = tmp_path / ('s' * (103 - len(str(tmp_path)) - 1))
+    result = subprocess.run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--control', path,
+                             '--state-dir', tmp_path / 'state'], capture_output=True, text=True,
+                            timeout=60, check=False)
+    assert result.returncode == 1 and 'a path of at most 98 bytes' in result.stderr
+    assert not path.exists()

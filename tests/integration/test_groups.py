@@ -1,0 +1,356 @@
+"""Groups whose programs, daemons and links are killed, stopped and cut: an error, the same on every
+node, and never a wrong block; who is only late disturbs nobody."""
+
+import signal
+
+import pytest
+from support.background import stopped
+from support.members import Members, calls_done, paused, same_error, wait_calls
+from support.rounds import KINDS, one_round, own_memory
+from support.waiting import wait_for
+
+BLOCK = 3000
+MIB = 1 << 20
+
+
+@pytest.fixture
+def torus(shared):
+    return shared('2x3')
+
+
+@pytest.fixture
+def members(torus):
+    with Members(torus) as members:
+        yield members
+
+
+def is_well(members, name='after'):
+    """A new group works, at once."""
+    members.do(f'open {name}')
+    members.do(f'alltoall {BLOCK} 5')
+    members.do('allreduce 1000')
+    members.do('close')
+
+
+def test_all_that_the_program_of_these_tests_can_call(members):
+    members.do('open g')
+    for memory in 'barrier', f'memory {1 * MIB}':
+        members.do(memory)
+        for size in 1, 1000, 100001:
+            for call in 'alltoall', 'alltoallv', 'allgather', 'allreduce', 'broadcast':
+                members.do(f'{call} {size}')
+        members.do('part 2')
+        members.do('alltoall 5000 3')
+        members.do('part 0')
+    members.do('close')
+
+
+# ---- Programs that die --------------------------------------------------------------------------
+
+@pytest.mark.parametrize('call', [f'alltoall {BLOCK} 0', 'alltoall 1000000 0', 'barrier 1000000000'])
+def test_a_program_is_killed_in_the_middle_of_calls(torus, members, call):
+    members.do('open g')
+    members.tell(call)
+    wait_calls(torus, 1, 'g', 5)
+    members[4].kill()
+    assert same_error(members.but(4)) == ('cancelled: group "g": the program of node 4 has died, or '
+                                          'has ended without closing the group')
+
+
+def test_a_program_is_killed_while_the_others_wait_for_it(torus, members):
+    members.do('open g')
+    for member in members.but(2):
+        member.tell('barrier')
+    for rank in 0, 1, 3, 4, 5:
+        wait_for(lambda: members[rank].is_in_call())
+    members[2].kill()
+    said = same_error(members.but(2))
+    assert 'the program of node 2 has died' in said
+    for member in members.but(2):  # for ever, and whatever is called
+        assert member.do('barrier') == member.do('alltoall 10') == member.do('part 1') == said
+        assert member.do('close') == 'ok'
+    wait_for(lambda: all(torus.status(rank)['groups'] == [] for rank in range(6)))
+
+
+def test_a_program_is_killed_while_the_group_is_opened(torus, members):
+    """Who has asked for the group by then is told so, and opens it again."""
+    for member in members.but(5):
+        member.tell('open g')
+    wait_for(lambda: all(torus.status(member.node.rank)['groups'] for member in members.but(5)))
+    members[2].kill()
+    said = members[0].answer()
+    assert 'the program of node 2 has died' in said
+    members.replace(2)
+    for rank in 0, 2, 5:
+        members[rank].tell('open g')
+    waiting = set(members)
+    while waiting:
+        for member in [member for member in waiting if member.has_answered(0.01)]:
+            answer = member.answer()
+            assert answer in ('ok', said), answer
+            if answer == 'ok':
+                waiting.remove(member)
+            else:
+                member.tell('open g')
+    members.do('alltoall 100')
+
+
+def test_programs_of_all_nodes_are_killed_at_once(torus, members):
+    members.do('open g')
+    members.tell(f'alltoall {BLOCK} 0')
+    wait_calls(torus, 0, 'g')
+    for member in members:
+        member.send_signal(signal.SIGKILL)
+    wait_for(lambda: all(torus.status(rank)['groups'] == [] for rank in range(6)))
+    with Members(torus) as others:
+        is_well(others, 'g')
+
+
+def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
+    """By the programs that are left, and a new one where it has died; under the same name."""
+    for turn in range(5):
+        rank = turn % 6
+        members.do('open g')
+        members.tell(f'alltoall {BLOCK} 0')
+        wait_calls(torus, 1, 'g', 5)
+        members[rank].kill()
+        assert f'program of node {rank} has died' in same_error(members.but(rank))
+        for member in members.but(rank):
+            assert member.do('close') == 'ok'
+        members.replace(rank)
+
+
+# ---- Programs that are late, or end early -------------------------------------------------------
+
+@pytest.mark.parametrize('block,count', [(BLOCK, 300), (200000, 30)])
+def test_a_program_that_is_stopped_is_late(torus, members, block, count):
+    members.do('open g')
+    members.tell(f'alltoall {block} {count}')
+    wait_calls(torus, 1, 'g', 5)
+    with paused(members[3]):
+        last = None
+        while last != (last := calls_done(torus, 0, 'g')):
+            torus.ctl(0, 'links')  # until nothing moves any more
+        assert torus.ctl(1, 'exchange', '--block-size', '10000').returncode == 0
+    assert members.answers(60) == ['ok'] * 6
+    members.do('close')
+
+
+def test_a_program_that_is_late_finds_what_has_come_before_its_call(members):
+    members.do('open g')
+    for member in members.but(0):
+        member.tell('broadcast 100000 1')
+        member.tell('alltoall 5000 2')
+        member.tell('allgather 5000')
+        member.tell('allreduce 3000')
+    assert members[1].answer() == 'ok'  # the root needs nobody's call
+    with paused(members[0]):
+        wait_for(lambda: all(member.is_in_call() for member in members.but(0)))
+    for call in 'broadcast 100000 1', 'alltoall 5000 2', 'allgather 5000', 'allreduce 3000':
+        assert members[0].do(call) == 'ok'
+    assert members[1].answer() == 'ok'
+    for _ in range(2):
+        assert [member.answer() for member in members.but(0)] == ['ok'] * 5
+    for member in members.but(0, 1):
+        assert member.answer() == 'ok'
+
+
+def test_a_program_that_closes_its_group_disturbs_nobody(torus, members):
+    """It ends at once; the others have calls under way on another group."""
+    with Members(torus) as others:
+        members.do('open g')
+        others.do('open h')
+        others.tell(f'alltoall {BLOCK} 300')
+        members.do(f'alltoall {BLOCK} 10')
+        assert members[1].do('close') == 'ok'
+        members[1].kill()
+        for member in members.but(1):
+            assert member.do('close') == 'ok'
+        assert others.answers(60) == ['ok'] * 6
+
+
+def test_a_call_on_a_group_that_a_member_has_left(members):
+    members.do('open g')
+    members.do('barrier')
+    assert members[0].do('close') == 'ok'
+    for member in members.but(0):
+        member.tell('barrier')
+    said = same_error(members.but(0))
+    assert 'member 0 has left the group' in said and 'barrier' in said
+    assert members[0].do('open other 200').startswith('timeout')
+
+
+def test_two_groups_of_different_programs(torus, members):
+    """One fails, the other goes on."""
+    with Members(torus) as others:
+        members.do('open g')
+        others.do('open h')
+        members.tell(f'alltoall {BLOCK} 0')
+        others.tell(f'alltoall {BLOCK} 300')
+        wait_calls(torus, 1, 'g')
+        members[0].kill()
+        assert 'the program of node 0 has died' in same_error(members.but(0))
+        assert others.answers(60) == ['ok'] * 6
+        others.do('close')
+
+
+# ---- Members that disagree ----------------------------------------------------------------------
+
+@pytest.mark.parametrize('one,others,named', [
+    ('barrier', 'alltoall 100', 'alltoall'),
+    ('alltoall 100', 'alltoall 101', 'different sizes'),
+    ('alltoall 100000', 'alltoall 100001', 'different sizes'),
+    ('alltoall 100', 'alltoall 1000000', 'different sizes'),
+    ('allgather 100', 'allreduce 100', 'allreduce'),
+    ('broadcast 1000 0', 'broadcast 1000 1', 'root'),
+    ('broadcast 1000 1', 'broadcast 999 1', 'different sizes'),
+    ('alltoallv 1000', 'alltoallv 999', 'node'),
+])
+@pytest.mark.parametrize('rank', [0, 4])
+def test_members_that_call_differently(members, rank, one, others, named):
+    members.do('open g')
+    members.do('barrier')
+    members[rank].tell(one)
+    for member in members.but(rank):
+        member.tell(others)
+    answers = [member.answer() for member in members]
+    # A broadcast may have ended before where nobody is waited for.
+    if 'broadcast' in one:
+        answers = [member.do('barrier') if answer == 'ok' else answer
+                   for member, answer in zip(members, answers)]
+    assert len(set(answers)) == 1 and 'member' in answers[0] and named in answers[0], answers
+    members.do('close')
+    is_well(members)
+
+
+# ---- Timeouts -----------------------------------------------------------------------------------
+
+def test_a_call_with_a_timeout_names_who_has_not_made_it(members):
+    members.do('open g')
+    for member in members.but(4):
+        assert member.do('timeout 300') == 'ok'
+        member.tell('barrier')
+    said = same_error(members.but(4))
+    assert said.startswith('timeout') and 'barrier' in said
+    assert members[4].do('barrier') == said
+
+
+def test_a_timeout_of_one_member_is_enough(members):
+    members.do('open g')
+    assert members[5].do('timeout 300') == 'ok'
+    for member in members.but(0):
+        member.tell('alltoall 1000000')
+    said = same_error(members.but(0))
+    assert said.startswith('timeout') and 'alltoall' in said
+
+
+def test_opening_with_a_timeout_names_who_has_not_opened_it(members):
+    for member in members.but(1):
+        member.tell('open g 2000')
+    said = same_error(members.but(1))
+    assert said.startswith('timeout') and '1' in said
+    is_well(members, 'g')
+
+
+# ---- Daemons ------------------------------------------------------------------------------------
+
+def test_a_daemon_is_killed(torus, members):
+    members.do('open g')
+    members.tell(f'alltoall {BLOCK} 0')
+    wait_calls(torus, 0, 'g')
+    torus.node(4).kill()
+    said = same_error(members.but(4))
+    assert 'node 4 is down' in said, said
+    own = members[4].answer()
+    assert own.startswith('lost: the daemon at') and own.endswith('has gone away')
+    torus.node(4).start()
+    torus.wait_whole(40)
+    for member in members:
+        assert member.do('close') == 'ok'
+    is_well(members, 'g')
+
+
+def test_a_daemon_is_stopped_for_a_while(torus, members):
+    members.do('open g')
+    members.tell(f'alltoall {BLOCK} 500')
+    wait_calls(torus, 1, 'g', 5)
+    with stopped(torus.node(2)):
+        wait_for(lambda: torus.node(2).daemon.stopped)
+        last = None
+        while last != (last := calls_done(torus, 3, 'g')):
+            pass
+    assert members.answers(60) == ['ok'] * 6
+    members.do('close')
+
+
+def test_a_daemon_ends_regularly(torus, members):
+    """systemctl restart: its program and all others get an error, and it does not hang."""
+    members.do('open g')
+    members.tell(f'alltoall {BLOCK} 0')
+    wait_calls(torus, 0, 'g')
+    assert torus.node(1).terminate() == 0
+    assert 'node 1 ' in same_error(members.but(1))
+    assert members[1].answer().startswith('lost: ')
+    torus.node(1).start()
+    torus.wait_whole(40)
+    members.do('close')
+    is_well(members, 'g')
+
+
+# ---- Memory -------------------------------------------------------------------------------------
+
+@pytest.mark.memory
+@pytest.mark.slow
+def test_large_buffers_and_a_late_program_take_no_memory_of_daemons(loopback):
+    torus = loopback('2x2')
+    with Members(torus) as members:
+        members.do('open g')
+        members.do(f'memory {64 * MIB}')
+        for member in members.but(3):
+            member.tell(f'alltoall {16 * MIB}')
+        wait_for(lambda: all(member.is_in_call() for member in members.but(3)))
+        assert own_memory(torus) < 40 * MIB
+        members[3].tell(f'alltoall {16 * MIB}')
+        wait_for(lambda: own_memory(torus) < 40 * MIB and members[0].has_answered())
+        assert members.answers(120) == ['ok'] * 4
+        assert own_memory(torus) < 40 * MIB
+
+
+# ---- All operations -----------------------------------------------------------------------------
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_rounds_of_faults(torus, kind):
+    one_round(torus, kind, 1)
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('kind', KINDS)
+def test_rounds_of_faults_in_namespaces(shared, kind):
+    """scripts/faults runs hundreds of them."""
+    from torus_net import MininetTorus
+    torus = shared('3x3', MininetTorus, bw=50)
+    one_round(torus, kind, 2)
+
+
+# ---- Links --------------------------------------------------------------------------------------
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('cut', ['down', 'mute'])
+def test_a_link_that_fails(mininet, cut):
+    torus = mininet('3x3', bw=50)
+    geometry = torus.geometry
+    link = geometry.link(4, geometry.port(4, '+1'))
+    down, up = {'down': (torus.link_down, torus.link_up),
+                'mute': (torus.link_mute, torus.link_unmute)}[cut]
+    with Members(torus) as members:
+        members.do('open g')
+        members.tell(f'alltoall {BLOCK} 0')
+        wait_calls(torus, 0, 'g')
+        down(4, '+1')
+        said = same_error(members)
+        assert f'link {link.plus}:+{link.dim} to node {link.minus} is down' in said, said
+        members.do('close')
+        is_well(members, 'h')  # a new one goes around the link
+        up(4, '+1')
+        torus.wait_whole(40)
+        is_well(members, 'g')

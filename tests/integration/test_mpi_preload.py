@@ -1,0 +1,345 @@
+"""MPI programs with the preloads (client/mpi), on loopback: the results are those of MPI alone."""
+
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from support import mpi
+
+pytestmark = pytest.mark.slow
+
+LIBRARIES = ['mpich', 'openmpi']
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    return request.param
+
+
+def collectives(torus, library, folder, seed, count, columns, seconds=60, **options):
+    """The same operations with and without the preload. Returns what was taken."""
+    runs = []
+    for mode in 'stats', None:
+        path = folder / (mode or 'alone')
+        path.mkdir()
+        runs.append((library, [mpi.program(torus, library, 'collectives'), seed, count, columns, path],
+                     {'mode': mode, **options}))
+    with_it, _ = mpi.run_all(torus, runs, seconds)
+    ranks = sorted(path.name for path in (folder / 'alone').iterdir())
+    for rank in ranks:
+        mpi.compare(folder / 'stats' / rank, folder / 'alone' / rank)
+    return mpi.taken(with_it)
+
+
+OPERATIONS = {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
+              'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+
+
+def how_many(request, few):
+    return request.config.getoption('--mpi-collectives') or few
+
+
+def test_random_collectives(shared, library, tmp_path, request):
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    taken, fallen_back = collectives(torus, library, tmp_path, 1, how_many(request, 150), 2)
+    assert set(taken) == OPERATIONS
+    assert sum(taken.values()) > sum(fallen_back.values())
+
+
+@pytest.mark.parametrize('library,dims,nodes,columns', [
+    ('openmpi', '2x2', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], 8),
+    ('mpich', '2x2', [0, 1, 2, 3, 3, 2, 1, 0], 4)])
+def test_several_ranks_a_node(shared, library, dims, tmp_path, request, nodes, columns):
+    torus = shared(dims)
+    mpi.skip_without(torus, library)
+    taken, _ = collectives(torus, library, tmp_path, 4, how_many(request, 120), columns, nodes=nodes)
+    assert set(taken) == OPERATIONS
+
+
+def test_one_of_several_ranks_a_node(shared):
+    """The communicator of the lowest ranks on the nodes is served; that of the others is not."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, 'openmpi')
+    result = mpi.run(torus, 'openmpi', [mpi.program(torus, 'openmpi', 'scenarios'), 'halves'],
+                     nodes=[3, 1, 0, 2, 0, 1, 2, 3], mode='verbose')
+    taken, fallen_back = mpi.taken(result)
+    assert set(taken.values()) == {2} and not fallen_back
+    assert 'a communicator of size 4 is on 4 nodes' in result.stderr
+    assert 'size 4 is left to Open MPI: a communicator without the lowest rank' in result.stderr
+
+
+@pytest.mark.parametrize('dims,nodes,columns', [
+    ('2x3', [5, 0, 3, 1, 4, 2], 3), ('2x2x2', range(8), 4), ('5', range(5), 5), ('2x3m', range(6), 3),
+    ('1x2', [0, 0, 0, 1, 1, 1], 3), ('1x3', [0, 1, 2, 0, 1, 2], 3),
+    ('2x2', [0, 1, 2, 3, 3, 2, 1, 0], 4),
+    ('2x2', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3], 8)])
+def test_many_random_collectives(shared, library, dims, nodes, columns, tmp_path, request):
+    """With --mpi-collectives only."""
+    count = request.config.getoption('--mpi-collectives')
+    if count is None:
+        pytest.skip('takes long: --mpi-collectives')
+    torus = shared(dims)
+    mpi.skip_without(torus, library)
+    taken, _ = collectives(torus, library, tmp_path, count, count, columns, nodes=nodes, seconds=500)
+    assert taken
+
+
+# ---- What can happen to a program ----------------------------------------------------------------
+
+def scenario(torus, library, *names, **options):
+    mpi.skip_without(torus, library)
+    return mpi.run(torus, library, [mpi.program(torus, library, 'scenarios'), *names], **options)
+
+
+def right(result, ranks=4):
+    assert sorted(result.stdout.splitlines()) == [f'rank {rank}: right' for rank in range(ranks)]
+
+
+def test_all_is_taken(shared, library):
+    """Ranks that come late, to the first call of all and later; a large MPI_Isend that is pending when its
+    sender waits on the torus; communicators that come and go; a thread that is cancelled while it reads; an
+    error handler that does not return."""
+    result = scenario(shared('2x2'), library, 'late-at-first', 'late', 'isend', 'many-communicators',
+                      'cancels-a-reader', 'handler-jumps')
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    # One each in the first, in that with MPI_Isend, and in the last two, and the one that fails there.
+    assert taken['Alltoall'] == 1 + 4 + 1 + 40 + 1 + 2 and not fallen_back
+
+
+def test_cartesian_communicators(shared, library):
+    """The grid, its rows and columns; not a communicator of some ranks, nor between two groups."""
+    result = scenario(shared('2x2'), library, 'cartesian')
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    assert taken['Alltoall'] == 4  # one of two ranks that are a row
+    assert fallen_back == {'Allreduce': 1, 'Barrier': 1}
+    assert '(an intercommunicator)' in result.stderr
+
+
+def test_threads(shared, library):
+    """Four communicators at once, two of them on the same nodes: one of these is left to MPI."""
+    result = scenario(shared('2x2'), library, 'threads')
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    assert taken['Alltoall'] >= 80 and fallen_back.get('Alltoall', 0) <= 80
+
+
+def test_large_counts(shared):
+    result = scenario(shared('2x2'), 'mpich', 'large-counts')
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    assert set(taken) == OPERATIONS - {'Barrier'} and not fallen_back
+
+
+def test_invalid_arguments(shared, library):
+    """The same error classes as without a preload."""
+    torus = shared('2x2')
+    with_it, alone = (scenario(torus, library, 'arguments', mode=mode) for mode in ('on', None))
+    assert sorted(with_it.stdout.splitlines()) == sorted(alone.stdout.splitlines())
+    assert len(with_it.stdout.splitlines()) == 4 * 20
+
+
+def test_abort(shared, library):
+    result = scenario(shared('2x2'), library, 'aborts', check=False)
+    assert result.returncode == 7 and 'right' not in result.stdout
+
+
+# ---- Without the torus ---------------------------------------------------------------------------
+
+def warnings(result):
+    return [line for line in result.stderr.splitlines() if 'torus:' in line]
+
+
+LACKING = {
+    'the preload': ({'without': {2}}, 'nodes? .*2'),
+    'the preload at rank 0': ({'without': {0}}, 'node 0 '),
+    'the preload at ranks 0 and 1': ({'without': {0, 1}}, 'node 0 '),
+    'the preload at all but one': ({'without': {0, 1, 2}}, 'node 0 '),
+    'the preload at rank 0, which is on node 3': ({'without': {0}, 'nodes': [3, 2, 1, 0]}, 'nodes? .*3'),
+    'a daemon': ({'nodes': [0, 1, None, 3]}, '(nodes? .*2|/nowhere)'),
+    'a daemon at rank 0': ({'nodes': [None, 1, 2, 3]}, '(node 0 |/nowhere)'),
+    'all daemons': ({'nodes': [None] * 4}, '/nowhere')}
+
+
+def test_ranks_that_lack_something(shared, library):
+    """All go on with MPI alone, and one says so: the first to know, whichever that is."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    results = mpi.run_all(torus, [
+        (library, [mpi.program(torus, library, 'scenarios'), 'plain'], {'TORUS_MPI_TIMEOUT': '1', **options})
+        for options, _ in LACKING.values()])
+    for result, (_, said) in zip(results, LACKING.values()):
+        right(result)
+        warning, = warnings(result)
+        assert 'this program does not use the torus' in warning and re.search(said, warning), warning
+
+
+def test_ranks_that_do_not_fit(shared):
+    result = scenario(shared('2x2'), 'openmpi', 'plain', nodes=[0, 1, 2, 3, 0])
+    right(result, 5)
+    warning, = warnings(result)
+    assert '5 ranks' in warning and '4 nodes' in warning
+
+
+def test_unevenly_spread_ranks(shared):
+    result = scenario(shared('1x2'), 'mpich', 'plain', nodes=[0, 0, 0, 1], TORUS_MPI_TIMEOUT='1')
+    right(result)
+    warning, = warnings(result)
+    assert re.match(r'torus: rank \d: this program does not use the torus', warning)
+
+
+def test_modes(shared):
+    torus, modes = shared('2x2'), {'off': 0, 'on': 0, 'stats': 1, 'nonsense': 1}
+    mpi.skip_without(torus, 'openmpi')
+    runs = [('openmpi', [mpi.program(torus, 'openmpi', 'scenarios'), 'plain'], {'mode': mode}) for mode in modes]
+    for result, (mode, lines) in zip(mpi.run_all(torus, runs), modes.items()):
+        right(result)
+        assert len(warnings(result)) == lines
+        assert mode != 'nonsense' or 'TORUS_MPI ' in result.stderr
+
+
+def test_the_other_library(shared):
+    """The preload of MPICH in a program of Open MPI, and the other way round."""
+    torus = shared('2x2')
+    for library, other in ('mpich', 'openmpi'), ('openmpi', 'mpich'):
+        mpi.skip_without(torus, library)
+        mpi.skip_without(torus, other)
+        result = scenario(torus, library, 'plain', preloaded=other, check=False)
+        assert result.returncode != 0
+        assert f'libtorus-{other}.so: this program does not use' in result.stderr
+
+
+def test_programs_without_mpi(shared, library):
+    """mpiexec, shells and the like inherit LD_PRELOAD."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    preload = mpi.preload(torus, library)
+    result = subprocess.run(['/bin/sh', '-c', 'cat /dev/null; echo well'], capture_output=True, text=True,
+                            check=True, env={'LD_PRELOAD': str(preload), 'LD_BIND_NOW': '1'})
+    assert (result.stdout, result.stderr) == ('well\n', '')
+
+
+# ---- Failures ------------------------------------------------------------------------------------
+
+def until(running, text, ranks=4):
+    """Waits until all ranks have printed that line."""
+    lines = set()
+    while len(lines) < ranks:
+        line = running.process.stdout.readline()
+        assert line, running.process.communicate()[1]
+        if text in line:
+            lines.add(line)
+
+
+def test_a_daemon_is_killed(shared, library):
+    """Of programs with one rank and with two on each node, the error handler is called on every rank, with
+    an error of a class of our own; where errors are fatal, as they are by default, the program ends."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    program = mpi.program(torus, library, 'scenarios')
+    with mpi.Run(torus, library, [program, 'until-error']) as one, \
+            mpi.Run(torus, library, [program, 'until-error'], nodes=[0, 1, 2, 3] * 2) as two, \
+            mpi.Run(torus, library, [program, 'until-abort']) as fatal:
+        for running, ranks in (one, 4), (two, 8), (fatal, 4):
+            until(running, 'running', ranks)
+        torus.node(3).kill()
+        results = [running.end() for running in (one, two, fatal)]
+    torus.node(3).start()
+    torus.wait_whole(20)
+    for result, ranks in zip(results, (4, 8)):
+        assert result.returncode == 0, result.stderr
+        errors = [line for line in result.stdout.splitlines() if ' error: ' in line]
+        assert len(errors) == ranks
+        for error in errors:
+            assert 'error: new class: ' in error and 'the torus failed: ' in error
+        assert sum(line.endswith(': right') for line in result.stdout.splitlines()) == ranks
+    # At times mpiexec of Open MPI 4.1.4 loses the text that it is to show, and says where ("show_help.c").
+    assert results[2].returncode != 0
+    assert re.search('the torus failed: |ORTE_ERROR_LOG: .*/show_help.c ', results[2].stderr + results[2].stdout)
+
+
+def test_a_rank_is_killed(shared, library):
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    with mpi.Run(torus, library, [mpi.program(torus, library, 'scenarios'), 'until-abort']) as running:
+        until(running, 'running')
+        os.kill(mpi.pid_of(torus, 2), signal.SIGKILL)
+        result = running.end()
+    assert result.returncode != 0
+    right(scenario(torus, library, 'plain'))
+
+
+# ---- Languages -----------------------------------------------------------------------------------
+
+FORTRAN = {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
+           'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+
+
+def test_languages(shared, library):
+    """C++, Fortran in three bindings, and mpi4py, which is Debian's for Open MPI and asks for
+    MPI_THREAD_MULTIPLE: every call is seen, once."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    fortran = [mpi.program(torus, library, name) for name in ('mpif_h', 'use_mpi', 'use_mpi_f08')]
+    commands = [[program] for program in [mpi.program(torus, library, 'cxx'), *fortran] if program.exists()]
+    if library == 'openmpi' and importlib.util.find_spec('mpi4py'):
+        commands.append(['/usr/bin/python3', mpi.ON_NODE.parent / 'mpi4py_program.py'])
+    for command, result in zip(commands, mpi.run_all(torus, [(library, command, {}) for command in commands])):
+        assert result.stdout == 'right\n'
+        taken, fallen_back = mpi.taken(result)
+        if command[0] in fortran:
+            assert set(taken) == FORTRAN
+            assert (taken['Alltoall'], taken['Allreduce'], taken['Barrier']) == (2, 4, 1)
+            assert fallen_back == {'Allreduce': 1}  # MPI_LOGICAL
+        elif len(command) == 1:
+            assert (taken, fallen_back) == ({'Allgather': 1, 'Allreduce': 2, 'Alltoall': 1, 'Barrier': 1}, {})
+        else:
+            assert (taken['Alltoall'], taken['Barrier'], taken['Reduce_scatter_block']) == (2, 1, 1)
+
+
+PATTERNS = {'transpose': (['6', '1'], {'Alltoall', 'Alltoallv', 'Alltoallw'}),
+            'fourier': (['8', '1'], {'Alltoallv', 'Allreduce'}),
+            'particles': (['20', '2'], {'Alltoall', 'Alltoallv', 'Allgather', 'Allreduce', 'Reduce', 'Bcast'}),
+            'scf': (['12'], {'Allgatherv', 'Allreduce', 'Bcast'})}
+
+
+def test_patterns(shared):
+    """What scripts/mpi-bench runs with MPICH in place of programs of others: the same results with and without
+    the preload."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, 'mpich')
+    runs = [('mpich', [mpi.program(torus, 'mpich', name), *arguments], {'mode': mode})
+            for name, (arguments, _) in PATTERNS.items() for mode in ('stats', None)]
+    results = mpi.run_all(torus, runs)
+    for name, (_, operations) in PATTERNS.items():
+        with_it, alone = results.pop(0), results.pop(0)
+        said = [re.match(r'(\w+: right, .+), +\S+ s$', result.stdout) for result in (with_it, alone)]
+        assert all(said) and said[0][1] == said[1][1], (with_it.stdout, alone.stdout)
+        taken, _ = mpi.taken(with_it)
+        assert name in said[0][1] and set(taken) >= operations, taken
+
+
+def test_programs_at_the_same_time(shared):
+    """Of both libraries, and twice of the same."""
+    torus = shared('2x2')
+    for library in LIBRARIES:
+        mpi.skip_without(torus, library)
+    for result in mpi.run_all(torus, [(library, [mpi.program(torus, library, 'scenarios'), 'plain'], {})
+                                      for library in ('mpich', 'openmpi', 'openmpi')]):
+        right(result)
+        assert mpi.taken(result)[0]['Alltoall'] == 1
+
+
+def test_the_launcher_is_preloaded(shared, library):
+    """LD_PRELOAD=... mpiexec ..."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    result = scenario(torus, library, 'plain', without=range(4), mode='stats',
+                      LD_PRELOAD=str(mpi.preload(torus, library)))
+    right(result)
+    assert mpi.taken(result)[0]['Alltoall'] == 1

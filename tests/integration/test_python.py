@@ -1,0 +1,44 @@
+"""client/python/libtorus.py, with one program on every node of a loopback torus."""
+
+import signal
+import subprocess
+
+import pytest
+from support.programs import finish_each, python, run_each, start_each
+from support.waiting import wait_for
+from torus_net import CHECKOUT
+
+pytest.importorskip('numpy')
+SCRIPT = CHECKOUT / 'tests' / 'support' / 'python_group.py'
+
+
+@pytest.mark.parametrize('what', ['place', 'alltoall', 'alltoallv', 'allgather', 'broadcast',
+                                  'reductions', 'parts', 'without_waiting', 'memory', 'misuse',
+                                  'mismatch'])
+def test_module(shared, what):
+    run_each(shared('2x3'), python(f'{SCRIPT} {what}'))
+
+
+def test_a_single_member(shared):
+    for what in ('alltoall', 'allgather', 'broadcast', 'reductions', 'without_waiting', 'memory'):
+        run_each(shared('1'), python(f'{SCRIPT} {what}'))
+
+
+@pytest.mark.parametrize('what,ranks,calls', [('interrupted_opening', [1], 0),
+                                              ('interrupted_waiting', None, 1)])
+def test_ctrl_c_interrupts_waiting(shared, what, ranks, calls):
+    torus = shared('1x2')
+    processes = start_each(torus, python(f'{SCRIPT} {what}'), ranks)
+    wait_for(lambda: [group['calls'] for group in torus.status(1)['groups']] == [calls])
+    processes[-1].send_signal(signal.SIGINT)
+    assert finish_each(processes[-1:])[0].returncode == 0
+    for process in processes[:-1]:
+        process.kill()
+    finish_each(processes[:-1])
+    wait_for(lambda: not torus.status(1)['groups'])
+
+
+def test_a_wrong_library_is_named():
+    result = subprocess.run(['/bin/sh', '-c', python('-c "import libtorus"')], text=True,
+                            env={'TORUS_LIBRARY': '/nonexistent/libtorus.so'}, capture_output=True)
+    assert result.returncode == 1 and '/nonexistent/libtorus.so' in result.stderr

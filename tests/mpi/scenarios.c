@@ -1,0 +1,463 @@
+/* What can happen to a program around its collective operations: scenarios NAME..., one after the other.
+ * Each rank checks its own results, prints "rank R: right" at the end, and exits with 0. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "rank %d: line %d: wrong: %s\n", rank, __LINE__, #condition);          \
+            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
+        }                                                                                          \
+    } while (0)
+
+static int rank, size;
+
+static void say(const char *format, ...)
+{
+    va_list arguments;
+    char line[1024];
+    int n = snprintf(line, sizeof line, "rank %d: ", rank);
+
+    va_start(arguments, format);
+    n += vsnprintf(line + n, sizeof line - (size_t)n - 1, format, arguments);
+    va_end(arguments);
+    line[n++] = '\n';
+    fwrite(line, 1, (size_t)n, stdout);
+    fflush(stdout);
+}
+
+/* Some of everything on a communicator. */
+static void use(MPI_Comm comm)
+{
+    int n, r, sum, in[256], out[256];
+
+    MPI_Comm_size(comm, &n);
+    MPI_Comm_rank(comm, &r);
+    for (int i = 0; i < n; i++)
+        out[i] = 1000 * r + i;
+    MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm);
+    for (int i = 0; i < n; i++)
+        CHECK(in[i] == 1000 * i + r);
+    MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, comm);
+    CHECK(sum == n * (n - 1) / 2);
+    sum = r == n - 1 ? 77 : 0;
+    MPI_Bcast(&sum, 1, MPI_INT, n - 1, comm);
+    CHECK(sum == 77);
+    MPI_Allgather(&r, 1, MPI_INT, in, 1, MPI_INT, comm);
+    for (int i = 0; i < n; i++)
+        CHECK(in[i] == i);
+    MPI_Barrier(comm);
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+
+    nanosleep(&time, NULL);
+}
+
+/* ---- Scenarios ------------------------------------------------------------------------------- */
+
+static void plain(void)
+{
+    use(MPI_COMM_WORLD);
+}
+
+/* Rank 1 gets to the barrier only when the large message has come, which goes on only while rank 0
+ * is in MPI. */
+static void isend(void)
+{
+    const int bytes = 20000000;
+    unsigned char *data = calloc((size_t)bytes, 1);
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    use(MPI_COMM_WORLD);
+    if (rank == 0) {
+        for (int i = 0; i < bytes; i++)
+            data[i] = (unsigned char)(i * 7 >> 3);
+        MPI_Isend(data, bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &request);
+    } else if (rank == 1) {
+        MPI_Recv(data, bytes, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < bytes; i++)
+            CHECK(data[i] == (unsigned char)(i * 7 >> 3));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    free(data);
+}
+
+static void late(void)
+{
+    for (int i = 0; i < size; i++) {
+        if (rank == i)
+            pause_for(0.3);
+        use(MPI_COMM_WORLD);
+    }
+}
+
+static void late_at_first(void)
+{
+    if (rank == 1)
+        pause_for(2);
+    use(MPI_COMM_WORLD);
+}
+
+static void aborts(void)
+{
+    use(MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void many_communicators(void)
+{
+    for (int i = 0; i < 40; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        use(comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
+static void cartesian(void)
+{
+    int dims[] = {size / 2, 2}, periods[] = {1, 1}, rows[] = {0, 1}, columns[] = {1, 0};
+    MPI_Comm grid, row, column, inter, half, group_made;
+    MPI_Group world, first;
+    int value, n = rank < size / 2, ranks[] = {0, 1};
+
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+    MPI_Cart_sub(grid, rows, &row);
+    MPI_Cart_sub(grid, columns, &column);
+    use(grid);
+    use(row);
+    use(column);
+    MPI_Comm_split(MPI_COMM_WORLD, n, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, n ? size / 2 : 0, 9, &inter);
+    value = 10 + n;
+    int sum = 0;
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, inter);
+    CHECK(sum == (n ? 10 : 11) * size / 2);
+    MPI_Barrier(inter);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 2, ranks, &first);
+    if (rank < 2) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, first, 3, &group_made);
+        use(group_made);
+        MPI_Comm_free(&group_made);
+    }
+    MPI_Group_free(&world);
+    MPI_Group_free(&first);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+    MPI_Comm_free(&row);
+    MPI_Comm_free(&column);
+    MPI_Comm_free(&grid);
+}
+
+static void halves(void)
+{
+    MPI_Comm half;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, -rank, &half);
+    use(half);
+    use(MPI_COMM_WORLD);
+    MPI_Comm_free(&half);
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+static void print_class(const char *what, int code)
+{
+    int class;
+
+    MPI_Error_class(code, &class);
+    say("%s: %d", what, class);
+}
+
+static void arguments(void)
+{
+    double a[64] = {0}, b[64] = {0};
+    int zero[64] = {0}, negative[64] = {-1};
+    MPI_Comm world = MPI_COMM_WORLD;
+
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    print_class("root", MPI_Bcast(a, 1, MPI_INT, size, world));
+    print_class("negative root", MPI_Bcast(a, 1, MPI_INT, -5, world));
+    print_class("reduce root", MPI_Reduce(a, b, 1, MPI_INT, MPI_SUM, size, world));
+    print_class("negative reduce root", MPI_Reduce(a, b, 1, MPI_INT, MPI_SUM, -77, world));
+    print_class("count", MPI_Bcast(a, -1, MPI_INT, 0, world));
+    print_class("alltoall count", MPI_Alltoall(a, 1, MPI_INT, b, -1, MPI_INT, world));
+    print_class("alltoall send count", MPI_Alltoall(a, -1, MPI_INT, b, 1, MPI_INT, world));
+    print_class("allgather count", MPI_Allgather(a, 1, MPI_INT, b, -1, MPI_INT, world));
+    print_class("counts", MPI_Alltoallv(a, negative, zero, MPI_INT, b, zero, zero, MPI_INT, world));
+    print_class("type", MPI_Allgather(a, 1, MPI_DATATYPE_NULL, b, 1, MPI_INT, world));
+    print_class("bcast type", MPI_Bcast(a, 1, MPI_DATATYPE_NULL, 0, world));
+    print_class("op", MPI_Allreduce(a, b, 1, MPI_INT, MPI_OP_NULL, world));
+    print_class("op and type", MPI_Allreduce(a, b, 1, MPI_DOUBLE, MPI_BAND, world));
+    print_class("reduce type", MPI_Allreduce(a, b, 1, MPI_DATATYPE_NULL, MPI_SUM, world));
+    print_class("nothing", MPI_Bcast(NULL, 0, MPI_INT, 0, world));
+    print_class("alltoall of nothing", MPI_Alltoall(NULL, 0, MPI_INT, NULL, 0, MPI_INT, world));
+    print_class("sum of nothing", MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, world));
+    print_class("nothing for all", MPI_Allgather(NULL, 0, MPI_INT, NULL, 0, MPI_INT, world));
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    print_class("communicator", MPI_Barrier(MPI_COMM_NULL));
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+    use(world);
+}
+
+static int handled_code;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    CHECK(*comm == MPI_COMM_WORLD);
+    handled_code = *code;
+}
+
+static jmp_buf before_the_call;
+
+static void jumping_handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
+    longjmp(before_the_call, 1);
+}
+
+/* What an error handler does that does not return, as a C++ exception leaves it. */
+static void handler_jumps(void)
+{
+    int in[256], out[256] = {0};
+    MPI_Errhandler errhandler;
+
+    MPI_Comm_create_errhandler(jumping_handler, &errhandler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+    if (setjmp(before_the_call) == 0) {
+        MPI_Alltoall(out, 2, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+        CHECK(!"an error");
+    }
+    MPI_Errhandler_free(&errhandler);
+    use(MPI_COMM_WORLD);
+}
+
+/* Until the test does something to the torus. */
+static void until_error(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int code, class, length, predefined, set, *last, again;
+    double in[1000] = {0}, out[1000];
+    MPI_Errhandler errhandler;
+
+    MPI_Comm_create_errhandler(handler, &errhandler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+    use(MPI_COMM_WORLD);
+    say("running");
+    do
+        code = MPI_Allreduce(in, out, 1000, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    while (code == MPI_SUCCESS);
+    CHECK(handled_code == code);
+    MPI_Error_class(code, &class);
+    MPI_Error_string(code, text, &length);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &set);
+    predefined = class <= MPI_ERR_LASTCODE;
+    say("error: %s: %s", predefined ? "predefined" : "new class", text);
+    handled_code = MPI_SUCCESS;
+    again = MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(again != MPI_SUCCESS && handled_code == again);
+    MPI_Errhandler_free(&errhandler);
+}
+
+static void until_abort(void)
+{
+    use(MPI_COMM_WORLD);
+    say("running");
+    for (;;)
+        use(MPI_COMM_WORLD);
+}
+
+/* ---- Threads --------------------------------------------------------------------------------- */
+
+static void *loop(void *comm)
+{
+    for (int i = 0; i < 40; i++)
+        use(*(MPI_Comm *)comm);
+    return NULL;
+}
+
+static void threads(void)
+{
+    MPI_Comm comms[4] = {MPI_COMM_WORLD};
+    pthread_t thread[4];
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &comms[2]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[3]);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread[(i + rank) % 4], NULL, loop, &comms[(i + rank) % 4]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 1; i < 4; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+static void *read_for_ever(void *fd)
+{
+    char byte;
+
+    while (read(*(int *)fd, &byte, 1) < 0)
+        ;
+    return NULL;
+}
+
+/* A thread that reads can be cancelled, as without a preload. */
+static void cancels_a_reader(void)
+{
+    struct timespec end;
+    pthread_t reader;
+    void *how = NULL;
+    int ends[2];
+
+    use(MPI_COMM_WORLD);
+    CHECK(pipe(ends) == 0);
+    pthread_create(&reader, NULL, read_for_ever, &ends[0]);
+    pthread_cancel(reader);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    CHECK(pthread_timedjoin_np(reader, &how, &end) == 0 && how == PTHREAD_CANCELED);
+}
+
+/* ---- Large counts ---------------------------------------------------------------------------- */
+
+#if MPI_VERSION >= 4
+static void large_counts(void)
+{
+    int in[256], out[256], sum;
+    MPI_Count counts[256];
+    MPI_Aint displacements[256];
+    MPI_Datatype types[256];
+
+    for (int i = 0; i < size; i++) {
+        out[i] = 1000 * rank + i;
+        counts[i] = 1;
+        displacements[i] = i;
+        types[i] = MPI_INT;
+    }
+    MPI_Alltoall_c(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+        CHECK(in[i] == 1000 * i + rank);
+    memset(in, 0, sizeof in);
+    MPI_Alltoallv_c(out, counts, displacements, MPI_INT, in, counts, displacements, MPI_INT,
+                    MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+        CHECK(in[i] == 1000 * i + rank);
+    MPI_Allgather_c(&rank, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+        CHECK(in[i] == i);
+    memset(in, 0, sizeof in);
+    MPI_Allgatherv_c(&rank, 1, MPI_INT, in, counts, displacements, MPI_INT, MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+        CHECK(in[i] == i);
+    MPI_Allreduce_c(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == size * (size - 1) / 2);
+    MPI_Reduce_c(&rank, &sum, 1, MPI_INT, MPI_MAX, 1, MPI_COMM_WORLD);
+    CHECK(rank != 1 || sum == size - 1);
+    sum = rank == 2 ? 99 : 0;
+    MPI_Bcast_c(&sum, 1, MPI_INT, 2, MPI_COMM_WORLD);
+    CHECK(sum == 99);
+    MPI_Reduce_scatter_block_c(out, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(sum == 1000 * (size - 1) + rank);
+    MPI_Reduce_scatter_c(out, &sum, counts, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    CHECK(sum == rank);
+    for (int i = 0; i < size; i++)
+        displacements[i] *= (MPI_Aint)sizeof(int);
+    memset(in, 0, sizeof in);
+    MPI_Alltoallw_c(out, counts, displacements, types, in, counts, displacements, types,
+                    MPI_COMM_WORLD);
+    for (int i = 0; i < size; i++)
+        CHECK(in[i] == 1000 * i + rank);
+}
+#endif
+
+/* ---- Costs ----------------------------------------------------------------------------------- */
+
+/* Prints what a call on a communicator that is left to MPI costs. */
+static void cost(void)
+{
+    const int calls = 1000000;
+    double begin, best = 1;
+    int in = 1, out;
+
+    for (int turn = 0; turn < 5; turn++) {
+        begin = MPI_Wtime();
+        for (int i = 0; i < calls; i++)
+            MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+        if (MPI_Wtime() - begin < best)
+            best = MPI_Wtime() - begin;
+    }
+    if (rank == 0)
+        say("%.3f us a call", best / calls * 1e6);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenarios[] = {
+    {"plain", plain},
+    {"isend", isend},
+    {"late", late},
+    {"late-at-first", late_at_first},
+    {"aborts", aborts},
+    {"many-communicators", many_communicators},
+    {"cartesian", cartesian},
+    {"halves", halves},
+    {"arguments", arguments},
+    {"until-error", until_error},
+    {"until-abort", until_abort},
+    {"threads", threads},
+    {"handler-jumps", handler_jumps},
+    {"cancels-a-reader", cancels_a_reader},
+    {"cost", cost},
+#if MPI_VERSION >= 4
+    {"large-counts", large_counts},
+#endif
+};
+
+static void run(const char *name)
+{
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+        if (strcmp(scenarios[i].name, name) == 0) {
+            scenarios[i].run();
+            return;
+        }
+    fprintf(stderr, "unknown scenario %s\n", name);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+int main(int argc, char **argv)
+{
+    int level;
+
+    if (argc > 1 && strcmp(argv[1], "threads") == 0) {
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+        if (level != MPI_THREAD_MULTIPLE)
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    } else {
+        MPI_Init(&argc, &argv);
+    }
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 1; i < argc; i++)
+        run(argv[i]);
+    say("right");
+    MPI_Finalize();
+    return 0;
+}

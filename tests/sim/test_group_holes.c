@@ -1,0 +1,345 @@
+/* Groups of programs on a torus of which links are down: while it is connected every operation works on
+ * what is left, on the whole and on parts that are connected in themselves, whatever goes down or comes
+ * up before the last program opens the group. A link that goes down afterwards fails it for all.
+ *
+ *     test_sim_group_holes [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/damage.h"
+#include "tests/sim/events.h"
+#include "tests/sim/programs.h"
+
+#define CALLS_MOST 40u
+
+static uint64_t first_seed, seeds = 25;
+
+static const char *const tori[] = {"4x4", "3x3", "2x3",   "5", "4mx3", "2x2x2", "3x5",
+                                   "1x4", "2x2", "3mx3m", "2", "7",    "2x4m"};
+
+static uint32_t any(struct sim *sim, uint32_t below)
+{
+    return (uint32_t)chance_below(sim_chance(sim), below);
+}
+
+static struct sim *begin(uint64_t seed, struct damage *d)
+{
+    const struct sim_setup setup = {.dims = tori[seed % (sizeof tori / sizeof tori[0])],
+                                    .seed = seed,
+                                    .latency = 50 * MICROSECONDS,
+                                    .rate = 125000000,
+                                    .chop = true};
+    struct sim *sim = sim_new(&setup);
+    struct error e;
+
+    sim_run_until_whole(sim);
+    assert_int_equal(damage_init(d, sim_torus(sim), &e), 0);
+    return sim;
+}
+
+/* Cuts a link, or mends one that is cut; never so that the torus would be in parts. */
+static void change(struct sim *sim, struct damage *d, bool mend)
+{
+    const struct torus *t = sim_torus(sim);
+    uint32_t rank = any(sim, t->nodes);
+    unsigned port = any(sim, torus_ports(t));
+
+    if (torus_neighbour(t, rank, port) == TORUS_NO_NODE)
+        return;
+    uint32_t there = torus_neighbour(t, rank, port);
+    if (damage_has_link(d, rank, port)) {
+        damage_add_link(d, rank, port);
+        if (damage_is_connected(d, NULL) == 0) {
+            sim_set_wire(sim, rank, port, SIM_WIRE_CUT);
+            return;
+        }
+    } else if (mend) {
+        sim_set_wire(sim, rank, port, SIM_WIRE_UP);
+    } else {
+        return;
+    }
+    d->dead[rank] &= ~(1u << port);
+    d->dead[there] &= ~(1u << torus_port_opposite(port));
+}
+
+/* Whether from every node all others that differ from it in these dimensions only can be reached by
+ * links of these dimensions. */
+static bool is_connected(const struct damage *d, uint32_t mask)
+{
+    const struct torus *t = &d->torus;
+    uint32_t wanted = 1, order[64];
+
+    for (unsigned dim = 0; dim < t->dims; dim++)
+        wanted *= (mask & 1u << dim) != 0 ? t->size[dim] : 1;
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        uint64_t seen = UINT64_C(1) << node;
+        uint32_t known = 0;
+        order[known++] = node;
+        for (uint32_t i = 0; i < known; i++)
+            for (unsigned port = 0; port < torus_ports(t); port++) {
+                uint32_t there = torus_neighbour(t, order[i], port);
+                if ((mask & 1u << torus_port_dim(port)) == 0 ||
+                    !damage_has_link(d, order[i], port) || (seen & UINT64_C(1) << there) != 0)
+                    continue;
+                seen |= UINT64_C(1) << there;
+                order[known++] = there;
+            }
+        if (known < wanted)
+            return false;
+    }
+    return true;
+}
+
+/* All parts, and anything on them and on the whole. */
+static uint32_t draw_calls(struct sim *sim, struct sim_call *call)
+{
+    const struct torus *t = sim_torus(sim);
+    uint32_t calls = 0, masks = 1;
+
+    for (; masks < (1u << t->dims) - 1; masks++)
+        call[calls++] = (struct sim_call){.operation = GROUP_PART, .part = masks};
+    while (calls < CALLS_MOST) {
+        struct sim_call *one = &call[calls++];
+        *one = sim_any_call(sim_chance(sim), t);
+        one->part = any(sim, masks);
+        uint32_t size = 1;
+        for (unsigned dim = 0; dim < t->dims; dim++)
+            size *= one->part == 0 || (one->part & 1u << dim) != 0 ? t->size[dim] : 1;
+        one->root %= size;
+    }
+    return calls;
+}
+
+static void must_succeed(struct sim *sim, struct sim_programs *programs)
+{
+    if (!sim_programs_run(programs, 600 * SECONDS))
+        sim_violated(sim, "ends", "the programs have not ended");
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (sim_program_error(programs, rank)->code != ERROR_NONE)
+            sim_violated(sim, "calls", "node %u: %s", rank,
+                         sim_program_error(programs, rank)->text);
+    assert_int_equal(sim_programs_done(programs), sim_torus(sim)->nodes);
+}
+
+/* As all nodes say what the group goes around. */
+static bool says(struct sim *sim, const char *around)
+{
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        struct group_info info[2];
+        if (groups_list(sim_groups(sim, rank), info, 2) != 1 || !info[0].open ||
+            strcmp(info[0].around, around) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool have_all(struct sim *sim, void *context)
+{
+    return sim_programs_done(context) == sim_torus(sim)->nodes;
+}
+
+static bool is_open(struct sim *sim, void *context)
+{
+    (void)context;
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        struct group_info info[2];
+        if (groups_list(sim_groups(sim, rank), info, 2) != 1 || !info[0].open)
+            return false;
+    }
+    return true;
+}
+
+static void links_down_before(uint64_t seed)
+{
+    struct damage d;
+    struct sim *sim = begin(seed, &d);
+    struct sim_call call[CALLS_MOST];
+    char around[100];
+    struct sim_programs_setup setup = {.name = "g",
+                                       .call = call,
+                                       .calls = draw_calls(sim, call),
+                                       .seed = seed,
+                                       .depth = 1 + any(sim, 8),
+                                       .pause = any(sim, 2) * 5 * MILLISECONDS,
+                                       .unchecked = any(sim, 4) == 0,
+                                       .lazy = any(sim, 3) == 0};
+
+    for (uint32_t left = 1 + any(sim, 4); left > 0; left--)
+        change(sim, &d, false);
+    if (any(sim, 2) == 0) /* else not all know of it yet: it is opened anew */
+        sim_pass(sim, 100 * MILLISECONDS);
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+    assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+    assert_true(says(sim, damage_describe_links(&d, around, sizeof around)));
+    if (any(sim, 2) == 0)
+        sim_heal(sim); /* it does not use them all the same */
+    must_succeed(sim, programs);
+    for (uint32_t mask = 1; mask < (1u << sim_torus(sim)->dims) - 1; mask++)
+        if (sim_programs_left_out(programs, mask) == is_connected(&d, mask))
+            sim_violated(sim, "parts", "part %u without %s", mask, around);
+    sim_programs_free(programs);
+    assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
+    damage_free(&d);
+    sim_free(sim);
+}
+
+static void around_what_is_down(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++)
+        links_down_before(seed);
+}
+
+/* While some programs wait for the others to open it. */
+static void links_change_before_it_is_open(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 1000},
+                                                {.operation = GROUP_ALLTOALL, .size = 30000},
+                                                {.operation = GROUP_BARRIER}};
+        struct damage d;
+        struct sim *sim = begin(seed, &d);
+        const struct sim_programs_setup setup = {.name = "g",
+                                                 .call = calls,
+                                                 .calls = 3,
+                                                 .seed = seed,
+                                                 .depth = 2,
+                                                 .pause = 1 * SECONDS,
+                                                 .stay = true};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        struct error e = {.code = ERROR_NONE};
+        for (uint32_t left = 1 + any(sim, 8); left > 0 && !is_open(sim, NULL); left--) {
+            change(sim, &d, true);
+            sim_pass(sim, any(sim, 150) * MILLISECONDS);
+        }
+        for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+            if (!sim_program_state(programs, rank).open &&
+                sim_program_error(programs, rank)->code != ERROR_NONE)
+                e = *sim_program_error(programs, rank);
+        if (e.code != ERROR_NONE)
+            sim_violated(sim, "opening", "%s", e.text);
+        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL) || sim_programs_failed(programs) > 0);
+        sim_programs_free(programs);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
+/* Two halves that hang together by one link: all that passes it and that its node has not called yet fits
+ * in there, both of small calls and of those that would be small on the whole torus. */
+static void who_is_late_is_not_swamped(void **state)
+{
+    static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 800},
+                                            {.operation = GROUP_ALLTOALL, .size = 7000},
+                                            {.operation = GROUP_ALLTOALL, .size = 800},
+                                            {.operation = GROUP_ALLTOALL, .size = 7000}};
+    const struct sim_setup setup = {.dims = "6x6", .seed = 1, .latency = 50 * MICROSECONDS};
+
+    (void)state;
+    for (uint32_t first = 0; first < 3; first++) {
+        const struct sim_programs_setup all = {.name = "g",
+                                               .call = &calls[first],
+                                               .calls = first < 2 ? 2 : 1,
+                                               .depth = 2,
+                                               .stay = true};
+        struct sim *sim = sim_new(&setup);
+        struct group_info info[2];
+        sim_run_until_whole(sim);
+        for (uint32_t column = 0; column < 6; column++) {
+            sim_set_wire(sim, column, 1, SIM_WIRE_CUT); /* -0: to the last row */
+            if (column != 2)
+                sim_set_wire(sim, 2 * 6 + column, 0, SIM_WIRE_CUT); /* +0 */
+        }
+        sim_pass(sim, 1 * SECONDS);
+        struct sim_programs *programs = sim_programs_new(sim, &all);
+        sim_program_stop(programs, 14);
+        sim_pass(sim, 20 * SECONDS);
+        assert_int_equal(sim_programs_failed(programs), 0);
+        assert_int_equal(groups_list(sim_groups(sim, 14), info, 2), 1);
+        assert_true(info[0].open && info[0].parked <= UINT64_C(4) << 20);
+        sim_program_go_on(programs, 14);
+        assert_true(sim_run(sim, 60 * SECONDS, have_all, programs));
+        sim_programs_free(programs);
+        sim_free(sim);
+    }
+}
+
+struct failing {
+    struct sim_programs *programs;
+    uint32_t failed;
+};
+
+static bool have_failed(struct sim *sim, void *context)
+{
+    const struct failing *f = context;
+
+    (void)sim;
+    return sim_programs_failed(f->programs) == f->failed;
+}
+
+/* One link more, while it is open. */
+static void another_link_fails_it_for_all(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct damage d;
+        struct sim *sim = begin(seed, &d);
+        struct sim_call call[CALLS_MOST];
+        const struct sim_programs_setup setup = {.name = "g",
+                                                 .call = call,
+                                                 .calls = draw_calls(sim, call),
+                                                 .seed = seed,
+                                                 .depth = 1 + any(sim, 8),
+                                                 .stay = true};
+        const uint32_t nodes = sim_torus(sim)->nodes;
+        char before[100], after[100];
+
+        change(sim, &d, false);
+        sim_pass(sim, 100 * MILLISECONDS);
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        struct failing failing = {programs, nodes};
+        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+        sim_pass(sim, any(sim, 20) * MILLISECONDS);
+        (void)damage_describe_links(&d, before, sizeof before);
+        for (unsigned tries = 0; tries < 100; tries++) {
+            change(sim, &d, false);
+            if (strcmp(damage_describe_links(&d, after, sizeof after), before) != 0)
+                break;
+        }
+        if (strcmp(before, after) != 0) {
+            if (!sim_run(sim, 20 * SECONDS, have_failed, &failing))
+                sim_violated(sim, "failure", "%u of %u have been told",
+                             sim_programs_failed(programs), nodes);
+            for (uint32_t rank = 0; rank < nodes; rank++)
+                assert_string_equal(sim_program_error(programs, rank)->text,
+                                    sim_program_error(programs, 0)->text);
+        }
+        sim_programs_free(programs);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(around_what_is_down),
+        cmocka_unit_test(links_change_before_it_is_open),
+        cmocka_unit_test(who_is_late_is_not_swamped),
+        cmocka_unit_test(another_link_fails_it_for_all),
+    };
+
+    if (argc > 2) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,771 @@
+/* A node that has the cluster key and lies, in each field of each message (proto/peer-trust.md): in what
+ * it has to say, and in what it has no say in. Whatever it says: what it takes part in ends, the links
+ * between the others stay (sim_set_lying()), no memory is taken but for a moment, and when it has been
+ * replaced by an honest one the torus is whole and exchanges succeed.
+ *
+ *     test_sim_lies lies [NAME]     only fields whose name begins so, and what comes of each lie */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/group/internal.h"
+#include "tests/sim/checks.h"
+#include "tests/sim/internal.h"
+#include "tests/sim/lies.h"
+#include "tests/sim/programs.h"
+
+#define LIAR 1u
+#define FIELDS_MOST 400u
+#define ENDED_BY (120 * SECONDS)
+#define HEAP_MOST (64u << 20) /* beyond what it was, whatever is said */
+#define MESSAGE_LENGTH_MOST 128u
+
+static const char *only = "";
+
+/* --- what is under way while it lies --- */
+
+enum what { EXCHANGE, IMPORTED, REFUSED, CANCELLED, GROUP, LATE, RESTART };
+
+static const struct scene {
+    const char *name;
+    enum what what;
+    uint32_t root;
+    struct spec spec;
+} scenes[] = {
+    {"folders below", EXCHANGE, 0, {.algorithm = "direct", .from = "/random/3000", .to = "/a"}},
+    {"folders above", EXCHANGE, LIAR, {.algorithm = "stream", .from = "/random/3000", .to = "/a"}},
+    {"auto, folders", EXCHANGE, LIAR, {.algorithm = "auto", .from = "/random/3000", .to = "/a"}},
+    {"steps below",
+     EXCHANGE,
+     0,
+     {.algorithm = "direct", .block_bytes = 200000, .from = "", .to = ""}},
+    {"steps above",
+     EXCHANGE,
+     LIAR,
+     {.algorithm = "direct", .block_bytes = 200000, .from = "", .to = ""}},
+    {"stream below",
+     EXCHANGE,
+     0,
+     {.algorithm = "stream", .block_bytes = 200000, .from = "", .to = ""}},
+    {"repeated below",
+     EXCHANGE,
+     0,
+     {.algorithm = "stream", .block_bytes = 500, .from = "", .to = "", .repeat = 3}},
+    {"repeated above",
+     EXCHANGE,
+     LIAR,
+     {.algorithm = "stream", .block_bytes = 500, .from = "", .to = "", .repeat = 3}},
+    {"leaf", EXCHANGE, 3, {.algorithm = "direct", .from = "/same/500", .to = "/a"}},
+    {"one port", EXCHANGE, 0, {.algorithm = "ar1", .block_bytes = 500, .from = "", .to = ""}},
+    {"file below", IMPORTED, 0, {.algorithm = "direct", .block_bytes = 500, .from = "", .to = ""}},
+    {"file above",
+     IMPORTED,
+     LIAR,
+     {.algorithm = "direct", .block_bytes = 500, .from = "", .to = ""}},
+    {"refused", REFUSED, 0, {.algorithm = "direct", .from = "/same/500", .to = "/a"}},
+    {"cancelled",
+     CANCELLED,
+     LIAR,
+     {.algorithm = "direct", .block_bytes = 3000000, .from = "", .to = ""}},
+    {"group", GROUP, 0, {0}},
+    {"late", LATE, 0, {0}},
+    {"restart", RESTART, 0, {.algorithm = "direct", .block_bytes = 500, .from = "", .to = ""}},
+};
+#define SCENES_A_FIELD 3u
+#define SCENES (sizeof scenes / sizeof *scenes)
+
+static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 100},
+                                        {.operation = GROUP_ALLTOALLV, .size = 100},
+                                        {
+                                            .operation = GROUP_ALLREDUCE,
+                                            .size = 10,
+                                            .type = REDUCTION_INT32,
+                                            .operator= REDUCTION_SUM },
+                                            {.operation = GROUP_BARRIER},
+};
+static const struct sim_call late_calls[] = {{.operation = GROUP_BARRIER, .timeout = 1 * SECONDS}};
+
+/* What comes of a lie: each contains those before it. */
+enum result { NOTHING, FAILS, LINK, RESULTS };
+static const char *const result_names[RESULTS] = {"nothing", "fails", "link"};
+
+struct play {
+    struct sim *sim;
+    const struct lie_field *field; /* NULL: the truth */
+    unsigned value, told, times;
+    uint8_t *said[SIM_KINDS]; /* last, by anybody */
+    size_t said_length[SIM_KINDS];
+    size_t heap;
+    char id[EXCHANGE_ID_SIZE], failure[sizeof((struct error *)0)->text];
+};
+
+static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
+                         size_t *length)
+{
+    struct play *s = sim_context(sim);
+    size_t body = 0;
+    Peer__Head *head = lie_read(*bytes, *length, &body);
+    unsigned times = 1;
+
+    (void)port;
+    assert_non_null(head);
+    if ((unsigned)head->kind_case < SIM_KINDS) {
+        free(s->said[head->kind_case]);
+        s->said[head->kind_case] = sim_alloc(*length);
+        memcpy(s->said[head->kind_case], *bytes, *length);
+        s->said_length[head->kind_case] = *length;
+    }
+    if (rank == LIAR && s->field != NULL && head->kind_case == s->field->kind &&
+        (s->times > 1 || lie_tell(head, s->field, s->value))) {
+        uint8_t *lie = lie_frame(head, *bytes + body, *length - body, length);
+        free(*bytes);
+        *bytes = lie;
+        times = s->times;
+        s->told++;
+    }
+    peer__head__free_unpacked(head, NULL);
+    return times;
+}
+
+static size_t heap_used(void)
+{
+    const struct mallinfo2 now = mallinfo2();
+
+    return now.uordblks + now.hblkhd;
+}
+
+static bool watch_heap(struct sim *sim, void *context)
+{
+    const struct play *s = context;
+
+    if (heap_used() > s->heap + HEAP_MOST)
+        sim_violated(sim, "memory", "%zu MiB more than before the lie",
+                     (heap_used() - s->heap) >> 20);
+    return false;
+}
+
+/* Little memory, so that there are several rounds; groups take more. */
+static void open_play(struct play *s, const struct scene *scene, uint64_t seed)
+{
+    bool group = scene->what == GROUP || scene->what == LATE;
+    const struct sim_setup setup = {.dims = "4",
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 125000000,
+                                    .memory = group ? 0 : 256 * 1024,
+                                    .on_bytes = on_bytes,
+                                    .context = s};
+    const struct predict_costs costs = {20e-6, 8e-6, 6e6, 0};
+    struct error e;
+
+    *s = (struct play){.times = 1};
+    s->sim = sim_new(&setup);
+    sim_run_until_whole(s->sim);
+    assert_int_equal(exchanges_calibrate(sim_exchanges(s->sim, 0), &costs, 1000, &e), 0);
+    sim_settle(&s->sim->node[0]);
+    sim_pass(s->sim, 100 * MILLISECONDS);
+}
+
+static void close_play(struct play *s)
+{
+    sim_free(s->sim);
+    for (unsigned kind = 0; kind < SIM_KINDS; kind++)
+        free(s->said[kind]);
+}
+
+/* --- a scene, with lies or without --- */
+
+static unsigned ports_of_liar(uint32_t rank)
+{
+    return rank == LIAR - 1 ? 0 : 1; /* of a neighbour: the port to the liar */
+}
+
+/* Whether a neighbour has lost its link to the liar, or had, since these were counted. */
+static uint32_t connects(struct sim *sim)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t rank = LIAR - 1; rank <= LIAR + 1; rank += 2) {
+        struct port_info info;
+        router_port_info(sim_router(sim, rank), ports_of_liar(rank), &info);
+        sum += info.state == PORT_UP ? info.connects : 1000;
+    }
+    return sum;
+}
+
+static enum result run_exchange(struct play *s, const struct scene *scene)
+{
+    struct spec spec = scene->spec;
+    struct sim_request *r;
+
+    spec.timeout_ns = 2 * SECONDS;
+    if (scene->what == REFUSED)
+        sim_disk_fail(s->sim, LIAR, SIM_DISK_OPEN);
+    r = scene->what == IMPORTED ? sim_exchange_imported(s->sim, scene->root, &spec)
+                                : sim_exchange(s->sim, scene->root, &spec);
+    (void)snprintf(s->id, sizeof s->id, "%s", r->id);
+    if (scene->what == CANCELLED) {
+        sim_pass(s->sim, 10 * MILLISECONDS);
+        sim_cancel(r);
+    }
+    if (!sim_run_until_ended(r, ENDED_BY))
+        sim_violated(s->sim, "ends", "%s does not end", r->id);
+    (void)snprintf(s->failure, sizeof s->failure, "%s",
+                   r->error.code != ERROR_NONE ? r->error.text : "");
+    return r->error.code == ERROR_NONE ? NOTHING : FAILS;
+}
+
+static enum result run_group(struct play *s, const struct scene *scene)
+{
+    const struct sim_programs_setup setup = {.name = "g",
+                                             .call = scene->what == LATE ? late_calls : calls,
+                                             .calls = scene->what == LATE ? 1 : 4,
+                                             .seed = 1,
+                                             .depth = 2,
+                                             .timeout = 10 * SECONDS};
+    struct sim_programs *p = sim_programs_new(s->sim, &setup);
+    uint32_t failed;
+
+    if (scene->what == LATE)
+        sim_program_stop(p, 3);
+    if (!sim_programs_run(p, ENDED_BY)) { /* a call without a timeout may wait for ever */
+        for (uint32_t rank = 0; rank < 4; rank++)
+            sim_program_die(p, rank);
+        if (!sim_programs_run(p, ENDED_BY))
+            sim_violated(s->sim, "ends", "the group does not end");
+    }
+    failed = sim_programs_failed(p);
+    if (sim_program_error(p, 0)->code != ERROR_NONE)
+        (void)snprintf(s->failure, sizeof s->failure, "%s", sim_program_error(p, 0)->text);
+    sim_programs_free(p);
+    return failed > 0 ? FAILS : NOTHING;
+}
+
+static enum result run_restart(struct play *s, const struct scene *scene)
+{
+    sim_kill(s->sim, LIAR, SIM_CRASH);
+    sim_pass(s->sim, 100 * MILLISECONDS);
+    sim_restart(s->sim, LIAR);
+    sim_pass(s->sim, 3 * SECONDS);
+    return run_exchange(s, scene);
+}
+
+static enum result run_scene(struct play *s, const struct scene *scene)
+{
+    uint32_t before = connects(s->sim);
+    enum result result;
+
+    s->failure[0] = '\0';
+    if (scene->what == RESTART) {
+        result = run_restart(s, scene);
+        before += 2; /* once each */
+    } else {
+        result = scene->what == GROUP || scene->what == LATE ? run_group(s, scene)
+                                                             : run_exchange(s, scene);
+    }
+    if (connects(s->sim) == before)
+        return result;
+    return LINK;
+}
+
+static bool fails_anyway(const struct scene *scene)
+{
+    return scene->what == REFUSED || scene->what == CANCELLED || scene->what == LATE;
+}
+
+/* It is there, an honest one, and nothing is left of what it said before. */
+static void replace_liar(struct play *s)
+{
+    s->field = NULL;
+    s->times = 1;
+    sim_set_lying(s->sim, LIAR, false);
+    sim_kill(s->sim, LIAR, SIM_CRASH);
+    sim_restart(s->sim, LIAR);
+    check_next_exchange(s->sim, 0);
+    check_next_exchange(s->sim, 2);
+    if (!sim_run(s->sim, ENDED_BY, sim_is_quiet, NULL))
+        sim_violated(s->sim, "quiet", "something is left of what was a lie");
+}
+
+/* Nothing else of a list changes what is done for a field when another one is added. */
+static unsigned number_of(const struct lie_field *field)
+{
+    uint32_t sum = 2166136261u;
+
+    for (const char *c = field->name; *c != '\0'; c++)
+        sum = (sum ^ (uint8_t)*c) * 16777619u;
+    return sum >> 8;
+}
+
+static enum result lie(struct play *s, const struct scene *scene, const struct lie_field *field,
+                       unsigned value, unsigned times)
+{
+    enum result result;
+
+    s->field = field;
+    s->value = value;
+    s->times = times;
+    s->told = 0;
+    s->heap = heap_used();
+    sim_watch(s->sim, watch_heap, s);
+    sim_set_lying(s->sim, LIAR, true);
+    result = run_scene(s, scene);
+    if (*only != '\0')
+        (void)printf("    %s %u in %s: told %u times, %s %s\n", field->name, value, scene->name,
+                     s->told, result_names[result], s->failure);
+    if (s->told == 0 || (result == FAILS && fails_anyway(scene)))
+        result = NOTHING; /* of what comes without lies */
+    replace_liar(s);
+    return result;
+}
+
+/* --- the list --- */
+
+struct line {
+    char name[LIE_NAME_SIZE];
+    enum result result; /* at worst, as it says */
+    bool seen;
+};
+
+static struct line lines[FIELDS_MOST];
+static size_t line_count;
+static struct lie_field fields[FIELDS_MOST];
+static size_t field_count;
+
+/* "| `Hello.version` | what is said at worst | what comes of it | link |" */
+static int read_list(void **state)
+{
+    FILE *f = fopen(PEER_TRUST, "r");
+    char text[1000];
+
+    (void)state;
+    if (f == NULL)
+        fail_msg("%s cannot be read", PEER_TRUST);
+    while (fgets(text, sizeof text, f) != NULL) {
+        struct line *line = &lines[line_count];
+        if (sscanf(text, "| `%79[A-Za-z0-9_.]` |", line->name) != 1 ||
+            strchr(line->name, '.') == NULL)
+            continue;
+        char *end = strrchr(text, '|'), *word = end;
+        while (word > text && word[-1] != '|')
+            word--;
+        line->result = RESULTS;
+        for (enum result r = NOTHING; r < RESULTS; r++)
+            if (strncmp(word + 1, result_names[r], strlen(result_names[r])) == 0)
+                line->result = r;
+        if (line->result == RESULTS)
+            fail_msg("%s: what comes of it at worst is not said at the end of its line",
+                     line->name);
+        assert_true(++line_count < FIELDS_MOST);
+    }
+    (void)fclose(f);
+    field_count = lie_fields(fields, FIELDS_MOST);
+    assert_true(field_count < FIELDS_MOST);
+    return 0;
+}
+
+static struct line *find_line(const char *name)
+{
+    for (size_t i = 0; i < line_count; i++)
+        if (strcmp(lines[i].name, name) == 0)
+            return &lines[i];
+    return NULL;
+}
+
+/* A message of its own, inside data: what the first member of a group sends. */
+static void each_field_of(const ProtobufCMessageDescriptor *m)
+{
+    for (unsigned i = 0; i < m->n_fields; i++) {
+        char name[LIE_NAME_SIZE];
+        (void)snprintf(name, sizeof name, "%s.%s", strchr(m->name, '.') + 1, m->fields[i].name);
+        struct line *line = find_line(name);
+        if (line == NULL)
+            fail_msg("%s has no line in proto/peer-trust.md", name);
+        line->seen = true;
+    }
+}
+
+static void every_field_has_a_line_and_every_line_a_field(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < field_count; i++) {
+        struct line *line = find_line(fields[i].name);
+        if (line == NULL)
+            fail_msg("%s has no line in proto/peer-trust.md", fields[i].name);
+        line->seen = true;
+    }
+    each_field_of(&peer__group_table__descriptor);
+    each_field_of(&peer__group_table__choice__descriptor);
+    for (size_t i = 0; i < line_count; i++)
+        if (!lines[i].seen)
+            fail_msg("%s has a line in proto/peer-trust.md, and does not exist", lines[i].name);
+}
+
+/* A message that no head leads to would not be lied in. */
+static void every_message_is_reached(void **state)
+{
+    FILE *f = fopen(PEER_PROTO, "r");
+    char text[1000], name[MESSAGE_LENGTH_MOST], prefix[MESSAGE_LENGTH_MOST + 1];
+
+    (void)state;
+    assert_non_null(f);
+    while (fgets(text, sizeof text, f) != NULL) {
+        bool reached = false;
+        if (sscanf(text, " message %127[A-Za-z] {", name) != 1 || strcmp(name, "Head") == 0)
+            continue;
+        (void)snprintf(prefix, sizeof prefix, "%s.", name);
+        for (size_t i = 0; i < line_count; i++)
+            reached = reached || strstr(lines[i].name, prefix) != NULL;
+        if (!reached)
+            fail_msg("message %s has no line in proto/peer-trust.md", name);
+    }
+    (void)fclose(f);
+}
+
+/* --- lies in what it has to say --- */
+
+static uint32_t told_in[SCENES]; /* kinds (bits) that the liar says there, honestly */
+
+static void learn_scenes(void)
+{
+    struct play s;
+
+    memset(told_in, 0, sizeof told_in);
+    for (size_t i = 0; i < SCENES; i++) {
+        open_play(&s, &scenes[i], 1);
+        sim_forget_frames(s.sim);
+        sim_set_lying(s.sim, LIAR, true);
+        enum result result = run_scene(&s, &scenes[i]);
+        if (result != (fails_anyway(&scenes[i]) ? FAILS : NOTHING))
+            fail_msg("without a lie, %s: %s", scenes[i].name, result_names[result]);
+        for (unsigned kind = 0; kind < SIM_KINDS; kind++)
+            if (sim_frames_sent(s.sim, LIAR, (Peer__Head__KindCase)kind) > 0)
+                told_in[i] |= 1u << kind;
+        replace_liar(&s);
+        close_play(&s);
+    }
+}
+
+/* Where the kind is said; what is said all the time is lied about once. */
+static bool is_told(const struct scene *scene, Peer__Head__KindCase kind)
+{
+    bool always = kind == PEER__HEAD__KIND_HEARTBEAT || kind == PEER__HEAD__KIND_LINK_STATE;
+
+    return (told_in[scene - scenes] & 1u << kind) != 0 && (!always || scene->what == RESTART);
+}
+
+/* Of the scenes where a kind is said a few, others for each field. */
+static bool is_chosen(const struct scene *scene, const struct lie_field *field)
+{
+    unsigned count = 0, before = 0;
+
+    if (!is_told(scene, field->kind))
+        return false;
+    for (size_t k = 0; k < SCENES; k++)
+        count += is_told(&scenes[k], field->kind);
+    for (const struct scene *other = scenes; other < scene; other++)
+        before += is_told(other, field->kind);
+    unsigned every = (count + SCENES_A_FIELD - 1) / SCENES_A_FIELD;
+    return before % every == number_of(field) % every;
+}
+
+/* By field: what its lies have come to, in both ways to tell them. */
+static enum result worst[FIELDS_MOST];
+
+static void note(const struct lie_field *field, enum result result)
+{
+    if (result > worst[field - fields])
+        worst[field - fields] = result;
+}
+
+static void lies_in_what_it_has_to_say(void **state)
+{
+    (void)state;
+    learn_scenes();
+    for (size_t i = 0; i < field_count; i++) {
+        if (strncmp(fields[i].name, only, strlen(only)) != 0)
+            continue;
+        for (size_t k = 0; k < SCENES; k++) {
+            struct play s;
+            if (!is_chosen(&scenes[k], &fields[i]))
+                continue;
+            open_play(&s, &scenes[k], number_of(&fields[i]));
+            for (unsigned value = 0; value < lie_count(&fields[i]); value++)
+                note(&fields[i], lie(&s, &scenes[k], &fields[i], value, 1));
+            close_play(&s);
+        }
+    }
+}
+
+/* Each message two times, and hundreds of times. */
+static void endless_repetitions(void **state)
+{
+    (void)state;
+    learn_scenes();
+    for (size_t i = 0; i < field_count; i++) {
+        if ((i > 0 && fields[i].kind == fields[i - 1].kind) ||
+            strncmp(fields[i].name, only, strlen(only)) != 0)
+            continue; /* once a kind */
+        for (size_t k = 0; k < SCENES; k++) {
+            struct play s;
+            if (!is_told(&scenes[k], fields[i].kind))
+                continue;
+            open_play(&s, &scenes[k], number_of(&fields[i]));
+            (void)lie(&s, &scenes[k], &fields[i], 0, 2);
+            (void)lie(&s, &scenes[k], &fields[i], 0, 300);
+            close_play(&s);
+        }
+    }
+}
+
+/* --- what it has no say in --- */
+
+/* Of what nobody has said: something that could be. */
+static void make_up(Peer__Head *head, Peer__Head__KindCase kind, const char *id)
+{
+    const ProtobufCFieldDescriptor *f =
+        protobuf_c_message_descriptor_get_field(&peer__head__descriptor, (unsigned)kind);
+    const ProtobufCMessageDescriptor *m = f->descriptor;
+    ProtobufCMessage *message = sim_alloc(m->sizeof_message);
+
+    protobuf_c_message_init(m, message);
+    for (unsigned i = 0; i < m->n_fields; i++)
+        if (strcmp(m->fields[i].name, "id") == 0 && m->fields[i].type == PROTOBUF_C_TYPE_STRING) {
+            char *copy = sim_alloc(strlen(id) + 1);
+            (void)strcpy(copy, id);
+            *(char **)(void *)((uint8_t *)message + m->fields[i].offset) = copy;
+        }
+    head->kind_case = kind;
+    head->hello = (Peer__Hello *)message;
+}
+
+struct butting {
+    struct play *play;
+    const struct lie_field *field;
+    unsigned value; /* as many as there are lies: the truth, or what could be it */
+    uint32_t asker;
+};
+
+/* Says it on all its links. */
+static void butt_in(struct sim *sim, void *context)
+{
+    const struct butting *b = context;
+    struct play *s = b->play;
+    size_t body = 0, length;
+    Peer__Head *head = NULL;
+
+    if (!sim_alive(sim, LIAR))
+        return;
+    if (s->said[b->field->kind] != NULL)
+        head = lie_read(s->said[b->field->kind], s->said_length[b->field->kind], &body);
+    if (head == NULL) {
+        head = sim_alloc(sizeof *head);
+        peer__head__init(head);
+        make_up(head, b->field->kind, s->id);
+    }
+    if (head->kind_case == PEER__HEAD__KIND_OUTCOME)
+        head->outcome->asker = b->asker;
+    if (b->value < lie_count(b->field))
+        (void)lie_tell(head, b->field, b->value);
+    uint8_t *bytes = lie_frame(head, NULL, 0, &length);
+    for (unsigned port = 0; port < 2; port++)
+        (void)sim_say(sim, LIAR, port, bytes, length);
+    free(bytes);
+    peer__head__free_unpacked(head, NULL);
+}
+
+static void lies_without_a_say(void **state)
+{
+    static const uint64_t at[] = {200, 600, 1200, 3000, 6000, 15000}; /* microseconds */
+    /* Where it is below the root and has a child, and where it is a leaf. */
+    static const unsigned where[] = {0, 8, 14};
+
+    (void)state;
+    for (size_t i = 0; i < field_count; i++) {
+        if (strncmp(fields[i].name, only, strlen(only)) != 0)
+            continue;
+        for (size_t k = number_of(&fields[i]) % 3; k < sizeof where / sizeof *where; k += 3) {
+            struct play s;
+            open_play(&s, &scenes[where[k]], number_of(&fields[i]) + 1);
+            for (unsigned value = 0; value <= lie_count(&fields[i]); value++) {
+                struct butting b = {&s, &fields[i], value, value % 4};
+                s.heap = heap_used();
+                sim_watch(s.sim, watch_heap, &s);
+                sim_set_lying(s.sim, LIAR, true);
+                for (size_t t = 0; t < sizeof at / sizeof *at; t++)
+                    sim_at(s.sim, sim_now(s.sim) + at[t] * MICROSECONDS, butt_in, &b);
+                enum result result = run_scene(&s, &scenes[where[k]]);
+                sim_pass(s.sim, 20 * MILLISECONDS); /* after its end, too */
+                if (*only != '\0')
+                    (void)printf("    %s %u, butting in, in %s: %s %s\n", fields[i].name, value,
+                                 scenes[where[k]].name, result_names[result], s.failure);
+                note(&fields[i], result);
+                replace_liar(&s);
+            }
+            close_play(&s);
+        }
+    }
+}
+
+/* --- the table that the first member of a group sends, as data --- */
+
+static void pack_table(const Peer__GroupTable *table, uint8_t bytes[TABLE_BYTES])
+{
+    size_t size = peer__group_table__get_packed_size(table);
+
+    memset(bytes, 0, TABLE_BYTES);
+    bytes[0] = (uint8_t)(size >> 8);
+    bytes[1] = (uint8_t)size;
+    if (size <= TABLE_BYTES - 2)
+        (void)peer__group_table__pack(table, bytes + 2);
+}
+
+static void lies_in_the_table_of_a_group(void **state)
+{
+    static const struct {
+        const char *algorithm, *mode;
+        uint32_t octave;
+        unsigned exchange, gather; /* choices */
+        uint64_t long_reduction;
+        bool taken;
+    } tables[] = {
+        {"direct", "streaming", 0, 1, 1, 0, true},
+        {"direct", "streaming", 0, 0, 1, 0, false},
+        {"direct", "streaming", 0, 1, 0, 0, false},
+        {"direct", "streaming", 0, CHOICES_MOST, CHOICES_MOST, 0, true},
+        {"direct", "streaming", 0, CHOICES_MOST + 1, 1, 0, false},
+        {"direct", "streaming", 0, 1, CHOICES_MOST + 1, 0, false},
+        {"direct", "streaming", UINT32_MAX, 2, 2, UINT64_MAX, true},
+        {"disjoint", "streaming", 0, 1, 1, 0, false}, /* not for exchanges */
+        {"ar1", "stepped", 0, 1, 1, 0, false},        /* one port */
+        {"", "streaming", 0, 1, 1, 0, false},
+        {"no-such-algorithm", "streaming", 0, 1, 1, 0, false},
+        {"direct", "", 0, 1, 1, 0, false},
+        {"direct", "no-such-mode", 0, 1, 1, 0, false},
+    };
+    const char *gathers = NULL;
+    struct torus t;
+
+    (void)state;
+    assert_int_equal(torus_parse(&t, "4", NULL), 0);
+    for (size_t i = 0; i < algorithm_count(); i++)
+        if (algorithm_at(i)->operation == OPERATION_ALLGATHER &&
+            algorithm_accepts(algorithm_at(i), &t, NULL) == 0)
+            gathers = algorithm_at(i)->name;
+    assert_non_null(gathers);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        Peer__GroupTable table = PEER__GROUP_TABLE__INIT;
+        Peer__GroupTable__Choice exchange = PEER__GROUP_TABLE__CHOICE__INIT, gather = exchange;
+        Peer__GroupTable__Choice *list[2][CHOICES_MOST + 1];
+        uint8_t bytes[TABLE_BYTES];
+        struct decisions d;
+        struct error e;
+        for (unsigned k = 0; k <= CHOICES_MOST; k++) {
+            list[0][k] = &exchange;
+            list[1][k] = &gather;
+        }
+        exchange.algorithm = (char *)(uintptr_t)tables[i].algorithm;
+        exchange.mode = (char *)(uintptr_t)tables[i].mode;
+        exchange.octave = gather.octave = tables[i].octave;
+        gather.algorithm = (char *)(uintptr_t)gathers;
+        gather.mode = (char *)(uintptr_t) "streaming";
+        table.exchange = list[0];
+        table.n_exchange = tables[i].exchange;
+        table.gather = list[1];
+        table.n_gather = tables[i].gather;
+        table.long_reduction = tables[i].long_reduction;
+        pack_table(&table, bytes);
+        bool taken = decisions_unpack(&d, bytes, &t, &e) == 0;
+        if (taken != tables[i].taken)
+            fail_msg("table %zu: %s", i, taken ? "taken" : e.text);
+        for (unsigned octave = 0; taken && octave < 64; octave++) /* whatever is looked up in it */
+            assert_non_null(decisions_find(&d.exchange, UINT64_C(1) << octave)->algorithm);
+        bytes[0] = bytes[1] = 0xff; /* longer than it can be */
+        assert_int_equal(decisions_unpack(&d, bytes, &t, &e), -1);
+    }
+}
+
+/* --- frames that come before their calls --- */
+
+/* They are kept, and it is not only their bodies that take memory. */
+static void heads_without_bodies_are_not_kept_without_end(void **state)
+{
+    enum { SIZES = 1000, PARKED = 1 << 20, FRAMES = 10000 };
+    static uint32_t size[SIZES];
+    static struct session session = {.name = "g"};
+    struct part part = {.session = &session, .limits = {.parked = PARKED}};
+    const struct extents nothing = {0};
+    Peer__GroupCall call = PEER__GROUP_CALL__INIT;
+    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    unsigned kept = 0;
+    struct error e;
+
+    (void)state;
+    data.call = &call;
+    data.sizes = size;
+    data.n_sizes = SIZES;
+    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+    head.streamed_data = &data;
+    while (kept < FRAMES && park(&part, 0, &head, &nothing, 0, &e) == 0)
+        kept++;
+    assert_true(kept > 0 && kept < FRAMES);
+    assert_true(kept * sizeof size < 3 * (size_t)PARKED);
+    assert_int_equal(e.code, ERROR_MEMORY);
+    parked_free(&part);
+    assert_int_equal(part.parked_heads, 0);
+}
+
+/* --- what the list says comes of it --- */
+
+static void the_list_says_what_comes_of_it(void **state)
+{
+    unsigned wrong = 0;
+
+    (void)state;
+    for (size_t l = 0; l < line_count; l++) {
+        enum result seen = NOTHING;
+        bool lied = false;
+        for (size_t i = 0; i < field_count; i++)
+            if (strcmp(fields[i].name, lines[l].name) == 0 &&
+                strncmp(fields[i].name, only, strlen(only)) == 0) {
+                lied = true;
+                seen = worst[i] > seen ? worst[i] : seen;
+            }
+        if (!lied || seen == lines[l].result)
+            continue;
+        print_error("%s: %s, the list says %s\n", lines[l].name, result_names[seen],
+                    result_names[lines[l].result]);
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest repetitions[] = {
+        cmocka_unit_test(endless_repetitions),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_has_a_line_and_every_line_a_field),
+        cmocka_unit_test(every_message_is_reached),
+        cmocka_unit_test(lies_in_the_table_of_a_group),
+        cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
+        cmocka_unit_test(lies_in_what_it_has_to_say),
+        cmocka_unit_test(lies_without_a_say),
+        cmocka_unit_test(the_list_says_what_comes_of_it),
+    };
+
+    if (argc > 2)
+        only = argv[2];
+    if (argc > 1 && strcmp(argv[1], "repetitions") == 0)
+        return cmocka_run_group_tests(repetitions, read_list, NULL);
+    return cmocka_run_group_tests(tests, read_list, NULL);
+}

@@ -1,0 +1,297 @@
+"""Rounds of chaos: exchanges of folders and of generated blocks, and groups of programs, are under way
+while links fail in all their ways, daemons are killed and stopped, clients die, and disks are full or
+hang. What each round must end with does not depend on what happens in it:
+
+- every exchange ends, at its client, within its timeout and what it takes to notice a dead link;
+- folders are committed at all nodes, with the contents that were sent, or at none; what the client
+  has said is true;
+- nodes that were there all the time give one reason for a failure;
+- the programs of a group end regularly, or with one error;
+- all daemons are alive, the torus becomes whole, nothing is left behind, and an exchange works.
+"""
+
+import random
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from .background import Client
+from .rounds import Programs
+from .trees import check_target, make_sources, random_sizes, wait_tidy
+from .waiting import SLOWNESS, wait_for
+
+TIMEOUT = 30      # seconds of each exchange
+NOTICED = 15      # seconds more until its client has heard
+RECOVERY = 60     # seconds until the torus is whole again, and tidy
+FULL_DISK = 64    # KiB
+HANG_MS = 1500
+COMMITTED, FAILED, IN_DOUBT = 0, 1, 4  # exit statuses of torusctl
+ALGORITHMS = ('auto', 'auto', 'stream', 'direct', 'tree')
+
+
+def slow_disk(build, control):
+    """A command prefix for daemons whose disks hang once when the file `control` is there."""
+    library = Path(build) / 'tests' / 'support' / 'libslow_disk.so'
+    return ['env', f'LD_PRELOAD={library}', 'ASAN_OPTIONS=verify_asan_link_order=0',
+            f'SLOW_DISK={control}', 'SLOW_DISK_IN=/.in.torusd:.state', f'SLOW_DISK_MS={HANG_MS}']
+
+
+class Exchange:
+    """A client somewhere that has started an exchange."""
+
+    def __init__(self, torus, rng, arguments):
+        self.torus = torus
+        self.rank = rng.randrange(torus.geometry.nodes)
+        self.began = time.monotonic()
+        self.killed = False
+        self.client = Client(torus, '--json', 'exchange', '--timeout', TIMEOUT, *arguments,
+                             rank=self.rank)
+
+    def kill_client(self):
+        self.killed = True
+        self.client.process.kill()
+
+    def end(self):
+        """Waits for the client. Returns its exit status, None if it was killed."""
+        try:
+            left = self.began + (TIMEOUT + NOTICED) * SLOWNESS - time.monotonic()
+            self.status, self.said, self.error = self.client.end(max(left, 1) / SLOWNESS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f'{self}: the client of node {self.rank} has not ended') from None
+        finally:
+            self.client.__exit__()
+        if self.killed:
+            self.status = None
+            return None
+        assert self.status in (0, 1, 3, 4), f'{self}: exit status {self.status}: {self.error}'
+        assert self.status == 0 or self.error, f'{self}: exit status {self.status} without a reason'
+        return self.status
+
+
+class Blocks(Exchange):
+    """Of generated blocks."""
+
+    def __init__(self, torus, rng):
+        self.size = rng.choice((1, 1000, 20000, 100000, 400000))
+        self.algorithm = rng.choice(ALGORITHMS)
+        repeat = rng.choice((1, 1, 10))
+        super().__init__(torus, rng, ['--block-size', self.size, '--algorithm', self.algorithm,
+                                      *(['--repeat', repeat] if repeat > 1 else [])])
+
+    def __str__(self):
+        return f'blocks of {self.size} B by {self.algorithm} from node {self.rank}'
+
+
+class Folders(Exchange):
+    """Of folders; `base` is their place."""
+
+    def __init__(self, torus, rng, base):
+        self.base, self.full = base, None
+        self.sizes = random_sizes(torus.geometry.nodes, rng.random(), rng.choice((2000, 300000)))
+        for rank in range(torus.geometry.nodes):
+            (base / f'node-{rank}').mkdir(parents=True)
+        if rng.random() < 0.15:
+            self._fill_up(rng.randrange(torus.geometry.nodes))
+        self.algorithm = rng.choice(ALGORITHMS)
+        self.target = f'{base}/node-%r/in'
+        super().__init__(torus, rng, ['--from', make_sources(base, self.sizes), '--to', self.target,
+                                      '--algorithm', self.algorithm])
+
+    def __str__(self):
+        return (f'folders by {self.algorithm} from node {self.rank}' +
+                (f', disk of node {self.full} full' if self.full is not None else ''))
+
+    def _fill_up(self, rank):
+        folder = self.base / f'node-{rank}'
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={FULL_DISK}k', 'full', folder],
+                       check=True)
+        self.full = rank
+
+    def _in_place(self):
+        return [rank for rank in range(self.torus.geometry.nodes)
+                if (self.base / f'node-{rank}' / 'in').exists()]
+
+    def check_place(self):
+        """When its client has ended, and the torus is whole."""
+        status, nodes = self.status, list(range(self.torus.geometry.nodes))
+        # What is in doubt is settled when the torus is whole.
+        wait_for(lambda: self._in_place() in ([], nodes), RECOVERY,
+                 lambda: f'{self}: only in place at nodes {self._in_place()}; the client said '
+                         f'{status}, {self.error}')
+        wait_tidy(self.torus, self.base, RECOVERY)
+        there = self._in_place()
+        assert there in ([], nodes), f'{self}: only in place at nodes {there}'
+        assert status != COMMITTED or there == nodes, f'{self}: done, but not in place'
+        assert status != FAILED or there == [], f'{self}: in place, but failed: {self.error}'
+        if there:
+            check_target(self.target, self.sizes)
+
+    def remove(self):
+        if self.full is not None:
+            subprocess.run(['umount', '-l', self.base / f'node-{self.full}'], check=False)
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+class Faults:
+    """What goes wrong in a round, and when: a list of (seconds, text, function)."""
+
+    def __init__(self, torus, rng, works, control):
+        self.torus, self.rng, self.works, self.control = torus, rng, works, control
+        self.actions, self.disturbed = [], set()
+        kinds = [self._down, self._flap, self._mute, self._half_open, self._kill, self._end,
+                 self._stop, self._client, self._hang]
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            rng.choice(kinds)(rng.choice((0, 0.03, 0.1, 0.3, 1)) * rng.random())
+        self.actions.sort(key=lambda action: action[0])
+
+    def __str__(self):
+        return '; '.join(f'{at:.3f} s: {text}' for at, text, _ in self.actions if text)
+
+    def _add(self, at, text, function, *arguments):
+        self.actions.append((at, text, lambda: function(*arguments)))
+
+    def inflict(self):
+        begin = time.monotonic()
+        for at, _, function in self.actions:
+            time.sleep(max(0, begin + at - time.monotonic()))
+            function()
+
+    # --- links ---
+
+    def _port(self):
+        rank = self.rng.randrange(self.torus.geometry.nodes)
+        return rank, self.rng.choice([port.name for port in self.torus.geometry.ports(rank)])
+
+    def _pair(self, at, seconds, kind, break_it, mend_it):
+        rank, port = self._port()
+        self._add(at, f'link {rank}:{port} {kind} for {seconds:.2f} s', break_it, rank, port)
+        self._add(at + seconds, '', mend_it, rank, port)
+
+    def _down(self, at):
+        self._pair(at, self.rng.choice((0.05, 1, 4)) * self.rng.random(), 'down',
+                   self.torus.link_down, self.torus.link_up)
+
+    def _mute(self, at):
+        self._pair(at, self.rng.choice((0.5, 8)) * self.rng.random(), 'mute', self.torus.link_mute,
+                   self.torus.link_unmute)
+
+    def _half_open(self, at):
+        self._pair(at, self.rng.choice((0.5, 8)) * self.rng.random(), 'mute in one direction',
+                   self.torus.link_mute_one_way, self.torus.link_unmute)
+
+    def _flap(self, at):
+        rank, port = self._port()
+        times = self.rng.randrange(2, 6)
+        self._add(at, f'link {rank}:{port} flaps {times} times', self.torus.link_down, rank, port)
+        for number in range(times):
+            if number > 0:
+                self._add(at, '', self.torus.link_down, rank, port)
+            at += 0.3 * self.rng.random()
+            self._add(at, '', self.torus.link_up, rank, port)
+            at += 0.3 * self.rng.random()
+
+    # --- daemons, clients, disks ---
+
+    def _node(self):
+        rank = self.rng.choice([rank for rank in range(self.torus.geometry.nodes)
+                                if rank not in self.disturbed])
+        self.disturbed.add(rank)
+        return self.torus.node(rank)
+
+    def _kill(self, at):
+        node, seconds = self._node(), self.rng.choice((0.1, 3)) * self.rng.random()
+        self._add(at, f'daemon {node.rank} killed for {seconds:.2f} s', node.kill)
+        self._add(at + seconds, '', node.start)
+
+    def _end(self, at):
+        node = self._node()
+        self._add(at, f'daemon {node.rank} ended and started', node.terminate)
+        self._add(at, '', node.start)
+
+    def _stop(self, at):
+        node, seconds = self._node(), self.rng.choice((0.5, 9)) * self.rng.random()
+        self._add(at, f'daemon {node.rank} stopped for {seconds:.2f} s', node.send_signal,
+                  signal.SIGSTOP)
+        self._add(at + seconds, '', node.send_signal, signal.SIGCONT)
+
+    def _client(self, at):
+        work = self.rng.choice(self.works)
+        self._add(at, f'client of node {work.rank} killed', work.kill_client)
+
+    def _hang(self, at):
+        self._add(at, f'disks hang once for {HANG_MS} ms', Path(self.control).touch)
+
+
+def _reasons(torus, but):
+    """{id: {rank: (state, reason)}} of exchanges that have ended, at nodes that nothing happened to."""
+    found = {}
+    for rank in range(torus.geometry.nodes):
+        if rank not in but:
+            for x in torus.status(rank)['exchanges']:
+                found.setdefault(x['id'], {})[rank] = (x['state'], x['reason'])
+    return found
+
+
+def _check_reasons(before, after):
+    for name, nodes in after.items():
+        if name in before:
+            continue
+        failed = {reason for state, reason in nodes.values() if state == 'failed'}
+        assert len(failed) <= 1, f'exchange {name} failed with several reasons: {nodes}'
+        assert not failed or all(state == 'failed' for state, _ in nodes.values()), \
+            f'exchange {name} failed at some nodes only: {nodes}'
+
+
+def _check_group(programs, disturbed):
+    programs.all[0].process.terminate()
+    # If some could not open it, the others wait for them, with no limit of time here.
+    programs.wait(lambda program: program.ended_at is not None or not program.is_open, 'ended')
+    # Who could not open it may have its own reason; who had left it has heard of nothing.
+    said = {program.node.rank: program.said for program in programs.all
+            if program.is_open and program.node.rank not in disturbed}
+    assert len(set(said.values()) - {''}) <= 1, f'not the same error: {said}'
+    wrong = [text for text in said.values() if re.search('wrong|damaged', text)]
+    assert not wrong, wrong
+
+
+def one_round(torus, seed, base, control):
+    """A round in an empty folder `base`. Returns what happened, as a line of text. AssertionError: what
+    was wrong."""
+    rng = random.Random(f'chaos {seed}')
+    before = _reasons(torus, ())
+    works = [Folders(torus, rng, Path(base) / str(number)) if rng.random() < 0.6 else
+             Blocks(torus, rng) for number in range(rng.choice((1, 1, 2, 3)))]
+    programs = Programs(torus, rng.randrange(1 << 60)) if rng.random() < 0.3 else None
+    faults = Faults(torus, rng, works, control)
+    told = f'{", ".join(map(str, works))}{", a group" if programs else ""}; {faults}'
+    try:
+        faults.inflict()
+        statuses = [work.end() for work in works]
+        for node in torus.nodes:
+            assert node.alive, f'daemon {node.rank} has died'
+        torus.wait_whole(RECOVERY * SLOWNESS)
+        for work in works:
+            if isinstance(work, Folders):
+                work.check_place()
+        if programs is not None:
+            _check_group(programs, faults.disturbed)
+        _check_reasons(before, _reasons(torus, faults.disturbed))
+        torus.exchange('auto', 20000, rank=rng.randrange(torus.geometry.nodes))
+    except AssertionError as e:
+        raise AssertionError(f'{told}: {e}') from e
+    finally:
+        if programs is not None:
+            programs.__exit__()
+        Path(control).unlink(missing_ok=True)
+        for work in works:
+            work.client.__exit__()
+            if isinstance(work, Folders):
+                work.remove()
+    return f'{told}: {", ".join(_outcome(status) for status in statuses)}'
+
+
+def _outcome(status):
+    return {None: 'client killed', 0: 'done', 1: 'failed', 3: 'no daemon', 4: 'in doubt'}[status]

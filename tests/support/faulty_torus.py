@@ -1,0 +1,36 @@
+"""The torus that scripts with rounds of faults run on, and its options."""
+
+import argparse
+from pathlib import Path
+
+from torus_net import LoopbackTorus
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def parser_of(description):
+    parser = argparse.ArgumentParser(description=description,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('dims', nargs='?', default='3x3')
+    parser.add_argument('--rounds', type=int, default=100, help='default: 100')
+    parser.add_argument('--seed', type=int, default=1, help='of the first round (default: 1)')
+    parser.add_argument('--bw', default=None, help='rate of links in Mbit/s (Mininet; default: 50)')
+    parser.add_argument('--bin', default=str(CHECKOUT / 'build'),
+                        help='folder of the programs (default: build)')
+    return parser
+
+
+def make_torus(given, loopback=False, **options):
+    """Not started."""
+    if loopback:
+        return LoopbackTorus(given.dims, bin=given.bin, bw=given.bw, **options)
+    from torus_net import MininetTorus
+    return MininetTorus(given.dims, bin=given.bin, bw=given.bw or 50, **options)
+
+
+def mend(torus):
+    """After a round that has failed."""
+    for node in torus.nodes:
+        if not node.alive:
+            node.start()
+    torus.wait_whole(60)

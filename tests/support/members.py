@@ -1,0 +1,146 @@
+"""Programs that are members of groups, and do what a test tells them (member.c)."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+from pathlib import Path
+
+from .waiting import SLOWNESS, wait_for
+
+
+class Member:
+    def __init__(self, node):
+        self.node = node
+        program = Path(node.torus.torusctl).parent / 'tests' / 'support' / 'member'
+        self.process = node.start_program(f'exec {program} {node.socket}', stdin=subprocess.PIPE,
+                                          stdout=subprocess.PIPE)
+        self.read = b''
+
+    def tell(self, line):
+        """Does not wait."""
+        self.process.stdin.write(line.encode() + b'\n')
+        self.process.stdin.flush()
+
+    def has_answered(self, seconds=0.0):
+        while b'\n' not in self.read:
+            if not select.select([self.process.stdout], [], [], seconds)[0]:
+                return False
+            data = os.read(self.process.stdout.fileno(), 65536)
+            assert data, f'the program of node {self.node.rank} has ended: {self.read!r}'
+            self.read += data
+        return True
+
+    def answer(self, seconds=30):
+        assert self.has_answered(seconds * SLOWNESS), f'no answer from node {self.node.rank}'
+        line, _, self.read = self.read.partition(b'\n')
+        return line.decode()
+
+    def do(self, line, seconds=30):
+        self.tell(line)
+        return self.answer(seconds)
+
+    def is_in_call(self):
+        """It sleeps in libtorus until a call has ended."""
+        try:
+            return 'futex' in Path(f'/proc/{self.process.pid}/wchan').read_text()
+        except OSError:
+            return False
+
+    def send_signal(self, signum):
+        self.process.send_signal(signum)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Members:
+    """with Members(torus) as members: one on every node."""
+
+    def __init__(self, torus):
+        self.torus = torus
+        self.all = []
+
+    def __enter__(self):
+        try:
+            for node in self.torus.nodes:
+                self.all.append(Member(node))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for member in self.all:
+            member.end()
+
+    def __getitem__(self, rank):
+        return self.all[rank]
+
+    def __iter__(self):
+        return iter(self.all)
+
+    def replace(self, rank):
+        """A new program in the place of that one."""
+        self.all[rank].end()
+        self.all[rank] = Member(self.torus.node(rank))
+
+    def but(self, *ranks):
+        return [member for rank, member in enumerate(self.all) if rank not in ranks]
+
+    def tell(self, line):
+        for member in self.all:
+            member.tell(line)
+
+    def answers(self, seconds=30):
+        return [member.answer(seconds) for member in self.all]
+
+    def do(self, line, seconds=30):
+        """All do it, and succeed."""
+        self.tell(line)
+        assert self.answers(seconds) == ['ok'] * len(self.all)
+
+
+def calls_done(torus, rank, name):
+    return next((group['calls_done'] for group in torus.status(rank)['groups']
+                 if group['name'] == name), 0)
+
+
+def wait_calls(torus, rank, name, more=20):
+    """Waits until the group has gone through so many more calls."""
+    first = calls_done(torus, rank, name)
+    wait_for(lambda: calls_done(torus, rank, name) >= first + more, 30,
+             f'no calls of group {name} at node {rank}')
+
+
+def same_error(members, seconds=30):
+    """The error, in the same words, that all these end their call with."""
+    answers = {member.node.rank: member.answer(seconds) for member in members}
+    assert len(set(answers.values())) == 1, answers
+    answer = next(iter(answers.values()))
+    assert re.match(r'[a-z_ ]+: \S', answer) and not answer.startswith('wrong'), answer
+    return answer
+
+
+class paused:
+    """with paused(member): the program is stopped (SIGSTOP, SIGCONT)."""
+
+    def __init__(self, *members):
+        self.members = members
+
+    def __enter__(self):
+        for member in self.members:
+            member.send_signal(signal.SIGSTOP)
+
+    def __exit__(self, *_):
+        for member in self.members:
+            member.send_signal(signal.SIGCONT)

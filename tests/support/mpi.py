@@ -1,0 +1,156 @@
+"""MPI programs on the nodes of a loopback torus, with and without the preload of their library."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from torus_net import CHECKOUT
+
+from .waiting import SLOWNESS
+
+LAUNCHERS = {
+    # Ranks as on different machines. With shared memory, MPICH 4.0.2 alone crashes in an MPI_Reduce in
+    # place with some roots.
+    'mpich': ['mpiexec.mpich', '-genv', 'MPIR_CVAR_NOLOCAL', '1'],
+    # Open MPI 4.1.4 alone adds short numbers with saturation (its AVX component), and delivers wrong blocks
+    # where the types of sender and receiver differ (its tuned component).
+    'openmpi': ['mpiexec.openmpi', '--allow-run-as-root', '--oversubscribe', '--bind-to', 'none',
+                '--mca', 'mpi_yield_when_idle', '1', '--mca', 'op', '^avx', '--mca', 'coll', '^tuned'],
+}
+ON_NODE = CHECKOUT / 'tests' / 'mpi' / 'on_node.sh'
+
+
+def build_folder(torus):
+    """Of the preloads and programs: not an instrumented one, which programs could not load."""
+    return Path(torus.watcher).parent
+
+
+def preload(torus, library):
+    return build_folder(torus) / 'client' / f'libtorus-{library}.so'
+
+
+def program(torus, library, name):
+    return build_folder(torus) / 'tests' / 'mpi' / library / name
+
+
+def skip_without(torus, library):
+    for path in preload(torus, library), program(torus, library, 'scenarios'):
+        if not path.exists():
+            pytest.skip(f'{path} has not been built')
+    if shutil.which(LAUNCHERS[library][0]) is None:
+        pytest.skip(f'there is no {LAUNCHERS[library][0]}')
+
+
+class Run:
+    """mpiexec in the background; `nodes` has the node of each rank. Ranks in `without` have no preload."""
+
+    def __init__(self, torus, library, command, nodes=None, without=(), mode='stats', preloaded=None,
+                 **environment):
+        nodes = range(len(torus.nodes)) if nodes is None else nodes
+        lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
+                 f'{preload(torus, preloaded or library) if mode and rank not in without else ""}'
+                 for rank, node in enumerate(nodes)]
+        # A launcher's processes and ours end together; it also ends its ranks when it is killed.
+        self.process = subprocess.Popen(
+            ['setpriv', '--pdeathsig', 'TERM', *LAUNCHERS[library], '-n', str(len(lines)), ON_NODE,
+             *map(str, command)],
+            env={**os.environ, 'MPI_TEST_RANKS': '\n'.join(lines), 'TORUS_MPI': mode or 'off',
+                 **environment},
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.communicate()
+
+    def end(self, seconds=60):
+        out, err = self.process.communicate(timeout=seconds * SLOWNESS)
+        return subprocess.CompletedProcess(self.process.args, self.process.returncode, out, err)
+
+
+def run(torus, library, command, seconds=60, check=True, **options):
+    with Run(torus, library, command, **options) as running:
+        result = running.end(seconds)
+    if check:
+        assert result.returncode == 0, f'exit status {result.returncode}\n{result.stderr}{result.stdout}'
+    return result
+
+
+def run_all(torus, runs, seconds=60):
+    """Several at the same time: each of `runs` has a library, a command and options. Returns the results in
+    their order."""
+    running = []
+    try:
+        for library, command, options in runs:
+            running.append(Run(torus, library, command, **options))
+        results = [each.end(seconds) for each in running]
+    finally:
+        for each in running:
+            each.__exit__()
+    for result in results:
+        assert result.returncode == 0, f'exit status {result.returncode}\n{result.stderr}{result.stdout}'
+    return results
+
+
+def pid_of(torus, rank):
+    """Of the program that has a group open at that node."""
+    group, = torus.status(rank)['groups']
+    return group['pid']
+
+
+def taken(result):
+    """{operation: calls} that the torus has carried out, and {operation: calls} that have fallen back,
+    of the line at the end."""
+    line, = re.findall(r'^torus: taken: (.*)$', result.stderr, re.MULTILINE)
+    counts = []
+    for part in line.split('fallen back:'):
+        counts.append({})
+        for name, calls in re.findall(r'MPI_(\w+) (\d+) call', part):
+            counts[-1][name] = counts[-1].get(name, 0) + int(calls)
+    return counts
+
+
+# ---- Results of tests/mpi/collectives.c -----------------------------------------------------------
+
+def records(path):
+    """(what, kind, bytes) of each operation."""
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        end = data.index(b'\n', at)
+        what, _, rest = data[at:end].decode().partition(': ')
+        kind, size = rest.split()
+        at = end + 1 + int(size)
+        yield what, kind, data[end + 1:at]
+
+
+def compare(one, other):
+    """What differs between the files of a rank."""
+    ours, theirs = list(records(one)), list(records(other))
+    assert len(ours) == len(theirs) > 0
+    for (what, kind, mine), (same, _, its) in zip(ours, theirs):
+        assert what == same
+        if mine == its:
+            continue
+        assert kind != 'exact', f'{one}: {what}: {first_difference(mine, its)}'
+        number = {'float': np.float32, 'double': np.float64}[kind]
+        a, b = np.frombuffer(mine, number), np.frombuffer(its, number)
+        # Sums and products of at most 64 numbers below 4 in other orders.
+        assert np.allclose(a, b, rtol=200 * np.finfo(number).eps, atol=256 * np.finfo(number).eps), \
+            f'{one}: {what}'
+
+
+def first_difference(a, b):
+    at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+    return f'{len(a)} and {len(b)} bytes, byte {at}: {a[at:at + 16].hex()} and {b[at:at + 16].hex()}'

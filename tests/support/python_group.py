@@ -1,0 +1,247 @@
+"""What client/python/libtorus.py does: run on every node, with what to do as the argument."""
+
+import gc
+import os
+import select
+import signal
+import sys
+
+import libtorus
+import numpy as np
+from libtorus import IN_PLACE, ErrorCode, Group, TorusError
+
+TYPES = ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64')
+
+
+def equal(a, b):
+    assert a.shape == b.shape and a.dtype == b.dtype and (a == b).all(), (a, b)
+
+
+def raises(kind, function, *arguments, text='', **named):
+    try:
+        function(*arguments, **named)
+    except kind as e:
+        assert text in str(e), e
+        return e
+    raise AssertionError(f'{function} has not raised {kind}')
+
+
+def block(source, destination, shape=(3, 2)):
+    return (np.arange(np.prod(shape)) + 1000 * source + 100000 * destination).reshape(shape)
+
+
+def place():
+    with Group() as g:
+        assert str(g.rank) == os.environ['TORUS_RANK'] and str(g.size) == os.environ['TORUS_NODES']
+        assert g.dims == os.environ['TORUS_DIMS'] and g.nodes == tuple(range(g.size))
+        assert f'member {g.rank} of {g.size} ({g.dims})' in repr(g)
+    e = raises(TorusError, g.barrier, text='closed')
+    assert e.code == ErrorCode.USAGE and 'closed' in repr(g)
+    with Group('another', timeout=60, checked=False) as g:
+        g.set_timeout(None)
+        g.set_timeout(30)
+        g.barrier()
+
+
+def alltoall():
+    with Group() as g:
+        for wrap in (np.array, registered(g)):
+            out = wrap([block(g.rank, j) for j in range(g.size)])
+            wanted = np.array([block(i, g.rank) for i in range(g.size)])
+            equal(g.alltoall(out), wanted)
+            into = wrap(np.zeros_like(wanted))
+            assert g.alltoall(out, out=into) is into
+            equal(into, wanted)
+            equal(g.alltoall(IN_PLACE, out=out.copy()), wanted)
+            assert g.alltoall(out, out=out) is out
+            equal(out, wanted)
+        equal(g.alltoall(np.arange(g.size * 4.0).reshape(4, g.size).T),  # not in the order of C
+              np.tile(np.arange(4.0) * g.size + g.rank, (g.size, 1)))
+        equal(g.alltoall(range(g.size)), np.full(g.size, g.rank))
+        assert g.alltoall(np.empty((g.size, 0))).shape == (g.size, 0)
+
+
+def registered(g):
+    def wrap(values):
+        values = np.asarray(values)
+        array = g.array(values.shape, values.dtype)
+        assert not array.any() and array.ctypes.data % 4096 == 0
+        array[...] = values
+        return array
+    return wrap
+
+
+def alltoallv():
+    with Group() as g:
+        def sent(i, j):
+            return np.full((i + 2 * j) % 4, 10 * i + j, dtype=np.uint16)
+        blocks = [sent(g.rank, j) for j in range(g.size)]
+        counts = [sent(i, g.rank).size for i in range(g.size)]
+        for received in g.alltoallv(blocks), g.alltoallv(blocks, counts):
+            for i in range(g.size):
+                equal(received[i], sent(i, g.rank))
+
+
+def allgather():
+    with Group() as g:
+        wanted = np.array([block(i, 0) for i in range(g.size)])
+        equal(g.allgather(block(g.rank, 0)), wanted)
+        full = g.array(wanted.shape, wanted.dtype)
+        full[g.rank] = block(g.rank, 0)
+        assert g.allgather(IN_PLACE, out=full) is full
+        equal(full, wanted)
+        equal(g.allgather(np.float32(g.rank)), np.arange(g.size, dtype=np.float32))
+        for received in g.allgatherv(np.full(g.rank, g.rank)), g.allgatherv(np.full(g.rank, g.rank),
+                                                                            range(g.size)):
+            for i in range(g.size):
+                equal(received[i], np.full(i, i))
+
+
+def broadcast():
+    with Group() as g:
+        for root in range(g.size):
+            array = np.full(5, g.rank, dtype='>i4')  # of any type
+            assert g.broadcast(array, root) is array
+            equal(array, np.full(5, root, dtype='>i4'))
+
+
+def reductions():
+    ways = {'sum': np.add, 'product': np.multiply, 'min': np.minimum, 'max': np.maximum,
+            'and': np.bitwise_and, 'or': np.bitwise_or, 'xor': np.bitwise_xor}
+    with Group() as g:
+        for dtype in map(np.dtype, TYPES):
+            for op, way in ways.items():
+                if dtype.kind == 'f' and op in ('and', 'or', 'xor'):
+                    raises(TypeError, g.allreduce, np.zeros(3, dtype), op, text='is for integers')
+                    continue
+                def vector(i):
+                    return ((np.arange(7 * g.size) * (i + 3)) % 11 + 1).astype(dtype)
+                wanted = way.reduce([vector(i) for i in range(g.size)], dtype=dtype)
+                equal(g.allreduce(vector(g.rank), op), wanted)
+                both = vector(g.rank)
+                assert g.allreduce(both, op, out=both) is both
+                equal(both, wanted)
+                equal(g.reduce_scatter(vector(g.rank), op), np.array_split(wanted, g.size)[g.rank])
+        total = g.allreduce(1.5)
+        assert total == 1.5 * g.size and isinstance(total, np.float64)
+        rows = np.full((g.size + 1, 4), g.rank)
+        equal(g.reduce_scatter(rows), np.full((2 if g.rank == 0 else 1, 4), sum(range(g.size))))
+        counts = [0] * (g.size - 1) + [g.size + 1]
+        assert g.reduce_scatter(rows, counts=counts).shape == (counts[g.rank], 4)
+        raises(TypeError, g.allreduce, np.zeros(3, bool), text='bool cannot be reduced')
+        raises(TypeError, g.allreduce, np.zeros(3, complex), text='complex128 cannot be reduced')
+        raises(ValueError, g.allreduce, np.zeros(3), 'plus', text='"plus" is not an operator')
+        g.barrier()
+
+
+def parts():
+    with Group() as g:
+        row, column = g.part(1), g.part(0)
+        sizes = [int(size) for size in g.dims.split('x')]
+        assert (column.size, row.size) == tuple(sizes)
+        assert row.nodes == tuple(g.rank // sizes[1] * sizes[1] + j for j in range(sizes[1]))
+        assert column.nodes == tuple(g.rank % sizes[1] + i * sizes[1] for i in range(sizes[0]))
+        equal(row.allgather(g.rank), np.array(row.nodes))
+        assert column.allreduce(g.rank) == sum(column.nodes)
+        assert g.allreduce(1) == g.size
+        raises(ValueError, g.part, -1)
+        row.close()
+        assert column.allreduce(1) == sizes[0]
+        raises(TorusError, row.barrier)
+
+
+def without_waiting():
+    with Group() as g:
+        calls = [g.start_allreduce(np.full(4, k + g.rank)) for k in range(5)]
+        calls.append(g.start_barrier())
+        calls.append(g.start_alltoall(np.full((g.size, 9), g.rank)))
+        equal(calls[6].wait(), np.tile(np.arange(g.size)[:, None], 9))
+        assert calls[5].wait() is None and calls[5].done()
+        for k in reversed(range(5)):
+            equal(calls[k].wait(), np.full(4, k * g.size + sum(range(g.size))))
+            equal(calls[k].wait(), calls[k].wait())  # as often as one likes
+        call = g.start_broadcast(np.full(3, g.rank))
+        poll = select.poll()
+        poll.register(g, select.POLLIN)
+        while not call.done():
+            poll.poll()
+        equal(call.wait(), np.zeros(3, int))
+        # The arrays live until the call has ended, even if nobody else refers to them.
+        call = g.start_alltoall(registered(g)(np.full((g.size, 100), g.rank)))
+        gc.collect()
+        equal(call.wait()[:, 0], np.arange(g.size))
+
+
+def memory():
+    with Group() as g:
+        array = g.array((4, 5), np.int16)
+        array[...] = g.rank
+        assert g.array(0).size == 0 and g.array((3, 0)).shape == (3, 0)
+        raises(TypeError, g.array, 3, object)
+        view = array[1:3, ::2]
+    del array
+    gc.collect()
+    equal(view, np.full((2, 3), g.rank, np.int16))  # longer than the group
+    raises(TorusError, g.array, 3, text='closed')
+    del view
+    with Group() as g:  # the same name again
+        g.barrier()
+
+
+def misuse():
+    with Group() as g:
+        size = g.size
+        raises(ValueError, g.alltoall, np.zeros(size + 1), text='the number of members')
+        raises(ValueError, g.alltoall, 3)
+        raises(ValueError, g.alltoall, np.zeros(size), np.zeros(size + 1), text='shape')
+        raises(ValueError, g.alltoall, np.zeros(size), np.zeros(size, int), text='int64')
+        raises(TypeError, g.alltoall, np.zeros(size), [0] * size, text='list')
+        raises(ValueError, g.alltoall, IN_PLACE, text='IN_PLACE')
+        raises(ValueError, g.allreduce, np.zeros(3), out=np.zeros(6)[::2], text='order of C')
+        read_only = np.zeros(3)
+        read_only.flags.writeable = False
+        raises(ValueError, g.broadcast, read_only, text='writable')
+        both = np.zeros(4)
+        raises(ValueError, g.allreduce, both[:3], out=both[1:], text='overlap')
+        raises(TypeError, g.allgather, np.array([None]), text='Python objects')
+        raises(ValueError, g.broadcast, np.zeros(1), size, text='is not a member')
+        raises(ValueError, g.broadcast, np.zeros(1), -1)
+        raises(ValueError, g.alltoallv, [np.zeros(1)] * (size + 1), text='members')
+        raises(ValueError, g.allgatherv, np.zeros(1), [2] * size, text='counts')
+        raises(ValueError, g.reduce_scatter, np.zeros(3), counts=[1] * (size + 3))
+        raises(ValueError, g.reduce_scatter, 3.0)
+        raises(ValueError, g.set_timeout, 0)
+        raises(ValueError, g.set_timeout, -1)
+        assert g.allreduce(1) == size  # nothing of that has been sent
+    raises(ValueError, Group, timeout=0)
+    e = raises(TorusError, Group, socket='/nonexistent/socket')
+    assert e.code == ErrorCode.NO_DAEMON, e.code
+    e = raises(TorusError, Group, '')
+    assert e.code == ErrorCode.USAGE, e.code
+
+
+def mismatch():
+    """One member calls something else: an error that says so, at all."""
+    g = Group()
+    e = raises(TorusError, g.barrier if g.rank == 0 else g.allgather, *([] if g.rank == 0 else [1]))
+    again = raises(TorusError, g.barrier)
+    assert str(again) == str(e) and again.code == e.code
+    g.close()
+
+
+def interrupted_opening():
+    """Run on one node of several."""
+    raises(KeyboardInterrupt, Group)
+
+
+def interrupted_waiting():
+    """Members above 0 make a call that member 0 does not make."""
+    with Group() as g:
+        if g.rank == 0:
+            signal.pause()
+        raises(KeyboardInterrupt, g.barrier)
+    raises(TorusError, g.barrier, text='closed')
+
+
+if __name__ == '__main__':
+    globals()[sys.argv[1]]()

@@ -1,0 +1,90 @@
+/* Reductions on a whole torus in memory: an engine on every node, channels that deliver in order
+ * but at random times, sources that are late, and what has to come out, computed one vector at a
+ * time. Link with -Wl,--wrap=router_wake: a port is asked for frames only after it has been woken.
+ * What the engines allocate counts for failing_memory.h. */
+#ifndef TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
+#define TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
+
+#include "daemon/exchange/reducing.h"
+#include "router_fixture.h"
+
+enum { NET_HANDLE = 5 };
+
+struct how {
+    const char *dims;
+    const char *algorithm;         /* of the trees; NULL: one tree, to `root` */
+    const struct algorithm *other; /* or this one */
+    uint32_t root;
+    enum reduction_type type;
+    enum reduction_operator operation;
+    bool everywhere, unchecked;
+    uint64_t elements;  /* of a block */
+    bool varied;        /* blocks of different sizes, none longer; some are empty */
+    uint32_t per_round; /* elements; 0: all */
+    uint32_t window;    /* 0: 1 */
+    bool late;          /* sources have not always what they are asked for */
+    const char *whole;  /* the torus is the second row of this one, of two dimensions; or NULL */
+    const Peer__GroupCall *call; /* or NULL */
+};
+
+struct packet {
+    struct packet *next;
+    Peer__Head *head;
+    uint8_t *body;
+    uint32_t length;
+};
+
+struct member {
+    struct net *net;
+    struct router_fixture f;
+    struct source source;
+    struct sink sink;
+    struct reduction_trees trees;
+    struct engine_part part;
+    struct engine_setup setup;
+    struct engine *engine; /* NULL: there was no memory for it */
+    struct slab_writer source_writer, writer;
+    uint8_t **vector, **result, **written; /* blocks, by owner */
+    uint64_t *read;                        /* bytes, by owner */
+    uint64_t admitted;
+    bool asked; /* the source was asked too early: it owes a wake */
+    bool deaf;  /* nothing is delivered to it */
+    bool full;  /* the sink's writes last */
+    bool awake[TORUS_MAX_PORTS];
+    struct packet *first[TORUS_MAX_PORTS], *last[TORUS_MAX_PORTS]; /* on their way in */
+};
+
+struct net {
+    struct how how;
+    struct reducing_options options;
+    struct torus torus;
+    struct member *member;
+    uint32_t element;
+    uint64_t rounds, random;
+    uint64_t packets, bodies; /* that have been sent, and the bytes in them */
+    uint64_t damage;          /* the packet with this number, from 1, is damaged; 0: none */
+    uint32_t damaged_at;      /* rank */
+    unsigned damaged_port;
+};
+
+/* Opens all of it. The vectors depend on `how` only, what happens when on the seed. */
+struct net *net_open(const struct how *how, uint64_t seed);
+void net_close(struct net *net);
+
+/* Bytes of the block for an owner. */
+uint64_t net_size(const struct net *net, uint32_t owner);
+
+/* Until nothing happens any more. */
+void net_run(struct net *net);
+
+/* All rounds are finished everywhere, and each owner, or everybody, has the right result and
+ * nothing else. */
+void net_check(const struct net *net);
+/* What has come out so far is right; returns whether an engine has failed. */
+bool net_check_part(const struct net *net);
+
+/* A frame for a member from its neighbour at `port`: as engine_frame(). */
+int net_feed(struct net *net, uint32_t rank, unsigned port, const Peer__Head *head,
+             const uint8_t *body, uint32_t length, struct error *e);
+
+#endif

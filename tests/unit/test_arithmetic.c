@@ -1,0 +1,257 @@
+/* The arithmetic of reductions against the same in integers of 128 bits, an element at a time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/arithmetic.h"
+
+enum { MOST = 67, GUARD = 32, ROOM = 8 * MOST + 2 * GUARD };
+
+static const struct kind {
+    uint32_t type, size;
+    bool is_signed, is_float;
+} kinds[] = {
+    {REDUCTION_INT8, 1, true, false},    {REDUCTION_INT16, 2, true, false},
+    {REDUCTION_INT32, 4, true, false},   {REDUCTION_INT64, 8, true, false},
+    {REDUCTION_UINT8, 1, false, false},  {REDUCTION_UINT16, 2, false, false},
+    {REDUCTION_UINT32, 4, false, false}, {REDUCTION_UINT64, 8, false, false},
+    {REDUCTION_FLOAT32, 4, false, true}, {REDUCTION_FLOAT64, 8, false, true},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static uint64_t state = 1;
+
+static uint64_t any(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+/* --- the reference --- */
+
+/* Little-endian or not: by way of a variable of that size. */
+static uint64_t bits_at(const uint8_t *at, uint32_t size)
+{
+    uint8_t x8;
+    uint16_t x16;
+    uint32_t x32;
+    uint64_t x64;
+
+    switch (size) {
+    case 1:
+        memcpy(&x8, at, 1);
+        return x8;
+    case 2:
+        memcpy(&x16, at, 2);
+        return x16;
+    case 4:
+        memcpy(&x32, at, 4);
+        return x32;
+    default:
+        memcpy(&x64, at, 8);
+        return x64;
+    }
+}
+
+static void put_bits(uint8_t *at, uint32_t size, uint64_t bits)
+{
+    const uint8_t x8 = (uint8_t)bits;
+    const uint16_t x16 = (uint16_t)bits;
+    const uint32_t x32 = (uint32_t)bits;
+
+    memcpy(at,
+           size == 1   ? (const void *)&x8
+           : size == 2 ? (const void *)&x16
+           : size == 4 ? (const void *)&x32
+                       : (const void *)&bits,
+           size);
+}
+
+static __int128 number(uint64_t bits, const struct kind *k)
+{
+    __int128 x = bits;
+    __int128 one = 1;
+
+    if (k->is_signed && (bits >> (8 * k->size - 1)) != 0)
+        x -= one << 8 * k->size;
+    return x;
+}
+
+static uint64_t whole(uint64_t a, uint64_t b, uint32_t operation, const struct kind *k)
+{
+    __int128 x = number(a, k), y = number(b, k);
+
+    switch (operation) {
+    case REDUCTION_SUM:
+        return (uint64_t)(x + y);
+    case REDUCTION_PRODUCT:
+        return (uint64_t)((unsigned __int128)x * (unsigned __int128)y);
+    case REDUCTION_MIN:
+        return (uint64_t)(y < x ? y : x);
+    case REDUCTION_MAX:
+        return (uint64_t)(y > x ? y : x);
+    case REDUCTION_AND:
+        return a & b;
+    case REDUCTION_OR:
+        return a | b;
+    default:
+        return (a | b) & ~(a & b);
+    }
+}
+
+static bool is_nan(uint64_t bits, uint32_t size)
+{
+    return size == 4 ? (bits & 0x7fffffff) > 0x7f800000
+                     : (bits & INT64_MAX) > UINT64_C(0x7ff0000000000000);
+}
+
+/* Whether bits are what two floating-point numbers give. */
+static bool is_fraction_of(uint64_t bits, uint64_t a, uint64_t b, uint32_t operation, uint32_t size)
+{
+    volatile double x, y, z;
+    volatile float single;
+    float f;
+    uint32_t half;
+
+    if (is_nan(a, size) || is_nan(b, size)) /* always the same one */
+        return bits == (size == 4 ? 0x7fc00000 : UINT64_C(0x7ff8000000000000));
+    if (size == 4) {
+        half = (uint32_t)a;
+        memcpy(&f, &half, 4);
+        x = f;
+        half = (uint32_t)b;
+        memcpy(&f, &half, 4);
+        y = f;
+    } else {
+        memcpy((void *)(uintptr_t)&x, &a, 8);
+        memcpy((void *)(uintptr_t)&y, &b, 8);
+    }
+    if (operation == REDUCTION_MIN || operation == REDUCTION_MAX) {
+        bool first = operation == REDUCTION_MIN ? x < y : x > y;
+        return bits == (first ? a : b);
+    }
+    z = operation == REDUCTION_SUM ? x + y : x * y;
+    if (size == 8) {
+        uint64_t expected;
+        double w = z;
+        memcpy(&expected, &w, 8);
+        return w != w ? bits == UINT64_C(0x7ff8000000000000) : bits == expected;
+    }
+    single = (float)z; /* rounded twice, which for two floats is the same as once */
+    f = single;
+    memcpy(&half, &f, 4);
+    return f != f ? bits == 0x7fc00000 : bits == half;
+}
+
+/* --- what goes in --- */
+
+static uint64_t fraction(uint32_t size)
+{
+    static const uint32_t singles[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000,
+                                       0xff800000, 0x7fc00000, 0xffc12345, 0x7f800001, 1,
+                                       0x7f7fffff, 0x00800000, 0x807fffff};
+    static const uint64_t doubles[] = {0,
+                                       UINT64_C(0x8000000000000000),
+                                       UINT64_C(0x3ff0000000000000),
+                                       UINT64_C(0xbff0000000000000),
+                                       UINT64_C(0x7ff0000000000000),
+                                       UINT64_C(0xfff0000000000000),
+                                       UINT64_C(0x7ff8000000000000),
+                                       UINT64_C(0xfff8000000012345),
+                                       UINT64_C(0x7ff0000000000001),
+                                       1,
+                                       UINT64_C(0x7fefffffffffffff),
+                                       UINT64_C(0x0010000000000000),
+                                       UINT64_C(0x800fffffffffffff)};
+    uint64_t choice = any() % 26;
+
+    if (choice >= 13)
+        return size == 4 ? any() & 0xffffffff : any();
+    return size == 4 ? singles[choice] : doubles[choice];
+}
+
+static uint64_t operand(const struct kind *k)
+{
+    uint64_t top = UINT64_C(1) << (8 * k->size - 1);
+    const uint64_t extremes[] = {0, 1, 2, top, top - 1, top + 1, 2 * top - 1, 2 * top - 2};
+
+    if (k->is_float)
+        return fraction(k->size);
+    return any() % 2 == 0 ? any() : extremes[any() % 8];
+}
+
+static void check(const struct kind *k, uint32_t operation, uint32_t count, uint32_t x, uint32_t y)
+{
+    uint8_t into[ROOM], from[ROOM], before[ROOM];
+    uint64_t mask = k->size == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * k->size) - 1;
+
+    for (uint32_t i = 0; i < ROOM; i++) {
+        into[i] = (uint8_t)any();
+        from[i] = (uint8_t)any();
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        put_bits(into + x + i * k->size, k->size, operand(k));
+        put_bits(from + y + i * k->size, k->size, operand(k));
+    }
+    memcpy(before, into, sizeof before);
+    reduction_combine((enum reduction_type)k->type, (enum reduction_operator)operation, into + x,
+                      from + y, count);
+    assert_memory_equal(into, before, x);
+    assert_memory_equal(into + x + count * k->size, before + x + count * k->size,
+                        ROOM - x - count * k->size);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t a = bits_at(before + x + i * k->size, k->size);
+        uint64_t b = bits_at(from + y + i * k->size, k->size);
+        uint64_t got = bits_at(into + x + i * k->size, k->size);
+        bool right = k->is_float ? is_fraction_of(got, a, b, operation, k->size)
+                                 : got == (whole(a, b, operation, k) & mask);
+        if (!right)
+            fail_msg("type %u, operator %u: %#llx with %#llx gives %#llx", k->type, operation,
+                     (unsigned long long)a, (unsigned long long)b, (unsigned long long)got);
+    }
+}
+
+static void every_type_with_every_operator(void **state_of_test)
+{
+    (void)state_of_test;
+    for (uint32_t kind = 0; kind < KINDS; kind++)
+        for (uint32_t op = REDUCTION_SUM; op <= REDUCTION_XOR; op++)
+            for (uint32_t count = 0; count <= MOST && reduction_allowed(kinds[kind].type, op);
+                 count++)
+                for (uint32_t shift = 0; shift < 16; shift++)
+                    check(&kinds[kind], op, count, shift, (uint32_t)(any() % 16));
+}
+
+static void what_is_a_type_and_what_an_operator(void **state_of_test)
+{
+    unsigned pairs = 0;
+    (void)state_of_test;
+    for (uint32_t i = 0; i < KINDS; i++)
+        assert_int_equal(reduction_size(kinds[i].type), kinds[i].size);
+    assert_int_equal(reduction_size(0), 0);
+    assert_int_equal(reduction_size(REDUCTION_TYPES), 0);
+    assert_int_equal(reduction_size(UINT32_MAX), 0);
+    for (uint32_t type = 0; type < 300; type++)
+        for (uint32_t op = 0; op < 300; op++)
+            pairs += reduction_allowed(type, op);
+    assert_int_equal(pairs, 8 * 7 + 2 * 4);
+    assert_false(reduction_allowed(UINT32_MAX, REDUCTION_SUM));
+    assert_false(reduction_allowed(REDUCTION_INT8, UINT32_MAX));
+    assert_false(reduction_allowed(REDUCTION_FLOAT32, REDUCTION_XOR));
+    assert_true(reduction_allowed(REDUCTION_FLOAT64, REDUCTION_MAX));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_with_every_operator),
+        cmocka_unit_test(what_is_a_type_and_what_an_operator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* Digests of blocks that pass in pieces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/group/digests.h"
+
+#define MOST 70000u
+
+static uint8_t block[MOST], scratch[MOST];
+
+static uint64_t whole(const uint8_t *data, uint64_t size, uint64_t seed)
+{
+    struct passing_digest d = {0};
+    return digest_finish(&d, data, size, seed);
+}
+
+static void fill(unsigned seed)
+{
+    srandom(seed);
+    for (size_t i = 0; i < MOST; i++)
+        block[i] = (uint8_t)random();
+}
+
+/* Cut at random; some pieces pass twice, some only at the end, from memory. */
+static uint64_t in_pieces(uint64_t size, uint64_t seed)
+{
+    uint64_t cut[40] = {0}, cuts = 1;
+    struct passing_digest d = {0};
+
+    while (cut[cuts - 1] < size && cuts < 39) {
+        cut[cuts] = cut[cuts - 1] + 1 + (uint64_t)random() % (random() % 2 == 0 ? 100 : 20000);
+        if (cut[cuts] > size)
+            cut[cuts] = size;
+        cuts++;
+    }
+    for (unsigned i = 0; i < 3 * cuts; i++) {
+        uint64_t k = (uint64_t)random() % (cuts - (cuts > 1));
+        uint64_t length = cuts > 1 ? cut[k + 1] - cut[k] : 0;
+        /* From elsewhere: the block's own memory is read at the end only. */
+        memcpy(scratch, block + cut[k], length);
+        digest_pass(&d, scratch, cut[k], length, size, seed);
+    }
+    return digest_finish(&d, block, size, seed);
+}
+
+static void it_is_the_same_in_any_pieces(void **state)
+{
+    static const uint64_t sizes[] = {0, 1, 2047, 2048, 2049, 4096, 16384, 30001, MOST};
+    (void)state;
+    for (unsigned round = 0; round < 50; round++) {
+        fill(round);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            assert_int_equal(in_pieces(sizes[i], round), whole(block, sizes[i], round));
+    }
+}
+
+/* What has passed counts, not what the memory is at the end. */
+static void pieces_are_read_as_they_pass(void **state)
+{
+    struct passing_digest d = {0};
+    (void)state;
+    fill(1);
+    uint64_t right = whole(block, 8192, 7);
+    digest_pass(&d, block, 0, 8192, 8192, 7);
+    memset(block, 0, 8192);
+    assert_int_equal(digest_finish(&d, block, 8192, 7), right);
+}
+
+static void every_change_changes_it(void **state)
+{
+    (void)state;
+    fill(2);
+    uint64_t right = whole(block, 10000, 7);
+    assert_true(whole(block, 10000, 8) != right);
+    assert_true(whole(block, 9999, 7) != right);
+    for (unsigned bit = 0; bit < 80000; bit += 97) {
+        block[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_true(whole(block, 10000, 7) != right);
+        block[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    /* Pages that are exchanged. */
+    memcpy(scratch, block, 2048);
+    memcpy(block, block + 4096, 2048);
+    memcpy(block + 4096, scratch, 2048);
+    assert_true(whole(block, 10000, 7) != right);
+}
+
+/* What is left of one that is given up is freed (sanitizers look). */
+static void it_can_be_dropped(void **state)
+{
+    struct passing_digest d = {0};
+    (void)state;
+    digest_drop(&d);
+    digest_pass(&d, block, 0, 4096, 8192, 1);
+    assert_non_null(d.added);
+    digest_drop(&d);
+    assert_null(d.added);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_the_same_in_any_pieces),
+        cmocka_unit_test(pieces_are_read_as_they_pass),
+        cmocka_unit_test(every_change_changes_it),
+        cmocka_unit_test(it_can_be_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* Routes over the cables of a torus: followed hop by hop, and compared with distances that are
+ * computed here in another way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client/cli/ip_routes.h"
+
+#define FAR 1000000u
+#define MOST 128u  /* nodes of a torus here */
+#define LIST 16384 /* characters of a list of cables */
+
+struct cable {
+    uint32_t a, b;
+    unsigned a_port, b_port;
+};
+
+struct network {
+    struct torus torus;
+    struct cable cables[MOST * TORUS_MAX_DIMS];
+    size_t count;
+    bool works[MOST * TORUS_MAX_DIMS];
+    uint32_t hops[MOST][MOST];
+};
+
+/* Each cable leads from a + port to the - port of the next node: coordinate by coordinate. */
+static void wire(struct network *n, const char *dims)
+{
+    struct error e;
+
+    assert_int_equal(torus_parse(&n->torus, dims, &e), 0);
+    assert_true(n->torus.nodes <= MOST);
+    n->count = 0;
+    for (uint32_t a = 0; a < n->torus.nodes; a++) {
+        uint32_t stride = n->torus.nodes;
+        for (unsigned d = 0; d < n->torus.dims; d++) {
+            uint32_t size = n->torus.size[d];
+            stride /= size;
+            uint32_t at = a / stride % size;
+            if (size == 1 || (at + 1 == size && !n->torus.wrap[d]))
+                continue;
+            uint32_t b = at + 1 == size ? a - at * stride : a + stride;
+            n->works[n->count] = true;
+            n->cables[n->count++] = (struct cable){a, b, 2 * d, 2 * d + 1};
+        }
+    }
+}
+
+/* Floyd and Warshall. */
+static void measure(struct network *n)
+{
+    uint32_t nodes = n->torus.nodes;
+
+    for (uint32_t i = 0; i < nodes; i++)
+        for (uint32_t j = 0; j < nodes; j++)
+            n->hops[i][j] = i == j ? 0 : FAR;
+    for (size_t c = 0; c < n->count; c++)
+        if (n->works[c])
+            n->hops[n->cables[c].a][n->cables[c].b] = n->hops[n->cables[c].b][n->cables[c].a] = 1;
+    for (uint32_t k = 0; k < nodes; k++)
+        for (uint32_t i = 0; i < nodes; i++)
+            for (uint32_t j = 0; j < nodes; j++)
+                if (n->hops[i][k] + n->hops[k][j] < n->hops[i][j])
+                    n->hops[i][j] = n->hops[i][k] + n->hops[k][j];
+}
+
+/* The node at the other end of the cable at a port, which must work. */
+static uint32_t cross(const struct network *n, uint32_t rank, unsigned port)
+{
+    for (size_t c = 0; c < n->count; c++) {
+        const struct cable *cable = &n->cables[c];
+        if (!n->works[c])
+            continue;
+        if (cable->a == rank && cable->a_port == port)
+            return cable->b;
+        if (cable->b == rank && cable->b_port == port)
+            return cable->a;
+    }
+    fail_msg("node %u has no working cable at port %u", rank, port);
+    return 0;
+}
+
+/* Every route crosses as many cables as the distance. */
+static void check(const struct network *n, const struct ip_routes *r)
+{
+    for (uint32_t from = 0; from < n->torus.nodes; from++)
+        for (uint32_t to = 0; to < n->torus.nodes; to++) {
+            uint32_t at = from, crossed = 0;
+            if (n->hops[from][to] >= FAR || from == to) {
+                assert_int_equal(ip_routes_port(r, from, to), IP_ROUTES_NO_PORT);
+                continue;
+            }
+            for (; at != to; crossed++) {
+                assert_true(crossed < n->hops[from][to]);
+                at = cross(n, at, ip_routes_port(r, at, to));
+            }
+            assert_int_equal(crossed, n->hops[from][to]);
+        }
+}
+
+/* Adds it to the list. */
+static void break_cable(struct network *n, char *list, size_t c)
+{
+    char name[TORUS_PORT_NAME_SIZE];
+    const struct cable *cable = &n->cables[c];
+    bool other = rand() % 2 != 0; /* either end names it */
+    size_t length = strlen(list);
+
+    (void)snprintf(list + length, LIST - length, "%s%u:%s", length > 0 ? "," : "",
+                   other ? cable->b : cable->a,
+                   torus_port_name(other ? cable->b_port : cable->a_port, name));
+    n->works[c] = false;
+}
+
+static const char *const shapes[] = {
+    "1",      "1m",    "2",   "2m",  "3",    "1x4",    "7",       "8m",          "2x2",
+    "2mx2",   "2x3",   "3x3", "4x4", "4x4m", "5x6",    "3mx4m",   "4x2",         "2x2x2",
+    "3x2mx4", "4x5x3", "8x8", "6x1", "1x1",  "2x8mx3", "3x3x3x3", "2x2x2x2x2x2", "1x2x1x3x1x2x1x2",
+    "11x11m",
+};
+
+static void as_short_as_possible(void **state)
+{
+    struct network *n = calloc(1, sizeof *n);
+    (void)state;
+
+    assert_non_null(n);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct ip_routes r;
+        struct error e;
+        wire(n, shapes[i]);
+        measure(n);
+        assert_int_equal(ip_routes_init(&r, &n->torus, NULL, &e), 0);
+        assert_int_equal(ip_routes_find(&r, &e), 0);
+        check(n, &r);
+        ip_routes_free(&r);
+    }
+    free(n);
+}
+
+static void around_broken_cables(void **state)
+{
+    struct network *n = calloc(1, sizeof *n);
+    (void)state;
+
+    assert_non_null(n);
+    srand(1);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        char list[LIST] = "";
+        wire(n, shapes[i]);
+        /* One, then more and more, until the torus falls into parts. */
+        for (size_t share = n->count; share > 0; share /= 2) {
+            struct ip_routes r;
+            struct error e;
+            for (size_t k = 0; k < n->count / share; k++)
+                break_cable(n, list, (size_t)rand() % n->count);
+            measure(n);
+            assert_int_equal(ip_routes_init(&r, &n->torus, list, &e), 0);
+            assert_int_equal(ip_routes_find(&r, &e), 0);
+            check(n, &r);
+            ip_routes_free(&r);
+        }
+    }
+    free(n);
+}
+
+/* Where no cable is broken: the first dimension in which the nodes differ. */
+static void dimensions_in_order(void **state)
+{
+    struct torus t;
+    struct ip_routes r;
+    struct error e;
+    (void)state;
+
+    assert_int_equal(torus_parse(&t, "4x3mx5", &e), 0);
+    assert_int_equal(ip_routes_init(&r, &t, NULL, &e), 0);
+    assert_int_equal(ip_routes_find(&r, &e), 0);
+    for (uint32_t a = 0; a < t.nodes; a++)
+        for (uint32_t b = 0; b < t.nodes; b++) {
+            const uint32_t at[] = {a / 15, a / 5 % 3, a % 5}, to[] = {b / 15, b / 5 % 3, b % 5};
+            unsigned dim = 0;
+            while (dim < 3 && at[dim] == to[dim])
+                dim++;
+            if (dim < 3)
+                assert_int_equal(ip_routes_port(&r, a, b) / 2, dim);
+        }
+    ip_routes_free(&r);
+}
+
+/* In a ring of 4 each node is opposite to one other: two of the ways lead up, two down, so that all
+ * channels carry the same. */
+static void opposite_nodes_both_ways(void **state)
+{
+    struct torus t;
+    struct ip_routes r;
+    struct error e;
+    unsigned loads[16][4] = {{0}};
+    (void)state;
+
+    assert_int_equal(torus_parse(&t, "4x4", &e), 0);
+    assert_int_equal(ip_routes_init(&r, &t, NULL, &e), 0);
+    assert_int_equal(ip_routes_find(&r, &e), 0);
+    for (uint32_t a = 0; a < 16; a++)
+        for (uint32_t b = 0; b < 16; b++)
+            for (uint32_t at = a; at != b;) {
+                unsigned port = ip_routes_port(&r, at, b);
+                loads[at][port]++;
+                at = torus_neighbour(&t, at, port);
+            }
+    for (uint32_t a = 0; a < 16; a++)
+        for (unsigned port = 0; port < 4; port++)
+            assert_int_equal(loads[a][port], 8);
+    ip_routes_free(&r);
+}
+
+static void whole_nodes(void **state)
+{
+    struct torus t;
+    struct ip_routes r;
+    struct error e;
+    (void)state;
+
+    assert_int_equal(torus_parse(&t, "3x3", &e), 0);
+    assert_int_equal(ip_routes_init(&r, &t, "4,0:-1", &e), 0);
+    assert_int_equal(ip_routes_find(&r, &e), 0);
+    for (uint32_t a = 0; a < 9; a++)
+        for (uint32_t b = 0; b < 9; b++)
+            assert_true((ip_routes_port(&r, a, b) == IP_ROUTES_NO_PORT) ==
+                        (a == b || a == 4 || b == 4));
+    ip_routes_free(&r);
+}
+
+static void refused(void **state)
+{
+    static const char *const lists[] = {"",      "9",     "-1",  "0:",   "0:+2", "0:0",
+                                        "0:+1,", ",0:+1", "0;1", "2:+1", "0:-1", "0:+0:+1"};
+    struct torus t;
+    struct ip_routes r;
+    struct error e;
+    (void)state;
+
+    assert_int_equal(torus_parse(&t, "3x3m", &e), 0);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        assert_int_equal(ip_routes_init(&r, &t, lists[i], &e), -1);
+        assert_int_equal(e.code, ERROR_USAGE);
+    }
+    assert_int_equal(torus_parse(&t, "65x64", &e), 0);
+    assert_int_equal(ip_routes_init(&r, &t, NULL, &e), -1);
+    assert_int_equal(e.code, ERROR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_short_as_possible), cmocka_unit_test(around_broken_cables),
+        cmocka_unit_test(dimensions_in_order),  cmocka_unit_test(opposite_nodes_both_ways),
+        cmocka_unit_test(whole_nodes),          cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* The file of the cluster key. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/key.h"
+
+static char folder[64], path[96];
+
+static int begin(void **state)
+{
+    (void)state;
+    (void)strcpy(folder, "/tmp/torus-key-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/key", folder);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    (void)unlink(path);
+    return rmdir(folder);
+}
+
+static void write_file(const char *text, mode_t mode)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    (void)fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+static void check_refused(const char *text)
+{
+    struct key key;
+    struct error e;
+
+    assert_int_equal(key_read(path, &key, &e), -1);
+    assert_int_not_equal(errno, ENOENT);
+    if (strstr(e.text, text) == NULL || strstr(e.text, path) == NULL)
+        fail_msg("\"%s\" and the path are not in \"%s\"", text, e.text);
+}
+
+static void what_is_generated_can_be_read(void **state)
+{
+    struct key made, read;
+    struct error e;
+    struct stat st;
+    char one[KEY_ID_TEXT_SIZE];
+    (void)state;
+    mode_t before = umask(0);
+    assert_int_equal(key_generate(path, &made, &e), 0);
+    (void)umask(before);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(key_read(path, &read, &e), 0);
+    assert_memory_equal(&made, &read, sizeof made);
+    assert_int_equal(strlen(key_id_text(made.id, one)), 16);
+    assert_memory_not_equal(made.id, made.bytes, KEY_ID_SIZE);
+    /* Never twice the same, and never over another. */
+    assert_int_equal(key_generate(path, &made, &e), -1);
+    assert_non_null(strstr(e.text, "exists"));
+    assert_int_equal(key_read(path, &made, &e), 0);
+    assert_memory_equal(&made, &read, sizeof made);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(key_generate(path, &made, &e), 0);
+    assert_memory_not_equal(made.bytes, read.bytes, KEY_SIZE);
+    key_forget(&made);
+    assert_int_equal(made.bytes[0] | made.bytes[KEY_SIZE - 1] | made.id[0], 0);
+}
+
+static void a_link_is_not_followed_to_where_it_leads(void **state)
+{
+    struct key key;
+    struct error e;
+    (void)state;
+    assert_int_equal(symlink("elsewhere", path), 0);
+    assert_int_equal(key_generate(path, &key, &e), -1);
+    assert_non_null(strstr(e.text, "exists"));
+}
+
+static void files_that_others_can_use_are_refused(void **state)
+{
+    static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0644, 0660, 0666};
+    struct key key;
+    struct error e;
+    (void)state;
+    assert_int_equal(key_generate(path, &key, &e), 0);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        char text[32];
+        assert_int_equal(chmod(path, modes[i]), 0);
+        (void)snprintf(text, sizeof text, "has mode %04o", (unsigned)modes[i]);
+        check_refused(text);
+    }
+    assert_int_equal(chmod(path, 0400), 0);
+    assert_int_equal(key_read(path, &key, &e), 0);
+}
+
+static void files_of_other_users_are_refused(void **state)
+{
+    struct key key;
+    struct error e;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(key_generate(path, &key, &e), 0);
+    assert_int_equal(chown(path, 4711, 4711), 0);
+    check_refused("belongs to user 4711");
+}
+
+static void what_is_not_a_key_is_refused(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "\n",
+        "torusd-key-1 \n",
+        "torusd-key-1 00\n",
+        "torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1\n",
+        "torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1g\n",
+        "torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f0\n",
+        "torusd-key-2 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n",
+        "torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n\n",
+    };
+    struct key key;
+    struct error e;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        write_file(texts[i], 0600);
+        check_refused("does not hold a key");
+    }
+    write_file("torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
+               0600);
+    assert_int_equal(key_read(path, &key, &e), 0);
+    for (unsigned i = 0; i < KEY_SIZE; i++)
+        assert_int_equal(key.bytes[i], i);
+}
+
+static void what_is_not_a_file_is_refused(void **state)
+{
+    struct key key;
+    struct error e;
+    (void)state;
+    assert_int_equal(key_read(path, &key, &e), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_non_null(strstr(e.text, path));
+    assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes to it: it is not waited for */
+    check_refused("is not a file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_generated_can_be_read, begin, end),
+        cmocka_unit_test_setup_teardown(a_link_is_not_followed_to_where_it_leads, begin, end),
+        cmocka_unit_test_setup_teardown(files_that_others_can_use_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(files_of_other_users_are_refused, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_not_a_key_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_not_a_file_is_refused, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

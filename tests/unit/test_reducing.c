@@ -1,0 +1,416 @@
+/* The engine that combines vectors: whole tori in memory. See reducing_fixture.h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "reducing_fixture.h"
+
+static void run(const struct how *how, uint64_t seed)
+{
+    struct net *net = net_open(how, seed);
+    net_run(net);
+    net_check(net);
+    net_close(net);
+}
+
+static void every_type_and_operator(void **state)
+{
+    struct how how = {.dims = "3x4", .algorithm = "balanced", .elements = 20};
+    (void)state;
+    for (how.type = REDUCTION_INT8; how.type < REDUCTION_TYPES; how.type++)
+        for (how.operation = REDUCTION_SUM; how.operation < REDUCTION_OPERATORS; how.operation++)
+            if (reduction_allowed(how.type, how.operation))
+                run(&how, how.type * 100u + how.operation);
+}
+
+static const char *const shapes[] = {"1",    "2",    "2m",  "3",     "7m",    "1x5",   "2x2",
+                                     "2mx2", "3x3m", "4x5", "4mx4m", "2x2x2", "2x3mx3"};
+enum { SHAPES = sizeof shapes / sizeof shapes[0] };
+
+static void every_shape_with_every_algorithm(void **state)
+{
+    static const char *const algorithms[] = {NULL, "balanced", "yangwang", "saadschultz"};
+    struct how how = {.type = REDUCTION_FLOAT32, .operation = REDUCTION_SUM, .elements = 11};
+    uint64_t runs = 0;
+    (void)state;
+    for (unsigned i = 0; i < SHAPES; i++)
+        for (unsigned j = 0; j < 4; j++) {
+            struct torus t;
+            how.dims = shapes[i];
+            how.algorithm = algorithms[j];
+            assert_int_equal(torus_parse(&t, shapes[i], NULL), 0);
+            if (how.algorithm != NULL &&
+                algorithm_accepts(algorithm_find(how.algorithm), &t, NULL) != 0)
+                continue;
+            for (unsigned k = 0; k < 8; k++) {
+                how.everywhere = k % 2 == 0;
+                how.unchecked = k / 2 % 2 == 0;
+                how.varied = k / 4 == 0;
+                how.root = (uint32_t)(runs % t.nodes);
+                run(&how, ++runs);
+            }
+        }
+}
+
+/* The sums of numbers of different magnitudes depend on their order. */
+static void bits_do_not_depend_on_what_comes_first(void **state)
+{
+    const struct how hows[] = {
+        {.dims = "3x4",
+         .algorithm = "balanced",
+         .everywhere = true,
+         .late = true,
+         .elements = 40,
+         .per_round = 9,
+         .window = 3},
+        {.dims = "4x4",
+         .algorithm = "saadschultz",
+         .elements = 1500,
+         .per_round = 1100,
+         .window = 2},
+        {.dims = "3x3m", .root = 4, .everywhere = true, .late = true, .elements = 3},
+    };
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        for (uint64_t seed = 0; seed < 100; seed++) {
+            struct how how = hows[i];
+            how.type = seed % 2 == 0 ? REDUCTION_FLOAT64 : REDUCTION_FLOAT32;
+            how.operation = REDUCTION_SUM;
+            run(&how, 1000 * i + seed);
+        }
+}
+
+/* --- chunks, rounds, segments --- */
+
+static void long_blocks_go_in_chunks_and_rounds(void **state)
+{
+    struct how how = {.dims = "2x3",
+                      .algorithm = "balanced",
+                      .type = REDUCTION_FLOAT64,
+                      .operation = REDUCTION_PRODUCT,
+                      .elements = 5001};
+    (void)state;
+    for (unsigned i = 0; i < 16; i++) {
+        how.everywhere = i % 2 == 0;
+        how.late = i / 2 % 2 == 0;
+        how.varied = i / 4 % 2 == 0;
+        how.per_round = i / 8 % 2 == 0 ? 0 : 999;
+        how.window = 1 + i % 3;
+        run(&how, i);
+    }
+}
+
+/* So long that they stay where they have been read into. */
+static void long_chunks_are_not_copied(void **state)
+{
+    struct how how = {.dims = "3m",
+                      .type = REDUCTION_FLOAT64,
+                      .operation = REDUCTION_SUM,
+                      .everywhere = true,
+                      .elements = 50000};
+    (void)state;
+    run(&how, 1);
+    how.everywhere = false;
+    run(&how, 2);
+}
+
+/* An element has more bytes than the rounds' last chunk would leave to it. */
+static void elements_are_not_split(void **state)
+{
+    struct how how = {.dims = "2x2", .algorithm = "balanced", .operation = REDUCTION_MAX};
+    (void)state;
+    for (how.type = REDUCTION_INT8; how.type < REDUCTION_TYPES; how.type++)
+        for (how.elements = 4095; how.elements < 4100; how.elements++)
+            run(&how, how.elements);
+}
+
+static int takes_all(const struct torus *t, struct error *e)
+{
+    (void)t, (void)e;
+    return 0;
+}
+
+static uint32_t one_leg_a_dimension(const struct torus *t)
+{
+    return t->dims;
+}
+
+/* Long legs, the dimensions in rising order for even segments, else falling. */
+static uint32_t long_legs(const struct torus *t, uint32_t source, uint32_t destination,
+                          uint32_t segment, struct leg *legs)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], count = 0;
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < t->dims; i++) {
+        unsigned dim = segment % 2 == 0 ? i : t->dims - 1 - i;
+        int direction = 1;
+        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
+        if (hops > 0)
+            legs[count++] = (struct leg){i, (uint16_t)hops, (uint8_t)dim, (int8_t)direction};
+    }
+    return count;
+}
+
+static void segments_go_along_different_trees(void **state)
+{
+    const struct algorithm made = {.name = "made",
+                                   .operation = OPERATION_ALLGATHER,
+                                   .segments = 3,
+                                   .accepts = takes_all,
+                                   .max_legs = one_leg_a_dimension,
+                                   .period = torus_full_period,
+                                   .route = long_legs};
+    struct how how = {.dims = "3x4m",
+                      .other = &made,
+                      .type = REDUCTION_FLOAT32,
+                      .operation = REDUCTION_SUM,
+                      .window = 2};
+    (void)state;
+    for (how.elements = 0; how.elements < 9; how.elements++)
+        for (unsigned i = 0; i < 4; i++) {
+            how.everywhere = i % 2 == 0;
+            how.per_round = i / 2 == 0 ? 0 : 4;
+            run(&how, i);
+        }
+    how.elements = 9000; /* several chunks in each */
+    how.per_round = 0;
+    run(&how, 1);
+}
+
+/* --- how much is sent --- */
+
+static void short_vectors_cross_each_edge_once_up_and_once_down(void **state)
+{
+    struct how how = {
+        .dims = "4x4", .type = REDUCTION_UINT64, .operation = REDUCTION_MAX, .everywhere = true};
+    (void)state;
+    for (how.elements = 0; how.elements < 3; how.elements++) {
+        struct net *net = net_open(&how, how.elements);
+        net_run(net);
+        net_check(net);
+        assert_int_equal(net->packets, 2 * 15);
+        assert_int_equal(net->bodies, 2 * 15 * (8 * how.elements + 8)); /* with digests */
+        net_close(net);
+    }
+    how.unchecked = true;
+    struct net *net = net_open(&how, 5);
+    net_run(net);
+    net_check(net);
+    assert_int_equal(net->bodies, 2 * 15 * 8 * 3);
+    net_close(net);
+}
+
+/* A gate: it is open when all have come. */
+static void nothing_is_known_before_everybody_has_come(void **state)
+{
+    struct how how = {
+        .dims = "3x3", .root = 2, .type = REDUCTION_UINT8, .operation = REDUCTION_SUM};
+    (void)state;
+    for (uint32_t late = 0; late < 9; late++) {
+        struct net *net = net_open(&how, late);
+        net->member[late].admitted = 1; /* which it has not been */
+        net_run(net);
+        assert_int_equal(net->member[2].engine->rounds_finished, 0);
+        engine_admit(net->member[late].engine, 0);
+        net_run(net);
+        net_check(net);
+        assert_int_equal(net->packets, 8);
+        net_close(net);
+    }
+}
+
+/* 15 of 16 parts of each vector leave each node, and as many come in: the bound. */
+static void a_long_vector_takes_no_more_than_the_bound(void **state)
+{
+    const struct how how = {.dims = "4x4",
+                            .algorithm = "balanced",
+                            .type = REDUCTION_INT32,
+                            .operation = REDUCTION_SUM,
+                            .unchecked = true,
+                            .elements = 4000};
+    struct net *net = net_open(&how, 1);
+    (void)state;
+    net_run(net);
+    net_check(net);
+    assert_int_equal(net->bodies, 16 * 15 * 16000);
+    for (uint32_t rank = 0; rank < 16; rank++)
+        for (unsigned port = 0; port < 4; port++)
+            assert_in_range(net->member[rank].engine->counts.port[port].tx_bytes, 3 * 16000,
+                            4 * 16000);
+    net_close(net);
+}
+
+static void empty_blocks_of_several_owners_are_not_sent(void **state)
+{
+    const struct how how = {.dims = "2x3",
+                            .algorithm = "balanced",
+                            .type = REDUCTION_INT8,
+                            .operation = REDUCTION_SUM,
+                            .everywhere = true};
+    struct net *net = net_open(&how, 1);
+    (void)state;
+    net_run(net);
+    net_check(net);
+    assert_int_equal(net->packets, 0);
+    net_close(net);
+}
+
+/* --- damage --- */
+
+static void check_damage(const struct how *how, uint64_t seed, uint64_t packet)
+{
+    struct net *net = net_open(how, seed);
+    char expected[200], name[TORUS_PORT_NAME_SIZE];
+
+    net->damage = packet;
+    net_run(net);
+    assert_true(net_check_part(net)); /* nothing wrong has come out */
+    for (uint32_t rank = 0; rank < net->torus.nodes; rank++) {
+        const struct error *e = engine_failed(net->member[rank].engine);
+        assert_int_equal(e != NULL, rank == net->damaged_at);
+        if (e == NULL)
+            continue;
+        (void)snprintf(expected, sizeof expected,
+                       "what node %u got from node %u on port %s was damaged on its way", rank,
+                       torus_neighbour(&net->torus, rank, net->damaged_port),
+                       torus_port_name(net->damaged_port, name));
+        assert_int_equal(e->code, ERROR_DAMAGED);
+        assert_memory_equal(e->text, expected, strlen(expected));
+    }
+    net_close(net);
+}
+
+static void what_is_damaged_is_not_combined(void **state)
+{
+    const struct how hows[] = {
+        {.dims = "3x3", .algorithm = "balanced", .elements = 5},
+        {.dims = "2x3", .root = 4, .everywhere = true, .elements = 2},
+        {.dims = "2x2", .algorithm = "balanced", .everywhere = true, .elements = 3000},
+    };
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        for (uint64_t packet = 1; packet <= 8; packet++) {
+            struct how how = hows[i];
+            how.type = REDUCTION_FLOAT64;
+            how.operation = REDUCTION_SUM;
+            for (uint64_t seed = 0; seed < 6; seed++)
+                check_damage(&how, seed, packet);
+        }
+}
+
+/* --- states --- */
+
+static void where_it_stands_can_be_said(void **state)
+{
+    const struct how how = {.dims = "3m",
+                            .type = REDUCTION_UINT8,
+                            .operation = REDUCTION_SUM,
+                            .everywhere = true,
+                            .elements = 3};
+    struct net *net = net_open(&how, 1);
+    char text[120];
+    (void)state;
+    net->member[2].admitted = net->member[0].admitted = 1; /* not yet */
+    net_run(net);
+    engine_describe(net->member[1].engine, text, sizeof text);
+    assert_string_equal(
+        text, "waiting for 1 contributions, the first one to the block of node 0 on port +0");
+    engine_admit(net->member[2].engine, 0);
+    net_run(net);
+    engine_describe(net->member[1].engine, text, sizeof text);
+    assert_string_equal(text, "waiting for 1 results, the first one from node 0 on port -0");
+    net->member[1].full = true;
+    engine_admit(net->member[0].engine, 0);
+    net_run(net);
+    assert_int_equal(net->member[1].engine->rounds_finished, 0);
+    engine_describe(net->member[1].engine, text, sizeof text);
+    assert_string_equal(text, "writing what has come in");
+    net->member[1].full = false;
+    engine_wake(net->member[1].engine);
+    net_check(net);
+    assert_int_equal(net->member[1].engine->counts.bytes_delivered, 3);
+    assert_int_equal(net->member[1].engine->counts.blocks_delivered, 1);
+    net_close(net);
+}
+
+static void nothing_is_sent_on_a_link_that_was_down(void **state)
+{
+    const struct how how = {
+        .dims = "3m", .type = REDUCTION_UINT8, .operation = REDUCTION_SUM, .elements = 3};
+    struct net *net = net_open(&how, 1);
+    char text[120];
+    (void)state;
+    engine_lose_port(net->member[1].engine, 1);
+    net_run(net);
+    assert_int_equal(net->packets, 1);
+    assert_int_equal(net->member[0].engine->rounds_finished, 0);
+    engine_describe(net->member[1].engine, text, sizeof text);
+    assert_string_equal(text, "still sending 1 chunks");
+    net_close(net);
+}
+
+/* A row of a torus, whose data is marked with its call. */
+static void a_part_of_a_torus_is_a_torus(void **state)
+{
+    Peer__GroupCall call = PEER__GROUP_CALL__INIT;
+    struct how how = {.dims = "4",
+                      .whole = "2x4",
+                      .algorithm = "balanced",
+                      .type = REDUCTION_INT32,
+                      .operation = REDUCTION_SUM,
+                      .everywhere = true,
+                      .elements = 5,
+                      .call = &call};
+    (void)state;
+    call.number = 7;
+    run(&how, 1);
+    how.algorithm = NULL;
+    run(&how, 2);
+
+    struct net *net = net_open(&how, 3);
+    net->damage = 1;
+    net->member[0].admitted = net->member[1].admitted = 1;
+    net->member[3].admitted = 1; /* only node 2 sends, to node 3 or to node 1 */
+    for (uint32_t rank = 0; rank < 4; rank++)
+        net->member[rank].deaf = true;
+    net_run(net);
+    assert_int_equal(net->packets, 1);
+    const struct packet *p = net->member[net->damaged_at].first[net->damaged_port];
+    assert_non_null(p->head->streamed_data->call);
+    assert_int_equal(p->head->streamed_data->call->number, 7);
+    net->member[net->damaged_at].deaf = false;
+    net_run(net);
+    assert_int_equal(net->damaged_at, 1);
+    assert_memory_equal(engine_failed(net->member[1].engine)->text,
+                        "what node 5 got from node 6 on port +1 was damaged", 50);
+    net_close(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_and_operator),
+        cmocka_unit_test(every_shape_with_every_algorithm),
+        cmocka_unit_test(bits_do_not_depend_on_what_comes_first),
+        cmocka_unit_test(long_blocks_go_in_chunks_and_rounds),
+        cmocka_unit_test(long_chunks_are_not_copied),
+        cmocka_unit_test(elements_are_not_split),
+        cmocka_unit_test(segments_go_along_different_trees),
+        cmocka_unit_test(short_vectors_cross_each_edge_once_up_and_once_down),
+        cmocka_unit_test(nothing_is_known_before_everybody_has_come),
+        cmocka_unit_test(a_long_vector_takes_no_more_than_the_bound),
+        cmocka_unit_test(empty_blocks_of_several_owners_are_not_sent),
+        cmocka_unit_test(what_is_damaged_is_not_combined),
+        cmocka_unit_test(where_it_stands_can_be_said),
+        cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
+        cmocka_unit_test(a_part_of_a_torus_is_a_torus),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

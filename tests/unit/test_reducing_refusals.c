@@ -1,0 +1,342 @@
+/* The engine that combines vectors: frames that it must refuse, memory that it has not, and what it
+ * keeps. See reducing_fixture.h. */
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "reducing_fixture.h"
+
+enum { PLUS, MINUS };
+
+/* 0 <- 1 <- 2: node 1 has a child at its + port and the parent at the other. 12 bytes each. */
+static const struct how line = {.dims = "3m",
+                                .type = REDUCTION_UINT32,
+                                .operation = REDUCTION_SUM,
+                                .everywhere = true,
+                                .unchecked = true,
+                                .elements = 3};
+static const uint8_t bytes[64] = "abcdefghijkl";
+
+struct frame {
+    unsigned port;
+    uint32_t round;
+    size_t pieces;
+    uint32_t piece[4];
+    size_t sizes;
+    uint32_t length;
+};
+
+static int feed(struct net *net, const struct frame *frame, struct error *e)
+{
+    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t size = 12;
+
+    data.exchange = NET_HANDLE;
+    data.round = frame->round;
+    data.n_pieces = frame->pieces;
+    data.pieces = (uint32_t *)(uintptr_t)frame->piece;
+    data.n_sizes = frame->sizes;
+    data.sizes = &size;
+    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+    head.streamed_data = &data;
+    return net_feed(net, 1, frame->port, &head, bytes, frame->length, e);
+}
+
+/* Refused by node 1, to which a contribution has come before (or not). */
+static void refuses(const struct how *how, bool before, const struct frame *bad, const char *text)
+{
+    const struct frame good = {.port = PLUS, .pieces = 1, .length = 12};
+    struct net *net = net_open(how, 1);
+    struct error e;
+
+    engine_admit(net->member[1].engine, 0);
+    if (before)
+        assert_int_equal(feed(net, &good, &e), 0);
+    assert_int_equal(feed(net, bad, &e), -1);
+    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_string_equal(e.text, text);
+    assert_null(engine_failed(net->member[1].engine)); /* the peer's fault, not ours */
+    assert_int_equal(net->member[1].engine->rounds_finished, 0);
+    net_close(net);
+}
+
+static void frames_that_are_not_expected_are_refused(void **state)
+{
+    struct how other = line;
+    struct frame bad;
+    (void)state;
+    bad = (struct frame){.port = PLUS, .length = 12};
+    refuses(&line, false, &bad, "a frame without pieces");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .sizes = 1, .length = 12};
+    refuses(&line, false, &bad, "1 sizes of pieces whose sizes are known");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {1}, .length = 12};
+    refuses(&line, false, &bad, "piece 1 of a channel that has 1");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {UINT32_MAX}, .length = 12};
+    refuses(&line, true, &bad, "piece 4294967295 of a channel that has 1");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .length = 10};
+    refuses(&line, false, &bad, "2 bytes less than the frame's pieces have");
+    bad = (struct frame){.port = PLUS, .pieces = 1};
+    refuses(&line, false, &bad, "12 bytes less than the frame's pieces have");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .length = 13};
+    refuses(&line, false, &bad, "1 bytes more than the frame's pieces have");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .length = 12};
+    refuses(&line, true, &bad, "piece 0 has arrived already");
+    bad = (struct frame){.port = PLUS, .pieces = 2, .length = 24}; /* twice in one frame */
+    refuses(&line, false, &bad, "piece 0 has arrived already");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .round = 1, .length = 12};
+    refuses(&line, false, &bad, "data of round 1 (modulo 128) in round 0");
+    bad = (struct frame){.port = PLUS, .pieces = 1, .round = 128, .length = 12};
+    refuses(&line, false, &bad, "data of round 128 (modulo 128) in round 0");
+
+    bad = (struct frame){.port = MINUS, .pieces = 1, .length = 12};
+    refuses(&line, false, &bad, "a result of piece 0, to which this node has not contributed");
+    refuses(&line, true, &bad, "a result of piece 0, to which this node has not contributed");
+    other.everywhere = false;
+    refuses(&other, true, &bad, "piece 0 of a channel that has 0");
+    other.unchecked = false;
+    bad = (struct frame){.port = PLUS, .pieces = 1, .length = 7};
+    refuses(&other, false, &bad, "a frame without its digest");
+}
+
+static void frames_of_other_kinds_are_refused(void **state)
+{
+    struct net *net = net_open(&line, 1);
+    Peer__SteppedData stepped = PEER__STEPPED_DATA__INIT;
+    Peer__Clear clear = PEER__CLEAR__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct error e;
+    (void)state;
+    head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
+    head.stepped_data = &stepped;
+    assert_int_equal(net_feed(net, 1, PLUS, &head, bytes, 12, &e), -1);
+    assert_string_equal(e.text, "data of a step, but a reduction does not run in steps");
+    assert_int_equal(engine_clear(net->member[1].engine, PLUS, &clear, &e), -1);
+    assert_string_equal(e.text, "a clear, but a reduction does not run in steps");
+    net_close(net);
+}
+
+/* A result may come when ours has left, and once. */
+static void results_come_once(void **state)
+{
+    const struct frame up = {.port = PLUS, .pieces = 1, .length = 12};
+    const struct frame down = {.port = MINUS, .pieces = 1, .length = 12};
+    struct net *net = net_open(&line, 1);
+    struct member *m = &net->member[1];
+    struct error e;
+    (void)state;
+    engine_admit(m->engine, 0);
+    assert_int_equal(feed(net, &up, &e), 0);
+    outgoing_free(router_outgoing(m->f.router), engine_next(m->engine, MINUS));
+    assert_int_equal(feed(net, &down, &e), 0);
+    assert_memory_equal(m->result[0], bytes, 12);
+    assert_int_equal(feed(net, &down, &e), -1);
+    net_close(net);
+}
+
+/* Whatever comes, in any state. */
+static void random_frames_do_no_harm(void **state)
+{
+    static const struct how hows[] = {
+        {.dims = "2x3",
+         .algorithm = "balanced",
+         .type = REDUCTION_INT16,
+         .operation = REDUCTION_XOR,
+         .everywhere = true,
+         .unchecked = true,
+         .elements = 7,
+         .per_round = 3,
+         .window = 2},
+        {.dims = "3x3m",
+         .root = 3,
+         .type = REDUCTION_FLOAT64,
+         .operation = REDUCTION_MIN,
+         .everywhere = true,
+         .unchecked = true,
+         .elements = 0},
+    };
+    uint64_t random = 1, accepted = 0;
+    (void)state;
+    for (unsigned run = 0; run < 400; run++) {
+        struct net *net = net_open(&hows[run % 2], run);
+        for (uint32_t i = 0; i < net->torus.nodes; i++)
+            engine_admit(net->member[i].engine, 0);
+        for (unsigned i = 0; i < 30; i++) {
+            Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+            Peer__Head head = PEER__HEAD__INIT;
+            uint32_t piece[3];
+            struct error e;
+            for (unsigned j = 0; j < 3; j++) {
+                random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+                piece[j] = (uint32_t)(random >> 40) % 6;
+            }
+            random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+            data.round = (uint32_t)(random >> 60) % 3;
+            data.n_pieces = 1 + (random >> 50) % 3;
+            data.pieces = piece;
+            head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+            head.streamed_data = &data;
+            uint32_t rank = (uint32_t)(random >> 33) % net->torus.nodes;
+            unsigned port = (unsigned)(random >> 20) % 4;
+            uint32_t length = run % 2 == 1 ? 0 : 6 * (uint32_t)data.n_pieces;
+            accepted += net_feed(net, rank, port, &head, bytes, length, &e) == 0;
+            struct outgoing *frame = engine_next(net->member[rank].engine, port);
+            if (frame != NULL)
+                outgoing_free(router_outgoing(net->member[rank].f.router), frame);
+        }
+        net_close(net);
+    }
+    assert_in_range(accepted, 100, 400 * 30 - 100);
+}
+
+/* --- memory --- */
+
+static size_t allocated(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* Node 0 gets all that has been sent to it. Returns by how much its engine has grown. */
+static uint64_t feed_all(struct net *net)
+{
+    struct member *m = &net->member[0];
+    uint64_t grown = 0;
+
+    for (unsigned port = 0; port < torus_ports(&net->torus); port++)
+        for (struct packet *p = m->first[port]; p != NULL; p = p->next) {
+            struct error e;
+            size_t before = allocated();
+            assert_int_equal(net_feed(net, 0, port, p->head, p->body, p->length, &e), 0);
+            grown += allocated() - before;
+        }
+    return grown;
+}
+
+/* All may come that its children have, before it has called itself. */
+static void a_node_keeps_no_more_than_it_says(void **state)
+{
+    struct how how = {
+        .dims = "4x4", .type = REDUCTION_FLOAT64, .operation = REDUCTION_SUM, .window = 2};
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        how.algorithm = i % 2 == 0 ? "balanced" : NULL;
+        how.everywhere = i / 2 % 2 == 0;
+        how.elements = i / 4 == 0 ? 6 : 1000;
+        how.per_round = (uint32_t)how.elements / 2;
+        struct net *net = net_open(&how, i);
+        struct member *m = &net->member[0];
+        uint64_t most = reducing_memory(&m->setup, &m->trees, &net->options);
+        uint64_t contributions = 0, results = 0;
+        for (uint32_t j = 0; j < m->trees.count; j++) {
+            uint64_t size = net_size(net, m->trees.tree[j].owner);
+            contributions += m->trees.tree[j].children * size;
+            results += m->trees.tree[j].children > 0 ? size : 0;
+        }
+        uint64_t least = contributions + (how.everywhere ? results : 0);
+        assert_true(most >= least);
+        if (how.elements > 6)
+            assert_true(most < 2 * least + 2 * SLAB_SIZE);
+
+        for (uint32_t rank = 1; rank < 16; rank++)
+            while (net->member[rank].admitted < 2)
+                engine_admit(net->member[rank].engine, net->member[rank].admitted++);
+        m->admitted = net->rounds; /* it is late */
+        m->deaf = true;
+        net_run(net);
+        uint64_t grown = feed_all(net);
+        assert_true(grown == 0 || grown >= contributions); /* 0: a sanitizer does not tell */
+        assert_true(grown <= most);
+        net_close(net);
+    }
+}
+
+static bool run_out_of_memory(const struct how *how, uint64_t seed, unsigned after)
+{
+    struct net *net;
+    bool whole = true;
+
+    memory_fails(after);
+    net = net_open(how, seed);
+    for (uint32_t rank = 0; rank < net->torus.nodes; rank++)
+        whole = whole && net->member[rank].engine != NULL;
+    if (whole)
+        net_run(net);
+    bool failed = memory_failed();
+    if (!failed)
+        net_check(net);
+    else
+        assert_true(net_check_part(net));
+    for (uint32_t rank = 0; rank < net->torus.nodes && whole; rank++)
+        if (engine_failed(net->member[rank].engine) != NULL)
+            assert_int_equal(engine_failed(net->member[rank].engine)->code, ERROR_MEMORY);
+    net_close(net);
+    return failed;
+}
+
+static void memory_may_be_over_at_any_moment(void **state)
+{
+    const struct how hows[] = {
+        {.dims = "2x2", .algorithm = "balanced", .elements = 20, .per_round = 9, .window = 2},
+        {.dims = "3", .root = 1, .everywhere = true, .elements = 6000},
+    };
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct how how = hows[i];
+        unsigned after = 0;
+        how.type = REDUCTION_INT32;
+        how.operation = REDUCTION_SUM;
+        while (run_out_of_memory(&how, i, after))
+            after++;
+        assert_in_range(after, 30, 1000);
+    }
+}
+
+/* --- what must not be asked for --- */
+
+static void what_must_not_be_is_not_opened(void **state)
+{
+    struct net *net = net_open(&line, 1);
+    struct member *m = &net->member[0];
+    struct reducing_options options = net->options;
+    struct engine_setup setup = m->setup;
+    struct error e;
+    (void)state;
+    options.operation = REDUCTION_OPERATORS;
+    assert_null(reducing_new(&setup, &m->trees, &options, &e));
+    assert_int_equal(e.code, ERROR_USAGE);
+    assert_string_equal(e.text, "operator 8 is not defined for type 7");
+    options = net->options;
+    options.type = REDUCTION_INT64;
+    assert_null(reducing_new(&setup, &m->trees, &options, &e));
+    assert_string_equal(e.text, "the block for node 0 has 12 bytes, not whole elements of 8");
+    options = net->options;
+    setup.round_bytes = 6;
+    assert_null(reducing_new(&setup, &m->trees, &options, &e));
+    assert_string_equal(e.text, "rounds of 6 bytes, not of whole elements of 4");
+    setup.round_bytes = 0;
+    assert_null(reducing_new(&setup, &m->trees, &options, &e));
+    assert_string_equal(e.text, "rounds of 0 bytes, not of whole elements of 4");
+    net_close(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_that_are_not_expected_are_refused),
+        cmocka_unit_test(frames_of_other_kinds_are_refused),
+        cmocka_unit_test(results_come_once),
+        cmocka_unit_test(random_frames_do_no_harm),
+        cmocka_unit_test(a_node_keeps_no_more_than_it_says),
+        cmocka_unit_test(memory_may_be_over_at_any_moment),
+        cmocka_unit_test(what_must_not_be_is_not_opened),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

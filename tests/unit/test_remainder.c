@@ -1,0 +1,147 @@
+/* What is missing of blocks, against a map of their bytes; and the sources and sinks of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/arrived.h"
+#include "daemon/exchange/pattern.h"
+#include "daemon/exchange/remainder.h"
+
+#define NODES 5u
+#define BYTES 300u
+
+static uint32_t any(uint32_t below)
+{
+    static uint64_t state = 88172645463325252u;
+
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state % below);
+}
+
+/* Random spans, and which bytes of which block they are. */
+static void make(struct arrived *a, bool map[NODES][BYTES])
+{
+    uint32_t spans = any(12);
+
+    memset(map, 0, sizeof(bool) * NODES * BYTES);
+    *a = (struct arrived){0};
+    for (uint32_t i = 0; i < spans; i++) {
+        uint32_t node = any(NODES), begin = any(BYTES), end = begin + any(BYTES + 1 - begin);
+        if (any(3) == 0)
+            end = begin + (end - begin) / 8;
+        assert_int_equal(arrived_add(a, node, begin, end), 0);
+        memset(&map[node][begin], true, end - begin);
+    }
+    arrived_settle(a);
+}
+
+static void spans_are_in_order(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 60; run++) {
+        bool map[NODES][BYTES];
+        struct arrived a;
+        make(&a, map);
+        for (uint32_t i = 0; i < a.count; i++) {
+            const struct span *s = &a.span[i];
+            assert_true(s->begin < s->end);
+            if (i > 0 && s->node == s[-1].node)
+                assert_true(s[-1].end < s->begin);
+            if (i > 0)
+                assert_true(s[-1].node <= s->node);
+        }
+        for (uint32_t node = 0; node < NODES; node++) {
+            uint64_t bytes = 0;
+            for (uint32_t i = 0; i < BYTES; i++)
+                bytes += map[node][i];
+            assert_int_equal(arrived_bytes(&a, node), bytes);
+        }
+        arrived_free(&a);
+    }
+}
+
+static void missing_bytes_are_those_that_did_not_arrive(void **state)
+{
+    (void)state;
+    for (int run = 0; run < 60; run++) {
+        bool map[NODES][BYTES];
+        struct arrived a;
+        make(&a, map);
+        for (uint32_t node = 0; node < NODES; node++) {
+            uint64_t at = 0, begin, n;
+            for (uint32_t place = 0; place < BYTES; place++) {
+                if (map[node][place])
+                    continue;
+                n = arrived_missing(&a, node, BYTES, at++, &begin);
+                assert_int_equal(begin, place);
+                for (uint32_t i = 0; i < n; i++)
+                    assert_false(map[node][place + i]);
+                assert_true(place + n == BYTES || map[node][place + n]);
+            }
+            assert_int_equal(arrived_missing(&a, node, BYTES, at, &begin), 0);
+            assert_int_equal(arrived_missing(&a, node, BYTES, UINT64_MAX, &begin), 0);
+        }
+        arrived_free(&a);
+    }
+}
+
+/* The remainder of a pattern goes from a source to a sink, which compares every byte, in pieces of any
+ * length. */
+static void a_remainder_is_moved(void **state)
+{
+    struct slab_pool pool;
+    struct error e;
+
+    (void)state;
+    slab_pool_init(&pool, 1u << 20);
+    for (int run = 0; run < 60; run++) {
+        bool map[NODES][BYTES];
+        struct arrived a, there = {0};
+        make(&a, map);
+        /* What node 3 has of the block from node 1 is what node 1 is told of node 3. */
+        for (uint32_t i = 0; i < a.count; i++)
+            if (a.span[i].node == 1)
+                assert_int_equal(arrived_add(&there, 3, a.span[i].begin, a.span[i].end), 0);
+        struct source *source = remainder_source(pattern_source(7, 1, BYTES, &pool), &there, BYTES);
+        struct sink *sink = remainder_sink(pattern_sink(7, 3, false), &a, BYTES);
+        assert_true(source->sized && !sink->durable && sink->check == CHECK_CONTENTS);
+        uint64_t size = source->ops->size(source, 3), at = 0;
+        assert_int_equal(size, BYTES - arrived_bytes(&a, 1));
+        while (at < size) {
+            struct extent piece;
+            uint32_t most = 1 + any((uint32_t)(size - at));
+            assert_int_equal(source->ops->read(source, 3, at, most, &piece, &e), 1);
+            assert_true(piece.length > 0 && piece.length <= most);
+            assert_int_equal(sink->ops->write(sink, 1, at, &piece, &e), 0);
+            at += piece.length;
+            slab_unref(piece.slab);
+        }
+        /* Nothing beyond that. */
+        uint8_t more = 0;
+        const struct extent piece = {.data = &more, .length = 1};
+        struct extent none;
+        assert_int_equal(sink->ops->write(sink, 1, size, &piece, &e), -1);
+        assert_int_equal(source->ops->read(source, 3, size, 1, &none, &e), -1);
+        assert_true(source->ops->close(source) && sink->ops->close(sink, false));
+        arrived_free(&a);
+        arrived_free(&there);
+    }
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(spans_are_in_order),
+        cmocka_unit_test(missing_bytes_are_those_that_did_not_arrive),
+        cmocka_unit_test(a_remainder_is_moved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

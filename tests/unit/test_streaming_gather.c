@@ -1,0 +1,462 @@
+/* The engine without steps in allgathers and broadcasts, at node 1 of a mesh of three:
+ *
+ *     0  ->  1  ->  0 1
+ *      1 2  <-  1  <-  2
+ *
+ * and, where a block is to leave by more ports, in the middle of a mesh of 3 x 3. The letters of the
+ * blocks are those for node 1, wherever they go: 0 b, 1 e, 2 h. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "failing_memory.h"
+#include "streaming_fixture.h"
+
+static const struct how line = {.dims = "3m", .algorithm = "balanced", .rank = 1, .block = 4};
+static const struct frame one_from_0 = {
+    .streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bBbB"};
+static const struct frame one_from_2 = {
+    .streamed = true, .port = PLUS, .pieces = 1, .piece = {0}, .body = "hHhH"};
+static const struct frame own_on_plus = {
+    .streamed = true, .pieces = 1, .piece = {1}, .body = "eEeE"};
+static const struct frame own_on_minus = {
+    .streamed = true, .pieces = 1, .piece = {0}, .body = "eEeE"};
+static const struct frame own_alone = {.streamed = true, .pieces = 1, .piece = {0}, .body = "eEeE"};
+static const struct frame on_plus = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bBbB"};
+static const struct frame on_minus = {.streamed = true, .pieces = 1, .piece = {1}, .body = "hHhH"};
+
+static void a_block_stays_and_goes_on(void **state)
+{
+    struct node *node = open_engine(&line);
+    const struct engine_counts *counts = &node->engine->counts;
+    (void)state;
+    expect_frame(node, PLUS, NULL); /* not admitted */
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &own_on_plus);
+    assert_int_equal(node->sink.bytes[1], 4); /* read once, for ourselves too, */
+    node->source.failing = true;
+    expect_frame(node, MINUS, &own_on_minus); /* and for the other port */
+    node->source.failing = false;
+    accepts(node, &one_from_0);
+    assert_int_equal(node->sink.bytes[0], 4);
+    expect_frame(node, MINUS, NULL);
+    expect_frame(node, PLUS, &on_plus);
+    accepts(node, &one_from_2);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &on_minus);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.bytes[2], 4);
+    assert_int_equal(counts->blocks_delivered, 2);
+    assert_int_equal(counts->bytes_delivered, 8);
+    for (unsigned port = PLUS; port <= MINUS; port++) {
+        assert_int_equal(counts->port[port].tx_bytes, 8);
+        assert_int_equal(counts->port[port].rx_bytes, 4);
+        assert_int_equal(counts->port[port].tx_blocks, 2);
+    }
+    close_engine(node);
+}
+
+/* What neighbours send early goes on; our own waits until it may leave. */
+static void neighbours_may_be_ahead(void **state)
+{
+    struct node *node = open_engine(&line);
+    (void)state;
+    accepts(node, &one_from_0);
+    expect_frame(node, PLUS, &on_plus);
+    expect_frame(node, PLUS, NULL);
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, &own_on_plus);
+    close_engine(node);
+}
+
+/* Reads the next frame of a port, of one piece of the block of node 4; returns its bytes. */
+static uint32_t own_bytes(struct node *node, unsigned port, uint32_t offset)
+{
+    static uint8_t body[BODY_MOST];
+    uint32_t length = 0;
+    Peer__Head *head = next_data(node, port, body, &length);
+
+    if (head == NULL)
+        return 0;
+    assert_int_equal(head->streamed_data->n_pieces, 1);
+    for (uint32_t i = 0; i < length; i++)
+        assert_int_equal(body[i], letter(4, 4, offset + i));
+    peer__head__free_unpacked(head, NULL);
+    return length;
+}
+
+/* Four ports, each at its own pace: none waits for another, nothing is read twice. */
+static void each_port_at_its_own_pace(void **state)
+{
+    static const uint64_t blocks[] = {60, 200}; /* copied; kept where they were read */
+    (void)state;
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const struct how how = {
+            .dims = "3mx3m", .algorithm = "balanced", .rank = 4, .block = blocks[i]};
+        struct node *node = open_engine(&how);
+        uint32_t sent[4] = {0};
+        engine_admit(node->engine, 0);
+        node->source.sleeps_soon = 20;
+        sent[0] = own_bytes(node, 0, 0);
+        assert_int_equal(sent[0], 20);
+        assert_int_equal(own_bytes(node, 0, 20), 0);
+        sent[1] = own_bytes(node, 1, 0); /* what is there */
+        assert_int_equal(sent[1], 20);
+        node->source.sleeps_soon = 30;
+        unsigned wakes = node->f.up[0]->wakes;
+        sent[2] = own_bytes(node, 2, 0); /* which asks again, and has more for the others */
+        assert_int_equal(sent[2], 50);
+        assert_true(node->f.up[0]->wakes > wakes);
+        sent[0] += own_bytes(node, 0, 20);
+        assert_int_equal(sent[0], 50);
+        assert_int_equal(own_bytes(node, 0, 50), 0);
+        node->source.sleeps_soon = UINT32_MAX;
+        engine_wake(node->engine);
+        for (unsigned port = 0; port < 4; port++)
+            sent[port] += own_bytes(node, port, sent[port]);
+        for (unsigned port = 0; port < 4; port++)
+            assert_int_equal(sent[port], blocks[i]);
+        assert_int_equal(node->sink.bytes[4], blocks[i]);
+        close_engine(node);
+    }
+}
+
+static void a_part_goes_on_before_the_rest_has_come(void **state)
+{
+    const struct frame in[] = {
+        {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"},
+        {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"}};
+    const struct frame out = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bB"};
+    struct node *node = open_engine(&line);
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        accepts(node, &in[i]);
+        expect_frame(node, PLUS, &out);
+        expect_frame(node, PLUS, NULL);
+    }
+    assert_int_equal(node->sink.bytes[0], 4);
+    close_engine(node);
+}
+
+static void sizes_of_their_own(void **state)
+{
+    const struct how how = {.dims = "3m",
+                            .algorithm = "balanced",
+                            .rank = 1,
+                            .block = 3,
+                            .sizes = true,
+                            .round_bytes = 100};
+    const struct frame empty = {.streamed = true,
+                                .port = MINUS,
+                                .pieces = 1,
+                                .piece = {0},
+                                .sizes = 1,
+                                .size = {0},
+                                .body = ""};
+    const struct frame long_one = {.streamed = true,
+                                   .port = PLUS,
+                                   .pieces = 1,
+                                   .piece = {0},
+                                   .sizes = 1,
+                                   .size = {6},
+                                   .body = "hHhHhH"};
+    const struct frame plus = {
+        .streamed = true, .pieces = 2, .piece = {1, 0}, .sizes = 2, .size = {3, 0}, .body = "eEe"};
+    const struct frame minus = {.streamed = true,
+                                .pieces = 2,
+                                .piece = {0, 1},
+                                .sizes = 2,
+                                .size = {3, 6},
+                                .body = "eEehHhHhH"};
+    struct node *node = open_engine(&how);
+    (void)state;
+    node->source.size[0] = node->source.size[2] = 77; /* of an allgather only our own counts */
+    engine_admit(node->engine, 0);
+    accepts(node, &empty);
+    accepts(node, &long_one);
+    assert_int_equal(node->sink.writes[0], 1); /* a file may have to be made of it */
+    expect_frame(node, PLUS, &plus);
+    expect_frame(node, MINUS, &minus);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.bytes[2], 6);
+    close_engine(node);
+}
+
+static void blocks_of_nothing(void **state)
+{
+    const struct how how = {
+        .dims = "3m", .algorithm = "disjoint", .rank = 1, .block = 0, .round_bytes = 1};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->engine->counts.blocks_delivered, 2);
+    close_engine(node);
+}
+
+static void rounds_follow_each_other(void **state)
+{
+    const struct how how = {.dims = "3m",
+                            .algorithm = "balanced",
+                            .rank = 1,
+                            .block = 6,
+                            .round_bytes = 3,
+                            .window = 2};
+    const struct frame own[] = {
+        {.streamed = true, .pieces = 1, .piece = {1}, .body = "eEe"},
+        {.streamed = true, .round = 1, .pieces = 1, .piece = {1}, .body = "EeE"}};
+    const struct frame back[] = {
+        {.streamed = true, .pieces = 1, .piece = {0}, .body = "eEe"},
+        {.streamed = true, .round = 1, .pieces = 1, .piece = {0}, .body = "EeE"}};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    node->source.naps = 1; /* the next round's could be read: not before this one's */
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &back[0]); /* which asks again, for both */
+    expect_frame(node, PLUS, &own[0]);
+    expect_frame(node, PLUS, &own[1]);
+    expect_frame(node, MINUS, &back[1]);
+    assert_int_equal(node->sink.bytes[1], 6);
+    accepts(node, &(struct frame){
+                      .streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bBb"});
+    accepts(
+        node,
+        &(struct frame){
+            .streamed = true, .round = 1, .port = MINUS, .pieces = 1, .piece = {0}, .body = "BbB"});
+    expect_frame(node, PLUS,
+                 &(struct frame){.streamed = true, .pieces = 1, .piece = {0}, .body = "bBb"});
+    expect_frame(
+        node, PLUS,
+        &(struct frame){.streamed = true, .round = 1, .pieces = 1, .piece = {0}, .body = "BbB"});
+    assert_int_equal(node->engine->rounds_finished, 0);
+    accepts(node, &(struct frame){
+                      .streamed = true, .port = PLUS, .pieces = 1, .piece = {0}, .body = "hHh"});
+    expect_frame(node, MINUS,
+                 &(struct frame){.streamed = true, .pieces = 1, .piece = {1}, .body = "hHh"});
+    assert_int_equal(node->engine->rounds_finished, 1);
+    close_engine(node);
+}
+
+/* A broadcast: who has no block only passes on; its own links hear only of that block. */
+static void only_the_sender_has_a_block(void **state)
+{
+    struct how how = {.dims = "3m",
+                      .algorithm = "balanced",
+                      .rank = 1,
+                      .block = 4,
+                      .broadcast = true,
+                      .sender = 0};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, NULL);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    accepts(node, &one_from_0);
+    expect_frame(node, PLUS, &on_plus);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->engine->counts.blocks_delivered, 1);
+    assert_int_equal(node->sink.bytes[1], 0);
+    close_engine(node);
+
+    how.sender = 1;
+    node = open_engine(&how);
+    engine_admit(node->engine, 0);
+    expect_frame(node, MINUS, &own_on_minus);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    expect_frame(node, PLUS, &own_alone);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->sink.bytes[1], 4);
+    close_engine(node);
+}
+
+/* Refused, whatever has come before, and nothing of ours fails. */
+static void refuses(const struct how *how, const struct frame *bad, const char *text)
+{
+    struct node *node = open_engine(how);
+
+    engine_admit(node->engine, 0);
+    node->sink.careless = true;
+    send_frame(node, bad);
+    assert_null(node->f.up[bad->port]->link);
+    if (strstr(node->f.up[bad->port]->last, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
+    assert_null(engine_failed(node->engine));
+    assert_int_equal(node->engine->rounds_finished, 0);
+    close_engine(node);
+}
+
+static void what_a_neighbour_must_not_send(void **state)
+{
+    const struct how other = {.dims = "3m",
+                              .algorithm = "balanced",
+                              .rank = 1,
+                              .block = 4,
+                              .broadcast = true,
+                              .sender = 2};
+    const struct how sized = {.dims = "3m",
+                              .algorithm = "balanced",
+                              .rank = 1,
+                              .block = 4,
+                              .sizes = true,
+                              .round_bytes = 4};
+    struct frame bad;
+    (void)state;
+    bad = one_from_0, bad.piece[0] = 1; /* ours, back */
+    refuses(&line, &bad, "piece 1 of a channel that has 1");
+    bad = one_from_0, bad.pieces = 2, bad.body = "bBbBb";
+    refuses(&line, &bad, "piece 0 has arrived already");
+    bad = one_from_0, bad.body = "bBbBb";
+    refuses(&line, &bad, "1 bytes more than the frame's pieces have");
+    bad = one_from_0, bad.body = "";
+    refuses(&line, &bad, "comes without a byte");
+    bad = one_from_0, bad.round = 1;
+    refuses(&line, &bad, "data of round 1");
+    refuses(&other, &one_from_0, "piece 0 of a channel that has 0");
+    refuses(&sized, &one_from_0, "piece 0 without its size");
+    bad = one_from_0, bad.sizes = 1, bad.size[0] = 5;
+    refuses(&sized, &bad, "a piece of 5 bytes, the longest has 4");
+    bad = one_from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 4;
+    refuses(&sized, &bad, "1 sizes more than pieces begin in it");
+
+    struct node *node = open_engine(&line); /* twice, after it has gone on */
+    accepts(node, &one_from_0);
+    expect_frame(node, PLUS, &on_plus);
+    send_frame(node, &one_from_0);
+    assert_null(node->f.up[MINUS]->link);
+    assert_int_equal(node->sink.bytes[0], 4);
+    close_engine(node);
+}
+
+static void a_lost_port_does_not_hold_up_the_others(void **state)
+{
+    struct node *node = open_engine(&line);
+    (void)state;
+    engine_lose_port(node->engine, PLUS);
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &own_on_minus);
+    accepts(node, &one_from_2);
+    expect_frame(node, MINUS, &on_minus);
+    assert_int_equal(node->sink.bytes[1], 4);
+    close_engine(node);
+}
+
+static void our_own_failures(void **state)
+{
+    struct node *node = open_engine(&line);
+    (void)state;
+    engine_admit(node->engine, 0);
+    node->source.failing = true;
+    expect_frame(node, PLUS, NULL);
+    assert_string_equal(engine_failed(node->engine)->text, "source");
+    accepts(node, &one_from_0); /* only looked at */
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+
+    node = open_engine(&line);
+    engine_admit(node->engine, 0);
+    node->sink.failing = true;
+    expect_frame(node, PLUS, NULL); /* our own goes there first */
+    assert_string_equal(engine_failed(node->engine)->text, "sink");
+    close_engine(node);
+}
+
+static void where_it_stands(void **state)
+{
+    struct node *node = open_engine(&line);
+    char text[100];
+    (void)state;
+    engine_admit(node->engine, 0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "waiting for 2 pieces, the first one from node 0 on port -0");
+    accepts(node, &one_from_0);
+    accepts(node, &one_from_2);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "still sending 4 pieces");
+    close_engine(node);
+}
+
+static void drain(struct node *node)
+{
+    static uint8_t body[BODY_MOST];
+    uint32_t length;
+    Peer__Head *head;
+
+    for (unsigned port = PLUS; port <= MINUS; port++)
+        while ((head = next_data(node, port, body, &length)) != NULL)
+            peer__head__free_unpacked(head, NULL);
+}
+
+/* Every allocation fails once: the allgather may fail of it, and nothing else. */
+static bool run_out_of_memory(const struct how *how, const char *body, unsigned after)
+{
+    struct node *node = open_engine(how);
+    struct frame from[] = {one_from_0, one_from_2};
+
+    node->sink.careless = true;
+    memory_fails(after);
+    engine_admit(node->engine, 0);
+    drain(node); /* reads our own */
+    for (int i = 0; i < 2; i++) {
+        from[i].body = body;
+        if (node->f.up[from[i].port]->link != NULL)
+            send_frame(node, &from[i]);
+    }
+    drain(node);
+    bool failed = memory_failed();
+    if (failed) {
+        bool closed = node->f.up[MINUS]->link == NULL || node->f.up[PLUS]->link == NULL;
+        assert_true(closed || engine_failed(node->engine) != NULL);
+        if (engine_failed(node->engine) != NULL)
+            assert_int_equal(engine_failed(node->engine)->code, ERROR_MEMORY);
+    } else {
+        assert_int_equal(node->engine->rounds_finished, 1);
+    }
+    close_engine(node);
+    return failed;
+}
+
+static void memory_may_be_over_at_any_moment(void **state)
+{
+    struct how how = line;
+    char body[201] = {0};
+    (void)state;
+    memset(body, 'x', 200);
+    for (int i = 0; i < 2; i++) {
+        unsigned after = 0;
+        how.block = i == 0 ? 4 : 200;
+        while (run_out_of_memory(&how, i == 0 ? "xxxx" : body, after))
+            after++;
+        assert_in_range(after, 5, 200);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_block_stays_and_goes_on),
+        cmocka_unit_test(neighbours_may_be_ahead),
+        cmocka_unit_test(each_port_at_its_own_pace),
+        cmocka_unit_test(a_part_goes_on_before_the_rest_has_come),
+        cmocka_unit_test(sizes_of_their_own),
+        cmocka_unit_test(blocks_of_nothing),
+        cmocka_unit_test(rounds_follow_each_other),
+        cmocka_unit_test(only_the_sender_has_a_block),
+        cmocka_unit_test(what_a_neighbour_must_not_send),
+        cmocka_unit_test(a_lost_port_does_not_hold_up_the_others),
+        cmocka_unit_test(our_own_failures),
+        cmocka_unit_test(where_it_stands),
+        cmocka_unit_test(memory_may_be_over_at_any_moment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+"""--run-each: a program on every node, as mpiexec starts them, with their output in one place."""
+
+import os
+import selectors
+import subprocess
+import sys
+import time
+
+from . import interrupts
+from .descendants import adopt_orphans, descendants, end_all
+
+GRACE = 3.0           # seconds that the others have to end by themselves when a program has failed
+LONGEST_LINE = 1 << 20
+
+
+def run_programs(torus, each, command=None, complain=lambda text: None):
+    """Runs the shell command `each` on every node, with %r in it replaced by the rank, and `command`
+    beside them. Returns when all that they started has ended: the exit status of the first that
+    failed, or 0. The programs' output has the rank before each line; the command's is unchanged."""
+    adopt_orphans()
+    before = descendants()
+    with _Programs(complain) as programs:
+        try:
+            with interrupts.held():
+                for node in torus.nodes:
+                    programs.start_at(node, each.replace('%r', str(node.rank)),
+                                      reads=node.rank == 0 and command is None)
+                if command is not None:
+                    programs.add('the command of --run', subprocess.Popen(
+                        [*torus.enter(), '/bin/sh', '-c', command], env=torus.environment()))
+            programs.wait(lambda: programs.failed_at is not None
+                          and time.monotonic() >= programs.failed_at + GRACE)
+        except KeyboardInterrupt:
+            # On a terminal, Ctrl-C reached the programs too: let them exit by themselves.
+            if sys.stdin.isatty():
+                deadline = time.monotonic() + GRACE
+                programs.wait(lambda: time.monotonic() >= deadline)
+            raise
+        finally:
+            with interrupts.held():
+                programs.ending = True
+                end_all(lambda: descendants() - before, programs.look)
+                programs.finish_output()
+    return programs.status
+
+
+class _Programs:
+    """Running programs, and the pipes that they write to."""
+
+    def __init__(self, complain):
+        self.complain = complain
+        self.selector = selectors.DefaultSelector()
+        self.running = {}      # process: its name in messages
+        self.status = 0        # of the first that failed
+        self.failed_at = None  # when, by the monotonic clock
+        self.ending = False    # from here on they are ended from outside, which is not a failure
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for key in list(self.selector.get_map().values()):
+            self._close(key)
+        self.selector.close()
+
+    def start_at(self, node, command, reads):
+        """reads: it has this program's standard input."""
+        process = node.start_program(command, stdin=None if reads else subprocess.DEVNULL,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.add(f'node {node.rank}', process)
+        for source, target in (process.stdout, 1), (process.stderr, 2):
+            self.selector.register(source, selectors.EVENT_READ,
+                                   _Lines(source, target, f'{node.rank}: '.encode()))
+
+    def add(self, name, process):
+        self.running[process] = name
+        self.selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, process)
+
+    def wait(self, enough):
+        """Returns when all have ended, or enough() is true."""
+        while self.running and not enough():
+            self.look(0.1 if self.failed_at is not None or self.ending else 1)
+
+    def look(self, seconds):
+        """Waits so long for something to happen, and deals with what does."""
+        for key, _ in self.selector.select(seconds):
+            if isinstance(key.data, _Lines):
+                if not key.data.pass_on():
+                    self._close(key)
+            elif key.data.poll() is not None:
+                self._ended(key.data)
+                self._close(key)
+
+    def finish_output(self):
+        """Passes on what has been written, when nobody writes any more."""
+        while any(isinstance(key.data, _Lines) for key in self.selector.get_map().values()):
+            if not self.selector.select(0):
+                return
+            self.look(0)
+
+    def _ended(self, process):
+        name, code = self.running.pop(process), process.returncode
+        if code == 0 or self.failed_at is not None or self.ending:
+            return
+        self.status, self.failed_at = code if code > 0 else 128 - code, time.monotonic()
+        how = f'exit status {code}' if code > 0 else f'killed by signal {-code}'
+        if self.running:
+            how += f'; what is still running in {GRACE:g} s will be ended'
+        self.complain(f'{name}: {how}')
+
+    def _close(self, key):
+        self.selector.unregister(key.fileobj)
+        if isinstance(key.data, _Lines):
+            key.data.close()
+        else:
+            os.close(key.fd)
+
+
+class _Lines:
+    """Passes on what comes through a pipe, whole lines with a prefix."""
+
+    def __init__(self, source, target, prefix):
+        self.source, self.target, self.prefix = source, target, prefix
+        self.begun = b''  # of a line
+
+    def pass_on(self):
+        """Reads once. Returns whether there may be more."""
+        data = os.read(self.source.fileno(), 65536)
+        *lines, self.begun = (self.begun + data).split(b'\n')
+        if self.begun and (not data or len(self.begun) > LONGEST_LINE):
+            lines.append(self.begun)
+            self.begun = b''
+        _write(self.target, b''.join(self.prefix + line + b'\n' for line in lines))
+        return bool(data)
+
+    def close(self):
+        self.source.close()
+
+
+def _write(target, data):
+    while data:
+        data = data[os.write(target, data):]
