@@ -90,7 +90,9 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
                                &setup->workers, on_planned, all);
     all->schedules = schedules_new(
         &(struct schedules_setup){setup->router, setup->workers, on_schedule, on_forgotten, all});
-    if (all->planner == NULL || all->schedules == NULL) {
+    all->trees = wave_trees_new();
+    if (all->planner == NULL || all->schedules == NULL || all->trees == NULL) {
+        wave_trees_free(all->trees);
         schedules_free(all->schedules);
         if (all->planner != NULL)
             planner_free(all->planner);
@@ -126,6 +128,7 @@ void exchanges_free(struct exchanges *all)
     doubts_free(all);
     resume_free(all);
     decisions_free(all);
+    wave_trees_free(all->trees);
     free(all);
 }
 

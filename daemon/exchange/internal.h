@@ -219,6 +219,7 @@ struct exchanges {
     uint64_t verdict[VERDICTS_REMEMBERED];    /* hashes of ids unknown here, for flooding */
     uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when they were heard */
     unsigned next_verdict;                    /* the oldest */
+    struct kept_trees *trees;
     struct kept *kept; /* what had arrived of exchanges that may begin anew (resume.c) */
     struct doubt *doubts;
     struct decision *decisions;
@@ -334,9 +335,12 @@ bool wave_is_child(const struct exchange *x, unsigned port);
 void wave_send(struct exchange *x, unsigned port, const Peer__Head *head);
 void wave_to_parent(struct exchange *x, const Peer__Head *head);
 void wave_to_children(struct exchange *x, const Peer__Head *head);
-/* The tree of a node over the links that are up (tree_find()), which the caller frees; NULL: it is that
- * of the whole torus, or there is no memory. */
-uint8_t *wave_parents(const struct exchanges *all, uint32_t rank);
+/* What wave_parents() has found. NULL: no memory. */
+struct kept_trees *wave_trees_new(void);
+void wave_trees_free(struct kept_trees *trees);
+/* The tree of a node over the links that are up (tree_find()), valid until the next call; NULL: it is
+ * that of the whole torus, or there is no memory. */
+const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank);
 /* The port one link nearer to a node: along its tree while the torus is whole, else the shortest way
  * over the links that are up. -1: it is this node, or there is no way. */
 int wave_port(const struct exchanges *all, uint32_t rank);

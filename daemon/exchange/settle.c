@@ -131,7 +131,7 @@ static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint3
 static bool all_below(const struct exchanges *all, const Peer__Confirm *message, uint32_t root,
                       const struct exchange *x, unsigned port)
 {
-    uint8_t *now = wave_parents(all, root);
+    const uint8_t *now = wave_parents(all, root);
     const uint8_t *then = x != NULL && x->around != NULL ? x->around->parent : now;
     bool below = true;
 
@@ -139,7 +139,6 @@ static bool all_below(const struct exchanges *all, const Peer__Confirm *message,
         below = leads_here(all, now, root, message->rank[i], port) ||
                 (then != now && leads_here(all, then, root, message->rank[i], port)) ||
                 (now != NULL && leads_here(all, NULL, root, message->rank[i], port));
-    free(now);
     return below;
 }
 
@@ -176,12 +175,10 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
  * for it in the name of another would make that one's neighbour send a bad question. */
 static bool comes_from(const struct exchanges *all, uint32_t from, uint32_t to, unsigned port)
 {
-    uint8_t *now = wave_parents(all, to);
-    bool comes = leads_here(all, now, to, from, port) ||
-                 (now != NULL && leads_here(all, NULL, to, from, port));
+    const uint8_t *now = wave_parents(all, to);
 
-    free(now);
-    return comes;
+    return leads_here(all, now, to, from, port) ||
+           (now != NULL && leads_here(all, NULL, to, from, port));
 }
 
 int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)

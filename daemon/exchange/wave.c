@@ -51,7 +51,32 @@ void wave_to_children(struct exchange *x, const Peer__Head *head)
         wave_send(x, x->tree.child[i], head);
 }
 
-uint8_t *wave_parents(const struct exchanges *all, uint32_t rank)
+/* Questions and answers go along them, and a neighbour may ask as fast as its link permits: a tree is
+ * found once for each state of the links. */
+struct kept_tree {
+    bool found;
+    uint32_t rank;
+    uint64_t changes; /* the topology's, when it was found */
+    uint8_t *parent;  /* NULL: that of the whole torus */
+};
+
+struct kept_trees {
+    struct kept_tree tree[64]; /* by rank, modulo */
+};
+
+struct kept_trees *wave_trees_new(void)
+{
+    return calloc(1, sizeof(struct kept_trees));
+}
+
+void wave_trees_free(struct kept_trees *trees)
+{
+    for (size_t i = 0; trees != NULL && i < sizeof trees->tree / sizeof trees->tree[0]; i++)
+        free(trees->tree[i].parent);
+    free(trees);
+}
+
+static uint8_t *find_parents(const struct exchanges *all, uint32_t rank)
 {
     const struct torus *t = router_torus(all->set.router);
     uint8_t *parent = NULL;
@@ -68,17 +93,29 @@ uint8_t *wave_parents(const struct exchanges *all, uint32_t rank)
     return parent;
 }
 
+const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank)
+{
+    uint64_t changes = router_topology(all->set.router)->changes;
+    size_t slots = sizeof all->trees->tree / sizeof all->trees->tree[0];
+    struct kept_tree *kept = &all->trees->tree[rank % slots];
+
+    if (!kept->found || kept->rank != rank || kept->changes != changes) {
+        free(kept->parent);
+        *kept = (struct kept_tree){true, rank, changes, find_parents(all, rank)};
+    }
+    return kept->parent;
+}
+
 int wave_port(const struct exchanges *all, uint32_t rank)
 {
     const struct torus *t = router_torus(all->set.router);
-    uint8_t *parent = wave_parents(all, rank);
+    const uint8_t *parent = wave_parents(all, rank);
     struct tree_node here;
 
     if (parent != NULL)
         tree_node_found(t, parent, router_rank(all->set.router), &here);
     else
         tree_node(t, rank, router_rank(all->set.router), &here);
-    free(parent);
     return here.parent;
 }
 

@@ -44,6 +44,7 @@ void topology_set_self(struct topology *p, unsigned port, bool up)
 
     if (bits != me->up && me->version < UINT32_MAX)
         me->version++;
+    p->changes += bits != me->up;
     me->up = bits;
 }
 
@@ -72,6 +73,7 @@ static enum topology_news choose(struct topology *p, uint32_t rank)
     if (best != NULL)
         *now = *best;
     now->hops = best != NULL ? best->hops + 1 : p->torus->nodes;
+    p->changes += now->up != before.up;
     if (now->up != before.up || now->boot != before.boot)
         return TOPOLOGY_NEW;
     return now->hops != before.hops || now->version != before.version ? TOPOLOGY_REPEAT

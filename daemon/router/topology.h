@@ -48,6 +48,7 @@ struct topology_entry {
 struct topology {
     const struct torus *torus;
     uint32_t self;
+    uint64_t changes;                                /* of ports that are up, as we believe */
     struct topology_entry *entry;                    /* what we believe, by rank */
     uint8_t *via;                                    /* the port of the claim that we believe */
     struct topology_entry *claimed[TORUS_MAX_PORTS]; /* by port and rank; NULL: no link there */

@@ -88,7 +88,11 @@ static void the_newest_claim_is_believed_then_the_nearest(void **state)
     assert_true(p.entry[5].hops >= torus.nodes); /* cannot be reached: what was known stays */
     assert_int_equal(p.entry[5].up, 0x0);
     assert_int_equal(p.entry[5].boot, 7);
+    uint64_t changes = p.changes;
     assert_int_equal(claim(&p, 0, torus.nodes - 1, 9, 0xf), TOPOLOGY_SAME); /* no path is so long */
+    assert_int_equal(p.changes, changes);
+    assert_int_equal(claim(&p, 0, 1, 9, 0xf), TOPOLOGY_NEW); /* its ports are up again */
+    assert_int_equal(p.changes, changes + 1);
     topology_free(&p);
 }
 
@@ -99,8 +103,10 @@ static void of_ourselves_we_know_better(void **state)
     open_topology(&p, "4x4", 5);
     topology_set_self(&p, 2, true);
     assert_int_equal(p.entry[5].version, 2);
+    assert_int_equal(p.changes, 1);
     topology_set_self(&p, 2, true);
     assert_int_equal(p.entry[5].version, 2);
+    assert_int_equal(p.changes, 1);
     const struct topology_entry echo = {3, 2, 1u << 2, 1005};
     assert_int_equal(topology_hear(&p, 0, 5, &echo), TOPOLOGY_SAME);
     assert_int_equal(claim(&p, 0, 1, 1, 0xf), TOPOLOGY_SAME); /* an old one */
