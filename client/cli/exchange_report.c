@@ -17,6 +17,7 @@ static const struct field summary_fields[] = {
     {"missing nodes", "missing", FORMAT_PLAIN},
     {"without", "without", FORMAT_PLAIN},
     {"reroutes", "reroutes", FORMAT_PLAIN},
+    {"damages", "damages", FORMAT_PLAIN},
     {"kept bytes", "kept_bytes", FORMAT_BYTES},
     {"block", "block_bytes", FORMAT_BYTES},
     {"time", "seconds", FORMAT_SECONDS},
@@ -43,6 +44,7 @@ static const struct field repeated_fields[] = {
     {"missing nodes", "missing", FORMAT_PLAIN},
     {"without", "without", FORMAT_PLAIN},
     {"reroutes", "reroutes", FORMAT_PLAIN},
+    {"damages", "damages", FORMAT_PLAIN},
     {"kept bytes", "kept_bytes", FORMAT_BYTES},
     {"block", "block_bytes", FORMAT_BYTES},
     {"repetitions", "repeat", FORMAT_PLAIN},
@@ -233,6 +235,8 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
         r |= set_missing(o, x);
     if (x->reroutes > 0) /* links or nodes went down while it ran */
         r |= json_object_set_new(o, "reroutes", json_integer(x->reroutes));
+    if (x->damages > 0) /* on the way, so that it was sent again */
+        r |= json_object_set_new(o, "damages", json_integer(x->damages));
     if (x->kept_bytes > 0) /* and not sent again */
         r |= json_object_set_new(o, "kept_bytes", json_count(x->kept_bytes));
     r |= json_object_set_new(o, "nodes", json_integer(x->nodes));

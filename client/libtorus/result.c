@@ -150,6 +150,7 @@ static int fill(struct result_holder *h, struct torus_error *e)
         .all_nanoseconds = in->all_nanoseconds,
         .without = clean(in->without),
         .reroutes = in->reroutes,
+        .damages = in->damages,
         .kept_bytes = in->kept_bytes,
         .missing_count = in->n_missing,
         .missing = in->missing,

@@ -82,6 +82,7 @@ static void fill(Control__ExchangeResult *message, struct figures *f, const stru
     message->nanoseconds = result->nanoseconds;
     message->bound = result->bound;
     message->reroutes = result->reroutes;
+    message->damages = result->damages;
     message->kept_bytes = result->kept_bytes;
     message->without = (char *)(uintptr_t)result->without;
     message->link_mbit = link_mbit;

@@ -77,7 +77,7 @@ struct engine_ops {
     int (*message)(struct engine *engine, unsigned port, const Peer__Head *head, struct error *e);
     void (*describe)(const struct engine *engine, char *text, size_t size);
     /* NULL, or tells what has been delivered here so far of each block, this node's own too; some of it
-     * perhaps several times, or beyond the end of a block. */
+     * perhaps several times, or beyond the end of a block. Nothing after a failure. */
     void (*arrived)(const struct engine *engine,
                     void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
                     void *context);

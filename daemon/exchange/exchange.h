@@ -92,7 +92,8 @@ struct exchange_result {
     double bound;
     char without[200];     /* links that were out of order: "link 3:+0"; "": none */
     const bool *gone;      /* by rank: nodes that were down, and took no part; NULL: no node */
-    uint32_t reroutes;     /* times that it began anew because a link or node went down; */
+    uint32_t reroutes;     /* times that it began anew because a link or node went down, */
+    uint32_t damages;      /* and because something was damaged on its way; */
     uint64_t kept_bytes;   /* that had arrived before the last time, and did not come again */
     uint32_t startups;     /* counted, per round; streaming: most messages by any channel */
     uint64_t transmission; /* counted, per round; streaming: most blocks by any channel */

@@ -69,8 +69,15 @@ void exchange_fail(struct exchange *x, const struct error *e)
         retry_later(x, e);
         return;
     }
+    /* Files are another matter: their source says so, too, if one of them was changed meanwhile. */
+    if (e->code == ERROR_DAMAGED && !spec_has_folders(&x->spec) && retry_mends(x)) {
+        retry_damaged(x, e);
+        return;
+    }
     x->failure = *e;
     if (exchange_is_root(x)) {
+        if (e->code == ERROR_DAMAGED && x->turn.damages > 0)
+            (void)error_wrap(&x->failure, "also after it had begun anew");
         name_repetition(x);
         name_missing(x);
         /* Those who have heard that it begins anew hear why it does not. */

@@ -201,11 +201,11 @@ uint64_t failure_deadline(const struct exchange *x)
 
 static void describe_waiting(const struct exchange *x, struct error *e)
 {
-    if (x->turn.reroutes > 0)
-        (void)error_set(e, ERROR_TIMEOUT,
-                        "not finished within %.1f s, in which it began anew %s: %s",
-                        (double)x->timeout_ns / 1e9,
-                        x->turn.reroutes > 1 ? "several times" : "once", x->failure.text);
+    if (x->turn.reroutes + x->turn.damages > 0)
+        (void)error_set(
+            e, ERROR_TIMEOUT, "not finished within %.1f s, in which it began anew %s: %s",
+            (double)x->timeout_ns / 1e9,
+            x->turn.reroutes + x->turn.damages > 1 ? "several times" : "once", x->failure.text);
     else if (x->failure.code == ERROR_BUSY)
         (void)error_set(e, ERROR_TIMEOUT, "its turn has not come within %.1f s: %s",
                         (double)x->timeout_ns / 1e9, x->failure.text);

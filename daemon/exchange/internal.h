@@ -116,7 +116,8 @@ struct turn {
     uint64_t pause;    /* the last one before a retry */
     uint64_t since;    /* it waits */
     bool anew;         /* it has begun before, and needs another name */
-    uint32_t reroutes; /* times that it was taken back because a link went down */
+    uint32_t reroutes; /* times that it was taken back because a link went down, */
+    uint32_t damages;  /* and because something was damaged on its way */
 };
 
 /* What a client has entered (barrier.c), however often the root takes it back. */
@@ -411,6 +412,9 @@ void retry_pause(struct exchange *x); /* before it begins anew */
 void retry_later(struct exchange *x, const struct error *busy);
 /* A link went down: the same, without links that are down by then. */
 void retry_around(struct exchange *x, const struct error *fault);
+/* Whether it begins anew when something was damaged on its way, and how. */
+bool retry_mends(const struct exchange *x);
+void retry_damaged(struct exchange *x, const struct error *damage);
 uint64_t retry_deadline(const struct exchange *x);
 
 /* prepare.c */

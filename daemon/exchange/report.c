@@ -276,6 +276,7 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         .all_ns = x->rounds.all_ns,
         .bound = bound(x, t),
         .reroutes = x->turn.reroutes,
+        .damages = x->turn.damages,
         .kept_bytes = x->own.kept_bytes,
         .check = spec_is_entered(&x->spec) ? CHECK_NOTHING : r->check,
     };

@@ -1,6 +1,7 @@
 /* An exchange for which a node had no room is taken back everywhere, and begins anew later, under a
- * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile: all
- * nodes drop what they have of it, and its blocks are sent again, over the other links. */
+ * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile, and
+ * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
+ * be kept (resume.c). */
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 
@@ -8,6 +9,8 @@
 #define PAUSE_MOST (1 * SECONDS)
 #define REROUTES_MOST                                                                              \
     1000u /* a node that always says that its links are down does not keep it for ever */
+
+#define DAMAGES_MOST 3u /* then it is not chance */
 
 /* Before it begins anew. */
 void retry_pause(struct exchange *x)
@@ -35,6 +38,13 @@ bool retry_goes_around(const struct exchange *x)
         return false;
     return retry_may(x) || (!spec_is_entered(&x->spec) &&
                             (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
+}
+
+bool retry_mends(const struct exchange *x)
+{
+    return exchange_is_root(x) && !spec_is_entered(&x->spec) && x->turn.damages < DAMAGES_MOST &&
+           (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) &&
+           (x->goes_around || !verdict_is_cut(x));
 }
 
 /* As if it had never begun. What has been counted, moved or written is given up. */
@@ -71,17 +81,29 @@ void retry_later(struct exchange *x, const struct error *busy)
     take_back(x, busy);
 }
 
-void retry_around(struct exchange *x, const struct error *fault)
+static void begin_anew(struct exchange *x, const struct error *why)
 {
-    struct error busy = *fault;
+    struct error busy = *why;
 
-    log_info("exchange %s begins anew: %s", x->id, fault->text);
     busy.code = ERROR_BUSY;
     resume_next(x);
-    x->turn.reroutes++;
     x->turn.since = router_now(router_of(x));
     x->turn.pause = 0; /* the shortest one: nobody has been busy since */
     take_back(x, &busy);
+}
+
+void retry_around(struct exchange *x, const struct error *fault)
+{
+    log_info("exchange %s begins anew: %s", x->id, fault->text);
+    x->turn.reroutes++;
+    begin_anew(x, fault);
+}
+
+void retry_damaged(struct exchange *x, const struct error *damage)
+{
+    log_warning("exchange %s begins anew: %s", x->id, damage->text);
+    x->turn.damages++;
+    begin_anew(x, damage);
 }
 
 uint64_t retry_deadline(const struct exchange *x)

@@ -175,7 +175,7 @@ static void all_repeated(struct exchange *x)
 static void all_done_at_root(struct exchange *x)
 {
     struct rounds *r = &x->rounds;
-    struct error e;
+    struct error e = {.code = ERROR_NONE};
 
     for (uint32_t i = 0; i < x->report.nodes; i++)
         if (x->report.node[i].nanoseconds > r->slowest)
@@ -183,7 +183,9 @@ static void all_done_at_root(struct exchange *x)
     r->all_ns = router_now(router_of(x)) - r->first_went;
     if (note_repetition(x) != 0)
         return;
-    if (report_check(x, &e) != 0)
+    if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_mends(x))
+        retry_damaged(x, &e);
+    else if (e.code != ERROR_NONE)
         exchange_fail(x, &e);
     else if (exchange_is_durable(x))
         commit_decide(x);

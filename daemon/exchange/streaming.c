@@ -707,6 +707,8 @@ static void streaming_arrived(const struct engine *engine,
     const struct streaming *s = (const struct streaming *)engine;
     uint64_t whole = engine->rounds_finished * s->cut.round_bytes;
 
+    if (engine->failure.code != ERROR_NONE) /* perhaps more has come than the sink has taken */
+        return;
     for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
         tell(context, origin, 0, whole);
     for (uint32_t i = 0; i < engine->set.window; i++) {

@@ -60,6 +60,7 @@ struct sim {
     uint64_t now, trace, frames;
     unsigned wakes_now; /* wake-ups since time has moved */
     unsigned damage;
+    bool flipped; /* a bit of what was on its way, at any time */
     struct node *node;
     struct wire *wire; /* by rank * dims + dimension */
     struct connection *connections;

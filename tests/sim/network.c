@@ -899,6 +899,7 @@ void sim_damage(struct sim *sim, unsigned count)
     for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++)
         excuse(sim, &sim->wire[i]);
     sim->damage = count;
+    sim->flipped = sim->flipped || count > 0;
 }
 
 void network_open(struct sim *sim)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -70,6 +71,62 @@ static void flipped_bits_cost_an_exchange_at_most(void **state)
         damage(seed);
 }
 
+static uint32_t flipped, mended, resumed; /* of all seeds */
+
+/* One bit, when most of what is on its way are blocks. */
+static void damage_blocks(uint64_t seed)
+{
+    static const struct spec specs[] = {
+        {.algorithm = "auto", .block_bytes = 200000, .from = "", .to = ""},
+        {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
+        {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = "", .repeat = 3},
+        {.algorithm = "auto", .from = "/random/100000", .to = "/a"},
+        {.operation = OPERATION_ALLGATHER,
+         .algorithm = "auto",
+         .block_bytes = 50000,
+         .from = "",
+         .to = ""},
+    };
+    const struct sim_setup setup = {.dims = seed % 2 == 0 ? "3x4" : "2x3",
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000,
+                                    .chop = true};
+    struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
+    struct sim *sim = sim_new(&setup);
+
+    spec.timeout_ns = 20 * SECONDS; /* for bits of a length, see above */
+
+    sim_run_until_whole(sim);
+    struct sim_request *r =
+        sim_exchange(sim, (uint32_t)chance_below(sim_chance(sim), sim_torus(sim)->nodes), &spec);
+    sim_pass(sim, 2 * MILLISECONDS + chance_below(sim_chance(sim), 8 * MILLISECONDS));
+    sim_damage(sim, 1);
+    if (!sim_run_until_ended(r, 60 * SECONDS))
+        fail_msg("seed %llu: does not end", (unsigned long long)seed);
+    flipped++;
+    if (r->error.code == ERROR_NONE) {
+        if (strcmp(spec.algorithm, "auto") == 0)
+            spec.algorithm = r->result.algorithm;
+        check_success(r, &spec);
+        assert_true(check_agreement(r, &spec));
+        mended += r->result.damages == 1;
+        resumed += r->result.kept_bytes > 0;
+    }
+    sim_damage(sim, 0);
+    sim_free(sim);
+}
+
+static void what_is_damaged_is_sent_again(void **state)
+{
+    (void)state;
+    flipped = mended = resumed = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+        damage_blocks(seed);
+    if (mended < flipped * 2 / 3 || resumed < flipped / 20)
+        fail_msg("of %u: %u sent again, %u of them in part", flipped, mended, resumed);
+}
+
 static void flipped_bits_do_not_keep_the_torus_from_coming_up(void **state)
 {
     (void)state;
@@ -90,6 +147,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flipped_bits_cost_an_exchange_at_most),
+        cmocka_unit_test(what_is_damaged_is_sent_again),
         cmocka_unit_test(flipped_bits_do_not_keep_the_torus_from_coming_up),
     };
     if (argc == 3) {

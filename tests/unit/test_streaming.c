@@ -601,6 +601,36 @@ static void a_round_waits_for_the_sink(void **state)
     close_engine(node);
 }
 
+static void count_arrived(void *context, uint32_t origin, uint64_t begin, uint64_t end)
+{
+    uint64_t *bytes = context;
+    (void)origin;
+    *bytes += end - begin;
+}
+
+static uint64_t arrived(const struct node *node)
+{
+    uint64_t bytes = 0;
+    node->engine->ops->arrived(node->engine, count_arrived, &bytes);
+    return bytes;
+}
+
+static void what_has_arrived_is_told_unless_the_sink_has_failed(void **state)
+{
+    struct node *node = open_engine(&whole);
+    (void)state;
+    engine_admit(node->engine, 0);
+    uint64_t own = arrived(node);
+    accepts(node, &from_0);
+    uint64_t more = arrived(node);
+    assert_true(more > own);
+    node->sink.failing = true;
+    accepts(node, &from_2);
+    assert_non_null(engine_failed(node->engine));
+    assert_int_equal(arrived(node), 0);
+    close_engine(node);
+}
+
 static void our_own_failures_are_no_fault_of_the_peer(void **state)
 {
     struct node *node = open_engine(&whole);
@@ -763,6 +793,7 @@ int main(void)
         cmocka_unit_test(a_round_does_not_overtake_the_one_before),
         cmocka_unit_test(our_own_block_may_come_late),
         cmocka_unit_test(a_round_waits_for_the_sink),
+        cmocka_unit_test(what_has_arrived_is_told_unless_the_sink_has_failed),
         cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
         cmocka_unit_test(memory_may_be_over_at_any_moment),
         cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
