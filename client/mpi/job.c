@@ -176,14 +176,20 @@ static uint32_t all_dims(void)
 
 bool job_has_part(uint32_t dimensions)
 {
-    return dimensions == all_dims() || is_part(dimensions);
+    return dimensions == all_dims() || (is_part(dimensions) && !job.refused[dimensions]);
 }
 
+/* A part that links are missing from is refused to all, and the group goes on: communicators of it are left
+ * to MPI. If it is the group that has failed, its next call tells. */
 static int open_parts(void)
 {
-    for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
-        if (is_part(mask) && torus_group_part(job.group, mask, &job.part[mask], &why) != 0)
+    for (uint32_t mask = 1; mask < 1u << job.dims; mask++) {
+        if (!is_part(mask) || torus_group_part(job.group, mask, &job.part[mask], &why) == 0)
+            continue;
+        if (why.code != TORUS_ERROR_LINK)
             return -1;
+        job.refused[mask] = true;
+    }
     job.part[all_dims()] = job.group;
     return 0;
 }
@@ -248,21 +254,28 @@ void job_leave(void)
 static int agree(void)
 {
     struct job_process mine = {job.node, job.leads};
-    int all[2], both[2] = {0, !job.threaded};
+    enum { READY, SINGLE, PARTS };
+    int all[PARTS + (1 << JOB_DIMS)], here[PARTS + (1 << JOB_DIMS)];
     uint32_t *count;
 
     job.process = calloc(job.processes, sizeof *job.process);
     count = calloc(job.nodes, sizeof *count);
-    both[0] = job.process != NULL && count != NULL;
-    if (real.Allreduce(both, all, 2, mpi.integer, mpi.min, mpi.world) != MPI_SUCCESS ||
-        all[0] == 0 ||
+    here[READY] = job.process != NULL && count != NULL;
+    here[SINGLE] = !job.threaded;
+    for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
+        here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
+    if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
+            MPI_SUCCESS ||
+        all[READY] == 0 ||
         real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
                        mpi.world) != MPI_SUCCESS ||
         real.Comm_dup(mpi.world, &job.probed) != MPI_SUCCESS) {
         free(count);
-        return both[0] ? because("another rank could not open its part of the torus") : -1;
+        return here[READY] ? because("another rank could not open its part of the torus") : -1;
     }
-    job.threaded = all[1] == 0;
+    job.threaded = all[SINGLE] == 0;
+    for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
+        job.refused[mask] = all[PARTS + mask] == 0;
     for (uint32_t i = 0; i < job.processes; i++)
         if (job.process[i].node < job.nodes)
             count[job.process[i].node]++;

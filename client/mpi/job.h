@@ -29,6 +29,7 @@ struct job {
     MPI_Comm probed;           /* the same processes; without messages, for MPI_Iprobe */
     struct torus_group *group; /* NULL: this process does not lead */
     struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
+    bool refused[1u << JOB_DIMS];             /* the torus lacks links that the part would need */
 };
 
 extern struct job job;

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from support import mpi
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +120,21 @@ def test_cartesian_communicators(shared, library):
     assert taken['Alltoall'] == 4  # one of two ranks that are a row
     assert fallen_back == {'Allreduce': 1, 'Barrier': 1}
     assert '(an intercommunicator)' in result.stderr
+
+
+def test_a_link_is_down_at_first(cabled, library, tmp_path):
+    """The torus is used around it; communicators of a line that falls into pieces are left to MPI."""
+    torus = cabled('2x3m', end=1, port='+1')
+    mpi.skip_without(torus, library)
+    torus.cable.cut_after(0)
+    for node in torus.nodes:
+        wait_for(lambda rank=node.rank: torus.status(rank)['whole'] is False, 30)
+    taken, fallen_back = collectives(torus, library, tmp_path, 6, 60, 3)
+    assert sum(taken.values()) > 20 and fallen_back
+    result = mpi.run(torus, library, [mpi.program(torus, library, 'collectives'), 6, 60, 3, tmp_path],
+                     mode='verbose')
+    for said in 'size 6 is on 6 nodes', 'size 2 is on 2 nodes', 'size 3 is left to':
+        assert f'a communicator of {said}' in result.stderr, result.stderr
 
 
 def test_threads(shared, library):
