@@ -11,6 +11,13 @@
 
 #define MICROSECONDS UINT64_C(1000)
 
+/* One in so many of the seeds and cases of long tests is run with sanitizers, which take ten times as long. */
+#ifdef __SANITIZE_ADDRESS__
+#define SIM_SHARE 4
+#else
+#define SIM_SHARE 1
+#endif
+
 struct sim;
 
 struct sim_setup {

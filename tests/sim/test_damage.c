@@ -12,7 +12,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
-static uint64_t first_seed, seeds = 150;
+static uint64_t first_seed, seeds = 150 / SIM_SHARE;
 
 /* A flipped bit in a length makes a decoder swallow the frames that follow: such a link is up, and
  * useless until it is closed. */

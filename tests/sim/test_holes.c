@@ -19,7 +19,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
-static uint64_t first_seed, seeds = 60;
+static uint64_t first_seed, seeds = 60 / SIM_SHARE;
 
 static const char *const tori[] = {"4x4", "3x3", "2x3", "5", "4mx3", "2x2x2", "3x5"};
 

@@ -485,12 +485,18 @@ static void note(const struct lie_field *field, enum result result)
         worst[field - fields] = result;
 }
 
+static bool has_turn(size_t field)
+{
+    return *only != '\0' ? strncmp(fields[field].name, only, strlen(only)) == 0
+                         : field % SIM_SHARE == 0;
+}
+
 static void lies_in_what_it_has_to_say(void **state)
 {
     (void)state;
     learn_scenes();
     for (size_t i = 0; i < field_count; i++) {
-        if (strncmp(fields[i].name, only, strlen(only)) != 0)
+        if (!has_turn(i))
             continue;
         for (size_t k = 0; k < SCENES; k++) {
             struct play s;
@@ -589,7 +595,7 @@ static void lies_without_a_say(void **state)
 
     (void)state;
     for (size_t i = 0; i < field_count; i++) {
-        if (strncmp(fields[i].name, only, strlen(only)) != 0)
+        if (!has_turn(i))
             continue;
         for (size_t k = number_of(&fields[i]) % 3; k < sizeof where / sizeof *where; k += 3) {
             struct play s;
@@ -734,8 +740,7 @@ static void the_list_says_what_comes_of_it(void **state)
         enum result seen = NOTHING;
         bool lied = false;
         for (size_t i = 0; i < field_count; i++)
-            if (strcmp(fields[i].name, lines[l].name) == 0 &&
-                strncmp(fields[i].name, only, strlen(only)) == 0) {
+            if (strcmp(fields[i].name, lines[l].name) == 0 && has_turn(i)) {
                 lied = true;
                 seen = worst[i] > seen ? worst[i] : seen;
             }
