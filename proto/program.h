@@ -16,9 +16,11 @@
  *     NOTICE                              ->     (from now on; and one at once)
  *     LEAVE                               ->     (and closes)
  *
- * The daemon answers OPEN with ERROR and closes if the group cannot be opened, and any message that
- * is against these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED. A program asks
- * for one memory at a time, and reads the answer before it sends the next message of that kind.
+ * SHRINK is OPEN for a group that leaves out nodes that are down; before OPENED come as many MISSING as it
+ * takes to name these. The daemon answers both with ERROR and closes if the group cannot be opened, and
+ * any message that is against these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED.
+ * A program asks for one memory at a time, and reads the answer before it sends the next message of that
+ * kind.
  * A connection that ends without LEAVE is a program that has died: its group fails.
  *
  * All descriptors are made by the daemon, which takes none from programs: what it maps is a memfd of
@@ -61,9 +63,11 @@ enum program_kind {
     PROGRAM_MEMORY_FREE,
     PROGRAM_NOTICE,
     PROGRAM_LEAVE,
+    PROGRAM_SHRINK, /* an older daemon refuses it */
+    PROGRAM_MISSING,
 };
 
-#define PROGRAM_UNCHECKED 1u /* flag of OPEN: blocks travel without digests */
+#define PROGRAM_UNCHECKED 1u /* flag of OPEN and SHRINK: blocks travel without digests */
 
 /* The descriptors of OPENED, in this order. */
 enum program_descriptor {
@@ -80,8 +84,10 @@ struct program_message {
     uint32_t code;   /* ERROR, MEMORY_REFUSED: enum error_code */
     uint32_t number; /* of a memory; OPENED: the rank */
     uint32_t flags;
-    uint64_t size;                /* MEMORY: bytes; OPEN: the timeout in nanoseconds, 0: none */
-    char text[PROGRAM_TEXT_SIZE]; /* OPEN: the name; OPENED: dims; errors. Ends with a 0 */
+    uint64_t size; /* MEMORY: bytes; OPEN, SHRINK: the timeout in nanoseconds, 0: none */
+    /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, rising, each with a space behind it; errors.
+     * Ends with a 0. */
+    char text[PROGRAM_TEXT_SIZE];
 };
 
 /* Numbers of `operation`, `type` and `operator` are those of daemon/group/group.h; `part` has bit d

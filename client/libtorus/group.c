@@ -54,11 +54,25 @@ static void part_text(char *out, const char *dims, uint32_t dimensions)
     out[length] = '\0';
 }
 
+static bool is_whole(const struct torus_group *g)
+{
+    return g->dimensions == (1u << g->session->dims) - 1;
+}
+
 /* Its members and this one's number. */
 static void number_members(struct torus_group *g)
 {
     const struct group_session *s = g->session;
+    uint32_t here = 0;
 
+    if (is_whole(g) && s->node != NULL) {
+        for (unsigned d = 0; d < s->dims; d++)
+            here = here * s->size[d] + s->coordinate[d];
+        g->size = s->members;
+        for (g->rank = 0; g->rank < g->size && s->node[g->rank] != here;)
+            g->rank++;
+        return;
+    }
     g->size = 1;
     g->rank = 0;
     for (unsigned d = 0; d < s->dims; d++)
@@ -75,6 +89,8 @@ uint32_t torus_group_node(const struct torus_group *group, uint32_t member)
 
     if (member >= group->size)
         return TORUS_RANK_NONE;
+    if (is_whole(group) && s->node != NULL)
+        return s->node[member];
     for (unsigned d = s->dims; d-- > 0; factor *= s->size[d])
         if ((group->dimensions >> d & 1) != 0) {
             node += member % s->size[d] * factor;
@@ -87,28 +103,70 @@ uint32_t torus_group_node(const struct torus_group *group, uint32_t member)
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-static int open_session(struct torus_group *g, const struct torus_group_options *o,
-                        struct torus_error *e)
+/* Those that are not missing. */
+static int find_members(struct group_session *s, const struct link_opened *o, struct torus_error *e)
 {
-    const struct link_options options = {
-        .socket = o->socket != NULL ? o->socket : torus_default_socket(),
-        .name = o->name != NULL ? o->name : DEFAULT_NAME,
-        .timeout_ms = o->timeout_ms,
-        .unchecked = o->unchecked,
-    };
-    uint32_t rank;
+    uint32_t nodes = 1;
+    size_t next = 0;
 
-    if (options.name[0] == '\0' || strlen(options.name) >= GROUP_NAME_SIZE)
-        return fail(e, TORUS_ERROR_USAGE, "the name of a group has 1 to %u bytes, and not %zu",
-                    GROUP_NAME_SIZE - 1, strlen(options.name));
-    if (link_open(&g->session->link, &options, &rank, g->text, e) != 0)
+    for (unsigned d = 0; d < s->dims; d++)
+        nodes *= s->size[d];
+    if (o->missing_count == 0)
+        return 0;
+    s->node = calloc(nodes, sizeof *s->node);
+    if (s->node == NULL)
+        return fail_memory(e);
+    for (uint32_t node = 0; node < nodes; node++)
+        if (next < o->missing_count && o->missing[next] == node)
+            next++;
+        else
+            s->node[s->members++] = node;
+    return 0;
+}
+
+static int open_link(struct torus_group *g, const struct link_options *options,
+                     struct torus_error *e)
+{
+    struct group_session *s = g->session;
+    struct link_opened opened;
+    int result = link_open(&s->link, options, &opened, e);
+
+    if (result == 0 && read_dims(s, opened.dims, opened.rank) != 0)
+        result =
+            fail(e, TORUS_ERROR_PROTOCOL, "the daemon's torus is not understood: rank %u of %s",
+                 opened.rank, opened.dims);
+    if (result == 0)
+        result = find_members(s, &opened, e);
+    free(opened.missing);
+    if (result != 0)
         return -1;
-    if (read_dims(g->session, g->text, rank) != 0)
-        return fail(e, TORUS_ERROR_PROTOCOL, "the daemon's torus is not understood: rank %u of %s",
-                    rank, g->text);
-    g->timeout_ms = o->timeout_ms;
-    g->dimensions = (1u << g->session->dims) - 1;
+    copy_text(g->text, sizeof g->text, opened.dims);
+    copy_text(s->name, sizeof s->name, options->name);
+    s->unchecked = options->unchecked;
+    g->timeout_ms = options->timeout_ms;
+    g->dimensions = (1u << s->dims) - 1;
     number_members(g);
+    return 0;
+}
+
+static int new_group(const struct link_options *options, struct torus_group **group,
+                     struct torus_error *e)
+{
+    struct torus_group *g = calloc(1, sizeof *g);
+
+    if (g == NULL)
+        return fail_memory(e);
+    g->session = calloc(1, sizeof *g->session);
+    if (g->session == NULL) {
+        free(g);
+        return fail_memory(e);
+    }
+    g->session->link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1};
+    if (open_link(g, options, e) != 0) {
+        torus_group_close(g);
+        return -1;
+    }
+    *group = g;
     return 0;
 }
 
@@ -116,27 +174,40 @@ int torus_group_open(const struct torus_group_options *options, struct torus_gro
                      struct torus_error *error)
 {
     struct torus_group_options o;
-    struct torus_group *g;
 
     *group = NULL;
     torus_group_options_init(&o);
     if (options != NULL && group_options_read(options, &o, error) != 0)
         return -1;
-    g = calloc(1, sizeof *g);
-    if (g == NULL)
-        return fail_memory(error);
-    g->session = calloc(1, sizeof *g->session);
-    if (g->session == NULL) {
-        free(g);
-        return fail_memory(error);
-    }
-    g->session->link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1};
-    if (open_session(g, &o, error) != 0) {
-        torus_group_close(g);
-        return -1;
-    }
-    *group = g;
-    return 0;
+    const struct link_options link = {
+        .socket = o.socket != NULL ? o.socket : torus_default_socket(),
+        .name = o.name != NULL ? o.name : DEFAULT_NAME,
+        .timeout_ms = o.timeout_ms,
+        .unchecked = o.unchecked,
+    };
+    if (link.name[0] == '\0' || strlen(link.name) >= GROUP_NAME_SIZE)
+        return fail(error, TORUS_ERROR_USAGE, "the name of a group has 1 to %u bytes, and not %zu",
+                    GROUP_NAME_SIZE - 1, strlen(link.name));
+    return new_group(&link, group, error);
+}
+
+int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,
+                       struct torus_error *error)
+{
+    struct group_session *s = group->session;
+    const struct link_options link = {
+        .name = s->name,
+        .timeout_ms = group->timeout_ms,
+        .unchecked = s->unchecked,
+        .shrinks = s->link.path,
+    };
+
+    *shrunk = NULL;
+    if (group->is_part)
+        return fail(error, TORUS_ERROR_USAGE, "a part cannot be shrunk: shrink the whole group");
+    if (link_is_whole(&s->link, NULL) == 0) /* others may know already that it has failed */
+        link_abandon(&s->link, "the group has been left, to be shrunk");
+    return new_group(&link, shrunk, error);
 }
 
 /* Its calls are of no more use to the program. Returns whether one was under way. */
@@ -170,6 +241,7 @@ static void close_session(struct group_session *s)
     link_close(&s->link);
     group_memory_free(s);
     staging_free(&s->staging, &s->link);
+    free(s->node);
     while (s->calls != NULL) {
         struct torus_call *call = s->calls;
         s->calls = call->next;

@@ -20,6 +20,10 @@ struct group_session {
     struct torus_call *calls;               /* all, also those that may be used again */
     struct torus_call *slot[PROGRAM_CALLS]; /* whose outcome is in that slot, or will be */
     struct torus_group *parts;
+    char name[PROGRAM_TEXT_SIZE];
+    bool unchecked;
+    uint32_t *node; /* by member, if nodes are missing; NULL: all are members */
+    uint32_t members;
     unsigned dims;
     uint32_t size[GROUP_DIMS], coordinate[GROUP_DIMS]; /* of the torus; this node's */
 };

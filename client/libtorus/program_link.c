@@ -125,7 +125,8 @@ static int receive(struct program_link *link, struct program_message *m, int *fd
         (void)fail_as(&link->error, m->code, m->text);
         return give_up(link, e);
     }
-    if (come == count || m->kind == PROGRAM_MEMORY_REFUSED)
+    if (come == count || m->kind == PROGRAM_MEMORY_REFUSED ||
+        (come == 0 && m->kind == PROGRAM_MISSING))
         return 0;
     close_all(fds, come);
     (void)fail(&link->error, TORUS_ERROR_IO,
@@ -170,18 +171,54 @@ static int map_page(struct program_link *link, int fd, struct torus_error *e)
     return 0;
 }
 
-int link_open(struct program_link *link, const struct link_options *options, uint32_t *rank,
-              char *dims, struct torus_error *e)
+/* Adds what a message says of nodes that have been left out. */
+static int take_missing(struct link_opened *o, const char *text, struct torus_error *e)
+{
+    for (;;) {
+        char *end;
+        unsigned long node = strtoul(text, &end, 10);
+        if (end == text)
+            return 0;
+        uint32_t *more = reallocarray(o->missing, o->missing_count + 1, sizeof *more);
+        if (more == NULL)
+            return fail_memory(e);
+        o->missing = more;
+        o->missing[o->missing_count++] = (uint32_t)node;
+        text = end;
+    }
+}
+
+/* The descriptors are those of the last message. */
+static int await_opened(struct program_link *link, uint64_t ms, struct link_opened *o, int *fds,
+                        struct torus_error *e)
+{
+    struct program_message m;
+
+    do {
+        if (await(link, ms, e) != 0 || receive(link, &m, fds, PROGRAM_FDS, 0, e) != 0)
+            return -1;
+        if (m.kind == PROGRAM_MISSING && take_missing(o, m.text, e) != 0)
+            return -1;
+    } while (m.kind == PROGRAM_MISSING);
+    o->rank = m.number;
+    copy_text(o->dims, sizeof o->dims, m.text);
+    return 0;
+}
+
+int link_open(struct program_link *link, const struct link_options *options,
+              struct link_opened *opened, struct torus_error *e)
 {
     struct program_message m = {.magic = PROGRAM_MAGIC,
                                 .version = PROGRAM_VERSION,
-                                .kind = PROGRAM_OPEN,
+                                .kind = options->shrinks != NULL ? PROGRAM_SHRINK : PROGRAM_OPEN,
                                 .flags = options->unchecked ? PROGRAM_UNCHECKED : 0,
                                 .size = options->timeout_ms * UINT64_C(1000000)};
     int fds[PROGRAM_FDS];
 
+    *opened = (struct link_opened){0};
     *link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1};
-    link->path = socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
+    link->path = options->shrinks != NULL ? strdup(options->shrinks)
+                                          : socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
     if (link->path == NULL)
         return fail_memory(e);
     link->fd = socket_connect(link->path, SOCK_SEQPACKET, e);
@@ -190,14 +227,11 @@ int link_open(struct program_link *link, const struct link_options *options, uin
     copy_text(m.text, sizeof m.text, options->name);
     /* A daemon that refuses the connection has closed it already, and says why. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
-    if (await(link, options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)ANSWER_MS : 0, e) !=
-            0 ||
-        receive(link, &m, fds, PROGRAM_FDS, 0, e) != 0)
+    if (await_opened(link, options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)ANSWER_MS : 0,
+                     opened, fds, e) != 0)
         return -1;
     link->doorbell = fds[PROGRAM_FD_DOORBELL];
     link->notices = fds[PROGRAM_FD_NOTICES];
-    *rank = m.number;
-    copy_text(dims, PROGRAM_TEXT_SIZE, m.text);
     return map_page(link, fds[PROGRAM_FD_PAGE], e);
 }
 

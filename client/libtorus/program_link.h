@@ -28,12 +28,23 @@ struct link_options {
     const char *socket, *name;
     uint32_t timeout_ms;
     bool unchecked;
+    /* The path of the link of a group of this name: opens it without the nodes that are down, and `socket`
+     * is not used. NULL: opens one of all nodes. */
+    const char *shrinks;
 };
 
-/* Opens a group, and waits until all have. Sets *rank, and `dims`, of PROGRAM_TEXT_SIZE. Returns 0,
- * or -1 with *e; to be closed in either case. */
-int link_open(struct program_link *link, const struct link_options *options, uint32_t *rank,
-              char *dims, struct torus_error *e);
+/* What a group is that has been opened. */
+struct link_opened {
+    uint32_t rank; /* of this node */
+    char dims[PROGRAM_TEXT_SIZE];
+    uint32_t *missing; /* nodes, rising, freed by the caller, also after an error */
+    size_t missing_count;
+};
+
+/* Opens a group, and waits until all have. Returns 0 with *opened, or -1 with *e; the link is to be
+ * closed in either case. */
+int link_open(struct program_link *link, const struct link_options *options,
+              struct link_opened *opened, struct torus_error *e);
 
 /* Leaves the group, without waiting for anything, and closes. */
 void link_close(struct program_link *link);

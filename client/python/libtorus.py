@@ -119,6 +119,7 @@ _STARTS = {
 _OTHERS = {
     'torus_group_open': (_INT, [ctypes.POINTER(_Options), ctypes.POINTER(_GROUP),
                                 ctypes.POINTER(_Error)]),
+    'torus_group_shrink': (_INT, [_GROUP, ctypes.POINTER(_GROUP), ctypes.POINTER(_Error)]),
     'torus_group_close': (None, [_GROUP]),
     'torus_group_part': (_INT, [_GROUP, _U32, ctypes.POINTER(_GROUP), ctypes.POINTER(_Error)]),
     'torus_group_rank': (_U32, [_GROUP]),
@@ -409,6 +410,20 @@ class Group:
         part._begin(_new_group(_library.torus_group_part, self._pointer(), mask,
                                parent=self._handle))
         return part
+
+    def shrink(self):
+        """The group of the members that are left when this one has failed because nodes are down. All
+        of them make this call. Returns a Group; its `nodes` says which they are. This one is still to be
+        closed."""
+        self._pointer()
+        failed = self._handle  # not to be closed meanwhile, also after Ctrl-C
+
+        def shrink(pointer, error):
+            return _library.torus_group_shrink(failed.pointer, pointer, error)
+
+        shrunk = Group.__new__(Group)
+        shrunk._begin(_new_group(shrink))
+        return shrunk
 
     def set_timeout(self, seconds):
         """For calls made from now on; None: none. A call that has not ended by then fails the group."""

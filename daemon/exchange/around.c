@@ -2,11 +2,11 @@
  * nodes go by the same, which Prepare says; a node that knows better objects, and the root begins anew
  * with what it knows by then. The exchange's tree leads over the other links.
  *
- * One that shrinks (spec.shrink) also does without the nodes that cannot be reached, as long as they can
- * be taken for down: no link of theirs is up. Of nodes side by side that went down together nobody is
- * left to say that; nor could anybody if they had only been cut off. They are taken for down, too, if
- * each of them had a link to a node that is left, and those are more than half of all. So where nodes die
- * and no cable breaks, nobody who lives is left out: he would be heard of over such a link. */
+ * One that shrinks (spec.shrink), an exchange or a group, also does without the nodes that cannot be
+ * reached, as long as they can be taken for down: no link of theirs is up. Of nodes side by side that went
+ * down together nobody is left to say that; nor could anybody if they had only been cut off. They are taken
+ * for down, too, if each of them had a link to a node that is left, and those are more than half of all. So
+ * where nodes die and no cable breaks, nobody who lives is left out: he would be heard of over such a link. */
 #include <stdlib.h>
 
 #include "daemon/exchange/internal.h"
@@ -203,6 +203,8 @@ int around_branch(const struct exchange *x, uint32_t node)
         if (node == x->root)
             return -1;
         around_tree(x, node, &at);
+        if (at.parent < 0)
+            return -1; /* it takes no part */
         node = torus_neighbour(torus_of(x), node, (unsigned)at.parent);
         port = (int)torus_port_opposite((unsigned)at.parent);
     }

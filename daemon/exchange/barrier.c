@@ -7,7 +7,11 @@
  * and which then becomes the root's. Faults, deadlines and clients that leave end a barrier as they
  * end any exchange: everywhere, with the same error. A link that goes down before all have entered does
  * not, nor a node without memory for a group: the root takes its `prepare` back (retry.c), and who waits
- * for it waits for the next. */
+ * for it waits for the next.
+ *
+ * A group that shrinks is prepared by the first node that is left. If that goes down before all have
+ * entered, or one before it comes up, another node does, as soon as it hears of it: it turns from ENTERED
+ * to WAITING, or back. What a root has prepared that is not the first node any more is over. */
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
@@ -15,14 +19,41 @@
 /* Of a node that is not the root; or it has found a fault since. */
 #define BEFORE_GO (1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING)
 
+/* Its group, if it is one, has been open: all have entered. */
+static bool has_gone(const struct exchange *x)
+{
+    return x->rounds.first_went != 0;
+}
+
+static bool is_of(const struct exchange *x, const struct spec *spec)
+{
+    return x->spec.operation == spec->operation && x->spec.shrink == spec->shrink && !has_gone(x) &&
+           strcmp(x->spec.barrier, spec->barrier) == 0;
+}
+
 static struct exchange *find(struct exchanges *all, const struct spec *spec, uint32_t states)
 {
     struct exchange *x = all->active;
 
-    while (x != NULL && (x->spec.operation != spec->operation || (states & 1u << x->state) == 0 ||
-                         strcmp(x->spec.barrier, spec->barrier) != 0))
+    while (x != NULL && (!is_of(x, spec) || (states & 1u << x->state) == 0))
         x = x->next;
     return x;
+}
+
+uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
+{
+    uint32_t root = BARRIER_ROOT;
+    struct damage d;
+    struct error e;
+
+    if (!spec->shrink)
+        return root;
+    if (around_view(all, true, &d, &e) != 0)
+        return TORUS_NO_NODE;
+    while (d.gone[root]) /* this node is not */
+        root++;
+    damage_free(&d);
+    return root;
 }
 
 /* The barrier of this name that is prepared or waited for here; NULL: none. */
@@ -74,7 +105,7 @@ static int enter_again(struct exchange *x)
 
 bool barrier_take_back(struct exchange *x)
 {
-    if (!spec_is_entered(&x->spec) || (BEFORE_GO & 1u << x->state) == 0 ||
+    if (!spec_is_entered(&x->spec) || (BEFORE_GO & 1u << x->state) == 0 || has_gone(x) ||
         x->client_state != CLIENT_WAITING)
         return false;
     if (enter_again(x) == 0)
@@ -84,12 +115,57 @@ bool barrier_take_back(struct exchange *x)
     return false;
 }
 
-/* The root's attempt at a barrier that is known here, before `go`; NULL: none. */
+/* This node prepares it, or is about to. */
+static bool leads(const struct exchange *x)
+{
+    return x->state == EXCHANGE_WAITING || retry_may(x);
+}
+
+/* Another node is to prepare it. */
+static void yield(struct exchange *x)
+{
+    struct error busy;
+
+    (void)error_set(&busy, ERROR_BUSY, "another node begins it");
+    if (exchange_has_begun(x))
+        verdict_send(x, &busy);
+    if (enter_again(x) != 0) {
+        (void)error_set(&busy, ERROR_MEMORY, "out of memory for a %s",
+                        operation_name(x->spec.operation));
+        exchange_fail(x, &busy);
+    }
+}
+
+void barrier_lead(struct exchange *x)
+{
+    struct exchanges *all = x->all;
+
+    if (!spec_is_entered(&x->spec) || !x->spec.shrink ||
+        (!leads(x) && x->state != EXCHANGE_ENTERED))
+        return;
+    uint32_t root = barrier_root(all, &x->spec);
+    if (root == TORUS_NO_NODE || leads(x) == (root == rank_of(x)))
+        return;
+    if (leads(x)) {
+        yield(x);
+        return;
+    }
+    x->goes_around = true;
+    x->turn = (struct turn){.number = ++all->turns, .since = router_now(router_of(x))};
+    exchange_enter(x, EXCHANGE_WAITING);
+    all->turns_due = true;
+}
+
+/* The attempt of this root, or of any (TORUS_NO_NODE), at a barrier that is known here, before `go`;
+ * NULL: none. */
 static struct exchange *attempt(struct exchanges *all, const struct spec *spec, uint32_t root)
 {
-    struct exchange *x = find(all, spec, BEFORE_GO);
+    struct exchange *x = all->active;
 
-    return x != NULL && x->root == root && !exchange_is_root(x) ? x : NULL;
+    while (x != NULL && (!is_of(x, spec) || (BEFORE_GO & 1u << x->state) == 0 ||
+                         (root != TORUS_NO_NODE && x->root != root) || exchange_is_root(x)))
+        x = x->next;
+    return x;
 }
 
 int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
@@ -104,12 +180,18 @@ int barrier_check_id(struct exchanges *all, const struct spec *spec, const char 
 }
 
 /* The root prepares a barrier: the one that has been entered here, or NULL. The attempts before this one
- * it has taken back, by a verdict that may be slower, over other links. */
+ * it has taken back, by a verdict that may be slower, over other links. Those of other roots of a group
+ * that shrinks are over, too, also this node's own: that this one is the first node that is left, both
+ * have found. */
 struct exchange *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
 {
-    struct exchange *x;
+    struct exchange *x = spec->shrink ? all->active : NULL;
 
-    while ((x = attempt(all, spec, root)) != NULL)
+    while (x != NULL && (!is_of(x, spec) || !leads(x)))
+        x = x->next;
+    if (x != NULL)
+        yield(x);
+    while ((x = attempt(all, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
         if (!barrier_take_back(x)) {
             if (x->client_state != CLIENT_WAITING)
                 (void)error_set(&x->failure, ERROR_BUSY, "it has begun anew");
@@ -125,8 +207,7 @@ bool barrier_differs(struct exchange *x, const struct spec *entered, const struc
     if (entered->unchecked == prepared->unchecked)
         return false;
     (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s", rank_of(x),
-                    entered->unchecked ? "out" : "", BARRIER_ROOT,
-                    prepared->unchecked ? "out" : "");
+                    entered->unchecked ? "out" : "", x->root, prepared->unchecked ? "out" : "");
     exchange_fail(x, &e);
     return true;
 }

@@ -164,6 +164,8 @@ void exchanges_topology(struct exchanges *all)
 
     DL_FOREACH_SAFE (all->active, x, next)
         failure_topology(x);
+    DL_FOREACH_SAFE (all->active, x, next)
+        barrier_lead(x);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((up & ~all->links_up & 1u << port) != 0) {
             objections_repeat(all, port);

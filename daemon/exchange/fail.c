@@ -25,8 +25,12 @@ uint32_t exchange_missing(const struct exchange *x, char *list, size_t size)
     list[0] = '\0';
     if (!spec_is_entered(&x->spec))
         return 0;
-    if (x->state == EXCHANGE_ENTERED)
-        return (void)snprintf(list, size, "%u", BARRIER_ROOT), 1;
+    if (x->state == EXCHANGE_ENTERED) {
+        uint32_t root = barrier_root(x->all, &x->spec);
+        if (root == TORUS_NO_NODE)
+            return 0;
+        return (void)snprintf(list, size, "%u", root), 1;
+    }
     for (uint32_t node = 0; x->state == EXCHANGE_PREPARING && node < t->nodes; node++) {
         int port = around_branch(x, node);
         if (port < 0 || (x->owed & 1u << port) == 0)

@@ -504,6 +504,11 @@ struct exchange *barrier_prepared(struct exchanges *all, const struct spec *spec
 /* Whether the root has begun this barrier anew since it prepared `id`: then -1 with *e (ERROR_BUSY). */
 int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
                      struct error *e);
+/* The node that prepares it, as far as this one knows: BARRIER_ROOT; of a group that shrinks, the first
+ * node that is left. TORUS_NO_NODE: no memory. */
+uint32_t barrier_root(const struct exchanges *all, const struct spec *spec);
+/* Whether that has become another one, or this one: prepares it here from now on, or no longer. */
+void barrier_lead(struct exchange *x);
 /* The root has taken this attempt back: who has entered it here waits for the next one. Returns whether
  * somebody does. */
 bool barrier_take_back(struct exchange *x);

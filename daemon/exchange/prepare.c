@@ -233,6 +233,13 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
     if (prepare->n_missing > 0 && !prepare->spec->shrink)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
                          id);
+    if (prepare->spec->shrink && prepare->spec->operation == OPERATION_GROUP)
+        for (uint32_t rank = 0; rank < prepare->root; rank++)
+            if (!damage->gone[rank])
+                return error_set(e, ERROR_PROTOCOL,
+                                 "prepare of exchange %s, a group that node %u and not node %u "
+                                 "begins",
+                                 id, rank, prepare->root);
     if (x == NULL || exchange_has_ended(x->state) || strcmp(x->id, id) != 0)
         return 0;
     return error_set(e, ERROR_PROTOCOL, "exchange %s prepared twice", id);

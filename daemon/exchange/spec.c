@@ -162,7 +162,8 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
                          s->repeat, SPEC_REPEAT_MOST);
     if (s->repeat > 1 && (spec_has_folders(s) || barrier))
         return error_set(e, ERROR_USAGE, "only generated blocks can be repeated");
-    if (s->shrink && (s->operation != OPERATION_EXCHANGE || spec_has_schedule(s)))
+    if (s->shrink && s->operation != OPERATION_GROUP &&
+        (s->operation != OPERATION_EXCHANGE || spec_has_schedule(s)))
         return error_set(e, ERROR_USAGE,
                          "only exchanges with algorithm auto can leave out nodes that are down");
     if (barrier && spec_has_schedule(s))

@@ -20,9 +20,10 @@ static const struct {
     enum presence owed;   /* parts of a wave */
     bool root, other;     /* which nodes can be in it */
 } states[EXCHANGE_STATES] = {
-    [EXCHANGE_WAITING] = {"waiting", S(OPENING) | S(PREPARING) | S(FAILED), NONE, NONE, NONE, true,
+    [EXCHANGE_WAITING] = {"waiting", S(OPENING) | S(PREPARING) | S(ENTERED) | S(FAILED), NONE, NONE,
+                          NONE, true, false},
+    [EXCHANGE_ENTERED] = {"entered", S(PREPARING) | S(WAITING) | S(FAILED), NONE, NONE, NONE, true,
                           false},
-    [EXCHANGE_ENTERED] = {"entered", S(PREPARING) | S(FAILED), NONE, NONE, NONE, true, false},
     [EXCHANGE_OPENING] = {"opening", S(OPENED) | S(PREPARING) | S(WAITING) | S(FAILING) | S(FAILED),
                           MAY, NONE, MUST, true, true},
     [EXCHANGE_OPENED] = {"opened", S(PREPARING) | S(FAILING) | S(FAILED), MUST, NONE, NONE, false,

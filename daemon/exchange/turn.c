@@ -55,7 +55,12 @@ static int find_way(struct exchange *x, struct error *e)
 static int try_begin(struct exchange *x)
 {
     struct error e;
-    int result = find_way(x, &e), opened = 0;
+    int result, opened = 0;
+
+    barrier_lead(x); /* not only the topology tells who is the first that is left */
+    if (x->state != EXCHANGE_WAITING)
+        return 0;
+    result = find_way(x, &e);
 
     if (result < 0 && e.code == ERROR_LINK && x->goes_around) {
         failure_topology(x); /* for how long it waits for the links */
@@ -224,7 +229,8 @@ static struct exchange *add(struct exchanges *all, struct spec *spec, struct sch
     x->spec = *spec;
     x->goes_around = around_may(spec);
     x->schedule = schedule;
-    x->state = spec_is_entered(spec) && rank != BARRIER_ROOT ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
+    x->state = spec_is_entered(spec) && barrier_root(all, spec) != rank ? EXCHANGE_ENTERED
+                                                                        : EXCHANGE_WAITING;
     x->turn.number = ++all->turns;
     x->turn.since = x->began;
     x->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns : LONGEST_WAIT;

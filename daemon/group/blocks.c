@@ -28,10 +28,18 @@ static struct run share(const struct blocks *b, uint32_t owner)
     return (struct run){first * b->element, (each + (owner < more)) * b->element};
 }
 
+/* What a member is that the engine knows as a node; one that has been left out has no blocks. */
+static uint32_t member_of(const struct blocks *b, uint32_t node)
+{
+    return part_member(b->part, node);
+}
+
 static struct run sent_to(const struct blocks *b, uint32_t destination)
 {
     const struct group_call *call = &b->what->call;
 
+    if (destination == TORUS_NO_NODE)
+        return (struct run){0, 0};
     switch (b->layout) {
     case LAYOUT_VECTOR:
         return share(b, destination);
@@ -75,7 +83,8 @@ static struct blocks *of_source(struct source *s)
 static uint64_t source_size(struct source *s, uint32_t destination)
 {
     const struct blocks *b = of_source(s);
-    return blocks_wire(b, sent_to(b, destination).size);
+    uint32_t member = b->layout == LAYOUT_GATHER ? b->rank : member_of(b, destination);
+    return blocks_wire(b, sent_to(b, member).size);
 }
 
 /* So that no other block is taken for it. */
@@ -98,10 +107,11 @@ static const uint8_t *digest_of(struct blocks *b, uint32_t index, const uint8_t 
     return digest;
 }
 
-static int source_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_t most,
                        struct extent *out, struct error *e)
 {
     struct blocks *b = of_source(s);
+    uint32_t destination = b->layout == LAYOUT_GATHER ? b->rank : member_of(b, node);
     struct run run = sent_to(b, destination);
     const uint8_t *data = b->from + run.offset;
     uint32_t index = b->layout == LAYOUT_EXCHANGE ? destination : 0;
@@ -147,10 +157,11 @@ static int check_digest(const struct blocks *b, uint32_t origin, const struct ru
     return error_set(e, ERROR_DAMAGED, "the block from member %u is not what was sent", origin);
 }
 
-static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const struct extent *piece,
                       struct error *e)
 {
     struct blocks *b = of_sink(s);
+    uint32_t origin = member_of(b, node);
     struct run run = got_from(b, origin);
     uint64_t wire = blocks_wire(b, run.size);
     const uint8_t *data = piece->data;
@@ -308,15 +319,16 @@ int blocks_init(struct blocks *b, const struct checked *what, enum layout layout
                 const struct part *p, bool digests, bool copy, struct error *e)
 {
     const struct group_call *call = &what->call;
-    bool reads = call->operation != GROUP_BROADCAST || call->root == p->rank;
+    bool reads = call->operation != GROUP_BROADCAST || call->root == p->own;
 
     *b = (struct blocks){
         .source = {.ops = &source_ops},
         .sink = {.ops = &sink_ops},
         .what = what,
         .layout = layout,
-        .members = p->torus->nodes,
-        .rank = p->rank,
+        .members = p->members,
+        .rank = p->own,
+        .part = p,
         .digests = digests && layout != LAYOUT_VECTOR,
         .element = reduction_size(call->type),
         .ready = true,

@@ -36,7 +36,7 @@ struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool 
     c->name = name;
     c->internal = internal;
     c->number = p->next_number++;
-    c->signature = check_signature(&c->what, p->torus, p->session->unchecked);
+    c->signature = check_signature(&c->what, p->members, p->session->unchecked);
     p->signature[c->number % SIGNATURES] = c->signature;
     c->deadline = deadline_of(p, &c->what.call);
     c->compare_at = ROUTER_NEVER;
@@ -97,22 +97,22 @@ void calls_overdue(struct call *c, uint64_t now)
 bool signatures_differ(const struct part *p, uint32_t ours, uint32_t other_ones, unsigned port,
                        struct error *e)
 {
-    uint32_t other = torus_neighbour(p->torus, p->rank, port), theirs = other_ones & 15;
-    uint32_t own = ours & 15;
+    uint32_t other = part_member(p, torus_neighbour(p->torus, p->rank, port));
+    uint32_t own = ours & 15, theirs = other_ones & 15;
 
     if (ours == other_ones)
         return false;
     if (own == GROUP_LEAVE || theirs == GROUP_LEAVE)
         (void)error_set(e, ERROR_USAGE, "member %u has left the group, member %u calls %s",
-                        own == GROUP_LEAVE ? p->rank : other, own == GROUP_LEAVE ? other : p->rank,
+                        own == GROUP_LEAVE ? p->own : other, own == GROUP_LEAVE ? other : p->own,
                         group_operation_name(own == GROUP_LEAVE ? theirs : own));
     else if (own != theirs)
-        (void)error_set(e, ERROR_USAGE, "member %u calls %s, member %u %s", p->rank,
+        (void)error_set(e, ERROR_USAGE, "member %u calls %s, member %u %s", p->own,
                         group_operation_name(own), other, group_operation_name(theirs));
     else
         (void)error_set(e, ERROR_USAGE,
                         "members %u and %u call %s with different sizes, root, type or operator",
-                        p->rank < other ? p->rank : other, p->rank < other ? other : p->rank,
+                        p->own < other ? p->own : other, p->own < other ? other : p->own,
                         group_operation_name(own));
     return true;
 }
@@ -136,7 +136,7 @@ int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **
         (void)error_set(e, ERROR_USAGE,
                         "members call differently: one calls %s, which has ended at member %u as "
                         "another operation",
-                        group_operation_name(mark->signature & 15), p->rank);
+                        group_operation_name(mark->signature & 15), p->own);
         return 1;
     }
     for (struct call *c = p->calls; c != NULL; c = c->next)
@@ -272,7 +272,7 @@ static int make_table(struct call *c, struct error *e)
     struct decisions made;
     int result;
 
-    if (c->part->rank != 0 || c->blocks.ready || !c->has_blocks)
+    if (c->part->own != 0 || c->blocks.ready || !c->has_blocks)
         return 0;
     result = decisions_make(&made, p->planner, p->torus, &costs, e);
     if (result <= 0)
@@ -308,7 +308,7 @@ static int advance(struct call *c, struct error *e)
         if (result < 0)
             return -1;
         if (c->state == CALL_PLANNING && c->what.call.operation == GROUP_PART)
-            c->blocks.ready = c->part->rank != 0;
+            c->blocks.ready = c->part->own != 0;
         c->state = CALL_RUNNING;
         if (c->what.call.operation == GROUP_PART && make_table(c, e) != 0)
             return -1;

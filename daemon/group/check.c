@@ -157,7 +157,7 @@ static int check_reduce_scatter(struct checked *c, uint32_t members, uint32_t ra
                       "receive", e);
 }
 
-static int check_operation(struct checked *c, const struct torus *t, uint32_t rank, struct error *e)
+static int check_operation(struct checked *c, uint32_t members, uint32_t own, struct error *e)
 {
     const struct group_call *call = &c->call;
     bool may_be_in_place = call->operation == GROUP_ALLGATHER ||
@@ -169,17 +169,17 @@ static int check_operation(struct checked *c, const struct torus *t, uint32_t ra
                          group_operation_name(call->operation));
     switch (call->operation) {
     case GROUP_ALLTOALL:
-        return check_uniform(c, t->nodes, false, e);
+        return check_uniform(c, members, false, e);
     case GROUP_ALLTOALLV:
-        return check_alltoallv(c, t->nodes, e);
+        return check_alltoallv(c, members, e);
     case GROUP_ALLGATHER:
-        return check_uniform(c, t->nodes, true, e);
+        return check_uniform(c, members, true, e);
     case GROUP_ALLGATHERV:
-        return check_allgatherv(c, t->nodes, rank, e);
+        return check_allgatherv(c, members, own, e);
     case GROUP_BROADCAST:
-        if (call->root >= t->nodes)
+        if (call->root >= members)
             return error_set(e, ERROR_USAGE, "root %u is not one of the %u members", call->root,
-                             t->nodes);
+                             members);
         c->largest = c->total = call->size;
         if (call->size > SPEC_BLOCK_MOST)
             return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
@@ -187,7 +187,7 @@ static int check_operation(struct checked *c, const struct torus *t, uint32_t ra
     case GROUP_ALLREDUCE:
         return check_allreduce(c, e);
     case GROUP_REDUCE_SCATTER:
-        return check_reduce_scatter(c, t->nodes, rank, e);
+        return check_reduce_scatter(c, members, own, e);
     case GROUP_BARRIER:
     case GROUP_PART:
         return 0;
@@ -235,11 +235,11 @@ static int copy_arrays(struct checked *c, uint32_t members, struct error *e)
     return 0;
 }
 
-int check_call(struct checked *out, const struct group_call *call, const struct torus *t,
-               uint32_t rank, struct error *e)
+int check_call(struct checked *out, const struct group_call *call, uint32_t members, uint32_t own,
+               struct error *e)
 {
     *out = (struct checked){.call = *call};
-    if (copy_arrays(out, t->nodes, e) != 0 || check_operation(out, t, rank, e) != 0) {
+    if (copy_arrays(out, members, e) != 0 || check_operation(out, members, own, e) != 0) {
         free(out->counts);
         return -1;
     }
@@ -266,7 +266,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return sum ^ sum >> 29;
 }
 
-uint32_t check_signature(const struct checked *c, const struct torus *t, bool unchecked)
+uint32_t check_signature(const struct checked *c, uint32_t members, bool unchecked)
 {
     const struct group_call *call = &c->call;
     bool reduces = call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE_SCATTER;
@@ -281,7 +281,7 @@ uint32_t check_signature(const struct checked *c, const struct torus *t, bool un
     if (reduces)
         sum = mix(mix(sum, call->type), call->operator);
     if (call->operation == GROUP_ALLGATHERV || call->operation == GROUP_REDUCE_SCATTER)
-        for (uint32_t i = 0; i < t->nodes; i++)
+        for (uint32_t i = 0; i < members; i++)
             sum = mix(sum, call->receive_size[i]);
     return ((uint32_t)(sum >> 32) & ~UINT32_C(15)) | (uint32_t)call->operation;
 }

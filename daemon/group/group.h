@@ -1,9 +1,10 @@
 /* Groups at one node: a program that is a member, its calls, and what moves their data.
  *
  * A group is a standing exchange (OPERATION_GROUP): opened as a barrier is, running until all members
- * have left it, failed everywhere with the same words. While it runs, each member's calls are matched
- * by their numbers and carried out by engines, without any message but their data, as far as they are
- * small; see group/call.h.
+ * have left it, failed everywhere with the same words. One that shrinks does without the nodes that are
+ * down; until it is open, nodes and links that go down begin its opening anew. While it runs, each
+ * member's calls are matched by their numbers and carried out by engines, without any message but their
+ * data, as far as they are small; see group/call.h.
  *
  * Nothing here does I/O: program/ brings programs by shared memory, the simulator by function calls. */
 #ifndef TORUSD_GROUP_GROUP_H
@@ -96,6 +97,7 @@ struct group_options {
     const char *name;
     uint64_t timeout_ns; /* for opening; 0: none */
     bool unchecked;      /* without digests; the same at all members */
+    bool shrink;         /* nodes that are down are left out: the others are its members */
     uint64_t process;    /* of the program, to be shown; 0: unknown */
 };
 
@@ -103,6 +105,11 @@ struct group_options {
  * with *e. All is copied. */
 struct group *group_open(struct groups *all, const struct group_options *options,
                          const struct group_client *client, struct error *e);
+
+/* Of a group that is open, until ended(): by node, whether it is left out (borrowed), or NULL if all
+ * nodes are members; and how many are. Members are numbered in the order of their nodes. */
+const bool *group_gone(const struct group *group);
+uint32_t group_members(const struct group *group);
 
 /* The program calls. `call` is its name for it, in called(). Returns 0, or -1 with *e if it cannot be
  * (the group goes on, the call does not count): an area, size, type, root or part out of range. */
@@ -121,7 +128,9 @@ struct group_info {
     char id[48];
     bool open;        /* by all members; else it is being opened, */
     char missing[64]; /* and as far as this node knows these have not; see exchange_missing() */
-    char around[100]; /* "link 3:+0": links that its calls go around; "": the torus was whole */
+    /* "link 3:+0, node 7": links that its calls go around, nodes that it leaves out; "": the torus was
+     * whole. */
+    char around[100];
     uint64_t process; /* as in group_options */
     bool member;      /* a program has it open here */
     uint64_t calls;   /* made here */

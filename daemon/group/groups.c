@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
 #include "daemon/group/internal.h"
 
 struct group {
@@ -12,7 +13,10 @@ struct group {
     struct group_client client;
     char name[GROUP_NAME_SIZE];
     uint64_t process;
-    bool unchecked;
+    bool unchecked, shrinks;
+    uint64_t deadline;         /* of opening it */
+    uint32_t members;          /* once it is open */
+    bool again;                /* its opening has to begin anew */
     struct exchange *exchange; /* NULL while it is being started */
     struct session *session;   /* NULL: not open by all yet, or failed */
     bool open, open_due;       /* the program has to be told that */
@@ -56,13 +60,17 @@ static int check_name(const struct groups *all, const char *name, struct error *
     return 0;
 }
 
-static int begin(struct group *g, uint64_t timeout_ns, struct error *e)
+static int begin(struct group *g, struct error *e)
 {
+    uint64_t now = router_now(g->all->router);
     const struct spec spec = {.algorithm = SPEC_AUTO,
                               .operation = OPERATION_GROUP,
                               .barrier = g->name,
                               .unchecked = g->unchecked,
-                              .timeout_ns = timeout_ns};
+                              .shrink = g->shrinks,
+                              .timeout_ns = g->deadline == ROUTER_NEVER ? 0
+                                            : g->deadline > now         ? g->deadline - now
+                                                                        : 1};
     const struct exchange_client me = {g, on_ended};
 
     g->exchange = exchange_start(g->all->exchanges, &spec, &me, e);
@@ -86,13 +94,30 @@ struct group *group_open(struct groups *all, const struct group_options *options
     g->process = options->process;
     (void)strcpy(g->name, options->name);
     g->unchecked = options->unchecked;
+    g->shrinks = options->shrink;
+    g->deadline =
+        options->timeout_ns > 0 ? router_now(all->router) + options->timeout_ns : ROUTER_NEVER;
+    if (g->deadline < options->timeout_ns)
+        g->deadline = ROUTER_NEVER; /* an overflow */
     g->next = all->groups;
     all->groups = g;
-    if (begin(g, options->timeout_ns, e) != 0) {
+    if (begin(g, e) != 0) {
         free_group(g);
         return NULL;
     }
     return g;
+}
+
+const bool *group_gone(const struct group *g)
+{
+    const struct session *s = g->session;
+
+    return s != NULL && s->shrunk ? s->damage.gone : NULL;
+}
+
+uint32_t group_members(const struct group *g)
+{
+    return g->members;
 }
 
 int group_call(struct group *g, const struct group_call *call, uint64_t name, struct error *e)
@@ -193,19 +218,38 @@ static bool tell(struct groups *all, struct group *g)
     return true;
 }
 
-static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
+static void end(struct group *g, const struct error *e)
 {
-    struct group *g = context;
     const struct group_client client = g->client;
-    const struct error left = {ERROR_PROTOCOL, "it has ended although its program has not left"};
-    struct error why = e != NULL ? *e : left;
+    struct error why = *e;
 
-    (void)result;
     (void)error_wrap(&why, "group \"%s\"", g->name);
     if (!tell(g->all, g))
         return;
     free_group(g);
     client.ended(client.context, &why);
+}
+
+/* When all had entered it, but its program has not been told so yet: those that are left enter it again. */
+static bool begins_anew(const struct group *g, const struct error *e)
+{
+    return g->shrinks && !g->open && !g->open_due && e->code == ERROR_LINK &&
+           router_now(g->all->router) < g->deadline;
+}
+
+static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
+{
+    struct group *g = context;
+    const struct error left = {ERROR_PROTOCOL, "it has ended although its program has not left"};
+
+    (void)result;
+    if (e != NULL && begins_anew(g, e)) {
+        log_info("group \"%s\" is opened anew: %s", g->name, e->text);
+        g->exchange = NULL;
+        g->again = g->all->due = true;
+        return;
+    }
+    end(g, e != NULL ? e : &left);
 }
 
 /* --- sessions --- */
@@ -216,8 +260,10 @@ struct group *groups_join(struct groups *all, struct session *s)
 
     while (g != NULL && (g->session != NULL || g->open || strcmp(g->name, s->name) != 0))
         g = g->next;
-    if (g != NULL)
+    if (g != NULL) {
         g->session = s;
+        g->members = s->part->members;
+    }
     return g;
 }
 
@@ -292,6 +338,15 @@ void groups_tick(struct groups *all)
     }
     g = all->groups;
     while (g != NULL) {
+        struct error e;
+        if (g->again) {
+            g->again = false;
+            if (begin(g, &e) != 0) {
+                end(g, &e);
+                g = all->groups;
+                continue;
+            }
+        }
         if (!g->open_due && g->completions == 0) {
             g = g->next;
             continue;
@@ -328,7 +383,7 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
             .reserved = p != NULL ? group_memory(groups_torus(all)) : 0,
         };
         if (p != NULL && p->session->damaged)
-            (void)damage_describe_links(&p->session->damage, list[n].around, sizeof list[n].around);
+            (void)damage_describe(&p->session->damage, list[n].around, sizeof list[n].around);
         for (; p != NULL; p = p->next)
             list[n].parked += p->parked_bytes;
         (void)strcpy(list[n].name, g->name);

@@ -103,7 +103,10 @@ struct part {
     uint32_t mask;             /* dimensions; 0: the whole */
     struct engine_part *place; /* NULL: the whole */
     const struct torus *torus;
-    uint32_t rank;        /* here */
+    uint32_t rank;         /* this node's in it */
+    uint32_t members, own; /* all nodes, and `rank`, unless some have been left out */
+    uint32_t *node;        /* by member; NULL: they are the same */
+    uint32_t *member;      /* by node, TORUS_NO_NODE: it has been left out; NULL as well */
     struct damage damage; /* links of it that are out of order, if `damaged`: then its calls take */
     bool damaged;         /* routes around these, whatever the table says */
     const struct detour *detour; /* NULL: not found yet */
@@ -139,6 +142,15 @@ int part_trees(struct part *p, struct error *e);
 int part_may_be(const struct session *s, uint32_t mask, struct error *e);
 /* Its members' ranks in the torus. */
 uint32_t part_node(const struct part *p, uint32_t member);
+/* The member at a node of the part's torus; and where it is there. */
+static inline uint32_t part_member(const struct part *p, uint32_t rank)
+{
+    return p->member != NULL ? p->member[rank] : rank;
+}
+static inline uint32_t part_rank(const struct part *p, uint32_t member)
+{
+    return p->node != NULL ? p->node[member] : member;
+}
 /* "alltoall", of what is called and what is put in. */
 const char *group_operation_name(uint32_t operation);
 
@@ -151,11 +163,11 @@ struct checked {
     uint64_t largest; /* bytes of the largest block; alltoallv: here */
     uint64_t total;   /* bytes at this node, in one direction at most */
 };
-int check_call(struct checked *out, const struct group_call *call, const struct torus *t,
-               uint32_t rank, struct error *e);
+int check_call(struct checked *out, const struct group_call *call, uint32_t members, uint32_t own,
+               struct error *e);
 void checked_free(struct checked *c);
 /* Equal at two members only if they call the same; the low four bits are the operation. */
-uint32_t check_signature(const struct checked *c, const struct torus *t, bool unchecked);
+uint32_t check_signature(const struct checked *c, uint32_t members, bool unchecked);
 
 /* --- blocks.c --- */
 
@@ -170,9 +182,10 @@ struct blocks {
     struct sink sink;
     const struct checked *what;
     enum layout layout;
-    uint32_t members, rank;
-    bool single;  /* a vector with one owner */
-    bool digests; /* blocks have them */
+    uint32_t members, rank;  /* of this member; all below is by member */
+    const struct part *part; /* which knows the nodes that engines speak of */
+    bool single;             /* a vector with one owner */
+    bool digests;            /* blocks have them */
     uint32_t element;
     struct slab *sent;   /* what is read refers to it */
     const uint8_t *from; /* what is sent, */
@@ -328,6 +341,7 @@ struct session {
         damage; /* links that were out of order when it was opened, if `damaged`: nothing is
                            * sent there, also when they are in order again */
     bool damaged;
+    bool shrunk; /* nodes were, too: they are not members */
     struct census census;
     bool running, left;
     bool due; /* its exchange has to look at it */

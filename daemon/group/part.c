@@ -59,7 +59,7 @@ uint32_t part_node(const struct part *p, uint32_t member)
     const struct router *router = p->session->base.set.router;
 
     return p->mask == 0
-               ? member
+               ? part_rank(p, member)
                : node_of(router_torus(router), p->torus, p->mask, router_rank(router), member);
 }
 
@@ -89,6 +89,10 @@ int part_may_be(const struct session *s, uint32_t mask, struct error *e)
     struct engine_part place = {0};
     char links[100];
 
+    if (s->shrunk)
+        return error_set(e, ERROR_REFUSED,
+                         "a group without %s has no parts: of some of them members are missing",
+                         damage_describe(&s->damage, links, sizeof links));
     part.place = &place;
     cut_out(&part, whole);
     for (uint32_t node = 0; s->damaged && node < whole->nodes; node++) {
@@ -123,6 +127,29 @@ static int take_damage(struct part *p, struct error *e)
     if (result != 0)
         return -1;
     p->damaged = !damage_is_none(&p->damage);
+    return 0;
+}
+
+/* Members in the order of their nodes. */
+static int number_members(struct part *p, struct error *e)
+{
+    const struct session *s = p->session;
+
+    p->members = p->torus->nodes;
+    p->own = p->rank;
+    if (!s->shrunk)
+        return 0;
+    p->node = calloc(p->torus->nodes, sizeof *p->node);
+    p->member = calloc(p->torus->nodes, sizeof *p->member);
+    if (p->node == NULL || p->member == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a group");
+    p->members = 0;
+    for (uint32_t node = 0; node < p->torus->nodes; node++) {
+        p->member[node] = s->damage.gone[node] ? TORUS_NO_NODE : p->members;
+        if (!s->damage.gone[node])
+            p->node[p->members++] = node;
+    }
+    p->own = p->member[p->rank];
     return 0;
 }
 
@@ -183,6 +210,8 @@ static int find_tree(struct part *p, struct error *e)
 {
     uint32_t root = reduction_root(p->torus);
 
+    if (part_member(p, root) == TORUS_NO_NODE)
+        root = p->node[0];
     return p->damaged ? reduction_build_around(&p->tree, &p->damage, root, p->rank, e)
                       : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
 }
@@ -215,7 +244,7 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         if (p->planner == NULL)
             goto no_memory;
     }
-    if (take_damage(p, e) != 0 || find_tree(p, e) != 0) {
+    if (take_damage(p, e) != 0 || number_members(p, e) != 0 || find_tree(p, e) != 0) {
         part_free(p);
         return NULL;
     }
@@ -241,6 +270,8 @@ void part_free(struct part *p)
     if (p->detour != NULL)
         planner_leave_detour(p->planner, p->detour);
     damage_free(&p->damage);
+    free(p->node);
+    free(p->member);
     if (p->mask != 0 && p->planner != NULL)
         planner_free(p->planner);
     free(p->place);

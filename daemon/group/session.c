@@ -136,7 +136,7 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     p = part_find(s, mask_of(s, call->part));
     if (p == NULL)
         return error_set(e, ERROR_USAGE, "no such part of the group is open");
-    if (check_call(&what, call, p->torus, p->rank, e) != 0)
+    if (check_call(&what, call, p->members, p->own, e) != 0)
         return -1;
     p->unproven = is_proof(p, &what) ? 0 : p->unproven + 1;
     result = put_in(p, &what, name, false, e);
@@ -227,7 +227,7 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
     unsigned stage = mark->number % STAGES_A_CALL;
     if (s->left && c == NULL) {
         (void)error_set(&why, ERROR_USAGE, "member %u has left the group, another one calls %s",
-                        s->part->rank, group_operation_name(mark->signature & 15));
+                        s->part->own, group_operation_name(mark->signature & 15));
         session_fail(s, &why);
         return 0;
     }
@@ -364,6 +364,8 @@ struct engine *session_open(void *context, const struct session_setup *setup, st
         session_free(&s->base);
         return NULL;
     }
+    for (uint32_t node = 0; s->damaged && node < s->damage.torus.nodes; node++)
+        s->shrunk = s->shrunk || s->damage.gone[node];
     s->part = part_new(s, 0, e);
     if (s->part == NULL) {
         session_free(&s->base);

@@ -181,7 +181,7 @@ static int open_reduction(struct call *c, struct error *e)
     c->block_bytes = !all ? c->what.total
                      : call->operation == GROUP_REDUCE_SCATTER
                          ? c->what.largest
-                         : (elements / p->torus->nodes + 1) * element;
+                         : (elements / p->members + 1) * element;
     int found = all ? part_trees(p, e) : 1;
     if (found <= 0)
         return found;
@@ -235,15 +235,16 @@ static int open_moving(struct call *c, struct error *e)
     const struct algorithm *a = choice.algorithm;
     enum mode mode = choice.mode;
     if (c->planned == NULL) {
-        result = planner_get(p->planner, a, mode, broadcast ? call->root : TORUS_NO_NODE, c->large,
-                             &c->planned, e);
+        result =
+            planner_get(p->planner, a, mode, broadcast ? part_rank(p, call->root) : TORUS_NO_NODE,
+                        c->large, &c->planned, e);
         if (result <= 0)
             return result;
     }
     blocks = c->planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
     choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
     setup.gather = !is_exchange(c);
-    setup.idle = broadcast && call->root != p->rank;
+    setup.idle = broadcast && call->root != p->own;
     setup.segments = a->segments;
     setup.uniform = !sized && (mode == MODE_STREAMING || (c->block_bytes % a->segments == 0 &&
                                                           c->round_bytes % a->segments == 0));

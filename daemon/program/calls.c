@@ -157,12 +157,15 @@ static int find(const struct program *p, uint32_t number, uint64_t offset, uint6
 }
 
 /* The members of a part, or 0 if there is no such part. */
-static uint32_t part_size(const struct torus *torus, uint32_t part)
+static uint32_t part_size(const struct program *p, uint32_t part)
 {
+    const struct torus *torus = groups_torus(p->all->set.groups);
     uint32_t size = 1;
 
     if (part == 0 || part >> torus->dims != 0)
         return 0;
+    if (part == (1u << torus->dims) - 1)
+        return group_members(p->group);
     for (unsigned d = 0; d < torus->dims; d++)
         if ((part >> d & 1) != 0)
             size *= torus->size[d];
@@ -175,7 +178,7 @@ static int take_counts(struct program *p, const struct program_request *r, struc
 {
     struct programs *all = p->all;
     unsigned count = arrays(r->operation);
-    uint64_t members = part_size(groups_torus(all->set.groups), r->part);
+    uint64_t members = part_size(p, r->part);
     struct program_area area;
 
     if (members == 0)

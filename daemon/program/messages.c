@@ -60,6 +60,26 @@ static int answer(struct program *p, const struct program_message *message, cons
 
 /* ---- The group ------------------------------------------------------------------------------- */
 
+/* Which nodes the group leaves out. Returns 0, or -1: the program is gone. */
+static int tell_missing(struct program *p, const struct group *group)
+{
+    const bool *gone = group_gone(group);
+    uint32_t nodes = groups_torus(p->all->set.groups)->nodes;
+    struct program_message m = message_of(PROGRAM_MISSING, 0);
+    size_t used = 0;
+
+    for (uint32_t node = 0; gone != NULL && node < nodes; node++) {
+        if (gone[node])
+            used += (size_t)snprintf(m.text + used, sizeof m.text - used, "%u ", node);
+        if (used + 12 < sizeof m.text && (node + 1 < nodes || used == 0))
+            continue;
+        if (answer(p, &m, NULL, 0) != 0)
+            return -1;
+        used = 0;
+    }
+    return 0;
+}
+
 static void on_opened(void *context, struct group *group)
 {
     struct program *p = context;
@@ -67,7 +87,8 @@ static void on_opened(void *context, struct group *group)
     struct program_message opened = message_of(PROGRAM_OPENED, groups_rank(groups));
     const int fds[PROGRAM_FDS] = {p->page_file, p->doorbell, p->notices[1]};
 
-    (void)group;
+    if (tell_missing(p, group) != 0)
+        return;
     (void)torus_format(groups_torus(groups), opened.text);
     p->state = PROGRAM_MEMBER;
     if (answer(p, &opened, fds, PROGRAM_FDS) != 0)
@@ -100,6 +121,7 @@ static int take_open(struct program *p, const struct program_message *m)
     const struct group_options options = {.name = p->name,
                                           .timeout_ns = m->size,
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
+                                          .shrink = m->kind == PROGRAM_SHRINK,
                                           .process = p->process > 0 ? (uint64_t)p->process : 0};
     size_t length = strlen(m->text);
     struct error e;
@@ -250,6 +272,7 @@ static const struct rule {
     int (*take)(struct program *p, const struct program_message *m); /* -1: it is gone */
 } rules[] = {
     {PROGRAM_OPEN, IN(PROGRAM_STRANGER), take_open},
+    {PROGRAM_SHRINK, IN(PROGRAM_STRANGER), take_open},
     {PROGRAM_MEMORY, IN(PROGRAM_MEMBER) | IN(PROGRAM_FAILED), take_memory},
     {PROGRAM_MEMORY_READY, IN(PROGRAM_MEMBER) | IN(PROGRAM_FAILED), take_ready},
     {PROGRAM_MEMORY_FREE, IN(PROGRAM_MEMBER) | IN(PROGRAM_FAILED), take_free},

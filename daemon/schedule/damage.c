@@ -137,7 +137,7 @@ static void append(struct writer *w, const char *separator, const char *part)
 }
 
 static char *write_all(const struct damage *d, struct writer w, const char *separator,
-                       const char *link, bool nodes)
+                       const char *link, const char *node)
 {
     char part[48], name[TORUS_PORT_NAME_SIZE];
 
@@ -145,8 +145,8 @@ static char *write_all(const struct damage *d, struct writer w, const char *sepa
         w.text[0] = '\0';
     for (uint32_t rank = 0; rank < d->torus.nodes; rank++) {
         if (d->gone[rank]) {
-            (void)snprintf(part, sizeof part, "%u", rank);
-            if (nodes)
+            (void)snprintf(part, sizeof part, "%s%u", node != NULL ? node : "", rank);
+            if (node != NULL)
                 append(&w, separator, part);
             continue;
         }
@@ -164,12 +164,17 @@ static char *write_all(const struct damage *d, struct writer w, const char *sepa
 
 char *damage_format(const struct damage *d, char *text, size_t size)
 {
-    return write_all(d, (struct writer){.text = text, .size = size}, ",", "", true);
+    return write_all(d, (struct writer){.text = text, .size = size}, ",", "", "");
 }
 
 char *damage_describe_links(const struct damage *d, char *text, size_t size)
 {
-    return write_all(d, (struct writer){.text = text, .size = size}, ", ", "link ", false);
+    return write_all(d, (struct writer){.text = text, .size = size}, ", ", "link ", NULL);
+}
+
+char *damage_describe(const struct damage *d, char *text, size_t size)
+{
+    return write_all(d, (struct writer){.text = text, .size = size}, ", ", "link ", "node ");
 }
 
 /* --- in one piece? --- */

@@ -32,6 +32,8 @@ char *damage_format(const struct damage *d, char *text, size_t size);
 /* The links alone, without those of nodes that are gone, for people, cut off in the same way: "link 3:+0,
  * link 7:+1". */
 char *damage_describe_links(const struct damage *d, char *text, size_t size);
+/* The nodes, too: "link 3:+0, node 7". */
+char *damage_describe(const struct damage *d, char *text, size_t size);
 
 bool damage_is_none(const struct damage *d);
 /* Whether the link at this port, if there is one, is in order. */

@@ -166,6 +166,36 @@ def test_death_of_a_daemon(loopback):
     still_works(torus)
 
 
+@pytest.mark.parametrize('dims,dead', [('3x3', (4, 0)), ('2x3', (0, 5)), ('5', (2,))])
+def test_shrink(loopback, dims, dead):
+    """Programs go on without nodes that go down, one after the other, the first of all among them."""
+    torus = loopback(dims)
+    left = list(range(len(torus.nodes)))
+    with Programs(torus, 'shrinks', 'shrink', 5, 0, len(dead)) as programs:
+        programs.wait_open()
+        for victim in dead:
+            left.remove(victim)
+            programs.all[victim].process.kill()
+            torus.node(victim).kill()
+            for rank in left:
+                line = programs.all[rank].process.stdout.readline()
+                assert line.split() == ['shrunk', *map(str, left)], line
+        missing = ', '.join(f'node {rank}' for rank in sorted(dead))
+        for rank in left:
+            assert [group['around'] for group in torus.status(rank)['groups']] == [missing]
+        assert re.search(f'^shrinks +open +{missing} ', torus.ctl(left[0], 'status').stdout, re.M)
+        for rank in left:
+            programs.all[rank].process.stdout.readline()  # it is open
+        programs.all[left[0]].process.terminate()
+        for rank in left:
+            status, out = programs.all[rank].end()
+            assert status == 0, f'node {rank}: {out}'
+    for rank in dead:
+        torus.node(rank).start()
+    torus.wait_whole(20)
+    still_works(torus)
+
+
 def test_around_a_link_that_is_down(cabled):
     """It does not use the link when that is up again; rows and columns go around it, too. Of a link that
     goes down later it fails."""

@@ -14,7 +14,7 @@ SCRIPT = CHECKOUT / 'tests' / 'support' / 'python_group.py'
 
 @pytest.mark.parametrize('what', ['place', 'alltoall', 'alltoallv', 'allgather', 'broadcast',
                                   'reductions', 'parts', 'without_waiting', 'memory', 'misuse',
-                                  'mismatch'])
+                                  'mismatch', 'shrinking'])
 def test_module(shared, what):
     run_each(shared('2x3'), python(f'{SCRIPT} {what}'))
 

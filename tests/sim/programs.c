@@ -35,9 +35,11 @@ struct program {
     uint32_t calls, under_way, unwaited, completed;
     bool open, stopped, dead, left, due;
     bool gives_up;
+    uint32_t shrunk; /* so many times */
     struct sim_call mistake;
     struct error error;
     uint64_t told_at;
+    bool *gone; /* by node: it has been left out; NULL: none has */
 };
 
 struct sim_programs {
@@ -132,8 +134,10 @@ struct team {
 };
 
 /* Written out independently: all nodes whose other coordinates are this node's, in their order. */
-static struct team team_of(const struct torus *t, uint32_t rank, uint32_t part)
+static struct team team_of(const struct program *p, uint32_t part)
 {
+    const struct torus *t = p->all->torus;
+    uint32_t rank = p->rank;
     uint32_t mine[TORUS_MAX_DIMS], theirs[TORUS_MAX_DIMS];
     struct team team = {0};
 
@@ -143,7 +147,7 @@ static struct team team_of(const struct torus *t, uint32_t rank, uint32_t part)
         torus_coordinates(t, node, theirs);
         for (unsigned d = 0; d < t->dims; d++)
             in = in && ((part & 1u << d) != 0 || mine[d] == theirs[d]);
-        if (!in)
+        if (!in || (p->gone != NULL && p->gone[node]))
             continue;
         if (node == rank)
             team.rank = team.size;
@@ -336,7 +340,7 @@ static void check_made(const struct program *p, const struct made *m)
     const struct sim_programs *all = p->all;
     const struct sim_call *call = &m->call;
     uint32_t part = call->part != 0 ? call->part : all_dimensions(all->torus);
-    const struct team team = team_of(all->torus, p->rank, part);
+    const struct team team = team_of(p, part);
     uint64_t seed = call_seed(all, m->index), first = 0;
     const uint8_t *got = m->receive->byte + ROOM;
     struct shape s;
@@ -382,9 +386,9 @@ static void check_all_have_called(const struct program *p, const struct made *m)
 {
     const struct sim_programs *all = p->all;
     uint32_t part = m->call.part != 0 ? m->call.part : all_dimensions(all->torus);
-    const struct team team = team_of(all->torus, p->rank, part);
+    const struct team team = team_of(p, part);
 
-    for (uint32_t i = 0; i < team.size; i++)
+    for (uint32_t i = 0; i < team.size && !all->set.shrinks; i++) /* else they may call it again */
         if (!all->program[team.node[i]].has_called[m->index] && !sim_has_lied(all->sim))
             sim_violated(all->sim, "barrier", "call %u is complete at node %u, not made at node %u",
                          m->index, p->rank, team.node[i]);
@@ -533,7 +537,7 @@ static void make(struct program *p, uint32_t index)
 
     *m = (struct made){.index = index, .call = all->set.call[index]};
     uint32_t part = m->call.part != 0 ? m->call.part : all_dimensions(all->torus);
-    const struct team team = team_of(all->torus, p->rank, part);
+    const struct team team = team_of(p, part);
     if (p->mistake.operation != 0 && m->call.operation != GROUP_PART) {
         p->mistake.part = m->call.part;
         p->mistake.root %= team.size;
@@ -542,6 +546,7 @@ static void make(struct program *p, uint32_t index)
         m->call = p->mistake;
         p->mistake.operation = 0;
     }
+    m->call.root %= team.size;
     if (m->call.timeout > 0) /* it may pass */
         disturb(all);
     uint64_t seed = call_seed(all, m->index);
@@ -667,8 +672,14 @@ static void go_on(struct program *p)
 static void on_opened(void *context, struct group *group)
 {
     struct program *p = context;
+    const uint32_t nodes = p->all->torus->nodes;
 
-    (void)group;
+    if (group_gone(group) != NULL) {
+        p->gone = sim_alloc(nodes * sizeof *p->gone);
+        memcpy(p->gone, group_gone(group), nodes * sizeof *p->gone);
+    }
+    if (group_members(group) != team_of(p, all_dimensions(p->all->torus)).size)
+        sim_violated(p->all->sim, "members", "node %u: %u members", p->rank, group_members(group));
     p->open = true;
     p->all->moved_at = sim_now(p->all->sim);
     go_on(p);
@@ -702,13 +713,39 @@ static void on_called(void *context, uint64_t name, const struct error *e)
     go_on(p);
 }
 
+static void on_open(struct sim *sim, void *context);
+
+static void shrink(struct program *p)
+{
+    struct sim_programs *all = p->all;
+
+    while (p->made != NULL) {
+        struct made *m = p->made;
+        p->made = m->next;
+        free_made(m);
+    }
+    memset(p->has_called, 0, all->set.calls * sizeof *p->has_called);
+    p->calls = p->under_way = p->unwaited = p->completed = 0;
+    p->open = false;
+    free(p->gone);
+    p->gone = NULL;
+    p->shrunk++;
+    sim_at(all->sim,
+           sim_now(all->sim) +
+               (all->set.pause > 0 ? chance_below(&all->chance, all->set.pause) : 0),
+           on_open, p);
+}
+
 static void on_ended(void *context, const struct error *e)
 {
     struct program *p = context;
 
-    p->error = *e;
     p->told_at = p->all->moved_at = sim_now(p->all->sim);
     p->group = NULL;
+    if (p->all->set.shrinks && e->code == ERROR_LINK)
+        shrink(p);
+    else
+        p->error = *e;
 }
 
 static void on_open(struct sim *sim, void *context)
@@ -718,11 +755,12 @@ static void on_open(struct sim *sim, void *context)
     const struct group_client client = {p, on_opened, on_called, on_ended};
     const struct group_options options = {.name = p->all->set.name,
                                           .timeout_ns = p->all->set.timeout,
-                                          .unchecked = p->all->set.unchecked};
+                                          .unchecked = p->all->set.unchecked,
+                                          .shrink = p->shrunk > 0};
 
     if (p->dead)
         return;
-    if (!node->alive) {
+    if (!node->alive || (p->shrunk > 0 && p->life != node->life)) {
         p->dead = true;
         disturb(p->all);
         return;
@@ -783,8 +821,10 @@ void sim_programs_forget(struct sim *sim)
     while (sim->programs != NULL) {
         struct sim_programs *all = sim->programs;
         sim->programs = all->next;
-        for (uint32_t rank = 0; rank < all->torus->nodes; rank++)
+        for (uint32_t rank = 0; rank < all->torus->nodes; rank++) {
             free(all->program[rank].has_called);
+            free(all->program[rank].gone);
+        }
         free(all->program);
         free(all);
     }
@@ -855,6 +895,7 @@ struct sim_program_state sim_program_state(const struct sim_programs *all, uint3
         .member = p->group != NULL && node_lives(p),
         .stopped = p->stopped,
         .over = is_over(p),
+        .shrunk = p->shrunk,
         .calls = p->calls,
         .completed = p->completed,
     };
@@ -933,6 +974,13 @@ void sim_program_die(struct sim_programs *all, uint32_t rank)
 void sim_program_mistake(struct sim_programs *all, uint32_t rank, const struct sim_call *call)
 {
     all->program[rank].mistake = *call;
+}
+
+bool sim_program_is_without(const struct sim_programs *all, uint32_t rank, uint32_t node)
+{
+    const struct program *p = &all->program[rank];
+
+    return p->gone != NULL && p->gone[node];
 }
 
 bool sim_programs_left_out(const struct sim_programs *p, uint32_t part)

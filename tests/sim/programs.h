@@ -31,6 +31,8 @@ struct sim_programs_setup {
     uint32_t depth; /* calls under way at a time, at most; at least 1 */
     uint64_t pause; /* nanoseconds between two calls, at most */
     bool unchecked;
+    bool shrinks;     /* told that a node or link is down, they shrink the group, and make all calls
+                       * again from the first */
     bool stay;        /* they do not leave when they have made all calls */
     uint64_t timeout; /* of opening; 0: none */
     bool shuffle;     /* calls of different parts in any order; then `depth` must be `calls` */
@@ -57,13 +59,17 @@ const struct error *sim_program_error(const struct sim_programs *p, uint32_t ran
  * as completed. */
 bool sim_programs_left_out(const struct sim_programs *p, uint32_t part);
 
+/* Whether the group that the program has opened has been opened without this node. */
+bool sim_program_is_without(const struct sim_programs *p, uint32_t rank, uint32_t node);
+
 uint64_t sim_program_told_at(const struct sim_programs *p, uint32_t rank);
 
 struct sim_program_state {
     bool open;
     bool member; /* it has not left, nor been told of a failure, and its node lives */
     bool stopped;
-    bool over; /* nothing more comes from it or to it */
+    bool over;       /* nothing more comes from it or to it */
+    uint32_t shrunk; /* times that it has called that */
     uint32_t calls, completed;
 };
 struct sim_program_state sim_program_state(const struct sim_programs *p, uint32_t rank);

@@ -5,6 +5,10 @@
  *     loop BYTES COUNT  alltoall of blocks of so many bytes; COUNT 0: for ever. Prints "open" when the
  *                       group is, and at the end the median time of a call in microseconds
  *     barrier COUNT     the same with barriers
+ *     shrink SEED ROUNDS COUNT
+ *                       calls barriers until the group fails since a node is down, and goes on in the
+ *                       group that torus_group_shrink() makes of it; COUNT times, then as `all` with
+ *                       its ROUNDS. Prints "open", and each time "shrunk", and the nodes that are left
  *     open COUNT        opens COUNT groups, NAME and a number each, and never closes one
  *
  * Exits with 0, or with 1 and "code: text" of the error on standard output. */
@@ -239,11 +243,12 @@ static void check_several(uint8_t *from, uint8_t *to, unsigned round)
 
 static struct torus_group *choice[3]; /* the whole, and its parts along the first two dimensions */
 static unsigned choices = 1;
+static bool has_shrunk; /* there are no parts then */
 
 static void open_parts(void)
 {
     choice[0] = group;
-    if (strchr(torus_group_dims(group), 'x') == NULL)
+    if (has_shrunk || strchr(torus_group_dims(group), 'x') == NULL)
         return;
     for (; choices < 3; choices++)
         OK(torus_group_part(group, 1u << (choices - 1), &choice[choices], &e));
@@ -348,6 +353,57 @@ static void loop(bool barrier, size_t block, unsigned count)
     free(each);
 }
 
+/* Until it fails, with what only shrinking helps. */
+static void wait_for_failure(void)
+{
+    while (torus_barrier(group, &e) == 0)
+        ;
+    if (e.code != TORUS_ERROR_LINK)
+        give_up();
+}
+
+/* Of a group without some nodes. */
+static void check_no_parts(void)
+{
+    struct torus_group *part;
+
+    if (strchr(torus_group_dims(group), 'x') == NULL)
+        return;
+    if (torus_group_part(group, 1, &part, &e) == 0)
+        wrong("part", 0);
+    if (e.code != TORUS_ERROR_REFUSED || strstr(e.text, "members are missing") == NULL)
+        give_up();
+}
+
+static void shrink(unsigned count)
+{
+    (void)puts("open");
+    (void)fflush(stdout);
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t *old = torus_memory_new(group, 5000, &e);
+        struct torus_group *failed = group;
+        if (old == NULL)
+            give_up();
+        write_block(old, rank, rank, 5000, i);
+        wait_for_failure();
+        if (torus_group_shrink(failed, &group, &e) != 0)
+            give_up();
+        if (torus_barrier(failed, &e) == 0)
+            wrong("barrier of a failed group", 0);
+        check_block("memory of a failed group", old, rank, rank, 5000, i);
+        torus_group_close(failed);
+        rank = torus_group_rank(group);
+        size = torus_group_size(group);
+        check_no_parts();
+        (void)printf("shrunk");
+        for (uint32_t member = 0; member < size; member++)
+            (void)printf(" %u", (unsigned)torus_group_node(group, member));
+        (void)puts("");
+        (void)fflush(stdout);
+    }
+    has_shrunk = true;
+}
+
 static void open_many(struct torus_group_options *options, unsigned count)
 {
     char name[64];
@@ -377,7 +433,10 @@ int main(int argc, char **argv)
     OK(torus_group_open(&options, &group, &e));
     rank = torus_group_rank(group);
     size = torus_group_size(group);
-    if (strcmp(argv[3], "all") == 0 && argc > 5)
+    if (strcmp(argv[3], "shrink") == 0 && argc > 6) {
+        shrink((unsigned)atoi(argv[6]));
+        run_all((uint64_t)atoll(argv[4]), (unsigned)atoi(argv[5]));
+    } else if (strcmp(argv[3], "all") == 0 && argc > 5)
         run_all((uint64_t)atoll(argv[4]), (unsigned)atoi(argv[5]));
     else if (strcmp(argv[3], "barrier") == 0)
         loop(true, 0, (unsigned)atoi(argv[4]));

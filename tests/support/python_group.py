@@ -43,6 +43,26 @@ def place():
         g.barrier()
 
 
+def shrinking():
+    with Group() as g:
+        raises(TorusError, g.part(0).shrink, text='shrink the whole group')
+        values = registered(g)([1.5, g.rank])
+        with g.shrink() as whole:  # it has not failed: all are members
+            assert whole.nodes == tuple(range(g.size)) and whole.rank == g.rank
+            assert whole.dims == g.dims and whole.allreduce(1) == g.size
+            whole.part(0).barrier()
+            e = raises(TorusError, g.barrier, text='left')
+            assert e.code == ErrorCode.CANCELLED
+        equal(values, np.array([1.5, g.rank]))
+    with Group('late') as g, Group('done') as done:
+        g.barrier()
+        if g.rank < g.size - 1:
+            g.set_timeout(3)
+            e = raises(TorusError, g.shrink, text='entered it')
+            assert e.code == ErrorCode.TIMEOUT and str(g.size - 1) in str(e)
+        done.barrier()
+
+
 def alltoall():
     with Group() as g:
         for wrap in (np.array, registered(g)):

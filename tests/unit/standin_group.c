@@ -17,7 +17,7 @@ struct group {
     struct group *next;
     struct group_client client;
     char name[GROUP_NAME_SIZE];
-    bool opened, failed;
+    bool opened, failed, shrinks;
     struct error why;
     struct queued *first;
 };
@@ -63,6 +63,7 @@ struct group *group_open(struct groups *all, const struct group_options *options
     g->all = all;
     g->client = *client;
     (void)snprintf(g->name, sizeof g->name, "%s", options->name);
+    g->shrinks = options->shrink;
     g->next = all->first;
     all->first = g;
     all->groups++;
@@ -92,6 +93,20 @@ const struct torus *groups_torus(const struct groups *all)
     return &all->torus;
 }
 
+const bool *group_gone(const struct group *group)
+{
+    return group->shrinks ? group->all->gone : NULL;
+}
+
+uint32_t group_members(const struct group *group)
+{
+    uint32_t members = group->all->torus.nodes;
+
+    for (uint32_t node = 0; group->all->gone != NULL && node < group->all->torus.nodes; node++)
+        members -= group->shrinks && group->all->gone[node];
+    return members;
+}
+
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
 static void ref(struct program_memory *memory)
@@ -108,6 +123,12 @@ static int count_members(const struct group *g, uint32_t part, struct queued *q,
     if (part == 0 || part >> g->all->torus.dims != 0)
         return error_set(e, ERROR_USAGE, "no such part");
     torus_coordinates(&g->all->torus, g->all->rank, coordinate);
+    if (group_gone(g) != NULL && part == (1u << g->all->torus.dims) - 1) {
+        q->members = group_members(g);
+        for (uint32_t node = 0; node < g->all->rank; node++)
+            q->rank += !g->all->gone[node];
+        return 0;
+    }
     q->members = 1;
     for (unsigned d = 0; d < g->all->torus.dims; d++)
         if ((part >> d & 1) != 0) {

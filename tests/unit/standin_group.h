@@ -10,8 +10,9 @@
 struct groups {
     struct torus torus;
     uint32_t rank;
-    bool holds;      /* calls do not end for now */
-    bool holds_open; /* nor does opening */
+    const bool *gone; /* by node: left out by groups that shrink; NULL: none is */
+    bool holds;       /* calls do not end for now */
+    bool holds_open;  /* nor does opening */
     struct group *first;
     unsigned groups;                   /* open */
     unsigned closed, abandoned, calls; /* so far */

@@ -106,6 +106,55 @@ static void test_open(void **state)
     torus_group_close(NULL);
 }
 
+static void test_shrink(void **state)
+{
+    static const bool gone[MEMBERS] = {[0] = true, [3] = true};
+    static const uint32_t nodes[] = {1, 2, 4, 5};
+    struct torus_group *g = open_group(), *left, *part, *again;
+    size_t counts[4] = {1, 2, 3, 4};
+    uint8_t in[40], out[40];
+    uint8_t *kept = torus_memory_new(g, 100, &e);
+
+    (void)state;
+    fill(kept, 100, 1);
+    daemon_.groups.gone = gone;
+    torus_group_set_timeout(g, 60000);
+    OK(torus_group_part(g, 1, &part, &e));
+    FAILS(TORUS_ERROR_USAGE, "a part cannot be shrunk", torus_group_shrink(part, &left, &e));
+    assert_null(left);
+    OK(torus_group_shrink(g, &left, &e));
+    assert_int_equal(torus_group_size(left), 4);
+    assert_int_equal(torus_group_rank(left), 2);
+    assert_string_equal(torus_group_dims(left), "2x3m");
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(torus_group_node(left, i), nodes[i]);
+    assert_int_equal(torus_group_node(left, 4), TORUS_RANK_NONE);
+    OK(torus_group_part(left, 3, &part, &e)); /* all of it */
+    assert_int_equal(torus_group_size(part), 4);
+    assert_int_equal(torus_group_node(part, 3), 5);
+    FAILS(TORUS_ERROR_CANCELLED, "left", torus_barrier(g, &e));
+    expect(kept, 100, 1);
+    torus_memory_free(g, kept);
+    torus_group_close(g);
+    fill(out, sizeof out, 2);
+    OK(torus_alltoall(part, out, in, 10, &e)); /* the stand-in gives it back */
+    expect(in, sizeof in, 2);
+    OK(torus_reduce_scatter(left, out, in, counts, TORUS_UINT8, TORUS_MAX, &e));
+    assert_memory_equal(in, out + 3, 3);
+    FAILS(TORUS_ERROR_USAGE, "there is no member 4", torus_broadcast(left, in, 1, 4, &e));
+    OK(torus_group_shrink(left, &again, &e)); /* and again */
+    assert_int_equal(torus_group_size(again), 4);
+    torus_group_close(again);
+    torus_group_close(left);
+    daemon_.groups.gone = NULL;
+    g = open_group();
+    OK(torus_group_shrink(g, &left, &e)); /* nobody is down */
+    assert_int_equal(torus_group_size(left), MEMBERS);
+    assert_int_equal(torus_group_node(left, 5), 5);
+    torus_group_close(left);
+    torus_group_close(g);
+}
+
 static void test_names_and_options(void **state)
 {
     char name[80];
@@ -749,6 +798,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_open),
+        TEST(test_shrink),
         TEST(test_names_and_options),
         TEST(test_host_name_in_socket),
         TEST(test_no_daemon),

@@ -107,6 +107,18 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
     xf_prepare_init(&p, &n);
     assert_false(xf_say(&n, CHILD, &p.head)); /* from the side that node 0 is not on */
     xf_close(&n);
+    for (int shrinks = 0; shrinks < 2; shrinks++) {
+        open_node(&n, 1);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        p.spec.operation = OPERATION_GROUP;
+        p.spec.barrier = TEXT("g");
+        p.spec.shrink = shrinks;
+        p.prepare.root = 2;
+        p.prepare.id = TEXT("2-0000004d-8");
+        assert_int_equal(xf_say(&n, CHILD, &p.head), !shrinks); /* it is for node 0 to begin that */
+        xf_close(&n);
+    }
 }
 
 /* Links that are down, says the root: of the line of three nodes there are 0 (from node 0 to 1) and 1. */

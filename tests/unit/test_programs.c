@@ -254,6 +254,29 @@ static void test_names(void **state)
     expect_service(0);
 }
 
+/* Which nodes are left out comes first, in as many messages as that takes. */
+static void test_shrinking(void **state)
+{
+    static bool gone[6] = {[0] = true, [3] = true};
+    struct guest g;
+
+    (void)state;
+    connect_guest(&g);
+    say(&g, PROGRAM_SHRINK, 0, 0, "shrunk");
+    assert_int_equal(hear(&g), PROGRAM_OPENED); /* nobody is missing */
+    close_guest(&g);
+    programs_await_groups(&daemon_, 0);
+    daemon_.groups.gone = gone;
+    connect_guest(&g);
+    say(&g, PROGRAM_SHRINK, 0, 0, "shrunk");
+    assert_int_equal(hear(&g), PROGRAM_MISSING);
+    assert_string_equal(g.m.text, "0 3 ");
+    assert_int_equal(hear(&g), PROGRAM_OPENED);
+    daemon_.groups.gone = NULL;
+    close_guest(&g);
+    expect_service(0);
+}
+
 static void test_opening_twice(void **state)
 {
     struct guest g;
@@ -773,6 +796,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_wrong_messages),
         TEST(test_names),
+        TEST(test_shrinking),
         TEST(test_opening_twice),
         TEST(test_descriptors_in_messages),
         TEST(test_memory_files),

@@ -15,7 +15,7 @@
  *     torus_group_close(group);
  *
  * Members are numbered as the nodes of the torus are: row-major, the last dimension fastest. Member r
- * of the whole group is node r.
+ * of the whole group is node r, unless nodes have been left out (torus_group_shrink()).
  *
  * Calls and their order
  * - All members make the same calls on a group, in the same order, with the same sizes, root, type and
@@ -35,7 +35,7 @@
  * Failure
  * - A program that dies, a daemon or link that goes down, members that disagree, and damaged data fail
  *   the group: every call under way and every later one ends with the same error on every node. Close
- *   the group and open a new one.
+ *   the group and open a new one; or, if nodes are down, go on without them: torus_group_shrink().
  * - A group that is opened while links are down goes around them, as long as all nodes can be reached, and
  *   does not use them when they are up again. Only a link that goes down later fails it.
  *
@@ -79,6 +79,37 @@ static inline void torus_group_options_init(struct torus_group_options *options)
 TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,
                                   struct torus_group **group, struct torus_error *error);
 
+/* Opens a group of the nodes that are left, when `group` has failed because others are down. Every
+ * program that is left makes this call, and it waits until all of them have. Nodes that are down by
+ * then, and those that go down before it returns, are left out. Members are numbered anew, from 0, in the
+ * order of their nodes, the same on all of them: see torus_group_rank(), _size() and _node().
+ *
+ * A call that has failed on one member may have succeeded on another: in the new group they have to agree
+ * where to go on, as by a TORUS_MIN of the last step that each has finished.
+ *
+ * The new group has the name, the digests and the timeout of `group` (which torus_group_set_timeout()
+ * may have changed), and can fail and be shrunk as well. If that happens just when it has opened, a member
+ * may know it as a failed group and another one still wait for it: the first then shrinks the group that
+ * it has got, and they meet. No call on `group` is possible any more; what was allocated in it can be
+ * read, and it is still closed by its owner, before or after the new one.
+ *
+ * - A group that has not failed here is left by this call: for the others it fails in their next call,
+ *   or has failed already. If no node is down, the new group has all of them.
+ * - A node is waited for as long as it is up: also one that was down and is up again, where the same
+ *   program, or one that has opened a group of this name, can shrink it. Set a timeout; with a new
+ *   program there, open a new group of all nodes.
+ * - It goes around links that are down, as a group of all nodes does.
+ * - torus_group_dims() is still the whole torus. Parts of a group that has left out nodes are refused on
+ *   all members (_REFUSED), except the one of all dimensions, which is the group itself.
+ * - Nodes that are up again are members of the next group that torus_group_open() opens, not of this one.
+ *
+ * Returns 0 with *shrunk, which the caller closes, or -1 with *error: _USAGE (a part), _LINK (nodes cannot
+ * be reached that may be up: those that are left must be more than half of all, unless it is certain that
+ * the others are down), _TIMEOUT (the text names nodes that have not called it), and as
+ * torus_group_open(). */
+TORUS_EXPORT int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,
+                                    struct torus_error *error);
+
 /* Closes a group, or a part. Calls under way are given up, which fails the group; if there are none,
  * this disturbs nobody: the daemon goes on forwarding for others. Closing a group closes its parts.
  * NULL does nothing. */
@@ -90,8 +121,9 @@ TORUS_EXPORT void torus_group_close(struct torus_group *group);
  * with the same dimensions, once for each set of dimensions. All dimensions give the whole group
  * again, in the same order of calls as the group itself. Returns 0 with *part, a group of its own
  * order of calls, or -1 with *error: _USAGE (no such dimension, not of a part), _REFUSED (it is open
- * already), _LINK (the group goes around links that are down, and the members of such a part cannot reach
- * each other within it; the same on all members, and the group goes on), or why the group has failed. */
+ * already, or nodes are missing in this group: the same on all members, and the group goes on), _LINK
+ * (the group goes around links that are down, and the members of such a part cannot reach each other
+ * within it; the same), or why the group has failed. */
 TORUS_EXPORT int torus_group_part(struct torus_group *group, uint32_t dimensions,
                                   struct torus_group **part, struct torus_error *error);
 

@@ -235,9 +235,9 @@ struct torus_group_info {
     uint64_t parked_bytes;   /* that have come before the program's calls */
     uint64_t reserved_bytes; /* of memory_reserved */
     uint64_t pid;            /* of the program; 0: unknown */
-    const char
-        *around; /* links that were down when it was opened, and that its calls go around, for
-                              * people ("link 3:+0"); "": none */
+    /* Links that were down when it was opened, and that its calls go around, and nodes, which it leaves
+     * out, for people ("link 3:+0, node 7"); "": none. */
+    const char *around;
 };
 
 struct torus_status {
