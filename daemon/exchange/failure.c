@@ -49,8 +49,6 @@ static void enter_doubt(struct exchange *x, const struct error *e)
 static void fail_alone(struct exchange *x, const struct error *e)
 {
     x->failure = *e;
-    if (x->spec.shrink && barrier_take_back(x))
-        return; /* another node prepares it */
     exchange_enter(x, EXCHANGE_FAILED);
 }
 

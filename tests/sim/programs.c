@@ -742,10 +742,10 @@ static void on_ended(void *context, const struct error *e)
 
     p->told_at = p->all->moved_at = sim_now(p->all->sim);
     p->group = NULL;
-    if (p->all->set.shrinks && e->code == ERROR_LINK)
+    if (p->all->set.shrinks && p->open && e->code == ERROR_LINK)
         shrink(p);
     else
-        p->error = *e;
+        p->error = *e; /* whoever shrinks it hears of no link before it is open */
 }
 
 static void on_open(struct sim *sim, void *context)
@@ -969,6 +969,15 @@ void sim_program_die(struct sim_programs *all, uint32_t rank)
     if (p->open) /* else another one may yet open it at its node */
         fail(all);
     sim_settle(node);
+}
+
+void sim_program_shrink(struct sim_programs *all, uint32_t rank)
+{
+    struct program *p = &all->program[rank];
+
+    p->life = all->sim->node[rank].life;
+    p->group = NULL;
+    shrink(p);
 }
 
 void sim_program_mistake(struct sim_programs *all, uint32_t rank, const struct sim_call *call)

@@ -90,6 +90,8 @@ void sim_program_go_on(struct sim_programs *p, uint32_t rank);
 void sim_program_die(struct sim_programs *p, uint32_t rank);
 /* It closes the group at once. */
 void sim_program_leave(struct sim_programs *p, uint32_t rank);
+/* Its node died and is up again, the program is the same: it shrinks its group. */
+void sim_program_shrink(struct sim_programs *all, uint32_t rank);
 /* Its next call will be this one instead. */
 void sim_program_mistake(struct sim_programs *p, uint32_t rank, const struct sim_call *call);
 

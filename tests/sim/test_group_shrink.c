@@ -61,12 +61,26 @@ static bool are_open(struct sim *sim, void *context)
     return true;
 }
 
+/* What a node shows of its group, open or not. */
+static void look_at(struct sim *sim, uint32_t rank, bool open)
+{
+    struct group_info info[2] = {{.open = false}};
+    size_t groups = groups_list(sim_groups(sim, rank), info, 2);
+
+    if (groups > 1 || (open && (groups == 0 || !info[0].open)) ||
+        (groups == 1 && info[0].open && info[0].missing[0] != '\0'))
+        sim_violated(sim, "status", "node %u: %zu groups, %s", rank, groups, info[0].missing);
+}
+
 /* All that live have made all calls in a group of their own. */
 static bool have_all(struct sim *sim, void *context)
 {
     const struct play *p = context;
     const uint32_t nodes = sim_torus(sim)->nodes;
 
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if (sim_alive(sim, rank))
+            look_at(sim, rank, false);
     for (uint32_t rank = 0; rank < nodes; rank++) {
         if (is_dead(p, rank))
             continue;
@@ -269,12 +283,65 @@ static void nodes_come_back(void **state)
     }
 }
 
+/* Of those that have shrunk it, the first for which the new group is open; or how many nodes there are. */
+static uint32_t first_open(const struct play *p)
+{
+    uint32_t rank = 0;
+
+    while (rank < sim_torus(p->sim)->nodes && (sim_program_state(p->programs, rank).shrunk == 0 ||
+                                               !sim_program_state(p->programs, rank).open))
+        rank++;
+    return rank;
+}
+
+static bool one_is_open(struct sim *sim, void *context)
+{
+    return first_open(context) < sim_torus(sim)->nodes;
+}
+
+/* A daemon that died, of the first node often, is up again before the last of the others has shrunk the
+ * group: it is waited for, and the group has all nodes. */
+static void a_node_comes_back_meanwhile(void **state)
+{
+    uint32_t played = 0;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct play p = begin(seed, 10 * SECONDS);
+        uint32_t victim = 0;
+        p.setup.calls = 5;
+        open_all(&p);
+        if (!kill_one(&p)) {
+            end(&p);
+            continue;
+        }
+        while (!is_dead(&p, victim))
+            victim++;
+        sim_pass(p.sim, any(&p, 8000) * MILLISECONDS);
+        if (!one_is_open(p.sim, &p)) {
+            sim_restart(p.sim, victim);
+            sim_program_shrink(p.programs, victim);
+            damage_free(&p.down);
+            assert_int_equal(damage_init(&p.down, sim_torus(p.sim), NULL), 0);
+            check(&p, sim_run(p.sim, 100 * SECONDS, one_is_open, &p), "when one is back");
+            /* Unless the last one has shrunk it before the links were up. */
+            if (!sim_program_is_without(p.programs, first_open(&p), victim)) {
+                must_complete(&p, "with the one that is back");
+                played++;
+            }
+        }
+        end(&p);
+    }
+    assert_true(seeds < 20 || played > seeds / 4);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_that_are_left_go_on),
         cmocka_unit_test(more_go_down_meanwhile),
         cmocka_unit_test(nodes_come_back),
+        cmocka_unit_test(a_node_comes_back_meanwhile),
     };
 
     if (argc > 2) {
