@@ -167,14 +167,17 @@ static bool are_met(const struct damage *d)
     return true;
 }
 
-/* A node dies whose loss leaves the others together, and more than half of all. Returns whether there is
- * one. */
+/* A node dies, often the first that is left, whose loss leaves the others together, and more than half of
+ * all. Returns whether there is one. */
 static bool kill_one(struct play *p)
 {
     const uint32_t nodes = sim_torus(p->sim)->nodes;
+    uint32_t first = 0;
 
+    while (is_dead(p, first))
+        first++;
     for (unsigned tries = 0; tries < 20 && living(p) > 2 && 2 * (living(p) - 1) > nodes; tries++) {
-        uint32_t victim = any(p, 3) == 0 ? 0 : any(p, nodes);
+        uint32_t victim = any(p, 2) == 0 ? first : any(p, nodes);
         struct damage d;
         if (is_dead(p, victim))
             continue;
@@ -233,18 +236,66 @@ static void those_that_are_left_go_on(void **state)
     }
 }
 
-/* Others die, or links go down, while programs shrink the group: before the first of them calls that, when
- * some have, and when some know that it is open. */
+/* Of those that have shrunk it, the first for which the new group is open; or how many nodes there are. */
+static uint32_t first_open(const struct play *p)
+{
+    uint32_t rank = 0;
+
+    while (rank < sim_torus(p->sim)->nodes && (sim_program_state(p->programs, rank).shrunk == 0 ||
+                                               !sim_program_state(p->programs, rank).open))
+        rank++;
+    return rank;
+}
+
+static bool one_is_open(struct sim *sim, void *context)
+{
+    return first_open(context) < sim_torus(sim)->nodes;
+}
+
+/* So many programs have shrunk the group. */
+struct shrinking {
+    const struct play *play;
+    uint32_t programs;
+};
+
+static bool have_shrunk(struct sim *sim, void *context)
+{
+    const struct shrinking *s = context;
+    uint32_t n = 0;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        n += !is_dead(s->play, rank) && sim_program_state(s->play->programs, rank).shrunk > 0;
+    return n >= s->programs;
+}
+
+/* At any time, when some have shrunk the group, or when one knows that it is open. */
+static void wait_for_a_moment(struct play *p)
+{
+    struct shrinking some = {p, 1 + any(p, living(p))};
+    uint32_t kind = any(p, 3);
+
+    if (kind == 0)
+        sim_pass(p->sim,
+                 any(p, 4) == 0 ? any(p, 5000) * MILLISECONDS : any(p, 1500) * MILLISECONDS);
+    else if (kind == 1)
+        (void)sim_run(p->sim, 20 * SECONDS, have_shrunk, &some);
+    else
+        (void)sim_run(p->sim, 20 * SECONDS, one_is_open, p);
+    if (any(p, 3) == 0)
+        sim_pass(p->sim, any(p, 1000) * MICROSECONDS);
+}
+
+/* Others die, or links go down, while programs shrink the group. */
 static void more_go_down_meanwhile(void **state)
 {
     (void)state;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
         struct play p = begin(seed, (1 + seed % 3 * 300) * MILLISECONDS);
+        p.setup.calls = 10;
         open_all(&p);
         (void)kill_one(&p);
         for (uint32_t left = 1 + any(&p, 3); left > 0; left--) {
-            sim_pass(p.sim,
-                     any(&p, 4) == 0 ? any(&p, 5000) * MILLISECONDS : any(&p, 1500) * MILLISECONDS);
+            wait_for_a_moment(&p);
             if (any(&p, 3) == 0)
                 cut_one(&p);
             else
@@ -281,22 +332,6 @@ static void nodes_come_back(void **state)
         must_complete(&p, "all of them");
         end(&p);
     }
-}
-
-/* Of those that have shrunk it, the first for which the new group is open; or how many nodes there are. */
-static uint32_t first_open(const struct play *p)
-{
-    uint32_t rank = 0;
-
-    while (rank < sim_torus(p->sim)->nodes && (sim_program_state(p->programs, rank).shrunk == 0 ||
-                                               !sim_program_state(p->programs, rank).open))
-        rank++;
-    return rank;
-}
-
-static bool one_is_open(struct sim *sim, void *context)
-{
-    return first_open(context) < sim_torus(sim)->nodes;
 }
 
 /* A daemon that died, of the first node often, is up again before the last of the others has shrunk the
