@@ -254,3 +254,35 @@ void check_next_exchange(struct sim *sim, uint32_t root)
     check_success(next, &spec);
     (void)check_agreement(next, &spec);
 }
+
+/* Each node that is down had a link to one that is not: else nobody could tell, perhaps, that it is. */
+static bool are_met(const struct damage *d)
+{
+    for (uint32_t rank = 0; rank < d->torus.nodes; rank++) {
+        bool met = !d->gone[rank];
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++) {
+            uint32_t there = torus_neighbour(&d->torus, rank, port);
+            met = met || (there != TORUS_NO_NODE && !d->gone[there]);
+        }
+        if (!met)
+            return false;
+    }
+    return true;
+}
+
+bool check_may_die(const struct damage *down, uint32_t rank)
+{
+    uint32_t living = 0, nodes = down->torus.nodes;
+    struct damage d;
+
+    if (down->gone[rank])
+        return false;
+    assert_int_equal(damage_copy(&d, down, NULL), 0);
+    damage_add_node(&d, rank);
+    for (uint32_t i = 0; i < nodes; i++)
+        living += !d.gone[i];
+    bool may =
+        living > 1 && 2 * living > nodes && are_met(&d) && damage_is_connected(&d, NULL) == 0;
+    damage_free(&d);
+    return may;
+}

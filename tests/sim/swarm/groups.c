@@ -9,6 +9,7 @@
  *   group stands still; else not longer than the faults last, and a while.
  * - What programs call differently never completes at all of them.
  * - While the torus is connected, a group that is opened works on what is left of it.
+ * - A group whose programs shrink it works on the nodes that are left, whenever they die.
  * - What is parked is within what the group has reserved, which is within the node's budget; all of it
  *   is given back. */
 #include <inttypes.h>
@@ -16,9 +17,10 @@
 #include <string.h>
 
 #include "daemon/group/internal.h"
+#include "tests/sim/checks.h"
 #include "tests/sim/swarm/swarm.h"
 
-enum { STREAM_GROUPS = 32, STREAM_PROGRAM_FAULTS, STREAM_HOLES };
+enum { STREAM_GROUPS = 32, STREAM_PROGRAM_FAULTS, STREAM_HOLES, STREAM_DEATHS };
 
 #define STANDSTILL (20 * SECONDS)
 #define AGAIN_TIME (60 * SECONDS)
@@ -478,4 +480,91 @@ void swarm_end_groups(struct swarm_play *play)
     (void)sim_programs_run(again, AGAIN_TIME);
     sim_programs_free(again);
     end_with_holes(play);
+}
+
+struct dying {
+    struct sim_programs *programs;
+    uint32_t calls;
+    struct damage down;
+};
+
+static bool living_have_all(struct sim *sim, void *context)
+{
+    const struct dying *d = context;
+    const uint32_t nodes = sim_torus(sim)->nodes;
+
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        if (d->down.gone[rank])
+            continue;
+        if (sim_program_completed(d->programs, rank) < d->calls)
+            return false;
+        for (uint32_t node = 0; node < nodes; node++)
+            if (sim_program_is_without(d->programs, rank, node) != d->down.gone[node])
+                return false;
+    }
+    return true;
+}
+
+static bool living_have_opened(struct sim *sim, void *context)
+{
+    const struct dying *d = context;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (!d->down.gone[rank] && !sim_program_state(d->programs, rank).open)
+            return false;
+    return true;
+}
+
+/* While programs call, while they shrink the group, or later. */
+static void let_them_die(struct swarm_play *play, struct dying *d, struct chance *c)
+{
+    const uint32_t nodes = play->world->torus.nodes;
+
+    for (uint64_t left = 1 + chance_below(c, 2); left > 0; left--) {
+        uint32_t victim = (uint32_t)chance_below(c, nodes);
+        sim_pass(play->sim, chance_magnitude(c, 1, 10 * SECONDS));
+        if (!check_may_die(&d->down, victim))
+            continue;
+        swarm_tell(play, "node %u dies", victim);
+        damage_add_node(&d->down, victim);
+        sim_kill(play->sim, victim, (enum sim_death)chance_below(c, 3));
+    }
+}
+
+void swarm_end_deaths(struct swarm_play *play)
+{
+    const struct swarm_world *w = play->world;
+    struct chance c = chance_stream(w->seed, STREAM_DEATHS, 0);
+    struct swarm_group g = {
+        .setup = {
+            .name = "deaths", .call = g.call, .seed = w->seed, .shrinks = true, .stay = true}};
+    struct dying d = {0};
+    struct error e;
+
+    if (w->groups == 0 || w->setup.memory < group_memory(&w->torus) || sim_has_lied(play->sim) ||
+        !sim_run(play->sim, AGAIN_TIME, sim_is_quiet, NULL))
+        return;
+    for (uint64_t calls = chance_magnitude(&c, 1, 20); calls > 0; calls--)
+        g.call[g.setup.calls++] = swarm_draw_call(w, 0, &c);
+    g.setup.depth = 1 + (uint32_t)chance_below(&c, 20);
+    g.setup.lazy = chance_below(&c, 3) == 0;
+    g.setup.pause = chance_below(&c, 2) == 0 ? 0 : chance_magnitude(&c, 1, 1 * SECONDS);
+    g.setup.unchecked = chance_below(&c, 4) == 0;
+    if (damage_init(&d.down, &w->torus, &e) != 0)
+        sim_violated(play->sim, "memory", "%s", e.text);
+    d.calls = g.setup.calls;
+    d.programs = sim_programs_new(play->sim, &g.setup);
+    if (!sim_run(play->sim, AROUND_TIME, living_have_opened, &d))
+        sim_violated(play->sim, "deaths", "a group is not opened");
+    let_them_die(play, &d, &c);
+    if (!sim_run(play->sim, AROUND_TIME, living_have_all, &d))
+        for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
+            if (!d.down.gone[rank])
+                sim_violated(play->sim, "deaths", "a group does not go on without some nodes: %s",
+                             sim_program_error(d.programs, rank)->text);
+    sim_programs_free(d.programs);
+    damage_free(&d.down);
+    sim_heal(play->sim);
+    sim_run_until_whole(play->sim);
+    (void)sim_run(play->sim, AGAIN_TIME, sim_is_quiet, NULL);
 }

@@ -414,5 +414,6 @@ void swarm_check_end(struct swarm_play *play)
             check_outputs(play, r);
     }
     check_next_exchange(play->sim, (uint32_t)(w->seed % w->torus.nodes));
+    swarm_end_deaths(play);
     swarm_tell(play, "all is well");
 }

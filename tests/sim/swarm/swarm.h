@@ -122,6 +122,9 @@ bool swarm_groups_over(const struct swarm_play *play);
 /* When everything has healed: groups that still go on end, and a new one works. */
 void swarm_end_groups(struct swarm_play *play);
 
+/* After all that: a group goes on without nodes that die, one or two. */
+void swarm_end_deaths(struct swarm_play *play);
+
 /* The outcome of a world, in memory that the process which plays it shares with the one that
  * started it. */
 enum swarm_end { SWARM_NOT_ENDED, SWARM_HELD, SWARM_VIOLATED };
