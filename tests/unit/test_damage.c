@@ -149,10 +149,22 @@ static void in_parts(void **state)
     }
 }
 
+static void described_for_people(void **state)
+{
+    struct damage d = read_damage("4x4", "11:+1,2:+0,7");
+    char text[100];
+
+    (void)state;
+    assert_string_equal(damage_describe(&d, text, sizeof text), "link 2:+0, node 7, link 11:+1");
+    assert_string_equal(damage_describe(&d, text, 24), "link 2:+0, node 7...");
+    damage_free(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_and_written), cmocka_unit_test(refused),  cmocka_unit_test(nothing),
+        cmocka_unit_test(read_and_written), cmocka_unit_test(described_for_people),
+        cmocka_unit_test(refused),          cmocka_unit_test(nothing),
         cmocka_unit_test(cut_off),          cmocka_unit_test(in_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
