@@ -38,11 +38,14 @@ int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *me
     if (p->port[port] < 0)
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": a comparison for a part without this port", s->name);
-    uint32_t ago = p->next_number - message->number;
-    if (ago == 0 || ago > SIGNATURES)
+    uint32_t ago = p->next_number - message->number, ours;
+    if (s->left && ago == 0)
+        ours = GROUP_LEAVE; /* of the whole it is a call; a part has no other end */
+    else if (ago == 0 || ago > SIGNATURES)
         return 0; /* not called here yet; or long ago */
-    if (signatures_differ(p, p->signature[message->number % SIGNATURES], message->signature,
-                          (unsigned)p->port[port], &why))
+    else
+        ours = p->signature[message->number % SIGNATURES];
+    if (signatures_differ(p, ours, message->signature, (unsigned)p->port[port], &why))
         session_fail(s, &why);
     return 0;
 }

@@ -227,6 +227,9 @@ bool parked_agrees(const struct part *p);
 const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uint32_t signature,
                                       unsigned *port);
 
+/* The mark of a frame for a call that has not been made here, or NULL. */
+const Peer__GroupCall *parked_beyond(const struct part *p);
+
 /* --- calls.c, stages.c --- */
 
 enum call_state {

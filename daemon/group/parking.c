@@ -128,6 +128,18 @@ const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uin
     return NULL;
 }
 
+const Peer__GroupCall *parked_beyond(const struct part *p)
+{
+    for (const struct parked *one = p->parked; one != NULL; one = one->next) {
+        const struct call *c = p->calls;
+        while (c != NULL && (c->number & CALL_MASK) != one->number / STAGES_A_CALL)
+            c = c->next;
+        if (c == NULL)
+            return &one->mark;
+    }
+    return NULL;
+}
+
 bool parked_agrees(const struct part *p)
 {
     uint64_t bytes = 0;

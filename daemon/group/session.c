@@ -148,6 +148,12 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     return result;
 }
 
+static void say_left(const struct session *s, const Peer__GroupCall *mark, struct error *e)
+{
+    (void)error_set(e, ERROR_USAGE, "member %u has left the group, another one calls %s",
+                    s->part->own, group_operation_name(mark->signature & 15));
+}
+
 void session_leave(struct session *s)
 {
     struct error e;
@@ -156,6 +162,13 @@ void session_leave(struct session *s)
     s->group = NULL;
     if (put_in_bare(s->part, GROUP_LEAVE, &e) != 0)
         session_fail(s, &e);
+    for (const struct part *p = s->part; p != NULL; p = p->next) {
+        const Peer__GroupCall *mark = parked_beyond(p);
+        if (mark != NULL) {
+            say_left(s, mark, &e);
+            session_fail(s, &e);
+        }
+    }
     session_advance(s);
 }
 
@@ -226,8 +239,7 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
     unsigned own = (unsigned)p->port[port];
     unsigned stage = mark->number % STAGES_A_CALL;
     if (s->left && c == NULL) {
-        (void)error_set(&why, ERROR_USAGE, "member %u has left the group, another one calls %s",
-                        s->part->own, group_operation_name(mark->signature & 15));
+        say_left(s, mark, &why);
         session_fail(s, &why);
         return 0;
     }

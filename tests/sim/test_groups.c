@@ -484,6 +484,44 @@ static void who_has_left_is_named(void **state)
     }
 }
 
+/* The same in a part: the whole, which it has left regularly, goes on. */
+static void who_has_left_a_part_is_named(void **state)
+{
+    (void)state;
+    static const char *const cut[] = {"1x2", "2x3", "2x2x2", "3x4m"};
+    /* Some wait for it, some send it what is parked there. */
+    static const struct sim_call last[] = {{.operation = GROUP_BARRIER, .part = 2},
+                                           {.operation = GROUP_BROADCAST, .part = 2, .size = 7},
+                                           {.operation = GROUP_ALLTOALL, .part = 2, .size = 100},
+                                           {
+                                               .operation = GROUP_REDUCE_SCATTER,
+                                               .part = 2,
+                                               .size = 9,
+                                               .type = REDUCTION_INT32,
+                                               .operator= REDUCTION_SUM },
+    };
+
+    for (uint64_t seed = first_seed; seed < first_seed + 32; seed++) {
+        struct sim *sim = new_sim(cut[seed / 4 % 4], seed);
+        uint32_t nodes = sim_torus(sim)->nodes, who = nodes - 1;
+        const struct sim_call call[] = {{.operation = GROUP_PART, .part = 2}, last[seed % 4]};
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = call, .calls = 2, .seed = seed, .depth = 1, .stay = true};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        while (sim_program_state(programs, who).calls == 0)
+            sim_pass(sim, 10 * MICROSECONDS);
+        sim_program_stop(programs, who);
+        while (sim_program_completed(programs, who) == 0)
+            sim_pass(sim, 10 * MICROSECONDS);
+        if (seed / 16 % 2 == 0)
+            sim_pass(sim, 5 * MILLISECONDS);
+        sim_program_leave(programs, who);
+        check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_USAGE, "has left the group");
+        sim_programs_free(programs);
+        sim_free(sim);
+    }
+}
+
 /* An exchange that another node has begun leaves too little memory there: the group is opened when
  * it is over. */
 static void groups_wait_for_memory(void **state)
@@ -580,6 +618,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_waits_for_each_other_is_told),
         cmocka_unit_test(a_mistake_behind_fails_it_for_all),
         cmocka_unit_test(who_has_left_is_named),
+        cmocka_unit_test(who_has_left_a_part_is_named),
         cmocka_unit_test(who_waits_for_one_call_is_not_left_behind),
         cmocka_unit_test(damage_is_noticed),
     };
