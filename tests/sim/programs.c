@@ -37,6 +37,8 @@ struct program {
     bool gives_up;
     uint32_t shrunk; /* so many times */
     struct sim_call mistake;
+    struct sim_call
+        *instead; /* by call; what it has mistaken for it, or operation 0. NULL: nothing */
     struct error error;
     uint64_t told_at;
     bool *gone; /* by node: it has been left out; NULL: none has */
@@ -51,7 +53,6 @@ struct sim_programs {
     struct chance chance;
     uint64_t disturbed_at, failed_at, moved_at;
     unsigned disturbances;
-    bool mistaken;
     uint64_t left_out; /* bit: a part (up to 6 dimensions) that programs could not open */
 };
 
@@ -541,9 +542,11 @@ static void make(struct program *p, uint32_t index)
     if (p->mistake.operation != 0 && m->call.operation != GROUP_PART) {
         p->mistake.part = m->call.part;
         p->mistake.root %= team.size;
-        all->mistaken = all->mistaken || (team.size > 1 && !may_pass(&p->mistake, &m->call));
         disturb(all);
         m->call = p->mistake;
+        if (p->instead == NULL)
+            p->instead = sim_alloc(all->set.calls * sizeof *p->instead);
+        p->instead[index] = m->call;
         p->mistake.operation = 0;
     }
     m->call.root %= team.size;
@@ -824,6 +827,7 @@ void sim_programs_forget(struct sim *sim)
         for (uint32_t rank = 0; rank < all->torus->nodes; rank++) {
             free(all->program[rank].has_called);
             free(all->program[rank].gone);
+            free(all->program[rank].instead);
         }
         free(all->program);
         free(all);
@@ -911,9 +915,27 @@ unsigned sim_programs_disturbances(const struct sim_programs *all)
     return all->disturbances;
 }
 
+static const struct sim_call *what_is_called(const struct sim_programs *all, uint32_t rank,
+                                             uint32_t index)
+{
+    const struct sim_call *instead = all->program[rank].instead;
+    return instead != NULL && instead[index].operation != 0 ? &instead[index]
+                                                            : &all->set.call[index];
+}
+
+/* Those who are mistaken in the same call may by chance agree. */
 bool sim_programs_mistaken(const struct sim_programs *all)
 {
-    return all->mistaken;
+    for (uint32_t rank = 0; rank < all->torus->nodes; rank++)
+        for (uint32_t i = 0; i < all->set.calls && all->program[rank].instead != NULL; i++) {
+            const struct sim_call *call = what_is_called(all, rank, i);
+            const struct team team = team_of(
+                all->torus, rank, call->part != 0 ? call->part : all_dimensions(all->torus));
+            for (uint32_t k = 0; k < team.size; k++)
+                if (!may_pass(call, what_is_called(all, team.node[k], i)))
+                    return true;
+        }
+    return false;
 }
 
 uint64_t sim_programs_failed_at(const struct sim_programs *all)

@@ -75,8 +75,9 @@ struct sim_program_state {
 struct sim_program_state sim_program_state(const struct sim_programs *p, uint32_t rank);
 
 /* When something was done that may fail the group (a program has died, left early, or called
- * otherwise than the others or with a timeout), or UINT64_MAX; how often; whether it was a call; and
- * when a program has called or been told something for the last time. */
+ * otherwise than the others or with a timeout), or UINT64_MAX; how often; whether members of a part
+ * call differently, if all make all their calls; and when a program has called or been told something
+ * for the last time. */
 uint64_t sim_programs_disturbed_at(const struct sim_programs *p);
 unsigned sim_programs_disturbances(const struct sim_programs *p);
 bool sim_programs_mistaken(const struct sim_programs *p);

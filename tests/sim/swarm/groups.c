@@ -7,7 +7,9 @@
  *   must_agree() in invariants.c.
  * - Where nothing else is slow or broken, all are told within a second of a program's death, and no
  *   group stands still; else not longer than the faults last, and a while.
- * - What programs call differently never completes at all of them.
+ * - What programs call differently fails the group: if not before each of them has all its calls
+ *   complete and has left (nobody waits for a reduce_scatter from which it gets nothing), then when
+ *   they have gone, at one node at least.
  * - While the torus is connected, a group that is opened works on what is left of it.
  * - A group whose programs shrink it works on the nodes that are left, whenever they die.
  * - What is parked is within what the group has reserved, which is within the node's budget; all of it
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/exchange/internal.h"
 #include "daemon/group/internal.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/swarm.h"
@@ -347,12 +350,38 @@ static void check_over(struct swarm_play *play, struct swarm_group *g)
         play->outcome->groups_failed++;
     swarm_tell(play, "group \"%s\" is over: %u of %u programs have made all calls", g->name, done,
                nodes);
-    if (sim_programs_mistaken(g->programs) && done == nodes)
-        sim_violated(play->sim, "mistakes", "group \"%s\": nobody has noticed the mistake",
-                     g->name);
+    g->passed = done == nodes && sim_programs_mistaken(g->programs);
     if (done < nodes && !may_fail(play, g))
         sim_violated(play->sim, "no failure without a fault", "group \"%s\" is over too early",
                      g->name);
+}
+
+/* Its id, as long as its program is there. */
+static void note_id(struct swarm_play *play, struct swarm_group *g)
+{
+    struct group_info info[SWARM_GROUPS + 1];
+
+    if (!sim_alive(play->sim, 0))
+        return;
+    size_t n = groups_list(sim_groups(play->sim, 0), info, SWARM_GROUPS + 1);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(info[i].name, g->name) == 0 && info[i].id[0] != '\0')
+            memcpy(g->id, info[i].id, sizeof g->id);
+}
+
+/* When all has settled. */
+static void check_mistake(struct swarm_play *play, const struct swarm_group *g)
+{
+    if (!g->passed)
+        return;
+    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
+        const struct exchange *x = sim_alive(play->sim, rank)
+                                       ? exchange_find_id(sim_exchanges(play->sim, rank), g->id)
+                                       : NULL;
+        if (x == NULL || x->state == EXCHANGE_FAILED)
+            return; /* it may have been forgotten */
+    }
+    sim_violated(play->sim, "mistakes", "group \"%s\": nobody has noticed the mistake", g->name);
 }
 
 static void check_memory(struct swarm_play *play)
@@ -384,6 +413,7 @@ void swarm_check_groups(struct swarm_play *play)
         struct swarm_group *g = &w->group[i];
         if (g->programs == NULL || g->over)
             continue;
+        note_id(play, g);
         check_errors(play, g);
         check_told_soon(play, g);
         check_progress(play, g);
@@ -468,6 +498,8 @@ void swarm_end_groups(struct swarm_play *play)
     if (w->groups == 0 || w->setup.memory < group_memory(&w->torus) ||
         !sim_run(play->sim, AGAIN_TIME, sim_is_quiet, NULL))
         return;
+    for (unsigned i = 0; i < w->groups; i++)
+        check_mistake(play, &w->group[i]);
     struct sim_programs *again = sim_programs_new(play->sim, &setup);
     if (!sim_run(play->sim, NOTICED_TIME, have_all, again)) {
         sim_programs_free(again);

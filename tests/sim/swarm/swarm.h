@@ -48,6 +48,8 @@ struct swarm_group {
     /* While it is played: */
     struct sim_programs *programs; /* NULL: not opened yet */
     bool over;                     /* the programs are told nothing more */
+    char id[48];                   /* at node 0 */
+    bool passed;                   /* a mistake, as far as programs have been told */
     unsigned faults;               /* programs made to die, to leave or to be wrong */
     struct swarm_play *play;
 };
