@@ -162,6 +162,9 @@ void exchanges_topology(struct exchanges *all)
     uint32_t up = router_topology(all->set.router)->entry[router_rank(all->set.router)].up;
     struct exchange *x, *next;
 
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        if ((all->links_up & ~up & 1u << port) != 0)
+            schedules_lost(all->schedules, port);
     DL_FOREACH_SAFE (all->active, x, next)
         failure_topology(x);
     DL_FOREACH_SAFE (all->active, x, next)

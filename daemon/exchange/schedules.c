@@ -348,6 +348,15 @@ void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port)
     ask(all, s);
 }
 
+void schedules_lost(struct schedules *all, unsigned port)
+{
+    for (struct schedule *s = all->list; s != NULL; s = s->next) {
+        s->wanted[port] = 0;
+        if (s->port == port)
+            s->port = NOBODY;
+    }
+}
+
 uint64_t schedule_deadline(const struct schedule *s)
 {
     return s->state == GATHERING && s->port != NOBODY ? s->heard_at + SCHEDULES_PATIENCE

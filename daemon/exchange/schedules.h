@@ -52,6 +52,9 @@ int schedule_ready(const struct schedule *s, const struct algorithm **a, struct 
 
 /* The neighbour at the port has it: it is asked for what is missing, unless another one is. */
 void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port);
+/* The link at the port has gone down: what was asked for there does not come, nor does anybody wait there.
+ * Whoever names such a schedule next is asked. */
+void schedules_lost(struct schedules *all, unsigned port);
 /* When its neighbour has been silent for too long, unless it is heard before: ROUTER_NEVER if none is
  * asked. From then on schedule_ready() says that it has FAILED. */
 uint64_t schedule_deadline(const struct schedule *s);

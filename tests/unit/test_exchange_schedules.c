@@ -297,6 +297,39 @@ static void a_neighbour_that_falls_silent_is_named(void **state)
     xf_close(&n);
 }
 
+/* What was asked for over a link that is up again is asked for once more when it is named again, also while
+ * an exchange from before still waits for its end; and nothing is answered that was asked before. */
+static void a_link_that_was_lost_is_asked_again(void **state)
+{
+    const struct file f = file_for("5", 0);
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    xf_init(&n);
+    xf_open(&n, "5", 1);
+    say_prepare(&n, &f);
+    hears_query(&n, &f, 0);
+    assert_true(say_query(&n, f.digest, 0));
+    xf_link_up(&n, PARENT);
+    xf_link_up(&n, CHILD);
+    (void)xf_drain(&n);
+    xf_prepare_init(&p, &n);
+    xf_prepare_generated(&p);
+    p.prepare.id = TEXT("0-0000004d-9");
+    p.prepare.exchange = XF_HANDLE + 3;
+    p.spec.algorithm = TEXT("");
+    p.spec.schedule = TEXT(f.digest);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    hears_query(&n, &f, 0);
+    (void)xf_drain(&n);
+    assert_true(say_part(&n, &f, f.length, 0, f.length));
+    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND__NOT_SET);
+    assert_true(say_query(&n, f.digest, 0));
+    hears_part(&n, &f, f.length, 0, f.length);
+    xf_close(&n);
+}
+
 static void a_neighbour_that_does_not_have_it_makes_it_busy(void **state)
 {
     const struct file f = file_for("3m", 0);
@@ -400,6 +433,7 @@ int main(void)
         cmocka_unit_test(parts_that_nobody_waits_for_are_ignored),
         cmocka_unit_test(what_is_not_what_it_should_be_is_refused),
         cmocka_unit_test(a_neighbour_that_falls_silent_is_named),
+        cmocka_unit_test(a_link_that_was_lost_is_asked_again),
         cmocka_unit_test(a_neighbour_that_does_not_have_it_makes_it_busy),
         cmocka_unit_test(there_is_room_for_so_many),
         cmocka_unit_test(what_is_not_used_makes_room),
