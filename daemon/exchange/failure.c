@@ -69,11 +69,18 @@ static uint64_t naming_time(const struct exchange *x)
     return router_heartbeat(router_of(x)) + 1 * SECONDS;
 }
 
-/* The root's: `e` names a node that is down and needed, or the link. */
+/* The root's: `e` names a node that is down and needed, or the link. Of a node all of whose links seem to
+ * be down one may just have come back, of which others that are nearer have not told yet. */
 static void judge_at_root(struct exchange *x, uint64_t now, bool node_down, const struct error *e)
 {
     struct error why = *e;
 
+    if (!node_down)
+        x->fault.down_at = ROUTER_NEVER;
+    else if (x->fault.down_at == ROUTER_NEVER)
+        x->fault.down_at = now;
+    if (node_down && now < x->fault.down_at + SETTLE_TIME)
+        return;
     x->fault.judged_at = now;
     if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
         around_check_now(x->all, x->spec.shrink, &why) == 0)
@@ -162,7 +169,7 @@ void failure_topology(struct exchange *x)
                  (around_fault(x, &x->fault.e) || root_gone(x));
     if (!fault && waits_for_links(x)) {
         x->all->turns_due |= x->fault.at != ROUTER_NEVER;
-        x->fault.at = ROUTER_NEVER;
+        x->fault.at = x->fault.down_at = ROUTER_NEVER;
     }
     if (fault && x->fault.at == ROUTER_NEVER)
         x->fault.at = now;
@@ -170,14 +177,16 @@ void failure_topology(struct exchange *x)
         judge_fault(x, now);
 }
 
-/* From a fault until it is judged next. */
-static uint64_t judging_time(const struct exchange *x)
+/* When a fault is judged next. */
+static uint64_t next_judgement(const struct exchange *x)
 {
     bool settled = x->fault.judged_at >= x->fault.at + SETTLE_TIME;
 
     if (!exchange_is_root(x))
-        return objection_time(x);
-    return retry_goes_around(x) && !settled ? SETTLE_TIME : naming_time(x);
+        return x->fault.at + objection_time(x);
+    if (x->fault.down_at != ROUTER_NEVER)
+        return x->fault.down_at + SETTLE_TIME;
+    return x->fault.at + (retry_goes_around(x) && !settled ? SETTLE_TIME : naming_time(x));
 }
 
 uint64_t failure_deadline(const struct exchange *x)
@@ -193,7 +202,7 @@ uint64_t failure_deadline(const struct exchange *x)
     if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
         return 0;
     if (x->fault.at != ROUTER_NEVER)
-        verdict = x->fault.at + judging_time(x);
+        verdict = next_judgement(x);
     else if (root_differs(x))
         verdict = x->began + VERDICT_TIME;
     return verdict < at ? verdict : at;

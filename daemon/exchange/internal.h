@@ -105,6 +105,8 @@ struct rounds {
 struct fault {
     uint64_t at;        /* ROUTER_NEVER: none */
     uint64_t judged_at; /* last, by the root */
+    uint64_t
+        down_at; /* since then the root takes a node that is needed for down; or ROUTER_NEVER */
     struct error e;
     uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
 };

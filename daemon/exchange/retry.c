@@ -59,7 +59,7 @@ static void forget_attempt(struct exchange *x)
     if (spec_chooses_late(&x->spec))
         x->algorithm = NULL;
     if (x->goes_around) { /* what is down now it goes around the next time */
-        x->fault.at = ROUTER_NEVER;
+        x->fault.at = x->fault.down_at = ROUTER_NEVER;
         x->fault.lost = 0;
     }
 }

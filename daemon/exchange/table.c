@@ -111,7 +111,7 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
         return NULL;
     }
     x->began = router_now(all->set.router);
-    x->deadline = x->fault.at = ROUTER_NEVER;
+    x->deadline = x->fault.at = x->fault.down_at = ROUTER_NEVER;
     x->rounds.count = 1;
     DL_APPEND(all->active, x);
     all->active_count++;

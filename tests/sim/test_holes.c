@@ -291,6 +291,39 @@ static void a_link_flaps(void **state)
     }
 }
 
+static bool link_is_up(struct sim *sim, void *context)
+{
+    const uint32_t *rank = context;
+    return topology_link_up(router_topology(sim_router(sim, *rank)), *rank, torus_port(0, 1));
+}
+
+/* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes
+ * down, which its neighbour says. */
+static void what_comes_up_may_be_heard_late(void **state)
+{
+    static const struct spec spec = {
+        .algorithm = "auto", .block_bytes = 4000000, .from = "", .to = ""};
+    static const struct sim_setup setup = {
+        .dims = "8", .seed = 1, .latency = 1 * MILLISECONDS, .rate = 50000000};
+    struct sim *sim = sim_new(&setup);
+    uint32_t near = 3;
+
+    (void)state;
+    sim_run_until_whole(sim);
+    struct sim_request *r = sim_exchange(sim, 6, &spec);
+    sim_pass(sim, 100 * MILLISECONDS);
+    sim_set_wire(sim, near, torus_port(0, 1), SIM_WIRE_CUT);
+    sim_pass(sim, 500 * MILLISECONDS);
+    sim_set_wire(sim, near, torus_port(0, 1), SIM_WIRE_UP);
+    assert_true(sim_run(sim, 10 * SECONDS, link_is_up, &near));
+    sim_set_wire(sim, 4, torus_port(0, 1), SIM_WIRE_CUT);
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    assert_string_equal(r->error.text, "");
+    assert_int_equal(r->result.reroutes, 2);
+    must_complete(r, &spec);
+    sim_free(sim);
+}
+
 /* More than run at once, at a node whose link goes and comes back while they wait for their turn. */
 static void while_they_wait(void **state)
 {
@@ -706,6 +739,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(around_what_is_down),
         cmocka_unit_test(while_it_runs),
         cmocka_unit_test(a_link_flaps),
+        cmocka_unit_test(what_comes_up_may_be_heard_late),
         cmocka_unit_test(while_they_wait),
         cmocka_unit_test(a_node_dies),
         cmocka_unit_test(barriers_and_others),
