@@ -94,7 +94,7 @@ static int enter_again(struct exchange *x)
         return -1;
     around_drop(x);
     tree_node(torus_of(x), rank_of(x), rank_of(x), &x->tree);
-    x->fault = (struct fault){.at = ROUTER_NEVER};
+    x->fault = (struct fault){.at = ROUTER_NEVER, .down_at = ROUTER_NEVER};
     x->failure.code = ERROR_NONE;
     x->verdict_heard = false;
     x->timeout_ns = x->entered.timeout_ns;
