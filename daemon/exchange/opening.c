@@ -128,6 +128,17 @@ static uint64_t blocks_in_memory(const struct exchange *x, uint32_t pieces)
     return blocks;
 }
 
+/* What exchanges share. Groups keep what they have reserved for as long as they are open, on all nodes
+ * alike: who wanted more than they leave would wait for their end. */
+static uint64_t shared_budget(const struct exchanges *all)
+{
+    uint64_t groups = 0;
+
+    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+        groups += x->spec.operation == OPERATION_GROUP ? x->own.reserved : 0;
+    return all->set.memory_budget - groups;
+}
+
 /* As much of every block in one round as any node's share of memory holds, if they all have as much
  * as this one; streaming, in each of several rounds. */
 int opening_choose_rounds(struct exchange *x, struct error *e)
@@ -135,9 +146,12 @@ int opening_choose_rounds(struct exchange *x, struct error *e)
     struct own *own = &x->own;
     uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
     uint64_t budget = x->all->set.memory_budget;
-    uint64_t most = budget / MEMORY_SHARES / blocks_in_memory(x, own->planned->most_transit);
+    uint64_t blocks = blocks_in_memory(x, own->planned->most_transit);
+    uint64_t most = shared_budget(x->all) / MEMORY_SHARES / blocks;
     uint64_t wanted = own->largest_block > 0 ? own->largest_block : 1;
 
+    if (most < STREAMING_WINDOW) /* it has to wait */
+        most = budget / MEMORY_SHARES / blocks;
     own->window = 1;
     if (x->mode == MODE_STREAMING && wanted > most) {
         own->window = STREAMING_WINDOW;

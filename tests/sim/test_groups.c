@@ -557,6 +557,42 @@ static void groups_wait_for_memory(void **state)
     }
 }
 
+/* An open group leaves less than the share of an exchange: it makes do with that. */
+static void exchanges_run_beside_groups(void **state)
+{
+    (void)state;
+    static const struct sim_call call = {.operation = GROUP_BARRIER};
+    static const struct spec specs[] = {
+        {.algorithm = "auto", .block_bytes = 2000000, .from = "", .to = "", .barrier = ""},
+        {.algorithm = "direct",
+         .mode = MODE_STEPPED,
+         .block_bytes = 2000000,
+         .from = "",
+         .to = "",
+         .barrier = ""},
+        {.algorithm = "auto", .from = "/same/700000", .to = "/out", .barrier = ""},
+    };
+
+    for (unsigned i = 0; i < sizeof specs / sizeof *specs; i++) {
+        const struct sim_setup world = {
+            .dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(23) << 20};
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = &call, .calls = 1, .seed = i, .depth = 1, .stay = true};
+        struct sim *sim = sim_new(&world);
+        struct spec spec = specs[i];
+        sim_run_until_whole(sim);
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        assert_true(sim_run(sim, 10 * SECONDS, all_completed, programs));
+        spec.timeout_ns = 30 * SECONDS;
+        struct sim_request *r = sim_exchange(sim, 1, &spec);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        assert_string_equal(r->error.text, "");
+        assert_int_equal(sim_programs_failed(programs), 0);
+        sim_programs_free(programs);
+        sim_free(sim);
+    }
+}
+
 /* One member waits for one broadcast, over a slow link, while all others go on and on. */
 static void who_waits_for_one_call_is_not_left_behind(void **state)
 {
@@ -614,6 +650,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_fault_fails_it_for_all),
         cmocka_unit_test(a_group_waits_for_room),
         cmocka_unit_test(groups_wait_for_memory),
+        cmocka_unit_test(exchanges_run_beside_groups),
         cmocka_unit_test(large_data_is_not_parked),
         cmocka_unit_test(who_waits_for_each_other_is_told),
         cmocka_unit_test(a_mistake_behind_fails_it_for_all),
