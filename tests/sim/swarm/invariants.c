@@ -76,7 +76,7 @@ static bool holds_together(const struct swarm_play *play, uint32_t away)
 
 static void watch_links(struct swarm_play *play)
 {
-    uint64_t seen = 1;
+    uint64_t seen = UINT64_C(14695981039346656037); /* large: the hash is not 0 */
 
     for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
         uint64_t up = runs(play, rank)
