@@ -930,7 +930,7 @@ bool sim_programs_mistaken(const struct sim_programs *all)
         for (uint32_t i = 0; i < all->set.calls && all->program[rank].instead != NULL; i++) {
             const struct sim_call *call = what_is_called(all, rank, i);
             const struct team team = team_of(
-                all->torus, rank, call->part != 0 ? call->part : all_dimensions(all->torus));
+                &all->program[rank], call->part != 0 ? call->part : all_dimensions(all->torus));
             for (uint32_t k = 0; k < team.size; k++)
                 if (!may_pass(call, what_is_called(all, team.node[k], i)))
                     return true;
