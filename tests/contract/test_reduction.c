@@ -11,6 +11,7 @@
 
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/reduction.h"
+#include "tests/support/long_legs.h"
 
 static const char *const shapes[] = {
     "1",     "2",   "2m",   "3",    "8",     "9m",    "1x5",   "1x6m",   "2x2",      "2x2m",
@@ -280,35 +281,6 @@ static void bounds_follow_from_the_links(void **state)
 }
 
 /* --- algorithms that are not in the registry --- */
-
-static int takes_all(const struct torus *t, struct error *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
-
-static uint32_t one_leg_a_dimension(const struct torus *t)
-{
-    return t->dims;
-}
-
-/* Long legs, the dimensions in rising order for even segments, else falling. */
-static uint32_t long_legs(const struct torus *t, uint32_t source, uint32_t destination,
-                          uint32_t segment, struct leg *legs)
-{
-    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], count = 0;
-
-    torus_coordinates(t, source, from);
-    torus_coordinates(t, destination, to);
-    for (unsigned i = 0; i < t->dims; i++) {
-        unsigned dim = segment % 2 == 0 ? i : t->dims - 1 - i;
-        int direction = 1;
-        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
-        if (hops > 0)
-            legs[count++] = (struct leg){i, (uint16_t)hops, (uint8_t)dim, (int8_t)direction};
-    }
-    return count;
-}
 
 /* Nodes with odd ranks are reached another way than those behind them. */
 static uint32_t tangled(const struct torus *t, uint32_t source, uint32_t destination,

@@ -53,6 +53,20 @@ struct node *open_engine(const struct how *how)
     return node;
 }
 
+void check_out_of_memory(const struct node *node, bool failed)
+{
+    const struct engine *engine = node->engine;
+    bool closed = node->f.up[MINUS]->link == NULL || node->f.up[PLUS]->link == NULL;
+
+    if (!failed) {
+        assert_int_equal(engine->rounds_finished, 1);
+        return;
+    }
+    assert_true(closed || engine_failed(engine) != NULL);
+    if (engine_failed(engine) != NULL)
+        assert_int_equal(engine_failed(engine)->code, ERROR_MEMORY);
+}
+
 void close_engine(struct node *node)
 {
     node_close(node);

@@ -27,6 +27,8 @@ extern struct passages passages;
 
 struct node *open_engine(const struct how *how);
 void close_engine(struct node *node);
+/* What has come of one round in which an allocation has failed, or none. */
+void check_out_of_memory(const struct node *node, bool failed);
 
 /* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */
 extern const struct frame from_0;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "reducing_fixture.h"
+#include "tests/support/long_legs.h"
 
 static void run(const struct how *how, uint64_t seed)
 {
@@ -127,35 +128,6 @@ static void elements_are_not_split(void **state)
     for (how.type = REDUCTION_INT8; how.type < REDUCTION_TYPES; how.type++)
         for (how.elements = 4095; how.elements < 4100; how.elements++)
             run(&how, how.elements);
-}
-
-static int takes_all(const struct torus *t, struct error *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
-
-static uint32_t one_leg_a_dimension(const struct torus *t)
-{
-    return t->dims;
-}
-
-/* Long legs, the dimensions in rising order for even segments, else falling. */
-static uint32_t long_legs(const struct torus *t, uint32_t source, uint32_t destination,
-                          uint32_t segment, struct leg *legs)
-{
-    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], count = 0;
-
-    torus_coordinates(t, source, from);
-    torus_coordinates(t, destination, to);
-    for (unsigned i = 0; i < t->dims; i++) {
-        unsigned dim = segment % 2 == 0 ? i : t->dims - 1 - i;
-        int direction = 1;
-        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
-        if (hops > 0)
-            legs[count++] = (struct leg){i, (uint16_t)hops, (uint8_t)dim, (int8_t)direction};
-    }
-    return count;
 }
 
 static void segments_go_along_different_trees(void **state)

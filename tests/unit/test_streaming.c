@@ -712,14 +712,7 @@ static bool run_out_of_memory(const struct how *how, unsigned after)
         send_frame(node, &rest);
     drain(node);
     bool failed = memory_failed();
-    if (failed) {
-        bool closed = node->f.up[MINUS]->link == NULL || node->f.up[PLUS]->link == NULL;
-        assert_true(closed || engine_failed(node->engine) != NULL);
-        if (engine_failed(node->engine) != NULL)
-            assert_int_equal(engine_failed(node->engine)->code, ERROR_MEMORY);
-    } else {
-        assert_int_equal(node->engine->rounds_finished, 1);
-    }
+    check_out_of_memory(node, failed);
     close_engine(node);
     return failed;
 }

@@ -1,0 +1,36 @@
+/* A schedule that is not in the registry: dimension-ordered, with a single leg in each dimension, however
+ * long; the dimensions in rising order for even segments, else falling. */
+#ifndef TORUSD_TESTS_SUPPORT_LONG_LEGS_H
+#define TORUSD_TESTS_SUPPORT_LONG_LEGS_H
+
+#include "daemon/schedule/algorithm.h"
+
+static inline int takes_all(const struct torus *t, struct error *e)
+{
+    (void)t, (void)e;
+    return 0;
+}
+
+static inline uint32_t one_leg_a_dimension(const struct torus *t)
+{
+    return t->dims;
+}
+
+static inline uint32_t long_legs(const struct torus *t, uint32_t source, uint32_t destination,
+                                 uint32_t segment, struct leg *legs)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], count = 0;
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < t->dims; i++) {
+        unsigned dim = segment % 2 == 0 ? i : t->dims - 1 - i;
+        int direction = 1;
+        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
+        if (hops > 0)
+            legs[count++] = (struct leg){i, (uint16_t)hops, (uint8_t)dim, (int8_t)direction};
+    }
+    return count;
+}
+
+#endif
