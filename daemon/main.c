@@ -260,7 +260,9 @@ int main(int argc, char **argv)
         log_set_level((enum log_level)config.log_level);
         (void)signal(SIGPIPE, SIG_IGN);
         raise_file_limit();
+        log_begin();
         exit_code = run(&config);
+        log_end();
     }
     config_free(&config);
     return exit_code;

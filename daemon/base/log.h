@@ -1,4 +1,8 @@
-/* Log lines on standard error, one line each: time, level, text. */
+/* Log lines on standard error, one line each: time, level, text.
+ *
+ * Whoever reads them may be slow, or stand still: a disk, a terminal, a pipe. From log_begin() on a thread
+ * writes the lines, and the others wait a moment for it, so that a line usually is there when what follows
+ * it happens, but not longer. Lines for which there is no room are left out, and counted in one. */
 #ifndef TORUSD_BASE_LOG_H
 #define TORUSD_BASE_LOG_H
 
@@ -9,6 +13,12 @@ void log_set_level(enum log_level level);
 
 /* The level that "error", "warning", "info" or "debug" names, or -1. */
 int log_level_parse(const char *name);
+
+/* Starts the thread; without one (no memory) lines are written by whoever logs them, as before. */
+void log_begin(void);
+
+/* Writes what is left, for a second at most. Lines are written directly from now on. */
+void log_end(void);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

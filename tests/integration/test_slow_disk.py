@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.background import Client
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
-from support.waiting import SLOWNESS
+from support.waiting import SLOWNESS, wait_for
 from torus_net.process import find_program
 
 SILENCE_MS = 5000  # ROUTER_STALL
@@ -105,3 +105,20 @@ def test_disks_that_hang(loopback, tmp_path):
     assert [line for line in hung if line[:2] == ['job', 'unlink'] and target in line[2]], hung
     assert not [line for line in hung if line[0] != 'job'], 'a call has held up the loop'
     wait_tidy(torus, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LIBRARY.exists(), reason=f'{LIBRARY} has not been built')
+def test_a_log_that_hangs(loopback, tmp_path):
+    """Its lines come late; nothing else does."""
+    control = tmp_path / 'hangs'
+    torus = loopback('2x2', wrap=[
+        'env', f'LD_PRELOAD={LIBRARY}', 'ASAN_OPTIONS=verify_asan_link_order=0',
+        f'SLOW_DISK={control}', 'SLOW_DISK_IN=/1.log', f'SLOW_DISK_MS={HANG_MS}'])
+    control.touch()
+    with Watch(torus) as watch:
+        ids = [torus.exchange('at2', 1000, rank=1)['id'] for _ in range(3)]
+        wait_for(lambda: all(id in torus.node(1).log() for id in ids), 60)
+    watch.check()
+    (who, call, _), = [line.split(' ', 2) for line in control.read_text().splitlines()]
+    assert (who, call) == ('job', 'log')

@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum call { FSYNC, WRITEBACK, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, CALLS };
+enum call { FSYNC, WRITEBACK, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, LOG, CALLS };
 
 static const char *const name[CALLS] = {"fsync", "writeback", "rename", "unlink", "mkdir",
-                                        "open",  "read",      "write",  "stat"};
+                                        "open",  "read",      "write",  "stat",   "log"};
 static atomic_bool used[CALLS];
 
 #define REAL(function, result, ...)                                                                \
@@ -194,6 +194,14 @@ ssize_t pwritev(int fd, const struct iovec *piece, int count, off_t offset)
     REAL(pwritev, ssize_t, int, const struct iovec *, int, off_t);
     delay(WRITE, fd, NULL);
     return real(fd, piece, count, offset);
+}
+
+ssize_t write(int fd, const void *data, size_t length)
+{
+    REAL(write, ssize_t, int, const void *, size_t);
+    if (fd == STDERR_FILENO)
+        delay(LOG, fd, NULL);
+    return real(fd, data, length);
 }
 
 int fstat(int fd, struct stat *out)

@@ -1,0 +1,115 @@
+/* The log's thread: nobody who logs waits for one who does not read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/log.h"
+
+static int saved = -1, reader = -1;
+
+/* What is logged comes out of `reader`. */
+static int to_pipe(void **state)
+{
+    int ends[2];
+    (void)state;
+    saved = dup(STDERR_FILENO);
+    if (saved < 0 || pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0)
+        return -1;
+    reader = ends[0];
+    return close(ends[1]);
+}
+
+static int back(void **state)
+{
+    (void)state;
+    (void)dup2(saved, STDERR_FILENO);
+    (void)close(saved);
+    return close(reader);
+}
+
+/* The next line, without its time and level. */
+static const char *next_line(char line[1024])
+{
+    size_t n = 0;
+
+    while (n < 1023 && read(reader, line + n, 1) == 1 && line[n] != '\n')
+        n++;
+    line[n] = '\0';
+    return n > 33 ? line + 33 : "";
+}
+
+static void expect_line(const char *wanted)
+{
+    char line[1024];
+    assert_string_equal(next_line(line), wanted);
+}
+
+static void lines_come_in_order(void **state)
+{
+    char line[1024], wanted[40];
+    (void)state;
+    log_info("before");
+    log_begin();
+    for (int i = 0; i < 100; i++)
+        log_info("line %d", i);
+    log_end();
+    log_info("after %s", "a\nb");
+    expect_line("before");
+    for (int i = 0; i < 100; i++) {
+        (void)snprintf(wanted, sizeof wanted, "line %d", i);
+        assert_string_equal(next_line(line), wanted);
+    }
+    expect_line("after a?b");
+}
+
+/* The pipe is full long before the end. */
+static void who_does_not_read_is_not_waited_for(void **state)
+{
+    enum { LINES = 10000 };
+    char line[1024];
+    int lost = 0, seen = 0;
+    (void)state;
+    log_begin();
+    for (int i = 0; i < LINES; i++)
+        log_info("%d of many lines that are written while nobody reads them", i);
+    while (seen + lost < LINES) {
+        const char *text = next_line(line);
+        if (strstr(text, "lines are missing here") != NULL) {
+            lost += atoi(text);
+            continue;
+        }
+        assert_int_equal(atoi(text), seen + lost);
+        seen++;
+    }
+    assert_int_equal(seen + lost, LINES);
+    assert_true(lost > 0);
+    log_info("now it is read again");
+    expect_line("now it is read again");
+    log_end();
+}
+
+static void nobody_reads_any_more(void **state)
+{
+    (void)state;
+    log_begin();
+    for (int i = 0; i < 10000; i++)
+        log_info("%d of many lines that are never read", i);
+    log_end(); /* returns */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(lines_come_in_order, to_pipe, back),
+        cmocka_unit_test_setup_teardown(who_does_not_read_is_not_waited_for, to_pipe, back),
+        cmocka_unit_test_setup_teardown(nobody_reads_any_more, to_pipe, back), /* the last one */
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
