@@ -175,8 +175,8 @@ def test_shrink(loopback, dims, dead):
         programs.wait_open()
         for victim in dead:
             left.remove(victim)
+            torus.node(victim).kill()  # before its program: one that dies alone is another failure
             programs.all[victim].process.kill()
-            torus.node(victim).kill()
             for rank in left:
                 line = programs.all[rank].process.stdout.readline()
                 assert line.split() == ['shrunk', *map(str, left)], line
