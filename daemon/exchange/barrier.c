@@ -151,7 +151,7 @@ void barrier_lead(struct exchange *x)
         return;
     }
     x->goes_around = true;
-    x->turn = (struct turn){.number = ++all->turns, .since = router_now(router_of(x))};
+    x->turn = (struct turn){.since = router_now(router_of(x))};
     exchange_enter(x, EXCHANGE_WAITING);
     all->turns_due = true;
 }

@@ -113,7 +113,6 @@ struct fault {
 
 /* The root's: when it may begin. */
 struct turn {
-    uint64_t number;   /* lower ones come first */
     uint64_t retry_at; /* a node was busy; 0: it may begin */
     uint64_t pause;    /* the last one before a retry */
     uint64_t since;    /* it waits */
@@ -202,14 +201,13 @@ struct decision {
 struct exchanges {
     struct exchanges_setup set;
     struct exchange *table;  /* all, by handle */
-    struct exchange *active; /* in the order of their beginning */
+    struct exchange *active; /* in the order of asking, here or at other nodes */
     struct exchange *ended;  /* the youngest last, until they are forgotten */
     unsigned active_count, ended_count;
     unsigned tellable; /* ended ones whose clients are to be told in the next tick */
     bool turns_due;    /* something has changed for those that wait */
     uint64_t reserved;
     uint32_t counter;
-    uint64_t turns;
     struct block_events block_events; /* of all blocks; the context is the exchange */
     struct calibration calibration;
     uint32_t links_up;         /* ports (bits), as heard last */

@@ -123,43 +123,46 @@ static bool awaits_links(const struct exchange *x)
     return x->fault.at != ROUTER_NEVER && x->goes_around;
 }
 
-static struct exchange *first_after(const struct exchanges *all, uint64_t number)
+/* The first that may begin, from this one on; they are in the order of asking. */
+static struct exchange *next_turn(struct exchange *x)
 {
-    struct exchange *first = NULL;
-
-    for (struct exchange *x = all->active; x != NULL; x = x->next)
-        if (x->state == EXCHANGE_WAITING && x->turn.number > number && x->own.closing == 0 &&
-            x->turn.retry_at == 0 && !awaits_links(x) &&
-            (first == NULL || x->turn.number < first->turn.number))
-            first = x;
-    return first;
+    while (x != NULL && (x->state != EXCHANGE_WAITING || x->own.closing > 0 ||
+                         x->turn.retry_at != 0 || awaits_links(x)))
+        x = x->next;
+    return x;
 }
 
+static bool is_full(const struct exchanges *all)
+{
+    return count(all, true, false) >= OWN_AT_ONCE || count(all, false, false) >= ALL_AT_ONCE;
+}
+
+/* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which
+ * may end others. */
 void turns_advance(struct exchanges *all)
 {
-    uint64_t now = router_now(all->set.router), number = 0;
+    uint64_t now = router_now(all->set.router);
+    bool blocked = is_full(all);
     struct exchange *x;
-    bool blocked = false;
     struct error e;
 
     all->turns_due = false;
     for (x = all->active; x != NULL; x = x->next)
         if (now >= x->turn.retry_at)
             x->turn.retry_at = 0;
-    while ((x = first_after(all, number)) != NULL) {
+    x = next_turn(all->active);
+    while (x != NULL) {
         bool barrier = spec_is_entered(&x->spec);
-        number = x->turn.number;
-        if (!barrier && (blocked || count(all, true, false) >= OWN_AT_ONCE ||
-                         count(all, false, false) >= ALL_AT_ONCE)) {
-            blocked = true;
-            continue;
+        if (barrier || !blocked) {
+            int begun = -1;
+            if (x->turn.anew && rename_anew(x, &e) != 0)
+                exchange_fail(x, &e);
+            else
+                begun = try_begin(x);
+            if (!barrier && !exchange_has_ended(x->state))
+                blocked = begun < 0 || (begun > 0 && is_full(all));
         }
-        if (x->turn.anew && rename_anew(x, &e) != 0) {
-            exchange_fail(x, &e);
-            continue;
-        }
-        if (try_begin(x) < 0 && !barrier)
-            blocked = true;
+        x = next_turn(exchange_has_ended(x->state) ? all->active : x->next);
     }
 }
 
@@ -231,7 +234,6 @@ static struct exchange *add(struct exchanges *all, struct spec *spec, struct sch
     x->schedule = schedule;
     x->state = spec_is_entered(spec) && barrier_root(all, spec) != rank ? EXCHANGE_ENTERED
                                                                         : EXCHANGE_WAITING;
-    x->turn.number = ++all->turns;
     x->turn.since = x->began;
     x->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns : LONGEST_WAIT;
     if (spec_is_entered(spec) && spec->timeout_ns == 0)

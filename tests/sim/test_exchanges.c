@@ -300,6 +300,44 @@ static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
 }
 
 /* Clients come to a barrier in any order, at any time: nobody is through before the last one. */
+#define QUEUE 1000u
+
+static bool waits(const struct sim_request *r)
+{
+    struct exchange_progress progress;
+
+    if (r->ended)
+        return false;
+    exchange_progress(r->exchange, &progress);
+    return progress.state == EXCHANGE_WAITING;
+}
+
+static void a_thousand_begin_in_the_order_of_asking(void **state)
+{
+    const struct sim_setup setup = {
+        .dims = "2x2", .seed = 6, .latency = 100 * MICROSECONDS, .rate = 125000000};
+    const struct spec spec = {.algorithm = "stream", .block_bytes = 1000, .from = "", .to = ""};
+    static struct sim_request *r[QUEUE];
+    struct sim *sim = sim_new(&setup);
+
+    (void)state;
+    sim_run_until_whole(sim);
+    for (unsigned i = 0; i < QUEUE; i++)
+        r[i] = sim_exchange(sim, 0, &spec);
+    for (unsigned first = 0; first < QUEUE;) {
+        sim_pass(sim, 1 * MILLISECONDS);
+        while (first < QUEUE && !waits(r[first]))
+            first++;
+        for (unsigned i = first; i < QUEUE; i++)
+            assert_true(waits(r[i]));
+    }
+    for (unsigned i = 0; i < QUEUE; i++) {
+        assert_true(sim_run_until_ended(r[i], 10 * SECONDS));
+        assert_int_equal(r[i]->error.code, ERROR_NONE);
+    }
+    sim_free(sim);
+}
+
 static void all_meet_at_a_barrier(void **state)
 {
     (void)state;
@@ -429,6 +467,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_schedule_is_fetched_once),
         cmocka_unit_test(several_exchanges_at_once_do_not_mind_each_other),
         cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
+        cmocka_unit_test(a_thousand_begin_in_the_order_of_asking),
         cmocka_unit_test(all_meet_at_a_barrier),
         cmocka_unit_test(who_leaves_a_barrier_ends_it),
         cmocka_unit_test(a_broadcast_in_parts_in_a_small_budget),
