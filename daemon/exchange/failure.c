@@ -24,7 +24,7 @@ static bool root_gone(const struct exchange *x)
         return false;
     return topology_node_down(topology, x->root) ||
            (root_differs(x) && (topology->entry[x->root].boot != x->root_boot ||
-                                router_now(router_of(x)) >= x->began + VERDICT_TIME));
+                                router_now(router_of(x)) >= x->named_at + VERDICT_TIME));
 }
 
 static void root_is_gone(const struct exchange *x, struct error *e)
@@ -204,7 +204,7 @@ uint64_t failure_deadline(const struct exchange *x)
     if (x->fault.at != ROUTER_NEVER)
         verdict = next_judgement(x);
     else if (root_differs(x))
-        verdict = x->began + VERDICT_TIME;
+        verdict = x->named_at + VERDICT_TIME;
     return verdict < at ? verdict : at;
 }
 

@@ -145,7 +145,8 @@ struct exchange {
         [EXCHANGE_ID_SIZE]; /* "", or its first id: what had arrived of that is not moved again */
     uint32_t root;
     uint32_t id_boot;   /* of the root, as its id says; */
-    uint64_t root_boot; /* and as known when it began */
+    uint64_t root_boot; /* and as known when it got that id, */
+    uint64_t named_at;  /* which was then: a barrier that waits here gets it late */
     struct tree_node tree;
     struct around *around; /* NULL: the torus is whole */
     bool goes_around;      /* around_may(), of what the root was asked for */

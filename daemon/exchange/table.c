@@ -67,6 +67,7 @@ static void name(struct exchange *x, uint32_t handle, const char *id, uint32_t r
     x->id_boot = 0;
     (void)sscanf(id, "%*u-%x-", &x->id_boot);
     x->root_boot = router_topology(router_of(x))->entry[root].boot;
+    x->named_at = router_now(router_of(x));
     HASH_ADD(hh, x->all->table, handle, sizeof x->handle, x);
 }
 

@@ -425,6 +425,41 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
     }
 }
 
+/* The root has been restarted, which is heard of later than its prepare. That a client has entered the
+ * barrier here long before is no reason to take the start that is known for the later one. */
+static void of_a_start_that_is_heard_of_later(void **state)
+{
+    static const struct spec barrier = {
+        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+    struct exchange_client_seen seen;
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    struct error e;
+
+    (void)state;
+    for (int entered = 0; entered < 2; entered++) {
+        open_node(&n, 2);
+        if (entered == 1)
+            assert_non_null(xf_start(&n, &barrier, &seen, &e));
+        xf_pass(&n, 10 * SECONDS);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        p.prepare.id = TEXT("0-0000004e-8");
+        if (entered == 1) {
+            p.spec.operation = OPERATION_BARRIER;
+            p.spec.barrier = TEXT("b");
+            p.spec.algorithm = TEXT("saadschultz");
+        }
+        assert_true(xf_say(&n, PARENT, &p.head));
+        xf_pass(&n, 2 * SECONDS);
+        assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_READY);
+        xf_pass(&n, 3 * SECONDS); /* nor is it heard of now: it was the earlier one */
+        assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILED);
+        (void)xf_drain(&n);
+        xf_close(&n);
+    }
+}
+
 /* Prepares exchange number i, as the root names it. */
 static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
 {
@@ -732,6 +767,7 @@ int main(void)
         cmocka_unit_test(a_prepare_comes_once),
         cmocka_unit_test(a_handle_that_is_in_use_is_a_matter_of_time),
         cmocka_unit_test(what_a_node_cannot_do_it_objects_to),
+        cmocka_unit_test(of_a_start_that_is_heard_of_later),
         cmocka_unit_test(what_does_not_fit_now_is_busy),
         cmocka_unit_test(an_objection_ends_it_everywhere),
         cmocka_unit_test(objections_pass_through),
