@@ -280,8 +280,11 @@ static void tell_in_doubt(struct exchange *x)
 void failure_tick(struct exchange *x, uint64_t now)
 {
     if (x->state == EXCHANGE_FAILING) {
-        if (now >= x->deadline)
+        if (now >= x->deadline) { /* its root says nothing, perhaps because it has been restarted */
+            if (root_gone(x))
+                root_is_gone(x, &x->failure);
             exchange_enter(x, EXCHANGE_FAILED);
+        }
         return;
     }
     if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING) {

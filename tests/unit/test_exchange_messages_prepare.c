@@ -460,6 +460,27 @@ static void of_a_start_that_is_heard_of_later(void **state)
     }
 }
 
+/* It cannot give a verdict. */
+static void who_objects_to_a_root_that_was_restarted_says_so_in_the_end(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    open_node(&n, 2);
+    xf_prepare_init(&p, &n);
+    xf_prepare_generated(&p);
+    p.prepare.id = TEXT("0-0000004e-8");
+    p.prepare.round_bytes = UINT64_MAX;
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILING);
+    xf_pass(&n, 10 * SECONDS);
+    assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILED);
+    assert_string_equal(xf_info(&n).reason, "node 0, where the exchange began, went down");
+    (void)xf_drain(&n);
+    xf_close(&n);
+}
+
 /* Prepares exchange number i, as the root names it. */
 static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
 {
@@ -768,6 +789,7 @@ int main(void)
         cmocka_unit_test(a_handle_that_is_in_use_is_a_matter_of_time),
         cmocka_unit_test(what_a_node_cannot_do_it_objects_to),
         cmocka_unit_test(of_a_start_that_is_heard_of_later),
+        cmocka_unit_test(who_objects_to_a_root_that_was_restarted_says_so_in_the_end),
         cmocka_unit_test(what_does_not_fit_now_is_busy),
         cmocka_unit_test(an_objection_ends_it_everywhere),
         cmocka_unit_test(objections_pass_through),
