@@ -85,7 +85,7 @@ void exchange_fail(struct exchange *x, const struct error *e)
         name_repetition(x);
         name_missing(x);
         /* Those who have heard that it begins anew hear why it does not. */
-        if (exchange_has_begun(x) || (x->turn.reroutes > 0 && verdict_is_cut(x)))
+        if (exchange_has_begun(x) || (x->turn.reroutes + x->turn.damages > 0 && verdict_is_cut(x)))
             verdict_send(x, &x->failure);
         exchange_enter(x, EXCHANGE_FAILED);
         return;

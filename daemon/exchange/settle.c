@@ -15,8 +15,9 @@ static int outcome(struct exchanges *all, const char *id)
 {
     const struct exchange *x = exchange_find_id(all, id);
 
-    if (x != NULL && !exchange_has_ended(x->state) && x->state != EXCHANGE_COMMITTING)
-        return 0;
+    if (x != NULL && exchange_has_begun(x) && !exchange_has_ended(x->state) &&
+        x->state != EXCHANGE_COMMITTING)
+        return 0; /* of one that has been taken back, to begin anew, this attempt is not committed */
     return decision_find(all, id) != NULL ? 1 : -1;
 }
 

@@ -50,6 +50,22 @@ static int find_way(struct exchange *x, struct error *e)
     return -1;
 }
 
+/* Nothing of a former attempt shall be taken for this one's. Until it begins, all know it by that one's name.
+ * Returns 0, or -1 with *e. */
+static int rename_anew(struct exchange *x, struct error *e)
+{
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t handle;
+
+    if (!x->turn.anew)
+        return 0;
+    exchange_new_name(x->all, id, &handle);
+    if (exchange_rename(x, handle, id, x->root) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    x->turn.anew = false;
+    return 0;
+}
+
 /* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
  * those behind it may; -1: it needs memory, and nobody may overtake it. */
 static int try_begin(struct exchange *x)
@@ -68,6 +84,8 @@ static int try_begin(struct exchange *x)
     }
     if (result == 0)
         result = spec_chooses_late(&x->spec) && x->around == NULL ? 1 : choose_for(x, &e);
+    if (result > 0 && rename_anew(x, &e) != 0)
+        result = -1;
     if (result > 0)
         result = opened = opening_blocks(x, &e);
     if (result == 0 && x->own.source == NULL)
@@ -105,18 +123,6 @@ static int try_begin(struct exchange *x)
     return 1;
 }
 
-/* Nothing of a former attempt shall be taken for this one's. Returns 0, or -1 with *e. */
-static int rename_anew(struct exchange *x, struct error *e)
-{
-    char id[EXCHANGE_ID_SIZE];
-    uint32_t handle;
-
-    exchange_new_name(x->all, id, &handle);
-    if (exchange_rename(x, handle, id, x->root) != 0)
-        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
-    return 0;
-}
-
 /* It waits for links that are down, or for the verdict on them (failure.c). */
 static bool awaits_links(const struct exchange *x)
 {
@@ -144,7 +150,6 @@ void turns_advance(struct exchanges *all)
     uint64_t now = router_now(all->set.router);
     bool blocked = is_full(all);
     struct exchange *x;
-    struct error e;
 
     all->turns_due = false;
     for (x = all->active; x != NULL; x = x->next)
@@ -154,11 +159,7 @@ void turns_advance(struct exchanges *all)
     while (x != NULL) {
         bool barrier = spec_is_entered(&x->spec);
         if (barrier || !blocked) {
-            int begun = -1;
-            if (x->turn.anew && rename_anew(x, &e) != 0)
-                exchange_fail(x, &e);
-            else
-                begun = try_begin(x);
+            int begun = try_begin(x);
             if (!barrier && !exchange_has_ended(x->state))
                 blocked = begun < 0 || (begun > 0 && is_full(all));
         }

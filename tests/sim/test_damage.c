@@ -127,6 +127,66 @@ static void what_is_damaged_is_sent_again(void **state)
         fail_msg("of %u: %u sent again, %u of them in part", flipped, mended, resumed);
 }
 
+static bool is_taken_back(struct sim *sim, void *context)
+{
+    const struct sim_request *r = context;
+    struct exchange_progress progress;
+
+    (void)sim;
+    if (r->ended)
+        return true;
+    exchange_progress(r->exchange, &progress);
+    return progress.state == EXCHANGE_WAITING;
+}
+
+/* A node dies, and before the root has found so, something is damaged. Returns whether that came first. */
+static bool damage_and_death(uint64_t seed)
+{
+    const struct sim_setup setup = {
+        .dims = "3x3", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
+    const struct spec spec = {.algorithm = "auto",
+                              .block_bytes = 200000,
+                              .from = "",
+                              .to = "",
+                              .timeout_ns = 20 * SECONDS};
+    struct sim *sim = sim_new(&setup);
+    char first[EXCHANGE_ID_SIZE];
+
+    sim_run_until_whole(sim);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+    sim_pass(sim, 10 * MILLISECONDS);
+    (void)strcpy(first, exchange_id(r->exchange));
+    sim_kill(sim, 8, SIM_CRASH);
+    sim_pass(sim, 35 * MILLISECONDS); /* of the 50 for which its links have to stay down */
+    sim_damage(sim, 1);
+    assert_true(sim_run(sim, 60 * SECONDS, is_taken_back, r));
+    bool taken_back = !r->ended;
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    sim_damage(sim, 0);
+    assert_int_not_equal(r->error.code, ERROR_NONE);
+    sim_pass(sim, 1 * SECONDS);
+    for (uint32_t rank = 0; taken_back && rank < 8; rank++) {
+        struct exchange_info info;
+        if (!sim_info(sim, rank, first, &info))
+            fail_msg("seed %llu: node %u has not heard why it does not begin anew",
+                     (unsigned long long)seed, rank);
+        assert_int_equal(info.state, EXCHANGE_FAILED);
+        assert_string_equal(info.reason, r->error.text);
+    }
+    sim_free(sim);
+    return taken_back;
+}
+
+static void who_heard_that_it_begins_anew_hears_why_it_does_not(void **state)
+{
+    unsigned taken_back = 0, runs = 20;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + runs; seed++)
+        taken_back += damage_and_death(seed);
+    assert_in_range(taken_back, runs / 2, runs);
+}
+
 static void flipped_bits_do_not_keep_the_torus_from_coming_up(void **state)
 {
     (void)state;
@@ -148,6 +208,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flipped_bits_cost_an_exchange_at_most),
         cmocka_unit_test(what_is_damaged_is_sent_again),
+        cmocka_unit_test(who_heard_that_it_begins_anew_hears_why_it_does_not),
         cmocka_unit_test(flipped_bits_do_not_keep_the_torus_from_coming_up),
     };
     if (argc == 3) {
