@@ -122,7 +122,8 @@ struct part {
     uint32_t next_number;           /* of the next call made here */
     uint32_t signature[SIGNATURES]; /* of the last ones, by number */
     unsigned unproven;
-    struct parked *parked; /* in the order of arrival */
+    struct parked *parked,
+        *parked_last;      /* in the order of arrival; a peer may send tens of thousands */
     uint64_t parked_bytes; /* of bodies; and what their heads take */
     uint64_t parked_heads;
     struct slab *copies[2]; /* of what the last calls sent, until the next but one is complete */

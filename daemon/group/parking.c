@@ -55,7 +55,7 @@ int park(struct part *p, unsigned port, const Peer__Head *head, const struct ext
          uint32_t body_length, struct error *e)
 {
     const char *name = p->session->name;
-    struct parked *one, **end = &p->parked;
+    struct parked *one;
     size_t head_size = peer__head__get_packed_size(head);
     uint64_t head_bytes = sizeof *one + NUMBER_BYTES * (uint64_t)head_size;
     uint32_t at = 0;
@@ -90,15 +90,14 @@ int park(struct part *p, unsigned port, const Peer__Head *head, const struct ext
     one->port = port;
     one->mark = *mark_of(head);
     one->number = one->mark.number;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = one;
+    *(p->parked != NULL ? &p->parked_last->next : &p->parked) = one;
+    p->parked_last = one;
     return 0;
 }
 
 int unpark(struct part *p, uint32_t number, struct engine *engine, struct error *e)
 {
-    struct parked **at = &p->parked;
+    struct parked **at = &p->parked, *before = NULL;
 
     while (*at != NULL) {
         struct parked *one = *at;
@@ -106,9 +105,12 @@ int unpark(struct part *p, uint32_t number, struct engine *engine, struct error 
         const struct extents body = {&item, one->body_length > 0, 1};
         if (one->number != number) {
             at = &one->next;
+            before = one;
             continue;
         }
         *at = one->next;
+        if (p->parked_last == one)
+            p->parked_last = before;
         int result = engine_frame(engine, one->port, one->head, &body, one->body_length, e);
         free_one(p, one);
         if (result != 0)
@@ -145,6 +147,8 @@ bool parked_agrees(const struct part *p)
     uint64_t bytes = 0;
 
     for (const struct parked *one = p->parked; one != NULL; one = one->next) {
+        if (one->next == NULL && one != p->parked_last)
+            return false;
         bytes += one->body_length;
         for (const struct call *c = p->calls; c != NULL; c = c->next)
             for (unsigned stage = 0; stage < STAGES; stage++)

@@ -729,6 +729,63 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
     assert_int_equal(part.parked_heads, 0);
 }
 
+static uint32_t came[16];
+static unsigned cames;
+
+static int on_came(struct engine *engine, unsigned port, const Peer__Head *head,
+                   const struct extents *body, uint32_t body_length, struct error *e)
+{
+    (void)engine, (void)port, (void)body, (void)body_length, (void)e;
+    assert_true(cames < sizeof came / sizeof came[0]);
+    came[cames++] = head->streamed_data->round;
+    return 0;
+}
+
+/* Those of one call come in the order of arrival, whatever has been taken out before, behind or between. */
+static void what_is_parked_comes_in_order(void **state)
+{
+    static const struct engine_ops ops = {.frame = on_came};
+    static const char *const arrivals[] = {"1", "12", "1221", "12112", "2111", "1212121"};
+    static struct session session = {.name = "g"};
+    struct engine engine = {.ops = &ops};
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++)
+        for (uint32_t first = 1; first <= 2; first++) {
+            struct part part = {.session = &session, .limits = {.parked = 1 << 20}};
+            uint32_t expected = 0;
+            cames = 0;
+            for (uint32_t turn = 0; turn < 2;
+                 turn++) { /* more come when some have been taken out */
+                for (const char *c = arrivals[i]; *c != '\0'; c++) {
+                    Peer__GroupCall call = PEER__GROUP_CALL__INIT;
+                    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+                    Peer__Head head = PEER__HEAD__INIT;
+                    const struct extents nothing = {0};
+                    call.number = (uint32_t)(*c - '0');
+                    data.call = &call;
+                    data.round = (uint32_t)(c - arrivals[i]);
+                    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+                    head.streamed_data = &data;
+                    assert_int_equal(park(&part, 0, &head, &nothing, 0, &e), 0);
+                }
+                assert_true(parked_agrees(&part));
+                cames = 0;
+                assert_int_equal(unpark(&part, first, &engine, &e), 0);
+                assert_true(parked_agrees(&part));
+                for (unsigned k = 1; k < cames; k++)
+                    assert_true(came[k - 1] < came[k]);
+                expected += (uint32_t)strlen(arrivals[i]) - cames;
+            }
+            for (cames = 0; part.parked != NULL && cames == 0;)
+                assert_int_equal(unpark(&part, 3 - first, &engine, &e), 0);
+            assert_int_equal(cames, expected);
+            assert_null(part.parked);
+            parked_free(&part);
+        }
+}
+
 /* --- what the list says comes of it --- */
 
 static void the_list_says_what_comes_of_it(void **state)
@@ -763,6 +820,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_message_is_reached),
         cmocka_unit_test(lies_in_the_table_of_a_group),
         cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
+        cmocka_unit_test(what_is_parked_comes_in_order),
         cmocka_unit_test(lies_in_what_it_has_to_say),
         cmocka_unit_test(lies_without_a_say),
         cmocka_unit_test(the_list_says_what_comes_of_it),
