@@ -129,26 +129,37 @@ static bool awaits_links(const struct exchange *x)
     return x->fault.at != ROUTER_NEVER && x->goes_around;
 }
 
+static bool may_begin(const struct exchange *x)
+{
+    return x->state == EXCHANGE_WAITING && x->own.closing == 0 && x->turn.retry_at == 0 &&
+           !awaits_links(x);
+}
+
 /* The first that may begin, from this one on; they are in the order of asking. */
 static struct exchange *next_turn(struct exchange *x)
 {
-    while (x != NULL && (x->state != EXCHANGE_WAITING || x->own.closing > 0 ||
-                         x->turn.retry_at != 0 || awaits_links(x)))
+    while (x != NULL && !may_begin(x))
         x = x->next;
     return x;
 }
 
-static bool is_full(const struct exchanges *all)
+/* How many more there may be. */
+static unsigned places_left(const struct exchanges *all)
 {
-    return count(all, true, false) >= OWN_AT_ONCE || count(all, false, false) >= ALL_AT_ONCE;
+    unsigned own = count(all, true, false), of_all = count(all, false, false);
+
+    if (own >= OWN_AT_ONCE || of_all >= ALL_AT_ONCE)
+        return 0;
+    own = OWN_AT_ONCE - own;
+    return own < ALL_AT_ONCE - of_all ? own : ALL_AT_ONCE - of_all;
 }
 
 /* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which
- * may end others. */
+ * may end others. Those that wait for schedules have places, too: not all are asked each time. */
 void turns_advance(struct exchanges *all)
 {
     uint64_t now = router_now(all->set.router);
-    bool blocked = is_full(all);
+    unsigned places = places_left(all);
     struct exchange *x;
 
     all->turns_due = false;
@@ -158,10 +169,12 @@ void turns_advance(struct exchanges *all)
     x = next_turn(all->active);
     while (x != NULL) {
         bool barrier = spec_is_entered(&x->spec);
-        if (barrier || !blocked) {
+        if (barrier || places > 0) {
             int begun = try_begin(x);
-            if (!barrier && !exchange_has_ended(x->state))
-                blocked = begun < 0 || (begun > 0 && is_full(all));
+            if (!barrier && begun < 0)
+                places = 0;
+            else if (!barrier && !exchange_has_ended(x->state))
+                places -= x->state != EXCHANGE_WAITING || may_begin(x);
         }
         x = next_turn(exchange_has_ended(x->state) ? all->active : x->next);
     }

@@ -312,16 +312,18 @@ static bool waits(const struct sim_request *r)
     return progress.state == EXCHANGE_WAITING;
 }
 
-static void a_thousand_begin_in_the_order_of_asking(void **state)
+static void begin_in_order(struct spec spec, bool damaged)
 {
     const struct sim_setup setup = {
-        .dims = "2x2", .seed = 6, .latency = 100 * MICROSECONDS, .rate = 125000000};
-    const struct spec spec = {.algorithm = "stream", .block_bytes = 1000, .from = "", .to = ""};
+        .dims = "2x3", .seed = 6, .latency = 100 * MICROSECONDS, .rate = 125000000};
     static struct sim_request *r[QUEUE];
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
+    if (damaged) { /* its routes have to be found first */
+        sim_set_wire(sim, 4, 0, SIM_WIRE_CUT);
+        sim_pass(sim, 1 * SECONDS);
+    }
     for (unsigned i = 0; i < QUEUE; i++)
         r[i] = sim_exchange(sim, 0, &spec);
     for (unsigned first = 0; first < QUEUE;) {
@@ -336,6 +338,17 @@ static void a_thousand_begin_in_the_order_of_asking(void **state)
         assert_int_equal(r[i]->error.code, ERROR_NONE);
     }
     sim_free(sim);
+}
+
+static void a_thousand_begin_in_the_order_of_asking(void **state)
+{
+    struct spec spec = {.algorithm = "stream", .block_bytes = 1000, .from = "", .to = ""};
+
+    (void)state;
+    begin_in_order(spec, false);
+    spec.algorithm = "auto";
+    begin_in_order(spec, false);
+    begin_in_order(spec, true);
 }
 
 static void all_meet_at_a_barrier(void **state)
