@@ -176,11 +176,18 @@ static bool is_last_word(const struct exchange *x, const Peer__Verdict *message)
            message->code != (uint32_t)ERROR_BUSY;
 }
 
+/* A barrier that has ended here, of which its client is about to hear why: it does not begin anew here. */
+static bool is_about_to_tell(const struct exchange *x)
+{
+    return x->state == EXCHANGE_FAILED && x->client_state == CLIENT_WAITING;
+}
+
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Verdict *message = head->verdict;
     struct exchange *x = exchange_find(all, message->exchange);
     uint32_t most = router_torus(all->set.router)->nodes;
+    struct error why;
 
     (void)e;
     if (x == NULL || strcmp(x->id, message->id) != 0) {
@@ -190,13 +197,15 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))
         return 0;
     x->verdict_heard = true;
-    take_error(message->code, message->reason, &x->failure);
+    take_error(message->code, message->reason, &why);
+    if (why.code != ERROR_BUSY || !is_about_to_tell(x))
+        x->failure = why;
     uint32_t left = message->left < most ? message->left : most;
     if (left > 0)
         left--;
     else if (verdict_is_cut(x) || x->tree.parent != (int)port)
         left = most;
-    verdict_pass_on(x, &x->failure, left, (int)port);
+    verdict_pass_on(x, &why, left, (int)port);
     if (x->state == EXCHANGE_IN_DOUBT)
         (void)doubt_settle(all, x->id, false);
     else if (x->state == EXCHANGE_FAILED && x->failure.code != ERROR_BUSY)

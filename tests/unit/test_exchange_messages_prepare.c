@@ -481,6 +481,48 @@ static void who_objects_to_a_root_that_was_restarted_says_so_in_the_end(void **s
     xf_close(&n);
 }
 
+/* The root of a barrier is found to have gone; before the client here is told, it is heard that this
+ * root was to begin anew. */
+static void a_root_that_is_gone_does_not_begin_anew(void **state)
+{
+    static const struct spec barrier = {
+        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
+    Peer__LinkState link_state = PEER__LINK_STATE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct exchange_client_seen seen;
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    struct error e;
+
+    (void)state;
+    open_node(&n, 2);
+    assert_non_null(xf_start(&n, &barrier, &seen, &e));
+    xf_settle(&n);
+    xf_prepare_init(&p, &n);
+    xf_prepare_generated(&p);
+    p.spec.operation = OPERATION_BARRIER;
+    p.spec.barrier = TEXT("b");
+    p.spec.algorithm = TEXT("saadschultz");
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_READY);
+    entry.hops = 1;
+    entry.version = 2;
+    entry.boot = 78;
+    entry.up = 1;
+    link_state.n_entry = 1;
+    link_state.entry = &entries;
+    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+    head.link_state = &link_state;
+    fixture_say(n.f.up[PARENT], &head, NULL, 0);
+    assert_int_equal(seen.told, 0);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_BUSY, "node 1 is busy", 0));
+    assert_int_equal(seen.told, 1);
+    assert_int_equal(seen.e.code, ERROR_LINK);
+    (void)xf_drain(&n);
+    xf_close(&n);
+}
+
 /* Prepares exchange number i, as the root names it. */
 static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
 {
@@ -790,6 +832,7 @@ int main(void)
         cmocka_unit_test(what_a_node_cannot_do_it_objects_to),
         cmocka_unit_test(of_a_start_that_is_heard_of_later),
         cmocka_unit_test(who_objects_to_a_root_that_was_restarted_says_so_in_the_end),
+        cmocka_unit_test(a_root_that_is_gone_does_not_begin_anew),
         cmocka_unit_test(what_does_not_fit_now_is_busy),
         cmocka_unit_test(an_objection_ends_it_everywhere),
         cmocka_unit_test(objections_pass_through),
