@@ -69,8 +69,10 @@ static void take_back(struct exchange *x, const struct error *busy)
     verdict_send(x, busy);
     x->failure = *busy;
     retry_pause(x);
-    if (x->spec.timeout_ns == 0)
-        x->deadline = x->turn.since + LONGEST_WAIT;
+    if (x->spec.timeout_ns == 0) {
+        x->timeout_ns = LONGEST_WAIT;
+        x->deadline = x->turn.since + x->timeout_ns;
+    }
     exchange_enter(x, EXCHANGE_WAITING);
     forget_attempt(x);
 }

@@ -766,6 +766,31 @@ static void the_root_begins_anew(void **state)
     xf_close(&r.f);
 }
 
+/* Without a timeout of its own it waits for an hour, and its client is told so, not what is enough for it to
+ * run. */
+static void the_time_that_it_has_waited_is_told(void **state)
+{
+    struct spec spec = generated;
+    struct root r;
+    struct error e;
+
+    (void)state;
+    spec.timeout_ns = 0;
+    open_node(&r.f, 0);
+    assert_non_null(xf_start(&r.f, &spec, &r.client, &e));
+    xf_settle(&r.f);
+    for (int second = 0; second < 3610 && r.client.told == 0; second++) {
+        if (learn(&r))
+            assert_true(object(&r, ERROR_BUSY, "node 2 is busy"));
+        (void)xf_drain(&r.f);
+        xf_pass(&r.f, 2 * SECONDS);
+    }
+    assert_int_equal(r.client.told, 1);
+    if (strstr(r.client.e.text, "within 3600.0 s: node 2 is busy") == NULL)
+        fail_msg("%s", r.client.e.text);
+    xf_close(&r.f);
+}
+
 static enum exchange_state state_of(const struct exchange *x)
 {
     struct exchange_progress progress;
@@ -839,6 +864,7 @@ int main(void)
         cmocka_unit_test(verdicts_end_it_and_go_on),
         cmocka_unit_test(a_verdict_before_the_prepare),
         cmocka_unit_test(the_root_begins_anew),
+        cmocka_unit_test(the_time_that_it_has_waited_is_told),
         cmocka_unit_test(a_barrier_lets_nobody_overtake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
