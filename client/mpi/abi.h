@@ -16,10 +16,12 @@
 #define ABI_NAME "Open MPI"
 #define ABI_PRELOAD "libtorus-openmpi.so"
 #define ABI_ALIAS_IS_ERROR 0
+#define ABI_TYPES_OF_NOTHING_COUNT 1
 #else
 #define ABI_NAME "MPICH"
 #define ABI_PRELOAD "libtorus-mpich.so"
-#define ABI_ALIAS_IS_ERROR 1 /* the same send and receive buffer is MPI_ERR_BUFFER */
+#define ABI_ALIAS_IS_ERROR 1         /* the same send and receive buffer is MPI_ERR_BUFFER */
+#define ABI_TYPES_OF_NOTHING_COUNT 0 /* MPI_Alltoallw: the type may be null where the count is 0 */
 #endif
 
 /* Functions with counts of type MPI_Count: MPI_Alltoall_c... */

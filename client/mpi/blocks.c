@@ -11,6 +11,8 @@ static int read_types(struct block_list *list, const struct communicator *c)
         return -1;
     list->plain = true;
     for (uint32_t r = 0; r < c->size; r++) {
+        if (!ABI_TYPES_OF_NOTHING_COUNT && number_at(&list->blocks->counts, r) == 0)
+            continue;
         if (datatype_read(list->blocks->types[r], &list->types[r]) != 0)
             return -1;
         list->plain &= list->types[r].plain;

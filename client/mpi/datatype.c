@@ -1,6 +1,7 @@
 #include "client/mpi/datatype.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,41 @@ static size_t piece_of(const struct datatype *type, size_t left)
     return left < most ? left : most;
 }
 
+/* Elements of a type as MPI_Pack() takes them. */
+struct elements {
+    uintptr_t at;
+    int count;
+    MPI_Datatype type;
+};
+
+/* MPICH's MPI_Pack() refuses null pointers, even if a type has addresses in it (MPI_BOTTOM). Then all
+ * elements are one of a type that begins a byte below where the pointer leads. */
+static int elements_at(struct elements *e, const struct datatype *type, const void *at,
+                       size_t count)
+{
+    const int number = (int)count;
+    const MPI_Aint below = -1;
+    int result;
+
+    *e = (struct elements){(uintptr_t)at, number, type->handle};
+    if (at != NULL)
+        return MPI_SUCCESS;
+    result = real.Type_create_hindexed(1, &number, &below, type->handle, &e->type);
+    if (result != MPI_SUCCESS) {
+        e->type = type->handle;
+        return result;
+    }
+    e->at = 1;
+    e->count = 1;
+    return real.Type_commit(&e->type);
+}
+
+static void elements_end(struct elements *e, const struct datatype *type)
+{
+    if (e->type != type->handle)
+        (void)real.Type_free(&e->type);
+}
+
 int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes,
                   MPI_Comm comm)
 {
@@ -72,9 +108,14 @@ int datatype_pack(const struct datatype *type, const void *at, size_t count, voi
         return MPI_SUCCESS;
     }
     for (size_t n; count > 0; count -= n) {
+        struct elements e;
         int position = 0, result;
         n = piece_of(type, count);
-        result = real.Pack(from, (int)n, type->handle, to, (int)(n * type->size), &position, comm);
+        result = elements_at(&e, type, from, n);
+        if (result == MPI_SUCCESS)
+            result = real.Pack((const void *)e.at, e.count, e.type, to, (int)(n * type->size),
+                               &position, comm);
+        elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;
         from += (ptrdiff_t)n * type->extent;
@@ -96,10 +137,14 @@ int datatype_unpack(const struct datatype *type, void *at, size_t count, const v
         return MPI_SUCCESS;
     }
     for (size_t n; count > 0; count -= n) {
+        struct elements e;
         int position = 0, result;
         n = piece_of(type, count);
-        result =
-            real.Unpack(from, (int)(n * type->size), &position, to, (int)n, type->handle, comm);
+        result = elements_at(&e, type, to, n);
+        if (result == MPI_SUCCESS)
+            result = real.Unpack(from, (int)(n * type->size), &position, (void *)e.at, e.count,
+                                 e.type, comm);
+        elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;
         from += n * type->size;

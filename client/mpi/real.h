@@ -66,6 +66,8 @@
     X(Query_thread)                                                                                \
     X(Recv)                                                                                        \
     X(Send)                                                                                        \
+    X(Type_commit)                                                                                 \
+    X(Type_create_hindexed)                                                                        \
     X(Type_free)                                                                                   \
     X(Type_get_contents)                                                                           \
     X(Type_get_envelope)                                                                           \

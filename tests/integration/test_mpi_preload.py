@@ -160,6 +160,26 @@ def test_invalid_arguments(shared, library):
     assert len(with_it.stdout.splitlines()) == 4 * 20
 
 
+def test_types_with_addresses(shared, library):
+    result = scenario(shared('2x2'), library, 'bottom')
+    right(result)
+    assert mpi.taken(result) == [{'Bcast': 1}, {}]
+
+
+def test_buffers_that_begin_alike(shared, library):
+    """At one rank; the calls are taken at all, and not by MPI at that one."""
+    result = scenario(shared('2x2'), library, 'same-buffers')
+    right(result)
+    assert mpi.taken(result) == [{'Alltoallv': 1, 'Alltoallw': 2, 'Allgather': 1}, {}]
+
+
+def test_types_of_nothing(shared):
+    """One rank has nothing but null types."""
+    result = scenario(shared('2x2'), 'mpich', 'null-types')
+    right(result)
+    assert mpi.taken(result) == [{'Alltoallw': 1}, {}]
+
+
 def test_abort(shared, library):
     result = scenario(shared('2x2'), library, 'aborts', check=False)
     assert result.returncode == 7 and 'right' not in result.stdout
