@@ -153,8 +153,8 @@ static json_t *value_of(const struct route_script *s, const char *folder, const 
     r |= json_object_set_new(o, "unreachable", json_count(f->unreachable));
     if (f->unreachable > 0)
         r |= json_object_set_new(o, "parts", parts(s->routes));
-    r |= json_object_set_new(o, "scripts", json_sprintf("%s/HOST.sh", folder));
-    r |= json_object_set_new(o, "names", json_sprintf("%s/hosts", folder));
+    r |= json_object_set_new(o, "scripts", json_path(folder, "/HOST.sh"));
+    r |= json_object_set_new(o, "names", json_path(folder, "/hosts"));
     if (r == 0)
         return o;
     json_decref(o);

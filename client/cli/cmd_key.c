@@ -41,7 +41,7 @@ static int run(struct cli *cli, const void *arguments)
     if ((a->action[0] == 'g' ? key_generate : key_read)(a->file, &key, &e) != 0)
         return cli_fail(cli, &e);
     o = json_object();
-    if ((json_object_set_new(o, "file", json_string(a->file)) |
+    if ((json_object_set_new(o, "file", json_path(a->file, "")) |
          json_object_set_new(o, "key", json_string(key_id_text(key.id, id)))) != 0) {
         json_decref(o);
         o = NULL;

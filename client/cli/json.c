@@ -1,6 +1,10 @@
 #include "client/cli/json.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "proto/text.h"
 
 json_t *json_count(uint64_t count)
 {
@@ -19,6 +23,19 @@ json_t *json_number(double number)
 json_t *json_known(uint64_t count)
 {
     return count > 0 ? json_count(count) : json_null();
+}
+
+json_t *json_path(const char *folder, const char *name)
+{
+    json_t *value;
+    char *path;
+
+    if (asprintf(&path, "%s%s", folder, name) < 0)
+        return NULL;
+    text_clean(path);
+    value = json_string(path);
+    free(path);
+    return value;
 }
 
 int json_set_torus(json_t *object, const struct torus *t)

@@ -17,6 +17,9 @@ json_t *json_number(double number);
 /* The count, or null for 0, which stands for unknown. */
 json_t *json_known(uint64_t count);
 
+/* A path, `name` behind `folder`, as it can be shown: paths need not be text, JSON is. NULL: no memory. */
+json_t *json_path(const char *folder, const char *name);
+
 /* Sets "dims": [4, 8], and if a dimension does not wrap also "wrap": [true, false]. Returns 0, or
  * -1 if out of memory. */
 int json_set_torus(json_t *object, const struct torus *t);

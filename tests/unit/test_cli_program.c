@@ -384,6 +384,35 @@ static void test_output_that_cannot_be_written(void **state)
     assert_string_equal(problem, "");
 }
 
+/* File names that are not text can be used; what is printed of them is text. */
+static void test_names_that_are_not_text(void **state)
+{
+    char folder[] = "/tmp/torusctl-XXXXXX", key[64], hosts[64], routes[64], command[128];
+    json_t *o;
+    FILE *file;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(key, sizeof key, "%s/key\xff", folder);
+    (void)snprintf(hosts, sizeof hosts, "%s/hosts\xff", folder);
+    (void)snprintf(routes, sizeof routes, "%s/routes\xff", folder);
+    assert_int_equal(RUN("--json", "key", "generate", key), 0);
+    o = object();
+    assert_string_equal(strrchr(json_string_value(json_object_get(o, "file")), '/'), "/key?");
+    json_decref(o);
+    file = fopen(hosts, "we");
+    assert_non_null(file);
+    (void)fputs("[alone]\nrank = 0\n", file);
+    (void)fclose(file);
+    assert_int_equal(RUN("--json", "ip-routes", "--dims", "1", "--hosts", hosts, "--to", routes),
+                     0);
+    o = object();
+    assert_non_null(strstr(json_string_value(json_object_get(o, "names")), "/routes?/hosts"));
+    json_decref(o);
+    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 /* ---- With a daemon --------------------------------------------------------------------------- */
 
 static void serve_status(int fd)
@@ -849,6 +878,7 @@ int main(void)
         cmocka_unit_test(test_help),
         cmocka_unit_test(test_no_daemon),
         cmocka_unit_test(test_output_that_cannot_be_written),
+        cmocka_unit_test(test_names_that_are_not_text),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_exchange),
