@@ -1,6 +1,7 @@
 /* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
  * names are exported; the library's own is found by its PMPI name behind ours. The library calls
- * such functions inside itself, too: `depth` tells those calls, which go straight on. */
+ * such functions inside itself, too: while we use it, `depth` tells those calls, which go straight on. It is 0
+ * again whenever an error handler may be called, since that may jump away. */
 #include "client/mpi/collectives.h"
 #include "client/mpi/job.h"
 #include "client/mpi/real.h"
@@ -21,7 +22,7 @@ struct call {
 };
 
 /* Whether the torus may carry out a call on this communicator. If it returns false, the function of
- * the library is called, and then leave() unless `depth` was not 0. */
+ * the library is called, which may call an error handler that never returns, and then leave(). */
 static bool enter(struct call *call, enum operation operation, MPI_Comm comm)
 {
     if (__builtin_expect(!job_is_served, 0) || depth > 0) {
@@ -38,6 +39,7 @@ static bool enter(struct call *call, enum operation operation, MPI_Comm comm)
         call->reason = REASON_ARGUMENTS;
     else
         call->reason = call->taking.c->reason;
+    depth -= call->reason != REASON_TAKEN;
     return call->reason == REASON_TAKEN;
 }
 
@@ -47,7 +49,6 @@ static int leave(const struct call *call, int result)
 {
     if (call->begin == UINT64_MAX)
         return result;
-    depth--;
     if (call->begin != 0)
         statistics_add(call->operation, call->reason, call->taking.bytes,
                        statistics_now() - call->begin);
@@ -59,6 +60,7 @@ static int leave(const struct call *call, int result)
 static bool takes(struct call *call, enum reason reason)
 {
     job_leave();
+    depth--;
     call->reason = reason;
     return reason == REASON_TAKEN;
 }

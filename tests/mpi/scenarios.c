@@ -356,6 +356,16 @@ static void handler_jumps(void)
         MPI_Alltoall(out, 2, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD);
         CHECK(!"an error");
     }
+    if (rank == 0) { /* out of the library's function: only this rank */
+        MPI_Comm alone;
+        MPI_Comm_dup(MPI_COMM_SELF, &alone);
+        MPI_Comm_set_errhandler(alone, errhandler);
+        if (setjmp(before_the_call) == 0) {
+            MPI_Bcast(in, 1, MPI_INT, 7, alone);
+            CHECK(!"an error");
+        }
+        MPI_Comm_free(&alone);
+    }
     MPI_Errhandler_free(&errhandler);
     use(MPI_COMM_WORLD);
 }
