@@ -339,8 +339,7 @@ class Group:
 
     def __init__(self, name=None, *, socket=None, timeout=None, checked=True):
         options = _Options(struct_size=ctypes.sizeof(_Options), unchecked=not checked,
-                           name=None if name is None else os.fsencode(name),
-                           socket=None if socket is None else os.fsencode(socket),
+                           name=_bytes(name, 'name'), socket=_bytes(socket, 'socket'),
                            timeout_ms=_milliseconds(timeout))
         self._begin(_new_group(_library.torus_group_open, options))
 
@@ -439,8 +438,8 @@ class Group:
         if dtype.hasobject:
             raise TypeError('arrays of Python objects cannot be sent')
         count = int(np.prod(shape, dtype=np.int64))
-        if count == 0:
-            return np.zeros(shape, dtype)
+        if count <= 0:
+            return np.zeros(shape, dtype)  # which refuses negative dimensions
         self._pointer()
         memory = _Memory(self._handle, count * dtype.itemsize)
         buffer = (ctypes.c_char * (count * dtype.itemsize)).from_address(memory.address)
@@ -484,7 +483,7 @@ class Group:
         dtype = blocks[0].dtype
         send = np.concatenate([block.reshape(-1) for block in blocks])
         send_bytes = [block.nbytes for block in blocks]
-        receive_bytes = [int(count) * dtype.itemsize for count in self._one_each(counts, 'counts')]
+        receive_bytes = [count * dtype.itemsize for count in self._counts(counts)]
         out = np.empty(sum(receive_bytes) // dtype.itemsize, dtype)
         send_at, receive_at = _offsets(send_bytes), _offsets(receive_bytes)
         lists = [_sizes(values) for values in (send_bytes, send_at, receive_bytes, receive_at)]
@@ -522,7 +521,7 @@ class Group:
 
     def start_allgatherv(self, send, counts):
         send = _input(send)
-        counts = [int(count) for count in self._one_each(counts, 'counts')]
+        counts = self._counts(counts)
         if counts[self._rank] != send.size:
             raise ValueError(f'the array has {send.size} elements, but counts[{self._rank}] is '
                              f'{counts[self._rank]}')
@@ -581,7 +580,7 @@ class Group:
         if counts is None:
             each, more = divmod(send.shape[0], self._size)
             counts = [each + (member < more) for member in range(self._size)]
-        counts = [int(count) for count in self._one_each(counts, 'counts')]
+        counts = self._counts(counts)
         if sum(counts) != send.shape[0]:
             raise ValueError(f'counts are {sum(counts)} rows in all, but the array has '
                              f'{send.shape[0]}')
@@ -617,6 +616,12 @@ class Group:
             raise ValueError(f'{len(values)} {what} for {self._size} members')
         return values
 
+    def _counts(self, counts):
+        counts = [int(count) for count in self._one_each(counts, 'counts')]
+        if min(counts) < 0:
+            raise ValueError(f'{min(counts)} is not a number of elements')
+        return counts
+
     def _blocks(self, blocks):
         blocks = self._one_each((_input(block) for block in blocks), 'blocks')
         if len({block.dtype for block in blocks}) > 1:
@@ -627,6 +632,15 @@ class Group:
 def _offsets(sizes):
     """Where each begins if they follow each other."""
     return list(itertools.accumulate(sizes, initial=0))[:-1]
+
+
+def _bytes(text, what):
+    if text is None:
+        return None
+    text = os.fsencode(text)
+    if b'\0' in text:  # where C ends it
+        raise ValueError(f'a {what} cannot contain a null character')
+    return text
 
 
 def _milliseconds(seconds):

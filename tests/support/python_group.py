@@ -230,10 +230,16 @@ def misuse():
         raises(ValueError, g.allgatherv, np.zeros(1), [2] * size, text='counts')
         raises(ValueError, g.reduce_scatter, np.zeros(3), counts=[1] * (size + 3))
         raises(ValueError, g.reduce_scatter, 3.0)
+        negative = [size + 1, -1] + [0] * (size - 2)
+        for call in g.allgatherv, g.reduce_scatter:
+            raises(ValueError, call, np.zeros(size), counts=negative, text='-1 is not a number')
+        raises(ValueError, g.alltoallv, [np.zeros(1)] * size, negative, text='-1 is not a number')
+        raises(ValueError, g.array, -3, text='negative')
         raises(ValueError, g.set_timeout, 0)
         raises(ValueError, g.set_timeout, -1)
         assert g.allreduce(1) == size  # nothing of that has been sent
     raises(ValueError, Group, timeout=0)
+    raises(ValueError, Group, 'one\0another', text='null')
     e = raises(TorusError, Group, socket='/nonexistent/socket')
     assert e.code == ErrorCode.NO_DAEMON, e.code
     e = raises(TorusError, Group, '')
