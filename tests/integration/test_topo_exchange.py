@@ -5,7 +5,7 @@ import re
 
 import pytest
 from support.background import stopped
-from torus_net import Geometry, TorusError
+from torus_net import Geometry, TorusError, report
 
 KIB = 1024
 # dims, Mbit/s of every link, bytes of a block
@@ -162,3 +162,9 @@ def test_no_ipv6_and_no_questions_asked(mininet):
     neighbours = node.run('ip', 'neigh').splitlines()
     assert len(neighbours) == len(Geometry('1x2').ports(0))
     assert all('PERMANENT' in line for line in neighbours)
+
+
+def test_report_of_a_mesh(shared):
+    """What quickstart prints."""
+    result = shared('2x3m').exchange('auto', 16)
+    assert dict(report.rows(result))['nodes'] == '6 (2x3m)'

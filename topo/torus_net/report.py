@@ -27,8 +27,8 @@ def span(values, form):
 
 
 def rows(result):
-    dims = result['dims']
-    dims = dims if isinstance(dims, str) else 'x'.join(map(str, dims))
+    wrap = result.get('wrap', [True] * len(result['dims']))
+    dims = 'x'.join(f'{n}' if wraps else f'{n}m' for n, wraps in zip(result['dims'], wrap))
     sent = [port['tx_bytes'] for node in result['per_node'] for port in node['ports'].values()]
     bound = result['bound_seconds']
     yield 'nodes', f'{result["nodes"]} ({dims})'
