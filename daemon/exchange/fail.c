@@ -87,6 +87,7 @@ void exchange_fail(struct exchange *x, const struct error *e)
         /* Those who have heard that it begins anew hear why it does not. */
         if (exchange_has_begun(x) || (x->turn.reroutes + x->turn.damages > 0 && verdict_is_cut(x)))
             verdict_send(x, &x->failure);
+        verdict_send_former(x, &x->failure);
         exchange_enter(x, EXCHANGE_FAILED);
         return;
     }

@@ -113,12 +113,14 @@ struct fault {
 
 /* The root's: when it may begin. */
 struct turn {
-    uint64_t retry_at; /* a node was busy; 0: it may begin */
-    uint64_t pause;    /* the last one before a retry */
-    uint64_t since;    /* it waits */
-    bool anew;         /* it has begun before, and needs another name */
-    uint32_t reroutes; /* times that it was taken back because a link went down, */
-    uint32_t damages;  /* and because something was damaged on its way */
+    uint64_t retry_at;             /* a node was busy; 0: it may begin */
+    uint64_t pause;                /* the last one before a retry */
+    uint64_t since;                /* it waits */
+    bool anew;                     /* it has begun before, and needs another name */
+    uint32_t reroutes;             /* times that it was taken back because a link went down, */
+    uint32_t damages;              /* and because something was damaged on its way */
+    uint32_t former_handle;        /* of the last attempt that ran, so that all nodes know of it, */
+    char former[EXCHANGE_ID_SIZE]; /* and its id; "": none has */
 };
 
 /* What a client has entered (barrier.c), however often the root takes it back. */
@@ -519,6 +521,8 @@ bool barrier_differs(struct exchange *x, const struct spec *entered, const struc
 /* verdict.c */
 /* Root: the attempt is over everywhere. */
 void verdict_send(struct exchange *x, const struct error *e);
+/* The same about the last attempt that all nodes know of, if it is not this one. */
+void verdict_send_former(const struct exchange *x, const struct error *e);
 void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, int except);
 void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdict *message);
 bool verdict_is_cut(const struct exchange *x); /* links are down: verdicts are flooded */

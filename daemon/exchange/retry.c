@@ -2,6 +2,8 @@
  * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile, and
  * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
  * be kept (resume.c). */
+#include <string.h>
+
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 
@@ -66,6 +68,10 @@ static void forget_attempt(struct exchange *x)
 
 static void take_back(struct exchange *x, const struct error *busy)
 {
+    if (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) {
+        x->turn.former_handle = x->handle;
+        memcpy(x->turn.former, x->id, sizeof x->turn.former);
+    }
     verdict_send(x, busy);
     x->failure = *busy;
     retry_pause(x);

@@ -76,6 +76,23 @@ void verdict_send(struct exchange *x, const struct error *e)
     verdict_pass_on(x, e, verdict_is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
+void verdict_send_former(const struct exchange *x, const struct error *e)
+{
+    Peer__Verdict message = PEER__VERDICT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    if (x->turn.former[0] == '\0' || strcmp(x->turn.former, x->id) == 0)
+        return;
+    message.exchange = x->turn.former_handle;
+    message.id = (char *)(uintptr_t)x->turn.former;
+    message.code = (uint32_t)e->code;
+    message.reason = (char *)(uintptr_t)e->text;
+    message.left = torus_of(x)->nodes;
+    head.kind_case = PEER__HEAD__KIND_VERDICT;
+    head.verdict = &message;
+    router_flood(router_of(x), -1, &head);
+}
+
 /* A link has come up: what was said on it before may never have arrived. */
 void verdicts_repeat(struct exchanges *all, unsigned port)
 {

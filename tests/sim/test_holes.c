@@ -267,6 +267,53 @@ static void what_has_arrived_stays(void **state)
     }
 }
 
+/* The links of a node that dies go one by one: the exchange begins anew around the first, and some hear of the
+ * others before the root does and refuse that. All that knew the first attempt hear why it fails. */
+static void a_node_dies_link_by_link(void **state)
+{
+    static const struct spec spec = {.algorithm = "auto",
+                                     .block_bytes = 200000,
+                                     .from = "",
+                                     .to = "",
+                                     .timeout_ns = 20 * SECONDS};
+    uint64_t anew = 0;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        const struct sim_setup setup = {.dims = "4x4",
+                                        .seed = seed,
+                                        .latency = 100 * MICROSECONDS,
+                                        .rate = 12500000,
+                                        .chop = true};
+        struct sim *sim = sim_new(&setup);
+        char first[EXCHANGE_ID_SIZE];
+        sim_run_until_whole(sim);
+        struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
+        sim_pass(sim, 10 * MILLISECONDS);
+        (void)snprintf(first, sizeof first, "%s", exchange_id(r->exchange));
+        sim_set_wire(sim, 15, any(sim, 4), SIM_WIRE_CUT);
+        sim_pass(sim, 50 * MILLISECONDS + chance_below(sim_chance(sim), 60 * MILLISECONDS));
+        sim_kill(sim, 15, SIM_CRASH);
+        assert_true(sim_run_until_ended(r, 60 * SECONDS));
+        if (r->error.code != ERROR_NONE && strcmp(r->id, first) != 0) {
+            anew++;
+            sim_pass(sim, 1 * SECONDS);
+            for (uint32_t rank = 0; rank < 15; rank++) {
+                struct exchange_info info;
+                if (!sim_info(sim, rank, first, &info) && rank != r->root)
+                    fail_msg("seed %llu: node %u has forgotten %s", (unsigned long long)seed, rank,
+                             first);
+                if (rank != r->root && strcmp(info.reason, r->error.text) != 0)
+                    fail_msg("seed %llu: node %u says %s, the client %s", (unsigned long long)seed,
+                             rank, info.reason, r->error.text);
+            }
+        }
+        sim_free(sim);
+    }
+    if (anew < seeds / 4)
+        fail_msg("%llu of %llu began anew", (unsigned long long)anew, (unsigned long long)seeds);
+}
+
 /* A link that is up again before anybody far away has heard of it: its ends say so. */
 static void a_link_flaps(void **state)
 {
@@ -738,6 +785,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(around_what_is_down),
         cmocka_unit_test(while_it_runs),
+        cmocka_unit_test(a_node_dies_link_by_link),
         cmocka_unit_test(a_link_flaps),
         cmocka_unit_test(what_comes_up_may_be_heard_late),
         cmocka_unit_test(while_they_wait),
