@@ -51,19 +51,28 @@ bool verdict_is_cut(const struct exchange *x)
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
 
+/* About an exchange by this handle and id. *head refers to *message, and that to the texts. */
+static void fill(Peer__Head *head, Peer__Verdict *message, uint32_t handle, const char *id,
+                 const struct error *e, uint32_t left)
+{
+    peer__head__init(head);
+    peer__verdict__init(message);
+    message->exchange = handle;
+    message->id = (char *)(uintptr_t)id;
+    message->code = (uint32_t)e->code;
+    message->reason = (char *)(uintptr_t)e->text;
+    message->left = left;
+    head->kind_case = PEER__HEAD__KIND_VERDICT;
+    head->verdict = message;
+}
+
 /* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
 void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, int except)
 {
-    Peer__Verdict message = PEER__VERDICT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    Peer__Verdict message;
+    Peer__Head head;
 
-    message.exchange = x->handle;
-    message.id = x->id;
-    message.code = (uint32_t)e->code;
-    message.reason = (char *)(uintptr_t)e->text;
-    message.left = left;
-    head.kind_case = PEER__HEAD__KIND_VERDICT;
-    head.verdict = &message;
+    fill(&head, &message, x->handle, x->id, e, left);
     if (left > 0)
         router_flood(router_of(x), except, &head);
     else
@@ -78,18 +87,12 @@ void verdict_send(struct exchange *x, const struct error *e)
 
 void verdict_send_former(const struct exchange *x, const struct error *e)
 {
-    Peer__Verdict message = PEER__VERDICT__INIT;
-    Peer__Head head = PEER__HEAD__INIT;
+    Peer__Verdict message;
+    Peer__Head head;
 
     if (x->turn.former[0] == '\0' || strcmp(x->turn.former, x->id) == 0)
         return;
-    message.exchange = x->turn.former_handle;
-    message.id = (char *)(uintptr_t)x->turn.former;
-    message.code = (uint32_t)e->code;
-    message.reason = (char *)(uintptr_t)e->text;
-    message.left = torus_of(x)->nodes;
-    head.kind_case = PEER__HEAD__KIND_VERDICT;
-    head.verdict = &message;
+    fill(&head, &message, x->turn.former_handle, x->turn.former, e, torus_of(x)->nodes);
     router_flood(router_of(x), -1, &head);
 }
 
@@ -97,17 +100,12 @@ void verdict_send_former(const struct exchange *x, const struct error *e)
 void verdicts_repeat(struct exchanges *all, unsigned port)
 {
     for (const struct exchange *x = all->ended; x != NULL; x = x->next) {
-        Peer__Verdict message = PEER__VERDICT__INIT;
-        Peer__Head head = PEER__HEAD__INIT;
+        Peer__Verdict message;
+        Peer__Head head;
         if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
             continue;
-        message.exchange = x->handle;
-        message.id = (char *)(uintptr_t)x->id;
-        message.code = (uint32_t)x->failure.code;
-        message.reason = (char *)(uintptr_t)x->failure.text;
-        message.left = torus_of(x)->nodes; /* the other end may have been restarted meanwhile */
-        head.kind_case = PEER__HEAD__KIND_VERDICT;
-        head.verdict = &message;
+        /* All hops, as the other end may have been restarted meanwhile. */
+        fill(&head, &message, x->handle, x->id, &x->failure, torus_of(x)->nodes);
         router_send(all->set.router, port, &head);
     }
 }
