@@ -249,6 +249,19 @@ int around_agrees(const struct exchanges *all, bool shrink, const struct damage 
                      said[0] != '\0' ? said : "none");
 }
 
+bool around_has_mended(const struct exchange *x)
+{
+    const struct topology *topology = router_topology(router_of(x));
+
+    for (uint32_t rank = 0; x->around != NULL && rank < torus_of(x)->nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
+            if ((x->around->damage.dead[rank] & 1u << port) != 0 &&
+                torus_neighbour(torus_of(x), rank, port) != TORUS_NO_NODE &&
+                topology_link_up(topology, rank, port))
+                return true;
+    return false;
+}
+
 bool around_is_gone(const struct exchange *x, uint32_t rank)
 {
     return x->around != NULL && x->around->damage.gone[rank];

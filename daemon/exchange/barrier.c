@@ -28,7 +28,7 @@ static bool has_gone(const struct exchange *x)
 static bool is_of(const struct exchange *x, const struct spec *spec)
 {
     return x->spec.operation == spec->operation && x->spec.shrink == spec->shrink && !has_gone(x) &&
-           strcmp(x->spec.barrier, spec->barrier) == 0;
+           x->resumes[0] == '\0' && strcmp(x->spec.barrier, spec->barrier) == 0;
 }
 
 static struct exchange *find(struct exchanges *all, const struct spec *spec, uint32_t states)
@@ -105,6 +105,8 @@ static int enter_again(struct exchange *x)
 
 bool barrier_take_back(struct exchange *x)
 {
+    if (standing_suspend(x))
+        return true;
     if (!spec_is_entered(&x->spec) || (BEFORE_GO & 1u << x->state) == 0 || has_gone(x) ||
         x->client_state != CLIENT_WAITING)
         return false;

@@ -78,6 +78,10 @@ void exchange_fail(struct exchange *x, const struct error *e)
         retry_damaged(x, e);
         return;
     }
+    if (standing_is_suspended(x)) {
+        standing_give_up(x, e);
+        return;
+    }
     x->failure = *e;
     if (exchange_is_root(x)) {
         if (e->code == ERROR_DAMAGED && x->turn.damages > 0)
@@ -118,7 +122,11 @@ void objections_repeat(struct exchanges *all, unsigned port)
  * itself. */
 static void hear_objection(struct exchange *x, const struct error *why)
 {
-    if (why->code != ERROR_LINK || !retry_goes_around(x)) {
+    if (why->code == ERROR_REFUSED && standing_is_one(x)) {
+        struct error lost = *why;
+        lost.code = ERROR_LINK; /* which it has failed for */
+        exchange_fail(x, &lost);
+    } else if (why->code != ERROR_LINK || !retry_goes_around(x)) {
         exchange_fail(x, why);
     } else if (x->fault.at == ROUTER_NEVER) {
         x->fault.at = router_now(router_of(x));
@@ -193,13 +201,19 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     (void)e;
     if (x == NULL || strcmp(x->id, message->id) != 0) {
         verdict_pass_unknown(all, port, message);
+        take_error(message->code, message->reason, &why);
+        if (why.code != ERROR_BUSY)
+            standing_failed(all, message->id, &why);
         return 0;
     }
+    if (standing_is_suspended(x) && message->code == (uint32_t)ERROR_BUSY)
+        return 0; /* heard once more */
     if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))
         return 0;
     x->verdict_heard = true;
     take_error(message->code, message->reason, &why);
-    if (why.code != ERROR_BUSY || !is_about_to_tell(x))
+    bool goes_on = why.code == ERROR_BUSY && standing_is_one(x) && !exchange_has_ended(x->state);
+    if (why.code != ERROR_BUSY || (!is_about_to_tell(x) && !goes_on))
         x->failure = why;
     uint32_t left = message->left < most ? message->left : most;
     if (left > 0)
@@ -211,8 +225,7 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         (void)doubt_settle(all, x->id, false);
     else if (x->state == EXCHANGE_FAILED && x->failure.code != ERROR_BUSY)
         log_warning("exchange %s failed: %s", x->id, x->failure.text);
-    else if (x->state != EXCHANGE_FAILED &&
-             (x->failure.code != ERROR_BUSY || !barrier_take_back(x)))
+    else if (x->state != EXCHANGE_FAILED && (why.code != ERROR_BUSY || !barrier_take_back(x)))
         exchange_enter(x, EXCHANGE_FAILED);
     return 0;
 }

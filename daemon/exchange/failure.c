@@ -57,7 +57,7 @@ static void fail_alone(struct exchange *x, const struct error *e)
 static uint64_t objection_time(const struct exchange *x)
 {
     if (x->fault.lost == 0 || !x->goes_around || may_be_committed(x) ||
-        (spec_is_entered(&x->spec) && x->state == EXCHANGE_RUNNING))
+        (spec_is_entered(&x->spec) && x->state == EXCHANGE_RUNNING && !standing_is_one(x)))
         return VERDICT_TIME;
     return SETTLE_TIME;
 }
@@ -108,11 +108,26 @@ static void judge_fault(struct exchange *x, uint64_t now)
             enter_doubt(x, &e);
     } else if (exchange_is_root(x)) {
         judge_at_root(x, now, down != TORUS_NO_NODE, &e);
-    } else if (root_down) {
+    } else if (root_down || (late && standing_is_suspended(x))) {
         fail_alone(x, &e);
     } else if (now >= x->fault.at + objection_time(x)) {
         exchange_fail(x, &e);
     }
+}
+
+/* For how long links have to be up before a group uses them again: to begin anew costs it a pause. */
+#define MENDED_TIME (10 * SECONDS)
+
+/* The root's, of a group that is open and goes around links. */
+static void look_for_mended(struct exchange *x, uint64_t now)
+{
+    bool mended = x->state == EXCHANGE_RUNNING && standing_is_one(x) && exchange_is_root(x) &&
+                  x->fault.at == ROUTER_NEVER && around_has_mended(x);
+
+    if (!mended)
+        x->fault.mends_at = 0;
+    else if (x->fault.mends_at == 0)
+        x->fault.mends_at = now + MENDED_TIME;
 }
 
 /* A port of ours with a link that is down, or -1. */
@@ -175,6 +190,7 @@ void failure_topology(struct exchange *x)
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
+    look_for_mended(x, now);
 }
 
 /* When a fault is judged next. */
@@ -203,6 +219,8 @@ uint64_t failure_deadline(const struct exchange *x)
         return 0;
     if (x->fault.at != ROUTER_NEVER)
         verdict = next_judgement(x);
+    else if (x->fault.mends_at != 0)
+        verdict = x->fault.mends_at;
     else if (root_differs(x))
         verdict = x->named_at + VERDICT_TIME;
     return verdict < at ? verdict : at;
@@ -300,6 +318,8 @@ void failure_tick(struct exchange *x, uint64_t now)
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
+    else if (x->fault.mends_at != 0 && now >= x->fault.mends_at)
+        retry_mended(x);
     if (!exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING && now >= x->deadline)
         time_is_over(x);
 }

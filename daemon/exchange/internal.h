@@ -12,7 +12,7 @@
  *     fail        the root fails it for all, any other node objects
  *     retry       taken back everywhere, to begin anew: a node was busy, or a link went down
  *     verdict     messages about failures, and which have been passed on
- *     doubt, decision, client, barrier, costs, choose, report
+ *     doubt, decision, client, barrier, standing, costs, choose, report
  *     state       one function changes the state; every state has an invariant
  *     opening     this node's blocks, memory and engine
  *     resume      what has arrived before it began anew
@@ -108,7 +108,9 @@ struct fault {
     uint64_t
         down_at; /* since then the root takes a node that is needed for down; or ROUTER_NEVER */
     struct error e;
-    uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
+    uint32_t lost;     /* ports whose links have been down: nothing is sent or taken there */
+    uint64_t mends_at; /* a group that is open begins anew then, at its root, as links that it goes
+                        * around are up again; 0: none are */
 };
 
 /* The root's: when it may begin. */
@@ -118,7 +120,8 @@ struct turn {
     uint64_t since;                /* it waits */
     bool anew;                     /* it has begun before, and needs another name */
     uint32_t reroutes;             /* times that it was taken back because a link went down, */
-    uint32_t damages;              /* and because something was damaged on its way */
+    uint32_t damages;              /* and because something was damaged on its way, */
+    uint64_t damaged_at;           /* the last time then */
     uint32_t former_handle;        /* of the last attempt that ran, so that all nodes know of it, */
     char former[EXCHANGE_ID_SIZE]; /* and its id; "": none has */
 };
@@ -144,7 +147,8 @@ struct exchange {
     uint32_t handle;
     char id[EXCHANGE_ID_SIZE];
     char resumes
-        [EXCHANGE_ID_SIZE]; /* "", or its first id: what had arrived of that is not moved again */
+        [EXCHANGE_ID_SIZE]; /* "", or its first id: what had arrived of that is not moved again; of a
+                             * group: that has been open, and goes on (standing.c) */
     uint32_t root;
     uint32_t id_boot;   /* of the root, as its id says; */
     uint64_t root_boot; /* and as known when it got that id, */
@@ -381,6 +385,8 @@ int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *por
 int around_agrees(const struct exchanges *all, bool shrink, const struct damage *d,
                   struct error *e);
 /* Whether the node takes no part, and how many do. */
+/* Whether a link that it goes around is up. */
+bool around_has_mended(const struct exchange *x);
 bool around_is_gone(const struct exchange *x, uint32_t rank);
 uint32_t around_nodes(const struct exchange *x);
 /* How many blocks of others a node that takes part takes in. */
@@ -417,6 +423,7 @@ void retry_later(struct exchange *x, const struct error *busy);
 void retry_around(struct exchange *x, const struct error *fault);
 /* Whether it begins anew when something was damaged on its way, and how. */
 bool retry_mends(const struct exchange *x);
+void retry_mended(struct exchange *x); /* links are up again */
 void retry_damaged(struct exchange *x, const struct error *damage);
 uint64_t retry_deadline(const struct exchange *x);
 
@@ -518,10 +525,29 @@ bool barrier_take_back(struct exchange *x);
 /* The client's word of it differs from the root's: it fails for all. Returns whether it does. */
 bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared);
 
+/* standing.c */
+/* A group that has been open here, and goes on when a link goes down. One that shrinks does not. */
+bool standing_is_one(const struct exchange *x);
+/* It waits for the next attempt. */
+bool standing_is_suspended(const struct exchange *x);
+/* The id that it has is its first one: gives it to x->resumes, unless there is one before. */
+void standing_name(struct exchange *x);
+/* Not at the root: this attempt is over. Returns false if it is none that goes on. */
+bool standing_suspend(struct exchange *x);
+/* The root has failed the group of this first id, whichever attempt this node knows of. */
+void standing_failed(struct exchanges *all, const char *first, const struct error *why);
+/* This node cannot go on in the next attempt; it says so then. */
+void standing_give_up(struct exchange *x, const struct error *why);
+/* The one that goes on as `id`, whatever state it is in. NULL with *e: there is none here, or `id` has been
+ * taken back. */
+struct exchange *standing_find(struct exchanges *all, const char *first, const char *id,
+                               struct error *e);
+
 /* verdict.c */
 /* Root: the attempt is over everywhere. */
 void verdict_send(struct exchange *x, const struct error *e);
-/* The same about the last attempt that all nodes know of, if it is not this one. */
+/* The same about the last attempt that all nodes know of, if it is not this one; a group that goes on all
+ * know by its first id. */
 void verdict_send_former(const struct exchange *x, const struct error *e);
 void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, int except);
 void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdict *message);

@@ -178,6 +178,8 @@ static int reserve(struct exchange *x, struct error *e)
         x->mode == MODE_STREAMING ? planned->passages.transit : planned->plan.peak_transit;
     uint64_t need = x->own.round_bytes * x->own.window * blocks_in_memory(x, pieces);
 
+    if (x->own.reserved > 0) /* it goes on */
+        return 0;
     if (spec_is_entered(&x->spec))
         need = x->spec.operation == OPERATION_GROUP ? all->set.sessions.memory : 0;
     if (need > all->set.memory_budget)
@@ -205,7 +207,9 @@ static int new_session(struct exchange *x, struct error *e)
         .handle = x->handle,
         .tree = x->tree,
         .damage = x->around != NULL ? &x->around->damage : NULL,
-        .id = x->id,
+        .id = resume_name(x),
+        .goes_on = standing_is_one(x),
+        .may_go_on = !x->spec.shrink,
         .name = x->spec.barrier,
         .unchecked = x->spec.unchecked,
         .planner = x->all->planner,
@@ -286,6 +290,8 @@ void opening_release_engine(struct exchange *x)
     }
     engine_free(own->engine);
     own->engine = NULL;
+    if (standing_is_one(x) && !exchange_has_ended(x->state))
+        return; /* the session keeps what it has */
     if (own->reserved > 0)
         x->all->turns_due = true;
     x->all->reserved -= own->reserved;

@@ -182,7 +182,8 @@ static int advance_own(struct exchange *x)
         object(x, &e);
         return -1;
     }
-    if (result > 0 && (!spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING))
+    if (result > 0 &&
+        (!spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x)))
         x->owed &= ~OWN_PART;
     return 0;
 }
@@ -299,11 +300,14 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
 /* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
 static int check_round(const struct spec *spec, const Peer__Prepare *prepare, struct error *e)
 {
-    bool resumes = prepare->resumes[0] != '\0';
+    bool group = spec->operation == OPERATION_GROUP;
+    bool resumes = prepare->resumes[0] != '\0' && !group;
 
-    if (resumes &&
-        (!prepare->around || spec->operation != OPERATION_EXCHANGE || spec_has_folders(spec) ||
-         spec->repeat != 1 || !exchange_is_id_of(prepare->resumes, prepare->root)))
+    if (prepare->resumes[0] != '\0' &&
+        (!prepare->around || !exchange_is_id_of(prepare->resumes, prepare->root) ||
+         (group ? spec->shrink
+                : spec->operation != OPERATION_EXCHANGE || spec_has_folders(spec) ||
+                      spec->repeat != 1)))
         return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
     if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
         return error_set(e, ERROR_PROTOCOL, "the round size is said too early");
@@ -312,14 +316,37 @@ static int check_round(const struct spec *spec, const Peer__Prepare *prepare, st
     return 0;
 }
 
+/* A group that has been open. */
+static bool goes_on(const Peer__Prepare *prepare)
+{
+    return prepare->resumes[0] != '\0' && prepare->spec->operation == OPERATION_GROUP;
+}
+
+/* Its group or barrier may be prepared as this here. Returns 0, or -1 with *e. */
+static int check_entered(struct exchanges *all, const struct spec *spec,
+                         const Peer__Prepare *prepare, struct error *e)
+{
+    if (!goes_on(prepare))
+        return barrier_check_id(all, spec, prepare->id, e);
+    const struct exchange *x = standing_find(all, prepare->resumes, prepare->id, e);
+    if (x != NULL && strcmp(x->spec.barrier, spec->barrier) != 0)
+        return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", x->spec.barrier,
+                         spec->barrier);
+    return x != NULL ? 0 : -1;
+}
+
 static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prepare,
                                 struct spec *spec, struct schedule *schedule, struct spec *entered)
 {
     struct exchange *x = NULL;
     struct error e;
 
-    if (spec_is_entered(spec))
+    if (goes_on(prepare)) {
+        x = standing_find(all, prepare->resumes, prepare->id, &e);
+        (void)standing_suspend(x);
+    } else if (spec_is_entered(spec)) {
         x = barrier_prepared(all, spec, prepare->root);
+    }
     if (x == NULL) {
         x = exchange_add(all, prepare->exchange, prepare->id, prepare->root);
         if (x == NULL)
@@ -375,11 +402,11 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         return 0;
     }
     int result = spec_unpack(&spec, prepare->spec, &why);
-    if (result == 0 && (check_spec_here(all, &spec, &damage, &why) != 0 ||
-                        check_round(&spec, prepare, &why) != 0 ||
-                        barrier_check_id(all, &spec, prepare->id, &why) != 0 ||
-                        free_handle(all, prepare->exchange, &why) != 0 ||
-                        join_schedule(all, &spec, &schedule, &why) != 0)) {
+    if (result == 0 &&
+        (check_spec_here(all, &spec, &damage, &why) != 0 ||
+         check_round(&spec, prepare, &why) != 0 || check_entered(all, &spec, prepare, &why) != 0 ||
+         free_handle(all, prepare->exchange, &why) != 0 ||
+         join_schedule(all, &spec, &schedule, &why) != 0)) {
         spec_free(&spec);
         result = -1;
     }
@@ -397,6 +424,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why);
         return 0;
     }
+    const struct error given_up = x->failure; /* of a group that has been open */
     int found = around_set(x, &damage, &why);
     x->tree.parent = (int)port; /* also without memory for the rest */
     uint64_t timeout_ns = x->spec.timeout_ns;
@@ -410,6 +438,10 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     prepare_begin(x);
     if (schedule != NULL)
         schedule_fetch(all->schedules, schedule, port);
+    if (given_up.code != ERROR_NONE) {
+        exchange_fail(x, &given_up);
+        return 0;
+    }
     if (x->client_state == CLIENT_WAITING && barrier_differs(x, &entered, &x->spec))
         return 0;
     if (found != 0 || failure_own_link_down(x, &why))

@@ -154,7 +154,7 @@ int resume_begin(struct exchange *x, struct error *e)
     struct resumed *r;
     struct kept *k;
 
-    if (x->resumes[0] == '\0' || x->own.resumed != NULL)
+    if (x->resumes[0] == '\0' || x->own.resumed != NULL || spec_is_entered(&x->spec))
         return 0;
     r = x->own.resumed = calloc(1, sizeof *r);
     if (r == NULL)
@@ -300,7 +300,7 @@ int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, str
     bool up = wave_is_child(x, port), root = exchange_is_root(x);
     struct error why;
 
-    if (x->resumes[0] == '\0' || (up && x->state != EXCHANGE_OPENING))
+    if (x->resumes[0] == '\0' || spec_is_entered(&x->spec) || (up && x->state != EXCHANGE_OPENING))
         return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"", x->id);
     if (check(x, message, e) != 0)
         return -1;

@@ -12,7 +12,8 @@
 #define REROUTES_MOST                                                                              \
     1000u /* a node that always says that its links are down does not keep it for ever */
 
-#define DAMAGES_MOST 3u /* then it is not chance */
+#define DAMAGES_MOST 3u             /* then it is not chance; of a group: */
+#define DAMAGES_TIME (60 * SECONDS) /* within that time */
 
 /* Before it begins anew. */
 void retry_pause(struct exchange *x)
@@ -33,18 +34,30 @@ bool retry_may(const struct exchange *x)
     return exchange_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
 }
 
-/* Clients that have entered a barrier are told of its end by `go`; those of all else only by its root. */
+/* Clients that have entered a barrier are told of its end by `go`; those of all else only by its root, or
+ * by the session of their group. */
 bool retry_goes_around(const struct exchange *x)
 {
     if (!x->goes_around || !exchange_is_root(x) || x->turn.reroutes == REROUTES_MOST)
         return false;
+    if (standing_is_one(x) && x->state == EXCHANGE_RUNNING)
+        return true;
     return retry_may(x) || (!spec_is_entered(&x->spec) &&
                             (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
 }
 
+/* That count: a group may be open for weeks. */
+static uint32_t damages(const struct exchange *x)
+{
+    bool long_ago = router_now(router_of(x)) >= x->turn.damaged_at + DAMAGES_TIME;
+
+    return standing_is_one(x) && long_ago ? 0 : x->turn.damages;
+}
+
 bool retry_mends(const struct exchange *x)
 {
-    return exchange_is_root(x) && !spec_is_entered(&x->spec) && x->turn.damages < DAMAGES_MOST &&
+    return exchange_is_root(x) && (!spec_is_entered(&x->spec) || standing_is_one(x)) &&
+           damages(x) < DAMAGES_MOST &&
            (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) &&
            (x->goes_around || !verdict_is_cut(x));
 }
@@ -62,6 +75,7 @@ static void forget_attempt(struct exchange *x)
         x->algorithm = NULL;
     if (x->goes_around) { /* what is down now it goes around the next time */
         x->fault.at = x->fault.down_at = ROUTER_NEVER;
+        x->fault.mends_at = 0;
         x->fault.lost = 0;
     }
 }
@@ -95,6 +109,7 @@ static void begin_anew(struct exchange *x, const struct error *why)
 
     busy.code = ERROR_BUSY;
     resume_next(x);
+    standing_name(x);
     x->turn.since = router_now(router_of(x));
     x->turn.pause = 0; /* the shortest one: nobody has been busy since */
     take_back(x, &busy);
@@ -107,10 +122,19 @@ void retry_around(struct exchange *x, const struct error *fault)
     begin_anew(x, fault);
 }
 
+void retry_mended(struct exchange *x)
+{
+    struct error e;
+
+    (void)error_set(&e, ERROR_LINK, "links that it went around are up again");
+    retry_around(x, &e);
+}
+
 void retry_damaged(struct exchange *x, const struct error *damage)
 {
     log_warning("exchange %s begins anew: %s", x->id, damage->text);
-    x->turn.damages++;
+    x->turn.damages = damages(x) + 1;
+    x->turn.damaged_at = router_now(router_of(x));
     begin_anew(x, damage);
 }
 

@@ -23,7 +23,7 @@ static const struct {
     [EXCHANGE_WAITING] = {"waiting", S(OPENING) | S(PREPARING) | S(ENTERED) | S(FAILED), NONE, NONE,
                           NONE, true, false},
     [EXCHANGE_ENTERED] = {"entered", S(PREPARING) | S(WAITING) | S(FAILED), NONE, NONE, NONE, true,
-                          false},
+                          true},
     [EXCHANGE_OPENING] = {"opening", S(OPENED) | S(PREPARING) | S(WAITING) | S(FAILING) | S(FAILED),
                           MAY, NONE, MUST, true, true},
     [EXCHANGE_OPENED] = {"opened", S(PREPARING) | S(FAILING) | S(FAILED), MUST, NONE, NONE, false,
@@ -36,7 +36,7 @@ static const struct {
                         false, true},
     [EXCHANGE_RUNNING] = {"running",
                           S(PAUSED) | S(DONE) | S(DECIDING) | S(FINISHED) | S(COMMITTED) |
-                              S(WAITING) | S(FAILING) | S(FAILED),
+                              S(WAITING) | S(ENTERED) | S(FAILING) | S(FAILED),
                           MUST, MUST, MAY, true, true},
     [EXCHANGE_PAUSED] = {"paused", S(RUNNING) | S(WAITING) | S(FAILING) | S(FAILED), MUST, MUST,
                          NONE, true, true},
@@ -126,6 +126,8 @@ void exchange_enter(struct exchange *x, enum exchange_state state)
     if (states[state].blocks == NONE)
         opening_close(x, state == EXCHANGE_IN_DOUBT);
     if (ends && !had_ended) {
+        if (x->spec.operation == OPERATION_GROUP && all->set.sessions.forget != NULL)
+            all->set.sessions.forget(all->set.sessions.context, resume_name(x));
         count_tellable(x);
         all->turns_due = true;
     }
@@ -158,7 +160,7 @@ static int check_one(const struct exchange *x, struct error *e)
         return violated(x, e, "blocks that should be there or gone");
     if (!agrees(states[x->state].engine, x->own.engine != NULL))
         return violated(x, e, "an engine that should be there or gone");
-    if (x->own.engine == NULL && x->own.reserved > 0)
+    if (x->own.engine == NULL && x->own.reserved > 0 && !standing_is_one(x))
         return violated(x, e, "memory reserved without an engine");
     if (!agrees(states[x->state].owed, x->owed != 0))
         return violated(x, e, "parts of a wave owed, or not");

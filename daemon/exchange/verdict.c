@@ -90,9 +90,11 @@ void verdict_send_former(const struct exchange *x, const struct error *e)
     Peer__Verdict message;
     Peer__Head head;
 
-    if (x->turn.former[0] == '\0' || strcmp(x->turn.former, x->id) == 0)
+    const char *former = standing_is_one(x) ? x->resumes : x->turn.former;
+
+    if (former[0] == '\0' || (strcmp(former, x->id) == 0 && exchange_has_begun(x)))
         return;
-    fill(&head, &message, x->turn.former_handle, x->turn.former, e, torus_of(x)->nodes);
+    fill(&head, &message, x->turn.former_handle, former, e, torus_of(x)->nodes);
     router_flood(router_of(x), -1, &head);
 }
 
@@ -105,7 +107,8 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
         if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
             continue;
         /* All hops, as the other end may have been restarted meanwhile. */
-        fill(&head, &message, x->handle, x->id, &x->failure, torus_of(x)->nodes);
+        fill(&head, &message, x->handle, standing_is_one(x) ? resume_name(x) : x->id, &x->failure,
+             torus_of(x)->nodes);
         router_send(all->set.router, port, &head);
     }
 }

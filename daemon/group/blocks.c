@@ -84,7 +84,8 @@ static uint64_t source_size(struct source *s, uint32_t destination)
 {
     const struct blocks *b = of_source(s);
     uint32_t member = b->layout == LAYOUT_GATHER ? b->rank : member_of(b, destination);
-    return blocks_wire(b, sent_to(b, member).size);
+    uint64_t size = blocks_wire(b, sent_to(b, member).size);
+    return size > b->skip ? size - b->skip : 0;
 }
 
 /* So that no other block is taken for it. */
@@ -115,11 +116,13 @@ static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_
     struct run run = sent_to(b, destination);
     const uint8_t *data = b->from + run.offset;
     uint32_t index = b->layout == LAYOUT_EXCHANGE ? destination : 0;
-    uint64_t left = run.size - offset;
+    uint64_t left;
 
     (void)e;
     if (!b->ready)
         return 0;
+    offset += b->skip;
+    left = run.size - offset;
     out->slab = slab_ref(b->sent);
     if (offset < run.size) {
         out->data = data + offset;
@@ -157,6 +160,54 @@ static int check_digest(const struct blocks *b, uint32_t origin, const struct ru
     return error_set(e, ERROR_DAMAGED, "the block from member %u is not what was sent", origin);
 }
 
+struct undo {
+    struct undo *next;
+    uint8_t *to;
+    uint64_t offset, length; /* in its owner's block */
+    uint8_t bytes[];
+};
+
+/* Results take the place of what they would be made from again. */
+static bool overwrites(const struct blocks *b)
+{
+    return b->layout == LAYOUT_VECTOR && b->what->call.in_place && !b->copied &&
+           b->what->call.operation != GROUP_PART;
+}
+
+static int save(struct blocks *b, uint8_t *to, uint64_t offset, uint64_t length, struct error *e)
+{
+    struct undo *u = malloc(sizeof *u + length);
+
+    if (u == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a call");
+    *u = (struct undo){.next = b->undo, .to = to, .offset = offset, .length = length};
+    memcpy(u->bytes, to, length);
+    b->undo = u;
+    return 0;
+}
+
+void blocks_settle(struct blocks *b, uint64_t bytes)
+{
+    struct undo **at = &b->undo;
+
+    while (*at != NULL) {
+        struct undo *u = *at;
+        if (u->offset >= bytes) {
+            at = &u->next;
+            continue;
+        }
+        *at = u->next;
+        free(u);
+    }
+}
+
+void blocks_restore(struct blocks *b)
+{
+    for (const struct undo *u = b->undo; u != NULL; u = u->next)
+        memcpy(u->to, u->bytes, u->length);
+    blocks_settle(b, UINT64_MAX);
+}
+
 static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const struct extent *piece,
                       struct error *e)
 {
@@ -169,11 +220,14 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
 
     if (left == 0)
         return 0; /* a segment that the block does not reach */
+    offset += b->skip;
     if (offset > wire || left > wire - offset)
         return error_set(e, ERROR_USAGE,
                          "member %u sends more than the %llu bytes that member %u expects of it",
                          origin, (unsigned long long)run.size, b->rank);
     b->got[origin] += left;
+    if (b->kept)
+        return 0;
     if (origin != b->rank)
         b->bytes_in += left;
     if (offset < run.size) {
@@ -182,6 +236,8 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
         if (b->digests && n < run.size)
             digest_pass(&b->passing_in[origin], data, offset, n, run.size,
                         seed_of(b, origin, b->rank));
+        if (overwrites(b) && save(b, to, offset, n, e) != 0)
+            return -1;
         if (to != data)
             memmove(to, data, n); /* a program's areas may overlap */
         data += n;
@@ -241,9 +297,9 @@ static int copy_blocks(struct blocks *b, size_t digests)
 {
     uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members : 1;
     bool uneven = b->what->call.send_size != NULL;
-    uint64_t bytes = 0, at = 0;
+    uint64_t bytes = b->layout == LAYOUT_VECTOR ? b->what->total : 0, at = 0;
 
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; b->layout != LAYOUT_VECTOR && i < count; i++)
         bytes += sent_to(b, i).size;
     b->sent = slab_lone(digests + bytes, NULL, NULL);
     if (b->sent == NULL)
@@ -286,6 +342,7 @@ static int find_sent(struct blocks *b, bool copy)
         if (b->digested == NULL || b->passing_out == NULL)
             return -1;
     }
+    b->copied = copy;
     if (copy) {
         if (copy_blocks(b, digests) != 0)
             return -1;
@@ -315,8 +372,8 @@ static int find_shares(struct blocks *b)
     return 0;
 }
 
-int blocks_init(struct blocks *b, const struct checked *what, enum layout layout,
-                const struct part *p, bool digests, bool copy, struct error *e)
+int blocks_init(struct blocks *b, const struct checked *what, const struct part *p,
+                const struct blocks_options *options, struct error *e)
 {
     const struct group_call *call = &what->call;
     bool reads = call->operation != GROUP_BROADCAST || call->root == p->own;
@@ -325,11 +382,12 @@ int blocks_init(struct blocks *b, const struct checked *what, enum layout layout
         .source = {.ops = &source_ops},
         .sink = {.ops = &sink_ops},
         .what = what,
-        .layout = layout,
+        .layout = options->layout,
+        .skip = options->skip,
         .members = p->members,
         .rank = p->own,
         .part = p,
-        .digests = digests && layout != LAYOUT_VECTOR,
+        .digests = options->digests && options->layout != LAYOUT_VECTOR,
         .element = reduction_size(call->type),
         .ready = true,
     };
@@ -341,15 +399,20 @@ int blocks_init(struct blocks *b, const struct checked *what, enum layout layout
     }
     if (b->got == NULL || (b->digests && (b->got_digest == NULL || b->passing_in == NULL)) ||
         (call->operation == GROUP_REDUCE_SCATTER && find_shares(b) != 0) ||
-        find_sent(b, copy && reads && layout != LAYOUT_VECTOR) != 0) {
+        find_sent(b, options->copy && reads && call->operation != GROUP_PART) != 0) {
         blocks_free(b);
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
+    }
+    for (uint32_t i = 0; b->skip > 0 && i < b->members; i++) {
+        uint64_t size = blocks_wire(b, got_from(b, i).size);
+        b->got[i] = size < b->skip ? size : b->skip;
     }
     return 0;
 }
 
 void blocks_free(struct blocks *b)
 {
+    blocks_settle(b, UINT64_MAX);
     if (b->sent != NULL)
         slab_unref(b->sent);
     for (uint32_t i = 0; b->passing_out != NULL && i < b->senders; i++)
@@ -363,4 +426,68 @@ void blocks_free(struct blocks *b)
     free(b->got);
     free(b->got_digest);
     *b = (struct blocks){0};
+}
+
+/* --- what is made again --- */
+
+static bool everywhere(const struct blocks *b)
+{
+    return b->layout == LAYOUT_VECTOR && b->what->call.operation != GROUP_REDUCE_SCATTER;
+}
+
+/* A vector in a slab takes the place of what is sent. */
+static int replace_sent(struct blocks *b, const uint8_t *vector, struct error *e)
+{
+    struct slab *slab = slab_lone(b->what->total, NULL, NULL);
+
+    if (slab == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a call");
+    if (vector != NULL)
+        memcpy(slab->data, vector, b->what->total);
+    else
+        memset(slab->data, 0, b->what->total);
+    slab_unref(b->sent);
+    b->sent = slab;
+    b->from = slab->data;
+    b->copied = true;
+    return 0;
+}
+
+int blocks_keep(struct blocks *b, struct error *e)
+{
+    if (b->kept)
+        return 0;
+    if (everywhere(b) && replace_sent(b, b->to, e) != 0)
+        return -1;
+    if (!b->copied) { /* nothing is sent, or of no bytes: the program's memory is not needed */
+        struct slab *slab = slab_lone((size_t)b->senders * DIGEST_SIZE, NULL, NULL);
+        if (slab == NULL)
+            return error_set(e, ERROR_MEMORY, "out of memory for a call");
+        slab_unref(b->sent);
+        b->sent = slab;
+        b->digest = slab->data;
+        b->from = NULL;
+        b->copied = true;
+    }
+    b->kept = true;
+    b->to = NULL;
+    return 0;
+}
+
+int blocks_contribute_nothing(struct blocks *b, struct error *e)
+{
+    return replace_sent(b, NULL, e);
+}
+
+void blocks_again(struct blocks *b)
+{
+    for (uint32_t i = 0; b->passing_out != NULL && i < b->senders; i++)
+        digest_drop(&b->passing_out[i]);
+    for (uint32_t i = 0; i < b->members; i++) {
+        b->got[i] = 0;
+        if (b->passing_in != NULL)
+            digest_drop(&b->passing_in[i]);
+    }
+    b->bytes_in = b->bytes_out = 0;
+    b->ready = true;
 }

@@ -1,15 +1,22 @@
 /* The calls of a part, in their order.
  *
- * A call starts here when the program has made it and all but one of those before it are complete
- * here. So when one to which every member contributes is complete, all members have completed the one
- * before the last: frames of at most two such calls can come before their call has been made. After
- * GROUP_UNPROVEN_MOST others (of a broadcast nobody hears whether it has arrived) a barrier of the
- * group's own is put in, which no program waits for.
+ * A call starts here when the program has made it and all before it are complete here, but perhaps for
+ * the one right before it. So when one to which every member contributes is complete, all members have
+ * completed the one before the last and all before that: frames of at most two such calls can come
+ * before their call has been made. After GROUP_UNPROVEN_MOST others (of a broadcast nobody hears whether
+ * it has arrived), or so many bytes of them as an eager call may have, a barrier of the group's own is
+ * put in, which no program waits for.
  *
  * A small call needs no leave: its engine sends at once, from a copy, and what comes too early is
  * parked (parking.c). A large one begins when a wave has told that all have called, goes on in
- * rounds that waves keep together, and is complete when the last wave has told that all have all. */
+ * rounds that waves keep together, and is complete when the last wave has told that all have all.
+ *
+ * When a link goes down all calls that are not over everywhere are made again, on other routes: also by
+ * members where they are complete, from what they have kept (agreement.c). A large call that is complete
+ * somewhere is over everywhere. What a small one sends, or its result if it is a reduction that all get,
+ * is kept until a later call tells that it is over. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/group/internal.h"
 
@@ -49,27 +56,37 @@ struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool 
     return c;
 }
 
-void call_free(struct call *c)
+/* Of how it is carried out nothing is left. */
+static void stop(struct call *c)
 {
-    struct part *p = c->part;
-
-    for (unsigned stage = 0; stage < STAGES; stage++)
+    for (unsigned stage = 0; stage < STAGES; stage++) {
         engine_free(c->engine[stage]);
+        c->engine[stage] = NULL;
+    }
     if (c->wave.slab != NULL)
         slab_unref(c->wave.slab);
-    if (c->has_blocks) {
-        /* Kept until the call after the next is complete: all have it by then. */
-        struct slab **copy = &p->copies[c->number % 2];
-        if (*copy != NULL)
-            slab_unref(*copy);
-        *copy = !c->large && c->state == CALL_COMPLETE ? slab_ref(c->blocks.sent) : NULL;
-        blocks_free(&c->blocks);
-    }
+    c->wave = (struct wave){0};
     if (c->planned != NULL)
-        planner_put(p->planner, c->planned);
+        planner_put(c->part->planner, c->planned);
+    c->planned = NULL;
+    c->rounds = c->window = 1;
+    c->admitted = c->waved = 0;
+    c->compare_at = ROUTER_NEVER;
+}
+
+static void dispose(struct call *c)
+{
+    stop(c);
+    if (c->has_blocks)
+        blocks_free(&c->blocks);
     checked_free(&c->what);
-    DL_DELETE(p->calls, c);
     free(c);
+}
+
+void call_free(struct call *c)
+{
+    DL_DELETE(c->part->calls, c);
+    dispose(c);
 }
 
 /* --- what has not ended in time --- */
@@ -122,11 +139,17 @@ bool call_differs(const struct call *c, const Peer__GroupCall *mark, unsigned po
     return signatures_differ(c->part, c->signature, mark->signature, port, e);
 }
 
+/* That is not complete here. */
+static uint64_t calls_first(const struct part *p)
+{
+    return p->calls != NULL ? p->calls->number : p->next_number;
+}
+
 int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **call,
                struct error *e)
 {
-    uint32_t first = p->calls != NULL ? p->calls->number : p->next_number;
-    uint32_t ahead = (mark->number / STAGES_A_CALL - first) & CALL_MASK;
+    uint64_t first = calls_first(p);
+    uint64_t ahead = (mark->number / STAGES_A_CALL - first) & CALL_MASK;
 
     *call = NULL;
     if (mark->number / STAGES_A_CALL > CALL_MASK || mark->number % STAGES_A_CALL >= STAGES)
@@ -153,22 +176,14 @@ static bool may_be_large(const struct call *c)
     return c->large || c->what.call.operation == GROUP_ALLTOALLV;
 }
 
-/* All but one of those before it are complete, not two of them are large, and that one is not so old
- * that others may be further ahead of it than GROUP_WINDOW. */
+/* All before it are complete, but perhaps for the last, unless both are large. */
 static bool may_start(const struct call *c)
 {
-    const struct call *oldest = c;
-    unsigned before = 0;
-
     for (const struct call *other = c->part->calls; other != c; other = other->next)
-        if (other->state != CALL_COMPLETE) {
-            if (before++ == 0)
-                oldest = other;
-            if (may_be_large(other) && may_be_large(c))
-                return false;
-        }
-    return before <= 1 && c->number - oldest->number < GROUP_UNPROVEN_MOST &&
-           (c->part->decided || c->what.call.operation == GROUP_PART);
+        if (other->state != CALL_COMPLETE &&
+            (other->number + 1 != c->number || (may_be_large(other) && may_be_large(c))))
+            return false;
+    return c->part->decided || c->what.call.operation == GROUP_PART;
 }
 
 /* Waves that have to be heard before its data moves. Of an uneven exchange the first tells what is to
@@ -176,6 +191,14 @@ static bool may_start(const struct call *c)
 static uint64_t gates_of(const struct call *c)
 {
     return c->large && c->what.call.operation == GROUP_ALLTOALLV ? 2 : 1;
+}
+
+/* Of its data, that all have finished, as a large call's waves tell. */
+static uint64_t rounds_settled(const struct call *c)
+{
+    uint64_t heard = c->engine[STAGE_WAVE] != NULL ? c->engine[STAGE_WAVE]->rounds_finished : 0;
+
+    return heard > gates_of(c) ? heard - gates_of(c) : 0;
 }
 
 /* Its engines send what they may by now. */
@@ -242,22 +265,31 @@ static int take_table(struct call *c, struct error *e)
     return 0;
 }
 
-static int complete(struct call *c, struct error *e)
+static uint64_t bit_of(uint64_t number)
+{
+    return UINT64_C(1) << number % 64;
+}
+
+/* `everywhere`: it is over at all members. */
+static int complete(struct call *c, bool everywhere, struct error *e)
 {
     struct session *s = c->part->session;
 
     if (c->has_blocks && blocks_check(&c->blocks, e) != 0)
         return error_wrap(e, "%s", group_operation_name(c->what.call.operation));
     c->state = CALL_COMPLETE;
+    if (everywhere)
+        c->part->everywhere |= bit_of(c->number);
+    else
+        c->part->everywhere &= ~bit_of(c->number);
+    if (c->told)
+        return 0;
     if (c->what.call.operation == GROUP_PART && take_table(c, e) != 0)
         return -1;
     if (c->what.call.operation == GROUP_PART && c->what.call.part == 0 && s->group != NULL)
         group_is_open(s->group);
-    if ((uint32_t)c->what.call.operation == GROUP_LEAVE) {
-        s->base.rounds_finished = 1;
-        s->base.counts.delivered_at = router_now(s->base.set.router);
-        s->due = s->all->due = true;
-    }
+    if ((uint32_t)c->what.call.operation == GROUP_LEAVE)
+        session_is_over(s);
     if (!c->internal && s->group != NULL)
         group_call_complete(s->group, c);
     return 0;
@@ -272,7 +304,7 @@ static int make_table(struct call *c, struct error *e)
     struct decisions made;
     int result;
 
-    if (c->part->own != 0 || c->blocks.ready || !c->has_blocks)
+    if (c->part->own != 0 || c->blocks.ready || !c->has_blocks || c->spreads)
         return 0;
     result = decisions_make(&made, p->planner, p->torus, &costs, e);
     if (result <= 0)
@@ -289,7 +321,7 @@ static int start(struct call *c, struct error *e)
 {
     unsigned port;
     const Peer__GroupCall *other =
-        parked_differs(c->part, c->number & CALL_MASK, c->signature, &port);
+        parked_differs(c->part, (uint32_t)(c->number & CALL_MASK), c->signature, &port);
 
     if (other != NULL && call_differs(c, other, port, e))
         return -1;
@@ -308,16 +340,74 @@ static int advance(struct call *c, struct error *e)
         if (result < 0)
             return -1;
         if (c->state == CALL_PLANNING && c->what.call.operation == GROUP_PART)
-            c->blocks.ready = c->part->own != 0;
+            c->blocks.ready = c->part->own != 0 || c->spreads;
         c->state = CALL_RUNNING;
         if (c->what.call.operation == GROUP_PART && make_table(c, e) != 0)
             return -1;
         admit(c);
+        if (c->has_blocks && c->blocks.undo != NULL)
+            blocks_settle(&c->blocks, c->skip + rounds_settled(c) * c->round_bytes);
         if (check_engines(c, e) != 0)
             return -1;
         if (is_complete(c))
-            return complete(c, e);
+            return complete(c, c->large || !moves(c), e);
     }
+    return 0;
+}
+
+/* Calls are in the order of their numbers. */
+static int by_number(const struct call *a, const struct call *b)
+{
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* Whether its end tells that all members have made it. */
+static bool tells(const struct call *c)
+{
+    switch (c->what.call.operation) {
+    case GROUP_BROADCAST:
+    case GROUP_ALLGATHERV:
+    case GROUP_REDUCE_SCATTER:
+        return c->waves;
+    default:
+        return true;
+    }
+}
+
+/* All members have completed the calls before this one. */
+static void forget_before(struct part *p, uint64_t number)
+{
+    while (p->kept != NULL && p->kept->number < number) {
+        struct call *c = p->kept;
+        DL_DELETE(p->kept, c);
+        dispose(c);
+    }
+}
+
+void calls_forget(struct part *p)
+{
+    forget_before(p, UINT64_MAX);
+}
+
+/* It is complete: kept, unless it is over everywhere. Returns 0, or -1 with *e. */
+static int retire(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+
+    if (tells(c) && c->number > 0)
+        forget_before(p, c->number - 1);
+    if ((p->everywhere & bit_of(c->number)) != 0) {
+        call_free(c);
+        return 0;
+    }
+    if (blocks_keep(&c->blocks, e) != 0)
+        return -1;
+    stop(c);
+    program_memory_unref(c->what.call.send.memory);
+    program_memory_unref(c->what.call.receive.memory);
+    c->what.call.send.memory = c->what.call.receive.memory = NULL;
+    DL_DELETE(p->calls, c);
+    DL_INSERT_INORDER(p->kept, c, by_number);
     return 0;
 }
 
@@ -326,7 +416,7 @@ bool calls_agree(const struct part *p)
     uint32_t going = 0, large = 0;
 
     for (const struct call *c = p->calls; c != NULL; c = c->next) {
-        if (c->number >= (c->next != NULL ? c->next->number : p->next_number))
+        if (c->number >= (c->next != NULL ? c->next->number : p->next_number) || c->part != p)
             return false;
         if (c->state == CALL_PLANNING || c->state == CALL_RUNNING) {
             going++;
@@ -345,6 +435,8 @@ void calls_advance(struct part *p)
     struct error e;
     bool again = true;
 
+    if (!s->running || !p->agreed)
+        return;
     while (again && s->base.failure.code == ERROR_NONE) {
         again = false;
         for (c = p->calls; c != NULL; c = c->next) {
@@ -357,7 +449,133 @@ void calls_advance(struct part *p)
             again = again || c->state != before || c->waved != waved || c->admitted != admitted;
         }
         DL_FOREACH_SAFE (p->calls, c, next)
-            if (c->state == CALL_COMPLETE)
-                call_free(c);
+            if (c->state == CALL_COMPLETE && retire(c, &e) != 0) {
+                session_fail(s, &e);
+                return;
+            }
     }
+}
+
+/* --- when a link has gone down --- */
+
+void calls_suspend(struct part *p)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->calls, c, next) {
+        const struct engine *data = c->engine[STAGE_DATA];
+        struct error e;
+        if (c->state == CALL_COMPLETE) {
+            if (retire(c, &e) != 0)
+                call_free(c); /* whoever needs it fails */
+            continue;
+        }
+        c->overdue = false;
+        c->whole = data != NULL && data->rounds_finished == c->rounds;
+        c->finished = c->settled = c->skip;
+        if (c->large && data != NULL) {
+            c->finished += data->rounds_finished * c->round_bytes;
+            c->settled += rounds_settled(c) * c->round_bytes;
+        }
+        stop(c);
+        c->state = CALL_QUEUED;
+    }
+}
+
+/* The call of this number, if it is not over here. */
+static const struct call *find(const struct part *p, uint64_t number)
+{
+    const struct call *c = p->calls;
+
+    while (c != NULL && c->number != number)
+        c = c->next;
+    return c;
+}
+
+void calls_say(const struct part *p, struct agreed *agreed)
+{
+    const uint64_t first = calls_first(p), half = AGREEMENT_CALLS / 2;
+
+    agreed->first = first;
+    for (uint64_t n = first > half ? first - half : 0; n < first + half; n++) {
+        const struct call *c = find(p, n);
+        uint64_t i = n % AGREEMENT_CALLS;
+        if (c != NULL)
+            agreed->settled[i] = c->settled;
+        else if (n < p->next_number)
+            agreed->over[i] = (p->everywhere & bit_of(n)) != 0 ? OVER_EVERYWHERE : OVER_HERE;
+    }
+}
+
+/* It is over everywhere, as all its data was here when the link went down. */
+static int end_here(struct call *c, struct error *e)
+{
+    if (c->what.total > 0 && !c->whole)
+        return error_set(e, ERROR_PROTOCOL,
+                         "%s is said to be over everywhere, but not all of it has come",
+                         group_operation_name(c->what.call.operation));
+    return complete(c, true, e);
+}
+
+/* It is made like a new one, but for what is settled. */
+static int make_again(struct call *c, uint64_t settled, struct error *e)
+{
+    struct part *p = c->part;
+    uint32_t operation = c->what.call.operation;
+    bool uneven = operation == GROUP_ALLTOALLV;
+
+    if (settled > c->finished)
+        return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has come",
+                         group_operation_name(operation));
+    if (c->has_blocks) {
+        blocks_settle(&c->blocks, settled);
+        blocks_restore(&c->blocks);
+    }
+    c->skip = settled;
+    c->large = c->what.total > p->limits.eager && !uneven;
+    c->waves = stages_need_wave(p, &c->what);
+    if (operation == GROUP_PART && !c->told)
+        memset(c->what.call.receive.memory->data, 0, TABLE_BYTES);
+    if (c->has_blocks && (c->told || (c->blocks.copied && !c->spreads && settled == 0))) {
+        blocks_again(&c->blocks);
+    } else if (c->has_blocks) {
+        blocks_free(&c->blocks);
+        c->has_blocks = false;
+    }
+    return 0;
+}
+
+int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
+{
+    const uint64_t first = agreed->first, here = calls_first(p);
+    struct call *c, *next;
+
+    if (first > here || here - first > AGREEMENT_CALLS / 2)
+        return error_set(e, ERROR_PROTOCOL, "members do not agree which calls are over");
+    DL_FOREACH_SAFE (p->kept, c, next) {
+        if (c->number >= first && agreed->over[c->number % AGREEMENT_CALLS] != OVER_EVERYWHERE) {
+            DL_DELETE(p->kept, c);
+            c->told = true;
+            c->state = CALL_QUEUED;
+            DL_INSERT_INORDER(p->calls, c, by_number);
+        }
+    }
+    for (uint64_t n = first; n < here; n++)
+        if (agreed->over[n % AGREEMENT_CALLS] != OVER_EVERYWHERE && find(p, n) == NULL)
+            return error_set(e, ERROR_PROTOCOL,
+                             "a call is to be made again that member %u does not have any more",
+                             p->own);
+    DL_FOREACH_SAFE (p->calls, c, next) {
+        bool known = c->number - first < AGREEMENT_CALLS / 2;
+        uint64_t over = known ? agreed->over[c->number % AGREEMENT_CALLS] : OVER_NOWHERE;
+        uint64_t settled = known ? agreed->settled[c->number % AGREEMENT_CALLS] : 0;
+        uint32_t operation = c->what.call.operation;
+        c->spreads = over == OVER_HERE && (operation == GROUP_ALLREDUCE || operation == GROUP_PART);
+        if (over == OVER_EVERYWHERE ? end_here(c, e) != 0 : make_again(c, settled, e) != 0)
+            return -1;
+    }
+    DL_FOREACH_SAFE (p->calls, c, next)
+        if (c->state == CALL_COMPLETE && retire(c, e) != 0)
+            return -1;
+    return 0;
 }

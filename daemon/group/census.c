@@ -52,7 +52,7 @@ static bool is_missing(const struct session *s)
     for (unsigned dim = 0; dim < t->dims && q->part != 0; dim++)
         if ((q->part & 1u << dim) == 0 && here[dim] != there[dim])
             return false;
-    return p == NULL || (int32_t)(p->next_number - q->number) <= 0;
+    return p == NULL || (int32_t)((uint32_t)p->next_number - q->number) <= 0;
 }
 
 static void note_missing(struct census *c, uint32_t node)
@@ -144,7 +144,7 @@ void census_ask(struct session *s, const struct call *call)
 
     question.asker = router_rank(s->base.set.router);
     question.part = call->part->mask;
-    question.number = call->number;
+    question.number = (uint32_t)call->number;
     question.signature = call->signature;
     question.timeout_ms = call->what.call.timeout_ns / MILLISECONDS;
     pass_up(s, &question);

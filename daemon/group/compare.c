@@ -16,7 +16,7 @@ void compare_send(struct call *c, uint64_t now)
     c->compare_at = now + COMPARE_AGAIN;
     message.exchange = s->base.set.handle;
     message.part = p->mask;
-    message.number = c->number;
+    message.number = (uint32_t)c->number;
     message.signature = c->signature;
     head.kind_case = PEER__HEAD__KIND_GROUP_COMPARE;
     head.group_compare = &message;
@@ -38,7 +38,7 @@ int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *me
     if (p->port[port] < 0)
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": a comparison for a part without this port", s->name);
-    uint32_t ago = p->next_number - message->number, ours;
+    uint32_t ago = (uint32_t)p->next_number - message->number, ours;
     if (s->left && ago == 0)
         ours = GROUP_LEAVE; /* of the whole it is a call; a part has no other end */
     else if (ago == 0 || ago > SIGNATURES)

@@ -289,7 +289,8 @@ struct groups *groups_new(struct router *router, const struct workers *workers)
 
 struct sessions groups_sessions(struct groups *all)
 {
-    return (struct sessions){all, session_open, group_memory(router_torus(all->router))};
+    return (struct sessions){all, session_open, session_forget,
+                             group_memory(router_torus(all->router))};
 }
 
 void groups_attach(struct groups *all, struct exchanges *exchanges)
@@ -303,6 +304,9 @@ void groups_free(struct groups *all)
         return;
     while (all->groups != NULL)
         free_group(all->groups);
+    all->closing = true;
+    while (all->sessions != NULL)
+        engine_free(&all->sessions->base);
     free(all);
 }
 
@@ -333,7 +337,8 @@ void groups_tick(struct groups *all)
             continue;
         }
         s->due = false;
-        s->events.wake(s->events.context); /* it may be gone now */
+        if (s->attached)
+            s->events.wake(s->events.context); /* it may be gone now */
         s = all->sessions;
     }
     g = all->groups;

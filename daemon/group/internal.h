@@ -2,6 +2,7 @@
  *
  *     groups      the groups of this node: what programs ask for, what they are told
  *     session     the engine of a group: frames in, frames out, failure
+ *     agreement   which calls are made again, when it goes on around a link that went down
  *     compare     what stands still is compared with what the neighbours have called
  *     census      who has not made a call that has not ended in time
  *     calls       when a call starts, what it waits for, when it is complete
@@ -35,8 +36,11 @@ struct limits {
     uint64_t parked; /* frames that have come before their calls */
     uint64_t rounds; /* what a large call has under way */
     uint64_t eager; /* a call of so many bytes or less needs no leave of the others to start. Copies
-                      * of four of them may be held: of two under way, and of two that are over */
+                      * of six of them may be held (GROUP_COPIES) */
 };
+/* Of two that are under way, of two that others may not be through with, and of those of which nobody
+ * knows it: of one more than fit into the size of one. */
+#define GROUP_COPIES 6u
 
 /* Of the part of a torus `whole` that is the torus `t`, damaged or not: all parts that there can be,
  * each with a large call under way, are within group_memory(whole). */
@@ -52,7 +56,8 @@ uint64_t group_memory(const struct torus *whole);
 #define CALL_MASK 63u /* of its number in GroupCall, beside the stage */
 enum stage { STAGE_WAVE, STAGE_DATA };
 #define STAGES (STAGE_DATA + 1u)
-#define STAGES_A_CALL 4u /* in GroupCall.number */
+#define STAGES_A_CALL 4u       /* in GroupCall.number */
+#define STAGE_AGREEMENT STAGES /* of no call: the GroupCall.number of an agreement */
 
 #define TABLE_BYTES 1024u /* an encoded struct decisions */
 
@@ -97,6 +102,32 @@ int decisions_unpack(struct decisions *d, const uint8_t *table, const struct tor
 
 #define SIGNATURES 64u
 
+/* Of one call, as it was when links went down. What has been completed anywhere has been called by all; */
+enum over {
+    OVER_NOWHERE,
+    OVER_HERE, /* somewhere, but perhaps not everywhere: who is through with it helps the others */
+    OVER_EVERYWHERE, /* all its data is where it belongs, whether its members know it or not */
+};
+
+/* What members say, element by element the largest, the first as ~number; the others by number. */
+#define AGREEMENT_CALLS (CALL_MASK + 1u)
+
+struct agreed {
+    uint64_t first;                 /* call that is not over, of the member that is least far */
+    uint64_t over[AGREEMENT_CALLS]; /* enum over; of this and the following ones */
+    uint64_t
+        settled[AGREEMENT_CALLS]; /* bytes of each block that are where they belong, everywhere */
+};
+
+struct agreement {
+    struct engine *engine; /* NULL: none is under way */
+    Peer__GroupCall mark;
+    struct source source;
+    struct sink sink;
+    struct slab *slab; /* what this member says */
+    struct agreed result;
+};
+
 struct part {
     struct part *next;
     struct session *session;
@@ -118,20 +149,30 @@ struct part {
     bool has_trees;
     struct decisions decisions;
     bool decided;
+    bool agreed; /* on what is over; else its calls wait */
+    struct agreement agreement;
     struct call *calls;             /* not over, by number */
-    uint32_t next_number;           /* of the next call made here */
+    struct call *kept;              /* over here, perhaps not elsewhere; by number */
+    uint64_t next_number;           /* of the next call made here */
+    uint64_t everywhere;            /* of the last ones, by number, a bit: OVER_EVERYWHERE */
     uint32_t signature[SIGNATURES]; /* of the last ones, by number */
+    uint64_t first_eager; /* limits.eager of a part that is whole: for the two below, which count
+                                     * the same at all members whatever goes down */
     unsigned unproven;
+    uint64_t unproven_bytes;
     struct parked *parked,
         *parked_last;      /* in the order of arrival; a peer may send tens of thousands */
     uint64_t parked_bytes; /* of bodies; and what their heads take */
     uint64_t parked_heads;
-    struct slab *copies[2]; /* of what the last calls sent, until the next but one is complete */
 };
 
 /* The whole of a session (mask 0), or a part of it. NULL with *e: no memory. */
 struct part *part_new(struct session *s, uint32_t mask, struct error *e);
 void part_free(struct part *p);
+/* What depends on the links that are out of order is given up, with all engines; and found again. The
+ * calls stay. part_renew() returns 0, or -1 with *e. */
+void part_suspend(struct part *p);
+int part_renew(struct part *p, struct error *e);
 struct part *part_find(const struct session *s, uint32_t mask);
 /* The routes around what is out of order. Returns 1 with p->detour; 0 if they are being found (the
  * part's planner wakes); or -1 with *e. */
@@ -198,14 +239,35 @@ struct blocks {
     uint8_t *to;
     uint64_t *got; /* bytes, by origin */
     uint8_t *got_digest;
+    bool copied;                  /* what is sent is in `sent` */
+    bool kept;                    /* what comes is discarded */
+    uint64_t skip;                /* so many bytes at the beginning of each block are not moved */
+    struct undo *undo;            /* what results have overwritten of a vector in place */
     bool ready;                   /* false: reads wait */
     uint64_t bytes_in, bytes_out; /* from and for others */
 };
 
-/* `copy`: what is sent is copied first. Borrows `what`. Returns 0, or -1 with *e and nothing to free. */
-int blocks_init(struct blocks *b, const struct checked *what, enum layout layout,
-                const struct part *p, bool digests, bool copy, struct error *e);
+struct blocks_options {
+    enum layout layout;
+    bool digests;
+    bool copy;     /* what is sent is copied first */
+    uint64_t skip; /* what does not come again of each block */
+};
+/* Borrows `what`. Returns 0, or -1 with *e and nothing to free. */
+int blocks_init(struct blocks *b, const struct checked *what, const struct part *p,
+                const struct blocks_options *options, struct error *e);
 void blocks_free(struct blocks *b);
+/* Its call is complete here and may be made again: what is sent then is in a copy, what comes is
+ * discarded. Of a vector that all get it is the result. Returns 0, or -1 with *e. */
+int blocks_keep(struct blocks *b, struct error *e);
+/* Its call is made again, with what was sent. */
+void blocks_again(struct blocks *b);
+/* So many bytes of each block will not be needed again; all others of a vector in place that have been
+ * overwritten are as they were. */
+void blocks_settle(struct blocks *b, uint64_t bytes);
+void blocks_restore(struct blocks *b);
+/* It contributes nothing but zeros. Returns 0, or -1 with *e. */
+int blocks_contribute_nothing(struct blocks *b, struct error *e);
 /* Bytes that travel of a block of this size. */
 static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
 {
@@ -237,7 +299,7 @@ enum call_state {
     CALL_QUEUED,   /* earlier ones come first */
     CALL_PLANNING, /* its schedule is being computed */
     CALL_RUNNING,
-    CALL_COMPLETE, /* for its program; others may not be through with it */
+    CALL_COMPLETE, /* for its program; others may not be through with it: then it is kept */
 };
 
 struct wave {
@@ -253,8 +315,17 @@ struct call {
     struct checked what;
     uint64_t name;
     bool internal; /* the program knows nothing of it */
+    bool told;     /* it was complete here before, and is made again for others */
+    bool
+        spreads; /* made again where some have the result of a reduction: they give it to the others,
+                    * so that all have the same bits */
+    /* When links went down: */
+    bool whole;        /* all its data had come; */
+    uint64_t finished; /* bytes of each block with which this member was through, */
+    uint64_t settled;  /* and all others, as far as it knew */
+    uint64_t skip;     /* of those, what is not moved again */
     enum call_state state;
-    uint32_t number;
+    uint64_t number;
     uint32_t signature;
     uint64_t deadline;
     uint64_t compare_at; /* when it has stood still for long, or again */
@@ -281,6 +352,14 @@ void call_free(struct call *c);
 void calls_advance(struct part *p);
 /* Whether numbers rise, and no more calls are under way than may be. */
 bool calls_agree(const struct part *p);
+/* What is kept. */
+void calls_forget(struct part *p);
+/* All engines of its calls are given up. */
+void calls_suspend(struct part *p);
+/* What is not over everywhere is made again. Returns 0, or -1 with *e: it cannot go on. */
+int calls_resume(struct part *p, const struct agreed *agreed, struct error *e);
+/* What this member knows of its calls. */
+void calls_say(const struct part *p, struct agreed *agreed);
 /* The call that a mark names, if it has been made here. Returns 0; 1 with *e if it has ended here
  * without what comes now: members call differently; or -1 with *e if no such call can be. */
 int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **call,
@@ -304,6 +383,15 @@ bool stages_need_wave(const struct part *p, const struct checked *what);
 void compare_send(struct call *c, uint64_t now);
 int compare_heard(struct session *s, unsigned port, const Peer__GroupCompare *message,
                   struct error *e);
+
+/* --- agreement.c --- */
+
+/* After links have gone down: on the whole, then on each part that has been opened somewhere. Fails the
+ * session if there is no memory. */
+void agreement_begin(struct part *p);
+/* Goes on as far as possible. */
+void agreement_advance(struct part *p);
+void agreement_free(struct part *p);
 
 /* --- census.c --- */
 
@@ -345,12 +433,21 @@ struct session {
         damage; /* links that were out of order when it was opened, if `damaged`: nothing is
                            * sent there, also when they are in order again */
     bool damaged;
-    bool shrunk; /* nodes were, too: they are not members */
+    bool shrunk;               /* nodes were, too: they are not members */
+    char id[EXCHANGE_ID_SIZE]; /* of the exchange's first attempt */
     struct census census;
+    bool attached; /* to an exchange; else that is being prepared anew */
+    bool begun;    /* all have opened it once */
+    bool may_go_on;
     bool running, left;
-    bool due; /* its exchange has to look at it */
+    bool over; /* all have left it */
+    bool due;  /* its exchange has to look at it */
 };
 
+/* All members have left it. */
+void session_is_over(struct session *s);
+/* Its exchange is over: it need not go on. */
+void session_forget(void *context, const char *id);
 struct engine *session_open(void *context, const struct session_setup *setup, struct error *e);
 void session_fail(struct session *s, const struct error *e);
 /* The program calls or leaves. Returns 0, or -1 with *e. */
@@ -371,7 +468,8 @@ struct groups {
     struct exchanges *exchanges;
     struct group *groups;
     struct session *sessions;
-    bool due; /* somebody has to be told something */
+    bool due;     /* somebody has to be told something */
+    bool closing; /* nothing goes on any more */
 };
 
 /* What a program is told about later. */

@@ -123,7 +123,8 @@ const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uin
                                       unsigned *port)
 {
     for (const struct parked *one = p->parked; one != NULL; one = one->next)
-        if (one->number / STAGES_A_CALL == number && one->mark.signature != signature) {
+        if (one->number != STAGE_AGREEMENT && one->number / STAGES_A_CALL == number &&
+            one->mark.signature != signature) {
             *port = one->port;
             return &one->mark;
         }
@@ -134,6 +135,8 @@ const Peer__GroupCall *parked_beyond(const struct part *p)
 {
     for (const struct parked *one = p->parked; one != NULL; one = one->next) {
         const struct call *c = p->calls;
+        if (one->number == STAGE_AGREEMENT)
+            continue;
         while (c != NULL && (c->number & CALL_MASK) != one->number / STAGES_A_CALL)
             c = c->next;
         if (c == NULL)

@@ -162,7 +162,9 @@ int part_detour(struct part *p, struct error *e)
 
 /* What the whole may use; all other parts together half as much. */
 #define PARKED_MOST ((UINT64_C(4) << 20) / GROUP_SCALE)
-#define ROUNDS_MOST ((UINT64_C(8) << 20) / GROUP_SCALE)
+#define ROUNDS_MOST ((UINT64_C(6) << 20) / GROUP_SCALE)
+
+_Static_assert(GROUP_COPIES <= 8, "those of all parts are within a fraction of what they may park");
 
 /* Of two calls that a late member has not made all that goes to it or through it is parked there: a
  * node's blocks as many times as they have hops, or a vector from each neighbour. */
@@ -194,9 +196,10 @@ struct limits limits_of(const struct torus *whole, const struct torus *t, bool d
 uint64_t group_memory(const struct torus *whole)
 {
     const uint64_t most = PARKED_MOST + ROUNDS_MOST;
-    const uint64_t own = most + 4 * limits_of(whole, whole, false).eager;
+    const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* of a large vector in place */
+    const uint64_t own = most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager;
 
-    return whole->dims > 1 ? own + most / 2 + PARKED_MOST / 4 : own;
+    return whole->dims > 1 ? own + (most + undo) / 2 + PARKED_MOST / 2 * GROUP_COPIES / 8 : own;
 }
 
 static void on_planned(void *context)
@@ -244,6 +247,8 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         if (p->planner == NULL)
             goto no_memory;
     }
+    p->agreed = true;
+    p->first_eager = limits_of(whole, p->torus, false).eager;
     if (take_damage(p, e) != 0 || number_members(p, e) != 0 || find_tree(p, e) != 0) {
         part_free(p);
         return NULL;
@@ -256,20 +261,48 @@ no_memory:
     return NULL;
 }
 
-void part_free(struct part *p)
+/* All that goes around what is out of order. */
+static void leave_ways(struct part *p)
 {
-    while (p->calls != NULL)
-        call_free(p->calls);
-    parked_free(p);
-    for (unsigned i = 0; i < 2; i++)
-        if (p->copies[i] != NULL)
-            slab_unref(p->copies[i]);
     reduction_free(&p->tree);
+    p->tree = (struct reduction_trees){0};
     if (p->has_trees)
         reduction_free(&p->trees);
+    p->has_trees = false;
     if (p->detour != NULL)
         planner_leave_detour(p->planner, p->detour);
+    p->detour = NULL;
     damage_free(&p->damage);
+    p->damage = (struct damage){0};
+    p->damaged = false;
+}
+
+void part_suspend(struct part *p)
+{
+    agreement_free(p);
+    calls_suspend(p);
+    parked_free(p);
+    leave_ways(p);
+    p->agreed = false;
+}
+
+int part_renew(struct part *p, struct error *e)
+{
+    leave_ways(p); /* of an attempt that came to nothing */
+    if (take_damage(p, e) != 0 || find_tree(p, e) != 0)
+        return -1;
+    p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->damaged);
+    return 0;
+}
+
+void part_free(struct part *p)
+{
+    agreement_free(p);
+    while (p->calls != NULL)
+        call_free(p->calls);
+    calls_forget(p);
+    parked_free(p);
+    leave_ways(p);
     free(p->node);
     free(p->member);
     if (p->mask != 0 && p->planner != NULL)

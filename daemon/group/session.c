@@ -73,7 +73,7 @@ bool session_has_calls(const struct session *s)
 {
     for (const struct part *p = s->part; p != NULL; p = p->next)
         for (const struct call *c = p->calls; c != NULL; c = c->next)
-            if (!c->internal)
+            if (!c->internal && !c->told)
                 return true;
     return false;
 }
@@ -116,10 +116,27 @@ static bool is_proof(const struct part *p, const struct checked *what)
     case GROUP_BROADCAST:
     case GROUP_ALLGATHERV:
     case GROUP_REDUCE_SCATTER:
-        return what->total == 0 || what->total > p->limits.eager;
+        return what->total == 0 || what->total > p->first_eager;
     default:
         return true;
     }
+}
+
+/* Whether one is to be put in that tells all. */
+static bool needs_proof(struct part *p, const struct checked *what)
+{
+    if (is_proof(p, what)) {
+        p->unproven = 0;
+        p->unproven_bytes = 0;
+        return false;
+    }
+    p->unproven++;
+    p->unproven_bytes += what->total;
+    if (p->unproven < GROUP_UNPROVEN_MOST && p->unproven_bytes <= p->first_eager)
+        return false;
+    p->unproven = 0;
+    p->unproven_bytes = 0;
+    return true;
 }
 
 int session_call(struct session *s, const struct group_call *call, uint64_t name, struct error *e)
@@ -138,12 +155,10 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
         return error_set(e, ERROR_USAGE, "no such part of the group is open");
     if (check_call(&what, call, p->members, p->own, e) != 0)
         return -1;
-    p->unproven = is_proof(p, &what) ? 0 : p->unproven + 1;
+    bool prove = needs_proof(p, &what);
     result = put_in(p, &what, name, false, e);
-    if (result == 0 && p->unproven >= GROUP_UNPROVEN_MOST) {
-        p->unproven = 0;
+    if (result == 0 && prove)
         result = put_in_bare(p, GROUP_PROOF, e);
-    }
     calls_advance(p);
     return result;
 }
@@ -174,8 +189,10 @@ void session_leave(struct session *s)
 
 void session_advance(struct session *s)
 {
-    for (struct part *p = s->part; p != NULL; p = p->next)
+    for (struct part *p = s->part; p != NULL; p = p->next) {
+        agreement_advance(p);
         calls_advance(p);
+    }
 }
 
 /* --- the engine --- */
@@ -187,10 +204,23 @@ static void session_admit(struct engine *engine, uint64_t round)
 
     (void)round;
     s->running = true;
-    s->group = groups_join(s->all, s);
-    if (put_in_table(s, 0, 0, true, &e) != 0)
-        session_fail(s, &e);
+    if (s->begun) {
+        agreement_begin(s->part);
+    } else {
+        s->begun = true;
+        s->group = groups_join(s->all, s);
+        if (put_in_table(s, 0, 0, true, &e) != 0)
+            session_fail(s, &e);
+    }
     session_advance(s);
+}
+
+void session_is_over(struct session *s)
+{
+    s->over = true;
+    s->base.rounds_finished = 1;
+    s->base.counts.delivered_at = router_now(s->base.set.router);
+    s->due = s->all->due = true;
 }
 
 static const Peer__GroupCall *mark_of(const Peer__Head *head)
@@ -211,6 +241,30 @@ static struct part *find_part(struct session *s, uint32_t mask, struct error *e)
     return p;
 }
 
+/* What comes for the agreement, or before it. */
+static int take_early(struct part *p, unsigned port, const Peer__GroupCall *mark,
+                      const Peer__Head *head, const struct extents *body, uint32_t body_length,
+                      struct error *e)
+{
+    struct session *s = p->session;
+    struct agreement *a = &p->agreement;
+    struct error why;
+
+    if (p->port[port] < 0 || p->agreed || mark->number / STAGES_A_CALL > CALL_MASK)
+        return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of a call that cannot be (%u)",
+                         s->name, mark->number);
+    unsigned own = (unsigned)p->port[port];
+    if (mark->number != STAGE_AGREEMENT || a->engine == NULL) {
+        if (park(p, own, head, body, body_length, &why) != 0)
+            session_fail(s, &why);
+        return 0;
+    }
+    if (engine_frame(a->engine, own, head, body, body_length, e) != 0)
+        return -1;
+    agreement_advance(p);
+    return 0;
+}
+
 static int session_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                          const struct extents *body, uint32_t body_length, struct error *e)
 {
@@ -223,6 +277,8 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
     if (mark == NULL)
         return error_set(e, ERROR_PROTOCOL, "group \"%s\": data without a call", s->name);
     p = find_part(s, mark->part, e);
+    if (p != NULL && (mark->number == STAGE_AGREEMENT || !p->agreed))
+        return take_early(p, port, mark, head, body, body_length, e);
     int found = p != NULL ? calls_find(p, mark, &c, &why) : -1;
     if (found > 0) {
         session_fail(s, &why);
@@ -268,6 +324,8 @@ static int session_clear(struct engine *engine, unsigned port, const Peer__Clear
 /* Waves first, and what is called first. */
 static struct outgoing *next_of(struct part *p, unsigned port)
 {
+    if (p->agreement.engine != NULL) /* nothing else is sent before */
+        return engine_next(p->agreement.engine, port);
     for (struct call *c = p->calls; c != NULL; c = c->next)
         for (unsigned stage = 0; stage < STAGES; stage++) {
             struct outgoing *frame =
@@ -286,10 +344,11 @@ static struct outgoing *session_next(struct engine *engine, unsigned port)
     if (engine_has_lost(engine, port))
         return NULL;
     for (struct part *p = s->part; p != NULL && frame == NULL; p = p->next) {
-        if (p->calls == NULL || p->port[port] < 0)
+        if ((p->calls == NULL && p->agreement.engine == NULL) || p->port[port] < 0)
             continue;
         frame = next_of(p, (unsigned)p->port[port]);
-        calls_advance(p); /* sending may have been all that was left */
+        agreement_advance(p); /* sending may have been all that was left */
+        calls_advance(p);
     }
     return frame;
 }
@@ -315,10 +374,17 @@ static void unlink_session(struct session *s)
         *at = s->next;
 }
 
-static void session_free(struct engine *engine)
+/* Until it is attached to an exchange again, or forgotten. */
+static void suspend(struct session *s)
 {
-    struct session *s = of(engine);
+    s->attached = s->running = s->due = false;
+    s->census = (struct census){0};
+    for (struct part *p = s->part; p != NULL; p = p->next)
+        part_suspend(p);
+}
 
+static void dispose(struct session *s)
+{
     groups_part_with(s);
     unlink_session(s);
     while (s->part != NULL) {
@@ -328,6 +394,33 @@ static void session_free(struct engine *engine)
     }
     damage_free(&s->damage);
     free(s);
+}
+
+static void session_free(struct engine *engine)
+{
+    struct session *s = of(engine);
+
+    if (s->begun && s->may_go_on && !s->all->closing)
+        suspend(s);
+    else
+        dispose(s);
+}
+
+static struct session *find(const struct groups *all, const char *id)
+{
+    struct session *s = all->sessions;
+
+    while (s != NULL && (s->attached || strcmp(s->id, id) != 0))
+        s = s->next;
+    return s;
+}
+
+void session_forget(void *context, const char *id)
+{
+    struct session *s = find(context, id);
+
+    if (s != NULL)
+        dispose(s);
 }
 
 static int session_message(struct engine *engine, unsigned port, const Peer__Head *head,
@@ -351,36 +444,74 @@ static const struct engine_ops session_ops = {
     .describe = session_describe,
 };
 
+/* As the exchange's attempt has it. Returns 0, or -1 with *e. */
+static int attach(struct session *s, const struct session_setup *setup, struct error *e)
+{
+    s->base.set.router = setup->router;
+    s->base.set.handle = setup->handle;
+    s->tree = setup->tree;
+    s->events = setup->events;
+    s->planner = setup->planner;
+    damage_free(&s->damage);
+    s->damage = (struct damage){0};
+    s->damaged = setup->damage != NULL;
+    if (s->damaged && damage_copy(&s->damage, setup->damage, e) != 0)
+        return -1;
+    s->shrunk = false;
+    for (uint32_t node = 0; s->damaged && node < s->damage.torus.nodes; node++)
+        s->shrunk = s->shrunk || s->damage.gone[node];
+    return 0;
+}
+
+/* It has been open, and goes on. */
+static struct engine *resume(struct session *s, const struct session_setup *setup, struct error *e)
+{
+    if (attach(s, setup, e) != 0)
+        return NULL;
+    for (struct part *p = s->part; p != NULL; p = p->next)
+        if ((p->mask != 0 && part_may_be(s, p->mask, e) != 0) || part_renew(p, e) != 0) {
+            if (e->code == ERROR_LINK)
+                e->code = ERROR_REFUSED; /* to begin anew would not help */
+            return NULL;
+        }
+    s->base.failure.code = ERROR_NONE;
+    s->base.lost = 0;
+    s->base.rounds = s->base.rounds_finished = 0;
+    s->base.counts = (struct engine_counts){0};
+    s->attached = true;
+    return &s->base;
+}
+
 struct engine *session_open(void *context, const struct session_setup *setup, struct error *e)
 {
     struct groups *all = context;
-    struct session *s = calloc(1, sizeof *s);
+    struct session *s;
 
+    if (setup->goes_on) {
+        s = find(all, setup->id);
+        if (s != NULL)
+            return resume(s, setup, e);
+        (void)error_set(e, ERROR_PROTOCOL, "group \"%s\" is not open here", setup->name);
+        return NULL;
+    }
+    s = calloc(1, sizeof *s);
     if (s == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
         return NULL;
     }
     s->base.ops = &session_ops;
-    s->base.set.router = setup->router;
-    s->base.set.handle = setup->handle;
     s->all = all;
-    s->tree = setup->tree;
-    s->events = setup->events;
+    s->attached = true;
     s->unchecked = setup->unchecked;
-    s->planner = setup->planner;
+    s->may_go_on = setup->may_go_on;
     (void)snprintf(s->name, sizeof s->name, "%s", setup->name);
+    (void)snprintf(s->id, sizeof s->id, "%s", setup->id);
     s->next = all->sessions;
     all->sessions = s;
-    s->damaged = setup->damage != NULL;
-    if (s->damaged && damage_copy(&s->damage, setup->damage, e) != 0) {
-        session_free(&s->base);
-        return NULL;
-    }
-    for (uint32_t node = 0; s->damaged && node < s->damage.torus.nodes; node++)
-        s->shrunk = s->shrunk || s->damage.gone[node];
-    s->part = part_new(s, 0, e);
+    if (attach(s, setup, e) == 0)
+        s->part = part_new(s, 0, e);
     if (s->part == NULL) {
-        session_free(&s->base);
+        dispose(s);
         return NULL;
     }
     return &s->base;
@@ -392,7 +523,7 @@ uint64_t session_deadline(const struct session *s)
 {
     uint64_t at = s->census.running ? s->census.deadline : ROUTER_NEVER;
 
-    if (s->base.failure.code != ERROR_NONE)
+    if (s->base.failure.code != ERROR_NONE || !s->running)
         return ROUTER_NEVER;
     for (const struct part *p = s->part; p != NULL; p = p->next)
         for (const struct call *c = p->calls; c != NULL; c = c->next) {
@@ -404,6 +535,8 @@ uint64_t session_deadline(const struct session *s)
 
 void session_tick(struct session *s, uint64_t now)
 {
+    if (!s->running)
+        return;
     if (s->census.running && now >= s->census.deadline)
         census_tick(s);
     for (struct part *p = s->part; p != NULL; p = p->next)

@@ -70,7 +70,7 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
     struct session *s = c->part->session;
 
     c->mark[stage] = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
-    c->mark[stage].number = (c->number & CALL_MASK) * STAGES_A_CALL + stage;
+    c->mark[stage].number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage;
     c->mark[stage].signature = c->signature;
     c->mark[stage].part = c->part->mask;
     return (struct engine_setup){
@@ -169,8 +169,9 @@ static int open_reduction(struct call *c, struct error *e)
     struct part *p = c->part;
     const struct group_call *call = &c->what.call;
     struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
-    const struct reducing_options options = {.type = call->type,
-                                             .operation = call->operator,
+    const struct reducing_options options = {.type = c->spreads ? REDUCTION_UINT8 : call->type,
+                                             .operation =
+                                                 c->spreads ? REDUCTION_OR : call->operator,
                                              .everywhere = call->operation != GROUP_REDUCE_SCATTER,
                                              .unchecked = p->session->unchecked};
     bool all = is_long(c);
@@ -182,6 +183,7 @@ static int open_reduction(struct call *c, struct error *e)
                      : call->operation == GROUP_REDUCE_SCATTER
                          ? c->what.largest
                          : (elements / p->members + 1) * element;
+    c->block_bytes -= c->skip < c->block_bytes ? c->skip : c->block_bytes;
     int found = all ? part_trees(p, e) : 1;
     if (found <= 0)
         return found;
@@ -229,6 +231,7 @@ static int open_moving(struct call *c, struct error *e)
     int result;
 
     c->block_bytes = blocks_wire(&c->blocks, largest);
+    c->block_bytes -= c->skip < c->block_bytes ? c->skip : c->block_bytes;
     result = choose_algorithm(c, &choice, e);
     if (result <= 0)
         return result;
@@ -271,10 +274,16 @@ static int init_blocks(struct call *c, struct error *e)
                          : is_exchange(c) ? LAYOUT_EXCHANGE
                                           : LAYOUT_GATHER;
 
-    if (blocks_init(&c->blocks, &c->what, layout, p, !p->session->unchecked, !c->large, e) != 0)
+    const struct blocks_options options = {
+        .layout = layout,
+        .digests = !p->session->unchecked,
+        .copy = !c->large,
+        .skip = c->skip,
+    };
+    if (blocks_init(&c->blocks, &c->what, p, &options, e) != 0)
         return -1;
     c->has_blocks = true;
-    return 0;
+    return c->spreads && !c->told ? blocks_contribute_nothing(&c->blocks, e) : 0;
 }
 
 int stages_open(struct call *c, struct error *e)

@@ -33,11 +33,15 @@
  *   read, nor the send area written. After an error the contents of the receive area are undefined.
  *
  * Failure
- * - A program that dies, a daemon or link that goes down, members that disagree, and damaged data fail
- *   the group: every call under way and every later one ends with the same error on every node. Close
- *   the group and open a new one; or, if nodes are down, go on without them: torus_group_shrink().
- * - A group that is opened while links are down goes around them, as long as all nodes can be reached, and
- *   does not use them when they are up again. Only a link that goes down later fails it.
+ * - A program that dies, a daemon that goes down, and members that disagree fail the group: every call
+ *   under way and every later one ends with the same error on every node. Close the group and open a new
+ *   one; or, if nodes are down, go on without them: torus_group_shrink().
+ * - Links that are down do not, as long as all nodes can be reached by others, and those of each part
+ *   (torus_group_part()) by links of that part: the group goes around them. When one goes down, what the
+ *   calls under way had sent over it is sent again, and they take as much longer. Links that have been up
+ *   again for ten seconds are used again. Groups that have been shrunk fail when a link goes down, and can be
+ *   shrunk again.
+ * - So is data that has been damaged on its way, up to three times a minute; then it fails the group.
  *
  * Threads: different groups may be used from different threads at the same time. One group, with its
  * parts, is used by one thread at a time.
@@ -98,7 +102,7 @@ TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,
  * - A node is waited for as long as it is up: also one that was down and is up again, where the same
  *   program, or one that has opened a group of this name, can shrink it. Set a timeout; with a new
  *   program there, open a new group of all nodes.
- * - It goes around links that are down, as a group of all nodes does.
+ * - It goes around links that are down when it is opened. One that goes down later fails it (_LINK).
  * - torus_group_dims() is still the whole torus. Parts of a group that has left out nodes are refused on
  *   all members (_REFUSED), except the one of all dimensions, which is the group itself.
  * - Nodes that are up again are members of the next group that torus_group_open() opens, not of this one.

@@ -1,0 +1,112 @@
+/* A group that is open goes on around links that go down: its root takes it back everywhere, as it does
+ * with an exchange (retry.c), and prepares it anew, under a new id that names the first one
+ * (Prepare.resumes). Between the two attempts a node is ENTERED; if the root gives up, it says so by the
+ * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
+ *
+ * Who cannot go on, because its program has died meanwhile, say, takes part in the next attempt, and
+ * objects: all hear of it by the id that all know. Who cannot go on without these links, or has lost the
+ * group, refuses it (ERROR_REFUSED): another attempt would not help, as it might after ERROR_LINK. */
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+
+bool standing_is_one(const struct exchange *x)
+{
+    return x->spec.operation == OPERATION_GROUP && !x->spec.shrink &&
+           (x->resumes[0] != '\0' || x->rounds.first_went != 0);
+}
+
+bool standing_is_suspended(const struct exchange *x)
+{
+    return x->state == EXCHANGE_ENTERED && x->resumes[0] != '\0';
+}
+
+void standing_name(struct exchange *x)
+{
+    if (standing_is_one(x) && x->resumes[0] == '\0')
+        memcpy(x->resumes, x->id, sizeof x->resumes);
+}
+
+bool standing_suspend(struct exchange *x)
+{
+    enum error_code code = x->failure.code;
+    bool own_fault = x->state == EXCHANGE_FAILING && code != ERROR_LINK && code != ERROR_BUSY &&
+                     code != ERROR_DAMAGED;
+
+    if (!standing_is_one(x) || exchange_is_root(x) || exchange_has_ended(x->state))
+        return false;
+    if (x->state == EXCHANGE_ENTERED)
+        return true;
+    standing_name(x);
+    if (!own_fault)
+        x->failure.code = ERROR_NONE;
+    x->verdict_heard = false;
+    x->rounds = (struct rounds){.count = 1};
+    x->fault = (struct fault){.at = ROUTER_NEVER, .down_at = ROUTER_NEVER};
+    x->timeout_ns = SPEC_LONGEST_TIMEOUT;
+    x->deadline = router_now(router_of(x)) + x->timeout_ns;
+    exchange_enter(x, EXCHANGE_ENTERED);
+    return true;
+}
+
+/* The one of this first id that is not over here, whatever attempt it is. */
+static struct exchange *find(struct exchanges *all, const char *first)
+{
+    struct exchange *x = all->active;
+
+    while (x != NULL &&
+           (!standing_is_one(x) || exchange_is_root(x) || strcmp(resume_name(x), first) != 0))
+        x = x->next;
+    return x;
+}
+
+void standing_failed(struct exchanges *all, const char *first, const struct error *why)
+{
+    struct exchange *x = find(all, first);
+
+    if (x == NULL)
+        return;
+    x->failure = *why;
+    x->verdict_heard = true;
+    exchange_enter(x, EXCHANGE_FAILED);
+}
+
+void standing_give_up(struct exchange *x, const struct error *why)
+{
+    if (x->failure.code == ERROR_NONE)
+        x->failure = *why;
+}
+
+/* Why this node does not have it. */
+static void say_why(const struct exchanges *all, const char *first, struct error *e)
+{
+    const struct exchange *x = all->ended;
+
+    while (x != NULL &&
+           (x->spec.operation != OPERATION_GROUP || strcmp(resume_name(x), first) != 0))
+        x = x->next;
+    if (x == NULL)
+        (void)error_set(e, ERROR_REFUSED,
+                        "it does not have the group any more, as after a restart");
+    else if (x->failure.code == ERROR_NONE || x->failure.code == ERROR_BUSY)
+        (void)error_set(e, ERROR_REFUSED, "all programs have left the group");
+    else
+        *e = x->failure;
+    if (e->code == ERROR_LINK)
+        e->code = ERROR_REFUSED;
+}
+
+struct exchange *standing_find(struct exchanges *all, const char *first, const char *id,
+                               struct error *e)
+{
+    struct exchange *x = find(all, first);
+
+    if (x == NULL) {
+        say_why(all, first, e);
+        return NULL;
+    }
+    if (!exchange_is_before(id, x->id))
+        return x;
+    (void)error_set(e, ERROR_BUSY, "the group has begun anew as %s", x->id);
+    return NULL;
+}
