@@ -8,46 +8,45 @@ hang. What each round must end with does not depend on what happens in it:
 - nodes that were there all the time give one reason for a failure;
 - the programs of a group end regularly, or with one error;
 - all daemons are alive, the torus becomes whole, nothing is left behind, and an exchange works.
+
+What a round is, is written here once for every kind of torus. Below it is an object with that torus
+(`ground`; MininetChaos describes one) that says how it is done there:
+
+    torus                         with link_down() and so on
+    timeout                       seconds of each exchange
+    daemon(rank)                  to kill(), terminate(), start(), and send_signal() to
+    kinds(faults)                 functions of a time, as Faults' own: what else can happen there
+    folders(name)                 new folders for an exchange (HostFolders)
+    programs(seed)                a group of programs that has been started (Programs)
+    let_disks_hang(), end_round()
 """
 
 import random
 import re
-import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from .background import Client
-from .rounds import Programs
-from .trees import check_target, make_sources, random_sizes, wait_tidy
+from .trees import random_sizes
 from .waiting import SLOWNESS, wait_for
 
-TIMEOUT = 30      # seconds of each exchange
 NOTICED = 15      # seconds more until its client has heard
 RECOVERY = 60     # seconds until the torus is whole again, and tidy
 FULL_DISK = 64    # KiB
-HANG_MS = 1500
 COMMITTED, FAILED, IN_DOUBT = 0, 1, 4  # exit statuses of torusctl
 ALGORITHMS = ('auto', 'auto', 'stream', 'direct', 'tree')
-
-
-def slow_disk(build, control):
-    """A command prefix for daemons whose disks hang once when the file `control` is there."""
-    library = Path(build) / 'tests' / 'support' / 'libslow_disk.so'
-    return ['env', f'LD_PRELOAD={library}', 'ASAN_OPTIONS=verify_asan_link_order=0',
-            f'SLOW_DISK={control}', 'SLOW_DISK_IN=/.in.torusd:.state', f'SLOW_DISK_MS={HANG_MS}']
 
 
 class Exchange:
     """A client somewhere that has started an exchange."""
 
-    def __init__(self, torus, rng, arguments):
-        self.torus = torus
-        self.rank = rng.randrange(torus.geometry.nodes)
+    def __init__(self, ground, rng, arguments):
+        self.torus, self.timeout = ground.torus, ground.timeout
+        self.rank = rng.randrange(self.torus.geometry.nodes)
         self.began = time.monotonic()
         self.killed = False
-        self.client = Client(torus, '--json', 'exchange', '--timeout', TIMEOUT, *arguments,
+        self.client = Client(self.torus, '--json', 'exchange', '--timeout', self.timeout, *arguments,
                              rank=self.rank)
 
     def kill_client(self):
@@ -57,7 +56,7 @@ class Exchange:
     def end(self):
         """Waits for the client. Returns its exit status, None if it was killed."""
         try:
-            left = self.began + (TIMEOUT + NOTICED) * SLOWNESS - time.monotonic()
+            left = self.began + (self.timeout + NOTICED) * SLOWNESS - time.monotonic()
             self.status, self.said, self.error = self.client.end(max(left, 1) / SLOWNESS)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'{self}: the client of node {self.rank} has not ended') from None
@@ -74,75 +73,70 @@ class Exchange:
 class Blocks(Exchange):
     """Of generated blocks."""
 
-    def __init__(self, torus, rng):
+    def __init__(self, ground, rng):
         self.size = rng.choice((1, 1000, 20000, 100000, 400000))
         self.algorithm = rng.choice(ALGORITHMS)
         repeat = rng.choice((1, 1, 10))
-        super().__init__(torus, rng, ['--block-size', self.size, '--algorithm', self.algorithm,
-                                      *(['--repeat', repeat] if repeat > 1 else [])])
+        super().__init__(ground, rng, ['--block-size', self.size, '--algorithm', self.algorithm,
+                                       *(['--repeat', repeat] if repeat > 1 else [])])
 
     def __str__(self):
         return f'blocks of {self.size} B by {self.algorithm} from node {self.rank}'
 
+    def check_place(self):
+        """Its blocks have been checked by the daemons."""
+
+    def remove(self):
+        """Nothing was made."""
+
 
 class Folders(Exchange):
-    """Of folders; `base` is their place."""
+    """Of folders."""
 
-    def __init__(self, torus, rng, base):
-        self.base, self.full = base, None
-        self.sizes = random_sizes(torus.geometry.nodes, rng.random(), rng.choice((2000, 300000)))
-        for rank in range(torus.geometry.nodes):
-            (base / f'node-{rank}').mkdir(parents=True)
+    def __init__(self, ground, rng, name):
+        self.folders, self.full = ground.folders(name), None
+        nodes = ground.torus.geometry.nodes
+        self.sizes = random_sizes(nodes, rng.random(), rng.choice((2000, 300000)))
         if rng.random() < 0.15:
-            self._fill_up(rng.randrange(torus.geometry.nodes))
+            self.full = rng.randrange(nodes)
+            self.folders.fill_disk(self.full, FULL_DISK)
         self.algorithm = rng.choice(ALGORITHMS)
-        self.target = f'{base}/node-%r/in'
-        super().__init__(torus, rng, ['--from', make_sources(base, self.sizes), '--to', self.target,
-                                      '--algorithm', self.algorithm])
+        self.folders.write(self.sizes)
+        super().__init__(ground, rng, ['--from', self.folders.source, '--to', self.folders.target,
+                                       '--algorithm', self.algorithm])
 
     def __str__(self):
         return (f'folders by {self.algorithm} from node {self.rank}' +
                 (f', disk of node {self.full} full' if self.full is not None else ''))
 
-    def _fill_up(self, rank):
-        folder = self.base / f'node-{rank}'
-        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={FULL_DISK}k', 'full', folder],
-                       check=True)
-        self.full = rank
-
-    def _in_place(self):
-        return [rank for rank in range(self.torus.geometry.nodes)
-                if (self.base / f'node-{rank}' / 'in').exists()]
-
     def check_place(self):
         """When its client has ended, and the torus is whole."""
-        status, nodes = self.status, list(range(self.torus.geometry.nodes))
+        status, nodes, folders = self.status, list(range(self.torus.geometry.nodes)), self.folders
         # What is in doubt is settled when the torus is whole.
-        wait_for(lambda: self._in_place() in ([], nodes), RECOVERY,
-                 lambda: f'{self}: only in place at nodes {self._in_place()}; the client said '
+        wait_for(lambda: folders.in_place() in ([], nodes), RECOVERY,
+                 lambda: f'{self}: only in place at nodes {folders.in_place()}; the client said '
                          f'{status}, {self.error}')
-        wait_tidy(self.torus, self.base, RECOVERY)
-        there = self._in_place()
+        wait_for(lambda: not folders.leftovers(), RECOVERY,
+                 lambda: f'{self}: left: {folders.leftovers()}')
+        there = folders.in_place()
         assert there in ([], nodes), f'{self}: only in place at nodes {there}'
         assert status != COMMITTED or there == nodes, f'{self}: done, but not in place'
         assert status != FAILED or there == [], f'{self}: in place, but failed: {self.error}'
         if there:
-            check_target(self.target, self.sizes)
+            folders.check(self.sizes)
 
     def remove(self):
-        if self.full is not None:
-            subprocess.run(['umount', '-l', self.base / f'node-{self.full}'], check=False)
-        shutil.rmtree(self.base, ignore_errors=True)
+        self.folders.remove()
 
 
 class Faults:
     """What goes wrong in a round, and when: a list of (seconds, text, function)."""
 
-    def __init__(self, torus, rng, works, control):
-        self.torus, self.rng, self.works, self.control = torus, rng, works, control
+    def __init__(self, ground, rng, works):
+        self.ground, self.torus, self.rng, self.works = ground, ground.torus, rng, works
         self.actions, self.disturbed = [], set()
         kinds = [self._down, self._flap, self._mute, self._half_open, self._kill, self._end,
-                 self._stop, self._client, self._hang]
+                 self._stop, self._client, self._hang, *ground.kinds(self)]
         for _ in range(rng.choice((1, 1, 2, 3))):
             rng.choice(kinds)(rng.choice((0, 0.03, 0.1, 0.3, 1)) * rng.random())
         self.actions.sort(key=lambda action: action[0])
@@ -199,7 +193,7 @@ class Faults:
         rank = self.rng.choice([rank for rank in range(self.torus.geometry.nodes)
                                 if rank not in self.disturbed])
         self.disturbed.add(rank)
-        return self.torus.node(rank)
+        return self.ground.daemon(rank)
 
     def _kill(self, at):
         node, seconds = self._node(), self.rng.choice((0.1, 3)) * self.rng.random()
@@ -222,7 +216,7 @@ class Faults:
         self._add(at, f'client of node {work.rank} killed', work.kill_client)
 
     def _hang(self, at):
-        self._add(at, f'disks hang once for {HANG_MS} ms', Path(self.control).touch)
+        self._add(at, 'disks hang', self.ground.let_disks_hang)
 
 
 def _reasons(torus, but):
@@ -249,7 +243,7 @@ def _check_reasons(before, after, disturbed):
 
 
 def _check_group(programs, disturbed):
-    programs.all[0].process.terminate()
+    programs.all[0].terminate()
     # If some could not open it, the others wait for them, with no limit of time here.
     programs.wait(lambda program: program.ended_at is not None or not program.is_open, 'ended')
     # Who could not open it may have its own reason; who had left it has heard of nothing.
@@ -260,15 +254,14 @@ def _check_group(programs, disturbed):
     assert not wrong, wrong
 
 
-def one_round(torus, seed, base, control):
-    """A round in an empty folder `base`. Returns what happened, as a line of text. AssertionError: what
-    was wrong."""
-    rng = random.Random(f'chaos {seed}')
+def one_round(ground, seed):
+    """Returns what happened, as a line of text. AssertionError: what was wrong."""
+    rng, torus = random.Random(f'chaos {seed}'), ground.torus
     before = _reasons(torus, ())
-    works = [Folders(torus, rng, Path(base) / str(number)) if rng.random() < 0.6 else
-             Blocks(torus, rng) for number in range(rng.choice((1, 1, 2, 3)))]
-    programs = Programs(torus, rng.randrange(1 << 60)) if rng.random() < 0.3 else None
-    faults = Faults(torus, rng, works, control)
+    works = [Folders(ground, rng, f'{seed}/{number}') if rng.random() < 0.6 else Blocks(ground, rng)
+             for number in range(rng.choice((1, 1, 2, 3)))]
+    programs = ground.programs(rng.randrange(1 << 60)) if rng.random() < 0.3 else None
+    faults = Faults(ground, rng, works)
     told = f'{", ".join(map(str, works))}{", a group" if programs else ""}; {faults}'
     try:
         faults.inflict()
@@ -277,8 +270,7 @@ def one_round(torus, seed, base, control):
             assert node.alive, f'daemon {node.rank} has died'
         torus.wait_whole(RECOVERY * SLOWNESS)
         for work in works:
-            if isinstance(work, Folders):
-                work.check_place()
+            work.check_place()
         if programs is not None:
             _check_group(programs, faults.disturbed)
         _check_reasons(before, _reasons(torus, faults.disturbed), faults.disturbed)
@@ -288,11 +280,10 @@ def one_round(torus, seed, base, control):
     finally:
         if programs is not None:
             programs.__exit__()
-        Path(control).unlink(missing_ok=True)
+        ground.end_round()
         for work in works:
             work.client.__exit__()
-            if isinstance(work, Folders):
-                work.remove()
+            work.remove()
     return f'{told}: {", ".join(_outcome(status) for status in statuses)}'
 
 

@@ -30,8 +30,12 @@ class Program:
         self.node = node
         self.output = b''
         self.ended_at = None
-        self.process = node.start_program(f'exec {path} {node.socket} rounds all {seed} 0',
+        self.process = node.start_program(f'exec {path} $TORUS_SOCKET rounds all {seed} 0',
                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+    def terminate(self):
+        """SIGTERM, at which it ends with all others."""
+        self.process.terminate()
 
     def read(self):
         data = os.read(self.process.stdout.fileno(), 65536)
@@ -112,7 +116,7 @@ class Programs:
         return said[others[0].node.rank], max(program.ended_at for program in others)
 
     def end_regularly(self):
-        self.all[0].process.terminate()
+        self.all[0].terminate()
         self.wait(lambda program: program.ended_at is not None, 'ended regularly')
         assert {program.said for program in self.all} == {''}, \
             [program.said for program in self.all]
@@ -227,7 +231,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
                 assert pattern.match(program.said), program.said
                 programs.again(program.node.rank)
         if all(program.is_open for program in programs.all):  # perhaps before the fault
-            programs.all[0].process.terminate()
+            programs.all[0].terminate()
             programs.wait(lambda program: program.ended_at is not None, 'ended')
         assert time.monotonic() < deadline, 'the group was not opened'
     return time.monotonic() - begin, 0
@@ -236,7 +240,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
 def _closing(torus, programs, rank, rng, daemon=False):
     """The others have ended regularly, or with the error."""
     begin = time.monotonic()
-    programs.all[rng.randrange(torus.geometry.nodes)].process.terminate()
+    programs.all[rng.randrange(torus.geometry.nodes)].terminate()
     programs.look(rng.choice([0.001, 0.01, 0.1]) * rng.random())
     _kill(torus, programs, rank, daemon)
     programs.wait(lambda program: program.ended_at is not None, 'ended')

@@ -1,0 +1,89 @@
+"""What rounds of chaos need of a torus in Mininet: see chaos.py."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from .faulty_torus import make_torus
+from .rounds import Programs
+from .trees import check_target, leftovers, make_sources
+
+HANG_MS = 1500
+
+
+def slow_disk(library, control):
+    """The environment of daemons whose disks hang once when the file `control` is there."""
+    return [f'LD_PRELOAD={library}', 'ASAN_OPTIONS=verify_asan_link_order=0',
+            f'SLOW_DISK={control}', 'SLOW_DISK_IN=/.in.torusd:.state', f'SLOW_DISK_MS={HANG_MS}']
+
+
+class MininetChaos:
+    """Its files are below a folder of this machine. The torus is that of make(), or one that has been
+    started with `wrap` and the folder as its data root."""
+
+    timeout = 30
+
+    def __init__(self, build, folder):
+        self.folder, self.control = Path(folder), Path(folder) / 'hangs'
+        self.wrap = ['env', *slow_disk(Path(build) / 'tests' / 'support' / 'libslow_disk.so',
+                                       self.control)]
+        self.torus = None
+
+    def make(self, given):
+        """The torus for options of the command line, not started."""
+        self.torus = make_torus(given, data_roots=(str(self.folder),), wrap=self.wrap)
+        return self.torus
+
+    def daemon(self, rank):
+        return self.torus.node(rank)
+
+    def kinds(self, faults):
+        return []
+
+    def folders(self, name):
+        return HostFolders(self.torus, self.folder / name)
+
+    def programs(self, seed):
+        return Programs(self.torus, seed)
+
+    def let_disks_hang(self):
+        self.control.touch()
+
+    def end_round(self):
+        self.control.unlink(missing_ok=True)
+
+
+class HostFolders:
+    """The folders of an exchange, on this machine: one for each node below `base`."""
+
+    def __init__(self, torus, base):
+        self.torus, self.base = torus, base
+        self.source, self.target = f'{base}/out-%r', f'{base}/node-%r/in'
+        self.full = None
+        for rank in range(torus.geometry.nodes):
+            (base / f'node-{rank}').mkdir(parents=True)
+
+    def fill_disk(self, rank, kib):
+        """Little room is left where the files for a node are to come."""
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={kib}k', 'full',
+                        self.base / f'node-{rank}'], check=True)
+        self.full = rank
+
+    def write(self, sizes):
+        make_sources(self.base, sizes)
+
+    def in_place(self):
+        """The nodes whose files have come."""
+        return [rank for rank in range(self.torus.geometry.nodes)
+                if (self.base / f'node-{rank}' / 'in').exists()]
+
+    def leftovers(self):
+        return leftovers(self.torus, self.base)
+
+    def check(self, sizes):
+        check_target(self.target, sizes)
+
+    def remove(self):
+        if self.full is not None:
+            subprocess.run(['umount', '-l', self.base / f'node-{self.full}'], check=False)
+        shutil.rmtree(self.base, ignore_errors=True)
