@@ -3,6 +3,7 @@
 import io
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -15,8 +16,10 @@ from . import interrupts
 from .geometry import UsageError
 from .process import Daemon, TorusError
 from .torus import Node
+from .virtual_cable import Monitor
 
-GUEST_SOCKET = '/run/torusd.sock'  # of the daemon, in the machine; as in topo/guest/init
+GUEST = '/run/torusd'           # the beginning of paths in the machine, as in topo/guest/init
+GUEST_SOCKET = f'{GUEST}.sock'  # of the daemon
 
 
 class Machine(Daemon):
@@ -26,7 +29,8 @@ class Machine(Daemon):
         super().__init__(rank, [], torus.run)
         self.torus = torus
         self.cables = cables  # by port name: this machine's end of a cable
-        self.bridge = None
+        self.pulled = set()   # names of ports whose cable is out
+        self.bridge = self.monitor = None
         self.started = None   # when, by the monotonic clock
 
     def start(self):
@@ -36,10 +40,13 @@ class Machine(Daemon):
         for cable in self.cables.values():
             _drain(cable)
         ours, theirs = socket.socketpair()
-        with ours, theirs, interrupts.held(), open(self.log_path, 'ab') as log:
-            fds = [theirs.fileno(), *(cable.fileno() for cable in self.cables.values())]
+        monitor, its_monitor = socket.socketpair()
+        with ours, theirs, its_monitor, interrupts.held(), open(self.log_path, 'ab') as log:
+            self.monitor = Monitor(monitor, self.rank)
+            fds = [theirs.fileno(), its_monitor.fileno(),
+                   *(cable.fileno() for cable in self.cables.values())]
             command = ['setpriv', '--pdeathsig', 'TERM', *self.torus.qemu_command(
-                self.rank, theirs.fileno(), self.cables)]
+                self.rank, theirs.fileno(), its_monitor.fileno(), self.cables)]
             self.started = time.monotonic()
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, start_new_session=True, pass_fds=fds)
@@ -50,6 +57,14 @@ class Machine(Daemon):
                  str(self.run.socket(self.rank)), str(self.torus.shell_socket(self.rank))],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 pass_fds=[ours.fileno()])
+        for name in self.pulled:
+            self.monitor.set_link(name, False)
+
+    def set_link(self, name, up):
+        """Puts in or pulls out the cable of a port: its network card has a carrier, or none."""
+        (self.pulled.discard if up else self.pulled.add)(name)
+        if self.alive:
+            self.monitor.set_link(name, up)
 
     def wait(self, timeout=None):
         """Waits for qemu, whose serial port ends the bridge, too. Returns its exit status."""
@@ -60,6 +75,7 @@ class Machine(Daemon):
     def _end_bridge(self):
         if self.bridge is None:
             return
+        self.monitor.close()
         try:
             self.bridge.wait(5)
         except subprocess.TimeoutExpired:
@@ -91,8 +107,45 @@ def _drain(cable):
             return
 
 
+class GuestDaemon:
+    """The daemon in a machine. The machine stays when this ends it, and start() starts it again there,
+    with the files and the state that it had."""
+
+    def __init__(self, node):
+        self.node, self.rank = node, node.rank
+
+    @property
+    def alive(self):
+        return self.node.run_bytes(f'[ ! -e {GUEST}.status ] || echo not').strip() == b''
+
+    def send_signal(self, signum):
+        """Sends any signal, including SIGSTOP and SIGCONT, without waiting."""
+        self.node.run_bytes(f'kill {_option(signum)} $(cat {GUEST}.pid)')
+
+    def kill(self, signum=signal.SIGKILL):
+        """Kills it and waits until it has exited. Returns the exit status as a shell has it."""
+        return int(self.node.run_bytes(
+            f'[ -p {GUEST}.again ] || mkfifo {GUEST}.again; kill {_option(signum)} $(cat {GUEST}.pid); '
+            f'until [ -s {GUEST}.status ]; do usleep 5000; done; cat {GUEST}.status'))
+
+    def terminate(self):
+        return self.kill(signal.SIGTERM)
+
+    def start(self):
+        self.node.run_bytes(f'echo >{GUEST}.again; while [ -e {GUEST}.status ]; do usleep 5000; done')
+
+
+def _option(signum):
+    return f'-{signal.Signals(signum).name[len("SIG"):]}'
+
+
 class VirtualNode(Node):
-    """A node that is a virtual machine. kill() is a power failure; restart() boots it again."""
+    """A node that is a virtual machine. kill() is a power failure; restart() boots it again. `inside`:
+    its daemon alone."""
+
+    @property
+    def inside(self):
+        return GuestDaemon(self)
 
     @property
     def shell_socket(self):

@@ -31,6 +31,7 @@ from .process import TorusError
 from .qemu import (CLOCK, CONSOLE, LEAST_RAM_MIB, OVERHEAD_MIB, QEMU, RAM_MIB, available_memory,
                    choose_accelerator, machine_arguments, vm_obstacle)
 from .torus import Torus
+from .virtual_cable import device, mute, unmute
 
 SILENCE_MS = 5000         # machines that share processors are not always run for a second
 DAEMON_MEMORY = '32MiB'   # torusd's default would not fit; enough for a group of programs
@@ -47,6 +48,7 @@ class VirtualTorus(Torus):
     rtc          a function of the rank that returns the time of its hardware clock at the start, in
                  seconds since 1970 (None: this machine's time)
     programs     paths of programs to put into /bin of every machine, with their shared libraries
+    settings     environment variables of every daemon, as a dictionary
     cache        folder for the kernel and the image
     progress     function called with (machines that are up, number of machines) while they boot
     """
@@ -54,7 +56,7 @@ class VirtualTorus(Torus):
     kind = 'virtual machines'
 
     def __init__(self, dims, *, burst=None, ram=None, accelerator='auto', rtc=None,
-                 programs=(), cache=None, progress=None, data_roots=(), wrap=None, **options):
+                 programs=(), settings=None, cache=None, progress=None, data_roots=(), wrap=None, **options):
         super().__init__(dims, wrap='', **options)
         if data_roots or wrap:
             raise UsageError('virtual machines have their own files, below /srv, and run torusd '
@@ -72,12 +74,14 @@ class VirtualTorus(Torus):
         self.rtc = rtc
         self.limit = make_limit(self.bw, burst)
         self.programs = [_program(path) for path in programs]
+        self.settings = dict(settings or {})
         self.cache = Path(cache) if cache else default_cache()
         self.progress = progress or (lambda up, of: None)
         self.memory = self.memory or DAEMON_MEMORY
         self.timeout = options.get('timeout') or 60 + 15 * self.geometry.nodes
         self.boot_seconds = self.join_seconds = None
         self._cables = []
+        self._ends = []  # by rank and port name
 
     def start(self):
         self._check_memory()
@@ -103,7 +107,7 @@ class VirtualTorus(Torus):
         self.accelerator = choose_accelerator(self.accelerator, image, self.cache, self.say)
         image.initramfs = self._keep_image(image.initramfs)
         self.image = image
-        ends = [{} for _ in range(self.geometry.nodes)]
+        self._ends = ends = [{} for _ in range(self.geometry.nodes)]
         with interrupts.held():
             for link in self.geometry.links:
                 pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -140,8 +144,41 @@ class VirtualTorus(Torus):
         """The address of a node's network card."""
         return str(link_address(self.geometry.link(rank, port), port))
 
-    def qemu_command(self, rank, serial, cables):
-        """The command line of a machine. serial, cables: descriptors that it inherits."""
+    # --- what can be done to links ---
+
+    def link_down(self, rank, port_name):
+        """Pulls the cable: both ends lose their carrier."""
+        self._set_link(rank, port_name, False)
+
+    def link_up(self, rank, port_name):
+        self._set_link(rank, port_name, True)
+
+    def _set_link(self, rank, port_name, up):
+        for at, name in self._both_ends(rank, port_name):
+            self.node(at).daemon.set_link(name, up)
+
+    def link_mute(self, rank, port_name):
+        """Keeps the carrier up, but neither end receives what the other sends."""
+        for at, name in self._both_ends(rank, port_name):
+            mute(self._ends[at][name])
+
+    def link_mute_one_way(self, rank, port_name):
+        """The other end does not receive what this one sends; this one receives. link_unmute() ends it."""
+        _, (at, name) = self._both_ends(rank, port_name)
+        mute(self._ends[at][name])
+
+    def link_unmute(self, rank, port_name):
+        for at, name in self._both_ends(rank, port_name):
+            unmute(self._ends[at][name])
+
+    def _both_ends(self, rank, port_name):
+        port = self.geometry.port(rank, port_name)
+        return (rank, port_name), (self.geometry.neighbour(rank, port), port.opposite.name)
+
+    # --- machines ---
+
+    def qemu_command(self, rank, serial, monitor, cables):
+        """The command line of a machine. serial, monitor, cables: descriptors that it inherits."""
         logs = self.run.logs
         words = [CONSOLE + CLOCK[self.accelerator]]
         if self.bw is not None:
@@ -153,12 +190,14 @@ class VirtualTorus(Torus):
             mac = f'02:00:{rank >> 8:02x}:{rank & 255:02x}:00:{port.number:02x}'
             words.append(f'torus.link={interface_name(port)},{mac},'
                          f'{self.interface_address(rank, port)}/31')
-            devices += ['-netdev', f'socket,id=n{port.number},fd={cables[port.name].fileno()}',
-                        '-device', f'virtio-net-pci,netdev=n{port.number},mac={mac},'
+            card = device(port.name)
+            devices += ['-netdev', f'socket,id={card},fd={cables[port.name].fileno()}',
+                        '-device', f'virtio-net-pci,netdev={card},mac={mac},'
                         'romfile=,disable-legacy=on']
         if self.key_file() is not None:
             words.append(f'torus.key={self.key_file().read_text().split()[1]}')
         words += [f'torus.arg={argument}' for argument in self._torusd_arguments(rank)]
+        words += [f'torus.set={name}={_passable(value)}' for name, value in self.settings.items()]
         command_line = ' '.join(words)
         if len(command_line) > 2000:
             raise UsageError(f'the options of node {rank} do not fit into a kernel command line')
@@ -170,6 +209,7 @@ class VirtualTorus(Torus):
                 *machine_arguments(self.accelerator, self.ram, self.image), *clock,
                 '-append', command_line,
                 '-chardev', f'file,id=console,path={_escaped(logs / f"{rank}.console.log")},append=on',
+                '-chardev', f'socket,id=monitor,fd={monitor}', '-mon', 'chardev=monitor,mode=control',
                 '-serial', 'chardev:console', '-device', 'virtio-serial-pci,disable-legacy=on',
                 '-chardev', f'socket,id=control,fd={serial}',
                 '-device', 'virtserialport,chardev=control,name=torus.control',
@@ -189,10 +229,7 @@ class VirtualTorus(Torus):
         if self.log_level is not None:
             arguments.append(f'--log-level={self.log_level}')
         arguments += list(self.extra(rank) if callable(self.extra) else self.extra)
-        for argument in arguments:
-            if not str(argument).isprintable() or set(str(argument)) & set(' "'):
-                raise UsageError(f'"{argument}" cannot be passed to a virtual machine')
-        return arguments
+        return [_passable(argument) for argument in arguments]
 
     def wait_whole(self, timeout=30, ranks=None):
         first = self.boot_seconds is None
@@ -229,6 +266,12 @@ class VirtualTorus(Torus):
         """Bytes used by all machines together: {"rss": ..., "pss": ...}."""
         each = [node.memory() for node in self.nodes]
         return {kind: sum(figures[kind] for figures in each) for kind in ('rss', 'pss')}
+
+
+def _passable(text):
+    if not str(text).isprintable() or set(str(text)) & set(' "'):
+        raise UsageError(f'"{text}" cannot be passed to a virtual machine')
+    return str(text)
 
 
 def _program(path):
