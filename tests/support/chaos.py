@@ -27,6 +27,8 @@ import signal
 import subprocess
 import time
 
+from torus_net import TorusError
+
 from .background import Client
 from .trees import random_sizes
 from .waiting import SLOWNESS, wait_for
@@ -73,6 +75,8 @@ class Exchange:
 class Blocks(Exchange):
     """Of generated blocks."""
 
+    durable = False
+
     def __init__(self, ground, rng):
         self.size = rng.choice((1, 1000, 20000, 100000, 400000))
         self.algorithm = rng.choice(ALGORITHMS)
@@ -92,6 +96,8 @@ class Blocks(Exchange):
 
 class Folders(Exchange):
     """Of folders."""
+
+    durable = True
 
     def __init__(self, ground, rng, name):
         self.folders, self.full = ground.folders(name), None
@@ -144,7 +150,7 @@ class Faults:
     def __str__(self):
         return '; '.join(f'{at:.3f} s: {text}' for at, text, _ in self.actions if text)
 
-    def _add(self, at, text, function, *arguments):
+    def add(self, at, text, function, *arguments):
         self.actions.append((at, text, lambda: function(*arguments)))
 
     def inflict(self):
@@ -161,8 +167,8 @@ class Faults:
 
     def _pair(self, at, seconds, kind, break_it, mend_it):
         rank, port = self._port()
-        self._add(at, f'link {rank}:{port} {kind} for {seconds:.2f} s', break_it, rank, port)
-        self._add(at + seconds, '', mend_it, rank, port)
+        self.add(at, f'link {rank}:{port} {kind} for {seconds:.2f} s', break_it, rank, port)
+        self.add(at + seconds, '', mend_it, rank, port)
 
     def _down(self, at):
         self._pair(at, self.rng.choice((0.05, 1, 4)) * self.rng.random(), 'down',
@@ -179,44 +185,48 @@ class Faults:
     def _flap(self, at):
         rank, port = self._port()
         times = self.rng.randrange(2, 6)
-        self._add(at, f'link {rank}:{port} flaps {times} times', self.torus.link_down, rank, port)
+        self.add(at, f'link {rank}:{port} flaps {times} times', self.torus.link_down, rank, port)
         for number in range(times):
             if number > 0:
-                self._add(at, '', self.torus.link_down, rank, port)
+                self.add(at, '', self.torus.link_down, rank, port)
             at += 0.3 * self.rng.random()
-            self._add(at, '', self.torus.link_up, rank, port)
+            self.add(at, '', self.torus.link_up, rank, port)
             at += 0.3 * self.rng.random()
 
     # --- daemons, clients, disks ---
 
-    def _node(self):
+    def rank(self):
+        """Of a node to which nothing has happened yet."""
         rank = self.rng.choice([rank for rank in range(self.torus.geometry.nodes)
                                 if rank not in self.disturbed])
         self.disturbed.add(rank)
-        return self.ground.daemon(rank)
+        return rank
+
+    def _node(self):
+        return self.ground.daemon(self.rank())
 
     def _kill(self, at):
         node, seconds = self._node(), self.rng.choice((0.1, 3)) * self.rng.random()
-        self._add(at, f'daemon {node.rank} killed for {seconds:.2f} s', node.kill)
-        self._add(at + seconds, '', node.start)
+        self.add(at, f'daemon {node.rank} killed for {seconds:.2f} s', node.kill)
+        self.add(at + seconds, '', node.start)
 
     def _end(self, at):
         node = self._node()
-        self._add(at, f'daemon {node.rank} ended and started', node.terminate)
-        self._add(at, '', node.start)
+        self.add(at, f'daemon {node.rank} ended and started', node.terminate)
+        self.add(at, '', node.start)
 
     def _stop(self, at):
         node, seconds = self._node(), self.rng.choice((0.5, 9)) * self.rng.random()
-        self._add(at, f'daemon {node.rank} stopped for {seconds:.2f} s', node.send_signal,
+        self.add(at, f'daemon {node.rank} stopped for {seconds:.2f} s', node.send_signal,
                   signal.SIGSTOP)
-        self._add(at + seconds, '', node.send_signal, signal.SIGCONT)
+        self.add(at + seconds, '', node.send_signal, signal.SIGCONT)
 
     def _client(self, at):
         work = self.rng.choice(self.works)
-        self._add(at, f'client of node {work.rank} killed', work.kill_client)
+        self.add(at, f'client of node {work.rank} killed', work.kill_client)
 
     def _hang(self, at):
-        self._add(at, 'disks hang', self.ground.let_disks_hang)
+        self.add(at, 'disks hang', self.ground.let_disks_hang)
 
 
 def _reasons(torus, but):
@@ -254,6 +264,24 @@ def _check_group(programs, disturbed):
     assert not wrong, wrong
 
 
+def mend(ground):
+    """After a round that has failed."""
+    torus = ground.torus
+    for link in torus.geometry.links:
+        rank, port = link.ends[0]
+        torus.link_up(rank, port.name)
+        torus.link_unmute(rank, port.name)
+    for node in torus.nodes:
+        if not node.alive:
+            node.start()
+            continue
+        daemon = ground.daemon(node.rank)
+        daemon.send_signal(signal.SIGCONT)
+        if not daemon.alive:
+            daemon.start()
+    torus.wait_whole(RECOVERY * SLOWNESS)
+
+
 def one_round(ground, seed):
     """Returns what happened, as a line of text. AssertionError: what was wrong."""
     rng, torus = random.Random(f'chaos {seed}'), ground.torus
@@ -267,7 +295,7 @@ def one_round(ground, seed):
         faults.inflict()
         statuses = [work.end() for work in works]
         for node in torus.nodes:
-            assert node.alive, f'daemon {node.rank} has died'
+            assert node.alive and ground.daemon(node.rank).alive, f'daemon {node.rank} has died'
         torus.wait_whole(RECOVERY * SLOWNESS)
         for work in works:
             work.check_place()
@@ -275,7 +303,7 @@ def one_round(ground, seed):
             _check_group(programs, faults.disturbed)
         _check_reasons(before, _reasons(torus, faults.disturbed), faults.disturbed)
         torus.exchange('auto', 20000, rank=rng.randrange(torus.geometry.nodes))
-    except AssertionError as e:
+    except (AssertionError, TorusError) as e:
         raise AssertionError(f'{told}: {e}') from e
     finally:
         if programs is not None:

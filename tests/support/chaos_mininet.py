@@ -11,10 +11,11 @@ from .trees import check_target, leftovers, make_sources
 HANG_MS = 1500
 
 
-def slow_disk(library, control):
-    """The environment of daemons whose disks hang once when the file `control` is there."""
+def slow_disk(library, control, state='.state'):
+    """The environment of daemons whose disks hang once when the file `control` is there. state: what the
+    paths of state folders contain."""
     return [f'LD_PRELOAD={library}', 'ASAN_OPTIONS=verify_asan_link_order=0',
-            f'SLOW_DISK={control}', 'SLOW_DISK_IN=/.in.torusd:.state', f'SLOW_DISK_MS={HANG_MS}']
+            f'SLOW_DISK={control}', f'SLOW_DISK_IN=/.in.torusd:{state}', f'SLOW_DISK_MS={HANG_MS}']
 
 
 class MininetChaos:

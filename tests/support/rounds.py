@@ -26,12 +26,15 @@ class Program:
     """group_program on a node."""
 
     def __init__(self, node, seed):
-        path = Path(node.torus.torusctl).parent / 'tests' / 'support' / 'group_program'
         self.node = node
         self.output = b''
         self.ended_at = None
-        self.process = node.start_program(f'exec {path} $TORUS_SOCKET rounds all {seed} 0',
+        self.process = node.start_program(self._command(f'$TORUS_SOCKET rounds all {seed} 0'),
                                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+
+    def _command(self, arguments):
+        path = Path(self.node.torus.torusctl).parent / 'tests' / 'support' / 'group_program'
+        return f'exec {path} {arguments}'
 
     def terminate(self):
         """SIGTERM, at which it ends with all others."""
@@ -60,8 +63,8 @@ class Program:
 class Programs:
     """with Programs(torus, seed) as programs: one on every node, all started."""
 
-    def __init__(self, torus, seed):
-        self.seed = seed
+    def __init__(self, torus, seed, kind=Program):
+        self.seed, self.kind = seed, kind
         self.selector = selectors.DefaultSelector()
         self.all = [self._start(node) for node in torus.nodes]
 
@@ -77,7 +80,7 @@ class Programs:
             program.process.stdout.close()
 
     def _start(self, node):
-        program = Program(node, self.seed)
+        program = self.kind(node, self.seed)
         self.selector.register(program.process.stdout, selectors.EVENT_READ, program)
         return program
 

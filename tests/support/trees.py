@@ -18,6 +18,10 @@ def _pages(seed, size):
         yield bytes(page) if size - begin >= PAGE else bytes(page[:size - begin])
 
 
+def content_of(seed, size):
+    return b''.join(_pages(seed, size))
+
+
 def write_file(path, seed, size):
     with open(path, 'wb') as f:
         for page in _pages(seed, size):
