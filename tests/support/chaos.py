@@ -6,7 +6,8 @@ hang. What each round must end with does not depend on what happens in it:
 - folders are committed at all nodes, with the contents that were sent, or at none; what the client
   has said is true;
 - nodes that were there all the time give one reason for a failure;
-- the programs of a group end regularly, or with one error;
+- the programs of a group end regularly, or with one error; where they shrink it, those whose nodes are
+  left go on, get what they should, and end regularly;
 - all daemons are alive, the torus becomes whole, nothing is left behind, and an exchange works.
 
 What a round is, is written here once for every kind of torus. Below it is an object with that torus
@@ -15,9 +16,10 @@ What a round is, is written here once for every kind of torus. Below it is an ob
     torus                         with link_down() and so on
     timeout                       seconds of each exchange
     daemon(rank)                  to kill(), terminate(), start(), and send_signal() to
+    has_died(rank)                whether that daemon, or what it runs on, has ended
     kinds(faults)                 functions of a time, as Faults' own: what else can happen there
     folders(name)                 new folders for an exchange (HostFolders)
-    programs(seed)                a group of programs that has been started (Programs)
+    programs(seed, survive)       a group of programs that has been started (Programs)
     let_disks_hang(), end_round()
 """
 
@@ -138,14 +140,27 @@ class Folders(Exchange):
 class Faults:
     """What goes wrong in a round, and when: a list of (seconds, text, function)."""
 
-    def __init__(self, ground, rng, works):
+    def __init__(self, ground, rng, works, programs, survive):
         self.ground, self.torus, self.rng, self.works = ground, ground.torus, rng, works
-        self.actions, self.disturbed = [], set()
-        kinds = [self._down, self._flap, self._mute, self._half_open, self._kill, self._end,
-                 self._stop, self._client, self._hang, *ground.kinds(self)]
-        for _ in range(rng.choice((1, 1, 2, 3))):
-            rng.choice(kinds)(rng.choice((0, 0.03, 0.1, 0.3, 1)) * rng.random())
+        self.programs, self.survive = programs, survive
+        self.actions, self.returns, self.disturbed = [], [], set()
+        self.links_hit, self.programs_hit = False, set()
+        outages = [self._kill, self._end, *ground.kinds(self)]
+        others = [self._down, self._flap, self._mute, self._half_open, self._client, self._hang]
+        if survive:
+            chosen = self._survivable(outages, others)
+        else:
+            kinds = [*others, *outages, self._stop, *([self._program] if programs else [])]
+            chosen = [rng.choice(kinds) for _ in range(rng.choice((1, 1, 2, 3)))]
+        for inflict in chosen:
+            inflict(rng.choice((0, 0.03, 0.1, 0.3, 1)) * rng.random())
         self.actions.sort(key=lambda action: action[0])
+
+    def _survivable(self, outages, others):
+        """A node goes down at least, and those that are left are connected and more than half."""
+        rng, nodes = self.rng, self.torus.geometry.nodes
+        chosen = [rng.choice(outages) for _ in range(rng.choice((1, 1, 2)) if nodes > 4 else 1)]
+        return chosen + [rng.choice(others) for _ in range(rng.choice((0, 0, 1)))]
 
     def __str__(self):
         return '; '.join(f'{at:.3f} s: {text}' for at, text, _ in self.actions if text)
@@ -167,6 +182,7 @@ class Faults:
 
     def _pair(self, at, seconds, kind, break_it, mend_it):
         rank, port = self._port()
+        self.links_hit = True
         self.add(at, f'link {rank}:{port} {kind} for {seconds:.2f} s', break_it, rank, port)
         self.add(at + seconds, '', mend_it, rank, port)
 
@@ -184,6 +200,7 @@ class Faults:
 
     def _flap(self, at):
         rank, port = self._port()
+        self.links_hit = True
         times = self.rng.randrange(2, 6)
         self.add(at, f'link {rank}:{port} flaps {times} times', self.torus.link_down, rank, port)
         for number in range(times):
@@ -205,15 +222,26 @@ class Faults:
     def _node(self):
         return self.ground.daemon(self.rank())
 
+    def outage(self, at, seconds, text, end, start):
+        """Of a node. Where its group is to survive it, it stays away until let_return()."""
+        if self.survive:
+            self.add(at, text, end)
+            self.returns.append(start)
+        else:
+            self.add(at, text + (f' for {seconds:.2f} s' if seconds else ' and started'), end)
+            self.add(at + seconds, '', start)
+
+    def let_return(self):
+        while self.returns:
+            self.returns.pop()()
+
     def _kill(self, at):
         node, seconds = self._node(), self.rng.choice((0.1, 3)) * self.rng.random()
-        self.add(at, f'daemon {node.rank} killed for {seconds:.2f} s', node.kill)
-        self.add(at + seconds, '', node.start)
+        self.outage(at, seconds, f'daemon {node.rank} killed', node.kill, node.start)
 
     def _end(self, at):
         node = self._node()
-        self.add(at, f'daemon {node.rank} ended and started', node.terminate)
-        self.add(at, '', node.start)
+        self.outage(at, 0, f'daemon {node.rank} ended', node.terminate, node.start)
 
     def _stop(self, at):
         node, seconds = self._node(), self.rng.choice((0.5, 9)) * self.rng.random()
@@ -224,6 +252,11 @@ class Faults:
     def _client(self, at):
         work = self.rng.choice(self.works)
         self.add(at, f'client of node {work.rank} killed', work.kill_client)
+
+    def _program(self, at):
+        program = self.rng.choice(self.programs.all)
+        self.programs_hit.add(program.node.rank)
+        self.add(at, f'program of node {program.node.rank} killed', program.process.kill)
 
     def _hang(self, at):
         self.add(at, 'disks hang', self.ground.let_disks_hang)
@@ -252,16 +285,70 @@ def _check_reasons(before, after, disturbed):
             f'exchange {name} failed at some nodes only: {nodes}'
 
 
-def _check_group(programs, disturbed):
+def _may_fail(faults):
+    """Whether a group may fail that does not shrink. When only links have been hit, it may so far, since a
+    group that is open does not go around a link that goes down; it may also have gone on."""
+    return bool(faults.disturbed or faults.programs_hit or faults.links_hit)
+
+
+def _check_group(programs, faults):
+    if not _may_fail(faults):
+        programs.wait(lambda program: program.is_open or program.ended_at is not None, 'open')
     programs.all[0].terminate()
     # If some could not open it, the others wait for them, with no limit of time here.
     programs.wait(lambda program: program.ended_at is not None or not program.is_open, 'ended')
     # Who could not open it may have its own reason; who had left it has heard of nothing.
+    hit = faults.disturbed | faults.programs_hit
     said = {program.node.rank: program.said for program in programs.all
-            if program.is_open and program.node.rank not in disturbed}
+            if program.is_open and program.node.rank not in hit}
     assert len(set(said.values()) - {''}) <= 1, f'not the same error: {said}'
+    assert _may_fail(faults) or set(said.values()) == {''}, f'failed of nothing: {said}'
     wrong = [text for text in said.values() if re.search('wrong|damaged', text)]
     assert not wrong, wrong
+
+
+class Survivors:
+    """The programs of a group whose nodes are left."""
+
+    def __init__(self, programs, faults):
+        self.programs, self.torus = programs, faults.torus
+        self.ranks = sorted(set(range(self.torus.geometry.nodes)) - faults.disturbed)
+        self.all = [programs.all[rank] for rank in self.ranks]
+
+    def _wait(self, enough, what):
+        self.programs.wait(lambda program: program not in self.all or enough(program), what)
+
+    def _check(self):
+        said = {program.node.rank: program.said for program in self.all
+                if program.ended_at is not None}
+        assert not said, f'did not survive: {said}'
+
+    def _links_are_up(self):
+        """Those between nodes that are left."""
+        return all(link['state'] == 'up' for rank in self.ranks
+                   for link in self.torus.links(rank)['links'] if link['neighbour'] in self.ranks)
+
+    def wait_shrunk(self):
+        """Until all are in the group of these nodes, and nothing makes them shrink it once more: a node
+        that is up again by then would be waited for."""
+        def there(program):
+            return program.ended_at is not None or \
+                (program.is_working and program.members == self.ranks)
+        self._wait(there, f'in a group of nodes {self.ranks}')
+        wait_for(self._links_are_up, RECOVERY, 'links between nodes that are left have not come up')
+        self._wait(there, f'in a group of nodes {self.ranks}')
+        self._check()
+
+    def end(self):
+        """When the others are back, which are none of its members."""
+        self.programs.look(0)
+        self._check()
+        self.all[0].terminate()
+        self._wait(lambda program: program.ended_at is not None, 'ended')
+        said = {program.node.rank: program.said for program in self.all}
+        assert set(said.values()) == {''}, f'did not survive: {said}'
+        assert all(program.members == self.ranks for program in self.all), \
+            [program.members for program in self.all]
 
 
 def mend(ground):
@@ -274,11 +361,10 @@ def mend(ground):
     for node in torus.nodes:
         if not node.alive:
             node.start()
-            continue
-        daemon = ground.daemon(node.rank)
-        daemon.send_signal(signal.SIGCONT)
-        if not daemon.alive:
-            daemon.start()
+        elif ground.has_died(node.rank):
+            ground.daemon(node.rank).start()
+        else:
+            ground.daemon(node.rank).send_signal(signal.SIGCONT)
     torus.wait_whole(RECOVERY * SLOWNESS)
 
 
@@ -288,19 +374,31 @@ def one_round(ground, seed):
     before = _reasons(torus, ())
     works = [Folders(ground, rng, f'{seed}/{number}') if rng.random() < 0.6 else Blocks(ground, rng)
              for number in range(rng.choice((1, 1, 2, 3)))]
-    programs = ground.programs(rng.randrange(1 << 60)) if rng.random() < 0.3 else None
-    faults = Faults(ground, rng, works)
-    told = f'{", ".join(map(str, works))}{", a group" if programs else ""}; {faults}'
+    programs, survive = None, False
+    if rng.random() < 0.3:
+        survive = rng.random() < 0.4
+        programs = ground.programs(rng.randrange(1 << 60), survive)
+    faults = Faults(ground, rng, works, programs, survive)
+    group = ', a group that shrinks' if survive else ', a group' if programs else ''
+    told = f'{", ".join(map(str, works))}{group}; {faults}'
     try:
+        if survive:
+            programs.wait(lambda program: program.is_open or program.ended_at is not None, 'open')
         faults.inflict()
+        if survive:
+            survivors = Survivors(programs, faults)
+            survivors.wait_shrunk()
+            faults.let_return()
         statuses = [work.end() for work in works]
         for node in torus.nodes:
-            assert node.alive and ground.daemon(node.rank).alive, f'daemon {node.rank} has died'
+            assert not ground.has_died(node.rank), f'daemon {node.rank} has died'
         torus.wait_whole(RECOVERY * SLOWNESS)
         for work in works:
             work.check_place()
-        if programs is not None:
-            _check_group(programs, faults.disturbed)
+        if survive:
+            survivors.end()
+        elif programs is not None:
+            _check_group(programs, faults)
         _check_reasons(before, _reasons(torus, faults.disturbed), faults.disturbed)
         torus.exchange('auto', 20000, rank=rng.randrange(torus.geometry.nodes))
     except (AssertionError, TorusError) as e:

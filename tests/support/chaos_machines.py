@@ -1,5 +1,6 @@
 """What rounds of chaos need of a torus of virtual machines: see chaos.py."""
 
+import os
 from pathlib import Path
 
 from torus_net import VirtualTorus
@@ -34,20 +35,23 @@ class MachinesChaos:
     def daemon(self, rank):
         return self.torus.node(rank).inside
 
+    def has_died(self, rank):
+        node = self.torus.node(rank)
+        return not node.alive or (_has_booted(node) and not node.inside.alive)
+
     def kinds(self, faults):
         """A power failure: not under folders, since files and journals would be lost."""
         def cut_power(at):
             node, seconds = self.torus.node(faults.rank()), 2 * faults.rng.random()
-            faults.add(at, f'power of node {node.rank} cut for {seconds:.2f} s', node.kill)
-            faults.add(at + seconds, '', node.start)
+            faults.outage(at, seconds, f'power of node {node.rank} cut', node.kill, node.start)
 
         return [] if any(work.durable for work in faults.works) else [cut_power, cut_power]
 
     def folders(self, name):
         return GuestFolders(self.torus, f'/srv/{name}')
 
-    def programs(self, seed):
-        return Programs(self.torus, seed, GuestProgram)
+    def programs(self, seed, survive):
+        return Programs(self.torus, seed, GuestProgram, survive)
 
     def let_disks_hang(self):
         self._everywhere(f'touch {HANGS}')
@@ -57,15 +61,20 @@ class MachinesChaos:
 
     def _everywhere(self, command):
         for node in self.torus.nodes:
-            if node.alive:
+            if _has_booted(node):
                 node.run_bytes(command)
+
+
+def _has_booted(node):
+    return node.alive and os.path.exists(node.shell_socket)
 
 
 class GuestProgram(Program):
     """group_program in a machine."""
 
-    def _command(self, arguments):
-        return f'echo $$ >/run/rounds.pid; exec group_program {arguments}'
+    def _command(self, seed, survives):
+        arguments = self._arguments(seed, survives)
+        return f"exec sh -c 'echo $$ >/run/rounds.pid; exec group_program {arguments}'"
 
     def terminate(self):
         self.node.run_bytes('kill $(cat /run/rounds.pid) 2>/dev/null || true')
@@ -113,7 +122,7 @@ class GuestFolders:
 
     def remove(self):
         for node in self.torus.nodes:
-            if node.alive:
+            if _has_booted(node):
                 node.run_bytes(f'umount {self.base}/node 2>/dev/null; rm -rf {self.base}')
 
 

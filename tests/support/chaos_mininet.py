@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from .faulty_torus import make_torus
-from .rounds import Programs
+from .rounds import Program, Programs, PythonProgram
 from .trees import check_target, leftovers, make_sources
 
 HANG_MS = 1500
@@ -38,14 +38,18 @@ class MininetChaos:
     def daemon(self, rank):
         return self.torus.node(rank)
 
+    def has_died(self, rank):
+        return not self.torus.node(rank).alive
+
     def kinds(self, faults):
         return []
 
     def folders(self, name):
         return HostFolders(self.torus, self.folder / name)
 
-    def programs(self, seed):
-        return Programs(self.torus, seed)
+    def programs(self, seed, survive):
+        return Programs(self.torus, seed, PythonProgram if survive and seed % 3 == 0 else Program,
+                        survive)
 
     def let_disks_hang(self):
         self.control.touch()

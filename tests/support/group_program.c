@@ -9,11 +9,15 @@
  *                       calls barriers until the group fails since a node is down, and goes on in the
  *                       group that torus_group_shrink() makes of it; COUNT times, then as `all` with
  *                       its ROUNDS. Prints "open", and each time "shrunk", and the nodes that are left
+ *     survive SEED      as `all` with ROUNDS 0, but when a link or a node has gone down, goes on in the
+ *                       group that torus_group_shrink() makes of this one. Prints "open", and each time
+ *                       "shrunk", the nodes that are left, and "open" again
  *     open COUNT        opens COUNT groups, NAME and a number each, and never closes one
  *
  * Exits with 0, or with 1 and "code: text" of the error on standard output. */
 #include <torus/group.h>
 
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +28,13 @@ static struct torus_error e;
 static struct torus_group *group;
 static uint32_t rank, size;
 static uint64_t chance_state;
+static bool survives; /* to `gone_down`, when the group has failed so that shrinking helps */
+static jmp_buf gone_down;
 
 static void give_up(void)
 {
+    if (survives && e.code == TORUS_ERROR_LINK)
+        longjmp(gone_down, 1);
     (void)printf("%s: %s\n", torus_error_name(e.code), e.text);
     (void)fflush(stdout);
     _exit(1);
@@ -250,8 +258,12 @@ static void open_parts(void)
     choice[0] = group;
     if (has_shrunk || strchr(torus_group_dims(group), 'x') == NULL)
         return;
-    for (; choices < 3; choices++)
-        OK(torus_group_part(group, 1u << (choices - 1), &choice[choices], &e));
+    for (choices = 1; choices < 3; choices++)
+        if (torus_group_part(group, 1u << (choices - 1), &choice[choices], &e) != 0) {
+            if (survives) /* of a group that has lost nodes or links, all members are refused */
+                return;
+            give_up();
+        }
 }
 
 static void choose(uint64_t which)
@@ -263,7 +275,9 @@ static void choose(uint64_t which)
 
 static void run_all(uint64_t seed, unsigned rounds)
 {
-    uint8_t *plain[2] = {malloc(ROOM), malloc(ROOM)};
+    static uint8_t *plain[2]; /* allocated once: a program that survives runs this again */
+    for (unsigned i = 0; i < 2; i++)
+        plain[i] = plain[i] != NULL ? plain[i] : malloc(ROOM);
     uint8_t *shared[2] = {torus_memory_new(group, ROOM, &e), torus_memory_new(group, ROOM, &e)};
 
     if (shared[0] == NULL || shared[1] == NULL || plain[0] == NULL || plain[1] == NULL)
@@ -303,8 +317,6 @@ static void run_all(uint64_t seed, unsigned rounds)
             OK(torus_barrier(group, &e));
     }
     choose(0);
-    free(plain[0]);
-    free(plain[1]);
 }
 
 /* ---- One operation --------------------------------------------------------------------------- */
@@ -375,6 +387,15 @@ static void check_no_parts(void)
         give_up();
 }
 
+static void say_members(void)
+{
+    (void)printf("shrunk");
+    for (uint32_t member = 0; member < size; member++)
+        (void)printf(" %u", (unsigned)torus_group_node(group, member));
+    (void)puts("");
+    (void)fflush(stdout);
+}
+
 static void shrink(unsigned count)
 {
     (void)puts("open");
@@ -395,13 +416,26 @@ static void shrink(unsigned count)
         rank = torus_group_rank(group);
         size = torus_group_size(group);
         check_no_parts();
-        (void)printf("shrunk");
-        for (uint32_t member = 0; member < size; member++)
-            (void)printf(" %u", (unsigned)torus_group_node(group, member));
-        (void)puts("");
-        (void)fflush(stdout);
+        say_members();
     }
     has_shrunk = true;
+}
+
+static void survive(uint64_t seed)
+{
+    if (setjmp(gone_down) != 0) {
+        struct torus_group *failed = choice[0];
+        survives = false;
+        OK(torus_group_shrink(failed, &group, &e));
+        torus_group_close(failed); /* with its parts */
+        rank = torus_group_rank(group);
+        size = torus_group_size(group);
+        say_members();
+    }
+    survives = true;
+    choice[0] = group;
+    run_all(seed, 0);
+    survives = false;
 }
 
 static void open_many(struct torus_group_options *options, unsigned count)
@@ -438,6 +472,8 @@ int main(int argc, char **argv)
         run_all((uint64_t)atoll(argv[4]), (unsigned)atoi(argv[5]));
     } else if (strcmp(argv[3], "all") == 0 && argc > 5)
         run_all((uint64_t)atoll(argv[4]), (unsigned)atoi(argv[5]));
+    else if (strcmp(argv[3], "survive") == 0)
+        survive((uint64_t)atoll(argv[4]));
     else if (strcmp(argv[3], "barrier") == 0)
         loop(true, 0, (unsigned)atoi(argv[4]));
     else if (argc > 5)

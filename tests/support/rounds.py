@@ -11,6 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from .programs import python
 from .waiting import SLOWNESS
 
 DIED = 'cancelled: group "rounds": the program of node {} has died, or has ended without closing the group'
@@ -23,18 +24,22 @@ DOWN = r'link: group "rounds": .*\b(node|link) {}\b.* (is|went) down'
 
 
 class Program:
-    """group_program on a node."""
+    """group_program on a node. survives: it shrinks its group when a link or node has gone down."""
 
-    def __init__(self, node, seed):
+    def __init__(self, node, seed, survives=False):
         self.node = node
         self.output = b''
         self.ended_at = None
-        self.process = node.start_program(self._command(f'$TORUS_SOCKET rounds all {seed} 0'),
-                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.process = node.start_program(self._command(seed, survives), stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE)
 
-    def _command(self, arguments):
+    def _command(self, seed, survives):
         path = Path(self.node.torus.torusctl).parent / 'tests' / 'support' / 'group_program'
-        return f'exec {path} {arguments}'
+        return f'exec {path} {self._arguments(seed, survives)}'
+
+    @staticmethod
+    def _arguments(seed, survives):
+        return f'$TORUS_SOCKET rounds {f"survive {seed}" if survives else f"all {seed} 0"}'
 
     def terminate(self):
         """SIGTERM, at which it ends with all others."""
@@ -52,19 +57,39 @@ class Program:
         return self.output.startswith(b'open\n')
 
     @property
+    def members(self):
+        """The nodes of its group, if it is open: a list; None: all."""
+        lists = re.findall(rb'^shrunk(.*)\nopen\n', self.output, re.M)
+        return [int(rank) for rank in lists[-1].split()] if lists else None
+
+    @property
+    def is_working(self):
+        """In a group that has not failed, as far as it knows."""
+        return self.ended_at is None and self.output.endswith(b'open\n')
+
+    @property
     def said(self):
         """Its error, or '' if it has ended regularly."""
         if self.process.returncode == 0:
             return ''
-        return self.output.decode().removeprefix('open\n').strip() or \
-            f'exit status {self.process.returncode}'
+        text = re.sub(r'^(open|shrunk[ \d]*)\n', '', self.output.decode(), flags=re.M).strip()
+        return text or f'exit status {self.process.returncode}'
+
+
+class PythonProgram(Program):
+    """The same with libtorus.py; it always survives."""
+
+    def _command(self, seed, survives):
+        library = Path(self.node.torus.watcher).parent / 'client' / 'libtorus.so.1'
+        return (f'export TORUS_LIBRARY={library} OPENBLAS_NUM_THREADS=1; '
+                + python(f'{Path(__file__).with_name("survivor.py")} {seed}'))
 
 
 class Programs:
     """with Programs(torus, seed) as programs: one on every node, all started."""
 
-    def __init__(self, torus, seed, kind=Program):
-        self.seed, self.kind = seed, kind
+    def __init__(self, torus, seed, kind=Program, survive=False):
+        self.seed, self.kind, self.survive = seed, kind, survive
         self.selector = selectors.DefaultSelector()
         self.all = [self._start(node) for node in torus.nodes]
 
@@ -80,7 +105,7 @@ class Programs:
             program.process.stdout.close()
 
     def _start(self, node):
-        program = self.kind(node, self.seed)
+        program = self.kind(node, self.seed, self.survive)
         self.selector.register(program.process.stdout, selectors.EVENT_READ, program)
         return program
 
