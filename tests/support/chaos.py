@@ -20,9 +20,10 @@ What a round is, is written here once for every kind of torus. Below it is an ob
     kinds(faults)                 functions of a time, as Faults' own: what else can happen there
     folders(name)                 new folders for an exchange (HostFolders)
     programs(seed, survive)       a group of programs that has been started (Programs)
-    let_disks_hang(), end_round()
+    let_disks_hang(line)          as slow_disk.c says; until end_round()
 """
 
+import itertools
 import random
 import re
 import signal
@@ -39,7 +40,11 @@ NOTICED = 15      # seconds more until its client has heard
 RECOVERY = 60     # seconds until the torus is whole again, and tidy
 FULL_DISK = 64    # KiB
 COMMITTED, FAILED, IN_DOUBT = 0, 1, 4  # exit statuses of torusctl
+DISK_CALLS = ('fsync', 'writeback', 'rename', 'unlink', 'mkdir', 'open', 'read', 'write', 'stat')
 ALGORITHMS = ('auto', 'auto', 'stream', 'direct', 'tree')
+
+
+_hangs = itertools.count(1)  # each is another one to the daemons
 
 
 class Exchange:
@@ -259,7 +264,9 @@ class Faults:
         self.add(at, f'program of node {program.node.rank} killed', program.process.kill)
 
     def _hang(self, at):
-        self.add(at, 'disks hang', self.ground.let_disks_hang)
+        calls = self.rng.sample(DISK_CALLS, 3)
+        self.add(at, f'disks hang in {", ".join(calls)}', self.ground.let_disks_hang,
+                 f'#{next(_hangs)} {" ".join(calls)}')
 
 
 def _reasons(torus, but):

@@ -53,8 +53,8 @@ class MachinesChaos:
     def programs(self, seed, survive):
         return Programs(self.torus, seed, GuestProgram, survive)
 
-    def let_disks_hang(self):
-        self._everywhere(f'touch {HANGS}')
+    def let_disks_hang(self, line):
+        self._everywhere(f"echo '{line}' >{HANGS}.new; mv {HANGS}.new {HANGS}")
 
     def end_round(self):
         self._everywhere(f'rm -f {HANGS}')

@@ -51,8 +51,10 @@ class MininetChaos:
         return Programs(self.torus, seed, PythonProgram if survive and seed % 3 == 0 else Program,
                         survive)
 
-    def let_disks_hang(self):
-        self.control.touch()
+    def let_disks_hang(self, line):
+        new = self.folder / 'new'
+        new.write_text(f'{line}\n')
+        new.rename(self.control)
 
     def end_round(self):
         self.control.unlink(missing_ok=True)

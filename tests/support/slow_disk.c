@@ -2,7 +2,9 @@
  * $SLOW_DISK exists, the first call of each kind that names a path with one of the words of
  * $SLOW_DISK_IN in it (separated by colons) takes $SLOW_DISK_MS milliseconds; a line in the file
  * tells that it did: "main" if it was the process's first thread, else "job", the call, the path.
- */
+ *
+ * If the file begins with a line "#NUMBER call call ...", only these calls do, and they do so once more
+ * for each new number. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +26,7 @@ enum call { FSYNC, WRITEBACK, RENAME, UNLINK, MKDIR, OPEN, READ, WRITE, STAT, LO
 
 static const char *const name[CALLS] = {"fsync", "writeback", "rename", "unlink", "mkdir",
                                         "open",  "read",      "write",  "stat",   "log"};
-static atomic_bool used[CALLS];
+static atomic_long used[CALLS]; /* the last number for which it has, plus 1 */
 
 #define REAL(function, result, ...)                                                                \
     static result (*real)(__VA_ARGS__);                                                            \
@@ -58,6 +60,23 @@ static bool is_meant(const char *path)
     return false;
 }
 
+/* Whether this call is to hang now, as the control file begins. */
+static bool is_due(enum call call, int control)
+{
+    char text[256] = "", word[32];
+    long number = 0;
+
+    if (read(control, text, sizeof text - 2) > 0 && text[0] == '#') {
+        *strchrnul(text, '\n') = '\0';
+        (void)strcat(text, " ");
+        (void)snprintf(word, sizeof word, " %s ", name[call]);
+        if (strstr(text, word) == NULL)
+            return false;
+        number = atol(text + 1);
+    }
+    return atomic_exchange(&used[call], number + 1) != number + 1;
+}
+
 static void delay(enum call call, int fd, const char *file)
 {
     REAL(open, int, const char *, int, ...);
@@ -65,12 +84,12 @@ static void delay(enum call call, int fd, const char *file)
     char path[2 * PATH_MAX], line[2 * PATH_MAX + 40];
     int log;
 
-    if (control == NULL || milliseconds == NULL || used[call])
+    if (control == NULL || milliseconds == NULL)
         return;
     find_path(fd, file, path);
-    if (!is_meant(path) || (log = real(control, O_WRONLY | O_APPEND | O_CLOEXEC)) < 0)
+    if (!is_meant(path) || (log = real(control, O_RDWR | O_APPEND | O_CLOEXEC)) < 0)
         return;
-    if (!atomic_exchange(&used[call], true)) {
+    if (is_due(call, log)) {
         long left = atol(milliseconds);
         struct timespec time = {left / 1000, left % 1000 * 1000000};
         int n = snprintf(line, sizeof line, "%s %s %s\n", getpid() == gettid() ? "main" : "job",
