@@ -4,7 +4,7 @@ hang. What each round must end with does not depend on what happens in it:
 
 - every exchange ends, at its client, within its timeout and what it takes to notice a dead link;
 - folders are committed at all nodes, with the contents that were sent, or at none; what the client
-  has said is true;
+  has said is true. An exchange that shrinks may leave out nodes that were not there all the time;
 - nodes that were there all the time give one reason for a failure;
 - the programs of a group end regularly, or with one error; where they shrink it, those whose nodes are
   left go on, get what they should, and end regularly;
@@ -24,6 +24,7 @@ What a round is, is written here once for every kind of torus. Below it is an ob
 """
 
 import itertools
+import json
 import random
 import re
 import signal
@@ -53,6 +54,10 @@ class Exchange:
     def __init__(self, ground, rng, arguments):
         self.torus, self.timeout = ground.torus, ground.timeout
         self.rank = rng.randrange(self.torus.geometry.nodes)
+        self.algorithm = rng.choice(ALGORITHMS)
+        self.shrinks = self.algorithm == 'auto' and rng.random() < 0.4
+        arguments = [*arguments, '--algorithm', self.algorithm,
+                     *(['--on-failure', 'shrink'] if self.shrinks else [])]
         self.began = time.monotonic()
         self.killed = False
         self.client = Client(self.torus, '--json', 'exchange', '--timeout', self.timeout, *arguments,
@@ -78,6 +83,17 @@ class Exchange:
         assert self.status == 0 or self.error, f'{self}: exit status {self.status} without a reason'
         return self.status
 
+    def how(self):
+        return f'by {self.algorithm} from node {self.rank}' + (' that shrinks' if self.shrinks else '')
+
+    def may_be_missing(self, disturbed):
+        """The nodes that may have been left out: what the client has said, if it has heard."""
+        if self.status != COMMITTED:
+            return disturbed if self.shrinks else set()
+        missing = set(json.loads(self.said).get('missing', ()))
+        assert missing <= (disturbed if self.shrinks else set()), f'{self}: without nodes {missing}'
+        return missing
+
 
 class Blocks(Exchange):
     """Of generated blocks."""
@@ -86,16 +102,16 @@ class Blocks(Exchange):
 
     def __init__(self, ground, rng):
         self.size = rng.choice((1, 1000, 20000, 100000, 400000))
-        self.algorithm = rng.choice(ALGORITHMS)
         repeat = rng.choice((1, 1, 10))
-        super().__init__(ground, rng, ['--block-size', self.size, '--algorithm', self.algorithm,
+        super().__init__(ground, rng, ['--block-size', self.size,
                                        *(['--repeat', repeat] if repeat > 1 else [])])
 
     def __str__(self):
-        return f'blocks of {self.size} B by {self.algorithm} from node {self.rank}'
+        return f'blocks of {self.size} B {self.how()}'
 
-    def check_place(self):
+    def check(self, disturbed):
         """Its blocks have been checked by the daemons."""
+        self.may_be_missing(disturbed)
 
     def remove(self):
         """Nothing was made."""
@@ -113,30 +129,35 @@ class Folders(Exchange):
         if rng.random() < 0.15:
             self.full = rng.randrange(nodes)
             self.folders.fill_disk(self.full, FULL_DISK)
-        self.algorithm = rng.choice(ALGORITHMS)
         self.folders.write(self.sizes)
-        super().__init__(ground, rng, ['--from', self.folders.source, '--to', self.folders.target,
-                                       '--algorithm', self.algorithm])
+        super().__init__(ground, rng, ['--from', self.folders.source, '--to', self.folders.target])
 
     def __str__(self):
-        return (f'folders by {self.algorithm} from node {self.rank}' +
+        return (f'folders {self.how()}' +
                 (f', disk of node {self.full} full' if self.full is not None else ''))
 
-    def check_place(self):
+    def check(self, disturbed):
         """When its client has ended, and the torus is whole."""
-        status, nodes, folders = self.status, list(range(self.torus.geometry.nodes)), self.folders
+        nodes, folders = set(range(self.torus.geometry.nodes)), self.folders
+        missing = self.may_be_missing(disturbed)
+
+        def settled():
+            there = set(folders.in_place())
+            return not there or nodes - there <= missing
+
         # What is in doubt is settled when the torus is whole.
-        wait_for(lambda: folders.in_place() in ([], nodes), RECOVERY,
-                 lambda: f'{self}: only in place at nodes {folders.in_place()}; the client said '
-                         f'{status}, {self.error}')
+        said = f'the client said {self.status}, {self.error}'
+        wait_for(settled, RECOVERY,
+                 lambda: f'{self}: only in place at nodes {folders.in_place()}; {said}')
         wait_for(lambda: not folders.leftovers(), RECOVERY,
                  lambda: f'{self}: left: {folders.leftovers()}')
-        there = folders.in_place()
-        assert there in ([], nodes), f'{self}: only in place at nodes {there}'
-        assert status != COMMITTED or there == nodes, f'{self}: done, but not in place'
-        assert status != FAILED or there == [], f'{self}: in place, but failed: {self.error}'
+        assert settled(), f'{self}: only in place at nodes {folders.in_place()}'
+        there = set(folders.in_place())
+        assert self.status != COMMITTED or there == nodes - missing, \
+            f'{self}: done without {sorted(missing)}, but in place at {sorted(there)}'
+        assert self.status != FAILED or not there, f'{self}: in place, but failed: {self.error}'
         if there:
-            folders.check(self.sizes)
+            folders.check(self.sizes, sorted(there))
 
     def remove(self):
         self.folders.remove()
@@ -379,18 +400,20 @@ def one_round(ground, seed):
     """Returns what happened, as a line of text. AssertionError: what was wrong."""
     rng, torus = random.Random(f'chaos {seed}'), ground.torus
     before = _reasons(torus, ())
-    works = [Folders(ground, rng, f'{seed}/{number}') if rng.random() < 0.6 else Blocks(ground, rng)
-             for number in range(rng.choice((1, 1, 2, 3)))]
-    programs, survive = None, False
-    if rng.random() < 0.3:
-        survive = rng.random() < 0.4
-        programs = ground.programs(rng.randrange(1 << 60), survive)
-    faults = Faults(ground, rng, works, programs, survive)
-    group = ', a group that shrinks' if survive else ', a group' if programs else ''
-    told = f'{", ".join(map(str, works))}{group}; {faults}'
+    programs, works, survive = None, [], False
+    told = 'a group is opened'
     try:
+        if rng.random() < 0.3:
+            survive = rng.random() < 0.4
+            programs = ground.programs(rng.randrange(1 << 60), survive)
         if survive:
             programs.wait(lambda program: program.is_open or program.ended_at is not None, 'open')
+        for number in range(rng.choice((1, 1, 2, 3))):
+            works.append(Folders(ground, rng, f'{seed}/{number}') if rng.random() < 0.6 else
+                         Blocks(ground, rng))
+        faults = Faults(ground, rng, works, programs, survive)
+        group = ', a group that shrinks' if survive else ', a group' if programs else ''
+        told = f'{", ".join(map(str, works))}{group}; {faults}'
         faults.inflict()
         if survive:
             survivors = Survivors(programs, faults)
@@ -401,7 +424,7 @@ def one_round(ground, seed):
             assert not ground.has_died(node.rank), f'daemon {node.rank} has died'
         torus.wait_whole(RECOVERY * SLOWNESS)
         for work in works:
-            work.check_place()
+            work.check(faults.disturbed)
         if survive:
             survivors.end()
         elif programs is not None:

@@ -111,9 +111,8 @@ class GuestFolders:
                     found.append(f'{node.rank}: {path}')
         return found
 
-    def check(self, sizes):
-        nodes = range(self.torus.geometry.nodes)
-        for node in self.torus.nodes:
+    def check(self, sizes, nodes):
+        for node in map(self.torus.node, nodes):
             files = node.get(self.target)
             assert sorted(files) == sorted(map(str, nodes)), f'node {node.rank}: {sorted(files)}'
             wrong = [source for source in nodes

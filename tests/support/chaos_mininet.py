@@ -87,8 +87,9 @@ class HostFolders:
     def leftovers(self):
         return leftovers(self.torus, self.base)
 
-    def check(self, sizes):
-        check_target(self.target, sizes)
+    def check(self, sizes, nodes):
+        """At each of these nodes there is what each of them has sent, and nothing else."""
+        check_target(self.target, sizes, nodes=nodes)
 
     def remove(self):
         if self.full is not None:

@@ -60,9 +60,10 @@ def make_sources(base, sizes, tag=''):
     return f'{base}/out-%r'
 
 
-def check_target(target, sizes, tag=''):
-    """Checks that each node's target (with %r) contains the file of each source, byte for byte."""
-    nodes = sorted({s for s, _ in sizes})
+def check_target(target, sizes, tag='', nodes=None):
+    """Checks that each node's target (with %r) contains the file of each source, byte for byte. nodes:
+    those that took part, in rising order (default: all)."""
+    nodes = sorted({s for s, _ in sizes}) if nodes is None else nodes
     for destination in nodes:
         folder = str(target).replace('%r', str(destination))
         assert sorted(os.listdir(folder), key=int) == [str(s) for s in nodes], folder
