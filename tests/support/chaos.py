@@ -5,7 +5,7 @@ hang. What each round must end with does not depend on what happens in it:
 - every exchange ends, at its client, within its timeout and what it takes to notice a dead link;
 - folders are committed at all nodes, with the contents that were sent, or at none; what the client
   has said is true. An exchange that shrinks may leave out nodes that were not there all the time;
-- nodes that were there all the time give one reason for a failure;
+- nodes that were there all the time, and could reach each other, give one reason for a failure;
 - the programs of a group end regularly, or with one error; where they shrink it, those whose nodes are
   left go on, get what they should, and end regularly;
 - all daemons are alive, the torus becomes whole, nothing is left behind, and an exchange works.
@@ -170,7 +170,7 @@ class Faults:
         self.ground, self.torus, self.rng, self.works = ground, ground.torus, rng, works
         self.programs, self.survive = programs, survive
         self.actions, self.returns, self.disturbed = [], [], set()
-        self.links_hit, self.programs_hit = False, set()
+        self.links_hit, self.programs_hit = set(), set()
         outages = [self._kill, self._end, *ground.kinds(self)]
         others = [self._down, self._flap, self._mute, self._half_open, self._client, self._hang]
         if survive:
@@ -204,11 +204,29 @@ class Faults:
 
     def _port(self):
         rank = self.rng.randrange(self.torus.geometry.nodes)
-        return rank, self.rng.choice([port.name for port in self.torus.geometry.ports(rank)])
+        port = self.rng.choice(self.torus.geometry.ports(rank))
+        self.links_hit.add(self.torus.geometry.link(rank, port))
+        return rank, port.name
+
+    def parts(self):
+        """The nodes to which nothing happened, as sets of those that could always reach each other."""
+        geometry, parts = self.torus.geometry, []
+        left = set(range(geometry.nodes)) - self.disturbed
+        while left:
+            part, new = set(), [left.pop()]
+            while new:
+                rank = new.pop()
+                part.add(rank)
+                for port in geometry.ports(rank):
+                    there = geometry.neighbour(rank, port)
+                    if there in left and geometry.link(rank, port) not in self.links_hit:
+                        left.remove(there)
+                        new.append(there)
+            parts.append(part)
+        return parts
 
     def _pair(self, at, seconds, kind, break_it, mend_it):
         rank, port = self._port()
-        self.links_hit = True
         self.add(at, f'link {rank}:{port} {kind} for {seconds:.2f} s', break_it, rank, port)
         self.add(at + seconds, '', mend_it, rank, port)
 
@@ -226,7 +244,6 @@ class Faults:
 
     def _flap(self, at):
         rank, port = self._port()
-        self.links_hit = True
         times = self.rng.randrange(2, 6)
         self.add(at, f'link {rank}:{port} flaps {times} times', self.torus.link_down, rank, port)
         for number in range(times):
@@ -300,17 +317,20 @@ def _reasons(torus, but):
     return found
 
 
-def _check_reasons(before, after, disturbed):
+def _check_reasons(before, after, faults):
     for name, nodes in after.items():
-        if name in before:
-            continue
-        failed = {reason for state, reason in nodes.values() if state == 'failed'}
-        assert len(failed) <= 1, f'exchange {name} failed with several reasons: {nodes}'
-        # A node that has done its part hears of no verdict if there is nobody left to give it.
-        root = int(name.partition('-')[0])
-        also = {'failed', 'finished'} if root in disturbed else {'failed'}
-        assert not failed or {state for state, _ in nodes.values()} <= also, \
-            f'exchange {name} failed at some nodes only: {nodes}'
+        for part in faults.parts() if name not in before else ():
+            _check_reason(name, {rank: nodes[rank] for rank in part & nodes.keys()}, faults.disturbed)
+
+
+def _check_reason(name, nodes, disturbed):
+    failed = {reason for state, reason in nodes.values() if state == 'failed'}
+    assert len(failed) <= 1, f'exchange {name} failed with several reasons: {nodes}'
+    # A node that has done its part hears of no verdict if there is nobody left to give it.
+    root = int(name.partition('-')[0])
+    also = {'failed', 'finished'} if root in disturbed else {'failed'}
+    assert not failed or {state for state, _ in nodes.values()} <= also, \
+        f'exchange {name} failed at some nodes only: {nodes}'
 
 
 def _may_fail(faults):
@@ -329,7 +349,9 @@ def _check_group(programs, faults):
     hit = faults.disturbed | faults.programs_hit
     said = {program.node.rank: program.said for program in programs.all
             if program.is_open and program.node.rank not in hit}
-    assert len(set(said.values()) - {''}) <= 1, f'not the same error: {said}'
+    for part in faults.parts():
+        texts = {said[rank] for rank in part & said.keys()}
+        assert len(texts - {''}) <= 1, f'not the same error: {said}'
     assert _may_fail(faults) or set(said.values()) == {''}, f'failed of nothing: {said}'
     wrong = [text for text in said.values() if re.search('wrong|damaged', text)]
     assert not wrong, wrong
@@ -429,7 +451,7 @@ def one_round(ground, seed):
             survivors.end()
         elif programs is not None:
             _check_group(programs, faults)
-        _check_reasons(before, _reasons(torus, faults.disturbed), faults.disturbed)
+        _check_reasons(before, _reasons(torus, faults.disturbed), faults)
         torus.exchange('auto', 20000, rank=rng.randrange(torus.geometry.nodes))
     except (AssertionError, TorusError) as e:
         raise AssertionError(f'{told}: {e}') from e

@@ -1,6 +1,7 @@
 """What rounds of chaos need of a torus of virtual machines: see chaos.py."""
 
 import os
+import subprocess
 from pathlib import Path
 
 from torus_net import VirtualTorus
@@ -20,6 +21,7 @@ class MachinesChaos:
     timeout = 60
 
     def __init__(self, build):
+        """build: the folder of the programs."""
         support = Path(build) / 'tests' / 'support'
         library = support / 'libslow_disk.so'
         self.options = {'ram': RAM_MIB, 'programs': [library, support / 'group_program'],
@@ -71,6 +73,8 @@ def _has_booted(node):
 
 class GuestProgram(Program):
     """group_program in a machine."""
+
+    errors = subprocess.DEVNULL  # of the connection, when a machine loses its power
 
     def _command(self, seed, survives):
         arguments = self._arguments(seed, survives)

@@ -26,12 +26,14 @@ DOWN = r'link: group "rounds": .*\b(node|link) {}\b.* (is|went) down'
 class Program:
     """group_program on a node. survives: it shrinks its group when a link or node has gone down."""
 
+    errors = None  # where its standard error goes
+
     def __init__(self, node, seed, survives=False):
         self.node = node
         self.output = b''
         self.ended_at = None
         self.process = node.start_program(self._command(seed, survives), stdin=subprocess.DEVNULL,
-                                          stdout=subprocess.PIPE)
+                                          stdout=subprocess.PIPE, stderr=self.errors)
 
     def _command(self, seed, survives):
         path = Path(self.node.torus.torusctl).parent / 'tests' / 'support' / 'group_program'

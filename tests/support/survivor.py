@@ -13,13 +13,17 @@ import numpy as np
 terminated = []
 
 
+class Failed(Exception):
+    pass
+
+
 def block(source, destination, count, number):
     return np.arange(count) * 7 + source * 31 + destination * 17 + number
 
 
 def check(what, a, b):
     if not np.array_equal(a, b):
-        raise SystemExit(f'wrong: {what}')
+        raise Failed(f'wrong: {what}')
 
 
 def work(group, seed):
@@ -63,13 +67,12 @@ def main(seed):
             group = shrunk
             print('shrunk', *group.nodes, flush=True)
     except libtorus.TorusError as e:
-        raise SystemExit(f'{libtorus.ErrorCode(e.code).name.lower()}: {e}') from None
+        raise Failed(f'{libtorus.ErrorCode(e.code).name.lower()}: {e}') from None
 
 
 if __name__ == '__main__':
     try:
         main(int(sys.argv[1]))
-    except SystemExit as e:
-        if e.code:
-            print(e.code, flush=True)
-        raise
+    except Failed as e:
+        print(e, flush=True)
+        sys.exit(1)
