@@ -86,12 +86,13 @@ class Exchange:
     def how(self):
         return f'by {self.algorithm} from node {self.rank}' + (' that shrinks' if self.shrinks else '')
 
-    def may_be_missing(self, disturbed):
-        """The nodes that may have been left out: what the client has said, if it has heard."""
+    def missing(self, may_be):
+        """The nodes that have been left out, as the client has said; if it has not heard, may have been."""
+        may_be = may_be if self.shrinks else set()
         if self.status != COMMITTED:
-            return disturbed if self.shrinks else set()
+            return may_be
         missing = set(json.loads(self.said).get('missing', ()))
-        assert missing <= (disturbed if self.shrinks else set()), f'{self}: without nodes {missing}'
+        assert missing <= may_be, f'{self}: without nodes {missing}'
         return missing
 
 
@@ -109,9 +110,9 @@ class Blocks(Exchange):
     def __str__(self):
         return f'blocks of {self.size} B {self.how()}'
 
-    def check(self, disturbed):
+    def check(self, may_be_missing):
         """Its blocks have been checked by the daemons."""
-        self.may_be_missing(disturbed)
+        self.missing(may_be_missing)
 
     def remove(self):
         """Nothing was made."""
@@ -136,10 +137,10 @@ class Folders(Exchange):
         return (f'folders {self.how()}' +
                 (f', disk of node {self.full} full' if self.full is not None else ''))
 
-    def check(self, disturbed):
+    def check(self, may_be_missing):
         """When its client has ended, and the torus is whole."""
         nodes, folders = set(range(self.torus.geometry.nodes)), self.folders
-        missing = self.may_be_missing(disturbed)
+        missing = self.missing(may_be_missing)
 
         def settled():
             there = set(folders.in_place())
@@ -193,6 +194,11 @@ class Faults:
 
     def add(self, at, text, function, *arguments):
         self.actions.append((at, text, lambda: function(*arguments)))
+
+    def may_be_missing(self):
+        """The nodes that an exchange which shrinks may have left out: not all that could reach each other."""
+        *small, _ = sorted(self.parts(), key=len)
+        return self.disturbed.union(*small)
 
     def inflict(self):
         begin = time.monotonic()
@@ -426,7 +432,8 @@ def one_round(ground, seed):
     told = 'a group is opened'
     try:
         if rng.random() < 0.3:
-            survive = rng.random() < 0.4
+            survive = rng.random() < 0.4 and \
+                min(len(torus.geometry.ports(rank)) for rank in range(torus.geometry.nodes)) >= 4
             programs = ground.programs(rng.randrange(1 << 60), survive)
         if survive:
             programs.wait(lambda program: program.is_open or program.ended_at is not None, 'open')
@@ -446,7 +453,7 @@ def one_round(ground, seed):
             assert not ground.has_died(node.rank), f'daemon {node.rank} has died'
         torus.wait_whole(RECOVERY * SLOWNESS)
         for work in works:
-            work.check(faults.disturbed)
+            work.check(faults.may_be_missing())
         if survive:
             survivors.end()
         elif programs is not None:
