@@ -185,8 +185,10 @@ class Faults:
 
     def _survivable(self, outages, others):
         """A node goes down at least, and those that are left are connected and more than half."""
-        rng, nodes = self.rng, self.torus.geometry.nodes
-        chosen = [rng.choice(outages) for _ in range(rng.choice((1, 1, 2)) if nodes > 4 else 1)]
+        rng, geometry = self.rng, self.torus.geometry
+        many = all(len({geometry.neighbour(rank, port) for port in geometry.ports(rank)}) >= 4
+                   for rank in range(geometry.nodes))
+        chosen = [rng.choice(outages) for _ in range(rng.choice((1, 1, 2)) if many else 1)]
         return chosen + [rng.choice(others) for _ in range(rng.choice((0, 0, 1)))]
 
     def __str__(self):
