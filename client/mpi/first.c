@@ -13,17 +13,22 @@
 #include "client/mpi/real.h"
 #include "client/mpi/settings.h"
 
-#define PREFIX "torus-"
+#define FIRST "torus-"
+#define OPENED "torusopened-"
 #define SETTLED_MS 500 /* in which a process that has not found a name has published its own */
+#define HEARD_MS 1000  /* in which those who have opened a group that fails have said so, */
+#define LISTENS_MS 100 /* looked for so often */
+
+static char said[128]; /* the name of it; "": nothing */
 
 /* Launchers take letters and digits, and other programs may use the same one. */
-static void name_of_service(char *name, uint32_t size)
+static void name_of_service(const char *prefix, char *name, uint32_t size)
 {
     char program[512] = "";
-    size_t used = strlen(PREFIX);
+    size_t used = strlen(prefix);
 
     (void)settings_program(program, sizeof program);
-    (void)snprintf(name, size, PREFIX);
+    (void)snprintf(name, size, "%s", prefix);
     for (const char *at = program; *at != '\0' && used + 1 < size; at++)
         if (isalnum((unsigned char)*at))
             name[used++] = *at;
@@ -48,23 +53,87 @@ static bool is_first(const char *service)
     return look_up(service, found) ? strcmp(found, mine) == 0 : job.rank == 0;
 }
 
-/* With the communicators' error handlers set aside: a name that is unknown or refused ends nobody. */
+/* ---- Error handlers ---------------------------------------------------------------------------- */
+
+/* Those of the communicators, set aside: a name that is unknown or refused ends nobody. */
+struct handlers {
+    MPI_Errhandler kept[2];
+    bool replaced[2];
+};
+
+static MPI_Comm comm_of(int i)
+{
+    return i == 0 ? mpi.world : mpi.self;
+}
+
+static void set_aside(struct handlers *h)
+{
+    for (int i = 0; i < 2; i++)
+        h->replaced[i] = real.Comm_get_errhandler(comm_of(i), &h->kept[i]) == MPI_SUCCESS &&
+                         real.Comm_set_errhandler(comm_of(i), mpi.errors_return) == MPI_SUCCESS;
+}
+
+static void put_back(struct handlers *h)
+{
+    for (int i = 0; i < 2; i++)
+        if (h->replaced[i]) {
+            (void)real.Comm_set_errhandler(comm_of(i), h->kept[i]);
+            (void)real.Errhandler_free(&h->kept[i]);
+        }
+}
+
+/* ---- What is called ---------------------------------------------------------------------------- */
+
 bool first_of_program(void)
 {
-    const MPI_Comm comms[] = {mpi.world, mpi.self};
-    MPI_Errhandler kept[2];
+    struct handlers handlers;
     char service[128];
-    bool first, replaced[2];
+    bool first;
 
-    for (int i = 0; i < 2; i++)
-        replaced[i] = real.Comm_get_errhandler(comms[i], &kept[i]) == MPI_SUCCESS &&
-                      real.Comm_set_errhandler(comms[i], mpi.errors_return) == MPI_SUCCESS;
-    name_of_service(service, sizeof service);
+    set_aside(&handlers);
+    name_of_service(FIRST, service, sizeof service);
     first = is_first(service);
-    for (int i = 0; i < 2; i++)
-        if (replaced[i]) {
-            (void)real.Comm_set_errhandler(comms[i], kept[i]);
-            (void)real.Errhandler_free(&kept[i]);
-        }
+    put_back(&handlers);
     return first;
+}
+
+void first_say_opened(void)
+{
+    struct handlers handlers;
+
+    set_aside(&handlers);
+    name_of_service(OPENED, said, sizeof said);
+    /* Of several that say it, MPICH's launcher keeps the first, who takes it back. */
+    if (real.Publish_name(said, mpi.info_null, "opened") != MPI_SUCCESS)
+        said[0] = '\0';
+    put_back(&handlers);
+}
+
+bool first_hear_opened(void)
+{
+    char service[128], found[MPI_MAX_PORT_NAME];
+    struct handlers handlers;
+    bool heard;
+
+    set_aside(&handlers);
+    name_of_service(OPENED, service, sizeof service);
+    heard = look_up(service, found);
+    for (int waited = 0; !heard && waited < HEARD_MS; waited += LISTENS_MS) {
+        (void)poll(NULL, 0, LISTENS_MS);
+        heard = look_up(service, found);
+    }
+    put_back(&handlers);
+    return heard;
+}
+
+void first_unsay_opened(void)
+{
+    struct handlers handlers;
+
+    if (said[0] == '\0')
+        return;
+    set_aside(&handlers);
+    (void)real.Unpublish_name(said, mpi.info_null, "opened");
+    put_back(&handlers);
+    said[0] = '\0';
 }

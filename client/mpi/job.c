@@ -22,7 +22,9 @@ struct job job;
 bool job_is_served;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct torus_error why;    /* this program is not served */
+static struct torus_error why; /* this program is not served */
+static uint32_t first_unready; /* of all ranks, once they have told each other */
+static bool have_agreed;
 static struct torus_error failed; /* why this process has given up; code 0: it has not */
 static unsigned operations;       /* under way */
 
@@ -52,10 +54,10 @@ static int because(const char *format, ...)
     return -1;
 }
 
-/* Once: by the rank that is the first to know. */
+/* Once: by the rank that is the first to know, or the lowest of those that are the reason. */
 static void warn_not_served(void)
 {
-    if (first_of_program() || job.verbose)
+    if ((have_agreed ? job.rank == first_unready : first_of_program()) || job.verbose)
         (void)fprintf(stderr,
                       "torus: rank %u: this program does not use the torus, but " ABI_NAME
                       " alone: %s\n",
@@ -201,9 +203,13 @@ static int open_group(const char *name, uint32_t timeout_ms)
     torus_group_options_init(&options);
     options.name = name;
     options.timeout_ms = timeout_ms;
-    /* When the barrier has ended, every node has opened the group. */
-    if (torus_group_open(&options, &job.group, &why) != 0 || open_parts() != 0 ||
-        torus_barrier(job.group, &why) != 0)
+    return torus_group_open(&options, &job.group, &why);
+}
+
+/* Of a leader. When the barrier has ended, the group is open at every node, as it is here. */
+static int complete_group(void)
+{
+    if (open_parts() != 0 || torus_barrier(job.group, &why) != 0)
         return -1;
     for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
         if (job.part[mask] != NULL)
@@ -249,29 +255,46 @@ void job_leave(void)
 
 /* ---- Beginning and ending -------------------------------------------------------------------- */
 
-/* Every process of the program has got here, so that they can use MPI to settle the rest: whether
- * all are ready, and where each is. */
-static int agree(void)
+/* Every process of the program comes here, so that they can use MPI to settle the rest: whether all are
+ * ready (a link or a daemon may have been lost for some of them only, up to the last moment), and where
+ * each is. What it returns is the same on all of them. */
+static int agree(bool ready)
 {
     struct job_process mine = {job.node, job.leads};
-    enum { READY, SINGLE, PARTS };
+    enum { UNREADY, SINGLE, PARTS };
     int all[PARTS + (1 << JOB_DIMS)], here[PARTS + (1 << JOB_DIMS)];
     uint32_t *count;
+    int result = 0;
 
     job.process = calloc(job.processes, sizeof *job.process);
     count = calloc(job.nodes, sizeof *count);
-    here[READY] = job.process != NULL && count != NULL;
+    if (ready && (job.process == NULL || count == NULL)) {
+        ready = false;
+        (void)because("a rank is out of memory");
+    }
+    here[UNREADY] = (int)(ready ? job.processes : job.rank); /* the lowest of all */
     here[SINGLE] = !job.threaded;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
     if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
-            MPI_SUCCESS ||
-        all[READY] == 0 ||
-        real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
+        MPI_SUCCESS) {
+        free(count);
+        return because("MPI_Allreduce has failed");
+    }
+    have_agreed = true;
+    first_unready = (uint32_t)all[UNREADY];
+    if (first_unready < job.processes) {
+        free(count);
+        return ready ? because("rank %u could not open its part of the torus",
+                               (unsigned)first_unready)
+                     : -1;
+    }
+    first_unready = 0; /* whose turn it is to speak, if anything is wrong below */
+    if (real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
                        mpi.world) != MPI_SUCCESS ||
         real.Comm_dup(mpi.world, &job.probed) != MPI_SUCCESS) {
         free(count);
-        return here[READY] ? because("another rank could not open its part of the torus") : -1;
+        return because("MPI_Allgather or MPI_Comm_dup has failed");
     }
     job.threaded = all[SINGLE] == 0;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
@@ -279,35 +302,41 @@ static int agree(void)
     for (uint32_t i = 0; i < job.processes; i++)
         if (job.process[i].node < job.nodes)
             count[job.process[i].node]++;
-    for (uint32_t i = 0; i < job.nodes; i++)
-        if (count[i] != job.per_node) {
-            int result = because("node %u has %u of its ranks, and not %u", (unsigned)i,
-                                 (unsigned)count[i], (unsigned)job.per_node);
-            free(count);
-            return result;
-        }
+    for (uint32_t i = 0; i < job.nodes && result == 0; i++)
+        if (count[i] != job.per_node)
+            result = because("node %u has %u of its ranks, and not %u", (unsigned)i,
+                             (unsigned)count[i], (unsigned)job.per_node);
     free(count);
-    return 0;
+    return result;
 }
 
 static int open_job(uint32_t timeout_ms)
 {
     char dims[128], name[64];
-    int ready;
+    bool opened, ready;
+    int result;
 
     if (find_node(dims, sizeof dims) != 0 || check_processes() != 0 ||
         name_of_group(name, sizeof name) != 0)
         return -1;
     if (job.per_node == 1) {
         job.leads = true;
-        ready = open_group(name, timeout_ms);
+        opened = open_group(name, timeout_ms) == 0;
     } else {
-        ready = locals_open(name, open_group, timeout_ms, &why);
+        opened = locals_open(name, open_group, timeout_ms, &why) == 0;
     }
-    if (ready != 0 || agree() != 0)
+    /* A group that is open here has been asked for by all, so all ranks have this preload and use MPI to
+     * decide. Only one that has not seen it open must be told so. */
+    ready = opened && (!job.leads || complete_group() == 0);
+    if (opened && !ready)
+        first_say_opened();
+    if (!opened && !first_hear_opened())
         return -1;
-    say_served(dims);
-    return 0;
+    result = agree(ready);
+    first_unsay_opened();
+    if (result == 0)
+        say_served(dims);
+    return result;
 }
 
 static int ends(MPI_Comm comm, int keyval, void *value, void *extra)

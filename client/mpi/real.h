@@ -74,7 +74,8 @@
     X(Type_get_extent_x)                                                                           \
     X(Type_get_true_extent_x)                                                                      \
     X(Type_size_x)                                                                                 \
-    X(Unpack)
+    X(Unpack)                                                                                      \
+    X(Unpublish_name)
 
 struct real {
 #define X(name) __typeof__(PMPI_##name) *name;

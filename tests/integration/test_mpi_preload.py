@@ -215,6 +215,25 @@ def test_ranks_that_lack_something(shared, library):
         assert 'this program does not use the torus' in warning and re.search(said, warning), warning
 
 
+def test_set_up_fails_at_one_rank(shared, library):
+    """At the last moment, when the others believe that they can use the torus: all go on with MPI alone, with
+    one rank a node and with two. Who is the reason says so."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    runs = [(what, losing, options) for what in ('barrier', 'open') for losing, options in (
+        ({0}, {}), ({3}, {}), ({0, 2}, {}), ({1}, {'nodes': [0, 1, 2, 3] * 2}))]
+    results = mpi.run_all(torus, [
+        (library, [mpi.program(torus, library, 'scenarios'), 'plain'],
+         {'losing': losing, 'LOST_SETUP': what, **options}) for what, losing, options in runs])
+    for result, (what, losing, options) in zip(results, runs):
+        right(result, len(options.get('nodes', range(4))))
+        assert 'torus: taken' not in result.stderr
+        warning, = warnings(result)
+        # In the other nodes' barrier the group fails, too.
+        assert 'this program does not use the torus' in warning
+        assert what == 'open' or f'rank {min(losing)}: ' in warning and 'lost: barrier' in warning, warning
+
+
 def test_ranks_that_do_not_fit(shared):
     result = scenario(shared('2x2'), 'openmpi', 'plain', nodes=[0, 1, 2, 3, 0])
     right(result, 5)

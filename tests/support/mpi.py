@@ -47,13 +47,16 @@ def skip_without(torus, library):
 
 
 class Run:
-    """mpiexec in the background; `nodes` has the node of each rank. Ranks in `without` have no preload."""
+    """mpiexec in the background; `nodes` has the node of each rank. Ranks in `without` have no preload,
+    those in `losing` one more, tests/mpi/lost_setup.c."""
 
-    def __init__(self, torus, library, command, nodes=None, without=(), mode='stats', preloaded=None,
-                 **environment):
+    def __init__(self, torus, library, command, nodes=None, without=(), losing=(), mode='stats',
+                 preloaded=None, **environment):
         nodes = range(len(torus.nodes)) if nodes is None else nodes
+        lost = build_folder(torus) / 'tests' / 'mpi' / 'liblost_setup.so'
         lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
                  f'{preload(torus, preloaded or library) if mode and rank not in without else ""}'
+                 f'{f":{lost}" if rank in losing else ""}'
                  for rank, node in enumerate(nodes)]
         # A launcher's processes and ours end together; it also ends its ranks when it is killed.
         self.process = subprocess.Popen(
