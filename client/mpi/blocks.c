@@ -99,6 +99,14 @@ void blocks_offsets(const struct block_list *list, const struct communicator *c,
             bytes[c->place_of[r]] > 0 ? (size_t)(displacement(list, r) - least) : 0;
 }
 
+bool blocks_are_packable(const struct block_list *list, const struct communicator *c)
+{
+    for (uint32_t r = 0; r < c->size; r++)
+        if (number_at(&list->blocks->counts, r) > 0 && !datatype_is_packable(type_of(list, r)))
+            return false;
+    return true;
+}
+
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 int blocks_pack(const struct block_list *list, const struct communicator *c, char *bytes)

@@ -21,6 +21,9 @@ void blocks_free(struct block_list *list);
 size_t block_bytes(const struct block_list *list, uint32_t rank);
 char *block_at(const struct block_list *list, uint32_t rank);
 
+/* Whether the MPI library can pack and unpack each of them. */
+bool blocks_are_packable(const struct block_list *list, const struct communicator *c);
+
 /* Sizes of all blocks by place. Returns their sum, or SIZE_MAX if it cannot be. */
 size_t blocks_sizes(const struct block_list *list, const struct communicator *c, size_t *bytes);
 

@@ -4,6 +4,8 @@
 #ifndef TORUSD_MPI_COLLECTIVES_H
 #define TORUSD_MPI_COLLECTIVES_H
 
+#include <limits.h>
+
 #include "client/mpi/communicator.h"
 #include "client/mpi/operations.h"
 
@@ -68,6 +70,13 @@ enum reason taking_has_failed(struct taking *t, int error_code);
 
 /* There is no memory for it on this rank. */
 enum reason taking_lacks_memory(struct taking *t);
+
+/* Whether a block may be an element that cannot be packed, here or at a rank that has other types: it is left to
+ * MPI by all, since all know its size. */
+static inline bool block_is_too_large(size_t bytes)
+{
+    return !ABI_LARGE_COUNTS && bytes > INT_MAX;
+}
 
 /* Whether two areas share a byte. */
 static inline bool areas_overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)

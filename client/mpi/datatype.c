@@ -50,6 +50,11 @@ int datatype_read(MPI_Datatype handle, struct datatype *type)
     return 0;
 }
 
+bool datatype_is_packable(const struct datatype *type)
+{
+    return type->plain || type->size <= INT_MAX || ABI_LARGE_COUNTS;
+}
+
 /* ---- Packing --------------------------------------------------------------------------------- */
 
 /* As many elements as fit into a piece; at least 1. */
@@ -58,6 +63,33 @@ static size_t piece_of(const struct datatype *type, size_t left)
     size_t most = type->size < PIECE ? PIECE / type->size : 1;
 
     return left < most ? left : most;
+}
+
+/* Into that many bytes: more than an int can say only of a single element, where there is a call for it. */
+static int pack(const void *at, int count, MPI_Datatype type, void *bytes, size_t size,
+                MPI_Comm comm)
+{
+    int position = 0;
+
+#if ABI_LARGE_COUNTS
+    MPI_Count large_position = 0;
+    if (size > INT_MAX)
+        return real.Pack_c(at, count, type, bytes, (MPI_Count)size, &large_position, comm);
+#endif
+    return real.Pack(at, count, type, bytes, (int)size, &position, comm);
+}
+
+static int unpack(const void *bytes, size_t size, void *at, int count, MPI_Datatype type,
+                  MPI_Comm comm)
+{
+    int position = 0;
+
+#if ABI_LARGE_COUNTS
+    MPI_Count large_position = 0;
+    if (size > INT_MAX)
+        return real.Unpack_c(bytes, (MPI_Count)size, &large_position, at, count, type, comm);
+#endif
+    return real.Unpack(bytes, (int)size, &position, at, count, type, comm);
 }
 
 /* Elements of a type as MPI_Pack() takes them. */
@@ -109,12 +141,11 @@ int datatype_pack(const struct datatype *type, const void *at, size_t count, voi
     }
     for (size_t n; count > 0; count -= n) {
         struct elements e;
-        int position = 0, result;
+        int result;
         n = piece_of(type, count);
         result = elements_at(&e, type, from, n);
         if (result == MPI_SUCCESS)
-            result = real.Pack((const void *)e.at, e.count, e.type, to, (int)(n * type->size),
-                               &position, comm);
+            result = pack((const void *)e.at, e.count, e.type, to, n * type->size, comm);
         elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;
@@ -138,12 +169,11 @@ int datatype_unpack(const struct datatype *type, void *at, size_t count, const v
     }
     for (size_t n; count > 0; count -= n) {
         struct elements e;
-        int position = 0, result;
+        int result;
         n = piece_of(type, count);
         result = elements_at(&e, type, to, n);
         if (result == MPI_SUCCESS)
-            result = real.Unpack(from, (int)(n * type->size), &position, (void *)e.at, e.count,
-                                 e.type, comm);
+            result = unpack(from, n * type->size, (void *)e.at, e.count, e.type, comm);
         elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;

@@ -16,6 +16,9 @@ struct datatype {
 /* Returns 0, or -1 if it is not a type, or one of an unknown size. */
 int datatype_read(MPI_Datatype handle, struct datatype *type);
 
+/* Not if the library cannot even pack a single element: sizes are int before MPI 4. */
+bool datatype_is_packable(const struct datatype *type);
+
 /* Between `count` elements at `at` and their bytes, one behind the other. Return MPI_SUCCESS, or an
  * error of MPI, with which the communicator's error handler has been called. */
 int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes,

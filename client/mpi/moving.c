@@ -83,6 +83,10 @@ static enum reason alltoall_of(struct taking *t, const struct block_list *send,
         return REASON_ARGUMENTS;
     if (same && sent != received)
         return taking_fails(t, MPI_ERR_TRUNCATE);
+    /* Elsewhere the blocks have other sizes, but hardly other types. */
+    if (same ? block_is_too_large(send_bytes[0])
+             : !blocks_are_packable(send, c) || !blocks_are_packable(receive, c))
+        return REASON_LARGE;
     if (same && sent == 0)
         return taking_has_failed(t, MPI_SUCCESS);
     if (is_alias(send, receive, sent))
@@ -180,6 +184,9 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
         return taking_fails(t, MPI_ERR_TRUNCATE);
     if (received == 0)
         return taking_has_failed(t, MPI_SUCCESS);
+    for (uint32_t place = 0; place < c->size; place++)
+        if (block_is_too_large(c->numbers[place]))
+            return REASON_LARGE;
     if (ABI_ALIAS_IS_ERROR && !in_place && mine > 0 &&
         send->blocks->type == receive->blocks->type &&
         block_at(send, 0) == block_at(receive, c->rank))
@@ -234,6 +241,8 @@ enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Da
         return REASON_ARGUMENTS;
     if (bytes == 0)
         return taking_has_failed(t, MPI_SUCCESS);
+    if (block_is_too_large(bytes))
+        return REASON_LARGE;
     if (!list.plain) {
         at = scratch_take(bytes);
         if (at == NULL)

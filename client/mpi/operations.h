@@ -32,6 +32,7 @@ enum operation {
     X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
     X(OPERATOR, "an operator that torusd lacks")                                                   \
     X(TYPE, "a type that torusd cannot reduce")                                                    \
+    X(LARGE, "blocks over 2 GiB, which this MPI may not be able to pack")                          \
     X(ARGUMENTS, "invalid arguments")
 
 enum reason {

@@ -29,7 +29,9 @@
     X(Bcast_c)                                                                                     \
     X(Reduce_c)                                                                                    \
     X(Reduce_scatter_c)                                                                            \
-    X(Reduce_scatter_block_c)
+    X(Reduce_scatter_block_c)                                                                      \
+    X(Pack_c)                                                                                      \
+    X(Unpack_c)
 #else
 #define REAL_LARGE(X)
 #endif

@@ -8,6 +8,14 @@
 
 #define TIMEOUT_S 30
 
+/* Of an environment variable; NULL if it is empty, too. */
+static const char *value_of(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
 struct settings settings_read(void)
 {
     static const struct {
@@ -17,17 +25,17 @@ struct settings settings_read(void)
                   {"on", {0}},
                   {"stats", {.statistics = true}},
                   {"verbose", {.statistics = true, .verbose = true}}};
-    const char *value = getenv("TORUS_MPI"), *timeout = getenv("TORUS_MPI_TIMEOUT");
+    const char *value = value_of("TORUS_MPI"), *timeout = value_of("TORUS_MPI_TIMEOUT");
     struct settings s = {0};
 
-    if (value != NULL && *value != '\0') {
+    if (value != NULL) {
         s.wrong = "TORUS_MPI";
         for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++)
             if (strcmp(values[i].value, value) == 0)
                 s = values[i].settings;
     }
     s.timeout_ms = TIMEOUT_S * 1000;
-    if (timeout != NULL && *timeout != '\0') {
+    if (timeout != NULL) {
         char *end;
         unsigned long seconds = strtoul(timeout, &end, 10);
         if (*end != '\0' || seconds == 0 || seconds > 86400)
@@ -106,8 +114,8 @@ bool settings_program(char *out, uint32_t size)
     };
 
     for (unsigned i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        const char *first = getenv(variables[i][0]);
-        const char *second = variables[i][1] != NULL ? getenv(variables[i][1]) : "";
+        const char *first = value_of(variables[i][0]);
+        const char *second = variables[i][1] != NULL ? value_of(variables[i][1]) : "";
         if (first != NULL && second != NULL) {
             (void)snprintf(out, size, "%s %s", first, second);
             return true;

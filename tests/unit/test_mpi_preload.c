@@ -1,0 +1,191 @@
+/* What the preloads for MPI programs decide without MPI: compiled for each library, with functions of ours in
+ * place of the library's. */
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "client/mpi/blocks.h"
+#include "client/mpi/real.h"
+#include "client/mpi/settings.h"
+
+struct real real;
+struct real_handles mpi;
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+static void set_only(const char *name, const char *value, const char *other, const char *its_value)
+{
+    static const char *const all[] = {"TORUS_MPI_JOB", "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri",
+                                      "SLURM_JOB_ID",  "SLURM_STEP_ID",  "FLUX_JOB_ID",
+                                      "PALS_APID"};
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_int_equal(unsetenv(all[i]), 0);
+    assert_int_equal(setenv(name, value, 1), 0);
+    assert_int_equal(setenv(other, its_value, 1), 0);
+}
+
+static void an_empty_variable_is_no_name(void **state)
+{
+    char program[64];
+
+    (void)state;
+    set_only("TORUS_MPI_JOB", "mine", "PMIX_NAMESPACE", "theirs");
+    assert_true(settings_program(program, sizeof program));
+    assert_string_equal(program, "mine ");
+    set_only("TORUS_MPI_JOB", "", "PMIX_NAMESPACE", "theirs");
+    assert_true(settings_program(program, sizeof program));
+    assert_string_equal(program, "theirs ");
+    set_only("TORUS_MPI_JOB", "", "PMIX_NAMESPACE", "");
+    assert_false(settings_program(program, sizeof program)); /* no launcher has started this */
+}
+
+/* ---- Types ----------------------------------------------------------------------------------- */
+
+#define GIB ((size_t)1 << 30)
+#define TYPE ((MPI_Datatype)(intptr_t)7)
+
+static size_t packed[8]; /* bytes by call, */
+static unsigned calls;
+static bool large[8]; /* and whether it was one with large sizes */
+static MPI_Count size_of_type;
+
+static int type_size(MPI_Datatype type, MPI_Count *size)
+{
+    (void)type;
+    *size = size_of_type;
+    return MPI_SUCCESS;
+}
+
+static int extent(MPI_Datatype type, MPI_Count *lower, MPI_Count *its)
+{
+    (void)type;
+    *lower = 0;
+    *its = size_of_type + 8; /* gaps: to be packed */
+    return MPI_SUCCESS;
+}
+
+static int note(bool is_large, int64_t size)
+{
+    assert_true(calls < sizeof packed / sizeof *packed);
+    assert_true(size > 0);
+    large[calls] = is_large;
+    packed[calls++] = (size_t)size;
+    return MPI_SUCCESS;
+}
+
+static int pack(const void *in, int count, MPI_Datatype type, void *out, int size, int *position,
+                MPI_Comm comm)
+{
+    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
+    return note(false, size);
+}
+
+static int unpack(const void *in, int size, int *position, void *out, int count, MPI_Datatype type,
+                  MPI_Comm comm)
+{
+    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
+    return note(false, size);
+}
+
+#if ABI_LARGE_COUNTS
+static int pack_large(const void *in, MPI_Count count, MPI_Datatype type, void *out, MPI_Count size,
+                      MPI_Count *position, MPI_Comm comm)
+{
+    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
+    return note(true, size);
+}
+
+static int unpack_large(const void *in, MPI_Count size, MPI_Count *position, void *out,
+                        MPI_Count count, MPI_Datatype type, MPI_Comm comm)
+{
+    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
+    return note(true, size);
+}
+#endif
+
+static void set_type(size_t size)
+{
+    size_of_type = (MPI_Count)size;
+    calls = 0;
+    real.Type_size_x = type_size;
+    real.Type_get_extent_x = extent;
+    real.Type_get_true_extent_x = extent;
+    real.Pack = pack;
+    real.Unpack = unpack;
+#if ABI_LARGE_COUNTS
+    real.Pack_c = pack_large;
+    real.Unpack_c = unpack_large;
+#endif
+}
+
+/* Memory that is not there: nobody reads or writes it here. */
+static char *const nowhere = (char *)(uintptr_t)4096;
+
+static void pack_both_ways(const struct datatype *type, size_t count)
+{
+    assert_int_equal(datatype_pack(type, nowhere, count, nowhere, mpi.world), MPI_SUCCESS);
+    assert_int_equal(datatype_unpack(type, nowhere, count, nowhere, mpi.world), MPI_SUCCESS);
+}
+
+static void elements_are_packed_in_pieces(void **state)
+{
+    struct datatype type;
+
+    (void)state;
+    set_type(GIB / 4);
+    assert_int_equal(datatype_read(TYPE, &type), 0);
+    assert_true(datatype_is_packable(&type) && !type.plain);
+    pack_both_ways(&type, 6);
+    assert_int_equal(calls, 4);
+    assert_true(packed[0] == GIB && packed[1] == GIB / 2 && packed[3] == GIB / 2);
+
+    set_type(INT_MAX);
+    assert_int_equal(datatype_read(TYPE, &type), 0);
+    assert_true(datatype_is_packable(&type));
+    pack_both_ways(&type, 1);
+    assert_true(calls == 2 && packed[0] == INT_MAX && packed[1] == INT_MAX && !large[0]);
+}
+
+/* By calls with large sizes, or not at all. */
+static void large_elements_do_not_overflow(void **state)
+{
+    static const int counts[] = {0, 0, 1}, none[] = {0, 0, 0};
+    const struct communicator c = {.size = 3};
+    struct blocks blocks = {.at = nowhere, .counts = NUMBERS(counts), .type = TYPE};
+    struct block_list list;
+
+    (void)state;
+    set_type(2 * GIB);
+    assert_int_equal(blocks_read(&list, &blocks, &c), 0);
+    assert_int_equal(blocks_are_packable(&list, &c), ABI_LARGE_COUNTS);
+    assert_int_equal(block_is_too_large(block_bytes(&list, 2)), !ABI_LARGE_COUNTS);
+    if (ABI_LARGE_COUNTS) {
+        pack_both_ways(&list.one, 2);
+        assert_int_equal(calls, 4);
+        for (unsigned i = 0; i < calls; i++)
+            assert_true(large[i] && packed[i] == 2 * GIB);
+    }
+    blocks_free(&list);
+
+    blocks.counts = NUMBERS(none); /* there is nothing to pack */
+    assert_int_equal(blocks_read(&list, &blocks, &c), 0);
+    assert_true(blocks_are_packable(&list, &c));
+    blocks_free(&list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_variable_is_no_name),
+        cmocka_unit_test(elements_are_packed_in_pieces),
+        cmocka_unit_test(large_elements_do_not_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
