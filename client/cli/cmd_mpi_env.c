@@ -1,13 +1,16 @@
 /* torusctl mpi-env: the options of mpiexec with which MPI programs use the torus. */
 #include <dlfcn.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
+#include "client/cli/json.h"
 #include "client/cli/route_script.h"
 
 struct mpi_env_arguments {
@@ -80,71 +83,166 @@ static char *find_preload(const struct library *l, struct error *e)
     return path;
 }
 
-static int append(json_t *list, json_t *text)
+/* An option with its value, which may be any bytes but 0. */
+struct entry {
+    char *text;        /* the option, up to where the value begins: "-x NAME=" */
+    const char *value; /* or NULL */
+    struct entry *next;
+};
+
+/* ---- Collecting ------------------------------------------------------------------------------ */
+
+struct list {
+    struct entry *first, **end;
+    bool failed; /* out of memory */
+};
+
+static void append(struct list *list, const char *value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void append(struct list *list, const char *value, const char *format, ...)
 {
-    return json_array_append_new(list, text);
+    struct entry *entry = calloc(1, sizeof *entry);
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (entry == NULL || vasprintf(&entry->text, format, arguments) < 0) {
+        free(entry);
+        list->failed = true;
+    } else {
+        entry->value = value;
+        *list->end = entry;
+        list->end = &entry->next;
+    }
+    va_end(arguments);
 }
 
-static int append_all(json_t *list, const char *const *texts, const char *interface)
+static void clear(struct list *list)
 {
-    int r = 0;
+    while (list->first != NULL) {
+        struct entry *entry = list->first;
+        list->first = entry->next;
+        free(entry->text);
+        free(entry);
+    }
+}
 
+static void append_all(struct list *list, const char *const *texts, const char *interface)
+{
     for (; *texts != NULL; texts++) {
         const char *gap = strstr(*texts, "%s");
-        r |= append(list, gap == NULL
-                              ? json_string(*texts)
-                              : json_sprintf("%.*s%s", (int)(gap - *texts), *texts, interface));
+        if (gap == NULL)
+            append(list, NULL, "%s", *texts);
+        else
+            append(list, interface, "%.*s", (int)(gap - *texts), *texts);
     }
-    return r;
 }
 
-static int append_variable(json_t *list, const struct library *l, const char *name,
-                           const char *value)
+static void append_variable(struct list *list, const struct library *l, const char *name,
+                            const char *value)
 {
-    return append(list, json_sprintf(l->joined ? "-x %s=%s" : "-genv %s %s", name, value));
+    append(list, value, l->joined ? "-x %s=" : "-genv %s ", name);
 }
 
-static json_t *options_of(const struct cli *cli, const struct library *l,
-                          const struct mpi_env_arguments *a, const char *preload)
+static void append_options(struct list *list, const struct cli *cli, const struct library *l,
+                           const struct mpi_env_arguments *a, const char *preloads)
 {
-    const char *interface = a->interface, *socket = cli->socket, *others = getenv("LD_PRELOAD");
-    json_t *list = json_array();
-    char *both = NULL;
-    int r;
+    const char *interface = a->interface, *socket = cli->socket;
 
     if (interface == NULL && if_nametoindex(OWN_INTERFACE) != 0)
         interface = OWN_INTERFACE;
     if (socket == NULL)
         socket = getenv("TORUS_SOCKET");
-    if (others != NULL && others[0] != '\0' && asprintf(&both, "%s:%s", preload, others) < 0)
-        both = NULL;
-    r = append_variable(list, l, "LD_PRELOAD", both != NULL ? both : preload);
+    append_variable(list, l, "LD_PRELOAD", preloads);
     if (socket != NULL)
-        r |= append_variable(list, l, "TORUS_SOCKET", socket);
-    r |= append_all(list, l->always, NULL);
+        append_variable(list, l, "TORUS_SOCKET", socket);
+    append_all(list, l->always, NULL);
     if (interface != NULL)
-        r |= append_all(list, l->on_interface, interface);
+        append_all(list, l->on_interface, interface);
     if (a->oversubscribed)
-        r |= append_all(list, l->oversubscribed, NULL);
-    free(both);
+        append_all(list, l->oversubscribed, NULL);
+}
+
+/* ---- Printing -------------------------------------------------------------------------------- */
+
+/* As a shell reads it: in quotes if it is more than a word. */
+static void print_quoted(const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+
+    if (value[0] != '\0' && value[strspn(value, plain)] == '\0') {
+        (void)fputs(value, stdout);
+        return;
+    }
+    (void)putchar('\'');
+    for (; *value != '\0'; value++)
+        if (*value == '\'')
+            (void)fputs("'\\''", stdout);
+        else
+            (void)putchar(*value);
+    (void)putchar('\'');
+}
+
+static json_t *value_of(const struct list *list)
+{
+    json_t *values = json_array();
+    int r = 0;
+
+    for (const struct entry *e = list->first; e != NULL; e = e->next)
+        r |= json_array_append_new(values, json_path(e->text, e->value != NULL ? e->value : ""));
     if (r == 0)
-        return list;
-    json_decref(list);
+        return values;
+    json_decref(values);
     return NULL;
 }
 
-static int print_options(const struct cli *cli, const struct library *l, json_t *list)
+static int print_options(const struct cli *cli, const struct library *l, const struct list *list)
 {
-    size_t i;
-    json_t *text;
-
-    if (list == NULL || cli->json)
+    if (cli->json || list->failed) {
+        json_t *values = list->failed ? NULL : value_of(list);
         return cli_print(
-            cli, list == NULL ? NULL : json_pack("{s:s, s:o}", "library", l->name, "options", list),
+            cli,
+            values == NULL ? NULL : json_pack("{s:s, s:o}", "library", l->name, "options", values),
             NULL);
-    json_array_foreach(list, i, text)(void) printf("%s\n", json_string_value(text));
-    json_decref(list);
+    }
+    for (const struct entry *e = list->first; e != NULL; e = e->next) {
+        (void)fputs(e->text, stdout);
+        if (e->value != NULL)
+            print_quoted(e->value);
+        (void)putchar('\n');
+    }
     return EXIT_DONE;
+}
+
+/* Where LD_PRELOAD's names end. */
+#define ENDS_OF_NAMES " :"
+
+/* What LD_PRELOAD is to be; to be freed by the caller. NULL with *e set. */
+static char *find_preloads(const struct library *l, struct error *e)
+{
+    char *path = find_preload(l, e), *both = NULL;
+    const char *others = getenv("LD_PRELOAD");
+
+    if (path != NULL && strpbrk(path, ENDS_OF_NAMES) != NULL) {
+        (void)error_set(e, ERROR_IO,
+                        "'%.200s' cannot be preloaded: LD_PRELOAD takes no path with a space or a "
+                        "colon; have libtorus and %s in another folder",
+                        path, l->preload);
+        free(path);
+        return NULL;
+    }
+    if (path == NULL || others == NULL || others[0] == '\0')
+        return path;
+    if (asprintf(&both, "%s:%s", path, others) < 0) {
+        both = NULL;
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
+    }
+    free(path);
+    /* Those of others are separated by colons or spaces. */
+    for (char *gap = both; gap != NULL && (gap = strchr(gap, ' ')) != NULL;)
+        *gap = ':';
+    return both;
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -161,12 +259,15 @@ static int run(struct cli *cli, const void *arguments)
                                  strpbrk(a->interface, " \t\n/") != NULL))
         return cli_fail_usage(cli, "--interface: \"%.40s\" is not the name of an interface",
                               a->interface);
-    char *preload = find_preload(&libraries[index], &e);
-    if (preload == NULL)
+    char *preloads = find_preloads(&libraries[index], &e);
+    if (preloads == NULL)
         return cli_fail(cli, &e);
-    json_t *list = options_of(cli, &libraries[index], a, preload);
-    free(preload);
-    return print_options(cli, &libraries[index], list);
+    struct list list = {.end = &list.first};
+    append_options(&list, cli, &libraries[index], a, preloads);
+    int code = print_options(cli, &libraries[index], &list);
+    clear(&list);
+    free(preloads);
+    return code;
 }
 
 extern const struct command command_mpi_env;
@@ -180,6 +281,9 @@ const struct command command_mpi_env = {
         "options printed here load it on all hosts, and name the daemon's socket (--socket or\n"
         "TORUS_SOCKET; %h stands for the host's name). What LD_PRELOAD already names is loaded, "
         "too.\n"
+        "A path with spaces or the like is quoted: paste the options, or use them with eval, as "
+        "in\n"
+        "eval \"mpiexec $(torusctl mpi-env mpich) ./program\".\n"
         "They also keep MPI from using the cables' addresses, by which only neighbours reach each\n"
         "other, if this host has the interface " OWN_INTERFACE ", or another one is named.\n"
         "\n"

@@ -1,5 +1,6 @@
 """torusctl ip-routes: what its scripts say, what they do to hosts, and that nothing of it stays."""
 
+import json
 import os
 import re
 import shutil
@@ -360,4 +361,41 @@ def test_options_for_mpiexec(tmp_path):
     kept = said('mpich', LD_PRELOAD=f'{tmp_path}/libtorus.so.1', TORUS_SOCKET='/x.sock')
     assert kept == (0, [f'-genv LD_PRELOAD {tmp_path}/libtorus-mpich.so:{tmp_path}/libtorus.so.1',
                         '-genv TORUS_SOCKET /x.sock'])
+    # What others preload may be separated by spaces.
+    kept = said('mpich', LD_PRELOAD=f'{tmp_path}/libtorus.so.1 {tmp_path}/libtorus.so.1')
+    assert kept == (0, [f'-genv LD_PRELOAD {tmp_path}/libtorus-mpich.so:' +
+                        ':'.join(2 * [f'{tmp_path}/libtorus.so.1'])])
     assert said('mpich2')[0] == said()[0] == said('mpich', '--interface', 'a b')[0] == 2
+
+
+@pytest.mark.parametrize('library,before', [('mpich', ['-genv', 'TORUS_SOCKET', '']),
+                                            ('openmpi', ['-x', 'TORUS_SOCKET='])])
+@pytest.mark.parametrize('socket', [b"/run/the torus/it's", b'/run/\xff\xfe', b'/run/$HOME/*', b'/run/a"b\\'])
+def test_options_with_paths_of_all_kinds(tmp_path, library, before, socket):
+    """A shell reads them as they are. JSON has no bytes that are not text, and shows them as "?"."""
+    shutil.copy(re.search(r'libtorus\S* => (\S+)', subprocess.run(
+        ['ldd', find_program('torusctl')], capture_output=True, text=True, check=True).stdout)[1],
+        tmp_path / 'libtorus.so.1')
+    (tmp_path / f'libtorus-{library}.so').touch()
+
+    def said(*more, folder=tmp_path):
+        return subprocess.run([find_program('torusctl'), *more, '--socket', socket, 'mpi-env', library],
+                              capture_output=True, env={'LD_LIBRARY_PATH': str(folder), 'PATH': os.environ['PATH'],
+                                                        'ASAN_OPTIONS': 'verify_asan_link_order=0'})
+
+    done = said()
+    assert done.returncode == 0, done.stderr
+    read = subprocess.run(['/bin/sh', '-c', b'printf "%s\\n" ' + done.stdout.replace(b'\n', b' ')],
+                          capture_output=True, check=True).stdout.split(b'\n')[:-1]
+    *first, last = before
+    words = [word.encode() for word in first] + [last.encode() + socket]
+    assert any(read[at:at + len(words)] == words for at in range(len(read))), read
+    shown = json.loads(said('--json').stdout)['options']
+    assert ' '.join(first + [last]) + socket.decode(errors='replace').replace('\ufffd', '?') in shown
+    # LD_PRELOAD cannot name such a folder.
+    spaced = tmp_path / 'a b'
+    spaced.mkdir()
+    for name in 'libtorus.so.1', f'libtorus-{library}.so':
+        (tmp_path / name).rename(spaced / name)
+    done = said(folder=spaced)
+    assert done.returncode == 1 and b'LD_PRELOAD takes no path with a space' in done.stderr, done
