@@ -34,6 +34,10 @@ static bool shrinks(const struct exchange_arguments *a)
 static int check(const struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
 {
+    if (a->on_failure != NULL && strcmp(a->on_failure, "fail") != 0 &&
+        strcmp(a->on_failure, "shrink") != 0)
+        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail nor shrink",
+                              a->on_failure);
     if (operation == TORUS_BROADCAST && a->sender == NULL)
         return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
     if (a->block_size == NULL && a->from == NULL && a->to == NULL)
@@ -57,10 +61,6 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (a->schedule != NULL && (a->explain || a->dry_run))
         return cli_fail_usage(cli, "%s lists what auto chooses from: omit it with --schedule",
                               a->explain ? "--explain" : "--dry-run");
-    if (a->on_failure != NULL && strcmp(a->on_failure, "fail") != 0 &&
-        strcmp(a->on_failure, "shrink") != 0)
-        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail nor shrink",
-                              a->on_failure);
     if (shrinks(a) &&
         (a->schedule != NULL || (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0)))
         return cli_fail_usage(cli,

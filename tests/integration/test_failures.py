@@ -55,6 +55,7 @@ def others(torus, *ranks):
     (['--to', 'a'], 2, '--from'),
     (['--missing-ok', '--block-size', '1'], 2, '--missing-ok'),
     (['--block-size', '1', '--on-failure', 'explode'], 2, 'neither fail nor shrink'),
+    (['--on-failure', 'explode'], 2, 'neither fail nor shrink'),
     (['--block-size', '1', '--on-failure', 'shrink', '--algorithm', 'at2'], 2, 'omit --algorithm'),
     (['--block-size', '1', '--on-failure', 'shrink', '--schedule', 'x'], 2, 'omit --schedule'),
     (['--from', 'a-%q', '--to', 'b-%q'], 2, '%'),
