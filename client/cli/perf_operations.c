@@ -284,12 +284,12 @@ static uint64_t wrong_elements(const struct perf_job *job, size_t first, size_t 
     return wrong;
 }
 
-/* Whole elements, at least one. */
+/* Whole elements: at least one, unless there is nothing. */
 static void lay_out_allreduce(struct perf_job *job)
 {
     size_t width = torus_type_size(job->plan->type);
 
-    job->count = job->bytes >= width ? (size_t)job->bytes / width : 1;
+    job->count = job->bytes > 0 && job->bytes < width ? 1 : (size_t)job->bytes / width;
     job->bytes = job->count * width;
     job->send_size = job->receive_size = (size_t)job->bytes;
 }

@@ -44,12 +44,13 @@ def perf(torus, arguments):
 @pytest.mark.parametrize('operation', SIZED)
 def test_perf_verifies_what_arrives(shared, operation, memory):
     torus = shared('2x3', bw=50)
-    report = perf(torus, f'{operation} --sizes 1,1000,20000 --repeat 3 --pause 0 --verify {memory}')
+    report = perf(torus, f'{operation} --sizes 0,1,1000,20000 --repeat 3 --pause 0 --verify {memory}')
     assert (report['dims'], report['nodes'], report['operation']) == ([2, 3], 6, operation)
     assert report['memory'] == memory.lstrip('-')
     unit = 8 if operation in ('allreduce', 'reduce-scatter') else 1
-    assert [row['bytes'] for row in report['results']] == [max(size // unit, 1) * unit
-                                                           for size in (1, 1000, 20000)]
+    assert [row['bytes'] for row in report['results']] == [0] + [max(size // unit, 1) * unit
+                                                                 for size in (1, 1000, 20000)]
+    assert report['results'].pop(0)['wrong'] == 0
     for row in report['results']:
         assert row['wrong'] == 0
         small = row['bytes'] < 16384

@@ -186,6 +186,27 @@ static void right_contents_are_right_and_each_wrong_byte_is_found(void **state)
         }
 }
 
+/* Vectors have whole elements: no size has none of them, any other at least one. */
+static void a_size_of_nothing_is_nothing(void **state)
+{
+    static const struct {
+        uint64_t bytes, becomes;
+    } sizes[] = {{0, 0}, {1, 4}, {4, 4}, {11, 8}};
+    struct perf_job jobs[MEMBERS];
+
+    (void)state;
+    for (size_t o = 4; o < sizeof with_data / sizeof with_data[0]; o++)
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            struct perf_plan plan = {.operation = operation(with_data[o]),
+                                     .type = TORUS_INT32,
+                                     .combination = TORUS_SUM};
+            begin(jobs, &plan, sizes[s].bytes, 7);
+            assert_int_equal(jobs[0].bytes, sizes[s].becomes);
+            assert_int_equal(jobs[0].send_size, sizes[s].becomes);
+            end(jobs);
+        }
+}
+
 static void uneven_blocks_have_the_size_on_average(void **state)
 {
     uint64_t sum = 0;
@@ -440,6 +461,7 @@ int main(void)
         cmocka_unit_test(without_a_daemon_it_says_so),
         cmocka_unit_test(help_names_every_operation),
         cmocka_unit_test(right_contents_are_right_and_each_wrong_byte_is_found),
+        cmocka_unit_test(a_size_of_nothing_is_nothing),
         cmocka_unit_test(uneven_blocks_have_the_size_on_average),
         cmocka_unit_test(vectors_are_filled_in_every_type),
         cmocka_unit_test(the_bound_of_uneven_blocks_is_the_known_one_where_they_are_even),
