@@ -626,6 +626,8 @@ class Group:
         blocks = self._one_each((_input(block) for block in blocks), 'blocks')
         if len({block.dtype for block in blocks}) > 1:
             raise TypeError('the blocks have different types')
+        if blocks[0].dtype.itemsize == 0:
+            raise ValueError(f'elements of type {blocks[0].dtype} have no bytes')
         return blocks
 
 

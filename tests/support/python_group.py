@@ -227,6 +227,8 @@ def misuse():
         raises(ValueError, g.broadcast, np.zeros(1), size, text='is not a member')
         raises(ValueError, g.broadcast, np.zeros(1), -1)
         raises(ValueError, g.alltoallv, [np.zeros(1)] * (size + 1), text='members')
+        raises(ValueError, g.alltoallv, [np.zeros(2, 'V0')] * size, text='no bytes')
+        raises(ValueError, g.start_alltoallv, [np.zeros(2, 'V0')] * size, [2] * size, text='no bytes')
         raises(ValueError, g.allgatherv, np.zeros(1), [2] * size, text='counts')
         raises(ValueError, g.reduce_scatter, np.zeros(3), counts=[1] * (size + 3))
         raises(ValueError, g.reduce_scatter, 3.0)
