@@ -2,6 +2,7 @@
 
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,8 @@ LONGEST_LINE = 1 << 20
 def run_programs(torus, each, command=None, complain=lambda text: None):
     """Runs the shell command `each` on every node, with %r in it replaced by the rank, and `command`
     beside them. Returns when all that they started has ended: the exit status of the first that
-    failed, or 0. The programs' output has the rank before each line; the command's is unchanged."""
+    failed, or 0. The programs' output has the rank before each line; the command's is unchanged. If nobody
+    reads it any more, all are ended, and this ends as by SIGPIPE."""
     adopt_orphans()
     before = descendants()
     with _Programs(complain) as programs:
@@ -28,7 +30,7 @@ def run_programs(torus, each, command=None, complain=lambda text: None):
                 if command is not None:
                     programs.add('the command of --run', subprocess.Popen(
                         [*torus.enter(), '/bin/sh', '-c', command], env=torus.environment()))
-            programs.wait(lambda: programs.failed_at is not None
+            programs.wait(lambda: programs.unread or programs.failed_at is not None
                           and time.monotonic() >= programs.failed_at + GRACE)
         except KeyboardInterrupt:
             # On a terminal, Ctrl-C reached the programs too: let them exit by themselves.
@@ -41,6 +43,8 @@ def run_programs(torus, each, command=None, complain=lambda text: None):
                 programs.ending = True
                 end_all(lambda: descendants() - before, programs.look)
                 programs.finish_output()
+    if programs.unread:
+        raise interrupts.Terminated(signal.SIGPIPE)
     return programs.status
 
 
@@ -54,6 +58,7 @@ class _Programs:
         self.status = 0        # of the first that failed
         self.failed_at = None  # when, by the monotonic clock
         self.ending = False    # from here on they are ended from outside, which is not a failure
+        self.unread = False    # nobody reads the output any more: what comes of it is lost
 
     def __enter__(self):
         return self
@@ -85,7 +90,11 @@ class _Programs:
         """Waits so long for something to happen, and deals with what does."""
         for key, _ in self.selector.select(seconds):
             if isinstance(key.data, _Lines):
-                if not key.data.pass_on():
+                try:
+                    more = key.data.pass_on()
+                except BrokenPipeError:
+                    more, self.unread = False, True
+                if not more:
                     self._close(key)
             elif key.data.poll() is not None:
                 self._ended(key.data)
