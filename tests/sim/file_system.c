@@ -119,7 +119,7 @@ static void copy(struct entries *to, const struct entries *from)
 static void change(struct inode *folder, const char *name, struct inode *inode, bool more)
 {
     put(&folder->now, name, inode);
-    folder->change = sim_realloc(folder->change, (folder->changes + 1) * sizeof *folder->change);
+    folder->change = sim_grow(folder->change, folder->changes, sizeof *folder->change);
     struct change *c = &folder->change[folder->changes++];
     *c = (struct change){.inode = inode, .more = more};
     (void)snprintf(c->name, sizeof c->name, "%s", name);
@@ -522,7 +522,7 @@ static bool arrive(struct inode *f, uint64_t from, uint64_t to)
         continued->to = to;
         return true;
     }
-    f->run = sim_realloc(f->run, (f->runs + 1) * sizeof *f->run);
+    f->run = sim_grow(f->run, f->runs, sizeof *f->run);
     f->run[f->runs++] = (struct run){from, to};
     return true;
 }
@@ -613,8 +613,7 @@ static void note_decisions(struct disk *disk)
         name += strlen(DECISION_MARK);
         if (sim_decided(disk->node->sim, disk->node->rank, name))
             continue;
-        disk->decision =
-            sim_realloc(disk->decision, (disk->decisions + 1) * sizeof *disk->decision);
+        disk->decision = sim_grow(disk->decision, disk->decisions, sizeof *disk->decision);
         struct decision *d = &disk->decision[disk->decisions++];
         (void)snprintf(d->id, sizeof d->id, "%s", name);
         if (disk->node->crash_when_decided)

@@ -27,3 +27,9 @@ void *sim_realloc(void *old, size_t size)
         abort();
     return new;
 }
+
+void *sim_grow(void *array, size_t count, size_t size)
+{
+    return (count & (count - 1)) == 0 ? sim_realloc(array, (count > 0 ? 2 * count : 1) * size)
+                                      : array;
+}

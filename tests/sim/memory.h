@@ -14,5 +14,8 @@ extern uint64_t *volatile memory_countdown; /* the compiler thinks that malloc()
 void *sim_alloc(size_t size);
 /* What is added is not zeroed. Never NULL. */
 void *sim_realloc(void *old, size_t size);
+/* An array of `count` elements that is to take one more: it grows by doubling, since sanitizers copy all of it
+ * every time. It may only shrink to nothing. Never NULL. */
+void *sim_grow(void *array, size_t count, size_t size);
 
 #endif
