@@ -156,7 +156,7 @@ static void detours(void **state)
     damage_free(&damage);
 }
 
-/* A node's plan on 64x64 fits into 8 MiB, or as many for each segment of a block, with every
+/* A node's plan on 32x32 fits into 2 MiB, or as many for each segment of a block, with every
  * algorithm that runs in steps; and where the blocks that come by take more, into twice that. */
 static void plans_are_small(void **state)
 {
@@ -167,7 +167,7 @@ static void plans_are_small(void **state)
     if (SANITIZED)
         skip(); /* takes long, to count the same bytes */
     allowed = UINT32_MAX;
-    assert_int_equal(torus_parse(&t, "64x64", NULL), 0);
+    assert_int_equal(torus_parse(&t, "32x32", NULL), 0);
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         struct plan p;
@@ -178,9 +178,9 @@ static void plans_are_small(void **state)
         allowed = UINT32_MAX;
         most_held = held;
         size_t before = held;
-        if (plan_build(&p, &t, a, 1234, &e) != 0)
+        if (plan_build(&p, &t, a, 434, &e) != 0)
             fail_msg("%s: %s", a->name, e.text);
-        if (most_held - before > ((size_t)a->segments * 8) << 20 &&
+        if (most_held - before > ((size_t)a->segments * 2) << 20 &&
             most_held - before > 2 * sizeof *p.block * p.blocks)
             fail_msg("%s: %zu MiB", a->name, (most_held - before) >> 20);
         plan_free(&p);

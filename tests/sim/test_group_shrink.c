@@ -19,7 +19,7 @@
 
 #define CALLS_MOST 40u
 
-static uint64_t first_seed, seeds = 25;
+static uint64_t first_seed, seeds = 25 / SIM_SHARE;
 
 static const char *const tori[] = {"4x4", "3x3", "2x3", "5",   "4mx3",  "2x2x2",
                                    "3x5", "2x2", "3",   "2x4", "3mx3m", "7"};

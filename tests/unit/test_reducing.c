@@ -1,15 +1,20 @@
-/* The engine that combines vectors: whole tori in memory. See reducing_fixture.h. */
+/* The engine that combines vectors: whole tori in memory. See reducing_fixture.h.
+ *
+ *     test_reducing [SEEDS]     fewer than ctest runs: under valgrind */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "reducing_fixture.h"
 #include "tests/support/long_legs.h"
+
+static uint64_t seeds = 100;
 
 static void run(const struct how *how, uint64_t seed)
 {
@@ -78,7 +83,7 @@ static void bits_do_not_depend_on_what_comes_first(void **state)
     };
     (void)state;
     for (unsigned i = 0; i < 3; i++)
-        for (uint64_t seed = 0; seed < 100; seed++) {
+        for (uint64_t seed = 0; seed < seeds; seed++) {
             struct how how = hows[i];
             how.type = seed % 2 == 0 ? REDUCTION_FLOAT64 : REDUCTION_FLOAT32;
             how.operation = REDUCTION_SUM;
@@ -365,7 +370,7 @@ static void a_part_of_a_torus_is_a_torus(void **state)
     net_close(net);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_and_operator),
@@ -384,5 +389,8 @@ int main(void)
         cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
         cmocka_unit_test(a_part_of_a_torus_is_a_torus),
     };
+
+    if (argc > 1)
+        seeds = strtoull(argv[1], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
