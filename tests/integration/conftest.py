@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+# Files that take longest, most of them by waiting. They come first, so that at the end of a run in parallel, by
+# file (scripts/test), not one of them is what all others wait for.
+LONG = ('test_commit', 'test_overload', 'test_attacks', 'test_failures', 'test_mpi_preload', 'test_slow_disk',
+        'test_reproduce', 'test_exchange', 'test_big')
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 
@@ -29,8 +34,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     heed_sigint()
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
-    config.addinivalue_line('markers', 'slow: the code of other tests with more bytes or more '
-                            'nodes, so not under sanitizers')
+    config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
+                            'nodes, shapes or rounds, so not under sanitizers')
     config.addinivalue_line('markers', 'memory: measures it, so not under sanitizers, which keep '
                             'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
@@ -38,6 +43,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
     for item in items:
         if 'mininet' in item.fixturenames:
             item.add_marker('mininet')

@@ -16,8 +16,16 @@ SHAPES = {'4x4': ('balanced', 'saadschultz'), '5x3': ('balanced', 'yangwang', 's
           '3mx4m': ('balanced', 'yangwang', 'saadschultz'), '2x2': ('balanced',),
           '1x7': ('balanced', 'yangwang'), '1x1': ('balanced', 'yangwang', 'saadschultz'),
           '1x2': ('saadschultz',), '2x3x2': ('saadschultz',)}
-cases = pytest.mark.parametrize(
-    'dims,algorithm', [(dims, name) for dims, names in SHAPES.items() for name in names])
+SANITIZED = ('5x3', '1x1')
+
+
+def shapes(dims):
+    return [pytest.param(one, marks=[pytest.mark.slow] * (one not in ('3mx4m', '3mx5m', '1x1'))) for one in dims]
+
+
+cases = pytest.mark.parametrize('dims,algorithm', [
+    pytest.param(dims, name, marks=[pytest.mark.slow] * (dims not in SANITIZED))
+    for dims, names in SHAPES.items() for name in names])
 SIZES = (0, 1, 4097, 200000)
 
 
@@ -133,7 +141,7 @@ def test_streaming_in_rounds(shared):
     assert torus.status()['memory']['reserved_bytes'] == 0
 
 
-@pytest.mark.parametrize('dims', ['4x4', '8x2', '3mx5m', '1x9'])
+@pytest.mark.parametrize('dims', shapes(['4x4', '8x2', '3mx5m', '1x9']))
 def test_no_channel_above_the_bound(shared, dims):
     torus = shared(dims)
     links = sum(2 if wraps else 1 for size, wraps in zip(torus.geometry.sizes, torus.geometry.wraps)
@@ -223,7 +231,7 @@ def test_files_in_parts(shared, root, base):
     assert sum(sent.values()) == sizes[7] and max(sent.values()) <= sizes[7] / 4 + 12, sent
 
 
-@pytest.mark.parametrize('dims', ['4x4', '3x5', '2x3x2', '3mx4m', '4x3m', '1x7', '2', '1x1'])
+@pytest.mark.parametrize('dims', shapes(['4x4', '3x5', '2x3x2', '3mx4m', '4x3m', '1x7', '2', '1x1']))
 def test_large_blocks_use_all_links(shared, dims):
     """The daemon splits them into parts, which use all links of the node that has fewest."""
     torus, size = shared(dims), 2 << 20

@@ -324,6 +324,7 @@ def false_neighbour(torus):
         yield it
 
 
+@pytest.mark.slow  # test_sim_lies tells them, and others
 @pytest.mark.parametrize('what', LIES)
 def test_lies_cost_the_connection(torus, false_neighbour, what):
     with false_neighbour.connect() as s:
@@ -501,6 +502,7 @@ def test_questions_without_reading_the_answers(torus, false_neighbour):
     torus.node(1).terminate()
 
 
+@pytest.mark.slow  # fuzz_peer
 def test_random_frames_after_the_hello(torus, false_neighbour):
     """Well-formed messages of all kinds with random fields, some bodies, some bits turned over."""
     rng = random.Random('frames')

@@ -194,6 +194,7 @@ def test_all_die_when_all_is_decided(bench):
     bench.next_works()
 
 
+@pytest.mark.slow
 def test_somebody_dies_at_any_time(bench):
     """At random moments of an exchange, by random ways; the root as often as all others."""
     rng = random.Random('dies')
@@ -212,6 +213,7 @@ def test_somebody_dies_at_any_time(bench):
     assert len(bench.outcomes) >= 3
 
 
+@pytest.mark.slow
 def test_the_client_goes_at_any_time(bench):
     """Cancelled, or done: nothing in between."""
     rng = random.Random('goes')

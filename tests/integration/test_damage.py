@@ -159,6 +159,7 @@ def test_a_cable_that_damages_all(torus):
     check_result(torus.exchange('at2', 30000), '4x4', 'at2', 30000)
 
 
+@pytest.mark.slow  # test_sim_damage
 def test_a_bit_of_a_file(torus, tmp_path):
     """The digests tell, and all is sent again; if it is damaged every time, no node gets its folder."""
     sizes = dict.fromkeys(random_sizes(16, 0), 100000)

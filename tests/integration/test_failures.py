@@ -98,6 +98,7 @@ def test_no_daemon(tmp_path):
     assert result.returncode == 3 and str(stale) in result.stderr
 
 
+@pytest.mark.slow
 def test_more_exchanges_than_memory(shared):
     """What does not fit waits for its turn, here or at another node, and what runs is not disturbed.
     Who has waited too long is told what for, with figures."""
@@ -390,7 +391,7 @@ def assert_named(torus, exchange, dead, ranks):
         assert re.search(rf'exchange {exchange}.*node {dead} is down', torus.node(rank).log())
 
 
-@pytest.mark.parametrize('algorithm', ['at2', 'direct'])
+@pytest.mark.parametrize('algorithm', ['at2', pytest.param('direct', marks=pytest.mark.slow)])
 @pytest.mark.parametrize('dead', [5, 1, 15], ids=['far', 'neighbour', 'corner'])
 def test_a_daemon_is_killed(shared, dead, algorithm):
     torus = shared('4x4')
@@ -407,6 +408,7 @@ def test_a_daemon_is_killed(shared, dead, algorithm):
     still_works(torus, rank=dead, algorithm=algorithm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('dims,algorithm,dead', [('1x6', 'ar', 2), ('2x2', 'at2', 3),
                                                  ('1x2', 'ar', 1), ('3x4x5', 'direct', 31),
                                                  ('4x4', 'stream', 5)])
@@ -462,7 +464,7 @@ def test_a_daemon_that_ends_in_the_middle(torus):
     still_works(torus)
 
 
-@pytest.mark.parametrize('algorithm', ['at2', 'stream'])
+@pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
 def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
     """Also while much waits to be written to it: more than the kernel buffers on a loopback."""
     torus = loopback('4x4', memory='1GiB')
@@ -492,7 +494,8 @@ def unread(node):
     return [int(line.split()[2]) for line in said.splitlines() if f'pid={node.pid},' in line]
 
 
-@pytest.mark.parametrize('busy,algorithm', [(0, 'at2'), (6, 'at2'), (0, 'stream')])
+@pytest.mark.parametrize('busy,algorithm', [(0, 'at2'), *(
+    pytest.param(*values, marks=pytest.mark.slow) for values in ((6, 'at2'), (0, 'stream')))])
 def test_a_silent_daemon(torus, busy, algorithm):
     """Its connections stay open, but nothing comes: the heartbeats tell, and do not tell later
     where the links have been busy for long."""
@@ -539,7 +542,7 @@ def test_the_asked_daemon_is_killed(loopback, tmp_path, folders):
         check_target(args[3], sizes)
 
 
-@pytest.mark.parametrize('algorithm', ['at2', 'stream'])
+@pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
 def test_a_daemon_is_killed_while_files_are_written(loopback, tmp_path, algorithm):
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(random_sizes(16, 0), 2_000_000)
@@ -572,6 +575,7 @@ def check_shrunk(torus, result, dead):
     assert [node['rank'] for node in result['per_node']] == others(torus, *dead)
 
 
+@pytest.mark.slow
 def test_without_nodes_that_are_down(torus):
     """The others complete; side by side and killed at once as well. Those that return take part again."""
     for dead in [9], [5, 6], [0, 10]:

@@ -6,6 +6,7 @@ from support.expect import check_result, plan
 from support.trees import check_target, make_sources, random_sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('dims,algorithm', [
     ('4x3', 'a1'), ('4mx3m', 'a1'), ('2x2x3m', 'a1'), ('4mx3m', 'a2'), ('1x5m', 'a2'),
     ('4mx4m', 'a3'), ('3mx3m', 'a3'), ('6m', 'a3'), ('4mx8', 'cccube')])
