@@ -76,7 +76,7 @@ def test_an_unknown_algorithm_names_the_known_ones(torus):
 
 
 @pytest.mark.parametrize('dims,algorithm,said', [
-    ('3x4x5', 'at2', 'at2 takes two dimensions'), ('4x4', 'ar', 'ar takes a ring'),
+    ('2x3x2', 'at2', 'at2 takes two dimensions'), ('4x4', 'ar', 'ar takes a ring'),
     ('2x2', 'ar', 'ar takes a ring'), ('3mx4', 'at2', 'at2 takes')])
 def test_sizes_that_an_algorithm_does_not_take(shared, dims, algorithm, said):
     torus = shared(dims)
@@ -255,27 +255,27 @@ class Impostor:
 
 
 IMPOSTORS = {
-    'another rank': (lambda a: (['--rank', 6], a), 'node 6 port'),
-    'another torus': (lambda a: (['--dims', '2x8'], a), 'is in a torus 2x8'),
+    'another rank': (lambda a: (['--rank', 5], a), 'node 5 port'),
+    'another torus': (lambda a: (['--dims', '2x5'], a), 'is in a torus 2x5'),
     'crossed cables': (lambda a: ([], {'+0': a['+1'], '+1': a['+0'], '-0': a['-1'], '-1': a['-0']}),
-                       'node 5 port'),
+                       'node 4 port'),
 }
 
 
 @pytest.mark.parametrize('how', IMPOSTORS)
 def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
-    torus = loopback('4x4')
+    torus = loopback('3x3')
     change, said = IMPOSTORS[how]
-    args, addresses = change(dict(torus.node(5).addresses))
-    neighbours = {9: '-0', 1: '+0', 6: '-1', 4: '+1'}
-    with Impostor(torus, 5, tmp_path, args, addresses) as impostor:
+    args, addresses = change(dict(torus.node(4).addresses))
+    neighbours = {7: '-0', 1: '+0', 5: '-1', 3: '+1'}
+    with Impostor(torus, 4, tmp_path, args, addresses) as impostor:
         for rank, port in neighbours.items():
             def reason(rank=rank, port=port):
                 return next(link for link in torus.links(rank)['links'] if link['port'] == port)
             # Between its tries a link may be waiting for the next one: the reason stays.
             wait_for(lambda: said in reason()['reason'], 20, lambda: f'node {rank}: {reason()}\n'
                                                                      f'{impostor.log.read_text()}')
-            assert reason()['up'] is False and reason()['neighbour'] == 5
+            assert reason()['up'] is False and reason()['neighbour'] == 4
             assert said in torus.node(rank).log()
         # The impostor is told as well, and names it.
         wait_for(lambda: 'refused by' in impostor.log.read_text()
@@ -283,13 +283,13 @@ def test_a_neighbour_that_is_somebody_else(loopback, tmp_path, how):
                  or 'in a torus' in impostor.log.read_text(), 20)
         status = torus.status(0)
         assert status['whole'] is False
-        assert any('node 5 is down' in text for text in status['faults'])
+        assert any('node 4 is down' in text for text in status['faults'])
         failed = torus.ctl(0, 'exchange', '--block-size', 1)
-        assert failed.returncode == 1 and 'not whole' in failed.stderr and 'node 5' in failed.stderr
-        lines = torus.node(9).log().splitlines()
+        assert failed.returncode == 1 and 'not whole' in failed.stderr and 'node 4' in failed.stderr
+        lines = torus.node(7).log().splitlines()
         assert len(lines) < 100, 'a refusal is not to be logged at every try'
-    torus.node(5).start()
-    still_works(torus, rank=5)
+    torus.node(4).start()
+    still_works(torus, rank=4)
 
 
 # --- a cable is missing ---
@@ -651,7 +651,7 @@ def test_what_is_left_is_in_parts(shared):
 
 def test_daemons_come_and_go(loopback):
     """All restarted one by one, and all at once: the torus heals by itself."""
-    torus = loopback('4x4')
+    torus = loopback('3x3')
     for node in torus.nodes:
         node.restart(signal.SIGKILL if node.rank % 2 else signal.SIGTERM)
     still_works(torus)
@@ -659,7 +659,7 @@ def test_daemons_come_and_go(loopback):
         node.kill()
     for node in torus.nodes:
         node.start()
-    still_works(torus, rank=15)
+    still_works(torus, rank=8)
 
 
 # --- clients that go ---
@@ -730,8 +730,8 @@ def test_more_clients_than_a_daemon_takes(torus):
 def test_no_descriptors_left(loopback):
     """Links that go down come up again, those that are dialled and those that are accepted; who asks
     the daemon is told why it does not answer."""
-    torus = loopback('4x4')
-    node = torus.node(5)
+    torus = loopback('3x3')
+    node = torus.node(4)
     highest = max(map(int, os.listdir(f'/proc/{node.pid}/fd')))
     resource.prlimit(node.pid, resource.RLIMIT_NOFILE, (highest + 6, highest + 6))
     clients = []
@@ -744,20 +744,20 @@ def test_no_descriptors_left(loopback):
             if b'no file descriptors left' in said:
                 break
             assert frames(said)[0][0] >> 3 == 2 and len(clients) < 100
-        for rank in 1, 9:  # node 5 is dialled by node 1 and dials node 9
+        for rank in 1, 7:  # node 4 is dialled by node 1 and dials node 7
             torus.node(rank).restart()
             wait_for(lambda: torus.status(0)['whole'] and torus.status(rank)['whole'], 20,
                      lambda: node.log())
-            check_result(torus.exchange('at2', 30000, rank=rank), '4x4', 'at2', 30000)
-        torus.node(9).terminate()
+            check_result(torus.exchange('at2', 30000, rank=rank), '3x3', 'at2', 30000)
+        torus.node(7).terminate()
         wait_for(lambda: '+0' in node.log() and torus.status(0)['whole'] is False, 20)
         assert node.alive
-        torus.node(9).start()
+        torus.node(7).start()
         wait_for(lambda: torus.status(0)['whole'] is True, 20, lambda: node.log())
     finally:
         for s in clients:
             s.close()
-    still_works(torus, rank=5)
+    still_works(torus, rank=4)
 
 
 # --- time ---
