@@ -393,6 +393,7 @@ def know_the_links(torus):
     return all(known(rank) for rank in range(16) if rank != 1)
 
 
+@pytest.mark.slow  # fuzz_peer, and the engines' own tests
 @pytest.mark.parametrize('what', STREAMED)
 def test_lies_in_a_streaming_exchange(torus, false_neighbour, what):
     """Node 5 and those behind it are ready, and the false root sends what it must not."""
@@ -456,6 +457,7 @@ def calibration(id, version, replaced=()):
         6: Fixed64(id), 7: b''.join(struct.pack('<Q', old) for old in replaced)})
 
 
+@pytest.mark.slow
 def test_the_highest_version_of_a_calibration(loopback):
     """It is taken, and kept on disk; what is said at any node replaces it, also after a restart."""
     torus = loopback('4x4')

@@ -46,7 +46,7 @@ def how_many(request, few):
 def test_random_collectives(shared, library, tmp_path, request):
     torus = shared('2x2')
     mpi.skip_without(torus, library)
-    taken, fallen_back = collectives(torus, library, tmp_path, 1, how_many(request, 150), 2)
+    taken, fallen_back = collectives(torus, library, tmp_path, 1, how_many(request, 100), 2)
     assert set(taken) == OPERATIONS
     assert sum(taken.values()) > sum(fallen_back.values())
 
@@ -57,7 +57,7 @@ def test_random_collectives(shared, library, tmp_path, request):
 def test_several_ranks_a_node(shared, library, dims, tmp_path, request, nodes, columns):
     torus = shared(dims)
     mpi.skip_without(torus, library)
-    taken, _ = collectives(torus, library, tmp_path, 4, how_many(request, 120), columns, nodes=nodes)
+    taken, _ = collectives(torus, library, tmp_path, 4, how_many(request, 80), columns, nodes=nodes)
     assert set(taken) == OPERATIONS
 
 

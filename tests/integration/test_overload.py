@@ -118,14 +118,14 @@ def codes(answers):
 
 @pytest.mark.slow
 def test_refusals_among_many_clients(loopback, tmp_path):
-    """64 clients at each of 16 nodes, half of them refused by nodes near and far: each gets its own
+    """32 clients at each of 16 nodes, half of them refused by nodes near and far: each gets its own
     answer, no link closes, and nothing stays reserved."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     missing = make_sources(tmp_path, dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 10))
     (tmp_path / 'out-13' / '4').unlink()
     before = connects(torus)
     requests, said = [], []
-    for number in range(64):
+    for number in range(32):
         for rank in range(16):
             target = f'{tmp_path}/in-{number}-{rank}-%r'
             request, text = (
@@ -147,12 +147,12 @@ def test_refusals_among_many_clients(loopback, tmp_path):
 
 @pytest.mark.slow
 def test_folder_exchanges_at_once(loopback, tmp_path):
-    """4, 8 and 16 of 4 KiB a file from as many nodes; then 16 into the same target: one has it."""
+    """4 and 16 of 4 KiB a file from as many nodes; then 16 into the same target: one has it."""
     torus = loopback('4x4', data_roots=(str(tmp_path),))
     sizes = dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 4096)
     source = make_sources(tmp_path, sizes)
     before = connects(torus)
-    for count in 4, 8, 16:
+    for count in 4, 16:
         targets = [f'{tmp_path}/in-{count}-{number}-%r' for number in range(count)]
         answers = crowd(torus, [(number * 5 % 16, spec(source=source, target=target))
                                 for number, target in enumerate(targets)], 60)
@@ -174,7 +174,7 @@ def test_what_does_not_fit_waits(loopback):
     torus = loopback('4x4', memory='4MiB')
     before = connects(torus)
     big = [(n % 16, spec(('at2', 'direct', 'stream')[n % 3], 256 << 10)) for n in range(32)]
-    beside = [(n % 16, spec('at2', 20000)) for n in range(200)] + [(3, spec('stream', 4 << 20))]
+    beside = [(n % 16, spec('at2', 20000)) for n in range(100)] + [(3, spec('stream', 4 << 20))]
     for requests in big, beside:
         answers = crowd(torus, requests, 60)
         assert codes(answers) == {0: len(requests)}, answers
