@@ -156,7 +156,7 @@ static void detours(void **state)
     damage_free(&damage);
 }
 
-/* A node's plan on 32x32 fits into 2 MiB, or as many for each segment of a block, with every
+/* A node's plan on 32x32 fits into 1 MiB, or as many for each segment of a block, with every
  * algorithm that runs in steps; and where the blocks that come by take more, into twice that. */
 static void plans_are_small(void **state)
 {
@@ -180,7 +180,7 @@ static void plans_are_small(void **state)
         size_t before = held;
         if (plan_build(&p, &t, a, 434, &e) != 0)
             fail_msg("%s: %s", a->name, e.text);
-        if (most_held - before > ((size_t)a->segments * 2) << 20 &&
+        if (most_held - before > (size_t)a->segments << 20 &&
             most_held - before > 2 * sizeof *p.block * p.blocks)
             fail_msg("%s: %zu MiB", a->name, (most_held - before) >> 20);
         plan_free(&p);
