@@ -48,9 +48,6 @@ struct source_ops {
      * Returns true when that is so; else wake or failed follows. */
     bool (*finish)(struct source *s);
 
-    /* Sum of the blocks' digests; after finish. */
-    uint64_t (*digest)(struct source *s);
-
     /* Frees it. Returns true, or false if operations are under way: closed() follows. No other
      * event does. */
     bool (*close)(struct source *s);
@@ -64,7 +61,7 @@ struct source {
 /* What is compared with what was sent, for the result to be called verified. */
 enum check {
     CHECK_NOTHING,  /* there are no blocks */
-    CHECK_DIGEST,   /* digests of all blocks, summed over all nodes */
+    CHECK_DIGEST,   /* digests of all pieces (piece.h), also summed over all nodes */
     CHECK_CONTENTS, /* every byte */
 };
 
@@ -81,14 +78,14 @@ struct sink_ops {
     int (*write)(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                  struct error *e);
 
+    /* Which byte of the whole block write() takes for `offset`; NULL: that one. */
+    uint64_t (*place)(const struct sink *s, uint32_t origin, uint64_t offset);
+
     /* Bytes taken in that are not yet where they belong (wake follows when it becomes 0). */
     uint64_t (*pending)(struct sink *s);
 
     /* Everything has come: make it last. Returns true when that is done (wake follows if not). */
     bool (*finish)(struct sink *s);
-
-    /* Sum of the blocks' digests; after finish. */
-    uint64_t (*digest)(struct sink *s);
 
     /* Durable sinks: puts the finished result under its final name. Returns 1 when it is there; 0 if
      * that has begun (wake follows: ask again); -1 with *e if it could not: the result stays under

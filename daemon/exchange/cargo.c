@@ -19,6 +19,7 @@ void cargo_close(struct cargo *c)
             slab_unref(c->parcel[i].bytes.slab);
     free(c->parcel);
     slab_writer_close(&c->body);
+    piece_states_free(&c->digests);
     *c = (struct cargo){.unused = NONE};
 }
 
@@ -179,8 +180,20 @@ uint32_t cargo_load(struct cargo *c, struct hold *hold, uint32_t offset, struct 
     return moved;
 }
 
-uint32_t cargo_load_own(struct cargo *c, uint32_t destination, uint64_t offset, uint32_t most,
-                        struct outgoing *frame)
+/* Returns whether the piece, of which these bytes are from `offset` on, ends with them, and its digest is
+ * known. */
+static bool pass(struct cargo *c, struct piece_mark *mark, const struct block_piece *piece,
+                 uint32_t offset, const struct extent *bytes)
+{
+    if (mark == NULL)
+        return false;
+    if (piece_pass(&c->digests, mark, piece, offset, bytes) != 0)
+        return engine_no_memory(c->engine) == 0;
+    return offset + bytes->length == piece->length;
+}
+
+uint32_t cargo_load_own(struct cargo *c, const struct block_piece *piece, uint32_t offset,
+                        struct piece_mark *mark, uint32_t most, struct outgoing *frame)
 {
     struct source *source = c->engine->set.source;
     uint32_t moved = 0;
@@ -188,12 +201,14 @@ uint32_t cargo_load_own(struct cargo *c, uint32_t destination, uint64_t offset, 
     while (moved < most && has_extents(frame)) {
         struct extent bytes;
         struct error e;
-        int result =
-            source->ops->read(source, destination, offset + moved, most - moved, &bytes, &e);
+        int result = source->ops->read(source, piece->destination, piece->begin + offset + moved,
+                                       most - moved, &bytes, &e);
         if (result < 0)
             (void)engine_fail(c->engine, &e);
         if (result <= 0)
             break;
+        if (pass(c, mark, piece, offset + moved, &bytes))
+            c->engine->sent_digest += mark->digest;
         result = c->room > 0 ? add_copy(c, frame, bytes.data, bytes.length)
                              : add_extent(c, frame, &bytes);
         slab_unref(bytes.slab);
@@ -216,10 +231,53 @@ static int write_out(struct cargo *c, uint32_t origin, uint64_t offset, const st
     return sink->ops->write(sink, origin, offset, piece, &e) == 0 ? 0 : engine_fail(c->engine, &e);
 }
 
-void cargo_deliver(struct cargo *c, uint32_t origin, uint64_t offset, const struct extent *piece)
+/* Puts its name behind what is known of a block that is damaged. */
+static void name_piece(const struct cargo *c, const struct block_piece *piece, struct error *e)
 {
-    c->engine->counts.bytes_delivered += piece->length;
-    (void)write_out(c, origin, offset, piece);
+    struct sink *sink = c->engine->set.sink;
+    uint64_t first = piece->begin, last = first + piece->length - 1;
+    struct error what = *e;
+
+    if (sink->ops->place != NULL) {
+        first = sink->ops->place(sink, piece->source, first);
+        last = sink->ops->place(sink, piece->source, last);
+    }
+    (void)error_set(e, ERROR_DAMAGED, "%s in its piece of bytes %llu to %llu", what.text,
+                    (unsigned long long)first, (unsigned long long)last);
+}
+
+int cargo_deliver(struct cargo *c, const struct block_piece *piece, uint32_t offset,
+                  struct piece_mark *mark, const struct extent *bytes)
+{
+    struct sink *sink = c->engine->set.sink;
+    struct error e;
+
+    if (has_failed(c))
+        return -1;
+    if (sink->ops->write(sink, piece->source, piece->begin + offset, bytes, &e) != 0) {
+        if (e.code == ERROR_DAMAGED)
+            name_piece(c, piece, &e);
+        return engine_fail(c->engine, &e);
+    }
+    c->engine->counts.bytes_delivered += bytes->length;
+    if (pass(c, mark, piece, offset, bytes))
+        c->engine->delivered_digest += mark->digest;
+    return has_failed(c) ? -1 : 0;
+}
+
+int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct piece_mark *mark,
+                  uint64_t sent)
+{
+    struct error e;
+
+    if (has_failed(c))
+        return -1;
+    if (!piece_has_digest(piece->length) || mark->digest == sent)
+        return 0;
+    (void)error_set(&e, ERROR_DAMAGED, "block from node %u to node %u is damaged", piece->source,
+                    router_rank(c->engine->set.router));
+    name_piece(c, piece, &e);
+    return engine_fail(c->engine, &e);
 }
 
 void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset)
@@ -229,18 +287,30 @@ void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset)
     (void)write_out(c, origin, offset, &nothing);
 }
 
-bool cargo_read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t most,
-                    struct extent *piece)
+static bool read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t most,
+                     struct extent *bytes)
 {
     struct source *source = c->engine->set.source;
     struct error e;
-    int result = has_failed(c) ? 0 : source->ops->read(source, me, offset, most, piece, &e);
+    int result = has_failed(c) ? 0 : source->ops->read(source, me, offset, most, bytes, &e);
 
     if (result < 0)
         (void)engine_fail(c->engine, &e);
     if (result > 0)
-        (void)write_out(c, me, offset, piece);
+        (void)write_out(c, me, offset, bytes);
     return result > 0;
+}
+
+bool cargo_read_own(struct cargo *c, const struct block_piece *piece, uint32_t offset,
+                    struct piece_mark *mark, uint32_t most, struct extent *bytes)
+{
+    uint32_t others = engine_torus(&c->engine->set)->nodes - 1;
+
+    if (!read_own(c, piece->source, piece->begin + offset, most, bytes))
+        return false;
+    if (pass(c, mark, piece, offset, bytes))
+        c->engine->sent_digest += others * mark->digest;
+    return true;
 }
 
 void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
@@ -251,7 +321,7 @@ void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut
 
     while (own->at < end && !has_failed(c)) {
         struct extent piece;
-        if (!cargo_read_own(c, me, own->at, (uint32_t)(end - own->at), &piece))
+        if (!read_own(c, me, own->at, (uint32_t)(end - own->at), &piece))
             return;
         own->at += piece.length;
         slab_unref(piece.slab);

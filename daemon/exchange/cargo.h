@@ -5,6 +5,8 @@
  * all pieces are so small that a copy costs less than to keep track of them, each hold has room for
  * a copy of its own, and a frame is one run of copied bytes. Engines need not know which it is.
  *
+ * Where pieces carry digests (piece.h, engine_setup.digests) they are taken and compared here.
+ *
  * Whatever fails here fails the engine (engine_failed()); the functions then do nothing more. */
 #ifndef TORUSD_EXCHANGE_CARGO_H
 #define TORUSD_EXCHANGE_CARGO_H
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "daemon/exchange/engine.h"
+#include "daemon/exchange/piece.h"
 
 #define CARGO_COPIED_MOST 64u /* bytes of a piece */
 
@@ -25,6 +28,7 @@ struct cargo {
     struct engine *engine;
     uint32_t room; /* of a hold for its copy; 0: bytes are not copied */
     struct slab_writer body;
+    struct piece_states digests; /* under way */
     struct parcel *parcel;
     uint32_t parcels, unused; /* how many there are; the first that is not in use */
 };
@@ -80,15 +84,21 @@ static inline void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset
  * Returns how many. */
 uint32_t cargo_load(struct cargo *c, struct hold *hold, uint32_t offset, struct hold_place *place,
                     uint32_t most, struct outgoing *frame);
-/* The same with bytes of our own block for `destination`, from the source; fewer, or none, if it
- * has not got them yet. */
-uint32_t cargo_load_own(struct cargo *c, uint32_t destination, uint64_t offset, uint32_t most,
-                        struct outgoing *frame);
+/* The same with bytes of a piece of our own, from the source; fewer, or none, if it has not got them
+ * yet. `mark`: of the piece, if it has a digest; or NULL. */
+uint32_t cargo_load_own(struct cargo *c, const struct block_piece *piece, uint32_t offset,
+                        struct piece_mark *mark, uint32_t most, struct outgoing *frame);
 /* Empties the hold. */
 void cargo_drop(struct cargo *c, struct hold *hold);
 
-/* Bytes of a block from another node, for us. */
-void cargo_deliver(struct cargo *c, uint32_t origin, uint64_t offset, const struct extent *piece);
+/* Bytes of a piece from another node, for us, from `offset` in it on; `mark` as above. Returns 0, or -1: the
+ * engine has failed, by now. What the sink finds damaged is named. */
+int cargo_deliver(struct cargo *c, const struct block_piece *piece, uint32_t offset,
+                  struct piece_mark *mark, const struct extent *bytes);
+/* All of the piece has been delivered: compares its digest with the one that it came with, if it has one
+ * (piece_has_digest()). Returns 0, or -1 with the engine failed: ERROR_DAMAGED. */
+int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct piece_mark *mark,
+                  uint64_t sent);
 /* A piece without bytes for us: the sink may have to make a file. */
 void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset);
 /* What the source has of the block of node `me` for itself, which no link carries, up to the end of
@@ -96,10 +106,11 @@ void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset);
 void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
                        struct own_block *own);
 
-/* Up to `most` bytes of our block for all from `offset` on, which are delivered here, too. Returns
- * true with *piece, whose reference the caller drops; or false: the source has not got them yet. */
-bool cargo_read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t most,
-                    struct extent *piece);
+/* Up to `most` bytes of a piece of our block for all from `offset` on, which are delivered here, too.
+ * Returns true with *bytes, whose reference the caller drops; or false: the source has not got them
+ * yet. */
+bool cargo_read_own(struct cargo *c, const struct block_piece *piece, uint32_t offset,
+                    struct piece_mark *mark, uint32_t most, struct extent *bytes);
 
 /* An empty frame, owned by the caller until cargo_ship(). NULL if there is no memory. */
 struct outgoing *cargo_frame(struct cargo *c);

@@ -33,6 +33,7 @@ struct engine_setup {
     bool idle;     /* this node has no block, not even for itself */
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
+    bool digests;  /* pieces carry digests (piece.h) */
     uint64_t block_bytes;
     uint32_t round_bytes; /* most bytes of one block in one round */
     uint32_t segments;    /* into which the algorithm splits that, at least 1 */
@@ -77,7 +78,8 @@ struct engine_ops {
     int (*message)(struct engine *engine, unsigned port, const Peer__Head *head, struct error *e);
     void (*describe)(const struct engine *engine, char *text, size_t size);
     /* NULL, or tells what has been delivered here so far of each block, this node's own too; some of it
-     * perhaps several times, or beyond the end of a block. Nothing after a failure. */
+     * perhaps several times, or beyond the end of a block. After a failure what had come before it, if that
+     * was damage; else nothing. */
     void (*arrived)(const struct engine *engine,
                     void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
                     void *context);
@@ -90,8 +92,11 @@ struct engine {
     struct engine_counts counts;
     uint64_t rounds;          /* of one repetition; 0: not known yet, this is the first one */
     uint64_t rounds_finished; /* in order: sent, relayed, delivered and taken by the sink */
-    uint32_t lost;            /* bit p: the link at port p has been down; nothing is sent there */
-    struct error failure;     /* why this node cannot go on; ERROR_NONE if it can */
+    /* Sums of the digests of pieces (piece.h): of our own, each as often as it is delivered elsewhere, and
+     * of those of others that were delivered here. */
+    uint64_t sent_digest, delivered_digest;
+    uint32_t lost;        /* bit p: the link at port p has been down; nothing is sent there */
+    struct error failure; /* why this node cannot go on; ERROR_NONE if it can */
 };
 
 static inline void engine_free(struct engine *engine)

@@ -65,7 +65,7 @@ static bool may_fail(const struct exchange *x)
            x->state != EXCHANGE_DECIDING && x->state != EXCHANGE_COMMITTING;
 }
 
-void exchange_fail(struct exchange *x, const struct error *e)
+static void fail(struct exchange *x, const struct error *e, bool again)
 {
     if (!may_fail(x))
         return;
@@ -73,8 +73,7 @@ void exchange_fail(struct exchange *x, const struct error *e)
         retry_later(x, e);
         return;
     }
-    /* Files are another matter: their source says so, too, if one of them was changed meanwhile. */
-    if (e->code == ERROR_DAMAGED && !spec_has_folders(&x->spec) && retry_mends(x)) {
+    if (again && retry_mends(x)) {
         retry_damaged(x, e);
         return;
     }
@@ -99,9 +98,20 @@ void exchange_fail(struct exchange *x, const struct error *e)
         log_debug("exchange %s: %s", x->id, e->text);
     else
         log_warning("exchange %s: %s", x->id, e->text);
-    objection_send(x->all, x->tree.parent, x->handle, x->id, x->root, e);
+    x->damaged = again;
+    objection_send(x->all, x->tree.parent, x->handle, x->id, x->root, e, again);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     exchange_enter(x, EXCHANGE_FAILING);
+}
+
+void exchange_fail(struct exchange *x, const struct error *e)
+{
+    fail(x, e, false);
+}
+
+void exchange_damaged(struct exchange *x, const struct error *e)
+{
+    fail(x, e, true);
 }
 
 static void take_error(uint32_t code, const char *reason, struct error *e)
@@ -115,19 +125,19 @@ void objections_repeat(struct exchanges *all, unsigned port)
 {
     for (struct exchange *x = all->active; x != NULL; x = x->next)
         if (x->state == EXCHANGE_FAILING && x->tree.parent == (int)port)
-            objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure);
+            objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure, x->damaged);
 }
 
 /* The root's. A link that it may go around is a matter for failure.c, like those that it has heard of by
  * itself. */
-static void hear_objection(struct exchange *x, const struct error *why)
+static void hear_objection(struct exchange *x, const struct error *why, bool again)
 {
     if (why->code == ERROR_REFUSED && standing_is_one(x)) {
         struct error lost = *why;
         lost.code = ERROR_LINK; /* which it has failed for */
         exchange_fail(x, &lost);
     } else if (why->code != ERROR_LINK || !retry_goes_around(x)) {
-        exchange_fail(x, why);
+        fail(x, why, again && why->code == ERROR_DAMAGED);
     } else if (x->fault.at == ROUTER_NEVER) {
         x->fault.at = router_now(router_of(x));
         x->fault.e = *why;
@@ -154,12 +164,12 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
     if (message->root != rank) {
         char id[EXCHANGE_ID_SIZE];
         objection_send(all, here, message->exchange, text_printable(id, sizeof id, message->id),
-                       message->root, &why);
+                       message->root, &why, message->again);
         return 0;
     }
     /* While it waits, the attempt that this is about has been taken back already. */
     if (x != NULL && exchange_is_root(x) && exchange_has_begun(x))
-        hear_objection(x, &why);
+        hear_objection(x, &why, message->again);
     return 0;
 }
 

@@ -166,6 +166,7 @@ struct exchange {
     enum exchange_state state;
     uint32_t owed;        /* child ports (bits) and OWN_PART that this wave still owes */
     struct error failure; /* when FAILING, FAILED or IN_DOUBT; WAITING: why it was busy */
+    bool damaged;         /* FAILING: and it was damage on the way here */
     bool verdict_heard;   /* it failed by the root's decision, not only by its own */
     uint64_t began, deadline, timeout_ns;
 
@@ -554,13 +555,15 @@ void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verd
 bool verdict_is_cut(const struct exchange *x); /* links are down: verdicts are flooded */
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 void verdicts_repeat(struct exchanges *all, unsigned port);
-/* Towards the root by this port; -1: there is no way. */
+/* Towards the root by this port; -1: there is no way. `again`: blocks were damaged on their way. */
 void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
-                    const struct error *e);
+                    const struct error *e, bool again);
 
 /* fail.c */
 /* This node cannot go on: the root decides for all, any other node tells it. */
 void exchange_fail(struct exchange *x, const struct error *e);
+/* The same: blocks were damaged on their way here. Sent again, they may arrive whole. */
+void exchange_damaged(struct exchange *x, const struct error *e);
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 void objections_repeat(struct exchanges *all, unsigned port);

@@ -168,12 +168,6 @@ static bool source_finish(struct source *s)
     return true;
 }
 
-static uint64_t source_digest(struct source *s)
-{
-    (void)s; /* every byte is checked where it arrives */
-    return 0;
-}
-
 static bool source_close(struct source *s)
 {
     slab_writer_close(&((struct pattern_source *)s)->writer);
@@ -184,8 +178,8 @@ static bool source_close(struct source *s)
 struct source *pattern_source(uint64_t seed, uint32_t rank, uint64_t block_bytes,
                               struct slab_pool *pool)
 {
-    static const struct source_ops ops = {source_opened, source_lay_out, source_size, source_read,
-                                          source_finish, source_digest,  source_close};
+    static const struct source_ops ops = {source_opened, source_lay_out, source_size,
+                                          source_read,   source_finish,  source_close};
     struct pattern_source *p = calloc(1, sizeof *p);
 
     if (p == NULL)
@@ -230,12 +224,6 @@ static bool sink_finish(struct sink *s)
     return true;
 }
 
-static uint64_t sink_digest(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
 static bool sink_opened(struct sink *s)
 {
     (void)s;
@@ -263,8 +251,13 @@ static bool sink_close(struct sink *s, bool keep)
 
 struct sink *pattern_sink(uint64_t seed, uint32_t rank, bool gather)
 {
-    static const struct sink_ops ops = {sink_opened, sink_lay_out, sink_write,  sink_pending,
-                                        sink_finish, sink_digest,  sink_commit, sink_close};
+    static const struct sink_ops ops = {.opened = sink_opened,
+                                        .lay_out = sink_lay_out,
+                                        .write = sink_write,
+                                        .pending = sink_pending,
+                                        .finish = sink_finish,
+                                        .commit = sink_commit,
+                                        .close = sink_close};
     struct pattern_sink *p = calloc(1, sizeof *p);
 
     if (p == NULL)

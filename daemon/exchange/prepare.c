@@ -421,7 +421,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         if (why.code != ERROR_BUSY)
             (void)error_wrap(&why, "node %u refuses", router_rank(all->set.router));
         damage_free(&damage);
-        objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why);
+        objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);
         return 0;
     }
     const struct error given_up = x->failure; /* of a group that has been open */

@@ -51,11 +51,6 @@ static bool source_finish(struct source *s)
     return whole_source(s)->ops->finish(whole_source(s));
 }
 
-static uint64_t source_digest(struct source *s)
-{
-    return whole_source(s)->ops->digest(whole_source(s));
-}
-
 static bool source_close(struct source *s)
 {
     bool closed = whole_source(s)->ops->close(whole_source(s));
@@ -66,8 +61,8 @@ static bool source_close(struct source *s)
 
 struct source *remainder_source(struct source *whole, const struct arrived *there, uint64_t size)
 {
-    static const struct source_ops ops = {source_opened, source_lay_out, source_size, source_read,
-                                          source_finish, source_digest,  source_close};
+    static const struct source_ops ops = {source_opened, source_lay_out, source_size,
+                                          source_read,   source_finish,  source_close};
     struct remainder_source *r = calloc(1, sizeof *r);
 
     if (r == NULL) {
@@ -122,6 +117,14 @@ static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const st
     return 0;
 }
 
+static uint64_t sink_place(const struct sink *s, uint32_t origin, uint64_t offset)
+{
+    const struct remainder_sink *r = (const struct remainder_sink *)s;
+    uint64_t place;
+
+    return arrived_missing(r->here, origin, r->size, offset, &place) > 0 ? place : offset;
+}
+
 static uint64_t sink_pending(struct sink *s)
 {
     return whole_sink(s)->ops->pending(whole_sink(s));
@@ -130,11 +133,6 @@ static uint64_t sink_pending(struct sink *s)
 static bool sink_finish(struct sink *s)
 {
     return whole_sink(s)->ops->finish(whole_sink(s));
-}
-
-static uint64_t sink_digest(struct sink *s)
-{
-    return whole_sink(s)->ops->digest(whole_sink(s));
 }
 
 static int sink_commit(struct sink *s, struct error *e)
@@ -152,8 +150,8 @@ static bool sink_close(struct sink *s, bool keep)
 
 struct sink *remainder_sink(struct sink *whole, const struct arrived *here, uint64_t size)
 {
-    static const struct sink_ops ops = {sink_opened, sink_lay_out, sink_write,  sink_pending,
-                                        sink_finish, sink_digest,  sink_commit, sink_close};
+    static const struct sink_ops ops = {sink_opened,  sink_lay_out, sink_write,  sink_place,
+                                        sink_pending, sink_finish,  sink_commit, sink_close};
     struct remainder_sink *r = calloc(1, sizeof *r);
 
     if (r == NULL) {

@@ -254,7 +254,10 @@ void rounds_advance(struct exchange *x)
             (void)own_part(x, &e);
         if (e.code != ERROR_NONE) {
             (void)error_wrap(&e, "node %u", rank_of(x));
-            exchange_fail(x, &e);
+            if (e.code == ERROR_DAMAGED)
+                exchange_damaged(x, &e);
+            else
+                exchange_fail(x, &e);
             return;
         }
         if (x->rounds.round + 1 < exchange_end_round(x)) {

@@ -8,6 +8,8 @@
 #include "daemon/schedule/relay.h"
 
 #define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
+/* Pieces with digests that end in a frame: one of them may have begun before it. */
+#define DIGESTS_A_FRAME (FRAME_MAX_BODY / PIECE_DIGEST_LEAST + 1u)
 #define NONE UINT32_MAX
 
 /* How far a combined message has come in. */
@@ -16,6 +18,7 @@ struct incoming {
     uint32_t remaining; /* bytes of the current block that are still to come */
     uint32_t offset;    /* bytes of it that have come */
     bool started;
+    struct piece_mark mark; /* of it, if it is delivered here and pieces have digests */
 };
 
 /* Where the messages that leave by one port stand; they leave in the plan's order. */
@@ -26,7 +29,8 @@ struct sender {
     uint32_t current;        /* the one that is leaving */
     uint32_t block;          /* the one of its blocks that is leaving, */
     uint32_t offset;         /* the bytes of it that have left, */
-    struct hold_place place; /* and where they end, for a block that others send, too */
+    struct hold_place place; /* and where they end, for a block that others send, too, */
+    struct piece_mark mark;  /* or its digest, if it comes from the source */
     bool started;            /* something of the current message has left */
     bool stalled;            /* the source was asked and had nothing yet */
 };
@@ -34,6 +38,7 @@ struct sender {
 /* A block in transit. In an allgather, behind the plan's slots: the segments of our own. */
 struct slot {
     struct hold hold;
+    struct piece_mark mark; /* its digest, if pieces have digests */
     uint32_t length;
     uint32_t sends; /* messages by which it leaves in each round */
     uint32_t sends_left;
@@ -107,6 +112,27 @@ static struct slot *slot_of_send(const struct stepped *s, const struct plan_bloc
     return s->base.set.gather ? &s->slot[s->plan->slots + b->segment] : NULL;
 }
 
+/* What of a block of `length` bytes moves in this round. */
+static struct block_piece piece_of(const struct stepped *s, const struct plan_block *b,
+                                   const struct cut_round *cut, uint32_t length)
+{
+    return (struct block_piece){.source = b->source,
+                                .destination = s->base.set.gather ? b->source : b->destination,
+                                .begin = cut_begin(cut, b->segment),
+                                .length = length};
+}
+
+/* `mark`, unless pieces have no digests. */
+static struct piece_mark *marked(const struct stepped *s, struct piece_mark *mark)
+{
+    return s->base.set.digests ? mark : NULL;
+}
+
+static bool has_digest(const struct stepped *s, uint32_t length)
+{
+    return s->base.set.digests && piece_has_digest(length);
+}
+
 static void count_sends(struct stepped *s)
 {
     const struct plan *plan = s->plan;
@@ -178,13 +204,15 @@ static void deliver_shared(struct stepped *s)
     while (s->own.at < end) {
         uint32_t segment = (uint32_t)((s->own.at - cut->begin) / cut->stride);
         uint32_t offset = (uint32_t)(s->own.at - cut_begin(cut, segment));
-        struct extent piece;
-        if (!cargo_read_own(&s->cargo, me, s->own.at, slots[segment].length - offset, &piece))
+        const struct block_piece piece = {me, me, cut_begin(cut, segment), slots[segment].length};
+        struct extent bytes;
+        if (!cargo_read_own(&s->cargo, &piece, offset, marked(s, &slots[segment].mark),
+                            piece.length - offset, &bytes))
             return;
         if (slots[segment].sends > 0)
-            cargo_put(&s->cargo, &slots[segment].hold, offset, &piece);
-        s->own.at += piece.length;
-        slab_unref(piece.slab);
+            cargo_put(&s->cargo, &slots[segment].hold, offset, &bytes);
+        s->own.at += bytes.length;
+        slab_unref(bytes.slab);
     }
     s->own.delivered = s->base.failure.code == ERROR_NONE;
 }
@@ -379,16 +407,6 @@ static void begin_block(struct stepped *s, const struct plan_block *b, uint32_t 
     s->delivered += b->segment == 0;
 }
 
-/* `piece` continues the block, of which `offset` bytes have come. */
-static void put(struct stepped *s, const struct plan_block *b, uint32_t offset,
-                const struct cut_round *cut, const struct extent *piece)
-{
-    if (b->slot != PLAN_NO_SLOT)
-        cargo_put(&s->cargo, &s->slot[b->slot].hold, offset, piece);
-    if (stays_here(s, b))
-        cargo_deliver(&s->cargo, b->source, cut_begin(cut, b->segment) + offset, piece);
-}
-
 /* A frame that is being taken in. */
 struct arrival {
     const struct plan_message *message;
@@ -397,9 +415,9 @@ struct arrival {
     const Peer__SteppedData *data;
     const struct extents *body;
     struct extent_cursor cursor;
-    uint32_t have;  /* bytes of the body that are left */
-    uint32_t sizes; /* how many of the head's have been used */
-    uint32_t begun; /* blocks that begin in it */
+    uint32_t have;           /* bytes of the body that are left */
+    uint32_t sizes, digests; /* how many of the head's have been used */
+    uint32_t begun;          /* blocks that begin in it */
 };
 
 static bool is_relayed(const struct arrival *a)
@@ -407,24 +425,64 @@ static bool is_relayed(const struct arrival *a)
     return a->message->left > 0;
 }
 
-/* Bytes of the block that was begun last. Those of a relayed message are only counted. */
-static void take_bytes(struct stepped *s, struct arrival *a)
+/* `bytes` continue a block, of which in->offset have come. */
+static void put(struct stepped *s, struct arrival *a, const struct plan_block *b,
+                const struct extent *bytes)
+{
+    struct incoming *in = a->in;
+
+    if (s->base.failure.code != ERROR_NONE)
+        return;
+    if (b->slot != PLAN_NO_SLOT)
+        cargo_put(&s->cargo, &s->slot[b->slot].hold, in->offset, bytes);
+    if (stays_here(s, b)) {
+        const struct block_piece piece = piece_of(s, b, &a->cut, in->offset + in->remaining);
+        (void)cargo_deliver(&s->cargo, &piece, in->offset, marked(s, &in->mark), bytes);
+    }
+}
+
+/* A block ends in this frame. Returns 0, or -1 with *e. */
+static int end_block(struct stepped *s, struct arrival *a, struct error *e)
+{
+    struct incoming *in = a->in;
+
+    if (!has_digest(s, in->offset))
+        return 0;
+    if (a->digests == a->data->n_digests)
+        return error_set(e, ERROR_PROTOCOL, "a block of %u bytes without its digest", in->offset);
+    uint64_t digest = a->data->digests[a->digests++];
+    if (is_relayed(a))
+        return 0;
+    const struct plan_block *b = &s->plan->block[a->message->first + in->begun - 1];
+    if (b->slot != PLAN_NO_SLOT)
+        s->slot[b->slot].mark.digest = digest;
+    if (stays_here(s, b)) {
+        const struct block_piece piece = piece_of(s, b, &a->cut, in->offset);
+        (void)cargo_compare(&s->cargo, &piece, &in->mark, digest);
+    }
+    return 0;
+}
+
+/* Bytes of the block that was begun last. Those of a relayed message are only counted. Returns 0, or -1
+ * with *e. */
+static int take_bytes(struct stepped *s, struct arrival *a, struct error *e)
 {
     struct incoming *in = a->in;
 
     while (in->remaining > 0 && a->have > 0) {
         uint32_t n = in->remaining < a->have ? in->remaining : a->have;
         if (!is_relayed(a)) {
-            const struct plan_block *b = &s->plan->block[a->message->first + in->begun - 1];
-            struct extent piece;
-            n = extents_take(a->body, &a->cursor, n, &piece);
-            if (s->base.failure.code == ERROR_NONE)
-                put(s, b, in->offset, &a->cut, &piece);
+            struct extent bytes;
+            n = extents_take(a->body, &a->cursor, n, &bytes);
+            put(s, a, &s->plan->block[a->message->first + in->begun - 1], &bytes);
         }
         in->remaining -= n;
         in->offset += n;
         a->have -= n;
+        if (in->remaining == 0)
+            return end_block(s, a, e);
     }
+    return 0;
 }
 
 /* How long the message's next block is. Returns 1, 0 if it does not begin in this frame, or -1 with
@@ -452,7 +510,8 @@ static int take_in(struct stepped *s, struct arrival *a, struct error *e)
 
     for (;;) {
         uint32_t length;
-        take_bytes(s, a);
+        if (take_bytes(s, a, e) != 0)
+            return -1;
         if (in->remaining > 0 || in->begun == a->message->blocks)
             break; /* the rest comes with the next frame, or there is none */
         int begins = next_length(s, a, &length, e);
@@ -473,6 +532,9 @@ static int take_in(struct stepped *s, struct arrival *a, struct error *e)
     if (a->sizes < a->data->n_sizes)
         return error_set(e, ERROR_PROTOCOL, "%zu sizes more than blocks begin in it",
                          a->data->n_sizes - a->sizes);
+    if (a->digests < a->data->n_digests)
+        return error_set(e, ERROR_PROTOCOL, "%zu digests more than blocks end in it",
+                         a->data->n_digests - a->digests);
     return 0;
 }
 
@@ -595,17 +657,18 @@ static uint32_t leaving_length(const struct stepped *s, const struct plan_block 
     return cut_length(&s->leaving, source->ops->size(source, b->destination), b->segment);
 }
 
-/* Moves up to `most` bytes of the block into the frame. Returns how many. */
+/* Moves up to `most` bytes of the block, which has `length`, into the frame. Returns how many. */
 static uint32_t move_bytes(struct stepped *s, struct sender *sender, const struct plan_block *b,
-                           uint32_t most, struct outgoing *frame)
+                           uint32_t length, uint32_t most, struct outgoing *frame)
 {
     struct slot *slot = slot_of_send(s, b);
 
     if (slot != NULL)
         return cargo_load(&s->cargo, &slot->hold, sender->offset,
                           slot->sends > 1 ? &sender->place : NULL, most, frame);
-    uint32_t n = cargo_load_own(&s->cargo, b->destination,
-                                cut_begin(&s->leaving, b->segment) + sender->offset, most, frame);
+    const struct block_piece piece = piece_of(s, b, &s->leaving, length);
+    uint32_t n =
+        cargo_load_own(&s->cargo, &piece, sender->offset, marked(s, &sender->mark), most, frame);
     sender->stalled = n < most && frame->body.count < OUTGOING_MAX_EXTENTS;
     return n;
 }
@@ -630,13 +693,20 @@ static uint32_t frame_size(const struct stepped *s, const struct plan_message *m
     return relay_frame_of(s->base.set.relayed, (uint64_t)m->blocks * s->leaving.stride);
 }
 
-/* Fills the body from the message's blocks. Returns how many blocks begin in it; their sizes go to
- * `sizes`. */
+/* What goes into a frame's head. */
+struct filling {
+    uint32_t size[BLOCKS_A_FRAME]; /* of blocks that begin in it, if they differ */
+    uint32_t digests;
+    uint64_t digest[DIGESTS_A_FRAME];
+};
+
+/* Fills the body from the message's blocks. Returns how many blocks begin in it. */
 static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct plan_message *m,
-                          struct outgoing *frame, uint32_t *sizes)
+                          struct outgoing *frame, struct filling *filling)
 {
     uint32_t begun = 0, most = frame_size(s, m);
 
+    filling->digests = 0;
     while (sender->block < m->blocks && frame->body.count < OUTGOING_MAX_EXTENTS) {
         const struct plan_block *b = &s->plan->block[m->first + sender->block];
         uint32_t length = leaving_length(s, b);
@@ -647,18 +717,23 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
         if (length > sender->offset) {
             uint32_t room = most - frame->body_length;
             uint32_t want = length - sender->offset < room ? length - sender->offset : room;
-            uint32_t n = want > 0 ? move_bytes(s, sender, b, want, frame) : 0;
+            uint32_t n = want > 0 ? move_bytes(s, sender, b, length, want, frame) : 0;
             if (n == 0)
                 break;
             sender->offset += n;
         }
         if (begins) {
             if (!s->base.set.uniform)
-                sizes[begun] = length;
+                filling->size[begun] = length;
             begun++;
         }
         if (sender->offset < length)
             break; /* the frame is full, or the source has no more yet */
+        if (has_digest(s, length)) {
+            const struct slot *slot = slot_of_send(s, b);
+            filling->digest[filling->digests++] =
+                slot != NULL ? slot->mark.digest : sender->mark.digest;
+        }
         next_block(s, sender, b);
     }
     return begun;
@@ -706,14 +781,14 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
     struct sender *sender = &s->sender[port];
     uint32_t index = current_send(s, port);
     struct outgoing *frame = index != NONE ? cargo_frame(&s->cargo) : NULL;
-    uint32_t sizes[BLOCKS_A_FRAME];
+    struct filling filling;
     Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
     if (frame == NULL)
         return NULL;
     const struct plan_message *m = &s->plan->send[index];
-    uint32_t begun = fill_body(s, sender, m, frame, sizes);
+    uint32_t begun = fill_body(s, sender, m, frame, &filling);
     data.exchange = s->base.set.handle;
     data.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
     data.step = m->step;
@@ -722,8 +797,10 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
     data.call = engine_call(&s->base);
     if (!s->base.set.uniform) {
         data.n_sizes = begun;
-        data.sizes = sizes;
+        data.sizes = filling.size;
     }
+    data.n_digests = filling.digests;
+    data.digests = filling.digest;
     head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
     head.stepped_data = &data;
     frame->in_passing = data.left > 0;

@@ -34,14 +34,15 @@ struct round {
     bool open, admitted;
     uint32_t left; /* flows that are not through */
     struct own_block own;
-    uint64_t delivered;  /* blocks from others */
-    struct flow *flow;   /* by passage */
-    struct queue *queue; /* by port * distances + hops still to go */
-    uint64_t *waiting;   /* bits by port * words, of queues that are not empty */
-    uint8_t *room;       /* for the flows' cargo */
-    uint32_t stalled;    /* own flows that the source had nothing for: a chain; */
-    bool starved;        /* in an allgather: there are some */
-    uint32_t unread;     /* allgather: pieces of our own block that are not read to their end */
+    uint64_t delivered;      /* blocks from others */
+    struct flow *flow;       /* by passage */
+    struct piece_mark *mark; /* the same, if pieces have digests; else NULL */
+    struct queue *queue;     /* by port * distances + hops still to go */
+    uint64_t *waiting;       /* bits by port * words, of queues that are not empty */
+    uint8_t *room;           /* for the flows' cargo */
+    uint32_t stalled;        /* own flows that the source had nothing for: a chain; */
+    bool starved;            /* in an allgather: there are some */
+    uint32_t unread;         /* allgather: pieces of our own block that are not read to their end */
 };
 
 struct streaming {
@@ -114,6 +115,7 @@ static void dequeue(struct streaming *s, struct round *r, uint32_t index)
 static void free_round(struct round *r)
 {
     free(r->flow);
+    free(r->mark);
     free(r->queue);
     free(r->waiting);
     free(r->room);
@@ -124,10 +126,12 @@ static void free_round(struct round *r)
 static int allocate_round(struct streaming *s, struct round *r)
 {
     r->flow = calloc((size_t)s->passages->count + 1, sizeof *r->flow);
+    if (s->base.set.digests)
+        r->mark = calloc((size_t)s->passages->count + 1, sizeof *r->mark);
     r->queue = calloc((size_t)s->ports * s->distances, sizeof *r->queue);
     r->waiting = calloc((size_t)s->ports * s->words, sizeof *r->waiting);
-    if (r->flow != NULL && r->queue != NULL && r->waiting != NULL &&
-        cargo_room(&s->cargo, s->passages->count, &r->room) == 0)
+    if (r->flow != NULL && (r->mark != NULL || !s->base.set.digests) && r->queue != NULL &&
+        r->waiting != NULL && cargo_room(&s->cargo, s->passages->count, &r->room) == 0)
         return 0;
     free_round(r);
     return -1;
@@ -174,6 +178,27 @@ static uint64_t begin_of(const struct streaming *s, const struct round *r, const
     return cut_begin(&cut, p->segment);
 }
 
+static struct block_piece piece_of(const struct streaming *s, const struct round *r, uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+
+    return (struct block_piece){.source = p->source,
+                                .destination = s->base.set.gather ? p->source : p->destination,
+                                .begin = begin_of(s, r, p),
+                                .length = r->flow[index].length};
+}
+
+/* NULL: it has no digest. */
+static struct piece_mark *mark_of(const struct round *r, uint32_t index)
+{
+    return r->mark != NULL ? &r->mark[index] : NULL;
+}
+
+static bool has_digest(const struct round *r, uint32_t index)
+{
+    return r->mark != NULL && piece_has_digest(r->flow[index].length);
+}
+
 /* Whether the passage has what it sends in common with the one before it. */
 static bool joins(const struct streaming *s, uint32_t index)
 {
@@ -202,6 +227,7 @@ static struct round *open_round(struct streaming *s, uint64_t number)
                         .left = s->passages->count,
                         .cut = cut_round(&s->cut, engine_round(&s->base, number)),
                         .flow = r->flow,
+                        .mark = r->mark,
                         .queue = r->queue,
                         .waiting = r->waiting,
                         .room = r->room,
@@ -210,6 +236,8 @@ static struct round *open_round(struct streaming *s, uint64_t number)
     for (uint32_t i = 0; i < s->ports * s->distances; i++)
         r->queue[i].first = NONE;
     memset(r->waiting, 0, (size_t)s->ports * s->words * sizeof *r->waiting);
+    if (r->mark != NULL)
+        memset(r->mark, 0, s->passages->count * sizeof *r->mark);
     for (uint32_t i = 0; i < s->passages->count; i++) {
         const struct passage *p = &s->passages->passage[i];
         struct flow *flow = &r->flow[i];
@@ -282,20 +310,24 @@ static void share_bytes(struct streaming *s, struct round *r, uint32_t first, ui
     }
 }
 
-/* Bytes of a piece, which go to the sink or wait to leave. */
+/* Bytes of a piece, which go to the sink or wait to leave. Of what has come only what the sink has taken
+ * counts if it fails. */
 static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
                        const struct extents *body, struct extent_cursor *cursor)
 {
-    const struct passage *p = &s->passages->passage[index];
     struct flow *flow = &r->flow[index];
+    bool here = s->passages->passage[index].out == PASSAGE_HERE;
+    struct block_piece piece = {0};
 
+    if (here)
+        piece = piece_of(s, r, index);
     while (length > 0) {
         struct extent bytes;
         uint32_t n = extents_take(body, cursor, length, &bytes);
-        if (p->out != PASSAGE_HERE)
+        if (!here)
             cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
-        else
-            cargo_deliver(&s->cargo, p->source, begin_of(s, r, p) + flow->came, &bytes);
+        else if (cargo_deliver(&s->cargo, &piece, flow->came, mark_of(r, index), &bytes) != 0)
+            return;
         if (s->base.set.gather)
             share_bytes(s, r, index, flow->came, &bytes);
         flow->came += n;
@@ -303,11 +335,20 @@ static void take_bytes(struct streaming *s, struct round *r, uint32_t index, uin
     }
 }
 
-/* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, of
- * which `have` are left. */
+/* A frame that is being taken in. */
+struct arrival {
+    const Peer__StreamedData *data;
+    const struct extents *body;
+    struct extent_cursor cursor;
+    uint32_t have;         /* bytes of the body that are left */
+    size_t sizes, digests; /* how many of the head's have been used */
+};
+
+/* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, and *digest if
+ * it ends there and has one. */
 static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint32_t place,
-                       const Peer__StreamedData *data, size_t *sizes_used, uint32_t have,
-                       uint32_t *index, uint32_t *length, struct error *e)
+                       struct arrival *a, uint32_t *index, uint32_t *length, uint64_t *digest,
+                       struct error *e)
 {
     if (place >= s->passages->arrivals[port])
         return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place,
@@ -316,18 +357,23 @@ static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint
     struct flow *flow = &r->flow[*index];
     bool first = !flow->begun;
     if (first) {
-        if (*sizes_used == data->n_sizes)
+        if (a->sizes == a->data->n_sizes)
             return error_set(e, ERROR_PROTOCOL, "piece %u without its size", place);
-        flow->length = data->sizes[(*sizes_used)++];
+        flow->length = a->data->sizes[a->sizes++];
         if (flow->length > r->cut.stride)
             return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes, the longest has %u",
                              flow->length, r->cut.stride);
         flow->begun = true;
     }
-    *length = flow->length - flow->came < have ? flow->length - flow->came : have;
+    *length = flow->length - flow->came < a->have ? flow->length - flow->came : a->have;
     if (*length == 0 && !(first && flow->length == 0))
         return error_set(e, ERROR_PROTOCOL, "piece %u has arrived already, or comes without a byte",
                          place);
+    if (!has_digest(r, *index) || flow->came + *length < flow->length)
+        return 0;
+    if (a->digests == a->data->n_digests)
+        return error_set(e, ERROR_PROTOCOL, "piece %u without its digest", place);
+    *digest = a->data->digests[a->digests++];
     return 0;
 }
 
@@ -340,32 +386,44 @@ static void line_up(struct streaming *s, struct round *r, uint32_t index)
     engine_wake_port(&s->base, s->passages->passage[index].out);
 }
 
-static void line_up_others(struct streaming *s, struct round *r, uint32_t first)
+static void line_up_others(struct streaming *s, struct round *r, uint32_t first, uint64_t digest)
 {
     for (uint32_t i = first + 1; i < s->passages->count && joins(s, i); i++) {
         r->flow[i].length = r->flow[first].length;
         r->flow[i].begun = true;
+        if (r->mark != NULL)
+            r->mark[i].digest = digest;
         line_up(s, r, i);
     }
 }
 
+/* `digest`: of the piece, if it ends here and has one. */
 static void take_piece(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
-                       const struct extents *body, struct extent_cursor *cursor)
+                       struct arrival *a, uint64_t digest)
 {
     const struct passage *p = &s->passages->passage[index];
     struct flow *flow = &r->flow[index];
 
-    take_bytes(s, r, index, length, body, cursor);
+    take_bytes(s, r, index, length, a->body, &a->cursor);
+    if (s->base.failure.code != ERROR_NONE)
+        return;
     if (p->out != PASSAGE_HERE) {
+        if (r->mark != NULL)
+            r->mark[index].digest = digest;
         line_up(s, r, index);
         return;
     }
     if (s->base.set.gather)
-        line_up_others(s, r, index);
+        line_up_others(s, r, index, digest);
     if (flow->length == 0)
         cargo_deliver_nothing(&s->cargo, p->source, begin_of(s, r, p));
-    if (flow->came == flow->length)
-        pass_through(r, p);
+    if (flow->came < flow->length)
+        return;
+    if (r->mark != NULL) {
+        const struct block_piece piece = piece_of(s, r, index);
+        (void)cargo_compare(&s->cargo, &piece, &r->mark[index], digest);
+    }
+    pass_through(r, p);
 }
 
 static int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
@@ -378,35 +436,40 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
     struct streaming *s = of(engine);
     uint64_t oldest = s->base.rounds_finished;
     uint64_t number = oldest + ((data->round - oldest) & ENGINE_ROUND_MASK);
-    struct extent_cursor cursor = {0};
-    uint32_t have = body_length;
-    size_t sizes_used = 0;
+    struct arrival a = {.data = data, .body = body, .have = body_length};
 
     if (data->round > ENGINE_ROUND_MASK || number >= oldest + s->base.set.window)
         return error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
                          data->round, ENGINE_ROUND_MASK + 1, (unsigned long long)oldest);
     if (data->n_pieces == 0)
         return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
+    if (s->base.failure.code != ERROR_NONE)
+        return 0;
     struct round *r = open_round(s, number);
     if (r == NULL)
         return 0;
     s->base.counts.port[port].rx_bytes += body_length;
     for (size_t i = 0; i < data->n_pieces; i++) {
         uint32_t index = NONE, length = 0;
-        if (begin_piece(s, r, port, data->pieces[i], data, &sizes_used, have, &index, &length, e) !=
-            0)
+        uint64_t digest = 0;
+        if (begin_piece(s, r, port, data->pieces[i], &a, &index, &length, &digest, e) != 0)
             return -1;
         if (i + 1 < data->n_pieces && length < r->flow[index].length - r->flow[index].came)
             return error_set(e, ERROR_PROTOCOL, "%u bytes less than the frame's pieces have",
                              r->flow[index].length - r->flow[index].came - length);
-        take_piece(s, r, index, length, body, &cursor);
-        have -= length;
+        take_piece(s, r, index, length, &a, digest);
+        if (s->base.failure.code != ERROR_NONE)
+            return 0; /* nothing more counts as arrived */
+        a.have -= length;
     }
-    if (have > 0)
-        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the frame's pieces have", have);
-    if (sizes_used < data->n_sizes)
+    if (a.have > 0)
+        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the frame's pieces have", a.have);
+    if (a.sizes < data->n_sizes)
         return error_set(e, ERROR_PROTOCOL, "%zu sizes more than pieces begin in it",
-                         data->n_sizes - sizes_used);
+                         data->n_sizes - a.sizes);
+    if (a.digests < data->n_digests)
+        return error_set(e, ERROR_PROTOCOL, "%zu digests more than pieces end in it",
+                         data->n_digests - a.digests);
     finish_rounds(s);
     return 0;
 }
@@ -463,14 +526,14 @@ static void read_own(struct streaming *s, struct round *r, uint32_t index, uint3
     while (joins(s, first))
         first--;
     struct flow *flow = &r->flow[first];
-    uint64_t begin = begin_of(s, r, &s->passages->passage[first]);
+    const struct block_piece piece = piece_of(s, r, first);
     if (most > flow->length - flow->came)
         most = flow->length - flow->came;
     if (most == 0 || !predecessor_gone(s, r, first))
         return;
     while (most > 0) {
         struct extent bytes;
-        if (!cargo_read_own(&s->cargo, s->passages->rank, begin + flow->came, most, &bytes))
+        if (!cargo_read_own(&s->cargo, &piece, flow->came, mark_of(r, first), most, &bytes))
             break;
         cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
         share_bytes(s, r, first, flow->came, &bytes);
@@ -480,8 +543,11 @@ static void read_own(struct streaming *s, struct round *r, uint32_t index, uint3
         if (r->starved)
             feed(s, r);
     }
-    if (flow->came == flow->length)
-        end_reading(s, r);
+    if (flow->came < flow->length)
+        return;
+    for (uint32_t i = first + 1; r->mark != NULL && i < s->passages->count && joins(s, i); i++)
+        r->mark[i].digest = r->mark[first].digest;
+    end_reading(s, r);
 }
 
 /* move_bytes() of our own block in an allgather. */
@@ -512,7 +578,8 @@ static uint32_t move_bytes(struct streaming *s, struct round *r, uint32_t index,
         return move_shared(s, r, index, most, frame);
     if (!predecessor_gone(s, r, index))
         return 0;
-    return cargo_load_own(&s->cargo, p->destination, begin_of(s, r, p) + flow->gone, most, frame);
+    const struct block_piece piece = piece_of(s, r, index);
+    return cargo_load_own(&s->cargo, &piece, flow->gone, mark_of(r, index), most, frame);
 }
 
 /* What the source has nothing for waits for streaming_wake(); in an allgather also for another port
@@ -528,8 +595,9 @@ static void stall(struct streaming *s, struct round *r, uint32_t index)
 }
 
 struct filling {
-    uint32_t pieces, sizes;
+    uint32_t pieces, sizes, digests;
     uint32_t piece[PIECES_A_FRAME], size[PIECES_A_FRAME];
+    uint64_t digest[PIECES_A_FRAME];
 };
 
 /* Adds what there is of a piece, as far as there is room. Returns whether the frame may take
@@ -557,6 +625,8 @@ static bool add_piece(struct streaming *s, struct round *r, uint32_t index, stru
     flow->named = true;
     dequeue(s, r, index);
     if (flow->gone == flow->length) {
+        if (has_digest(r, index))
+            filling->digest[filling->digests++] = r->mark[index].digest;
         pass_through(r, p);
         return true;
     }
@@ -570,7 +640,7 @@ static void fill(struct streaming *s, struct round *r, unsigned port, struct out
 {
     bool more = true;
 
-    filling->pieces = filling->sizes = 0;
+    filling->pieces = filling->sizes = filling->digests = 0;
     while (more && frame->body_length < s->fill && filling->pieces < PIECES_A_FRAME &&
            frame->body.count < OUTGOING_MAX_EXTENTS && s->base.failure.code == ERROR_NONE) {
         uint32_t index = peek(s, r, port);
@@ -596,6 +666,8 @@ static struct outgoing *next_of_round(struct streaming *s, struct round *r, unsi
     data.pieces = filling.piece;
     data.n_sizes = filling.sizes;
     data.sizes = filling.size;
+    data.n_digests = filling.digests;
+    data.digests = filling.digest;
     head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
     head.streamed_data = &data;
     return cargo_ship(&s->cargo, port, frame, &head, filling.pieces > 0);
@@ -707,8 +779,8 @@ static void streaming_arrived(const struct engine *engine,
     const struct streaming *s = (const struct streaming *)engine;
     uint64_t whole = engine->rounds_finished * s->cut.round_bytes;
 
-    if (engine->failure.code != ERROR_NONE) /* perhaps more has come than the sink has taken */
-        return;
+    if (engine->failure.code != ERROR_NONE && engine->failure.code != ERROR_DAMAGED)
+        return; /* perhaps more has come than the sink has taken */
     for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
         tell(context, origin, 0, whole);
     for (uint32_t i = 0; i < engine->set.window; i++) {

@@ -114,7 +114,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
 }
 
 void objection_send(struct exchanges *all, int port, uint32_t handle, const char *id, uint32_t root,
-                    const struct error *e)
+                    const struct error *e, bool again)
 {
     Peer__Objection message = PEER__OBJECTION__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -124,6 +124,7 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const char
     message.root = root;
     message.code = (uint32_t)e->code;
     message.reason = (char *)(uintptr_t)e->text;
+    message.again = again;
     head.kind_case = PEER__HEAD__KIND_OBJECTION;
     head.objection = &message;
     if (port >= 0)

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/files/digests.h"
 #include "daemon/files/jobs.h"
+#include "daemon/files/segments.h"
 
 #define CHUNK_LEAST (4u * 1024u)
 #define CHUNK_MOST (1024u * 1024u)
@@ -80,7 +80,7 @@ struct folder_source {
     struct slab_writer writer;
     struct file *file;
     struct reader *readers; /* of all files */
-    struct digests digests;
+    struct segments segments;
 };
 
 static const struct file_system *files_of(const struct folder_source *s)
@@ -121,12 +121,11 @@ static void release(struct jobs *jobs)
 {
     struct folder_source *s = JOB_OWNER(jobs, struct folder_source, jobs);
     struct folders *folders = s->folders;
-    size_t readers = s->readers == NULL ? 0 : (size_t)s->request.nodes * s->digests.segments;
+    size_t readers = s->readers == NULL ? 0 : (size_t)s->request.nodes * s->segments.count;
 
     for (size_t i = 0; i < readers; i++)
         for (int c = 0; c < 2; c++)
             drop_chunk(&s->readers[i].chunk[c]);
-    digests_free(&s->digests);
     slab_writer_close(&s->writer);
     free(s->readers);
     free(s->file);
@@ -411,12 +410,12 @@ static bool is_small(const struct folder_source *s, const struct file *f)
 /* Where the run of bytes that contains `offset` ends. */
 static uint64_t run_end(const struct folder_source *s, const struct file *f, uint64_t offset)
 {
-    const struct digests *d = &s->digests;
+    const struct segments *d = &s->segments;
     uint64_t end = f->status.size;
 
-    if (d->segments > 1) {
+    if (d->count > 1) {
         uint64_t round = offset - offset % d->round_bytes;
-        uint64_t run = (digests_segment(d, offset) + 1) * d->run_bytes;
+        uint64_t run = (segment_at(d, offset) + 1) * d->run_bytes;
         run = round + (run < d->round_bytes ? run : d->round_bytes);
         end = run < end ? run : end;
     }
@@ -453,9 +452,9 @@ static int take_chunk(struct folder_source *s, const struct file *f, struct read
     r->requested += length;
     if (r->requested == end &&
         end < f->status.size) /* on to this segment's run of the next round */
-        r->requested = end - end % s->digests.round_bytes +
-                       (end % s->digests.round_bytes != 0 ? s->digests.round_bytes : 0) +
-                       (uint64_t)(r - f->reader) * s->digests.run_bytes;
+        r->requested = end - end % s->segments.round_bytes +
+                       (end % s->segments.round_bytes != 0 ? s->segments.round_bytes : 0) +
+                       (uint64_t)(r - f->reader) * s->segments.run_bytes;
     return 0;
 }
 
@@ -544,7 +543,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     struct folder_source *s = (struct folder_source *)base;
     struct file *f = &s->file[destination];
     bool small = is_small(s, f);
-    struct reader *r = &f->reader[small ? 0 : digests_segment(&s->digests, offset)];
+    struct reader *r = &f->reader[small ? 0 : segment_at(&s->segments, offset)];
     struct chunk *c = chunk_at(r, offset);
 
     if (s->jobs.failed)
@@ -562,14 +561,8 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     unsigned i = 0;
     for (; skip >= c->part[i].length; i++)
         skip -= c->part[i].length;
-    uint64_t run = run_end(s, f, offset) - offset; /* digests are by segment */
     uint32_t length = c->part[i].length - skip < most ? c->part[i].length - skip : most;
-    length = length < run ? length : (uint32_t)run;
     *out = (struct extent){slab_ref(c->part[i].slab), c->part[i].data + skip, length};
-    if (digests_update(&s->digests, destination, offset, out->data, length) != 0) {
-        slab_unref(out->slab);
-        return error_set(e, ERROR_MEMORY, "out of memory for a digest");
-    }
     f->left -= length;
     if (small ? f->left == 0 : offset + length == c->offset + c->length)
         drop_chunk(c);
@@ -591,7 +584,7 @@ static void choose_chunks(struct folder_source *s)
     for (uint32_t d = 0; d < nodes; d++)
         large += s->file[d].status.size > s->small;
     s->chunk_size =
-        READ_AHEAD / 4 / (large > 0 ? large : 1) / s->digests.segments / CHUNK_LEAST * CHUNK_LEAST;
+        READ_AHEAD / 4 / (large > 0 ? large : 1) / s->segments.count / CHUNK_LEAST * CHUNK_LEAST;
     if (s->chunk_size < CHUNK_LEAST)
         s->chunk_size = CHUNK_LEAST;
     if (s->chunk_size > CHUNK_MOST)
@@ -604,18 +597,17 @@ static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t se
     struct folder_source *s = (struct folder_source *)base;
     uint32_t nodes = s->request.nodes;
 
-    if (digests_init(&s->digests, &s->request, true, round_bytes, segments) != 0)
-        return error_set(e, ERROR_MEMORY, "out of memory to read files");
-    s->readers = calloc((size_t)nodes * s->digests.segments, sizeof *s->readers);
+    s->segments = segments_of(round_bytes, segments);
+    s->readers = calloc((size_t)nodes * s->segments.count, sizeof *s->readers);
     if (s->readers == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory to read files");
     choose_chunks(s);
     for (uint32_t d = 0; d < nodes; d++) {
         struct file *f = &s->file[d];
-        f->reader = &s->readers[(size_t)d * s->digests.segments];
+        f->reader = &s->readers[(size_t)d * s->segments.count];
         f->left = f->status.size;
-        for (uint32_t i = 0; i < s->digests.segments; i++) {
-            f->reader[i].requested = i * s->digests.run_bytes;
+        for (uint32_t i = 0; i < s->segments.count; i++) {
+            f->reader[i].requested = i * s->segments.run_bytes;
             if (f->reader[i].requested < f->status.size &&
                 take_chunk(s, f, &f->reader[i], &f->reader[i].chunk[0], most_of_chunk(s, f), e) !=
                     0)
@@ -670,16 +662,11 @@ static bool source_finish(struct source *base)
     return s->state == CHECKED;
 }
 
-static uint64_t source_digest(struct source *base)
-{
-    return digests_sum(&((struct folder_source *)base)->digests);
-}
-
 struct source *folder_source(struct folders *folders, const struct folder_request *request,
                              const struct block_events *events)
 {
-    static const struct source_ops ops = {source_opened, source_lay_out, source_size, source_read,
-                                          source_finish, source_digest,  source_close};
+    static const struct source_ops ops = {source_opened, source_lay_out, source_size,
+                                          source_read,   source_finish,  source_close};
     struct folder_source *s = calloc(1, sizeof *s);
     struct file *file = calloc(request->nodes, sizeof *file);
     bool *gone = calloc(request->nodes, sizeof *gone);

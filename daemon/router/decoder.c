@@ -71,7 +71,7 @@ static int unpacked(const Peer__Head *message, struct error *e)
 static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head,
                        decoder_frame_fn frame, void *context, struct error *e)
 {
-    _Alignas(16) uint8_t bytes[2048];
+    _Alignas(16) uint8_t bytes[8192];
     struct arena arena = {.bytes = bytes, .size = sizeof bytes};
     ProtobufCAllocator allocator = {arena_alloc, arena_free, &arena};
     Peer__Head *message = peer__head__unpack(&allocator, d->prefix.head, head);

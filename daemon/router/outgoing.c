@@ -62,9 +62,11 @@ static bool is_short(const Peer__Head *head)
 {
     switch (head->kind_case) {
     case PEER__HEAD__KIND_STEPPED_DATA:
-        return head->stepped_data->n_sizes == 0 && head->stepped_data->base.n_unknown_fields == 0;
+        return head->stepped_data->n_sizes == 0 && head->stepped_data->n_digests == 0 &&
+               head->stepped_data->base.n_unknown_fields == 0;
     case PEER__HEAD__KIND_STREAMED_DATA:
-        return head->streamed_data->n_sizes == 0 && head->streamed_data->n_pieces <= SHORT_PIECES &&
+        return head->streamed_data->n_sizes == 0 && head->streamed_data->n_digests == 0 &&
+               head->streamed_data->n_pieces <= SHORT_PIECES &&
                head->streamed_data->base.n_unknown_fields == 0;
     default:
         return false;

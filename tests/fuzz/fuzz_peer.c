@@ -86,12 +86,6 @@ static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segme
     return 0;
 }
 
-static uint64_t source_digest(struct source *s)
-{
-    (void)s;
-    return 0;
-}
-
 static bool source_close(struct source *base)
 {
     struct end *s = (struct end *)base;
@@ -158,10 +152,14 @@ static int open_folders(void *context, const struct folder_request *request,
                         struct sink **sink, struct error *e)
 {
     static const struct source_ops source_ops = {source_ready, source_lay_out, source_size,
-                                                 source_read,  source_ready,   source_digest,
-                                                 source_close};
-    static const struct sink_ops sink_ops = {sink_ready, sink_lay_out, sink_write,  sink_none,
-                                             sink_ready, sink_none,    sink_commit, sink_close};
+                                                 source_read,  source_ready,   source_close};
+    static const struct sink_ops sink_ops = {.opened = sink_ready,
+                                             .lay_out = sink_lay_out,
+                                             .write = sink_write,
+                                             .pending = sink_none,
+                                             .finish = sink_ready,
+                                             .commit = sink_commit,
+                                             .close = sink_close};
     struct node *n = context;
     struct end *from, *to;
 

@@ -122,8 +122,8 @@ def flip_all(data):
 
 @pytest.mark.parametrize('algorithm', ['at2', 'direct', 'auto'])
 def test_a_bit_of_a_pattern(torus, algorithm):
-    """It is sent again, and the log names it: from where to where, and at which byte. Unless it is a head
-    that is hit, which costs the link."""
+    """It is sent again, and the log names it: from where to where, at which byte, and of which piece. Unless it
+    is a head that is hit, which costs the link."""
     begin = len(torus.node(0).log())
     again = tries = 0
     while again < 3:
@@ -137,9 +137,10 @@ def test_a_bit_of_a_pattern(torus, algorithm):
             assert shown['verified'] == 'every byte'
             again += shown.get('damages', 0)
         torus.wait_whole(30)
-    anew = re.findall(r'begins anew: (?:node \d+: )?block from node \d+ to node \d+ is damaged at byte \d+',
-                      torus.node(0).log()[begin:])
+    anew = re.findall(r'begins anew: (?:node \d+: )?block from node \d+ to node \d+ is damaged at byte (\d+) in '
+                      r'its piece of bytes (\d+) to (\d+)', torus.node(0).log()[begin:])
     assert len(anew) >= again
+    assert all(int(first) <= int(byte) <= int(last) for byte, first, last in anew), anew
     check_result(torus.exchange('at2', 30000), '4x4', 'at2', 30000)
 
 
@@ -159,15 +160,29 @@ def test_a_cable_that_damages_all(torus):
     check_result(torus.exchange('at2', 30000), '4x4', 'at2', 30000)
 
 
-@pytest.mark.slow  # test_sim_damage
-def test_a_bit_of_a_file(torus, tmp_path):
-    """The digests tell, and all is sent again; if it is damaged every time, no node gets its folder."""
+def named_pieces(text):
+    """Those that are said to be damaged: source, destination, first and last byte."""
+    return [tuple(map(int, numbers)) for numbers in re.findall(
+        r'node (?:\d+): block from node (\d+) to node (\d+) is damaged in its piece of bytes (\d+) to (\d+)', text)]
+
+
+@pytest.mark.parametrize('algorithm', ['at2', 'direct', 'stream'])
+def test_a_bit_of_a_file(torus, tmp_path, algorithm):
+    """Its piece's digest tells, and names it, and all is sent again; if it is damaged every time, no node gets
+    its folder."""
     sizes = dict.fromkeys(random_sizes(16, 0), 100000)
     source = make_sources(tmp_path, sizes)
 
     def exchange():
-        return torus.ctl(3, '--json', 'exchange', '--algorithm', 'at2', '--from', source, '--to',
+        return torus.ctl(3, '--json', 'exchange', '--algorithm', algorithm, '--from', source, '--to',
                          f'{tmp_path}/in-%r')
+
+    def check_named(text):
+        pieces = named_pieces(text)
+        assert pieces, text
+        for origin, destination, first, last in pieces:
+            assert origin < 16 and destination < 16 and origin != destination
+            assert first <= last < 100000
 
     failed = tries = 0
     while not failed:
@@ -177,7 +192,9 @@ def test_a_bit_of_a_file(torus, tmp_path):
         result = exchange()
         torus.tap.change = None
         assert result.returncode == 1, result.stdout
-        failed += 'not what was sent' in result.stderr
+        if 'damaged in' in result.stderr:
+            failed += 1
+            check_named(result.stderr)
         torus.wait_whole(30)
         wait_tidy(torus, tmp_path)
         assert not [name for name in os.listdir(tmp_path) if name.startswith('in')]
@@ -185,16 +202,19 @@ def test_a_bit_of_a_file(torus, tmp_path):
     while not again:
         tries += 1
         assert tries <= 20, 'hardly ever is it a head that is hit'
+        begin = len(torus.node(3).log())
         torus.tap.change_once(20000, flip)
         result = exchange()
         if result.returncode == 0:
-            again += json.loads(result.stdout).get('damages', 0)
+            if damages := json.loads(result.stdout).get('damages', 0):
+                again += damages
+                check_named(torus.node(3).log()[begin:])
             check_target(f'{tmp_path}/in-%r', sizes)
             for rank in range(16):
                 shutil.rmtree(f'{tmp_path}/in-{rank}')
         torus.wait_whole(30)
         wait_tidy(torus, tmp_path)
-    torus.exchange('at2', source=source, target=f'{tmp_path}/in-%r')
+    torus.exchange(algorithm, source=source, target=f'{tmp_path}/in-%r')
     check_target(f'{tmp_path}/in-%r', sizes)
     assert [path for path in listing(tmp_path) if path.endswith('in-3/7')]
 

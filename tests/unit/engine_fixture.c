@@ -13,6 +13,20 @@ uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset)
     return offset % 2 == 0 ? small : (uint8_t)(small - 'a' + 'A');
 }
 
+uint64_t letters(char *out, uint32_t source, uint32_t destination, uint64_t begin, uint32_t length)
+{
+    const struct block_piece piece = {source, destination, begin, length};
+    const struct extent bytes = {.data = (const uint8_t *)out, .length = length};
+    struct piece_states none = {0};
+    struct piece_mark mark = {0};
+
+    for (uint32_t i = 0; i < length; i++)
+        out[i] = (char)letter(source, destination, begin + i);
+    out[length] = '\0';
+    assert_int_equal(piece_pass(&none, &mark, &piece, 0, &bytes), 0);
+    return mark.digest;
+}
+
 static uint64_t source_size(struct source *s, uint32_t destination)
 {
     return ((struct test_source *)s)->size[destination];
@@ -56,6 +70,8 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
 
     if (s->failing)
         return error_set(e, ERROR_IO, "sink");
+    if (s->damaged)
+        return error_set(e, ERROR_DAMAGED, "damaged");
     s->writes[origin]++;
     if (s->careless)
         return 0;
@@ -164,6 +180,8 @@ void send_frame(struct node *node, const struct frame *frame)
     streamed.pieces = (uint32_t *)(uintptr_t)frame->piece;
     stepped.n_sizes = streamed.n_sizes = frame->sizes;
     stepped.sizes = streamed.sizes = (uint32_t *)(uintptr_t)frame->size;
+    stepped.n_digests = streamed.n_digests = frame->digests;
+    stepped.digests = streamed.digests = (uint64_t *)(uintptr_t)frame->digest;
     if (frame->streamed) {
         head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
         head.streamed_data = &streamed;
@@ -209,6 +227,9 @@ static void check_stepped(const Peer__Head *head, const struct frame *expected)
     assert_int_equal(data->n_sizes, expected->sizes);
     for (size_t i = 0; i < expected->sizes; i++)
         assert_int_equal(data->sizes[i], expected->size[i]);
+    assert_int_equal(data->n_digests, expected->digests);
+    for (size_t i = 0; i < expected->digests; i++)
+        assert_int_equal(data->digests[i], expected->digest[i]);
 }
 
 static void check_streamed(const Peer__Head *head, const struct frame *expected)
@@ -223,6 +244,9 @@ static void check_streamed(const Peer__Head *head, const struct frame *expected)
     assert_int_equal(data->n_sizes, expected->sizes);
     for (size_t i = 0; i < expected->sizes; i++)
         assert_int_equal(data->sizes[i], expected->size[i]);
+    assert_int_equal(data->n_digests, expected->digests);
+    for (size_t i = 0; i < expected->digests; i++)
+        assert_int_equal(data->digests[i], expected->digest[i]);
 }
 
 void expect_frame(struct node *node, unsigned port, const struct frame *expected)

@@ -4,6 +4,7 @@
 #define TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
 
 #include "daemon/exchange/engine.h"
+#include "daemon/exchange/piece.h"
 #include "router_fixture.h"
 
 enum { PLUS, MINUS }; /* ports of a ring */
@@ -30,6 +31,7 @@ struct test_sink {
     uint64_t bytes[NODES_MOST], pending;
     unsigned writes[NODES_MOST];
     bool in_order, failing;
+    bool damaged;  /* says so of whatever comes */
     bool careless; /* whatever comes */
 };
 
@@ -51,11 +53,16 @@ struct frame {
     uint32_t piece[8];
     size_t sizes;
     uint32_t size[8];
+    size_t digests;
+    uint64_t digest[8];
     const char *body;
 };
 
 /* Byte `offset` of a block: every other one is a capital. */
 uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset);
+
+/* Bytes of that block, and its digest as a piece. `out` has room for a 0 behind them. */
+uint64_t letters(char *out, uint32_t source, uint32_t destination, uint64_t begin, uint32_t length);
 
 /* A node without an engine; every block has `block` bytes. The setup is for one round of whole,
  * uniform blocks and a window of 1; the test may change it. There is one node at a time. */

@@ -88,12 +88,6 @@ static bool source_finish(struct source *s)
     return true;
 }
 
-static uint64_t source_digest(struct source *s)
-{
-    (void)s;
-    return 0;
-}
-
 static bool source_close(struct source *s)
 {
     assert_true(of_source(s)->source_open);
@@ -160,10 +154,14 @@ static int open_folders(void *context, const struct folder_request *request,
                         struct sink **sink, struct error *e)
 {
     static const struct source_ops source_ops = {source_opened, source_lay_out, source_size,
-                                                 source_read,   source_finish,  source_digest,
-                                                 source_close};
-    static const struct sink_ops sink_ops = {sink_opened, sink_lay_out, sink_write,  sink_none,
-                                             sink_finish, sink_none,    sink_commit, sink_close};
+                                                 source_read,   source_finish,  source_close};
+    static const struct sink_ops sink_ops = {.opened = sink_opened,
+                                             .lay_out = sink_lay_out,
+                                             .write = sink_write,
+                                             .pending = sink_none,
+                                             .finish = sink_finish,
+                                             .commit = sink_commit,
+                                             .close = sink_close};
     struct exchange_fixture *n = context;
     struct folders *folders = calloc(1, sizeof *folders);
 

@@ -42,6 +42,7 @@ struct node *open_engine(const struct how *how)
     node->setup.idle = how->broadcast && how->sender != rank;
     node->source.in_order = node->sink.in_order = a->segments == 1;
     node->setup.uniform = !how->sizes;
+    node->setup.digests = how->digests;
     if (how->round_bytes > 0)
         node->setup.round_bytes = how->round_bytes;
     node->setup.segments = a->segments;

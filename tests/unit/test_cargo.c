@@ -194,17 +194,18 @@ static void a_frame_takes_what_it_has_extents_for(void **state)
 
 static void our_own_blocks_come_from_the_source(void **state)
 {
+    const struct block_piece to_2 = {1, 2, 0, PIECE}, to_0 = {1, 0, 0, PIECE};
     (void)state;
     for (int copies = 0; copies < 2; copies++) {
         struct dock d;
         open_dock(&d, copies);
         struct outgoing *frame = new_frame(&d);
         d.node->source.sleeps_soon = 30;
-        assert_int_equal(cargo_load_own(&d.cargo, 2, 0, 20, frame), 20);
-        assert_int_equal(cargo_load_own(&d.cargo, 2, 20, PIECE - 20, frame), 10);
-        assert_int_equal(cargo_load_own(&d.cargo, 2, 30, PIECE - 30, frame), 0);
+        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 0, NULL, 20, frame), 20);
+        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 20, NULL, PIECE - 20, frame), 10);
+        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 30, NULL, PIECE - 30, frame), 0);
         d.node->source.sleeps_soon = UINT32_MAX;
-        assert_int_equal(cargo_load_own(&d.cargo, 2, 30, PIECE - 30, frame), PIECE - 30);
+        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 30, NULL, PIECE - 30, frame), PIECE - 30);
         assert_int_equal(frame->body_length, PIECE);
         struct extent_cursor cursor = {0};
         struct extent piece;
@@ -213,7 +214,7 @@ static void our_own_blocks_come_from_the_source(void **state)
             assert_int_equal(*piece.data, letter(1, 2, i));
         }
         d.node->source.failing = true;
-        assert_int_equal(cargo_load_own(&d.cargo, 0, 0, PIECE, frame), 0);
+        assert_int_equal(cargo_load_own(&d.cargo, &to_0, 0, NULL, PIECE, frame), 0);
         assert_string_equal(engine_failed(&d.engine)->text, "source");
         free_frame(&d, frame);
         close_dock(&d);
@@ -248,6 +249,7 @@ static void our_block_for_ourselves_is_delivered(void **state)
 
 static void what_is_delivered_is_counted(void **state)
 {
+    const struct block_piece from_2 = {2, 1, 0, 4};
     struct dock d;
     struct extent piece;
     (void)state;
@@ -255,18 +257,135 @@ static void what_is_delivered_is_counted(void **state)
     uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 2, &piece);
     at[0] = letter(2, 1, 0);
     at[1] = letter(2, 1, 1);
-    cargo_deliver(&d.cargo, 2, 0, &piece);
+    assert_int_equal(cargo_deliver(&d.cargo, &from_2, 0, NULL, &piece), 0);
     cargo_deliver_nothing(&d.cargo, 0, 0);
     assert_int_equal(d.engine.counts.bytes_delivered, 2);
     assert_int_equal(d.node->sink.bytes[2], 2);
     assert_int_equal(d.node->sink.writes[0], 1);
     d.node->sink.failing = true;
-    cargo_deliver(&d.cargo, 2, 2, &piece);
+    assert_int_equal(cargo_deliver(&d.cargo, &from_2, 2, NULL, &piece), -1);
+    assert_int_equal(d.engine.counts.bytes_delivered, 2);
     assert_string_equal(engine_failed(&d.engine)->text, "sink");
     d.node->sink.failing = false;
     cargo_deliver_nothing(&d.cargo, 0, 0); /* nothing more after a failure */
     assert_int_equal(d.node->sink.writes[0], 1);
     slab_unref(piece.slab);
+    close_dock(&d);
+}
+
+/* A block of 600 bytes of node 2 for this one, whose piece is bytes 100 to 599, comes in `run`s. `flip`:
+ * a bit of it that is false, or UINT32_MAX. Returns what comes of it. */
+static int deliver_piece(struct dock *d, const struct block_piece *piece, uint32_t run,
+                         uint32_t flip, uint64_t sent, struct piece_mark *mark)
+{
+    struct extent bytes;
+    uint8_t *at = slab_writer_take(&d->in, &d->node->f.pool, piece->length, &bytes);
+
+    for (uint32_t i = 0; i < piece->length; i++)
+        at[i] = letter(piece->source, 1, piece->begin + i);
+    if (flip != UINT32_MAX)
+        at[flip / 8] ^= (uint8_t)(1u << flip % 8);
+    for (uint32_t done = 0; done < piece->length; done += run) {
+        struct extent next = {bytes.slab, bytes.data + done, run};
+        if (next.length > piece->length - done)
+            next.length = piece->length - done;
+        assert_int_equal(cargo_deliver(&d->cargo, piece, done, mark, &next), 0);
+    }
+    slab_unref(bytes.slab);
+    return cargo_compare(&d->cargo, piece, mark, sent);
+}
+
+static void digests_are_the_same_however_a_piece_is_cut(void **state)
+{
+    static const uint32_t runs[] = {500, 499, 250, 64, 7, 1};
+    const struct block_piece piece = {1, 1, 100, 500};
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct piece_mark sent = {0}, came = {0};
+        struct dock d;
+        open_dock(&d, false);
+        struct outgoing *frame = new_frame(&d);
+        d.node->source.size[1] = 600;
+        d.node->source.in_order = false;
+        d.node->sink.careless = true;
+        uint32_t moved = 0;
+        while (moved < piece.length) { /* the source gives what it has */
+            d.node->source.sleeps_soon = runs[i];
+            moved += cargo_load_own(&d.cargo, &piece, moved, &sent, piece.length - moved, frame);
+        }
+        free_frame(&d, frame);
+        assert_int_equal(d.engine.sent_digest, sent.digest);
+        for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+            came = (struct piece_mark){0};
+            assert_int_equal(deliver_piece(&d, &piece, runs[k], UINT32_MAX, sent.digest, &came), 0);
+            assert_int_equal(came.digest, sent.digest);
+        }
+        assert_int_equal(d.engine.delivered_digest,
+                         sizeof runs / sizeof *runs * d.engine.sent_digest);
+        close_dock(&d);
+    }
+}
+
+/* Each bit of it, and its name. */
+static void damage_is_found_and_named(void **state)
+{
+    const struct block_piece piece = {2, 1, 100, 256};
+    struct piece_mark good = {0}, mark;
+    struct dock d;
+    (void)state;
+    open_dock(&d, false);
+    d.node->sink.careless = true;
+    d.engine.set.digests = true;
+    (void)deliver_piece(&d, &piece, 256, UINT32_MAX, 0, &good);
+    assert_int_equal(engine_failed(&d.engine)->code, ERROR_DAMAGED);
+    for (uint32_t bit = 0; bit <= 8 * piece.length; bit++) {
+        d.engine.failure = (struct error){0};
+        mark = (struct piece_mark){0};
+        bool whole = bit == 8 * piece.length;
+        assert_int_equal(
+            deliver_piece(&d, &piece, 100, whole ? UINT32_MAX : bit, good.digest, &mark),
+            whole ? 0 : -1);
+        if (!whole)
+            assert_string_equal(engine_failed(&d.engine)->text,
+                                "block from node 2 to node 1 is damaged in its piece of bytes "
+                                "100 to 355");
+    }
+    const struct block_piece others[] = {{0, 1, 100, 256}, {2, 0, 100, 256}, {2, 1, 101, 256}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct extent bytes;
+        struct piece_mark other = {0};
+        uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 256, &bytes);
+        for (uint32_t k = 0; k < 256; k++)
+            at[k] = letter(2, 1, 100 + k);
+        assert_int_equal(cargo_deliver(&d.cargo, &others[i], 0, &other, &bytes), 0);
+        assert_true(other.digest != good.digest);
+        slab_unref(bytes.slab);
+    }
+    /* A small piece has none: only the sums differ. */
+    const struct block_piece small = {2, 1, 100, 255};
+    mark = (struct piece_mark){0};
+    uint64_t before = d.engine.delivered_digest;
+    assert_int_equal(deliver_piece(&d, &small, 255, 3, 0, &mark), 0);
+    assert_int_equal(d.engine.delivered_digest, before + mark.digest);
+    close_dock(&d);
+}
+
+static void digests_under_way_are_freed(void **state)
+{
+    const struct block_piece piece = {2, 1, 0, 2000};
+    struct piece_mark mark[3] = {{0}};
+    struct dock d;
+    struct extent bytes;
+    (void)state;
+    open_dock(&d, false);
+    d.node->sink.careless = true;
+    (void)slab_writer_take(&d.in, &d.node->f.pool, 1000, &bytes);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(cargo_deliver(&d.cargo, &piece, 0, &mark[i], &bytes), 0);
+    assert_int_equal(cargo_deliver(&d.cargo, &piece, 1000, &mark[1], &bytes), 0);
+    assert_null(mark[1].state);
+    assert_non_null(mark[2].state);
+    slab_unref(bytes.slab);
     close_dock(&d);
 }
 
@@ -353,6 +472,9 @@ int main(void)
         cmocka_unit_test(our_own_blocks_come_from_the_source),
         cmocka_unit_test(our_block_for_ourselves_is_delivered),
         cmocka_unit_test(what_is_delivered_is_counted),
+        cmocka_unit_test(digests_are_the_same_however_a_piece_is_cut),
+        cmocka_unit_test(damage_is_found_and_named),
+        cmocka_unit_test(digests_under_way_are_freed),
         cmocka_unit_test(a_frame_leaves_loaded_or_not_at_all),
         cmocka_unit_test(memory_may_be_over_at_any_moment),
     };

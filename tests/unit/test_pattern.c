@@ -78,7 +78,6 @@ static void a_source_fills_what_a_sink_accepts(void **state)
     assert_int_equal(sink->ops->pending(sink), 0);
     assert_true(sink->ops->finish(sink));
     assert_true(source->ops->finish(source));
-    assert_int_equal(source->ops->digest(source), sink->ops->digest(sink));
     assert_true(source->ops->close(source));
     assert_true(sink->ops->close(sink, false));
     assert_int_equal(slab_pool_close(&pool), 0);

@@ -348,7 +348,8 @@ enum torus_mode {
  * with TORUS_ERROR_DAMAGED. */
 enum torus_check {
     TORUS_CHECK_NOTHING = 0, /* there was no data (barrier) */
-    TORUS_CHECK_DIGESTS,     /* files: digests of all that was sent and delivered at all nodes */
+    TORUS_CHECK_DIGESTS,     /* files: digests of each piece of 256 bytes or more where it
+                              * arrived, and of all that was sent and delivered at all nodes */
     TORUS_CHECK_BYTES,       /* generated data: every byte, where it arrived */
 };
 

@@ -1,0 +1,23 @@
+/* How the blocks in files are cut: round_bytes a round, in segments of run_bytes each (blocks.h). */
+#ifndef TORUSD_FILES_SEGMENTS_H
+#define TORUSD_FILES_SEGMENTS_H
+
+#include "daemon/exchange/blocks.h"
+
+struct segments {
+    uint32_t count;
+    uint64_t round_bytes, run_bytes;
+};
+
+static inline struct segments segments_of(uint64_t round_bytes, uint32_t count)
+{
+    return (struct segments){count > 1 ? count : 1, round_bytes, run_bytes(round_bytes, count)};
+}
+
+/* The segment that a byte of a block belongs to. */
+static inline uint32_t segment_at(const struct segments *s, uint64_t offset)
+{
+    return s->count == 1 ? 0 : (uint32_t)(offset % s->round_bytes / s->run_bytes);
+}
+
+#endif

@@ -1,0 +1,491 @@
+/* Pieces that carry digests, through each engine: at node 1 of a mesh of three (streaming_fixture.h), of
+ * whose neighbours' blocks some pass through and some stay; and in steps, of a plan made by hand, where
+ * 0->2 is stored and sent on, 2->0 is relayed, and 0->1 stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/exchange/stepped.h"
+#include "failing_memory.h"
+#include "streaming_fixture.h"
+
+enum { LONG = 300, FALSE_DIGEST = 12345 };
+
+static const struct how files = {
+    .block = LONG, .sizes = true, .digests = true, .round_bytes = 1000};
+static const struct how gathered = {.dims = "3m",
+                                    .algorithm = "balanced",
+                                    .rank = 1,
+                                    .block = LONG,
+                                    .sizes = true,
+                                    .digests = true,
+                                    .round_bytes = 1000};
+
+/* Pieces 0->1 and 0->2, each of `size` bytes. */
+static struct frame both_from_0(char body[2 * LONG + 1], uint32_t size)
+{
+    struct frame frame = {.streamed = true,
+                          .port = MINUS,
+                          .pieces = 2,
+                          .piece = {0, 1},
+                          .sizes = 2,
+                          .size = {size, size},
+                          .digests = size >= PIECE_DIGEST_LEAST ? 2 : 0,
+                          .body = body};
+
+    frame.digest[0] = letters(body, 0, 1, 0, size);
+    frame.digest[1] = letters(body + size, 0, 2, 0, size);
+    return frame;
+}
+
+static void what_is_passed_on_keeps_its_digest(void **state)
+{
+    char in[2 * LONG + 1], own[LONG + 1];
+    struct node *node = open_engine(&files);
+    struct frame from = both_from_0(in, LONG);
+    struct frame on = {.streamed = true,
+                       .pieces = 1,
+                       .sizes = 1,
+                       .size = {LONG},
+                       .digests = 1,
+                       .digest = {FALSE_DIGEST},
+                       .body = in + LONG};
+    struct frame mine = on;
+    (void)state;
+    from.digest[1] = FALSE_DIGEST; /* a relay does not look */
+    accepts(node, &from);
+    assert_null(engine_failed(node->engine));
+    assert_int_equal(node->sink.bytes[0], LONG);
+    assert_int_equal(node->engine->delivered_digest, from.digest[0]);
+    expect_frame(node, PLUS, &on);
+    engine_admit(node->engine, 0);
+    mine.piece[0] = 1;
+    mine.digest[0] = letters(own, 1, 2, 0, LONG);
+    mine.body = own;
+    expect_frame(node, PLUS, &mine);
+    assert_int_equal(node->engine->sent_digest, mine.digest[0]);
+    close_engine(node);
+}
+
+/* It comes with the last byte of a piece, and leaves with it. */
+static void frames_may_be_cut_anywhere(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut < 2 * LONG; cut += 13) {
+        char all[2 * LONG + 1], part[2 * LONG + 1] = {0}, rest[LONG + 1];
+        struct node *node = open_engine(&files);
+        struct frame from = both_from_0(all, LONG), first = from, second = from;
+        struct frame on = {.streamed = true, .pieces = 1, .body = rest};
+        uint32_t gone = cut < LONG ? 0 : cut - LONG;
+        memcpy(part, all, cut);
+        first.body = part;
+        second.body = all + cut;
+        if (cut <= LONG) {
+            first.pieces = first.sizes = 1;
+            first.digests = cut == LONG;
+            second.sizes = 1;
+            second.pieces = cut == LONG ? 1 : 2;
+            if (cut == LONG)
+                second.piece[0] = 1, second.digests = 1, second.digest[0] = from.digest[1];
+        } else {
+            first.digests = 1;
+            second.pieces = second.digests = 1;
+            second.sizes = 0;
+            second.piece[0] = 1;
+            second.digest[0] = from.digest[1];
+        }
+        accepts(node, &first);
+        if (gone > 0) {
+            on.sizes = 1;
+            on.size[0] = LONG;
+            memcpy(rest, all + LONG, gone);
+            rest[gone] = '\0';
+            expect_frame(node, PLUS, &on);
+            on.sizes = 0;
+        } else {
+            on.sizes = 1;
+            on.size[0] = LONG;
+        }
+        accepts(node, &second);
+        assert_null(engine_failed(node->engine));
+        assert_int_equal(node->engine->delivered_digest, from.digest[0]);
+        (void)strcpy(rest, all + LONG + gone);
+        on.digests = 1;
+        on.digest[0] = from.digest[1];
+        expect_frame(node, PLUS, &on);
+        close_engine(node);
+    }
+}
+
+static void small_pieces_have_none(void **state)
+{
+    char in[2 * LONG + 1];
+    struct node *node = open_engine(&files);
+    const struct frame from = both_from_0(in, PIECE_DIGEST_LEAST - 1);
+    const struct frame on = {.streamed = true,
+                             .pieces = 1,
+                             .sizes = 1,
+                             .size = {PIECE_DIGEST_LEAST - 1},
+                             .body = in + PIECE_DIGEST_LEAST - 1};
+    (void)state;
+    accepts(node, &from);
+    expect_frame(node, PLUS, &on);
+    assert_int_equal(node->engine->delivered_digest, from.digest[0]); /* in the sum all the same */
+    close_engine(node);
+}
+
+static uint64_t told[3];
+
+static void tell(void *context, uint32_t origin, uint64_t begin, uint64_t end)
+{
+    (void)context;
+    assert_int_equal(begin, 0);
+    told[origin] += end - begin;
+}
+
+static void tell_all(const struct node *node)
+{
+    memset(told, 0, sizeof told);
+    node->engine->ops->arrived(node->engine, tell, NULL);
+}
+
+/* In whatever frames it comes. */
+static void what_is_damaged_is_named(void **state)
+{
+    (void)state;
+    for (uint32_t bit = 0; bit < 8 * LONG; bit += 7) {
+        char in[2 * LONG + 1];
+        struct node *node = open_engine(&files);
+        struct frame from = both_from_0(in, LONG);
+        in[bit / 8] = (char)(in[bit / 8] ^ 1 << bit % 8);
+        if (in[bit / 8] == '\0')
+            in[bit / 8] = 1; /* bodies are texts here */
+        node->sink.careless = true;
+        accepts(node, &from); /* the neighbour is not to blame */
+        assert_non_null(engine_failed(node->engine));
+        assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+        assert_string_equal(
+            engine_failed(node->engine)->text,
+            "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
+        assert_int_equal(node->engine->rounds_finished, 0);
+        expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
+        close_engine(node);
+    }
+}
+
+/* The sink knows what must come, as of generated blocks: what had come before counts. */
+static void what_came_before_damage_counts(void **state)
+{
+    const struct how how = {.block = LONG};
+    char in[2 * LONG + 1];
+    struct node *node = open_engine(&how);
+    struct frame from = {.streamed = true, .port = PLUS, .pieces = 1, .piece = {1}, .body = in};
+    (void)state;
+    (void)letters(in, 2, 1, 0, LONG);
+    accepts(node, &from);
+    from.port = MINUS;
+    from.piece[0] = 0;
+    (void)letters(in, 0, 1, 0, 200);
+    accepts(node, &from);
+    node->sink.damaged = true;
+    (void)letters(in, 0, 1, 200, 50);
+    accepts(node, &from);
+    assert_string_equal(engine_failed(node->engine)->text,
+                        "damaged in its piece of bytes 0 to 299");
+    node->sink.damaged = false;
+    accepts(node, &from); /* too late */
+    tell_all(node);
+    assert_int_equal(told[0], 200);
+    assert_int_equal(told[2], LONG);
+    assert_int_equal(node->engine->counts.bytes_delivered, LONG + 200);
+    close_engine(node);
+
+    /* After another failure it is not known how much the sink has taken. */
+    node = open_engine(&how);
+    accepts(node, &from);
+    node->sink.failing = true;
+    accepts(node, &from);
+    tell_all(node);
+    assert_int_equal(told[0], 0);
+    close_engine(node);
+}
+
+static void refuses(struct frame *bad, const char *text)
+{
+    struct node *node = open_engine(&files);
+
+    node->sink.careless = true;
+    send_frame(node, bad);
+    assert_null(node->f.up[MINUS]->link);
+    if (strstr(node->f.up[MINUS]->last, text) == NULL)
+        fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[MINUS]->last);
+    assert_null(engine_failed(node->engine));
+    close_engine(node);
+}
+
+static void digests_that_cannot_be_are_refused(void **state)
+{
+    char in[2 * LONG + 1];
+    struct frame from = both_from_0(in, LONG), bad;
+    (void)state;
+    bad = from, bad.digests = 0;
+    refuses(&bad, "piece 0 without its digest");
+    bad = from, bad.digests = 1;
+    refuses(&bad, "piece 1 without its digest");
+    bad = from, bad.digests = 3;
+    refuses(&bad, "1 digests more than pieces end in it");
+    from = both_from_0(in, PIECE_DIGEST_LEAST - 1);
+    bad = from, bad.digests = 1;
+    refuses(&bad, "1 digests more than pieces end in it");
+}
+
+/* In an allgather the block of node 0 stays here and goes on; our own leaves by both ports. */
+static void a_block_for_all_keeps_its_digest(void **state)
+{
+    char in[LONG + 1], own[LONG + 1];
+    struct node *node = open_engine(&gathered);
+    struct frame from = {.streamed = true,
+                         .port = MINUS,
+                         .pieces = 1,
+                         .sizes = 1,
+                         .size = {LONG},
+                         .digests = 1,
+                         .body = in};
+    struct frame mine = from;
+    struct block_piece piece = {0, 0, 0, LONG};
+    struct piece_states none = {0};
+    struct piece_mark mark = {0};
+    const struct extent bytes = {.data = (const uint8_t *)in, .length = LONG};
+    (void)state;
+    (void)letters(in, 0, 1, 0, LONG);
+    assert_int_equal(piece_pass(&none, &mark, &piece, 0, &bytes), 0);
+    from.digest[0] = mark.digest; /* of a block for all */
+    accepts(node, &from);
+    assert_null(engine_failed(node->engine));
+    assert_int_equal(node->engine->delivered_digest, mark.digest);
+    expect_frame(node, PLUS, &from);
+    engine_admit(node->engine, 0);
+    mine.digest[0] = letters(own, 1, 1, 0, LONG);
+    mine.body = own;
+    mine.piece[0] = 1;
+    node->source.sleeps_soon = LONG; /* it gives 64 KiB at a time else */
+    expect_frame(node, PLUS, &mine);
+    mine.piece[0] = 0;
+    expect_frame(node, MINUS, &mine);
+    assert_int_equal(node->engine->sent_digest, 2 * mine.digest[0]); /* for two others */
+    close_engine(node);
+
+    node = open_engine(&gathered);
+    node->sink.careless = true;
+    in[77] ^= 1;
+    accepts(node, &from);
+    assert_string_equal(engine_failed(node->engine)->text,
+                        "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+}
+
+/* --- in steps --- */
+
+static struct plan_block blocks[] = {
+    {.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
+    {.source = 0, .destination = 1, .slot = PLAN_NO_SLOT},
+    {.source = 0, .destination = 2, .slot = 0},
+    {.source = 0, .destination = 2, .slot = 0},
+    {.source = 2, .destination = 1, .slot = PLAN_NO_SLOT},
+};
+static struct plan_message sends[] = {
+    {.step = 0, .blocks = 1, .first = 0, .hops = 1, .left = 1, .port = PLUS},
+    {.step = 1, .blocks = 1, .first = 3, .hops = 1, .left = 1, .port = PLUS},
+};
+static struct plan_message arrivals[] = {
+    {.step = 0, .blocks = 1, .hops = 2, .left = 1, .port = PLUS},
+    {.step = 0, .blocks = 2, .first = 1, .hops = 1, .left = 0, .port = MINUS},
+    {.step = 1, .blocks = 1, .first = 4, .hops = 1, .left = 0, .port = PLUS},
+};
+static const struct plan plan = {
+    .rank = 1,
+    .steps = 2,
+    .sends = 2,
+    .send = sends,
+    .arrivals = 3,
+    .arrival = arrivals,
+    .blocks = 5,
+    .block = blocks,
+    .slots = 1,
+    .peak_transit = 1,
+};
+
+static struct node *open_stepped(void)
+{
+    struct node *node = node_open("3", 1, LONG);
+    struct error e;
+
+    node->setup.uniform = false;
+    node->setup.digests = true;
+    node->setup.round_bytes = 1000;
+    node->engine = stepped_new(&node->setup, &plan, &e);
+    assert_non_null(node->engine);
+    node_connect(node);
+    return node;
+}
+
+static struct frame stepped_from_0(char body[2 * LONG + 1])
+{
+    struct frame frame = both_from_0(body, LONG);
+
+    frame.streamed = false;
+    frame.hops = 1;
+    return frame;
+}
+
+static void in_steps_too(void **state)
+{
+    char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
+    struct node *node = open_stepped();
+    struct frame from = stepped_from_0(in);
+    struct frame on = {.step = 1,
+                       .hops = 1,
+                       .sizes = 1,
+                       .size = {LONG},
+                       .digests = 1,
+                       .digest = {FALSE_DIGEST},
+                       .body = in + LONG};
+    struct frame relayed = {.port = PLUS,
+                            .hops = 2,
+                            .left = 1,
+                            .sizes = 1,
+                            .size = {LONG},
+                            .digests = 1,
+                            .digest = {FALSE_DIGEST},
+                            .body = passing};
+    struct frame relayed_on = relayed;
+    struct frame mine = on;
+    (void)state;
+    from.digest[1] = FALSE_DIGEST; /* nobody looks who passes it on */
+    (void)letters(passing, 2, 0, 0, LONG);
+    engine_admit(node->engine, 0);
+    mine.step = 0;
+    mine.digest[0] = letters(own, 1, 2, 0, LONG);
+    mine.body = own;
+    expect_frame(node, PLUS, &mine);
+    accepts(node, &relayed);
+    relayed_on.left = 0;
+    expect_frame(node, MINUS, &relayed_on);
+    accepts(node, &from);
+    assert_null(engine_failed(node->engine));
+    expect_frame(node, PLUS, &on);
+    assert_int_equal(node->engine->delivered_digest, from.digest[0]);
+    assert_int_equal(node->engine->sent_digest, mine.digest[0]);
+    node_close(node);
+}
+
+static void damage_is_named_in_steps_too(void **state)
+{
+    (void)state;
+    for (uint32_t cut = 1; cut <= 2 * LONG; cut += 59) {
+        char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
+        struct node *node = open_stepped();
+        struct frame from = stepped_from_0(in), second = from;
+        in[7] ^= 2;
+        memcpy(part, in, cut);
+        from.body = part;
+        from.sizes = cut < LONG ? 1 : 2;
+        from.digests = cut < LONG ? 0 : cut < 2 * LONG ? 1 : 2;
+        second.body = in + cut;
+        second.sizes = 2 - from.sizes;
+        second.size[0] = LONG;
+        second.digests = 2 - from.digests;
+        if (from.digests == 1)
+            second.digest[0] = second.digest[1];
+        node->sink.careless = true;
+        accepts(node, &from);
+        if (cut < 2 * LONG)
+            accepts(node, &second);
+        assert_non_null(engine_failed(node->engine));
+        assert_string_equal(
+            engine_failed(node->engine)->text,
+            "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
+        node_close(node);
+    }
+}
+
+static void digests_that_cannot_be_are_refused_in_steps_too(void **state)
+{
+    char in[2 * LONG + 1], passing[LONG + 1];
+    struct frame bad[4] = {stepped_from_0(in),
+                           stepped_from_0(in),
+                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}},
+                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}}};
+    (void)state;
+    bad[0].digests = 1;
+    bad[1].digests = 3;
+    bad[2].digests = 0;
+    bad[3].digests = 2;
+    (void)letters(passing, 2, 0, 0, LONG);
+    bad[2].body = bad[3].body = passing;
+    for (int i = 0; i < 4; i++) {
+        const char *text = i % 2 == 0 ? "a block of 300 bytes without its digest"
+                                      : "1 digests more than blocks end in it";
+        struct node *node = open_stepped();
+        send_frame(node, &bad[i]);
+        assert_null(node->f.up[bad[i].port]->link);
+        if (strstr(node->f.up[bad[i].port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad[i].port]->last);
+        node_close(node);
+    }
+}
+
+static void memory_may_be_over(void **state)
+{
+    (void)state;
+    for (unsigned after = 0;; after++) {
+        char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
+        struct node *node = open_engine(&files);
+        struct frame first = both_from_0(in, LONG), second = first;
+        memcpy(part, in, 100);
+        first.body = part;
+        first.pieces = first.sizes = 1;
+        first.digests = 0;
+        second.body = in + 100;
+        second.sizes = 1;
+        memory_fails(after);
+        send_frame(node, &first);
+        if (node->f.up[MINUS]->link != NULL)
+            send_frame(node, &second);
+        bool failed = memory_failed();
+        if (!failed) {
+            assert_null(engine_failed(node->engine));
+            assert_int_equal(node->engine->delivered_digest, first.digest[0]);
+            close_engine(node);
+            return;
+        }
+        assert_true(node->f.up[MINUS]->link == NULL || engine_failed(node->engine) != NULL);
+        if (engine_failed(node->engine) != NULL)
+            assert_int_equal(engine_failed(node->engine)->code, ERROR_MEMORY);
+        close_engine(node);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_passed_on_keeps_its_digest),
+        cmocka_unit_test(frames_may_be_cut_anywhere),
+        cmocka_unit_test(small_pieces_have_none),
+        cmocka_unit_test(what_is_damaged_is_named),
+        cmocka_unit_test(what_came_before_damage_counts),
+        cmocka_unit_test(digests_that_cannot_be_are_refused),
+        cmocka_unit_test(a_block_for_all_keeps_its_digest),
+        cmocka_unit_test(in_steps_too),
+        cmocka_unit_test(damage_is_named_in_steps_too),
+        cmocka_unit_test(digests_that_cannot_be_are_refused_in_steps_too),
+        cmocka_unit_test(memory_may_be_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
