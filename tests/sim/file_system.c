@@ -8,7 +8,6 @@
 #include "daemon/exchange/pattern.h"
 #include "tests/sim/internal.h"
 
-#define SEED 7u
 #define OUTPUT_MARK ".torusd-" /* in the name of an output's temporary folder */
 #define DECISION_MARK "committed-"
 
@@ -466,7 +465,8 @@ static ssize_t read_one(struct disk *disk, int file, void *data, size_t length, 
     if (fault(disk, SIM_DISK_READ) != 0)
         return -EIO;
     inode->has_been_read = true;
-    pattern_fill(data, (uint32_t)length, SEED, inode->block[0], inode->block[1], offset);
+    pattern_fill(data, (uint32_t)length, SIM_CONTENTS_SEED, inode->block[0], inode->block[1],
+                 offset);
     return (ssize_t)length;
 }
 
@@ -547,7 +547,8 @@ static void check_output(struct disk *disk, struct inode *f, const uint8_t *byte
         !arrive(f, offset, offset + length))
         sim_violated(node->sim, "once", "block %u to %u: %zu bytes at %llu come twice or too many",
                      origin, node->rank, length, (unsigned long long)offset);
-    if (pattern_compare(bytes, (uint32_t)length, SEED, origin, destination, offset) == length)
+    if (pattern_compare(bytes, (uint32_t)length, SIM_CONTENTS_SEED, origin, destination, offset) ==
+        length)
         return;
     f->damaged = true; /* only digests can tell */
     if (!node->sim->flipped)

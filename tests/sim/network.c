@@ -894,6 +894,11 @@ void sim_half_open(struct sim *sim, uint32_t rank, unsigned port)
     }
 }
 
+void sim_alter(struct sim *sim)
+{
+    sim->flipped = true;
+}
+
 void sim_damage(struct sim *sim, unsigned count)
 {
     for (size_t i = 0; i < (size_t)sim->torus.nodes * sim->torus.dims; i++)

@@ -132,6 +132,8 @@ bool sim_has_lied(const struct sim *sim);
 bool sim_say(struct sim *sim, uint32_t rank, unsigned port, const uint8_t *bytes, size_t length);
 /* Flips one bit in each of the next `count` pieces that arrive anywhere. */
 void sim_damage(struct sim *sim, unsigned count);
+/* sim_setup.on_bytes alters blocks: what is written may be false until that is found. */
+void sim_alter(struct sim *sim);
 
 /* --- exchanges --- */
 
@@ -177,7 +179,8 @@ bool sim_is_quiet(struct sim *sim, void *unused);
 /* --- disks --- */
 
 /* Folders are imaginary: "/same/1000" has blocks of 1000 bytes each, "/random/1000" of up to that
- * many, zero too. */
+ * many, zero too. Their contents are the pattern of this seed. */
+#define SIM_CONTENTS_SEED 7u
 uint64_t sim_block_size(const char *from, uint32_t source, uint32_t destination);
 
 enum sim_disk_fault {

@@ -4,13 +4,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "daemon/exchange/internal.h"
+#include "daemon/exchange/pattern.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/sim/lies.h"
 
 static uint64_t first_seed, seeds = 150 / SIM_SHARE;
 
@@ -127,6 +131,245 @@ static void what_is_damaged_is_sent_again(void **state)
         fail_msg("of %u: %u sent again, %u of them in part", flipped, mended, resumed);
 }
 
+/* --- one bit, in the memory of a relay --- */
+
+#define WINDOW 16u /* bytes by which a place in a block is known */
+
+struct relay {
+    const struct spec *spec;
+    const struct sim_request *request;
+    uint32_t rank;             /* the relay */
+    unsigned skip;             /* frames, before the one of which a bit is flipped */
+    bool always;               /* and one after the other of each attempt */
+    char id[EXCHANGE_ID_SIZE]; /* the attempt in which that was done; "": none yet */
+    char first[EXCHANGE_ID_SIZE];
+    uint32_t source, destination; /* of the first block, */
+    uint64_t offset;              /* and of the byte in it */
+    struct error why;             /* the first attempt was taken back */
+};
+
+static uint64_t size_of(const struct spec *spec, uint32_t source, uint32_t destination)
+{
+    return spec->from[0] == '\0' ? spec->block_bytes
+                                 : sim_block_size(spec->from, source, destination);
+}
+
+/* Which byte of whose block the first of these is, by what it looks like. */
+static bool find_place(const struct relay *f, const struct torus *t, const uint8_t *bytes)
+{
+    struct relay *found = (struct relay *)(uintptr_t)f;
+    uint64_t seed = f->spec->from[0] == '\0' ? exchange_hash(f->first) : SIM_CONTENTS_SEED;
+    bool gather = f->spec->operation != OPERATION_EXCHANGE;
+    static uint8_t block[20000];
+
+    for (uint32_t s = 0; s < t->nodes; s++)
+        for (uint32_t d = 0; d < t->nodes; d++) {
+            uint64_t size = size_of(f->spec, s, d);
+            const uint8_t *at;
+            if (gather && s != d)
+                continue;
+            assert_in_range(size, 0, sizeof block);
+            pattern_fill(block, (uint32_t)size, seed, s, d, 0);
+            at = memmem(block, size, bytes, WINDOW);
+            if (at == NULL)
+                continue;
+            found->source = s;
+            found->destination = d;
+            found->offset = (uint64_t)(at - block);
+            return s != f->rank && (gather || d != f->rank);
+        }
+    return false;
+}
+
+static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
+                         size_t *length)
+{
+    struct relay *f = sim_context(sim);
+    struct engine_data data;
+    size_t body = 0;
+
+    (void)port;
+    if (f->request == NULL || f->request->exchange == NULL || rank != f->rank)
+        return 1;
+    const char *now = exchange_id(f->request->exchange);
+    if (strcmp(f->id, now) == 0 || (f->id[0] != '\0' && !f->always))
+        return 1;
+    Peer__Head *head = lie_read(*bytes, *length, &body);
+    bool is_data = engine_data(head, &data) && *length >= body + WINDOW;
+    peer__head__free_unpacked(head, NULL);
+    if (!is_data || (f->skip > 0 && f->skip--))
+        return 1;
+    uint64_t at = body + chance_below(sim_chance(sim), *length - body - WINDOW + 1);
+    struct relay before = *f;
+    if (f->first[0] == '\0')
+        memcpy(f->first, now, sizeof f->first);
+    if (!find_place(f, sim_torus(sim), *bytes + at)) {
+        *f = before;
+        return 1;
+    }
+    if (before.id[0] != '\0') { /* that it was another one the next time is not said */
+        f->source = before.source;
+        f->destination = before.destination;
+        f->offset = before.offset;
+    }
+    (*bytes)[at] ^= (uint8_t)(1u << chance_below(sim_chance(sim), 8));
+    (void)strcpy(f->id, now);
+    return 1;
+}
+
+/* The piece that a byte of a block is of, as all are cut: into segments of the largest block. */
+static void find_piece(const struct relay *f, const struct torus *t, const char *algorithm,
+                       uint64_t *first, uint64_t *last)
+{
+    uint32_t segments = algorithm_find(algorithm)->segments;
+    uint64_t largest = 0, size = size_of(f->spec, f->source, f->destination), stride;
+
+    for (uint32_t s = 0; s < t->nodes; s++)
+        for (uint32_t d = 0; d < t->nodes; d++)
+            if (size_of(f->spec, s, d) > largest)
+                largest = size_of(f->spec, s, d);
+    stride = (largest + segments - 1) / segments;
+    *first = f->offset / stride * stride;
+    *last = *first + stride < size ? *first + stride - 1 : size - 1;
+}
+
+static bool note_reason(struct sim *sim, void *context)
+{
+    struct relay *f = context;
+
+    (void)sim;
+    if (f->request == NULL || f->request->exchange == NULL || f->id[0] == '\0' ||
+        f->request->exchange->state != EXCHANGE_WAITING)
+        return false;
+    f->why = f->request->exchange->failure;
+    return true;
+}
+
+static void check_named(struct sim *sim, const struct relay *f, const char *text)
+{
+    char wanted[100], of[60];
+    uint64_t first, last;
+
+    find_piece(f, sim_torus(sim), f->spec->algorithm, &first, &last);
+    if (f->spec->operation == OPERATION_EXCHANGE)
+        (void)snprintf(wanted, sizeof wanted, "node %u: block from node %u to node %u is damaged",
+                       f->destination, f->source, f->destination);
+    else
+        (void)snprintf(wanted, sizeof wanted, "block from node %u to node ", f->source);
+    (void)snprintf(of, sizeof of, "in its piece of bytes %llu to %llu", (unsigned long long)first,
+                   (unsigned long long)last);
+    if (strstr(text, wanted) == NULL || strstr(text, of) == NULL)
+        fail_msg("\"%s\" and \"%s\", byte %llu, are not named in \"%s\"", wanted, of,
+                 (unsigned long long)f->offset, text);
+}
+
+enum { PIECES, SMALL_PIECES, ALWAYS };
+
+static uint32_t relayed;
+
+static void damage_in_relay(uint64_t seed, const struct spec *spec, int what)
+{
+    struct chance chance = {seed};
+    struct relay f = {.spec = spec, .always = what == ALWAYS};
+    const struct sim_setup setup = {.dims = seed % 2 == 0 ? "3x4" : "3x3",
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000,
+                                    .chop = seed % 3 != 0,
+                                    .on_bytes = on_bytes,
+                                    .context = &f};
+    struct sim *sim = sim_new(&setup);
+
+    f.rank = (uint32_t)chance_below(&chance, sim_torus(sim)->nodes);
+    f.skip = (unsigned)chance_below(&chance, 12);
+    sim_alter(sim);
+    sim_run_until_whole(sim);
+    struct sim_request *r =
+        sim_exchange(sim, (uint32_t)chance_below(&chance, sim_torus(sim)->nodes), spec);
+    f.request = r;
+    sim_watch(sim, note_reason, &f);
+    if (!sim_run_until_ended(r, 60 * SECONDS))
+        fail_msg("seed %llu: does not end", (unsigned long long)seed);
+    if (f.id[0] == '\0') { /* this node relays nothing */
+        assert_int_equal(r->error.code, ERROR_NONE);
+        sim_free(sim);
+        return;
+    }
+    relayed++;
+    if (what == ALWAYS && r->error.code != ERROR_NONE) {
+        assert_int_equal(r->error.code, ERROR_DAMAGED);
+        assert_non_null(strstr(r->error.text, "also after it had begun anew: "));
+        assert_non_null(strstr(r->error.text, "in its piece of bytes "));
+        assert_false(check_agreement(r, spec));
+    } else {
+        if (r->error.code != ERROR_NONE)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, r->error.text);
+        check_success(r, spec);
+        assert_true(check_agreement(r, spec));
+        assert_in_range(r->result.damages, 1, what == ALWAYS ? 3 : 1);
+        assert_int_equal(r->result.rounds, 1);
+    }
+    if (what != SMALL_PIECES)
+        check_named(sim, &f, f.why.text);
+    else
+        assert_non_null(strstr(f.why.text, "the digests over all nodes differ"));
+    sim_free(sim);
+}
+
+static void relay_all(int what, const struct spec *specs, size_t count)
+{
+    relayed = 0;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct spec spec = specs[seed % count];
+        spec.timeout_ns = 20 * SECONDS;
+        damage_in_relay(seed, &spec, what);
+    }
+    if (relayed < seeds / 2)
+        fail_msg("only %u of %llu relays had something to pass on", relayed,
+                 (unsigned long long)seeds);
+}
+
+static const struct spec of_pieces[] = {
+    {.algorithm = "at2", .from = "/random/15000", .to = "/a"},
+    {.algorithm = "direct", .from = "/same/256", .to = "/a"},
+    {.algorithm = "stream", .from = "/random/20000", .to = "/a"},
+    {.algorithm = "stream", .from = "/same/2000", .to = "/a"},
+    {.operation = OPERATION_ALLGATHER, .algorithm = "balanced", .from = "/same/9000", .to = "/a"},
+    {.operation = OPERATION_ALLGATHER,
+     .algorithm = "balanced",
+     .mode = MODE_STEPPED,
+     .from = "/same/9000",
+     .to = "/a"},
+    {.algorithm = "at2", .block_bytes = 15000, .from = "", .to = ""},
+    {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = ""},
+    {.algorithm = "stream", .block_bytes = 2000, .from = "", .to = ""},
+};
+
+static void a_bit_that_flips_in_a_relay_is_named_and_mended(void **state)
+{
+    (void)state;
+    relay_all(PIECES, of_pieces, sizeof of_pieces / sizeof *of_pieces);
+}
+
+static void a_relay_that_always_flips_one_is_named(void **state)
+{
+    (void)state;
+    relay_all(ALWAYS, of_pieces, sizeof of_pieces / sizeof *of_pieces);
+}
+
+/* Files in pieces of less than 256 bytes, at one in any sum. */
+static void small_pieces_are_found_by_the_sum(void **state)
+{
+    static const struct spec specs[] = {
+        {.algorithm = "direct", .from = "/same/255", .to = "/a"},
+        {.algorithm = "at2", .from = "/same/40", .to = "/a"},
+        {.algorithm = "stream", .from = "/same/200", .to = "/a"},
+    };
+
+    (void)state;
+    relay_all(SMALL_PIECES, specs, sizeof specs / sizeof *specs);
+}
+
 static bool is_taken_back(struct sim *sim, void *context)
 {
     const struct sim_request *r = context;
@@ -208,6 +451,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(flipped_bits_cost_an_exchange_at_most),
         cmocka_unit_test(what_is_damaged_is_sent_again),
+        cmocka_unit_test(a_bit_that_flips_in_a_relay_is_named_and_mended),
+        cmocka_unit_test(a_relay_that_always_flips_one_is_named),
+        cmocka_unit_test(small_pieces_are_found_by_the_sum),
         cmocka_unit_test(who_heard_that_it_begins_anew_hears_why_it_does_not),
         cmocka_unit_test(flipped_bits_do_not_keep_the_torus_from_coming_up),
     };
