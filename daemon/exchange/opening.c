@@ -238,7 +238,7 @@ static int new_engine(struct exchange *x, struct error *e)
         .idle = !exchange_sends(x, rank_of(x)),
         .segments = segments,
         .uniform = !own->source->sized && (x->mode == MODE_STREAMING || even),
-        .digests = own->sink->check == CHECK_DIGEST,
+        .digests = spec_has_folders(&x->spec),
         .block_bytes = x->spec.block_bytes,
         .round_bytes = (uint32_t)own->round_bytes,
         .relayed = exchanges_relayed_frame(x->all),
