@@ -10,7 +10,11 @@ void exchange_advance(struct exchange *x)
         prepare_advance(x);
         break;
     case EXCHANGE_RUNNING:
+        mend_advance(x);
         rounds_advance(x);
+        break;
+    case EXCHANGE_DONE:
+        mend_advance(x);
         break;
     case EXCHANGE_COMMITTING:
         commit_advance(x);

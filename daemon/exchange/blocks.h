@@ -44,6 +44,11 @@ struct source_ops {
     int (*read)(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
                 struct extent *out, struct error *e);
 
+    /* NULL, or bytes of that block that have been read before, also after finish(): 1 with *bytes, good until
+     * the next call; 0 if they are not there yet (wake follows: ask for the same again); -1 with *e. */
+    int (*again)(struct source *s, uint32_t destination, uint64_t offset, uint32_t length,
+                 const uint8_t **bytes, struct error *e);
+
     /* Everything has been read: check that what was sent is what the source held when it was opened.
      * Returns true when that is so; else wake or failed follows. */
     bool (*finish)(struct source *s);
@@ -73,7 +78,8 @@ struct sink_ops {
     /* As the source's. */
     int (*lay_out)(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e);
 
-    /* The next bytes of the block from `origin`, which come front to back. Takes a reference of its
+    /* The next bytes of the block from `origin`, which come front to back; or some that were damaged, again,
+     * when nothing is pending. Takes a reference of its
      * own where it needs one. Returns 0, or -1 with *e. */
     int (*write)(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                  struct error *e);

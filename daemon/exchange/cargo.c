@@ -274,9 +274,13 @@ int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct
         return -1;
     if (!piece_has_digest(piece->length) || mark->digest == sent)
         return 0;
-    (void)error_set(&e, ERROR_DAMAGED, "block from node %u to node %u is damaged", piece->source,
-                    router_rank(c->engine->set.router));
-    name_piece(c, piece, &e);
+    if (c->engine->set.mends && c->engine->damaged_count < ENGINE_DAMAGED_MOST) {
+        c->engine->delivered_digest -= mark->digest;
+        c->engine->damaged[c->engine->damaged_count++] =
+            (struct engine_damaged){*piece, sent, mark->digest};
+        return 0;
+    }
+    piece_is_damaged(piece, router_rank(c->engine->set.router), &e);
     return engine_fail(c->engine, &e);
 }
 

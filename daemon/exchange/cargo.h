@@ -96,7 +96,8 @@ void cargo_drop(struct cargo *c, struct hold *hold);
 int cargo_deliver(struct cargo *c, const struct block_piece *piece, uint32_t offset,
                   struct piece_mark *mark, const struct extent *bytes);
 /* All of the piece has been delivered: compares its digest with the one that it came with, if it has one
- * (piece_has_digest()). Returns 0, or -1 with the engine failed: ERROR_DAMAGED. */
+ * (piece_has_digest()). Returns 0, also if it is to come again (engine.damaged), or -1 with the engine
+ * failed: ERROR_DAMAGED. */
 int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct piece_mark *mark,
                   uint64_t sent);
 /* A piece without bytes for us: the sink may have to make a file. */

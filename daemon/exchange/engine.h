@@ -11,8 +11,10 @@
 
 #include "daemon/exchange/blocks.h"
 #include "daemon/exchange/cut.h"
+#include "daemon/exchange/piece.h"
 #include "daemon/router/router.h"
 
+#define ENGINE_DAMAGED_MOST 8u
 #define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
 /* Where the nodes and ports of an engine are those of a part of the torus, in a torus of its own. */
@@ -33,7 +35,8 @@ struct engine_setup {
     bool idle;     /* this node has no block, not even for itself */
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
-    bool digests;  /* pieces carry digests (piece.h) */
+    bool digests;  /* pieces carry digests (piece.h), */
+    bool mends;    /* and those that are damaged come again: see engine.damaged */
     uint64_t block_bytes;
     uint32_t round_bytes; /* most bytes of one block in one round */
     uint32_t segments;    /* into which the algorithm splits that, at least 1 */
@@ -85,6 +88,12 @@ struct engine_ops {
                     void *context);
 };
 
+/* A piece that has arrived damaged: the digest that it came with, and that of its bytes. */
+struct engine_damaged {
+    struct block_piece piece;
+    uint64_t digest, came;
+};
+
 /* What all kinds have. */
 struct engine {
     const struct engine_ops *ops;
@@ -95,6 +104,10 @@ struct engine {
     /* Sums of the digests of pieces (piece.h): of our own, each as often as it is delivered elsewhere, and
      * of those of others that were delivered here. */
     uint64_t sent_digest, delivered_digest;
+    /* No round ends before whoever runs the engine has written them to the sink, and taken them off here. One
+     * more damaged piece fails the engine. */
+    struct engine_damaged damaged[ENGINE_DAMAGED_MOST];
+    uint32_t damaged_count;
     uint32_t lost;        /* bit p: the link at port p has been down; nothing is sent there */
     struct error failure; /* why this node cannot go on; ERROR_NONE if it can */
 };

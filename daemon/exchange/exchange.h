@@ -77,6 +77,7 @@ struct exchange_node_report {
     uint64_t nanoseconds;
     uint64_t blocks_delivered, bytes_delivered;
     uint32_t most_starts, most_ends; /* legs at a time, see engine.h */
+    uint32_t mended;                 /* pieces that came again, because they had arrived damaged */
     struct engine_port_counts port[TORUS_MAX_PORTS];
     struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
 };
@@ -90,10 +91,10 @@ struct exchange_result {
     uint64_t rounds;
     uint64_t nanoseconds; /* of the last repetition, like all that is counted */
     double bound;
-    char without[200];     /* links that were out of order: "link 3:+0"; "": none */
-    const bool *gone;      /* by rank: nodes that were down, and took no part; NULL: no node */
-    uint32_t reroutes;     /* times that it began anew because a link or node went down, */
-    uint32_t damages;      /* and because something was damaged on its way; */
+    char without[200]; /* links that were out of order: "link 3:+0"; "": none */
+    const bool *gone;  /* by rank: nodes that were down, and took no part; NULL: no node */
+    uint32_t reroutes; /* times that it began anew because a link or node went down, */
+    uint32_t damages; /* and because something was damaged on its way, or pieces that came again; */
     uint64_t kept_bytes;   /* that had arrived before the last time, and did not come again */
     uint32_t startups;     /* counted, per round; streaming: most messages by any channel */
     uint64_t transmission; /* counted, per round; streaming: most blocks by any channel */

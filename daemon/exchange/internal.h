@@ -73,6 +73,7 @@ struct resumed {
 /* This node's blocks and what moves them. */
 struct own {
     struct resumed *resumed; /* NULL: all blocks come whole */
+    struct mending *mending; /* NULL: nothing has been damaged */
     uint64_t kept_bytes;     /* root: that had arrived everywhere when this attempt began */
     struct planned *planned;
     struct source *source;
@@ -354,6 +355,13 @@ const uint8_t *wave_parents(const struct exchanges *all, uint32_t rank);
  * over the links that are up. -1: it is this node, or there is no way. */
 int wave_port(const struct exchanges *all, uint32_t rank);
 void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
+
+/* mend.c */
+void mend_advance(struct exchange *x);
+void mend_free(struct exchange *x);
+uint32_t mend_count(const struct exchange *x); /* pieces that have come again here */
+int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int mended_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* around.c */
 /* Whether such an exchange needs no more than that the torus is connected. */

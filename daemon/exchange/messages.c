@@ -36,6 +36,8 @@ static const struct {
     {PEER__HEAD__KIND_ROUND_GO, "round go", S(RUNNING), PARENT, round_go_heard},
     {PEER__HEAD__KIND_REPEATED, "repeated", S(RUNNING), CHILD, repeated_heard},
     {PEER__HEAD__KIND_DONE, "done", S(RUNNING), CHILD, done_heard},
+    {PEER__HEAD__KIND_AGAIN, "again", S(RUNNING) | S(DONE), ANY, again_heard},
+    {PEER__HEAD__KIND_MENDED, "mended", S(RUNNING) | S(DONE), ANY, mended_heard},
     {PEER__HEAD__KIND_COMMIT, "commit", S(DONE) | S(COMMITTING) | S(COMMITTED) | S(IN_DOUBT),
      PARENT, commit_heard},
     {PEER__HEAD__KIND_GROUP_CENSUS, "group census", S(RUNNING), ANY, session_message},
@@ -88,6 +90,8 @@ HANDLE_FIRST(Peer__RoundDone);
 HANDLE_FIRST(Peer__RoundGo);
 HANDLE_FIRST(Peer__Repeated);
 HANDLE_FIRST(Peer__Done);
+HANDLE_FIRST(Peer__Again);
+HANDLE_FIRST(Peer__Mended);
 HANDLE_FIRST(Peer__Commit);
 HANDLE_FIRST(Peer__GroupCensus);
 HANDLE_FIRST(Peer__GroupCompare);

@@ -239,6 +239,7 @@ static int new_engine(struct exchange *x, struct error *e)
         .segments = segments,
         .uniform = !own->source->sized && (x->mode == MODE_STREAMING || even),
         .digests = spec_has_folders(&x->spec),
+        .mends = spec_has_folders(&x->spec),
         .block_bytes = x->spec.block_bytes,
         .round_bytes = (uint32_t)own->round_bytes,
         .relayed = exchanges_relayed_frame(x->all),
@@ -304,6 +305,7 @@ void opening_close(struct exchange *x, bool keep)
     struct own *own = &x->own;
 
     resume_keep(x);
+    mend_free(x);
     if (own->source != NULL && !own->source->ops->close(own->source))
         own->closing++;
     if (own->sink != NULL && !own->sink->ops->close(own->sink, keep))

@@ -178,8 +178,12 @@ static bool source_close(struct source *s)
 struct source *pattern_source(uint64_t seed, uint32_t rank, uint64_t block_bytes,
                               struct slab_pool *pool)
 {
-    static const struct source_ops ops = {source_opened, source_lay_out, source_size,
-                                          source_read,   source_finish,  source_close};
+    static const struct source_ops ops = {.opened = source_opened,
+                                          .lay_out = source_lay_out,
+                                          .size = source_size,
+                                          .read = source_read,
+                                          .finish = source_finish,
+                                          .close = source_close};
     struct pattern_source *p = calloc(1, sizeof *p);
 
     if (p == NULL)

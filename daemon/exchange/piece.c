@@ -79,3 +79,11 @@ int piece_pass(struct piece_states *states, struct piece_mark *mark,
     mark->state = NULL;
     return 0;
 }
+
+void piece_is_damaged(const struct block_piece *piece, uint32_t rank, struct error *e)
+{
+    (void)error_set(e, ERROR_DAMAGED,
+                    "block from node %u to node %u is damaged in its piece of bytes %llu to %llu",
+                    piece->source, rank, (unsigned long long)piece->begin,
+                    (unsigned long long)(piece->begin + piece->length - 1));
+}

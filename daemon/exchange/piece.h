@@ -7,6 +7,8 @@
  * the piece arrives the digest is taken once more, and compared. It covers the piece's name, so bytes
  * that are taken for those of another piece do not match either.
  *
+ * What does not match is sent again while the exchange goes on (mend.c).
+ *
  * Pieces of less than PIECE_DIGEST_LEAST bytes carry none. Their digests are in the sums over all pieces
  * that have left and that have been delivered, at all nodes, which the root compares at the end.
  *
@@ -18,6 +20,7 @@
 #include <stdbool.h>
 
 #include "daemon/base/slab.h"
+#include "proto/error.h"
 
 #define PIECE_DIGEST_LEAST 256u /* bytes of a piece that carries one */
 
@@ -49,6 +52,9 @@ void piece_states_free(struct piece_states *states);
  * no memory. */
 int piece_pass(struct piece_states *states, struct piece_mark *mark,
                const struct block_piece *piece, uint32_t offset, const struct extent *bytes);
+
+/* Names it, as it has arrived damaged at node `rank`: fills *e. */
+void piece_is_damaged(const struct block_piece *piece, uint32_t rank, struct error *e);
 
 static inline bool piece_has_digest(uint32_t length)
 {

@@ -61,8 +61,12 @@ static bool source_close(struct source *s)
 
 struct source *remainder_source(struct source *whole, const struct arrived *there, uint64_t size)
 {
-    static const struct source_ops ops = {source_opened, source_lay_out, source_size,
-                                          source_read,   source_finish,  source_close};
+    static const struct source_ops ops = {.opened = source_opened,
+                                          .lay_out = source_lay_out,
+                                          .size = source_size,
+                                          .read = source_read,
+                                          .finish = source_finish,
+                                          .close = source_close};
     struct remainder_source *r = calloc(1, sizeof *r);
 
     if (r == NULL) {

@@ -45,6 +45,7 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
         counts->bytes_delivered + (x->own.resumed != NULL ? x->own.resumed->bytes : 0);
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
+    mine->mended = mend_count(x);
     memcpy(mine->port, counts->port, sizeof mine->port);
     for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
         struct port_info info;
@@ -102,6 +103,7 @@ int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, 
         out->bytes_delivered = in->bytes_delivered;
         out->most_starts = in->most_starts;
         out->most_ends = in->most_ends;
+        out->mended = in->mended;
         for (size_t p = 0; p < in->n_port; p++) {
             out->port[p] = (struct engine_port_counts){
                 .tx_bytes = in->port[p]->tx_bytes,
@@ -144,6 +146,7 @@ int report_send(struct exchange *x)
         node[i].bytes_delivered = from->bytes_delivered;
         node[i].most_starts = from->most_starts;
         node[i].most_ends = from->most_ends;
+        node[i].mended = from->mended;
         node[i].n_port = ports;
         node[i].port = &port_reports[i * ports];
         for (unsigned p = 0; p < ports; p++) {
@@ -289,6 +292,7 @@ void report_result(const struct exchange *x, struct exchange_result *result)
             result->nanoseconds = r->node[i].nanoseconds;
         result->blocks_delivered += r->node[i].blocks_delivered;
         result->bytes_delivered += r->node[i].bytes_delivered;
+        result->damages += r->node[i].mended;
     }
     for (uint32_t step = 0; step < r->steps; step++) {
         result->startups += r->step_messages[step] > 0;

@@ -311,7 +311,7 @@ static void advance(struct stepped *s)
     }
     if (!s->own.delivered && s->base.failure.code == ERROR_NONE)
         deliver_own(s);
-    if (s->step < plan->steps || !s->own.delivered ||
+    if (s->step < plan->steps || !s->own.delivered || s->base.damaged_count > 0 ||
         s->base.set.sink->ops->pending(s->base.set.sink) > 0)
         return;
     if (!s->all_delivered) {

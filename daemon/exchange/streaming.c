@@ -267,7 +267,7 @@ static void finish_rounds(struct streaming *s)
             return;
         if (!r->own.delivered && r->unread == 0)
             cargo_deliver_own(&s->cargo, s->passages->rank, &r->cut, &r->own);
-        if (r->left > 0 || !r->own.delivered ||
+        if (r->left > 0 || !r->own.delivered || s->base.damaged_count > 0 ||
             s->base.set.sink->ops->pending(s->base.set.sink) > 0)
             return;
         s->base.counts.delivered_at = router_now(s->base.set.router);

@@ -61,6 +61,16 @@ struct file {
     uint64_t left;         /* bytes that have not been asked for */
 };
 
+/* Bytes that were read before. */
+struct again {
+    struct work work;
+    enum { AGAIN_NONE, AGAIN_READING, AGAIN_READ } state;
+    uint32_t file, length;
+    uint64_t offset;
+    uint8_t *bytes;
+    struct error error;
+};
+
 struct folder_source {
     struct source base;
     struct folders *folders;
@@ -81,6 +91,7 @@ struct folder_source {
     struct file *file;
     struct reader *readers; /* of all files */
     struct segments segments;
+    struct again again;
 };
 
 static const struct file_system *files_of(const struct folder_source *s)
@@ -127,6 +138,7 @@ static void release(struct jobs *jobs)
         for (int c = 0; c < 2; c++)
             drop_chunk(&s->readers[i].chunk[c]);
     slab_writer_close(&s->writer);
+    free(s->again.bytes);
     free(s->readers);
     free(s->file);
     free(s->gone);
@@ -569,6 +581,67 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     return 1;
 }
 
+/* --- once more --- */
+
+static void run_again(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, again.work);
+    const struct file_system *files = files_of(s);
+    struct again *a = &s->again;
+    char path[FILE_PATH];
+    int fd = borrow_file(s, a->file, &a->error);
+
+    if (fd < 0)
+        return;
+    for (uint32_t done = 0; done < a->length;) {
+        const struct iovec rest = {a->bytes + done, a->length - done};
+        ssize_t result = files->read(files->context, fd, &rest, 1, a->offset + done);
+        if (result <= 0) {
+            (void)error_set(&a->error, ERROR_IO, "%s cannot be read: %s",
+                            file_path(s, a->file, path),
+                            result < 0 ? strerror((int)-result) : "it has become shorter");
+            break;
+        }
+        done += (uint32_t)result;
+    }
+    return_file(s, a->file, fd);
+}
+
+static void on_again(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, again.work);
+
+    s->again.state = AGAIN_READ;
+    if (jobs_over(&s->jobs))
+        s->jobs.events.wake(s->jobs.events.context);
+}
+
+static int source_again(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
+                        const uint8_t **bytes, struct error *e)
+{
+    struct folder_source *s = (struct folder_source *)base;
+    struct again *a = &s->again;
+
+    if (a->state == AGAIN_READING)
+        return 0;
+    if (a->state == AGAIN_READ && a->file == destination && a->offset == offset &&
+        a->length == length) {
+        a->state = AGAIN_NONE;
+        *bytes = a->bytes;
+        *e = a->error;
+        return a->error.code == ERROR_NONE ? 1 : -1;
+    }
+    free(a->bytes);
+    *a = (struct again){.file = destination, .offset = offset, .length = length};
+    a->work.run = run_again;
+    a->work.done = on_again;
+    a->bytes = malloc(length);
+    if (a->bytes == NULL || !jobs_submit(&s->jobs, &a->work))
+        return no_memory_to_read(e);
+    a->state = AGAIN_READING;
+    return 0;
+}
+
 /* --- how files are cut into chunks --- */
 
 /* Half of READ_AHEAD is for small files, and half for two chunks of each segment of the others. */
@@ -665,8 +738,13 @@ static bool source_finish(struct source *base)
 struct source *folder_source(struct folders *folders, const struct folder_request *request,
                              const struct block_events *events)
 {
-    static const struct source_ops ops = {source_opened, source_lay_out, source_size,
-                                          source_read,   source_finish,  source_close};
+    static const struct source_ops ops = {.opened = source_opened,
+                                          .lay_out = source_lay_out,
+                                          .size = source_size,
+                                          .read = source_read,
+                                          .again = source_again,
+                                          .finish = source_finish,
+                                          .close = source_close};
     struct folder_source *s = calloc(1, sizeof *s);
     struct file *file = calloc(request->nodes, sizeof *file);
     bool *gone = calloc(request->nodes, sizeof *gone);

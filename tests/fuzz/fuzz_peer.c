@@ -151,8 +151,12 @@ static int open_folders(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e)
 {
-    static const struct source_ops source_ops = {source_ready, source_lay_out, source_size,
-                                                 source_read,  source_ready,   source_close};
+    static const struct source_ops source_ops = {.opened = source_ready,
+                                                 .lay_out = source_lay_out,
+                                                 .size = source_size,
+                                                 .read = source_read,
+                                                 .finish = source_ready,
+                                                 .close = source_close};
     static const struct sink_ops sink_ops = {.opened = sink_ready,
                                              .lay_out = sink_lay_out,
                                              .write = sink_write,

@@ -58,7 +58,8 @@ struct inode {
     bool has_been_read;
     uint64_t modified;
     const struct inode *folder; /* an output's */
-    bool damaged;               /* what has been written is not what was sent */
+    uint64_t *damaged; /* bytes that have been written are not what was sent, at these offsets */
+    size_t damages;
     struct run *run;
     size_t runs;
 };
@@ -334,7 +335,7 @@ static void check_place(struct disk *disk, const struct inode *folder)
 
     copy_id(id, folder->made_as);
     for (size_t i = 0; i < folder->now.count; i++)
-        if (folder->now.entry[i].inode->damaged)
+        if (folder->now.entry[i].inode->damages > 0)
             sim_violated(node->sim, "bytes", "node %u puts damaged blocks of %s in place",
                          node->rank, id);
     if (!node->sim->lied && !sim_decided(node->sim, (uint32_t)strtoul(id, NULL, 10), id))
@@ -534,6 +535,27 @@ static uint32_t intended(const struct sim_request *r, uint32_t rank, uint32_t or
     return r == NULL || r->operation == OPERATION_EXCHANGE ? rank : origin;
 }
 
+/* Returns how many of these bytes are wrong. */
+static size_t note_damage(struct inode *f, const uint8_t *bytes, size_t length,
+                          uint32_t destination, uint64_t offset)
+{
+    size_t kept = 0, before;
+
+    for (size_t i = 0; i < f->damages; i++)
+        if (f->damaged[i] < offset || f->damaged[i] >= offset + length)
+            f->damaged[kept++] = f->damaged[i];
+    before = f->damages = kept;
+    for (size_t at = 0; at < length; at++) {
+        at += pattern_compare(bytes + at, (uint32_t)(length - at), SIM_CONTENTS_SEED, f->block[0],
+                              destination, offset + at);
+        if (at == length)
+            break;
+        f->damaged = sim_realloc(f->damaged, (f->damages + 1) * sizeof *f->damaged);
+        f->damaged[f->damages++] = offset + at;
+    }
+    return f->damages - before;
+}
+
 static void check_output(struct disk *disk, struct inode *f, const uint8_t *bytes, size_t length,
                          uint64_t offset)
 {
@@ -543,15 +565,14 @@ static void check_output(struct disk *disk, struct inode *f, const uint8_t *byte
 
     if (r == NULL || node->sim->lied)
         return;
+    /* What was damaged is written once more. */
     if (offset + length > sim_block_size(r->from, origin, destination) ||
-        !arrive(f, offset, offset + length))
+        (!arrive(f, offset, offset + length) && !node->sim->flipped))
         sim_violated(node->sim, "once", "block %u to %u: %zu bytes at %llu come twice or too many",
                      origin, node->rank, length, (unsigned long long)offset);
-    if (pattern_compare(bytes, (uint32_t)length, SIM_CONTENTS_SEED, origin, destination, offset) ==
-        length)
+    if (note_damage(f, bytes, length, destination, offset) == 0)
         return;
-    f->damaged = true; /* only digests can tell */
-    if (!node->sim->flipped)
+    if (!node->sim->flipped) /* only digests can tell */
         sim_violated(node->sim, "bytes", "node %u writes wrong bytes from node %u at %llu",
                      node->rank, origin, (unsigned long long)offset);
 }
@@ -718,6 +739,7 @@ void disk_free(struct disk *disk)
         free(inode->bytes);
         free(inode->synced_bytes);
         free(inode->run);
+        free(inode->damaged);
         free(inode);
     }
     free(disk->descriptor);

@@ -607,6 +607,48 @@ static void a_file_that_shrinks_is_noticed(void **state)
     close_fixture(&f);
 }
 
+/* Whoever has damaged it asks for some of it again, also when all has been checked. */
+static void bytes_can_be_read_again(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    struct error e;
+    const uint8_t *bytes;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    open_well(&f, &ends, &request);
+    const struct source_ops *ops = ends.source->ops;
+    for (int checked = 0; checked < 2; checked++) {
+        unsigned wakes = ends.wakes;
+        assert_int_equal(ops->again(ends.source, 2, 1, 3, &bytes, &e), 0);
+        assert_int_equal(ops->again(ends.source, 2, 1, 3, &bytes, &e), 0); /* not yet */
+        stepper_finish(&f.jobs);
+        assert_true(ends.wakes > wakes);
+        assert_int_equal(ops->again(ends.source, 2, 1, 3, &bytes, &e), 1);
+        assert_memory_equal(bytes, "loc", 3);
+        for (unsigned d = 0; checked == 0 && d < 3; d++)
+            assert_int_equal(move_block(&f, &ends, d, &ends, d, 5), 0);
+        if (checked == 0)
+            assert_int_equal(finish(&f, &ends), 0);
+    }
+    /* What is asked for last counts. */
+    assert_int_equal(ops->again(ends.source, 0, 0, 5, &bytes, &e), 0);
+    stepper_finish(&f.jobs);
+    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), 0);
+    stepper_finish(&f.jobs);
+    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), 1);
+    assert_memory_equal(bytes, "k", 1);
+    assert_int_equal(truncate(at(state, "data/in/2"), 4), 0);
+    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), 0);
+    stepper_finish(&f.jobs);
+    assert_int_equal(ops->again(ends.source, 2, 4, 1, &bytes, &e), -1);
+    assert_non_null(strstr(e.text, "data/in/2 cannot be read: it has become shorter"));
+    assert_int_equal(ends.failures, 0); /* it is not the exchange that fails of it */
+    assert_int_equal(ops->again(ends.source, 0, 0, 1, &bytes, &e), 0);
+    close_ends(&f, &ends, false); /* meanwhile */
+    close_fixture(&f);
+}
+
 static void a_file_that_changes_is_noticed(void **state)
 {
     struct fixture f;
@@ -1291,6 +1333,7 @@ int main(void)
         TEST(one_file_for_all),
         TEST(a_file_may_come_in_short_reads),
         TEST(a_file_that_shrinks_is_noticed),
+        TEST(bytes_can_be_read_again),
         TEST(a_file_that_changes_is_noticed),
         TEST(a_target_must_be_free),
         TEST(of_two_at_once_one_is_refused),

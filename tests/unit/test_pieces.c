@@ -26,6 +26,20 @@ static const struct how gathered = {.dims = "3m",
                                     .digests = true,
                                     .round_bytes = 1000};
 
+static const struct how files_mended = {
+    .block = LONG, .sizes = true, .digests = true, .mends = true, .round_bytes = 1000};
+
+/* Whatever leaves. */
+static void drain(struct node *node, unsigned port)
+{
+    static uint8_t body[BODY_MOST];
+    uint32_t length;
+    Peer__Head *head;
+
+    while ((head = next_data(node, port, body, &length)) != NULL)
+        peer__head__free_unpacked(head, NULL);
+}
+
 /* Pieces 0->1 and 0->2, each of `size` bytes. */
 static struct frame both_from_0(char body[2 * LONG + 1], uint32_t size)
 {
@@ -215,6 +229,60 @@ static void what_came_before_damage_counts(void **state)
     close_engine(node);
 }
 
+/* A damaged piece that may come again holds up its round, and nothing else. */
+static void what_comes_again_is_waited_for(void **state)
+{
+    const struct engine_damaged *damaged;
+    char in[2 * LONG + 1], back[2 * LONG + 1];
+    struct node *node = open_engine(&files_mended);
+    struct frame from = both_from_0(in, LONG), other = from;
+    (void)state;
+    node->sink.careless = true;
+    engine_admit(node->engine, 0);
+    in[9] ^= 1;
+    accepts(node, &from);
+    assert_null(engine_failed(node->engine));
+    assert_int_equal(node->engine->damaged_count, 1);
+    damaged = &node->engine->damaged[0];
+    assert_int_equal(damaged->piece.source, 0);
+    assert_int_equal(damaged->piece.destination, 1);
+    assert_int_equal(damaged->piece.begin, 0);
+    assert_int_equal(damaged->piece.length, LONG);
+    assert_int_equal(damaged->digest, from.digest[0]);
+    assert_true(damaged->came != from.digest[0]);
+    assert_int_equal(node->engine->delivered_digest, 0);
+    other.port = PLUS;
+    other.digest[0] = letters(back, 2, 0, 0, LONG);
+    other.digest[1] = letters(back + LONG, 2, 1, 0, LONG);
+    other.body = back;
+    accepts(node, &other);
+    drain(node, PLUS);
+    drain(node, MINUS);
+    assert_int_equal(node->engine->counts.blocks_delivered, 0);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->engine->damaged_count = 0;
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    assert_int_equal(node->engine->counts.blocks_delivered, 2);
+    close_engine(node);
+}
+
+/* As many as that are not chance. */
+static void too_many_damaged_pieces_fail_the_engine(void **state)
+{
+    char in[2 * LONG + 1];
+    struct node *node = open_engine(&files_mended);
+    struct frame from = both_from_0(in, LONG);
+    (void)state;
+    node->sink.careless = true;
+    node->engine->damaged_count = ENGINE_DAMAGED_MOST;
+    in[9] ^= 1;
+    accepts(node, &from);
+    assert_non_null(engine_failed(node->engine));
+    assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+    close_engine(node);
+}
+
 static void refuses(struct frame *bad, const char *text)
 {
     struct node *node = open_engine(&files);
@@ -321,13 +389,14 @@ static const struct plan plan = {
     .peak_transit = 1,
 };
 
-static struct node *open_stepped(void)
+static struct node *open_stepped(bool mends)
 {
     struct node *node = node_open("3", 1, LONG);
     struct error e;
 
     node->setup.uniform = false;
     node->setup.digests = true;
+    node->setup.mends = mends;
     node->setup.round_bytes = 1000;
     node->engine = stepped_new(&node->setup, &plan, &e);
     assert_non_null(node->engine);
@@ -347,7 +416,7 @@ static struct frame stepped_from_0(char body[2 * LONG + 1])
 static void in_steps_too(void **state)
 {
     char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
-    struct node *node = open_stepped();
+    struct node *node = open_stepped(false);
     struct frame from = stepped_from_0(in);
     struct frame on = {.step = 1,
                        .hops = 1,
@@ -390,7 +459,7 @@ static void damage_is_named_in_steps_too(void **state)
     (void)state;
     for (uint32_t cut = 1; cut <= 2 * LONG; cut += 59) {
         char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
-        struct node *node = open_stepped();
+        struct node *node = open_stepped(false);
         struct frame from = stepped_from_0(in), second = from;
         in[7] ^= 2;
         memcpy(part, in, cut);
@@ -415,6 +484,43 @@ static void damage_is_named_in_steps_too(void **state)
     }
 }
 
+static void what_comes_again_is_waited_for_in_steps_too(void **state)
+{
+    char in[2 * LONG + 1], passing[LONG + 1];
+    struct node *node = open_stepped(true);
+    struct frame from = stepped_from_0(in);
+    struct frame relayed = {.port = PLUS,
+                            .hops = 2,
+                            .left = 1,
+                            .sizes = 1,
+                            .size = {LONG},
+                            .digests = 1,
+                            .digest = {FALSE_DIGEST},
+                            .body = passing};
+    struct frame last = {
+        .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {LONG}, .digests = 1};
+    (void)state;
+    node->sink.careless = true;
+    engine_admit(node->engine, 0);
+    in[LONG - 1] ^= 1;
+    accepts(node, &from);
+    assert_int_equal(node->engine->damaged_count, 1);
+    assert_int_equal(node->engine->damaged[0].piece.source, 0);
+    assert_int_equal(node->engine->damaged[0].piece.length, LONG);
+    (void)letters(passing, 2, 0, 0, LONG);
+    accepts(node, &relayed);
+    last.digest[0] = letters(passing, 2, 1, 0, LONG);
+    last.body = passing;
+    accepts(node, &last);
+    drain(node, PLUS);
+    drain(node, MINUS);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->engine->damaged_count = 0;
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    node_close(node);
+}
+
 static void digests_that_cannot_be_are_refused_in_steps_too(void **state)
 {
     char in[2 * LONG + 1], passing[LONG + 1];
@@ -432,7 +538,7 @@ static void digests_that_cannot_be_are_refused_in_steps_too(void **state)
     for (int i = 0; i < 4; i++) {
         const char *text = i % 2 == 0 ? "a block of 300 bytes without its digest"
                                       : "1 digests more than blocks end in it";
-        struct node *node = open_stepped();
+        struct node *node = open_stepped(false);
         send_frame(node, &bad[i]);
         assert_null(node->f.up[bad[i].port]->link);
         if (strstr(node->f.up[bad[i].port]->last, text) == NULL)
@@ -480,10 +586,13 @@ int main(void)
         cmocka_unit_test(small_pieces_have_none),
         cmocka_unit_test(what_is_damaged_is_named),
         cmocka_unit_test(what_came_before_damage_counts),
+        cmocka_unit_test(what_comes_again_is_waited_for),
+        cmocka_unit_test(too_many_damaged_pieces_fail_the_engine),
         cmocka_unit_test(digests_that_cannot_be_are_refused),
         cmocka_unit_test(a_block_for_all_keeps_its_digest),
         cmocka_unit_test(in_steps_too),
         cmocka_unit_test(damage_is_named_in_steps_too),
+        cmocka_unit_test(what_comes_again_is_waited_for_in_steps_too),
         cmocka_unit_test(digests_that_cannot_be_are_refused_in_steps_too),
         cmocka_unit_test(memory_may_be_over),
     };

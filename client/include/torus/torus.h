@@ -466,7 +466,7 @@ struct torus_result {
     uint64_t all_nanoseconds; /* from the first start until all had done the last repetition */
     const char *without; /* links that were down, and that it went around: "link 3:+0"; "": none */
     uint32_t reroutes;   /* times that a link or node went down meanwhile, and it began anew; */
-    uint32_t damages;    /* times that something was damaged on its way, and it began anew; */
+    uint32_t damages;    /* times that something was damaged on its way, and was sent again; */
     uint64_t kept_bytes; /* that had arrived before the last time, and did not come again */
     size_t missing_count;
     const uint32_t *missing; /* torus_request.shrink: nodes that took no part; rising */

@@ -1,0 +1,299 @@
+/* A piece of a file that has arrived damaged (piece.h) is asked for again, of its source, while the exchange
+ * goes on; no round ends here before it has come. The question (`again`) and its answer (`mended`) go along
+ * the tree, in parts of at most MEND_PART bytes, one at a time at each node: so the way is another one than
+ * the block's, perhaps, and what is asked for costs little memory. All together must have the digest that
+ * came with the piece; or that which the piece had when it came first: then it was not the bytes that
+ * were damaged, but the digest. The sums over all nodes will tell if that is wrong.
+ *
+ * Who cannot read them any more answers with nothing. Then, or after MEND_TRIES, the exchange is damaged,
+ * and begins anew (retry.c). What was not asked for is ignored: its sender may have been told to ask. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/exchange/internal.h"
+#include "daemon/exchange/piece.h"
+
+#define MEND_PART (32u * 1024u)
+#define MEND_TRIES 16u /* of pieces of one attempt; more is not chance */
+
+struct query {
+    uint32_t destination, length;
+    uint64_t offset;
+};
+
+struct mending {
+    /* Of the engine's first damaged piece: */
+    bool asked;    /* for the next part */
+    uint32_t have; /* bytes */
+    struct piece_mark mark;
+    struct piece_states states;
+    uint32_t tries, mended; /* of all pieces */
+    /* What others have asked for, in order; at most one of each. */
+    struct query *query;
+    uint32_t queries;
+};
+
+static struct mending *mending_of(struct exchange *x)
+{
+    if (x->own.mending == NULL)
+        x->own.mending = calloc(1, sizeof *x->own.mending);
+    return x->own.mending;
+}
+
+void mend_free(struct exchange *x)
+{
+    struct mending *m = x->own.mending;
+
+    if (m == NULL)
+        return;
+    piece_states_free(&m->states);
+    free(m->query);
+    free(m);
+    x->own.mending = NULL;
+}
+
+uint32_t mend_count(const struct exchange *x)
+{
+    return x->own.mending != NULL ? x->own.mending->mended : 0;
+}
+
+/* Towards a node, along the exchange's tree; not back to where it came from (-1: from here). */
+static void send_towards(struct exchange *x, uint32_t node, int from, const Peer__Head *head)
+{
+    int port = around_branch(x, node);
+
+    if (port < 0)
+        port = x->tree.parent;
+    if (port >= 0 && port != from && (x->fault.lost & 1u << port) == 0)
+        router_send(router_of(x), (unsigned)port, head);
+}
+
+/* --- where a piece is missing --- */
+
+static void give_up(struct exchange *x)
+{
+    struct error e;
+
+    piece_is_damaged(&x->own.engine->damaged[0].piece, rank_of(x), &e);
+    (void)error_wrap(&e, "node %u", rank_of(x));
+    exchange_damaged(x, &e);
+}
+
+static void no_memory(struct exchange *x)
+{
+    struct error e;
+
+    (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a piece", rank_of(x));
+    exchange_fail(x, &e);
+}
+
+/* Not while bytes are on their way to where these belong, too. */
+static void ask(struct exchange *x)
+{
+    const struct block_piece *piece = &x->own.engine->damaged[0].piece;
+    struct mending *m = mending_of(x);
+    Peer__Again message = PEER__AGAIN__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct error e;
+
+    if (m == NULL) {
+        no_memory(x);
+        return;
+    }
+    if (m->asked || x->own.sink->ops->pending(x->own.sink) > 0)
+        return;
+    if (m->have == 0) {
+        if (m->tries++ == MEND_TRIES) {
+            give_up(x);
+            return;
+        }
+        piece_is_damaged(piece, rank_of(x), &e);
+        log_warning("exchange %s: %s: it is sent again", x->id, e.text);
+    }
+    m->asked = true;
+    message.exchange = x->handle;
+    message.source = piece->source;
+    message.destination = rank_of(x);
+    message.offset = piece->begin + m->have;
+    message.length = piece->length - m->have < MEND_PART ? piece->length - m->have : MEND_PART;
+    head.kind_case = PEER__HEAD__KIND_AGAIN;
+    head.again = &message;
+    send_towards(x, piece->source, -1, &head);
+}
+
+/* All of the piece has come again. */
+static void end_piece(struct exchange *x)
+{
+    struct engine *engine = x->own.engine;
+    struct mending *m = x->own.mending;
+
+    m->have = 0;
+    if (m->mark.digest != engine->damaged[0].digest && m->mark.digest != engine->damaged[0].came)
+        return; /* once more */
+    m->mended++;
+    engine->delivered_digest += m->mark.digest;
+    engine->damaged_count--;
+    memmove(engine->damaged, engine->damaged + 1, engine->damaged_count * sizeof *engine->damaged);
+    engine_wake(engine);
+}
+
+static void take_part(struct exchange *x, const ProtobufCBinaryData *part)
+{
+    struct engine *engine = x->own.engine;
+    struct mending *m = x->own.mending;
+    const struct block_piece piece = engine->damaged[0].piece;
+    struct slab *slab = slab_lone(part->len, NULL, NULL);
+    struct error e;
+
+    if (slab == NULL) {
+        no_memory(x);
+        return;
+    }
+    const struct extent bytes = {slab, slab->data, (uint32_t)part->len};
+    memcpy(slab->data, part->data, part->len);
+    if (piece_pass(&m->states, &m->mark, &piece, m->have, &bytes) != 0) {
+        no_memory(x);
+    } else if (x->own.sink->ops->write(x->own.sink, piece.source, piece.begin + m->have, &bytes,
+                                       &e) != 0) {
+        (void)error_wrap(&e, "node %u", rank_of(x));
+        exchange_fail(x, &e);
+    } else {
+        m->have += bytes.length;
+        if (m->have == piece.length)
+            end_piece(x);
+    }
+    slab_unref(slab);
+}
+
+/* Whether this is the answer to what was asked for last. */
+static bool was_asked(const struct exchange *x, const Peer__Mended *message)
+{
+    const struct mending *m = x->own.mending;
+
+    if (x->state != EXCHANGE_RUNNING || x->own.engine->damaged_count == 0 || m == NULL || !m->asked)
+        return false;
+    const struct block_piece *piece = &x->own.engine->damaged[0].piece;
+    uint32_t left = piece->length - m->have;
+    return message->source == piece->source && message->offset == piece->begin + m->have &&
+           (message->part.len == 0 || message->part.len == (left < MEND_PART ? left : MEND_PART));
+}
+
+/* --- at its source --- */
+
+static bool has_block(const struct exchange *x, const Peer__Again *message)
+{
+    const struct source *source = x->own.source;
+    uint32_t block =
+        x->spec.operation == OPERATION_EXCHANGE ? message->destination : message->source;
+
+    if (source->ops->again == NULL || !exchange_sends(x, rank_of(x)) ||
+        around_is_gone(x, message->destination))
+        return false;
+    uint64_t size = source->ops->size((struct source *)(uintptr_t)source, block);
+    return message->offset < size && message->length <= size - message->offset;
+}
+
+static void note_query(struct exchange *x, const Peer__Again *message)
+{
+    struct mending *m = mending_of(x);
+
+    if (m != NULL && m->query == NULL)
+        m->query = calloc(torus_of(x)->nodes, sizeof *m->query);
+    if (m == NULL || m->query == NULL) {
+        no_memory(x);
+        return;
+    }
+    for (uint32_t i = 0; i < m->queries; i++)
+        if (m->query[i].destination == message->destination)
+            return;
+    m->query[m->queries++] = (struct query){message->destination, message->length, message->offset};
+}
+
+static void answer(struct exchange *x)
+{
+    struct mending *m = x->own.mending;
+    struct source *source = x->own.source;
+
+    while (m->queries > 0) {
+        const struct query q = m->query[0];
+        Peer__Mended message = PEER__MENDED__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        const uint8_t *bytes;
+        struct error e;
+        int result = source->ops->again(
+            source, x->spec.operation == OPERATION_EXCHANGE ? q.destination : rank_of(x), q.offset,
+            q.length, &bytes, &e);
+        if (result == 0)
+            return;
+        if (result < 0)
+            log_warning("exchange %s: a piece cannot be sent again: %s", x->id, e.text);
+        m->queries--;
+        memmove(m->query, m->query + 1, m->queries * sizeof *m->query);
+        message.exchange = x->handle;
+        message.source = rank_of(x);
+        message.destination = q.destination;
+        message.offset = q.offset;
+        if (result > 0)
+            message.part = (ProtobufCBinaryData){q.length, (uint8_t *)(uintptr_t)bytes};
+        head.kind_case = PEER__HEAD__KIND_MENDED;
+        head.mended = &message;
+        send_towards(x, q.destination, -1, &head);
+    }
+}
+
+void mend_advance(struct exchange *x)
+{
+    if (x->state == EXCHANGE_RUNNING && engine_failed(x->own.engine) == NULL &&
+        x->own.engine->damaged_count > 0)
+        ask(x);
+    if ((x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_DONE) && x->own.mending != NULL)
+        answer(x);
+}
+
+/* --- messages --- */
+
+static int check(const struct exchange *x, const char *what, uint32_t source, uint32_t destination,
+                 uint64_t length, struct error *e)
+{
+    uint32_t nodes = torus_of(x)->nodes;
+
+    if (source < nodes && destination < nodes && source != destination && length <= MEND_PART)
+        return 0;
+    return error_set(e, ERROR_PROTOCOL,
+                     "exchange %s: \"%s\" with %llu bytes from node %u to node %u", x->id, what,
+                     (unsigned long long)length, source, destination);
+}
+
+int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const Peer__Again *message = head->again;
+
+    if (check(x, "again", message->source, message->destination, message->length, e) != 0)
+        return -1;
+    if (message->source != rank_of(x))
+        send_towards(x, message->source, (int)port, head);
+    else if (message->length > 0 && has_block(x, message))
+        note_query(x, message);
+    return 0;
+}
+
+int mended_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+{
+    const Peer__Mended *message = head->mended;
+
+    if (check(x, "mended", message->source, message->destination, message->part.len, e) != 0)
+        return -1;
+    if (message->destination != rank_of(x)) {
+        send_towards(x, message->destination, (int)port, head);
+        return 0;
+    }
+    if (!was_asked(x, message))
+        return 0;
+    x->own.mending->asked = false;
+    if (message->part.len == 0)
+        give_up(x);
+    else
+        take_part(x, &message->part);
+    return 0;
+}
