@@ -471,11 +471,13 @@ void calls_suspend(struct part *p)
             continue;
         }
         c->overdue = false;
-        c->whole = data != NULL && data->rounds_finished == c->rounds;
-        c->finished = c->settled = c->skip;
-        if (c->large && data != NULL) {
-            c->finished += data->rounds_finished * c->round_bytes;
-            c->settled += rounds_settled(c) * c->round_bytes;
+        if (p->agreed) { /* else what it was when the first link went down still holds */
+            c->whole = data != NULL && data->rounds_finished == c->rounds;
+            c->finished = c->settled = c->skip;
+            if (c->large && data != NULL) {
+                c->finished += data->rounds_finished * c->round_bytes;
+                c->settled += rounds_settled(c) * c->round_bytes;
+            }
         }
         stop(c);
         c->state = CALL_QUEUED;
