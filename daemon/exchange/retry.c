@@ -12,8 +12,8 @@
 #define REROUTES_MOST                                                                              \
     1000u /* a node that always says that its links are down does not keep it for ever */
 
-#define DAMAGES_MOST 3u             /* then it is not chance; of a group: */
-#define DAMAGES_TIME (60 * SECONDS) /* within that time */
+#define DAMAGES_MOST 3u             /* then it is not chance */
+#define COUNTED_TIME (60 * SECONDS) /* of a group, which may be open for weeks: within that time */
 
 /* Before it begins anew. */
 void retry_pause(struct exchange *x)
@@ -46,10 +46,10 @@ bool retry_goes_around(const struct exchange *x)
                             (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
 }
 
-/* That count: a group may be open for weeks. */
+/* That count. */
 static uint32_t damages(const struct exchange *x)
 {
-    bool long_ago = router_now(router_of(x)) >= x->turn.damaged_at + DAMAGES_TIME;
+    bool long_ago = router_now(router_of(x)) >= x->turn.damaged_at + COUNTED_TIME;
 
     return standing_is_one(x) && long_ago ? 0 : x->turn.damages;
 }
@@ -118,6 +118,9 @@ static void begin_anew(struct exchange *x, const struct error *why)
 void retry_around(struct exchange *x, const struct error *fault)
 {
     log_info("exchange %s begins anew: %s", x->id, fault->text);
+    if (standing_is_one(x) && x->state == EXCHANGE_RUNNING &&
+        router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
+        x->turn.reroutes = 0;
     x->turn.reroutes++;
     begin_anew(x, fault);
 }
