@@ -42,7 +42,7 @@ def connects(torus, rank):
 
 
 def pids(torus):
-    return [torus.status(node.rank)['pid'] for node in torus.nodes]
+    return [node.pid for node in torus.nodes if node.alive]
 
 
 def log_from_now(torus, rank):

@@ -119,9 +119,9 @@ class Torus:
 
     dims        "4x8" or a Geometry
     bw          nominal rate of each link in Mbit/s (enforced by Mininet; on loopback only passed on)
-    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/); status(), links()
-                and the waits take the torusctl of $TORUS_WATCH_BIN if set: they start it very often,
-                which an instrumented one makes slow
+    bin         folder with torusd and torusctl (default: $TORUS_BIN, PATH, build/); status(), links(),
+                exchange() and the waits take the torusctl of $TORUS_WATCH_BIN if set: they start it very
+                often, which an instrumented one makes slow
     memory      memory of each daemon for blocks in transit, e.g. "64MiB"
     data_roots  folders below which exchanges may read and write files
     wrap        command prefix for each torusd, e.g. "valgrind -q" (default: $TORUS_WRAP)
@@ -318,7 +318,7 @@ class Torus:
                 args += [name, str(value)]
         if missing_ok:
             args.append('--missing-ok')
-        return self.json(rank, *args, *options, timeout=timeout)
+        return self.json(rank, *args, *options, timeout=timeout, program=self.watcher)
 
     def wait_whole(self, timeout=30, ranks=None):
         """Returns when the given nodes (default: all) report that every link is up."""
