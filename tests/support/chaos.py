@@ -325,6 +325,18 @@ def _reasons(torus, but):
     return found
 
 
+def _settled_reasons(torus, but):
+    """When all have ended: of an attempt that began anew, a node that was cut off from the root's verdict
+    fails by itself, which takes it two times four seconds."""
+    def ended():
+        found = _reasons(torus, but)
+        failing = [state for nodes in found.values() for state, _ in nodes.values() if state == 'failing']
+        return (found,) if not failing else None
+
+    found, = wait_for(ended, NOTICED, lambda: f'still failing: {_reasons(torus, but)}')
+    return found
+
+
 def _check_reasons(before, after, faults):
     for name, nodes in after.items():
         for part in faults.parts() if name not in before else ():
@@ -460,7 +472,7 @@ def one_round(ground, seed):
             survivors.end()
         elif programs is not None:
             _check_group(programs, faults)
-        _check_reasons(before, _reasons(torus, faults.disturbed), faults)
+        _check_reasons(before, _settled_reasons(torus, faults.disturbed), faults)
         torus.exchange('auto', 20000, rank=rng.randrange(torus.geometry.nodes))
     except (AssertionError, TorusError) as e:
         raise AssertionError(f'{told}: {e}') from e
