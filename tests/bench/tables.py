@@ -571,6 +571,12 @@ to back: those of the last call). libtorus: registered memory unless said otherw
 the best of its default algorithm and of the one that was the fastest in a trial; without those that were
 much slower at a smaller size. The vectors of allreduce are doubles, their operation is the sum;
 broadcasts are from rank 0. Sizes are of a block (alltoall, allgather), of the data, or of the vector.
+
+Short calls cost processor time, which many nodes share here: in a barrier of the 16 programs of 4x4, 30
+messages and 32 processes make some 90 wake-ups (traced on 2 processors, which were busy throughout). Each took
+about 20 us of processor time with calls back to back, and 35 us on average, up to 150, after a pause, when
+caches are cold. A daemon makes one epoll_wait, one read and one writev for a message, and wakes its program
+by one futex call.
 """
 
 
