@@ -65,6 +65,14 @@ static bool may_fail(const struct exchange *x)
            x->state != EXCHANGE_DECIDING && x->state != EXCHANGE_COMMITTING;
 }
 
+/* By its tree, or where that is cut by any way. */
+static int towards_root(const struct exchange *x)
+{
+    bool cut = x->tree.parent >= 0 && (x->fault.lost & 1u << x->tree.parent) != 0;
+
+    return cut ? wave_port(x->all, x->root) : x->tree.parent;
+}
+
 static void fail(struct exchange *x, const struct error *e, bool again)
 {
     if (!may_fail(x))
@@ -99,7 +107,7 @@ static void fail(struct exchange *x, const struct error *e, bool again)
     else
         log_warning("exchange %s: %s", x->id, e->text);
     x->damaged = again;
-    objection_send(x->all, x->tree.parent, x->handle, x->id, x->root, e, again);
+    objection_send(x->all, towards_root(x), x->handle, x->id, x->root, e, again);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     exchange_enter(x, EXCHANGE_FAILING);
 }
@@ -144,6 +152,30 @@ static void hear_objection(struct exchange *x, const struct error *why, bool aga
     }
 }
 
+/* What was said of it may have been lost with a link that was not known to be down. Who has heard the
+ * verdict passes it on; the root may have given its exchange another name by now (then `x` is NULL). Returns
+ * whether it is over. */
+static bool answer(struct exchanges *all, unsigned port, const struct exchange *x,
+                   const Peer__Objection *message)
+{
+    struct router *router = all->set.router;
+    bool root = message->root == router_rank(router);
+    struct error over;
+    unsigned boot;
+
+    if (x != NULL && x->state == EXCHANGE_FAILED && (root || x->verdict_heard))
+        over = x->failure;
+    else if (root && sscanf(message->id, "%*u-%x-", &boot) == 1 &&
+             boot == (uint32_t)router_boot(router) &&
+             (x == NULL || (x->state == EXCHANGE_WAITING &&
+                            router_now(router) >= x->turn.back_at + SETTLE_TIME)))
+        (void)error_set(&over, ERROR_BUSY, "this attempt has been taken back");
+    else
+        return false;
+    verdict_answer(all, port, message, &over);
+    return true;
+}
+
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Objection *message = head->objection;
@@ -157,9 +189,13 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
         return error_set(e, ERROR_PROTOCOL, "objection for node %u of %u", message->root, t->nodes);
     if (x != NULL && (strcmp(x->id, message->id) != 0 || x->root != message->root))
         x = NULL;
-    here = message->root == rank ? -1 : x != NULL ? x->tree.parent : wave_port(all, message->root);
+    here = message->root == rank ? -1 : x != NULL ? towards_root(x) : wave_port(all, message->root);
+    if (here == (int)port) /* who is below this node has no way to it any more: another one */
+        here = wave_port(all, message->root);
     if (here == (int)port)
         return 0; /* its sender knows of other links that are down than this node */
+    if (answer(all, port, x, message))
+        return 0;
     take_error(message->code, message->reason, &why);
     if (message->root != rank) {
         char id[EXCHANGE_ID_SIZE];
@@ -167,8 +203,7 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
                        message->root, &why, message->again);
         return 0;
     }
-    /* While it waits, the attempt that this is about has been taken back already. */
-    if (x != NULL && exchange_is_root(x) && exchange_has_begun(x))
+    if (x != NULL && exchange_is_root(x) && exchange_has_begun(x) && !exchange_has_ended(x->state))
         hear_objection(x, &why, message->again);
     return 0;
 }

@@ -64,7 +64,7 @@ static uint64_t objection_time(const struct exchange *x)
 
 /* From the first link of a node that goes down until all of them have been reported: what its
  * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
-static uint64_t naming_time(const struct exchange *x)
+uint64_t failure_naming_time(const struct exchange *x)
 {
     return router_heartbeat(router_of(x)) + 1 * SECONDS;
 }
@@ -85,7 +85,7 @@ static void judge_at_root(struct exchange *x, uint64_t now, bool node_down, cons
     if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
         around_check_now(x->all, x->spec.shrink, &why) == 0)
         retry_around(x, e);
-    else if (node_down || now >= x->fault.at + naming_time(x))
+    else if (node_down || now >= x->fault.at + failure_naming_time(x))
         exchange_fail(x, &why);
 }
 
@@ -169,6 +169,11 @@ void failure_topology(struct exchange *x)
 
     for (int port = exchange_has_begun(x) ? port_down(x, 0) : -1; port >= 0;
          port = port_down(x, (unsigned)port + 1)) {
+        bool silent = x->state == EXCHANGE_FAILING && port == x->tree.parent &&
+                      (x->fault.lost & 1u << port) == 0;
+        if (silent) /* what was said may not have arrived, nor what was answered */
+            objection_send(x->all, wave_port(x->all, x->root), x->handle, x->id, x->root,
+                           &x->failure, x->damaged);
         x->fault.lost |= 1u << port;
         if (x->own.engine != NULL)
             engine_lose_port(x->own.engine, (unsigned)port);
@@ -202,7 +207,7 @@ static uint64_t next_judgement(const struct exchange *x)
         return x->fault.at + objection_time(x);
     if (x->fault.down_at != ROUTER_NEVER)
         return x->fault.down_at + SETTLE_TIME;
-    return x->fault.at + (retry_goes_around(x) && !settled ? SETTLE_TIME : naming_time(x));
+    return x->fault.at + (retry_goes_around(x) && !settled ? SETTLE_TIME : failure_naming_time(x));
 }
 
 uint64_t failure_deadline(const struct exchange *x)

@@ -119,6 +119,7 @@ struct turn {
     uint64_t retry_at;             /* a node was busy; 0: it may begin */
     uint64_t pause;                /* the last one before a retry */
     uint64_t since;                /* it waits */
+    uint64_t back_at;              /* the last attempt was taken back */
     bool anew;                     /* it has begun before, and needs another name */
     uint32_t reroutes;             /* times that it was taken back because a link went down, */
     uint32_t damages;              /* and because something was damaged on its way, */
@@ -555,6 +556,9 @@ struct exchange *standing_find(struct exchanges *all, const char *first, const c
 /* verdict.c */
 /* Root: the attempt is over everywhere. */
 void verdict_send(struct exchange *x, const struct error *e);
+/* The attempt that somebody behind this port objects to is over, which he has not heard. */
+void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection *objection,
+                    const struct error *e);
 /* The same about the last attempt that all nodes know of, if it is not this one; a group that goes on all
  * know by its first id. */
 void verdict_send_former(const struct exchange *x, const struct error *e);
@@ -578,6 +582,8 @@ void objections_repeat(struct exchanges *all, unsigned port);
 
 /* failure.c */
 void failure_topology(struct exchange *x);
+/* How long the links of a node that goes down may be heard of one after the other. */
+uint64_t failure_naming_time(const struct exchange *x);
 bool failure_own_link_down(const struct exchange *x, struct error *e);
 void failure_tick(struct exchange *x, uint64_t now);
 uint64_t failure_deadline(const struct exchange *x);

@@ -179,6 +179,8 @@ static int advance_own(struct exchange *x)
     if (result > 0 && x->state == EXCHANGE_PREPARING)
         result = opening_engine(x, &e);
     if (result < 0) {
+        if (e.code == ERROR_LINK && standing_is_one(x))
+            e.code = ERROR_REFUSED; /* to begin anew would not help */
         object(x, &e);
         return -1;
     }
@@ -418,7 +420,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
             spec_free(&spec);
             (void)error_set(&why, ERROR_MEMORY, "out of memory for an exchange");
         }
-        if (why.code != ERROR_BUSY)
+        if (why.code != ERROR_BUSY && !(goes_on(prepare) && why.code == ERROR_REFUSED))
             (void)error_wrap(&why, "node %u refuses", router_rank(all->set.router));
         damage_free(&damage);
         objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);

@@ -88,6 +88,7 @@ static void take_back(struct exchange *x, const struct error *busy)
     }
     verdict_send(x, busy);
     x->failure = *busy;
+    x->turn.back_at = router_now(router_of(x));
     retry_pause(x);
     if (x->spec.timeout_ns == 0) {
         x->timeout_ns = LONGEST_WAIT;

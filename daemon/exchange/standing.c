@@ -80,16 +80,17 @@ void standing_give_up(struct exchange *x, const struct error *why)
 /* Why this node does not have it. */
 static void say_why(const struct exchanges *all, const char *first, struct error *e)
 {
+    uint32_t rank = router_rank(all->set.router);
     const struct exchange *x = all->ended;
 
     while (x != NULL &&
            (x->spec.operation != OPERATION_GROUP || strcmp(resume_name(x), first) != 0))
         x = x->next;
     if (x == NULL)
-        (void)error_set(e, ERROR_REFUSED,
-                        "it does not have the group any more, as after a restart");
+        (void)error_set(e, ERROR_REFUSED, "node %u went down: it is up again, without the group",
+                        rank);
     else if (x->failure.code == ERROR_NONE || x->failure.code == ERROR_BUSY)
-        (void)error_set(e, ERROR_REFUSED, "all programs have left the group");
+        (void)error_set(e, ERROR_REFUSED, "all programs have left the group, says node %u", rank);
     else
         *e = x->failure;
     if (e->code == ERROR_LINK)

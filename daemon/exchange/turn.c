@@ -108,6 +108,14 @@ static int try_begin(struct exchange *x)
         }
         return -1; /* until some is given back */
     }
+    if (result < 0 && e.code == ERROR_LINK && standing_is_one(x) &&
+        router_now(router_of(x)) < x->turn.since + failure_naming_time(x)) {
+        x->own.round_bytes =
+            0; /* perhaps a node goes down, of which not all links have been heard of yet */
+        opening_close(x, false);
+        retry_pause(x);
+        return 0;
+    }
     if (result < 0) {
         exchange_fail(x, &e);
         return 1;

@@ -98,6 +98,18 @@ void verdict_send_former(const struct exchange *x, const struct error *e)
     router_flood(router_of(x), -1, &head);
 }
 
+void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection *objection,
+                    const struct error *e)
+{
+    Peer__Verdict message;
+    Peer__Head head;
+    char id[EXCHANGE_ID_SIZE];
+
+    fill(&head, &message, objection->exchange, text_printable(id, sizeof id, objection->id), e,
+         router_torus(all->set.router)->nodes);
+    router_send(all->set.router, port, &head);
+}
+
 /* A link has come up: what was said on it before may never have arrived. */
 void verdicts_repeat(struct exchanges *all, unsigned port)
 {

@@ -469,11 +469,8 @@ static struct engine *resume(struct session *s, const struct session_setup *setu
     if (attach(s, setup, e) != 0)
         return NULL;
     for (struct part *p = s->part; p != NULL; p = p->next)
-        if ((p->mask != 0 && part_may_be(s, p->mask, e) != 0) || part_renew(p, e) != 0) {
-            if (e->code == ERROR_LINK)
-                e->code = ERROR_REFUSED; /* to begin anew would not help */
+        if ((p->mask != 0 && part_may_be(s, p->mask, e) != 0) || part_renew(p, e) != 0)
             return NULL;
-        }
     s->base.failure.code = ERROR_NONE;
     s->base.lost = 0;
     s->base.rounds = s->base.rounds_finished = 0;

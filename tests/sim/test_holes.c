@@ -314,6 +314,52 @@ static void a_node_dies_link_by_link(void **state)
         fail_msg("%llu of %llu began anew", (unsigned long long)anew, (unsigned long long)seeds);
 }
 
+/* An attempt is taken back as nodes are busy, and a link says nothing: who is behind it hears that it is over
+ * as soon as the link is down, by another way. */
+static void a_verdict_is_lost(void **state)
+{
+    static const struct spec spec = {.algorithm = "auto",
+                                     .block_bytes = 100000,
+                                     .from = "",
+                                     .to = "",
+                                     .timeout_ns = 60 * SECONDS};
+    uint64_t lost = 0;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        const struct sim_setup setup = {.dims = "3x3",
+                                        .seed = seed,
+                                        .latency = 100 * MICROSECONDS,
+                                        .rate = 12500000,
+                                        .memory = 1000000};
+        struct sim *sim = sim_new(&setup);
+        struct sim_request *r[9];
+        struct exchange_info info;
+        char first[EXCHANGE_ID_SIZE];
+        sim_run_until_whole(sim);
+        for (uint32_t root = 0; root < 9; root++)
+            r[root] = sim_exchange(sim, root, &spec);
+        (void)snprintf(first, sizeof first, "%s", exchange_id(r[0]->exchange));
+        sim_pass(sim, 150 * MICROSECONDS);
+        sim_set_wire(sim, 0, torus_port(1, 1), SIM_WIRE_SILENT); /* to node 1 */
+        sim_pass(sim, 100 * MILLISECONDS);
+        if (sim_info(sim, 1, first, &info) && !exchange_has_ended(info.state) &&
+            !sim_info(sim, 0, first, &info)) {
+            lost++;
+            sim_pass(sim, 2 * SECONDS); /* a second of silence, and what follows */
+            if (sim_info(sim, 1, first, &info) && !exchange_has_ended(info.state))
+                fail_msg("seed %llu: %s is still %s", (unsigned long long)seed, first,
+                         exchange_state_name(info.state));
+        }
+        for (uint32_t root = 0; root < 9; root++)
+            must_complete(r[root], &spec);
+        sim_free(sim);
+    }
+    if (lost < seeds / 8)
+        fail_msg("%llu of %llu lost a verdict", (unsigned long long)lost,
+                 (unsigned long long)seeds);
+}
+
 /* A link that is up again before anybody far away has heard of it: its ends say so. */
 static void a_link_flaps(void **state)
 {
@@ -786,6 +832,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(around_what_is_down),
         cmocka_unit_test(while_it_runs),
         cmocka_unit_test(a_node_dies_link_by_link),
+        cmocka_unit_test(a_verdict_is_lost),
         cmocka_unit_test(a_link_flaps),
         cmocka_unit_test(what_comes_up_may_be_heard_late),
         cmocka_unit_test(while_they_wait),
