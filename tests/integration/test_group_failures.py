@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.members import around
 from support.waiting import SLOWNESS, wait_for
 from torus_net.process import find_program
 
@@ -194,12 +195,6 @@ def test_shrink(loopback, dims, dead):
         torus.node(rank).start()
     torus.wait_whole(20)
     still_works(torus)
-
-
-def around(torus, name):
-    """What each node says that the group does without."""
-    return {group['around'] for rank in range(len(torus.nodes))
-            for group in torus.status(rank)['groups'] if group['name'] == name}
 
 
 def test_around_a_link_that_is_down(cabled):

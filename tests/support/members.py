@@ -115,6 +115,12 @@ def calls_done(torus, rank, name):
                  if group['name'] == name), 0)
 
 
+def around(torus, name):
+    """What each node says that the group does without."""
+    return {group['around'] for rank in range(len(torus.nodes))
+            for group in torus.status(rank)['groups'] if group['name'] == name}
+
+
 def wait_calls(torus, rank, name, more=20):
     """Waits until the group has gone through so many more calls."""
     first = calls_done(torus, rank, name)
