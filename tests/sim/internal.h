@@ -8,7 +8,7 @@
 #include "tests/sim/memory.h"
 #include "tests/sim/sim.h"
 
-#define SIM_KINDS 32
+#define SIM_KINDS 64
 
 /* Each consumer of chance has a stream of its own, so that a run with a fault less differs only
  * where that fault had consequences. */

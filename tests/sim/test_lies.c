@@ -431,7 +431,7 @@ static void every_message_is_reached(void **state)
 
 /* --- lies in what it has to say --- */
 
-static uint32_t told_in[SCENES]; /* kinds (bits) that the liar says there, honestly */
+static uint64_t told_in[SCENES]; /* kinds (bits) that the liar says there, honestly */
 
 static void learn_scenes(void)
 {
@@ -447,7 +447,7 @@ static void learn_scenes(void)
             fail_msg("without a lie, %s: %s", scenes[i].name, result_names[result]);
         for (unsigned kind = 0; kind < SIM_KINDS; kind++)
             if (sim_frames_sent(s.sim, LIAR, (Peer__Head__KindCase)kind) > 0)
-                told_in[i] |= 1u << kind;
+                told_in[i] |= UINT64_C(1) << kind;
         replace_liar(&s);
         close_play(&s);
     }
@@ -458,7 +458,8 @@ static bool is_told(const struct scene *scene, Peer__Head__KindCase kind)
 {
     bool always = kind == PEER__HEAD__KIND_HEARTBEAT || kind == PEER__HEAD__KIND_LINK_STATE;
 
-    return (told_in[scene - scenes] & 1u << kind) != 0 && (!always || scene->what == RESTART);
+    return (told_in[scene - scenes] & UINT64_C(1) << kind) != 0 &&
+           (!always || scene->what == RESTART);
 }
 
 /* Of the scenes where a kind is said a few, others for each field. */
