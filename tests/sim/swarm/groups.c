@@ -460,21 +460,37 @@ static unsigned cut_links(struct swarm_play *play, struct chance *c)
     return cut;
 }
 
-/* Once all know of the links that are down, a group works on what is left. */
+/* A part of the group that falls into pieces fails it; all else it goes around. */
+static bool all_have_or_must_fail(struct sim *sim, void *context)
+{
+    struct sim_programs *programs = context;
+    uint32_t failed = 0;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        failed += strstr(sim_program_error(programs, rank)->text, "falls into pieces") != NULL;
+    return sim_programs_done(programs) + failed == sim_torus(sim)->nodes;
+}
+
+/* Once all know of the links that are down, or while they go down, a group works on what is left. */
 static void end_with_holes(struct swarm_play *play)
 {
     const struct swarm_world *w = play->world;
     struct chance c = chance_stream(w->seed, STREAM_HOLES, 0);
     struct swarm_group g = {.setup = {.name = "holes", .call = g.call, .seed = w->seed}};
 
-    if (cut_links(play, &c) == 0)
+    bool later = chance_below(&c, 2) == 0;
+    if (!later && cut_links(play, &c) == 0)
         return;
     sim_pass(play->sim, KNOWN_TIME);
     draw_any(w, &g, &c);
     g.setup.depth = g.setup.shuffle ? g.setup.calls : 1 + (uint32_t)chance_below(&c, 20);
     g.setup.lazy = chance_below(&c, 3) == 0;
     struct sim_programs *programs = sim_programs_new(play->sim, &g.setup);
-    if (!sim_run(play->sim, AROUND_TIME, have_all, programs))
+    if (later) {
+        sim_pass(play->sim, chance_magnitude(&c, 1, 1 * SECONDS));
+        (void)cut_links(play, &c);
+    }
+    if (!sim_run(play->sim, AROUND_TIME, all_have_or_must_fail, programs))
         sim_violated(play->sim, "around", "a group does not work without a few links: %s",
                      sim_program_error(programs, 0)->text);
     (void)sim_programs_run(programs, AGAIN_TIME);
