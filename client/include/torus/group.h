@@ -223,8 +223,8 @@ TORUS_EXPORT int torus_broadcast(struct torus_group *group, void *buffer, size_t
 TORUS_EXPORT int torus_barrier(struct torus_group *group, struct torus_error *error);
 
 /* MPI_Allreduce: element e of the result is the combination of element e of all members, in an order
- * that depends on the torus, the count and e only: all members have the same bits, and so has every
- * repetition. `count` elements of `type` at `send` and `receive`. */
+ * that depends on the torus, its links that are down, the count and e only: all members have the same
+ * bits, and so has every repetition. `count` elements of `type` at `send` and `receive`. */
 TORUS_EXPORT int torus_allreduce(struct torus_group *group, const void *send, void *receive,
                                  size_t count, enum torus_type type, enum torus_operator operation,
                                  struct torus_error *error);
