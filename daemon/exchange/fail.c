@@ -163,12 +163,14 @@ static bool answer(struct exchanges *all, unsigned port, const struct exchange *
     struct error over;
     unsigned boot;
 
+    bool renamed = root && x == NULL && exchange_find_id(all, message->id) == NULL;
+    bool waits = root && x != NULL && x->state == EXCHANGE_WAITING &&
+                 router_now(router) >= x->turn.back_at + SETTLE_TIME;
+
     if (x != NULL && x->state == EXCHANGE_FAILED && (root || x->verdict_heard))
         over = x->failure;
-    else if (root && sscanf(message->id, "%*u-%x-", &boot) == 1 &&
-             boot == (uint32_t)router_boot(router) &&
-             (x == NULL || (x->state == EXCHANGE_WAITING &&
-                            router_now(router) >= x->turn.back_at + SETTLE_TIME)))
+    else if ((renamed || waits) && sscanf(message->id, "%*u-%x-", &boot) == 1 &&
+             boot == (uint32_t)router_boot(router))
         (void)error_set(&over, ERROR_BUSY, "this attempt has been taken back");
     else
         return false;

@@ -630,7 +630,9 @@ static void an_objection_ends_it_everywhere(void **state)
         assert_int_equal(r.client.told, 1);
         assert_int_equal(r.client.e.code, ERROR_IO);
         assert_string_equal(r.client.e.text, "node 2 says:??[2Jno");
+        /* Who has not heard that hears it again. */
         assert_true(object(&r, ERROR_IO, "again"));
+        assert_true(hears_verdict(&r.f, CHILD, ERROR_IO));
         assert_int_equal(xf_drain(&r.f), 0);
         xf_close(&r.f);
     }
