@@ -336,7 +336,7 @@ def test_a_barrier_that_one_does_not_come_to(shared, missing, says):
     torus = shared('4x4')
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(
-            lambda rank: torus.ctl(rank, 'barrier', '--timeout', 1 if missing else 1.5),
+            lambda rank: torus.ctl(rank, 'barrier', '--timeout', 3 if missing else 3.5),
             [rank for rank in range(16) if rank != missing]))
     assert all(result.returncode == 1 and 'not finished within' in result.stderr
                and says in result.stderr for result in results), results
