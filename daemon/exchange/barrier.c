@@ -89,6 +89,7 @@ static int enter_again(struct exchange *x)
     char id[EXCHANGE_ID_SIZE];
     uint32_t handle;
 
+    memcpy(x->entered.former, x->id, sizeof x->entered.former);
     exchange_new_name(x->all, id, &handle);
     if (exchange_rename(x, handle, id, rank_of(x)) != 0)
         return -1;

@@ -131,6 +131,7 @@ struct turn {
 /* What a client has entered (barrier.c), however often the root takes it back. */
 struct entered {
     uint64_t deadline, timeout_ns;
+    char former[EXCHANGE_ID_SIZE]; /* the last attempt that has been taken back here */
 };
 
 /* Links that are out of order, which it goes around, and nodes, which it leaves out. */
@@ -548,8 +549,8 @@ bool standing_suspend(struct exchange *x);
 void standing_failed(struct exchanges *all, const char *first, const struct error *why);
 /* This node cannot go on in the next attempt; it says so then. */
 void standing_give_up(struct exchange *x, const struct error *why);
-/* The one that goes on as `id`, whatever state it is in. NULL with *e: there is none here, or `id` has been
- * taken back. */
+/* The one that goes on as `id`, whatever state it is in; or that this node had not heard `go` of. NULL with
+ * *e: there is none here, or `id` has been taken back. */
 struct exchange *standing_find(struct exchanges *all, const char *first, const char *id,
                                struct error *e);
 

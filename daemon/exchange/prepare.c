@@ -345,7 +345,8 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
 
     if (goes_on(prepare)) {
         x = standing_find(all, prepare->resumes, prepare->id, &e);
-        (void)standing_suspend(x);
+        if (x->state != EXCHANGE_ENTERED)
+            (void)barrier_take_back(x);
     } else if (spec_is_entered(spec)) {
         x = barrier_prepared(all, spec, prepare->root);
     }

@@ -60,17 +60,6 @@ static struct exchange *find(struct exchanges *all, const char *first)
     return x;
 }
 
-void standing_failed(struct exchanges *all, const char *first, const struct error *why)
-{
-    struct exchange *x = find(all, first);
-
-    if (x == NULL)
-        return;
-    x->failure = *why;
-    x->verdict_heard = true;
-    exchange_enter(x, EXCHANGE_FAILED);
-}
-
 void standing_give_up(struct exchange *x, const struct error *why)
 {
     if (x->failure.code == ERROR_NONE)
@@ -97,11 +86,46 @@ static void say_why(const struct exchanges *all, const char *first, struct error
         e->code = ERROR_REFUSED;
 }
 
+/* All had entered it, as far as the root knew, but a link went down before `go` came here: it waits to be
+ * prepared again, or will when the root's word about that has come. */
+static struct exchange *find_early(struct exchanges *all, const char *first)
+{
+    const uint32_t before_go =
+        1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING;
+    struct exchange *x = all->active;
+
+    for (; x != NULL; x = x->next) {
+        if (x->spec.operation != OPERATION_GROUP || x->spec.shrink || x->resumes[0] != '\0' ||
+            x->client_state != CLIENT_WAITING)
+            continue;
+        if (x->state == EXCHANGE_ENTERED ? strcmp(x->entered.former, first) == 0
+                                         : (before_go & 1u << x->state) != 0 &&
+                                               !exchange_is_root(x) && strcmp(x->id, first) == 0)
+            return x;
+    }
+    return NULL;
+}
+
+void standing_failed(struct exchanges *all, const char *first, const struct error *why)
+{
+    struct exchange *x = find(all, first);
+
+    if (x == NULL)
+        x = find_early(all, first);
+    if (x == NULL)
+        return;
+    x->failure = *why;
+    x->verdict_heard = true;
+    exchange_enter(x, EXCHANGE_FAILED);
+}
+
 struct exchange *standing_find(struct exchanges *all, const char *first, const char *id,
                                struct error *e)
 {
     struct exchange *x = find(all, first);
 
+    if (x == NULL)
+        x = find_early(all, first);
     if (x == NULL) {
         say_why(all, first, e);
         return NULL;

@@ -261,7 +261,7 @@ static struct exchange *add(struct exchanges *all, struct spec *spec, struct sch
     if (spec_is_entered(spec) && spec->timeout_ns == 0)
         x->timeout_ns = SPEC_LONGEST_TIMEOUT;
     x->deadline = x->began + x->timeout_ns;
-    x->entered = (struct entered){x->deadline, x->timeout_ns};
+    x->entered = (struct entered){.deadline = x->deadline, .timeout_ns = x->timeout_ns};
     x->client_state = CLIENT_WAITING;
     x->client = *client;
     return x;

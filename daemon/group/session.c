@@ -204,14 +204,14 @@ static void session_admit(struct engine *engine, uint64_t round)
 
     (void)round;
     s->running = true;
-    if (s->begun) {
-        agreement_begin(s->part);
-    } else {
+    if (!s->begun) {
         s->begun = true;
         s->group = groups_join(s->all, s);
         if (put_in_table(s, 0, 0, true, &e) != 0)
             session_fail(s, &e);
     }
+    if (!s->part->agreed)
+        agreement_begin(s->part);
     session_advance(s);
 }
 
@@ -488,8 +488,6 @@ struct engine *session_open(void *context, const struct session_setup *setup, st
         s = find(all, setup->id);
         if (s != NULL)
             return resume(s, setup, e);
-        (void)error_set(e, ERROR_PROTOCOL, "group \"%s\" is not open here", setup->name);
-        return NULL;
     }
     s = calloc(1, sizeof *s);
     if (s == NULL) {
@@ -511,6 +509,7 @@ struct engine *session_open(void *context, const struct session_setup *setup, st
         dispose(s);
         return NULL;
     }
+    s->part->agreed = !setup->goes_on; /* others may have opened it before */
     return &s->base;
 }
 

@@ -233,6 +233,28 @@ static void links_change_before_it_is_open(void **state)
     }
 }
 
+/* Just when it opens: some have heard that all are there, others have not. */
+static void a_link_goes_down_as_it_opens(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
+        static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 1000},
+                                                {.operation = GROUP_BROADCAST, .size = 30000},
+                                                {.operation = GROUP_BARRIER}};
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = calls, .calls = 3, .seed = seed, .depth = 2};
+        struct damage d;
+        struct sim *sim = begin(seed, &d);
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        sim_pass(sim, any(sim, 2000) * MICROSECONDS);
+        change(sim, &d, false);
+        must_succeed(sim, programs);
+        sim_programs_free(programs);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
 /* Two halves that hang together by one link: all that passes it and that its node has not called yet fits
  * in there, both of small calls and of those that would be small on the whole torus. */
 static void who_is_late_is_not_swamped(void **state)
@@ -366,6 +388,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(around_what_is_down),
         cmocka_unit_test(links_change_before_it_is_open),
+        cmocka_unit_test(a_link_goes_down_as_it_opens),
         cmocka_unit_test(who_is_late_is_not_swamped),
         cmocka_unit_test(links_change_while_it_is_open),
         cmocka_unit_test(large_vectors_in_place),
