@@ -116,6 +116,18 @@ void agreement_free(struct part *p)
     *a = (struct agreement){0};
 }
 
+/* Nothing has been carried out in it, but calls may wait there, which are large now or are not any more. */
+static void begin_at_first(struct part *p)
+{
+    struct agreed nothing = {0};
+    struct error e;
+
+    calls_say(p, &nothing);
+    if (calls_resume(p, &nothing, &e) != 0)
+        session_fail(p->session, &e);
+    p->agreed = true;
+}
+
 /* Members of the whole know which parts have been opened: that call is over somewhere, so all have made
  * it, and members of the part may have called something there. */
 static void go_on_in_parts(struct session *s, const struct agreed *agreed)
@@ -131,7 +143,7 @@ static void go_on_in_parts(struct session *s, const struct agreed *agreed)
         if (opened)
             agreement_begin(p);
         else
-            p->agreed = true;
+            begin_at_first(p);
     }
 }
 
