@@ -99,6 +99,8 @@ static void fail(struct exchange *x, const struct error *e, bool again)
         if (exchange_has_begun(x) || (x->turn.reroutes + x->turn.damages > 0 && verdict_is_cut(x)))
             verdict_send(x, &x->failure);
         verdict_send_former(x, &x->failure);
+        if (standing_is_one(x))
+            x->verdict_heard = true; /* who was cut off hears it later */
         exchange_enter(x, EXCHANGE_FAILED);
         return;
     }

@@ -17,30 +17,34 @@
 #include "daemon/exchange/internal.h"
 #include "proto/text.h"
 
-static uint64_t hash(const char *id)
+/* Of an attempt that begins anew there may be a last word, too. */
+static uint64_t hash(const char *id, bool last)
 {
-    return exchange_hash(id) | 1; /* 0: none */
+    return (exchange_hash(id) << 1 | last) << 1 | 1; /* 0: none */
 }
 
-bool verdict_is_remembered(const struct exchanges *all, const char *id)
+static bool knows(const struct exchanges *all, uint64_t wanted)
 {
-    uint64_t wanted = hash(id);
-
     for (unsigned i = 0; i < VERDICTS_REMEMBERED; i++)
         if (all->verdict[i] == wanted)
             return true;
     return false;
 }
 
+bool verdict_is_remembered(const struct exchanges *all, const char *id)
+{
+    return knows(all, hash(id, false)) || knows(all, hash(id, true));
+}
+
 /* Returns false if there is no room: the oldest may still be on its way. */
-static bool remember(struct exchanges *all, const char *id)
+static bool remember(struct exchanges *all, uint64_t verdict)
 {
     unsigned i = all->next_verdict;
     uint64_t now = router_now(all->set.router);
 
     if (all->verdict[i] != 0 && now < all->verdict_at[i] + VERDICT_TIME)
         return false;
-    all->verdict[i] = hash(id);
+    all->verdict[i] = verdict;
     all->verdict_at[i] = now;
     all->next_verdict = (i + 1) % VERDICTS_REMEMBERED;
     return true;
@@ -150,9 +154,10 @@ void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verd
     Peer__Verdict onward = *message;
     Peer__Head head = PEER__HEAD__INIT;
     char id[EXCHANGE_ID_SIZE], reason[sizeof((struct error *)0)->text];
+    uint64_t verdict = hash(message->id, message->code != (uint32_t)ERROR_BUSY);
 
-    if (message->left == 0 || strlen(message->id) >= sizeof id ||
-        verdict_is_remembered(all, message->id) || !remember(all, message->id))
+    if (message->left == 0 || strlen(message->id) >= sizeof id || knows(all, verdict) ||
+        !remember(all, verdict))
         return;
     onward.id = text_printable(id, sizeof id, message->id);
     onward.reason = text_printable(reason, sizeof reason, message->reason);
