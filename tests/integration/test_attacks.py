@@ -617,7 +617,7 @@ def request(torus, fields, rank=5):
     ({1: 'magic', 6: 1}, b'magic'),
     ({1: '', 6: 1}, b'algorithm'),
     ({1: 'at2', 6: (1 << 64) - 1}, b'blocks are larger than'),
-    ({1: 'at2', 7: 'relative', 8: '/tmp/x'}, b'absolute'),
+    ({1: 'at2', 7: 'relative', 8: 'relative'}, b'absolute'),
     ({1: 'at2', 7: '/tmp/x'}, b'target'),
     ({1: 'at2', 8: '/tmp/x'}, b'source'),
     ({1: 'at2', 7: '/' + 'x' * 5000, 8: '/tmp/x'}, b'path'),
