@@ -11,6 +11,16 @@ uint64_t digest_bytes(const void *bytes, size_t length, uint64_t seed);
 /* Of the first `length` bytes: the same whether they are in one run or in several. */
 uint64_t digest_extents(const struct extents *bytes, uint32_t length, uint64_t seed);
 
+/* A bijection after which numbers that are alike have nothing in common. */
+static inline uint64_t digest_mix(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= UINT64_C(0x7fb5d329728ea185);
+    x ^= x >> 27;
+    x *= UINT64_C(0x81dadef4bc2dd44d);
+    return x ^ x >> 33;
+}
+
 /* How it travels: little-endian. */
 void digest_write(uint8_t to[DIGEST_SIZE], uint64_t digest);
 uint64_t digest_read(const uint8_t from[DIGEST_SIZE]);

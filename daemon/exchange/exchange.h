@@ -28,9 +28,9 @@
  *
  * From every state but DECIDING and COMMITTING an exchange can fail: a node tells the root
  * (objection) and is FAILING, the root decides for all (verdict): FAILED. A node that is DONE and
- * hears nothing any more is IN_DOUBT and asks. Until the decision (of a barrier: before `go`) the root can
- * also take an exchange back, to begin anew (retry.c): it is WAITING again, and a barrier ENTERED where a
- * client waits for it; all else of that attempt has FAILED. The same as a table, with what may follow what, is
+ * hears nothing any more is IN_DOUBT and asks. Until the decision (of a barrier: before `go`; of a group at
+ * any time) the root can also take an exchange back, to begin anew (retry.c): it is WAITING again, and a
+ * barrier ENTERED where a client waits for it, as is a group that goes on; all else of that attempt has FAILED. The same as a table, with what may follow what, is
  * state.c; which message may come in which state is messages.c.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node

@@ -4,16 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK (64u * 1024u)
+#include "daemon/exchange/digest.h"
 
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 31;
-    x *= UINT64_C(0x7fb5d329728ea185);
-    x ^= x >> 27;
-    x *= UINT64_C(0x81dadef4bc2dd44d);
-    return x ^ x >> 33;
-}
+#define CHUNK (64u * 1024u)
 
 /* A block is a sequence of little-endian words in arithmetic progression from a mixed start: cheap
  * enough not to be what is measured, and no two positions or blocks look alike. */
@@ -23,8 +16,8 @@ struct progression {
 
 static struct progression progression(uint64_t seed, uint32_t source, uint32_t destination)
 {
-    uint64_t start = mix(seed ^ mix((uint64_t)source << 32 | destination));
-    return (struct progression){start, mix(start) | 1};
+    uint64_t start = digest_mix(seed ^ digest_mix((uint64_t)source << 32 | destination));
+    return (struct progression){start, digest_mix(start) | 1};
 }
 
 /* Contents are made and checked at the rate of the links, so in vectors: two of LANES words at a

@@ -7,6 +7,8 @@
 #include <xxh_x86dispatch.h> /* the same functions, twice as fast, by the processor's vectors */
 #endif
 
+#include "daemon/exchange/digest.h"
+
 struct piece_state {
     XXH3_state_t *bytes;
     struct piece_state *next_unused, *next;
@@ -42,21 +44,12 @@ static struct piece_state *take_state(struct piece_states *states)
     return state;
 }
 
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 31;
-    x *= UINT64_C(0x7fb5d329728ea185);
-    x ^= x >> 27;
-    x *= UINT64_C(0x81dadef4bc2dd44d);
-    return x ^ x >> 33;
-}
-
 /* A seed for the digest itself would cost more than a short piece's bytes. */
 static uint64_t with_name(uint64_t bytes, const struct block_piece *piece)
 {
-    uint64_t name = mix((uint64_t)piece->source << 32 | piece->destination);
+    uint64_t name = digest_mix((uint64_t)piece->source << 32 | piece->destination);
 
-    return bytes ^ mix(mix(name ^ piece->begin) ^ piece->length);
+    return bytes ^ digest_mix(digest_mix(name ^ piece->begin) ^ piece->length);
 }
 
 int piece_pass(struct piece_states *states, struct piece_mark *mark,

@@ -297,9 +297,9 @@ static int copy_blocks(struct blocks *b, size_t digests)
 {
     uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members : 1;
     bool uneven = b->what->call.send_size != NULL;
-    uint64_t bytes = b->layout == LAYOUT_VECTOR ? b->what->total : 0, at = 0;
+    uint64_t bytes = 0, at = 0;
 
-    for (uint32_t i = 0; b->layout != LAYOUT_VECTOR && i < count; i++)
+    for (uint32_t i = 0; i < count; i++)
         bytes += sent_to(b, i).size;
     b->sent = slab_lone(digests + bytes, NULL, NULL);
     if (b->sent == NULL)
@@ -399,7 +399,7 @@ int blocks_init(struct blocks *b, const struct checked *what, const struct part 
     }
     if (b->got == NULL || (b->digests && (b->got_digest == NULL || b->passing_in == NULL)) ||
         (call->operation == GROUP_REDUCE_SCATTER && find_shares(b) != 0) ||
-        find_sent(b, options->copy && reads && call->operation != GROUP_PART) != 0) {
+        find_sent(b, options->copy && reads && options->layout != LAYOUT_VECTOR) != 0) {
         blocks_free(b);
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
     }
@@ -457,7 +457,7 @@ int blocks_keep(struct blocks *b, struct error *e)
 {
     if (b->kept)
         return 0;
-    if (everywhere(b) && replace_sent(b, b->to, e) != 0)
+    if (b->layout == LAYOUT_VECTOR && replace_sent(b, everywhere(b) ? b->to : b->from, e) != 0)
         return -1;
     if (!b->copied) { /* nothing is sent, or of no bytes: the program's memory is not needed */
         struct slab *slab = slab_lone((size_t)b->senders * DIGEST_SIZE, NULL, NULL);

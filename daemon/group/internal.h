@@ -250,7 +250,8 @@ struct blocks {
 struct blocks_options {
     enum layout layout;
     bool digests;
-    bool copy;     /* what is sent is copied first */
+    bool
+        copy; /* what is sent is copied first, unless it is a vector: engines copy what they read */
     uint64_t skip; /* what does not come again of each block */
 };
 /* Borrows `what`. Returns 0, or -1 with *e and nothing to free. */

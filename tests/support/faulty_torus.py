@@ -1,18 +1,31 @@
 """The torus that scripts with rounds of faults run on, and its options."""
 
 import argparse
+import sys
 from pathlib import Path
 
-from torus_net import LoopbackTorus
+from torus_net import LoopbackTorus, UsageError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def _rounds(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of rounds, of at least 1")
+    return int(text)
+
+
+def give_up(name, error):
+    """Ends the script: 2 if it was called wrongly, else 1."""
+    print(f'{name}: {error}', file=sys.stderr)
+    sys.exit(2 if isinstance(error, UsageError) else 1)
 
 
 def parser_of(description):
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('dims', nargs='?', default='3x3')
-    parser.add_argument('--rounds', type=int, default=100, help='default: 100')
+    parser.add_argument('--rounds', type=_rounds, default=100, help='default: 100')
     parser.add_argument('--seed', type=int, default=1, help='of the first round (default: 1)')
     parser.add_argument('--bw', default=None, help='rate of links in Mbit/s (Mininet; default: 50)')
     parser.add_argument('--bin', default=str(CHECKOUT / 'build'),
