@@ -469,6 +469,7 @@ int blocks_keep(struct blocks *b, struct error *e)
         b->from = NULL;
         b->copied = true;
     }
+    blocks_settle(b, UINT64_MAX); /* the program has its memory back */
     b->kept = true;
     b->to = NULL;
     return 0;

@@ -383,6 +383,34 @@ static void large_vectors_in_place(void **state)
     }
 }
 
+/* A member that is through with a call makes it again from what it has kept: its program may have freed or
+ * used the memory. */
+static void small_vectors_in_place(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
+        struct sim_call call[CALLS_MOST];
+        struct damage d;
+        struct sim *sim = begin(seed, &d);
+        for (unsigned i = 0; i < CALLS_MOST; i++)
+            call[i] = (struct sim_call){.operation = GROUP_ALLREDUCE,
+                                        .type = REDUCTION_FLOAT64,
+                                        .operator= REDUCTION_SUM,
+                                        .size = any(sim, 400),
+                                        .in_place = true};
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = call, .calls = CALLS_MOST, .seed = seed, .depth = 1};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+        sim_pass(sim, any(sim, 20000) * MICROSECONDS);
+        change(sim, &d, false);
+        must_succeed(sim, programs);
+        sim_programs_free(programs);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(who_is_late_is_not_swamped),
         cmocka_unit_test(links_change_while_it_is_open),
         cmocka_unit_test(large_vectors_in_place),
+        cmocka_unit_test(small_vectors_in_place),
     };
 
     if (argc > 2) {
