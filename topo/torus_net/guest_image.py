@@ -143,7 +143,8 @@ def _initramfs(programs, kernel, cache, say):
     for module in sorted((kernel / 'modules').iterdir()):
         files[f'modules/{module.name}'] = module
     applets = [name for name in _run(str(busybox), '--list').split() if f'bin/{name}' not in files]
-    contents = {name: path.read_bytes() for name, path in sorted(files.items())}
+    contents = {name: _without_symbols(path) if _is_elf(path) and not name.startswith('modules/')
+                else path.read_bytes() for name, path in sorted(files.items())}
     digest = hashlib.sha256(' '.join(applets).encode() + Path(__file__).read_bytes())
     for name, content in contents.items():
         digest.update(f'{name} {len(content)}\n'.encode() + content)
@@ -190,9 +191,23 @@ def bridge_program(cache, say):
         return _compiled('bridge', cache, say)
 
 
+def _is_elf(path):
+    with open(path, 'rb') as file:
+        return file.read(4) == b'\x7fELF'
+
+
+def _without_symbols(path):
+    """A program or library as it is run: what debuggers read would take memory of every machine, twice
+    while it boots."""
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = Path(folder) / 'stripped'
+        _run('strip', '-o', str(stripped), str(path))  # comes with the compiler
+        return stripped.read_bytes()
+
+
 def _libraries(path):
     """The shared libraries of a program, and its loader, under the names that it looks for."""
-    if b'\x7fELF' != path.read_bytes()[:4]:
+    if not _is_elf(path):
         return {}
     result = subprocess.run(['ldd', str(path)], capture_output=True, text=True)
     found = re.findall(r'not found', result.stdout)
