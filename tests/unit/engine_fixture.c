@@ -7,6 +7,35 @@
 
 #include <cmocka.h>
 
+static struct plan_block blocks[] = {
+    {.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
+    {.source = 0, .destination = 1, .slot = PLAN_NO_SLOT},
+    {.source = 0, .destination = 2, .slot = 0},
+    {.source = 0, .destination = 2, .slot = 0},
+    {.source = 2, .destination = 1, .slot = PLAN_NO_SLOT},
+};
+static struct plan_message sends[] = {
+    {.step = 0, .blocks = 1, .first = 0, .hops = 1, .left = 1, .port = PLUS},
+    {.step = 1, .blocks = 1, .first = 3, .hops = 1, .left = 1, .port = PLUS},
+};
+static struct plan_message arrivals[] = {
+    {.step = 0, .blocks = 1, .hops = 2, .left = 1, .port = PLUS},
+    {.step = 0, .blocks = 2, .first = 1, .hops = 1, .left = 0, .port = MINUS},
+    {.step = 1, .blocks = 1, .first = 4, .hops = 1, .left = 0, .port = PLUS},
+};
+const struct plan engine_fixture_plan = {
+    .rank = 1,
+    .steps = 2,
+    .sends = 2,
+    .send = sends,
+    .arrivals = 3,
+    .arrival = arrivals,
+    .blocks = 5,
+    .block = blocks,
+    .slots = 1,
+    .peak_transit = 1,
+};
+
 uint8_t letter(uint32_t source, uint32_t destination, uint64_t offset)
 {
     uint8_t small = (uint8_t)('a' + (3 * source + destination) % 26);

@@ -5,10 +5,14 @@
 
 #include "daemon/exchange/engine.h"
 #include "daemon/exchange/piece.h"
+#include "daemon/schedule/plan.h"
 #include "router_fixture.h"
 
 enum { PLUS, MINUS }; /* ports of a ring */
 enum { HANDLE = 5, NODES_MOST = 130, BLOCK_MOST = 4096, BODY_MOST = 70000 };
+
+/* Two steps of node 1 of a ring of three: it sends a block of its own and passes on one. */
+extern const struct plan engine_fixture_plan;
 
 struct test_source {
     struct source base;

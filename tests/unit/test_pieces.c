@@ -360,35 +360,6 @@ static void a_block_for_all_keeps_its_digest(void **state)
 
 /* --- in steps --- */
 
-static struct plan_block blocks[] = {
-    {.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
-    {.source = 0, .destination = 1, .slot = PLAN_NO_SLOT},
-    {.source = 0, .destination = 2, .slot = 0},
-    {.source = 0, .destination = 2, .slot = 0},
-    {.source = 2, .destination = 1, .slot = PLAN_NO_SLOT},
-};
-static struct plan_message sends[] = {
-    {.step = 0, .blocks = 1, .first = 0, .hops = 1, .left = 1, .port = PLUS},
-    {.step = 1, .blocks = 1, .first = 3, .hops = 1, .left = 1, .port = PLUS},
-};
-static struct plan_message arrivals[] = {
-    {.step = 0, .blocks = 1, .hops = 2, .left = 1, .port = PLUS},
-    {.step = 0, .blocks = 2, .first = 1, .hops = 1, .left = 0, .port = MINUS},
-    {.step = 1, .blocks = 1, .first = 4, .hops = 1, .left = 0, .port = PLUS},
-};
-static const struct plan plan = {
-    .rank = 1,
-    .steps = 2,
-    .sends = 2,
-    .send = sends,
-    .arrivals = 3,
-    .arrival = arrivals,
-    .blocks = 5,
-    .block = blocks,
-    .slots = 1,
-    .peak_transit = 1,
-};
-
 static struct node *open_stepped(bool mends)
 {
     struct node *node = node_open("3", 1, LONG);
@@ -398,7 +369,7 @@ static struct node *open_stepped(bool mends)
     node->setup.digests = true;
     node->setup.mends = mends;
     node->setup.round_bytes = 1000;
-    node->engine = stepped_new(&node->setup, &plan, &e);
+    node->engine = stepped_new(&node->setup, &engine_fixture_plan, &e);
     assert_non_null(node->engine);
     node_connect(node);
     return node;
