@@ -9,7 +9,8 @@
 /* Of one connection. Zero-initialise. */
 struct pacing {
     bool paced;
-    double ahead;            /* bytes that the link cannot have carried yet, at its nominal rate */
+    double bytes_per_second; /* of payload, that the link carries */
+    double ahead;            /* bytes that it cannot have carried yet */
     uint64_t ahead_since_ms; /* when that was computed */
 };
 
@@ -20,8 +21,14 @@ bool pacing_is_slow(double link_mbit);
 /* Limits how many bytes the kernel takes before they can be sent (TCP_NOTSENT_LOWAT). */
 void pacing_limit_unsent(int fd, bool slow);
 
+/* A connected socket, whose link has this nominal rate, above 0: finds out how much of that is payload. */
+void pacing_start(struct pacing *p, int fd, double link_mbit);
+
 /* So many bytes are about to be written to this socket, now_ms on any clock that does not jump:
- * turns pacing on or off. Only for slow links. */
-void pacing_before_write(struct pacing *p, int fd, double link_mbit, size_t bytes, uint64_t now_ms);
+ * turns pacing on or off. Only for slow links, after pacing_start(). */
+void pacing_before_write(struct pacing *p, int fd, size_t bytes, uint64_t now_ms);
+
+/* So much is written to a slow link in one go, and not what would keep the order of departure for longer. */
+#define PACING_WRITE_MOST (32u * 1024u)
 
 #endif

@@ -300,9 +300,10 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
 /* Returns 0, or -1 if there is no memory to encrypt it. */
 static int take_batch(struct batch *b, struct connection *c)
 {
+    const size_t most = c->tcp->slow ? PACING_WRITE_MOST : BATCH_BYTES;
     bool last = false;
 
-    while (c->link != NULL && !last && b->bytes < BATCH_BYTES &&
+    while (c->link != NULL && !last && b->bytes < most &&
            b->count + 1 + OUTGOING_MAX_EXTENTS <= BATCH_BUFFERS) {
         struct outgoing *frame = link_next(c->link);
         if (frame == NULL)
@@ -343,8 +344,7 @@ static bool write_batch(struct connection *c)
         return false;
     uv_os_fd_t fd;
     if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        pacing_before_write(&c->pacing, fd, c->tcp->set.link_mbit, b.bytes,
-                            uv_now(c->tcp->set.loop));
+        pacing_before_write(&c->pacing, fd, b.bytes, uv_now(c->tcp->set.loop));
     int written = b.packet ? try_write_packet(c, b.buffers, b.count)
                            : uv_try_write((uv_stream_t *)&c->socket, b.buffers, b.count);
     if (written < 0 && written != UV_EAGAIN) {
@@ -543,6 +543,9 @@ static void established(struct connection *c, bool dialled)
     if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
         address_format((struct sockaddr *)&peer, address, sizeof address);
     watch_carrier(c);
+    uv_os_fd_t fd;
+    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        pacing_start(&c->pacing, fd, c->tcp->set.link_mbit);
     c->link = router_connected(c->tcp->router, c->port, dialled, c, address);
     if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
         return;
