@@ -259,7 +259,8 @@ def complete(options):
     options.files_sizes = files.SIZES
     options.schedules_tori, options.schedules_turns = schedules.TORI, schedules.TURNS
     options.schedules_sizes = schedules.SIZES
-    options.cuts_sizes, options.cuts_turns, options.cuts_rounds = cuts.SIZES, cuts.TURNS, options.rounds or cuts.ROUNDS
+    options.cuts_sizes, options.cuts_turns, options.cuts_calls = cuts.SIZES, cuts.TURNS, cuts.CALLS
+    options.cuts_rounds = options.rounds or cuts.ROUNDS
     options.fit_sizes, options.fit_repeats = fit.SIZES, fit.REPEATS
     options.fit_rates, options.fit_messages = fit.RATES, fit.TRANSIT_SIZES
     options.unlimited_dims, options.unlimited_seconds = '4x4', 1.5
@@ -279,6 +280,7 @@ def complete(options):
         options.schedules_sizes = [1024]
         options.cuts = options.cuts and [('3x3', 50.0)]
         options.cuts_sizes, options.cuts_turns, options.cuts_rounds = [65536], 1, 1
+        options.cuts_calls = [('alltoall', 65536)]
         options.fit, options.fit_repeats = options.fit and [('2x2', 50.0)], 3
         options.fit_sizes, options.fit_rates = '256,1KiB,4KiB', [20.0]
         options.fit_messages = [64, 1400]

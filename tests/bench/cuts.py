@@ -1,16 +1,17 @@
-"""Links that go down, and nodes that die: what an exchange takes on what is left of the torus, and how long
-one takes that runs when it happens.
+"""Links that go down, and nodes that die: what an exchange takes on what is left of the torus, how long
+one takes that runs when it happens, and how long a call of programs that is under way then.
 
 The judge of the first is the plan's own load at the goodput of the links, and the least load that any
 routes could have, by the linear program of flow.py (of large tori the plan's lower bound, which is no
 more). What is allowed of the second: 300 ms, and 1.25 times what the bytes that had not arrived when it
-happened need at the least load.
+happened need at the least load. Of the third each call must end, with the right data.
 """
 
 import json
 import random
 import re
 import time
+from contextlib import ExitStack
 
 from support.background import Client
 from support.waiting import exchanges, wait_for
@@ -26,10 +27,13 @@ LP_NODES = 36     # a larger program takes minutes
 ROUNDS = 10       # of each fault
 SIZE = 256 << 10  # of the blocks of exchanges that something happens to
 ALLOWED, SHARE = 0.3, 1.25
+FAULTS = ('one link', 'three links', 'a link that flaps', 'a node', 'a node, --on-failure shrink')
+CALLS = (('alltoall', 256 << 10), ('alltoall', 1 << 10), ('allreduce', 4 << 20), ('allreduce', 8))
+CALLS_SECONDS = 3.0  # a loop of calls
 
 
 def run(options, say, save):
-    result = {'damaged': [], 'faults': [], 'failures': []}
+    result = {'damaged': [], 'faults': [], 'calls': [], 'failures': []}
     for dims, mbit in options.cuts:
         try:
             with network.Network(dims, mbit, bin=options.bin, memory=options.memory,
@@ -65,8 +69,10 @@ class Cuts:
             if size > 2:
                 self._damaged(f'0:+{dim}')
         if self.dims == self.options.cuts[0][0] or self.dims == '4x4':
-            for fault in 'one link', 'three links', 'a link that flaps', 'a node':
+            for fault in FAULTS:
                 self._faults(fault)
+            for operation, size in self.options.cuts_calls:
+                self._calls(operation, size)
 
     # --- before ---
 
@@ -104,7 +110,12 @@ class Cuts:
         whole = [self.torus.exchange(block_size=SIZE)['seconds'] for _ in range(3)][-1]
         rounds = []
         for _ in range(self.options.cuts_rounds):
-            said = self._node(whole) if fault == 'a node' else self._links(fault, whole)
+            if fault == 'a node':
+                said = self._node(whole)
+            elif fault.startswith('a node'):
+                said = self._without_node(whole)
+            else:
+                said = self._links(fault, whole)
             rounds.append(said)
             self.torus.wait_whole(120)
         self.result['faults'].append({'dims': self.dims, 'mbit': self.mbit, 'fault': fault,
@@ -164,13 +175,64 @@ class Cuts:
         return any(x['state'] == 'failed' and f'node {victim} is down' in x['reason']
                    for x in exchanges(self.torus, rank)[:2])
 
-    def _exchange(self, root=None):
+    def _without_node(self, whole):
+        root, victim = self.random.sample(range(self.net.geometry.nodes), 2)
+        with self._exchange(root, '--on-failure', 'shrink') as client:
+            self._wait(whole)
+            at = time.monotonic()
+            self.torus.node(victim).kill()
+            code, out, err = client.end(60)
+            seconds = time.monotonic() - at
+        self.torus.node(victim).start()
+        result = json.loads(out) if code == 0 else {}
+        # Killed in its last moments, the exchange may have been through with it.
+        good = result.get('verified') == 'every byte' and result.get('missing', []) in ([victim], [])
+        return {'good': good, 'seconds': seconds, 'error': '' if good else (err or out).strip()}
+
+    def _exchange(self, root=None, *options):
         root = self.random.randrange(self.net.geometry.nodes) if root is None else root
-        return Client(self.torus, '--json', 'exchange', '--block-size', SIZE, '--timeout', 30, rank=root)
+        return Client(self.torus, '--json', 'exchange', '--block-size', SIZE, '--timeout', 30, *options,
+                      rank=root)
 
     def _wait(self, whole):
         """Until a random moment of an exchange that has just been asked for."""
         time.sleep(self.random.uniform(0.01, 0.95 * whole))
+
+    # --- calls of programs ---
+
+    def _calls(self, operation, size):
+        before = arithmetic.median(self._loop(operation, size, 5)['seconds'])
+        repeat = min(max(int(CALLS_SECONDS / before), 5), 2000)
+        rounds = []
+        for _ in range(self.options.cuts_rounds):
+            link = self.random.choice(self.net.geometry.links)
+            rounds.append(self._loop(operation, size, repeat, [(link.plus, f'+{link.dim}')]))
+            self.torus.wait_whole(120)
+        self.result['calls'].append({'dims': self.dims, 'mbit': self.mbit, 'operation': operation, 'size': size,
+                                     'before': before, 'rounds': rounds})
+        self.save(self.result)
+        self.say(f'{operation} of {arithmetic.format_size(size)}: {sum(r["good"] for r in rounds)} of '
+                 f'{len(rounds)}, {arithmetic.milliseconds(before)} ms, with a cable pulled '
+                 f'{arithmetic.milliseconds(arithmetic.median([max(r["seconds"] or [0]) for r in rounds]))} ms')
+
+    def _loop(self, operation, size, repeat, ends=()):
+        """So many calls on each node, one after the other. These cables are pulled at a random moment."""
+        nodes = range(self.net.geometry.nodes)
+        with ExitStack() as stack:
+            clients = [stack.enter_context(Client(
+                self.torus, '--json', 'perf', operation, '--sizes', size, '--repeat', repeat, '--pause', 0,
+                '--verify', '--timeout', 60, rank=rank)) for rank in nodes]
+            if ends:
+                wait_for(lambda: self.torus.status(0)['groups'] != [], 60)
+                time.sleep(self.random.uniform(0.05, 0.6) * CALLS_SECONDS)
+                stack.enter_context(Pulled(self.torus, ends))
+            ended = [client.end(120) for client in clients]
+        good = all(code == 0 for code, _, _ in ended)
+        said = {'good': good, 'seconds': json.loads(ended[0][1])['results'][0]['latency_seconds_each'] if good else [],
+                'error': next((err.strip() for code, _, err in ended if code != 0), '')}
+        if not good and not ends:
+            raise TorusError(f'{operation}: {said["error"]}')
+        return said
 
 
 class Pulled:

@@ -414,7 +414,21 @@ def cuts_tables(result):
         table.note = ('Generated blocks of 256 KiB; from the fault until the client has its answer. Links: the '
                       'exchange completes, verified, within 300 ms and 1.25 times what the bytes that had not '
                       'arrived need at the least load that is left. A node: all others say within 2 s that it '
-                      'is down.')
+                      'is down; with --on-failure shrink they complete the exchange.')
+        yield table
+    if result.get('calls'):
+        table = Table('Calls of programs while a cable is pulled: milliseconds',
+                      ['torus', 'call', 'size', 'rounds', 'as they should', 'a call before, median',
+                       'the longest of a round, median', 'longest of all'])
+        for c in result['calls']:
+            longest = [max(one['seconds']) for one in c['rounds'] if one['good']] or [0]
+            table.rows.append([f'{c["dims"]} at {c["mbit"]:g}', c['operation'], format_size(c['size']),
+                               str(len(c['rounds'])), str(sum(one['good'] for one in c['rounds'])),
+                               milliseconds(c['before']), milliseconds(median(longest)),
+                               milliseconds(max(longest))])
+        table.note = ('A program on every node makes calls one after the other, each after a barrier, and checks '
+                      'every byte; a cable is pulled at a random moment of that. As they should: all calls of '
+                      'all programs are completed, with the right data.')
         yield table
 
 

@@ -605,8 +605,10 @@ def test_cuts(tmp_path):
         ('0:+0', True), ('0:+1', True)]
     assert all(c['seconds'] > 0 for c in cuts['damaged'])
     assert [c['fault'] for c in cuts['faults']] == [
-        'one link', 'three links', 'a link that flaps', 'a node']
-    assert all(one['good'] for c in cuts['faults'] for one in c['rounds']), cuts['faults']
+        'one link', 'three links', 'a link that flaps', 'a node', 'a node, --on-failure shrink']
+    assert all(one['good'] for c in cuts['faults'] + cuts['calls'] for one in c['rounds']), cuts
+    assert [(c['operation'], c['size'], c['before'] > 0) for c in cuts['calls']] == [('alltoall', 65536, True)]
+    assert 'Calls of programs while a cable is pulled' in done.stdout
     assert 'Links that go down' in done.stdout
 
 
