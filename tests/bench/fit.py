@@ -12,7 +12,7 @@ from torus_net.addresses import link_address
 
 from . import arithmetic, machine, programs
 
-TORI = '4x4@10'
+TORI = '4x4@5'
 ALGORITHMS = 'at2,pt,a2,a3,cccube,cccube-q2,cccube-q4,pair,pair-s2,pair-s4,dim,dim-s2'
 ON_BUCKETS = 'at2,a2,pair-s4,dim'  # enough to see what a burst does
 SIZES = '256,1KiB,4KiB,16KiB,64KiB,256KiB'
