@@ -80,7 +80,9 @@ void program_unshare(struct program *p)
 static void fill(struct program_outcome *out, const struct error *e)
 {
     out->code = e != NULL ? (uint32_t)e->code : 0;
-    (void)snprintf(out->text, sizeof out->text, "%s", e != NULL ? e->text : "");
+    out->text[0] = '\0';
+    if (e != NULL) /* most calls have none */
+        (void)snprintf(out->text, sizeof out->text, "%s", e->text);
 }
 
 void program_notify(struct program *p)
