@@ -410,7 +410,7 @@ def cuts_tables(result):
             table.rows.append([f'{c["dims"]} at {c["mbit"]:g}', c['fault'], str(len(seconds)),
                                str(sum(one['good'] for one in c['rounds'])),
                                milliseconds(median(seconds)), milliseconds(max(seconds)),
-                               f'{within} of {len(timed)}'])
+                               f'{within} of {len(timed)}' if timed else NONE])
         table.note = ('Generated blocks of 256 KiB; from the fault until the client has its answer. Links: the '
                       'exchange completes, verified, within 300 ms and 1.25 times what the bytes that had not '
                       'arrived need at the least load that is left. A node: all others say within 2 s that it '
