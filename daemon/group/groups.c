@@ -14,9 +14,10 @@ struct group {
     char name[GROUP_NAME_SIZE];
     uint64_t process;
     bool unchecked, shrinks;
-    uint64_t deadline;         /* of opening it */
-    uint32_t members;          /* once it is open */
-    bool again;                /* its opening has to begin anew */
+    uint64_t deadline; /* of opening it */
+    uint32_t members;  /* once it is open, until its program has been told of its end; */
+    bool *gone;        /* and by node, which are not, if not all are. NULL: it does not shrink */
+    bool again;        /* its opening has to begin anew */
     struct exchange *exchange; /* NULL while it is being started */
     struct session *session;   /* NULL: not open by all yet, or failed */
     bool open, open_due;       /* the program has to be told that */
@@ -35,6 +36,7 @@ static void free_group(struct group *g)
     if (g->session != NULL)
         g->session->group = NULL;
     free(g->completed);
+    free(g->gone);
     free(g);
 }
 
@@ -85,7 +87,10 @@ struct group *group_open(struct groups *all, const struct group_options *options
     if (check_name(all, options->name, e) != 0)
         return NULL;
     g = calloc(1, sizeof *g);
-    if (g == NULL) {
+    if (g != NULL && options->shrink)
+        g->gone = calloc(groups_torus(all)->nodes, sizeof *g->gone);
+    if (g == NULL || (options->shrink && g->gone == NULL)) {
+        free(g);
         (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
         return NULL;
     }
@@ -110,9 +115,7 @@ struct group *group_open(struct groups *all, const struct group_options *options
 
 const bool *group_gone(const struct group *g)
 {
-    const struct session *s = g->session;
-
-    return s != NULL && s->shrunk ? s->damage.gone : NULL;
+    return g->members < groups_torus(g->all)->nodes ? g->gone : NULL;
 }
 
 uint32_t group_members(const struct group *g)
@@ -263,6 +266,8 @@ struct group *groups_join(struct groups *all, struct session *s)
     if (g != NULL) {
         g->session = s;
         g->members = s->part->members;
+        if (s->shrunk && g->gone != NULL)
+            memcpy(g->gone, s->damage.gone, groups_torus(all)->nodes * sizeof *g->gone);
     }
     return g;
 }

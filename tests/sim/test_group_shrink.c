@@ -12,9 +12,11 @@
 
 #include <cmocka.h>
 
+#include "daemon/group/internal.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/sim/internal.h"
 #include "tests/sim/programs.h"
 
 #define CALLS_MOST 40u
@@ -349,6 +351,77 @@ static void a_node_comes_back_meanwhile(void **state)
     assert_true(seeds < 20 || played > seeds / 4);
 }
 
+struct told {
+    bool opened, ended;
+    uint32_t members;
+    bool without;
+};
+
+static void on_opened(void *context, struct group *group)
+{
+    struct told *told = context;
+
+    told->opened = true;
+    told->members = group_members(group);
+    told->without = group_gone(group) != NULL && group_gone(group)[1];
+}
+
+static void on_called(void *context, uint64_t name, const struct error *e)
+{
+    (void)context, (void)name, (void)e;
+}
+
+static void on_ended(void *context, const struct error *e)
+{
+    struct told *told = context;
+
+    (void)e;
+    told->ended = true;
+}
+
+/* In the same turn: the program is told of its members all the same. */
+static void it_fails_as_it_opens(void **state)
+{
+    const struct sim_setup setup = {.dims = "2", .seed = 1, .latency = 50 * MICROSECONDS};
+    const struct group_options options = {.name = "g", .shrink = true};
+    struct sim *sim = sim_new(&setup);
+    struct node *node = &sim->node[0];
+    struct error e, why = {ERROR_IO, "because"};
+
+    (void)state;
+    sim_run_until_whole(sim);
+    sim_kill(sim, 1, SIM_CRASH);
+    sim_pass(sim, 10 * SECONDS);
+    for (unsigned turn = 0; turn < 2; turn++) { /* in the first one schedules are counted */
+        struct told told = {.opened = false};
+        const struct group_client client = {&told, on_opened, on_called, on_ended};
+        struct groups *groups = sim_groups(sim, 0);
+        sim_enter(node);
+        struct group *group = group_open(groups, &options, &client, &e);
+        assert_non_null(group);
+        if (turn == 1) {
+            assert_true(groups->sessions->part->decided);
+            session_fail(groups->sessions, &why);
+        }
+        sim_leave();
+        sim_settle(node);
+        sim_pass(sim, 1 * SECONDS);
+        assert_true(told.opened);
+        assert_true(told.without);
+        assert_int_equal(told.members, 1);
+        if (turn == 0) {
+            sim_enter(node);
+            group_close(group);
+            sim_leave();
+            sim_settle(node);
+            sim_pass(sim, 1 * SECONDS);
+        } else {
+            assert_true(told.ended);
+        }
+    }
+    sim_free(sim);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +429,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(more_go_down_meanwhile),
         cmocka_unit_test(nodes_come_back),
         cmocka_unit_test(a_node_comes_back_meanwhile),
+        cmocka_unit_test(it_fails_as_it_opens),
     };
 
     if (argc > 2) {
