@@ -40,7 +40,24 @@ static int leave_out(struct damage *d, uint32_t here, struct error *e)
     return result;
 }
 
-int around_view(const struct exchanges *all, bool shrink, struct damage *d, struct error *e)
+struct left_out around_left_out(const struct exchange *x)
+{
+    if (!standing_is_one(x))
+        return (struct left_out){.down = x->spec.shrink};
+    return (struct left_out){.nodes = x->around != NULL ? x->around->damage.gone : NULL};
+}
+
+uint32_t around_first_down(const struct exchanges *all, const bool *gone)
+{
+    const struct topology *topology = router_topology(all->set.router);
+
+    for (uint32_t rank = 0; rank < router_torus(all->set.router)->nodes; rank++)
+        if ((gone == NULL || !gone[rank]) && topology_node_down(topology, rank))
+            return rank;
+    return TORUS_NO_NODE;
+}
+
+int around_view(const struct exchanges *all, struct left_out out, struct damage *d, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
     const struct topology *topology = router_topology(all->set.router);
@@ -54,7 +71,10 @@ int around_view(const struct exchanges *all, bool shrink, struct damage *d, stru
                 !topology_link_up(topology, rank, port))
                 damage_add_link(d, rank, port);
         }
-    if (!shrink || leave_out(d, router_rank(all->set.router), e) == 0)
+    for (uint32_t rank = 0; out.nodes != NULL && rank < t->nodes; rank++)
+        if (out.nodes[rank])
+            damage_add_node(d, rank);
+    if (!out.down || leave_out(d, router_rank(all->set.router), e) == 0)
         return 0;
     damage_free(d);
     return -1;
@@ -88,18 +108,19 @@ static int check_shrunk(const struct exchanges *all, const struct damage *d, str
 
     if (are_down(all, d))
         return 0;
-    if (around_view(all, false, &whole, e) != 0)
+    if (around_view(all, (struct left_out){.down = false}, &whole, e) != 0)
         return -1;
     (void)damage_is_connected(&whole, e);
     damage_free(&whole);
     return error_wrap(e, "more than nodes that are down cannot be reached");
 }
 
-int around_check(const struct exchanges *all, bool shrink, const struct damage *d, struct error *e)
+int around_check(const struct exchanges *all, struct left_out out, const struct damage *d,
+                 struct error *e)
 {
-    if (shrink)
+    if (out.down)
         return check_shrunk(all, d, e);
-    uint32_t down = topology_first_down(router_topology(all->set.router));
+    uint32_t down = around_first_down(all, out.nodes);
 
     if (down != TORUS_NO_NODE)
         return error_set(e, ERROR_LINK,
@@ -109,14 +130,14 @@ int around_check(const struct exchanges *all, bool shrink, const struct damage *
     return damage_is_connected(d, e);
 }
 
-int around_check_now(const struct exchanges *all, bool shrink, struct error *e)
+int around_check_now(const struct exchanges *all, struct left_out out, struct error *e)
 {
     struct damage d;
     int result;
 
-    if (around_view(all, shrink, &d, e) != 0)
+    if (around_view(all, out, &d, e) != 0)
         return -1;
-    result = around_check(all, shrink, &d, e);
+    result = around_check(all, out, &d, e);
     damage_free(&d);
     return result;
 }
@@ -230,12 +251,13 @@ int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *por
     return 0;
 }
 
-int around_agrees(const struct exchanges *all, bool shrink, const struct damage *d, struct error *e)
+int around_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
+                  struct error *e)
 {
     char known[100], said[100];
     struct damage mine;
 
-    if (around_view(all, shrink, &mine, e) != 0)
+    if (around_view(all, out, &mine, e) != 0)
         return -1;
     bool same = damage_equal(&mine, d);
     (void)damage_format(&mine, known, sizeof known);
@@ -244,9 +266,17 @@ int around_agrees(const struct exchanges *all, bool shrink, const struct damage 
     if (same)
         return 0;
     return error_set(e, ERROR_BUSY, "%s down: %s, says node %u; %s, says the root",
-                     shrink ? "links and nodes that are" : "links that are",
+                     out.down ? "links and nodes that are" : "links that are",
                      known[0] != '\0' ? known : "none", router_rank(all->set.router),
                      said[0] != '\0' ? said : "none");
+}
+
+/* Whether there is a link at this port, between two nodes that take part. */
+static bool is_between_left(const struct damage *d, uint32_t rank, unsigned port)
+{
+    uint32_t peer = torus_neighbour(&d->torus, rank, port);
+
+    return peer != TORUS_NO_NODE && !d->gone[rank] && !d->gone[peer];
 }
 
 bool around_has_mended(const struct exchange *x)
@@ -256,7 +286,7 @@ bool around_has_mended(const struct exchange *x)
     for (uint32_t rank = 0; x->around != NULL && rank < torus_of(x)->nodes; rank++)
         for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
             if ((x->around->damage.dead[rank] & 1u << port) != 0 &&
-                torus_neighbour(torus_of(x), rank, port) != TORUS_NO_NODE &&
+                is_between_left(&x->around->damage, rank, port) &&
                 topology_link_up(topology, rank, port))
                 return true;
     return false;
@@ -298,7 +328,7 @@ bool around_fault(const struct exchange *x, struct error *e)
     if (topology_whole(topology))
         return false;
     if (!exchange_has_begun(x) && x->goes_around)
-        return around_check_now(x->all, x->spec.shrink, e) != 0;
+        return around_check_now(x->all, around_left_out(x), e) != 0;
     if (!topology_new_fault(topology, x->around != NULL ? x->around->damage.dead : NULL, text,
                             sizeof text))
         return false;
@@ -307,14 +337,6 @@ bool around_fault(const struct exchange *x, struct error *e)
 }
 
 /* --- in messages --- */
-
-/* Whether there is a link at this port, between two nodes that take part. */
-static bool is_between_left(const struct damage *d, uint32_t rank, unsigned port)
-{
-    uint32_t peer = torus_neighbour(&d->torus, rank, port);
-
-    return peer != TORUS_NO_NODE && !d->gone[rank] && !d->gone[peer];
-}
 
 void around_pack_free(Peer__Prepare *prepare)
 {

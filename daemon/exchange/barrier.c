@@ -48,7 +48,7 @@ uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
 
     if (!spec->shrink)
         return root;
-    if (around_view(all, true, &d, &e) != 0)
+    if (around_view(all, (struct left_out){.down = true}, &d, &e) != 0)
         return TORUS_NO_NODE;
     while (d.gone[root]) /* this node is not */
         root++;
@@ -143,7 +143,7 @@ void barrier_lead(struct exchange *x)
 {
     struct exchanges *all = x->all;
 
-    if (!spec_is_entered(&x->spec) || !x->spec.shrink ||
+    if (!spec_is_entered(&x->spec) || !x->spec.shrink || standing_is_one(x) ||
         (!leads(x) && x->state != EXCHANGE_ENTERED))
         return;
     uint32_t root = barrier_root(all, &x->spec);

@@ -83,7 +83,7 @@ static void judge_at_root(struct exchange *x, uint64_t now, bool node_down, cons
         return;
     x->fault.judged_at = now;
     if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
-        around_check_now(x->all, x->spec.shrink, &why) == 0)
+        around_check_now(x->all, around_left_out(x), &why) == 0)
         retry_around(x, e);
     else if (node_down || now >= x->fault.at + failure_naming_time(x))
         exchange_fail(x, &why);
@@ -92,8 +92,8 @@ static void judge_at_root(struct exchange *x, uint64_t now, bool node_down, cons
 /* The verdict on a fault, as soon as it can be given. */
 static void judge_fault(struct exchange *x, uint64_t now)
 {
-    const struct topology *topology = router_topology(router_of(x));
-    uint32_t down = x->spec.shrink ? TORUS_NO_NODE : topology_first_down(topology);
+    const struct left_out out = around_left_out(x);
+    uint32_t down = out.down ? TORUS_NO_NODE : around_first_down(x->all, out.nodes);
     bool root_down = root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 

@@ -370,14 +370,24 @@ int mended_heard(struct exchange *x, unsigned port, const Peer__Head *head, stru
 bool around_may(const struct spec *spec);
 /* It has routes that were made for that, not an algorithm's of the registry. */
 bool around_has_routes(const struct exchange *x);
-/* The links that are not up, as far as this node knows; `shrink`: the nodes that cannot be reached are
- * gone. Returns 0, or -1 with *e (no memory). */
-int around_view(const struct exchanges *all, bool shrink, struct damage *d, struct error *e);
-/* Whether that view suffices: all nodes can be reached, or, `shrink`, all others can be taken for down.
- * Returns 0, or -1 with *e. */
-int around_check(const struct exchanges *all, bool shrink, const struct damage *d, struct error *e);
+/* Which nodes need not take part. */
+struct left_out {
+    bool down;         /* those that cannot be reached, if they can be taken for down */
+    const bool *nodes; /* by node: these, whether they are up or not; NULL: none */
+};
+/* A group that has been shrunk goes on with the members that it has. Valid until x->around changes. */
+struct left_out around_left_out(const struct exchange *x);
+/* Which is down, and not one of these (by node; NULL: none); TORUS_NO_NODE: none is. */
+uint32_t around_first_down(const struct exchanges *all, const bool *gone);
+/* The links that are not up, as far as this node knows, and the nodes that are left out. Returns 0, or
+ * -1 with *e (no memory). */
+int around_view(const struct exchanges *all, struct left_out out, struct damage *d,
+                struct error *e);
+/* Whether that view suffices: all nodes that have to take part can be reached. Returns 0, or -1 with *e. */
+int around_check(const struct exchanges *all, struct left_out out, const struct damage *d,
+                 struct error *e);
 /* The same of what this node knows now. */
-int around_check_now(const struct exchanges *all, bool shrink, struct error *e);
+int around_check_now(const struct exchanges *all, struct left_out out, struct error *e);
 /* From now on it goes around these links, and has its tree; takes *d over, also on failure. If they are
  * others than before, a root's algorithm has to be chosen again. Returns 0, or -1 with *e. */
 int around_set(struct exchange *x, struct damage *d, struct error *e);
@@ -393,11 +403,11 @@ int around_branch(const struct exchange *x, uint32_t node);
 int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port, struct error *e);
 /* Whether this node has the same view. Returns 0, or -1 with *e (ERROR_BUSY, no memory): the root may
  * know more when it begins anew. */
-int around_agrees(const struct exchanges *all, bool shrink, const struct damage *d,
+int around_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
                   struct error *e);
-/* Whether the node takes no part, and how many do. */
-/* Whether a link that it goes around is up. */
+/* Whether a link that it goes around is up, between nodes that take part. */
 bool around_has_mended(const struct exchange *x);
+/* Whether the node takes no part, and how many do. */
 bool around_is_gone(const struct exchange *x, uint32_t rank);
 uint32_t around_nodes(const struct exchange *x);
 /* How many blocks of others a node that takes part takes in. */
@@ -537,7 +547,8 @@ bool barrier_take_back(struct exchange *x);
 bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared);
 
 /* standing.c */
-/* A group that has been open here, and goes on when a link goes down. One that shrinks does not. */
+/* A group that has been open here, and goes on when a link goes down; also one that has been shrunk, without
+ * the nodes that it has left out. */
 bool standing_is_one(const struct exchange *x);
 /* It waits for the next attempt. */
 bool standing_is_suspended(const struct exchange *x);

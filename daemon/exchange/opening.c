@@ -209,7 +209,6 @@ static int new_session(struct exchange *x, struct error *e)
         .damage = x->around != NULL ? &x->around->damage : NULL,
         .id = resume_name(x),
         .goes_on = standing_is_one(x),
-        .may_go_on = !x->spec.shrink,
         .name = x->spec.barrier,
         .unchecked = x->spec.unchecked,
         .planner = x->all->planner,

@@ -274,8 +274,10 @@ static unsigned count(const struct exchanges *all, bool barriers)
 
 /* Whether this node can take part at all. */
 static int check_spec_here(struct exchanges *all, const struct spec *spec,
-                           const struct damage *damage, struct error *e)
+                           const struct damage *damage, bool resumes, struct error *e)
 {
+    const struct left_out out = {.down = spec->shrink && !resumes,
+                                 .nodes = resumes ? damage->gone : NULL};
     const struct torus *t = router_torus(all->set.router);
     bool barrier = spec_is_entered(spec), whole = damage_is_none(damage);
     const struct algorithm *a;
@@ -283,7 +285,7 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
 
     if (spec_check(spec, t, e) != 0)
         return -1;
-    if (around_agrees(all, spec->shrink, damage, e) != 0)
+    if (around_agrees(all, out, damage, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
     if (!whole && !barrier && !around_may(spec))
@@ -307,9 +309,8 @@ static int check_round(const struct spec *spec, const Peer__Prepare *prepare, st
 
     if (prepare->resumes[0] != '\0' &&
         (!prepare->around || !exchange_is_id_of(prepare->resumes, prepare->root) ||
-         (group ? spec->shrink
-                : spec->operation != OPERATION_EXCHANGE || spec_has_folders(spec) ||
-                      spec->repeat != 1)))
+         (!group &&
+          (spec->operation != OPERATION_EXCHANGE || spec_has_folders(spec) || spec->repeat != 1))))
         return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
     if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
         return error_set(e, ERROR_PROTOCOL, "the round size is said too early");
@@ -406,7 +407,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     }
     int result = spec_unpack(&spec, prepare->spec, &why);
     if (result == 0 &&
-        (check_spec_here(all, &spec, &damage, &why) != 0 ||
+        (check_spec_here(all, &spec, &damage, goes_on(prepare), &why) != 0 ||
          check_round(&spec, prepare, &why) != 0 || check_entered(all, &spec, prepare, &why) != 0 ||
          free_handle(all, prepare->exchange, &why) != 0 ||
          join_schedule(all, &spec, &schedule, &why) != 0)) {

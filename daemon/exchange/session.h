@@ -15,7 +15,6 @@ struct session_setup {
     const struct damage *damage; /* NULL, or the links that it goes around; good until it is open */
     const char *id;              /* of its first attempt: of one that goes on, as it was */
     bool goes_on;                /* what has been open under this id; else it is new */
-    bool may_go_on;              /* later */
     const char *name;            /* of the group; texts are copied */
     bool unchecked;              /* blocks travel without digests */
     struct planner *planner;     /* of the whole torus; borrowed */
@@ -24,9 +23,9 @@ struct session_setup {
 
 struct sessions {
     void *context;
-    /* Returns NULL with *e if there is no memory, or if it cannot go on without these links. An engine
-     * that is freed while its group is running is kept, if it may go on: it has the same calls then, and makes
-     * those again that are not over everywhere. */
+    /* Returns NULL with *e if there is no memory, or if it cannot go on without these links or nodes. An
+     * engine that is freed while its group is running is kept: when it goes on it has the same calls, and
+     * makes those again that are not over everywhere. */
     struct engine *(*open)(void *context, const struct session_setup *setup, struct error *e);
     /* It is over: what is kept by this id is not needed any more. */
     void (*forget)(void *context, const char *id);

@@ -3,6 +3,10 @@
  * (Prepare.resumes). Between the two attempts a node is ENTERED; if the root gives up, it says so by the
  * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
  *
+ * A group that has been shrunk goes on as the members that it has: without the nodes that it has left out,
+ * also when these are up again, and without their links (around_left_out()). Its root stays the same, whichever
+ * node would be the first to prepare another one.
+ *
  * Who cannot go on, because its program has died meanwhile, say, takes part in the next attempt, and
  * objects: all hear of it by the id that all know. Who cannot go on without these links, or has lost the
  * group, refuses it (ERROR_REFUSED): another attempt would not help, as it might after ERROR_LINK. */
@@ -12,7 +16,7 @@
 
 bool standing_is_one(const struct exchange *x)
 {
-    return x->spec.operation == OPERATION_GROUP && !x->spec.shrink &&
+    return x->spec.operation == OPERATION_GROUP &&
            (x->resumes[0] != '\0' || x->rounds.first_went != 0);
 }
 
@@ -76,7 +80,9 @@ static void say_why(const struct exchanges *all, const char *first, struct error
            (x->spec.operation != OPERATION_GROUP || strcmp(resume_name(x), first) != 0))
         x = x->next;
     if (x == NULL)
-        (void)error_set(e, ERROR_REFUSED, "node %u went down: it is up again, without the group",
+        (void)error_set(e, ERROR_REFUSED,
+                        "node %u does not have the group: it went down, or had not heard yet that "
+                        "the group is open",
                         rank);
     else if (x->failure.code == ERROR_NONE || x->failure.code == ERROR_BUSY)
         (void)error_set(e, ERROR_REFUSED, "all programs have left the group, says node %u", rank);
@@ -95,7 +101,7 @@ static struct exchange *find_early(struct exchanges *all, const char *first)
     struct exchange *x = all->active;
 
     for (; x != NULL; x = x->next) {
-        if (x->spec.operation != OPERATION_GROUP || x->spec.shrink || x->resumes[0] != '\0' ||
+        if (x->spec.operation != OPERATION_GROUP || x->resumes[0] != '\0' ||
             x->client_state != CLIENT_WAITING)
             continue;
         if (x->state == EXCHANGE_ENTERED ? strcmp(x->entered.former, first) == 0

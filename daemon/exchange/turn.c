@@ -37,12 +37,12 @@ static int refuse_faulty(const struct exchanges *all, struct error *e)
 /* It goes around the links that are down now. Returns 0, or -1 with *e. */
 static int find_way(struct exchange *x, struct error *e)
 {
+    const struct left_out out = around_left_out(x);
     struct damage damage;
 
-    if (around_view(x->all, x->spec.shrink, &damage, e) != 0)
+    if (around_view(x->all, out, &damage, e) != 0)
         return -1;
-    if (damage_is_none(&damage) ||
-        (around_check(x->all, x->spec.shrink, &damage, e) == 0 && x->goes_around))
+    if (damage_is_none(&damage) || (around_check(x->all, out, &damage, e) == 0 && x->goes_around))
         return around_set(x, &damage, e);
     if (!x->goes_around)
         (void)refuse_faulty(x->all, e);
@@ -195,7 +195,7 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
         return 0;
     if (!around_may(spec))
         return refuse_faulty(all, e);
-    return around_check_now(all, spec->shrink, e);
+    return around_check_now(all, (struct left_out){.down = spec->shrink}, e);
 }
 
 static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)

@@ -82,7 +82,8 @@ static uint8_t *find_parents(const struct exchanges *all, uint32_t rank)
     uint8_t *parent = NULL;
     struct damage d;
 
-    if (topology_whole(router_topology(all->set.router)) || around_view(all, false, &d, NULL) != 0)
+    if (topology_whole(router_topology(all->set.router)) ||
+        around_view(all, (struct left_out){.down = false}, &d, NULL) != 0)
         return NULL;
     parent = calloc(t->nodes, sizeof *parent);
     if (parent != NULL && tree_find(&d, rank, parent, NULL) != 0) {

@@ -2,10 +2,9 @@
  *
  * A group is a standing exchange (OPERATION_GROUP): opened as a barrier is, running until all members
  * have left it, failed everywhere with the same words. It goes on around links that go down. One that shrinks
- * does without the nodes that are down, and until it is open, nodes and links that go down begin its opening
- * anew; then they fail it. While it runs, each
- * member's calls are matched by their numbers and carried out by engines, without any message but their
- * data, as far as they are small; see group/call.h.
+ * does without the nodes that are down, and until it is open, nodes that go down begin its opening anew; then
+ * they fail it. While it runs, each member's calls are matched by their numbers and carried out by engines,
+ * without any message but their data, as far as they are small; see group/internal.h.
  *
  * Nothing here does I/O: program/ brings programs by shared memory, the simulator by function calls. */
 #ifndef TORUSD_GROUP_GROUP_H

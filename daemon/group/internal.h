@@ -439,7 +439,6 @@ struct session {
     struct census census;
     bool attached; /* to an exchange; else that is being prepared anew */
     bool begun;    /* all have opened it once */
-    bool may_go_on;
     bool running, left;
     bool over; /* all have left it */
     bool due;  /* its exchange has to look at it */

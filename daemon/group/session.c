@@ -400,7 +400,7 @@ static void session_free(struct engine *engine)
 {
     struct session *s = of(engine);
 
-    if (s->begun && s->may_go_on && !s->all->closing)
+    if (s->begun && !s->all->closing)
         suspend(s);
     else
         dispose(s);
@@ -463,9 +463,24 @@ static int attach(struct session *s, const struct session_setup *setup, struct e
     return 0;
 }
 
+/* Its calls count members by number. */
+static bool has_members(const struct session *s, const struct damage *damage)
+{
+    const struct damage *d = s->damaged ? &s->damage : NULL;
+
+    for (uint32_t node = 0; node < router_torus(s->base.set.router)->nodes; node++)
+        if ((d != NULL && d->gone[node]) != (damage != NULL && damage->gone[node]))
+            return false;
+    return true;
+}
+
 /* It has been open, and goes on. */
 static struct engine *resume(struct session *s, const struct session_setup *setup, struct error *e)
 {
+    if (!has_members(s, setup->damage)) {
+        (void)error_set(e, ERROR_PROTOCOL, "group \"%s\" would go on with other members", s->name);
+        return NULL;
+    }
     if (attach(s, setup, e) != 0)
         return NULL;
     for (struct part *p = s->part; p != NULL; p = p->next)
@@ -498,7 +513,6 @@ struct engine *session_open(void *context, const struct session_setup *setup, st
     s->all = all;
     s->attached = true;
     s->unchecked = setup->unchecked;
-    s->may_go_on = setup->may_go_on;
     (void)snprintf(s->name, sizeof s->name, "%s", setup->name);
     (void)snprintf(s->id, sizeof s->id, "%s", setup->id);
     s->next = all->sessions;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"
+#include "tests/sim/lies.h"
 #include "tests/sim/programs.h"
 
 #define CALLS_MOST 40u
@@ -52,6 +54,16 @@ static uint32_t living(const struct play *p)
     for (uint32_t rank = 0; rank < sim_torus(p->sim)->nodes; rank++)
         n += !is_dead(p, rank);
     return n;
+}
+
+/* The first of those that are dead. */
+static uint32_t first_dead(const struct play *p)
+{
+    uint32_t rank = 0;
+
+    while (!is_dead(p, rank))
+        rank++;
+    return rank;
 }
 
 static bool are_open(struct sim *sim, void *context)
@@ -198,6 +210,22 @@ static void cut_one(struct play *p)
     }
 }
 
+/* A link between two that live is mended, if one that is drawn is cut. */
+static void mend_one(struct play *p)
+{
+    const struct torus *t = sim_torus(p->sim);
+    uint32_t rank = any(p, t->nodes);
+    unsigned port = any(p, torus_ports(t));
+    uint32_t there = torus_neighbour(t, rank, port);
+
+    if (there == TORUS_NO_NODE || is_dead(p, rank) || is_dead(p, there) ||
+        damage_has_link(&p->down, rank, port))
+        return;
+    sim_set_wire(p->sim, rank, port, SIM_WIRE_UP);
+    p->down.dead[rank] &= ~(1u << port);
+    p->down.dead[there] &= ~(1u << torus_port_opposite(port));
+}
+
 /* In the middle of calls, once or several times, and links in between. */
 static void those_that_are_left_go_on(void **state)
 {
@@ -324,15 +352,13 @@ static void a_node_comes_back_meanwhile(void **state)
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct play p = begin(seed, 10 * SECONDS);
-        uint32_t victim = 0;
         p.setup.calls = 5;
         open_all(&p);
         if (!kill_one(&p)) {
             end(&p);
             continue;
         }
-        while (!is_dead(&p, victim))
-            victim++;
+        uint32_t victim = first_dead(&p);
         sim_pass(p.sim, any(&p, 8000) * MILLISECONDS);
         if (!one_is_open(p.sim, &p)) {
             sim_restart(p.sim, victim);
@@ -349,6 +375,220 @@ static void a_node_comes_back_meanwhile(void **state)
         end(&p);
     }
     assert_true(seeds < 20 || played > seeds / 4);
+}
+
+static uint32_t times_shrunk(const struct play *p)
+{
+    uint32_t times = 0;
+
+    for (uint32_t rank = 0; rank < sim_torus(p->sim)->nodes; rank++)
+        times += is_dead(p, rank) ? 0 : sim_program_state(p->programs, rank).shrunk;
+    return times;
+}
+
+/* All that live have the same group open, which has left out the others. */
+static bool are_by_themselves(struct sim *sim, void *context)
+{
+    const struct play *p = context;
+    struct group_info first = {.open = false};
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        struct group_info info;
+        if (is_dead(p, rank))
+            continue;
+        if (groups_list(sim_groups(sim, rank), &info, 1) != 1 || !info.open ||
+            (first.open && strcmp(info.id, first.id) != 0))
+            return false;
+        first = info;
+        for (uint32_t node = 0; node < sim_torus(sim)->nodes; node++)
+            if (sim_program_is_without(p->programs, rank, node) != is_dead(p, node))
+                return false;
+    }
+    return true;
+}
+
+/* They go around the links that are cut, and no others. */
+static bool use_all_links(struct sim *sim, void *context)
+{
+    const struct play *p = context;
+    char around[100];
+
+    (void)damage_describe(&p->down, around, sizeof around);
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        struct group_info info;
+        if (!is_dead(p, rank) &&
+            (groups_list(sim_groups(sim, rank), &info, 1) != 1 || strcmp(info.around, around) != 0))
+            return false;
+    }
+    return true;
+}
+
+static void must_be(struct play *p, bool (*how)(struct sim *sim, void *context), const char *what)
+{
+    bool good = sim_run(p->sim, 600 * SECONDS, how, p);
+
+    check(p, good, what);
+}
+
+/* A node that is up again is no member, and nothing is begun anew for its links. */
+static void one_returns(struct play *p)
+{
+    struct group_info before, after;
+    uint32_t first = 0;
+
+    while (is_dead(p, first))
+        first++;
+    must_be(p, use_all_links, "before a node returns");
+    assert_int_equal(groups_list(sim_groups(p->sim, first), &before, 1), 1);
+    sim_restart(p->sim, first_dead(p));
+    sim_pass(p->sim, 30 * SECONDS);
+    must_be(p, use_all_links, "after a node has returned");
+    assert_int_equal(groups_list(sim_groups(p->sim, first), &after, 1), 1);
+    if (strcmp(before.id, after.id) != 0)
+        sim_violated(p->sim, "shrink", "%s begins anew as %s", before.id, after.id);
+}
+
+/* A group that has been shrunk goes on around links like any other: it is not shrunk again. A node that is
+ * up again is no member. When another one dies, those that are left then go on as before. */
+static void links_go_down_under_those_that_are_left(void **state)
+{
+    uint32_t deaths = 0;
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 3 * seeds; seed++) {
+        struct play p = begin(seed, seed % 3 * 3 * MILLISECONDS);
+        open_all(&p);
+        for (uint32_t left = any(&p, 5) / 2; left > 0; left--)
+            cut_one(&p);
+        for (uint32_t left = 1 + any(&p, 2); left > 0; left--)
+            deaths += kill_one(&p);
+        must_be(&p, are_by_themselves, "after deaths");
+        const uint32_t shrunk = times_shrunk(&p);
+        bool returns = shrunk > 0 && any(&p, 3) == 0, late = any(&p, 2) == 0;
+        if (returns && !late)
+            sim_restart(p.sim, first_dead(&p));
+        for (uint32_t left = 1 + any(&p, 6); left > 0; left--) {
+            (void)sim_run(p.sim, any(&p, 40) * MILLISECONDS, have_all, &p);
+            if (any(&p, 3) == 0)
+                mend_one(&p);
+            else
+                cut_one(&p);
+        }
+        must_complete(&p, "after cuts");
+        if (returns && late)
+            one_returns(&p);
+        else if (any(&p, 3) == 0)
+            must_be(&p, use_all_links, "later");
+        if (times_shrunk(&p) != shrunk)
+            sim_violated(p.sim, "shrink", "it has been shrunk again because of a link");
+        if (returns) /* else it would be waited for in the next group */
+            sim_kill(p.sim, first_dead(&p), SIM_CRASH);
+        (void)kill_one(&p);
+        must_complete(&p, "after another death");
+        end(&p);
+    }
+    assert_true(seeds < 20 || deaths > 2 * seeds);
+}
+
+/* That all have entered is known here: as what, which is the same for all, whatever goes down then. */
+static void note_session(const struct play *p, uint32_t rank, char id[EXCHANGE_ID_SIZE])
+{
+    const struct session *s = sim_groups(p->sim, rank)->sessions;
+
+    if (s == NULL || !s->begun)
+        return;
+    if (id[0] != '\0' && strcmp(id, s->id) != 0)
+        sim_violated(p->sim, "shrink", "node %u is in %s, another one in %s", rank, s->id, id);
+    (void)snprintf(id, EXCHANGE_ID_SIZE, "%s", s->id);
+}
+
+/* Just when it opens: some have heard that all are there, others have not. */
+static void a_link_goes_down_as_it_opens(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
+        struct play p = begin(seed, 1 * MILLISECONDS);
+        p.setup.calls = 3;
+        open_all(&p);
+        if (kill_one(&p)) {
+            struct shrinking all = {&p, living(&p)};
+            char id[EXCHANGE_ID_SIZE] = "";
+            check(&p, sim_run(p.sim, 60 * SECONDS, have_shrunk, &all), "after a death");
+            sim_pass(p.sim, any(&p, 2000) * MICROSECONDS);
+            for (uint32_t rank = 0; rank < sim_torus(p.sim)->nodes; rank++)
+                if (!is_dead(&p, rank))
+                    note_session(&p, rank, id);
+            cut_one(&p);
+            must_complete(&p, "after a cut");
+            for (uint32_t rank = 0; id[0] != '\0' && rank < sim_torus(p.sim)->nodes; rank++)
+                if (!is_dead(&p, rank))
+                    note_session(&p, rank, id);
+            if (times_shrunk(&p) != living(&p))
+                sim_violated(p.sim, "shrink", "it has been shrunk again because of a link");
+        }
+        end(&p);
+    }
+}
+
+/* Of node 0: in a group that goes on it leaves out node 4, too. */
+static unsigned leave_out_another(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
+                                  size_t *length)
+{
+    size_t body = 0;
+    Peer__Head *head = lie_read(*bytes, *length, &body);
+
+    (void)sim, (void)port;
+    assert_non_null(head);
+    if (rank == 0 && head->kind_case == PEER__HEAD__KIND_PREPARE &&
+        head->prepare->resumes[0] != '\0') {
+        uint32_t *missing = sim_alloc(2 * sizeof *missing);
+        missing[0] = 4;
+        missing[1] = 5;
+        free(head->prepare->missing);
+        head->prepare->missing = missing;
+        head->prepare->n_missing = 2;
+        uint8_t *lie = lie_frame(head, *bytes + body, *length - body, length);
+        free(*bytes);
+        *bytes = lie;
+    }
+    peer__head__free_unpacked(head, NULL);
+    return 1;
+}
+
+static bool all_are_told(struct sim *sim, void *context)
+{
+    const struct play *p = context;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (!is_dead(p, rank) && sim_program_error(p->programs, rank)->code == ERROR_NONE)
+            return false;
+    return true;
+}
+
+/* Calls under way number the members that there were. */
+static void a_root_names_other_members(void **state)
+{
+    static const struct sim_call calls[] = {{.operation = GROUP_BARRIER}};
+    const struct sim_setup setup = {
+        .dims = "2x3", .seed = 1, .latency = 50 * MICROSECONDS, .on_bytes = leave_out_another};
+    struct play p = {.sim = sim_new(&setup)};
+
+    (void)state;
+    sim_run_until_whole(p.sim);
+    assert_int_equal(damage_init(&p.down, sim_torus(p.sim), NULL), 0);
+    p.setup = (struct sim_programs_setup){
+        .name = "g", .call = calls, .calls = 1, .depth = 1, .shrinks = true, .stay = true};
+    p.programs = sim_programs_new(p.sim, &p.setup);
+    must_be(&p, are_by_themselves, "opening");
+    damage_add_node(&p.down, 5);
+    sim_kill(p.sim, 5, SIM_CRASH);
+    must_be(&p, are_by_themselves, "after a death");
+    sim_set_lying(p.sim, 0, true);
+    sim_set_wire(p.sim, 0, torus_port(1, 1), SIM_WIRE_CUT);
+    assert_true(sim_run(p.sim, 60 * SECONDS, all_are_told, &p));
+    for (uint32_t rank = 0; rank < 5; rank++)
+        assert_non_null(strstr(sim_program_error(p.programs, rank)->text, "with other members"));
+    end(&p);
 }
 
 struct told {
@@ -429,6 +669,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(more_go_down_meanwhile),
         cmocka_unit_test(nodes_come_back),
         cmocka_unit_test(a_node_comes_back_meanwhile),
+        cmocka_unit_test(links_go_down_under_those_that_are_left),
+        cmocka_unit_test(a_link_goes_down_as_it_opens),
+        cmocka_unit_test(a_root_names_other_members),
         cmocka_unit_test(it_fails_as_it_opens),
     };
 

@@ -115,9 +115,9 @@ def calls_done(torus, rank, name):
                  if group['name'] == name), 0)
 
 
-def around(torus, name):
-    """What each node says that the group does without."""
-    return {group['around'] for rank in range(len(torus.nodes))
+def around(torus, name, ranks=None):
+    """What each node (or these) says that the group does without."""
+    return {group['around'] for rank in (range(len(torus.nodes)) if ranks is None else ranks)
             for group in torus.status(rank)['groups'] if group['name'] == name}
 
 

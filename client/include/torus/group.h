@@ -39,8 +39,7 @@
  * - Links that are down do not, as long as all nodes can be reached by others, and those of each part
  *   (torus_group_part()) by links of that part: the group goes around them. When one goes down, what the
  *   calls under way had sent over it is sent again, and they take as much longer. Links that have been up
- *   again for ten seconds are used again. Groups that have been shrunk fail when a link goes down, and can be
- *   shrunk again.
+ *   again for ten seconds are used again.
  * - So is data that has been damaged on its way, up to three times a minute; then it fails the group.
  *
  * Threads: different groups may be used from different threads at the same time. One group, with its
@@ -102,7 +101,8 @@ TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,
  * - A node is waited for as long as it is up: also one that was down and is up again, where the same
  *   program, or one that has opened a group of this name, can shrink it. Set a timeout; with a new
  *   program there, open a new group of all nodes.
- * - It goes around links that are down when it is opened. One that goes down later fails it (_LINK).
+ * - It goes around links that are down as any group does, also around those of the nodes that it has left
+ *   out, up or down. When its members cannot reach each other without these, it fails (_LINK).
  * - torus_group_dims() is still the whole torus. Parts of a group that has left out nodes are refused on
  *   all members (_REFUSED), except the one of all dimensions, which is the group itself.
  * - Nodes that are up again are members of the next group that torus_group_open() opens, not of this one.

@@ -11,7 +11,8 @@
  *   complete and has left (nobody waits for a reduce_scatter from which it gets nothing), then when
  *   they have gone, at one node at least.
  * - While the torus is connected, a group that is opened works on what is left of it.
- * - A group whose programs shrink it works on the nodes that are left, whenever they die.
+ * - A group whose programs shrink it works on the nodes that are left, whenever they die. It goes on around
+ *   links that go down then: it is not shrunk again.
  * - What is parked is within what the group has reserved, which is within the node's budget; all of it
  *   is given back. */
 #include <inttypes.h>
@@ -430,15 +431,15 @@ static bool have_all(struct sim *sim, void *context)
     return sim_programs_done(context) == sim_torus(sim)->nodes;
 }
 
-/* Cuts up to three links, never so that the torus would be in parts. Returns how many. */
-static unsigned cut_links(struct swarm_play *play, struct chance *c)
+/* Cuts up to three links, never so that the nodes that are left would be in parts. Returns how many. */
+static unsigned cut_links(struct swarm_play *play, const struct damage *down, struct chance *c)
 {
     const struct torus *t = &play->world->torus;
     unsigned wanted = 1 + (unsigned)chance_below(c, 3), cut = 0;
     struct damage d, tried;
     struct error e;
 
-    if (damage_init(&d, t, &e) != 0)
+    if (damage_copy(&d, down, &e) != 0)
         sim_violated(play->sim, "memory", "%s", e.text);
     for (unsigned tries = 0; tries < 20 && cut < wanted; tries++) {
         uint32_t rank = (uint32_t)chance_below(c, t->nodes);
@@ -477,10 +478,16 @@ static void end_with_holes(struct swarm_play *play)
     const struct swarm_world *w = play->world;
     struct chance c = chance_stream(w->seed, STREAM_HOLES, 0);
     struct swarm_group g = {.setup = {.name = "holes", .call = g.call, .seed = w->seed}};
+    struct damage none;
+    struct error e;
 
+    if (damage_init(&none, &w->torus, &e) != 0)
+        sim_violated(play->sim, "memory", "%s", e.text);
     bool later = chance_below(&c, 2) == 0;
-    if (!later && cut_links(play, &c) == 0)
+    if (!later && cut_links(play, &none, &c) == 0) {
+        damage_free(&none);
         return;
+    }
     sim_pass(play->sim, KNOWN_TIME);
     draw_any(w, &g, &c);
     g.setup.depth = g.setup.shuffle ? g.setup.calls : 1 + (uint32_t)chance_below(&c, 20);
@@ -488,8 +495,9 @@ static void end_with_holes(struct swarm_play *play)
     struct sim_programs *programs = sim_programs_new(play->sim, &g.setup);
     if (later) {
         sim_pass(play->sim, chance_magnitude(&c, 1, 1 * SECONDS));
-        (void)cut_links(play, &c);
+        (void)cut_links(play, &none, &c);
     }
+    damage_free(&none);
     if (!sim_run(play->sim, AROUND_TIME, all_have_or_must_fail, programs))
         sim_violated(play->sim, "around", "a group does not work without a few links: %s",
                      sim_program_error(programs, 0)->text);
@@ -563,6 +571,48 @@ static bool living_have_opened(struct sim *sim, void *context)
     return true;
 }
 
+/* All of them have the same group open, which has left out the others. */
+static bool living_are_by_themselves(struct sim *sim, void *context)
+{
+    const struct dying *d = context;
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    struct group_info first = {.open = false};
+
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        struct group_info info;
+        if (d->down.gone[rank])
+            continue;
+        if (groups_list(sim_groups(sim, rank), &info, 1) != 1 || !info.open ||
+            (first.open && strcmp(info.id, first.id) != 0))
+            return false;
+        first = info;
+        for (uint32_t node = 0; node < nodes; node++)
+            if (sim_program_is_without(d->programs, rank, node) != d->down.gone[node])
+                return false;
+    }
+    return true;
+}
+
+static uint32_t times_shrunk(const struct dying *d, uint32_t nodes)
+{
+    uint32_t times = 0;
+
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        times += d->down.gone[rank] ? 0 : sim_program_state(d->programs, rank).shrunk;
+    return times;
+}
+
+static void must_go_on(struct swarm_play *play, struct dying *d,
+                       bool (*how)(struct sim *sim, void *context))
+{
+    if (sim_run(play->sim, AROUND_TIME, how, d))
+        return;
+    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++)
+        if (!d->down.gone[rank])
+            sim_violated(play->sim, "deaths", "a group does not go on without some nodes: %s",
+                         sim_program_error(d->programs, rank)->text);
+}
+
 /* While programs call, while they shrink the group, or later. */
 static void let_them_die(struct swarm_play *play, struct dying *d, struct chance *c)
 {
@@ -605,11 +655,18 @@ void swarm_end_deaths(struct swarm_play *play)
     if (!sim_run(play->sim, AROUND_TIME, living_have_opened, &d))
         sim_violated(play->sim, "deaths", "a group is not opened");
     let_them_die(play, &d, &c);
-    if (!sim_run(play->sim, AROUND_TIME, living_have_all, &d))
-        for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
-            if (!d.down.gone[rank])
-                sim_violated(play->sim, "deaths", "a group does not go on without some nodes: %s",
-                             sim_program_error(d.programs, rank)->text);
+    bool cuts = chance_below(&c, 2) == 0;
+    uint32_t shrunk = 0;
+    if (cuts) {
+        must_go_on(play, &d, living_are_by_themselves);
+        shrunk = times_shrunk(&d, w->torus.nodes);
+        sim_pass(play->sim, chance_magnitude(&c, 1, 1 * SECONDS));
+        if (cut_links(play, &d.down, &c) > 0)
+            swarm_tell(play, "links go down under those that are left");
+    }
+    must_go_on(play, &d, living_have_all);
+    if (cuts && times_shrunk(&d, w->torus.nodes) != shrunk)
+        sim_violated(play->sim, "deaths", "a group is shrunk again because of a link");
     sim_programs_free(d.programs);
     damage_free(&d.down);
     sim_heal(play->sim);
