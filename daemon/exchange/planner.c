@@ -8,6 +8,8 @@
 #include "daemon/schedule/peak.h"
 
 #define DETOURS_KEPT 3u /* that nobody uses now */
+#define UNUSED_KEPT 64u /* plans that nobody has come for */
+#define JOBS_MOST 64u   /* with more under way, nothing new is begun for other nodes */
 
 enum kind { BUILD, TRANSIT, COUNT, DETOUR };
 
@@ -232,6 +234,46 @@ static void install(struct planner *p, struct job *j)
     j->passages = (struct passages){0};
 }
 
+/* There are as many broadcasts as nodes, and half as many algorithms of a family. */
+static bool is_kept(const struct planned *planned)
+{
+    return planned->sender == TORUS_NO_NODE &&
+           (planned->algorithm == NULL || !family_made(planned->algorithm));
+}
+
+static bool has_job(const struct planner *p, const struct planned *planned)
+{
+    for (const struct job *j = p->jobs; j != NULL; j = j->next)
+        if ((j->kind == BUILD || j->kind == TRANSIT) && j->algorithm == planned->algorithm &&
+            j->mode == planned->mode && j->sender == planned->sender)
+            return true;
+    return false;
+}
+
+static void free_planned(struct planned *planned)
+{
+    plan_free(&planned->plan);
+    passages_free(&planned->passages);
+    free(planned);
+}
+
+/* Who asked for a plan may have given up meanwhile: of what nobody has come for the youngest stay. */
+static void drop_unused(struct planner *p)
+{
+    unsigned kept = 0;
+
+    for (struct planned **at = &p->planned; *at != NULL;) {
+        struct planned *planned = *at;
+        if (planned->users > 0 || is_kept(planned) || has_job(p, planned) ||
+            kept++ < UNUSED_KEPT) {
+            at = &planned->next;
+            continue;
+        }
+        *at = planned->next;
+        free_planned(planned);
+    }
+}
+
 static void on_done(struct work *work)
 {
     struct job *j = (struct job *)work;
@@ -329,13 +371,6 @@ struct planner *planner_new(const struct torus *torus, uint32_t rank, const stru
     return p;
 }
 
-static void free_planned(struct planned *planned)
-{
-    plan_free(&planned->plan);
-    passages_free(&planned->passages);
-    free(planned);
-}
-
 void planner_free(struct planner *p)
 {
     for (struct job *j = p->jobs; j != NULL; j = j->next)
@@ -377,6 +412,7 @@ int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, ui
     struct job like = {.kind = BUILD, .algorithm = a, .mode = mode, .sender = sender};
 
     if (planned == NULL) {
+        drop_unused(p);
         planned = calloc(1, sizeof *planned);
         if (planned == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
@@ -415,13 +451,6 @@ struct planned *planner_get_empty(struct planner *p)
     return planned;
 }
 
-/* There are as many broadcasts as nodes, and half as many algorithms of a family. */
-static bool is_kept(const struct planned *planned)
-{
-    return planned->sender == TORUS_NO_NODE &&
-           (planned->algorithm == NULL || !family_made(planned->algorithm));
-}
-
 void planner_put(struct planner *p, struct planned *planned)
 {
     if (--planned->users > 0 || is_kept(planned))
@@ -445,6 +474,15 @@ void planner_forget(struct planner *p, const struct algorithm *a)
         *at = planned->next;
         free_planned(planned);
     }
+}
+
+bool planner_is_busy(const struct planner *p)
+{
+    unsigned jobs = 0;
+
+    for (const struct job *j = p->jobs; j != NULL; j = j->next)
+        jobs++;
+    return jobs >= JOBS_MOST;
 }
 
 int planner_count(struct planner *p, struct counted **out, struct error *e)

@@ -53,6 +53,8 @@ int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, ui
 /* Of a barrier: no messages. Returns NULL if there is no memory. */
 struct planned *planner_get_empty(struct planner *p);
 void planner_put(struct planner *p, struct planned *planned);
+/* So much is under way that what other nodes begin has to wait. */
+bool planner_is_busy(const struct planner *p);
 
 /* The routes around what is out of order. Returns 1 with *out, which the caller gives back with
  * planner_leave_detour(); 0 if they are being found (wake follows); -1 with *e. */

@@ -118,13 +118,50 @@ static void what_is_kept(void **state)
     }
 }
 
+/* Of broadcasts there are as many as nodes: what others have them asked for, and do not come for, is not all
+ * kept; nor is more begun at once than can be done soon. */
+static void what_nobody_comes_for(void **state)
+{
+    struct asking a = {.algorithm = NULL};
+    const struct algorithm *algorithm = algorithm_find("balanced");
+    struct planned *planned;
+    struct error e;
+
+    (void)state;
+    assert_non_null(algorithm);
+    assert_int_equal(torus_parse(&a.torus, "12x12", NULL), 0);
+    stepper_init(&a.stepper, 0);
+    a.planner = planner_new(&a.torus, 0, &a.stepper.workers, wake, &a);
+    assert_non_null(a.planner);
+    for (uint32_t sender = 0; sender < 128; sender++) {
+        if (sender == 64)
+            stepper_finish(&a.stepper);
+        assert_false(planner_is_busy(a.planner));
+        assert_int_equal(
+            planner_get(a.planner, algorithm, MODE_STREAMING, sender, false, &planned, &e), 0);
+    }
+    assert_true(planner_is_busy(a.planner));
+    stepper_finish(&a.stepper);
+    assert_false(planner_is_busy(a.planner));
+    assert_int_equal(planner_get(a.planner, algorithm, MODE_STREAMING, 128, false, &planned, &e),
+                     0);
+    for (uint32_t sender = 0; sender < 128; sender += 127) { /* the oldest and the youngest */
+        int result =
+            planner_get(a.planner, algorithm, MODE_STREAMING, sender, false, &planned, &e);
+        assert_int_equal(result, sender > 0);
+        if (result > 0)
+            planner_put(a.planner, planned);
+    }
+    stepper_finish(&a.stepper);
+    planner_free(a.planner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_hears_of_a_failure),
-        cmocka_unit_test(who_asks_later_does_not),
-        cmocka_unit_test(who_asks_for_another_does_not),
-        cmocka_unit_test(what_is_kept),
+        cmocka_unit_test(who_waits_hears_of_a_failure),  cmocka_unit_test(who_asks_later_does_not),
+        cmocka_unit_test(who_asks_for_another_does_not), cmocka_unit_test(what_is_kept),
+        cmocka_unit_test(what_nobody_comes_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
