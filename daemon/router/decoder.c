@@ -3,22 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A longer head is kept as it is while its body arrives, which may never come. */
+#define UNPACKED_MOST (16u * 1024u)
+
 /* Heads of data frames are unpacked into this, so that the hot path allocates nothing and has
- * nothing to free; whatever does not fit is malloc'ed. */
+ * nothing to free; whatever does not fit is malloc'ed, as far as the message may take so much. */
 struct arena {
     size_t used;
     uint8_t *bytes;
     size_t size;
-    bool overflown;
+    size_t left; /* of what it may take */
+    bool overflown, exceeded;
 };
 
 static void *arena_alloc(void *context, size_t size)
 {
     struct arena *a = context;
-    size_t rounded = (size + 15) & ~(size_t)15;
+    size_t rounded = size > 0 ? (size + 15) & ~(size_t)15 : 16;
 
     if (rounded > a->size - a->used) {
         a->overflown = true;
+        a->exceeded = a->exceeded || size > a->left;
+        if (a->exceeded)
+            return NULL;
+        a->left -= size;
         return malloc(size);
     }
     a->used += rounded;
@@ -30,13 +38,13 @@ static void arena_free(void *context, void *pointer)
     struct arena *a = context;
     const uint8_t *p = pointer;
 
-    if (p < a->bytes || p >= a->bytes + a->size)
+    if (a->bytes == NULL || p < a->bytes || p >= a->bytes + a->size)
         free(pointer);
 }
 
 void decoder_init(struct decoder *d, uint32_t max_head, uint32_t max_body)
 {
-    *d = (struct decoder){.max_head = max_head, .max_body = max_body};
+    *d = (struct decoder){.max_head = max_head, .max_body = max_body, .max_more = DECODER_MORE};
 }
 
 static void next_frame(struct decoder *d)
@@ -49,17 +57,37 @@ static void next_frame(struct decoder *d)
     extents_clear(&d->body);
 }
 
+/* A message that is not in an arena. */
+static void drop_message(struct decoder *d)
+{
+    struct arena nothing = {0};
+    ProtobufCAllocator allocator = {arena_alloc, arena_free, &nothing};
+
+    if (d->message != NULL)
+        peer__head__free_unpacked(d->message, &allocator);
+    d->message = NULL;
+}
+
 void decoder_free(struct decoder *d)
 {
-    if (d->message != NULL)
-        peer__head__free_unpacked(d->message, NULL);
-    d->message = NULL;
+    drop_message(d);
     next_frame(d);
     extents_free(&d->body);
 }
 
-static int unpacked(const Peer__Head *message, struct error *e)
+/* Into the arena's bytes as far as they reach. */
+static Peer__Head *unpack(const struct decoder *d, const uint8_t *head, struct arena *a)
 {
+    ProtobufCAllocator allocator = {arena_alloc, arena_free, a};
+
+    a->left = (size_t)DECODER_TIMES * d->prefix.head + d->max_more;
+    return peer__head__unpack(&allocator, d->prefix.head, head);
+}
+
+static int unpacked(const Peer__Head *message, const struct arena *a, struct error *e)
+{
+    if (message == NULL && a->exceeded)
+        return error_set(e, ERROR_PROTOCOL, "frame whose head takes too much memory");
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
     if (message->kind_case == PEER__HEAD__KIND__NOT_SET)
@@ -74,9 +102,9 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
     _Alignas(16) uint8_t bytes[8192];
     struct arena arena = {.bytes = bytes, .size = sizeof bytes};
     ProtobufCAllocator allocator = {arena_alloc, arena_free, &arena};
-    Peer__Head *message = peer__head__unpack(&allocator, d->prefix.head, head);
+    Peer__Head *message = unpack(d, head, &arena);
 
-    int result = unpacked(message, e);
+    int result = unpacked(message, &arena, e);
     if (result == 0 && extents_add(&d->body, slab, head + d->prefix.head, d->prefix.body) != 0)
         result = error_set(e, ERROR_MEMORY, "out of memory for a frame");
     if (result == 0)
@@ -112,18 +140,22 @@ static uint32_t gather(struct input *in, uint8_t *to, uint32_t have, uint32_t si
 
 static int unpack_head(struct decoder *d, const uint8_t *head, struct error *e)
 {
-    d->message = peer__head__unpack(NULL, d->prefix.head, head);
-    d->head_have = d->prefix.head;
-    return unpacked(d->message, e);
+    struct arena nothing = {0}; /* all is malloc'ed, and outlives this call */
+
+    d->message = unpack(d, head, &nothing);
+    return unpacked(d->message, &nothing, e);
 }
 
 /* A frame of which not everything is there yet: its head. Returns 0, with the head complete or all
  * bytes used up, or -1 with *e. */
 static int feed_head(struct decoder *d, struct input *in, struct error *e)
 {
-    if (d->head == NULL && in->length >= d->prefix.head) {
+    bool keeps = d->prefix.head > UNPACKED_MOST;
+
+    if (!keeps && d->head == NULL && in->length >= d->prefix.head) {
         const uint8_t *head = in->data;
         skip(in, d->prefix.head);
+        d->head_have = d->prefix.head;
         return unpack_head(d, head, e);
     }
     if (in->length == 0)
@@ -131,7 +163,7 @@ static int feed_head(struct decoder *d, struct input *in, struct error *e)
     if (d->head == NULL && (d->head = malloc(d->prefix.head)) == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a frame");
     d->head_have += gather(in, d->head, d->head_have, d->prefix.head);
-    return d->head_have == d->prefix.head ? unpack_head(d, d->head, e) : 0;
+    return !keeps && d->head_have == d->prefix.head ? unpack_head(d, d->head, e) : 0;
 }
 
 /* Its body, behind the complete head. */
@@ -147,9 +179,10 @@ static int feed_body(struct decoder *d, struct input *in, decoder_frame_fn frame
     skip(in, n);
     if (d->body_have < d->prefix.body)
         return 0;
+    if (d->message == NULL && unpack_head(d, d->head, e) != 0)
+        return -1;
     int result = frame(context, d->message, &d->body, d->prefix.body, e);
-    peer__head__free_unpacked(d->message, NULL);
-    d->message = NULL;
+    drop_message(d);
     next_frame(d);
     return result;
 }

@@ -13,10 +13,11 @@ struct decoder {
     uint32_t prefix_have;
     uint8_t *head; /* malloc'ed, only while a head arrives in pieces */
     uint32_t head_have;
-    Peer__Head *message; /* while the body arrives */
+    Peer__Head *message; /* while the body arrives, of a short head */
     struct extents body;
     uint32_t body_have;
     uint32_t max_head, max_body;
+    uint32_t max_more; /* see decoder_init() */
 };
 
 /* Called for every whole frame; message and body are borrowed. Returns 0 to go on, or -1 with *e:
@@ -24,7 +25,11 @@ struct decoder {
 typedef int (*decoder_frame_fn)(void *context, const Peer__Head *message,
                                 const struct extents *body, uint32_t body_length, struct error *e);
 
-/* Caps on the head and the body of a frame, in bytes. */
+/* Caps on the head and the body of a frame, in bytes. A message takes more memory than its head has bytes: a
+ * few times as much, but many times if it has lists of messages that say nothing. What is more than
+ * DECODER_TIMES as much, and max_more, is refused; max_more may be set for long lists that are expected. */
+#define DECODER_TIMES 8u
+#define DECODER_MORE (256u * 1024u)
 void decoder_init(struct decoder *d, uint32_t max_head, uint32_t max_body);
 /* Drops what has come of a frame. */
 void decoder_free(struct decoder *d);

@@ -7,6 +7,9 @@
 
 #include "proto/text.h"
 
+#define REPORT_MEMORY UINT64_C(4096) /* that the report of a node takes as a message, at most */
+#define REPORTS_MOST (UINT64_C(64) << 20)
+
 static void say(void *context, const Peer__Head *head)
 {
     struct link *link = context;
@@ -158,6 +161,8 @@ static int let_in(struct link *link, struct error *e)
     if (link->has_key)
         memcpy(link->key, h->key->id, KEY_ID_SIZE);
     decoder_init(&link->decoder, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+    uint64_t reports = r->torus->nodes * REPORT_MEMORY;
+    link->decoder.max_more += (uint32_t)(reports < REPORTS_MOST ? reports : REPORTS_MOST);
     if (r->port[link->port].link != NULL)
         link_close(r->port[link->port].link, &replaced, false);
     port_link_up(link);

@@ -71,6 +71,7 @@ static void add_heartbeat(struct stream *s)
 struct seen {
     unsigned frames;
     int fail_at; /* frame() fails at this one; -1: never */
+    bool any;    /* frames are counted only */
 };
 
 static int on_frame(void *context, const Peer__Head *message, const struct extents *body,
@@ -83,6 +84,8 @@ static int on_frame(void *context, const Peer__Head *message, const struct exten
 
     if ((int)index == seen->fail_at)
         return error_set(e, ERROR_REFUSED, "enough");
+    if (seen->any)
+        return 0;
     assert_in_range(index, 0, 4);
     assert_int_equal(body_length, lengths[index]);
     if (index == 1) {
@@ -270,6 +273,76 @@ static void caps_may_be_reached(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
+/* A link state with so many entries that say nothing: of two bytes each, and as structs of many. */
+static uint8_t *empty_entries(uint32_t count, uint32_t body, uint32_t *length)
+{
+    uint32_t list = 2 * count, head = 1 + 4 + list;
+    uint8_t *bytes = malloc(FRAME_PREFIX_SIZE + head + body), *at = bytes + FRAME_PREFIX_SIZE;
+
+    assert_non_null(bytes);
+    frame_prefix_write(bytes, head, body);
+    *at++ = 5 << 3 | 2; /* Head.link_state */
+    for (unsigned i = 0; i < 4; i++)
+        *at++ = (uint8_t)((list >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
+    for (uint32_t i = 0; i < count; i++) {
+        *at++ = 1 << 3 | 2; /* LinkState.entry */
+        *at++ = 0;
+    }
+    memset(at, 0, body);
+    *length = FRAME_PREFIX_SIZE + head + body;
+    return bytes;
+}
+
+static int feed_entries(struct decoder *d, uint32_t count, uint32_t body, uint32_t withheld,
+                        uint32_t piece, struct error *e)
+{
+    struct seen seen = {.fail_at = -1, .any = true};
+    struct slab_pool pool;
+    uint32_t length;
+    uint8_t *bytes = empty_entries(count, body, &length);
+    int result = 0;
+
+    slab_pool_init(&pool, 0);
+    for (uint32_t at = 0; at < length - withheld && result == 0; at += piece) {
+        uint32_t left = length - withheld - at;
+        result = feed(d, &pool, bytes + at, left < piece ? left : piece, &seen, e);
+    }
+    assert_int_equal(seen.frames, result == 0 && withheld == 0);
+    if (withheld > 0) /* no more is held than what has come */
+        assert_true(d->message == NULL || d->prefix.head <= 16 * 1024);
+    decoder_free(d);
+    assert_int_equal(slab_pool_close(&pool), 0);
+    free(bytes);
+    return result;
+}
+
+/* A head is not worth many times its length in memory. */
+static void empty_messages_are_bounded(void **state)
+{
+    static const uint32_t pieces[] = {1000, 60000};
+    struct decoder d;
+    struct error e;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        for (uint32_t body = 0; body <= 100; body += 100) {
+            decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+            assert_int_equal(feed_entries(&d, 1000, body, 0, pieces[i], &e), 0);
+            decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+            assert_int_equal(feed_entries(&d, 200000, body, 0, pieces[i], &e), -1);
+            assert_int_equal(e.code, ERROR_PROTOCOL);
+            assert_string_equal(e.text, "frame whose head takes too much memory");
+            decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+            d.max_more = 200000 * 200;
+            assert_int_equal(feed_entries(&d, 200000, body, 0, pieces[i], &e), 0);
+        }
+        decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+        assert_int_equal(feed_entries(&d, 200000, 100, 1, pieces[i], &e), 0);
+        decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+        assert_int_equal(feed_entries(&d, 100, 100, 1, pieces[i], &e), 0);
+    }
+}
+
 static void memory_may_run_out_at_any_moment(void **state)
 {
     struct stream s;
@@ -307,6 +380,7 @@ int main(void)
         cmocka_unit_test(who_handles_a_frame_may_refuse_it),
         cmocka_unit_test(what_is_no_frame_is_refused),
         cmocka_unit_test(caps_may_be_reached),
+        cmocka_unit_test(empty_messages_are_bounded),
         cmocka_unit_test(memory_may_run_out_at_any_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
