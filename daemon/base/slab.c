@@ -35,6 +35,7 @@ struct slab *slab_get(struct slab_pool *pool)
     }
     slab->next = NULL;
     slab->references = 1;
+    slab->spared = 0;
     pool->in_use++;
     return slab;
 }
@@ -155,6 +156,24 @@ void slab_writer_close(struct slab_writer *w)
     if (w->slab != NULL)
         slab_unref(w->slab);
     *w = (struct slab_writer){0};
+}
+
+int extent_keep(struct slab_writer *w, struct slab_pool *pool, const struct extent *in,
+                struct extent *out)
+{
+    uint8_t *at;
+
+    if (in->slab->pool == NULL || in->length >= SLAB_SPARED || in->slab->spared >= SLAB_SPARED) {
+        *out = *in;
+        (void)slab_ref(in->slab);
+        return 0;
+    }
+    at = slab_writer_take(w, pool, in->length, out);
+    if (at == NULL)
+        return -1;
+    memcpy(at, in->data, in->length);
+    in->slab->spared += in->length;
+    return 0;
 }
 
 /* The last extent, if the writer's next bytes follow it directly. */

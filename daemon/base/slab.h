@@ -17,6 +17,7 @@ struct slab {
     void (*release)(void *context); /* a lone one's */
     void *context;
     uint32_t references;
+    uint32_t spared; /* bytes of it that were copied so as not to keep it (extent_keep()) */
     uint8_t data[SLAB_SIZE];
 };
 
@@ -95,5 +96,13 @@ void slab_writer_close(struct slab_writer *w);
  * each other are one extent, as long as a slab lasts. Returns 0, or -1 if there is no memory. */
 int extents_copy(struct extents *x, struct slab_writer *w, struct slab_pool *pool,
                  const uint8_t *data, uint32_t length);
+
+/* What has come in and may wait for long: in the slab that it came in, with a reference, or copied. The first
+ * SLAB_SPARED bytes of a slab that are short runs are copied: else who lets few bytes wait of each slab that it
+ * fills would make them take many times their size. Returns 0 with *out, whose reference the caller drops, or
+ * -1 if there is no memory. */
+#define SLAB_SPARED (SLAB_SIZE / 8)
+int extent_keep(struct slab_writer *w, struct slab_pool *pool, const struct extent *in,
+                struct extent *out);
 
 #endif

@@ -19,6 +19,7 @@ void cargo_close(struct cargo *c)
             slab_unref(c->parcel[i].bytes.slab);
     free(c->parcel);
     slab_writer_close(&c->body);
+    slab_writer_close(&c->kept);
     piece_states_free(&c->digests);
     *c = (struct cargo){.unused = NONE};
 }
@@ -61,21 +62,24 @@ static int more_parcels(struct cargo *c)
     return 0;
 }
 
+/* Takes the reference over. */
 static void append(struct cargo *c, struct hold *hold, const struct extent *bytes)
 {
     if (hold->last != NONE) { /* bytes that follow directly stay one parcel */
         struct extent *end = &c->parcel[hold->last].bytes;
         if (end->slab == bytes->slab && end->data + end->length == bytes->data) {
             end->length += bytes->length;
+            slab_unref(bytes->slab);
             return;
         }
     }
-    if (c->unused == NONE && more_parcels(c) != 0)
+    if (c->unused == NONE && more_parcels(c) != 0) {
+        slab_unref(bytes->slab);
         return;
+    }
     uint32_t at = c->unused;
     c->unused = c->parcel[at].next;
     c->parcel[at] = (struct parcel){*bytes, NONE};
-    (void)slab_ref(bytes->slab);
     if (hold->last == NONE)
         hold->first = at;
     else
@@ -97,8 +101,14 @@ static void drop_first(struct cargo *c, struct hold *hold)
 
 void cargo_put_parcel(struct cargo *c, struct hold *hold, const struct extent *piece)
 {
-    if (!has_failed(c) && piece->length > 0)
-        append(c, hold, piece);
+    struct extent bytes;
+
+    if (has_failed(c) || piece->length == 0)
+        return;
+    if (extent_keep(&c->kept, router_pool(c->engine->set.router), piece, &bytes) != 0)
+        (void)engine_no_memory(c->engine);
+    else
+        append(c, hold, &bytes);
 }
 
 void cargo_drop(struct cargo *c, struct hold *hold)
@@ -342,6 +352,21 @@ struct outgoing *cargo_frame(struct cargo *c)
     if (frame == NULL)
         (void)engine_no_memory(c->engine);
     return frame;
+}
+
+void cargo_pass_on(struct cargo *c, struct outgoing *frame, const struct extent *bytes)
+{
+    struct extent kept;
+
+    if (has_failed(c))
+        return;
+    if (extent_keep(&c->kept, router_pool(c->engine->set.router), bytes, &kept) != 0) {
+        (void)engine_no_memory(c->engine);
+        return;
+    }
+    if (extents_add(&frame->body, kept.slab, kept.data, kept.length) != 0)
+        (void)engine_no_memory(c->engine);
+    slab_unref(kept.slab);
 }
 
 struct outgoing *cargo_ship(struct cargo *c, unsigned port, struct outgoing *frame,

@@ -28,6 +28,7 @@ struct cargo {
     struct engine *engine;
     uint32_t room; /* of a hold for its copy; 0: bytes are not copied */
     struct slab_writer body;
+    struct slab_writer kept;     /* of what waits, what does not stay in the slab that it came in */
     struct piece_states digests; /* under way */
     struct parcel *parcel;
     uint32_t parcels, unused; /* how many there are; the first that is not in use */
@@ -115,6 +116,8 @@ bool cargo_read_own(struct cargo *c, const struct block_piece *piece, uint32_t o
 
 /* An empty frame, owned by the caller until cargo_ship(). NULL if there is no memory. */
 struct outgoing *cargo_frame(struct cargo *c);
+/* Puts bytes that have come in into a frame that goes straight on, and whose length is set. */
+void cargo_pass_on(struct cargo *c, struct outgoing *frame, const struct extent *bytes);
 /* Takes the frame over: gives it its head, counts its bytes and returns it, ready to leave by the
  * port. If it is not `loaded`, or the engine has failed, it is freed, and NULL returned. */
 struct outgoing *cargo_ship(struct cargo *c, unsigned port, struct outgoing *frame,

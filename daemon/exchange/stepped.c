@@ -379,9 +379,7 @@ static void relay(struct stepped *s, unsigned in, const Peer__SteppedData *data,
     frame->body_length = body_length;
     frame->in_passing = onward.left > 0;
     for (uint32_t i = 0; i < body->count; i++)
-        if (extents_add(&frame->body, body->item[i].slab, body->item[i].data,
-                        body->item[i].length) != 0)
-            (void)engine_no_memory(&s->base);
+        cargo_pass_on(&s->cargo, frame, &body->item[i]);
     frame = cargo_ship(&s->cargo, out, frame, &head, true);
     if (frame != NULL)
         router_relay(s->base.set.router, engine_port(&s->base, out), frame);

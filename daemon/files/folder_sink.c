@@ -84,6 +84,7 @@ struct folder_sink {
     struct target target;
     struct output *output;
     uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
+    struct slab_writer kept;   /* of them, what does not stay in the slab that it came in */
     uint64_t pending;          /* bytes, */
     uint64_t waiting;          /* and those of them that no job has */
     unsigned writing;          /* jobs */
@@ -179,6 +180,7 @@ static void release(struct jobs *jobs)
     *at = s->next;
     for (uint32_t i = 0; i < s->request.nodes; i++)
         drop_pieces(s, s->output[i].first);
+    slab_writer_close(&s->kept);
     free(s->output);
     free(s->gone);
     free(s);
@@ -541,14 +543,16 @@ static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
 {
     struct folder_sink *s = (struct folder_sink *)base;
     struct piece *piece;
+    struct extent kept;
 
     if (bytes->length == 0) /* its file has been made */
         return 0;
     piece = malloc(sizeof *piece);
-    if (piece == NULL)
+    if (piece == NULL || extent_keep(&s->kept, bytes->slab->pool, bytes, &kept) != 0) {
+        free(piece);
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
-    *piece = (struct piece){NULL, origin, offset, *bytes};
-    (void)slab_ref(bytes->slab);
+    }
+    *piece = (struct piece){NULL, origin, offset, kept};
     s->pending += bytes->length;
     s->waiting += bytes->length;
     insert(&s->output[origin], piece);

@@ -137,6 +137,7 @@ static void a_hold_gives_back_what_has_left(void **state)
         assert_in_range(d.cargo.parcels, 0, 256);
         slab_writer_close(&d.in);
         slab_writer_close(&d.cargo.body);
+        slab_writer_close(&d.cargo.kept);
         assert_int_equal(d.node->f.pool.in_use, 0);
         close_dock(&d);
     }
@@ -462,6 +463,28 @@ static void memory_may_be_over_at_any_moment(void **state)
     }
 }
 
+/* A neighbour that sends a byte at a time, and much else in between. */
+static void bytes_that_wait_do_not_keep_slabs(void **state)
+{
+    struct dock d;
+
+    (void)state;
+    open_dock(&d, false);
+    for (uint32_t i = 0; i < 1000; i++) {
+        struct slab *slab = slab_get(&d.node->f.pool);
+        const struct extent bytes = {slab, slab->data + 7, 1};
+        slab->data[7] = byte_of(0, i);
+        cargo_put(&d.cargo, &d.hold[0], i, &bytes);
+        slab_unref(slab);
+    }
+    assert_in_range(d.node->f.pool.in_use, 1, 3);
+    struct outgoing *frame = new_frame(&d);
+    assert_int_equal(cargo_load(&d.cargo, &d.hold[0], 0, NULL, 1000, frame), 1000);
+    check_body(frame, 0, 0, 0, 1000);
+    free_frame(&d, frame);
+    close_dock(&d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +500,7 @@ int main(void)
         cmocka_unit_test(digests_under_way_are_freed),
         cmocka_unit_test(a_frame_leaves_loaded_or_not_at_all),
         cmocka_unit_test(memory_may_be_over_at_any_moment),
+        cmocka_unit_test(bytes_that_wait_do_not_keep_slabs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -189,6 +189,68 @@ static void copies_in_a_row_are_one_extent(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
+/* Whoever lets a little wait of each slab that comes in does not keep them all. */
+static void a_few_bytes_do_not_keep_a_slab(void **state)
+{
+    enum { SLABS = 400 };
+    static struct extent kept[SLABS];
+    struct slab_writer w = {0};
+    struct slab_pool pool;
+
+    (void)state;
+    slab_pool_init(&pool, 0);
+    for (int i = 0; i < SLABS; i++) {
+        struct slab *in = slab_get(&pool);
+        const struct extent bytes = {in, in->data + 5 * i, 70};
+        memset(in->data, i, SLAB_SIZE);
+        assert_int_equal(extent_keep(&w, &pool, &bytes, &kept[i]), 0);
+        slab_unref(in);
+    }
+    assert_int_equal(pool.in_use, 1);
+    for (int i = 0; i < SLABS; i++) {
+        assert_int_equal(kept[i].length, 70);
+        for (uint32_t k = 0; k < 70; k++)
+            assert_int_equal(kept[i].data[k], (uint8_t)i);
+        slab_unref(kept[i].slab);
+    }
+    slab_writer_close(&w);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
+/* Long runs stay where they are, and short ones when enough of their slab has been copied; and what is of no
+ * pool. */
+static void most_bytes_stay_where_they_are(void **state)
+{
+    struct slab_writer w = {0};
+    struct slab_pool pool;
+    uint32_t copied = 0;
+    struct extent kept;
+
+    (void)state;
+    slab_pool_init(&pool, 0);
+    struct slab *in = slab_get(&pool), *lone = slab_lone(100, NULL, NULL);
+    for (uint32_t at = 0; at + 1000 <= SLAB_SIZE; at += 1000) {
+        const struct extent bytes = {in, in->data + at, 1000};
+        assert_int_equal(extent_keep(&w, &pool, &bytes, &kept), 0);
+        copied += kept.slab != in ? kept.length : 0;
+        slab_unref(kept.slab);
+    }
+    assert_in_range(copied, SLAB_SPARED, SLAB_SPARED + 1000);
+    slab_unref(in);
+    in = slab_get(&pool);
+    const struct extent longer = {in, in->data, SLAB_SPARED}, other = {lone, lone->data, 100};
+    assert_int_equal(extent_keep(&w, &pool, &longer, &kept), 0);
+    assert_ptr_equal(kept.slab, in);
+    slab_unref(kept.slab);
+    assert_int_equal(extent_keep(&w, &pool, &other, &kept), 0);
+    assert_ptr_equal(kept.slab, lone);
+    slab_unref(kept.slab);
+    slab_unref(lone);
+    slab_unref(in);
+    slab_writer_close(&w);
+    assert_int_equal(slab_pool_close(&pool), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +261,8 @@ int main(void)
         cmocka_unit_test(a_writer_never_overwrites_what_somebody_holds),
         cmocka_unit_test(a_writer_starts_over_when_nobody_holds_a_byte),
         cmocka_unit_test(copies_in_a_row_are_one_extent),
+        cmocka_unit_test(a_few_bytes_do_not_keep_a_slab),
+        cmocka_unit_test(most_bytes_stay_where_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
