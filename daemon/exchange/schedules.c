@@ -398,6 +398,8 @@ int schedules_query_heard(struct schedules *all, unsigned port, const Peer__Sche
 
     if (!schedules_is_digest(query->digest))
         return error_set(e, ERROR_PROTOCOL, "query for a schedule without a digest");
+    if (router_is_full(all->set.router, port))
+        return 0; /* it asks for more than it takes; answers are many times as long as questions */
     s = find(all, query->digest);
     if (s == NULL || s->state == FAILED) {
         send_part(all, port, query->digest, NULL, 0);

@@ -10,6 +10,9 @@
 #define GATHER (3 * MILLISECONDS)
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
+/* What is heard at once is told one by one so often, then together: all exchanges have to look at it, and a
+ * neighbour may say as much as its link carries. */
+#define TOLD_MOST 16u
 
 static void mark_at(struct router *r, struct port *port, uint32_t rank)
 {
@@ -119,6 +122,24 @@ static int check(const struct router *r, unsigned port, const Peer__LinkState__E
     return 0;
 }
 
+static void tell(struct router *r)
+{
+    if (r->reading != NULL && r->told++ >= TOLD_MOST)
+        r->tells_late = true;
+    else
+        r->handler.topology(r->handler.context);
+}
+
+void flood_read(struct router *r)
+{
+    bool late = r->tells_late;
+
+    r->told = 0;
+    r->tells_late = false;
+    if (late)
+        r->handler.topology(r->handler.context);
+}
+
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e)
 {
     bool changed = false;
@@ -136,6 +157,6 @@ int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, s
         changed = changed || news == TOPOLOGY_NEW;
     }
     if (changed)
-        r->handler.topology(r->handler.context);
+        tell(r);
     return result;
 }

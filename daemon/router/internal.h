@@ -100,6 +100,8 @@ struct router {
     struct topology topology;
     struct port port[TORUS_MAX_PORTS];
     struct link *reading; /* whose bytes are being decoded */
+    unsigned told;        /* while they are: how often the handler has been told of the topology */
+    bool tells_late;      /* and that it has to be told once more when all are */
     uint64_t now;         /* when something last came in or fell due: near enough for heartbeats */
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
@@ -131,6 +133,7 @@ void flood_tick(struct router *r, unsigned port, uint64_t now);
 void flood_lost(struct router *r, unsigned port); /* its link is down */
 void flood_flush(struct router *r);
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
+void flood_read(struct router *r); /* what came in at once has been decoded */
 
 /* port.c */
 /* The cable has failed, whether a link was up or not. Call it before the link is closed. */

@@ -321,7 +321,12 @@ void link_received(struct link *link, size_t length)
         link->slab_used += (uint32_t)length;
         link->router->reading = link;
         result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
+        flood_read(link->router);
         link->router->reading = NULL;
+        if (result == 0 && link->doomed) {
+            e = link->doom;
+            result = -1;
+        }
     }
     link->feeding = false;
     if (result != 0)

@@ -105,6 +105,8 @@ struct outgoing_pool *router_outgoing(struct router *r);
 void router_send(struct router *r, unsigned port, const Peer__Head *head);
 /* The same on every up port but `except` (-1: on all). */
 void router_flood(struct router *r, int except, const Peer__Head *head);
+/* More waits for this port than may: whoever asks for something may go without an answer. */
+bool router_is_full(const struct router *r, unsigned port);
 /* Passes on a data frame on its way through; takes it over. */
 void router_relay(struct router *r, unsigned port, struct outgoing *frame);
 /* handler.next() has something for this port again. */

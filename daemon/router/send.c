@@ -46,6 +46,11 @@ void router_send(struct router *r, unsigned port, const Peer__Head *head)
     r->io.wake(r->io.context, r->port[port].link->connection);
 }
 
+bool router_is_full(const struct router *r, unsigned port)
+{
+    return r->port[port].control.bytes > ROUTER_QUEUE_MOST;
+}
+
 void router_flood(struct router *r, int except, const Peer__Head *head)
 {
     for (unsigned i = 0; i < torus_ports(r->torus); i++)

@@ -698,6 +698,42 @@ static void news_are_passed_on_once(void **state)
     fixture_close(&f);
 }
 
+/* All exchanges look at each of them: they are told together, if there are many at once. */
+static void many_news_at_once_are_told_together(void **state)
+{
+    enum { FRAMES = 500 };
+    static uint8_t bytes[FRAMES * 64];
+    struct router_fixture f;
+    size_t length = 0;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 2);
+    for (uint32_t i = 1; i <= FRAMES; i++) {
+        Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
+        Peer__LinkState link_state = PEER__LINK_STATE__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        entry.rank = 12;
+        entry.hops = 4;
+        entry.version = i;
+        entry.up = i % 16;
+        link_state.n_entry = 1;
+        link_state.entry = &entries;
+        head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+        head.link_state = &link_state;
+        size_t size = peer__head__get_packed_size(&head);
+        assert_true(length + FRAME_PREFIX_SIZE + size <= sizeof bytes);
+        frame_prefix_write(bytes + length, (uint32_t)size, 0);
+        (void)peer__head__pack(&head, bytes + length + FRAME_PREFIX_SIZE);
+        length += FRAME_PREFIX_SIZE + size;
+    }
+    unsigned changes = f.topology_changes;
+    fixture_feed(f.up[2], bytes, length);
+    assert_in_range(f.topology_changes, changes + 2, changes + 20);
+    assert_int_equal(router_topology(f.router)->entry[12].up, FRAMES % 16);
+    fixture_close(&f);
+}
+
 static void a_new_neighbour_is_told_everything(void **state)
 {
     struct router_fixture f;
@@ -915,6 +951,7 @@ int main(void)
         cmocka_unit_test(what_was_to_be_sent_on_a_lost_link_is_dropped),
         cmocka_unit_test(go_is_a_packet_of_its_own),
         cmocka_unit_test(news_are_passed_on_once),
+        cmocka_unit_test(many_news_at_once_are_told_together),
         cmocka_unit_test(a_new_neighbour_is_told_everything),
         cmocka_unit_test(a_lost_link_takes_its_claims_with_it),
         cmocka_unit_test(who_does_not_read_is_not_read_and_then_closed),
