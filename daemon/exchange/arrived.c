@@ -53,6 +53,18 @@ void arrived_settle(struct arrived *a)
     a->count = kept + 1;
 }
 
+void arrived_trim(struct arrived *a, uint32_t most)
+{
+    uint32_t kept = 0, of_node = 0;
+
+    for (uint32_t i = 0; i < a->count; i++) {
+        of_node = i > 0 && a->span[i].node == a->span[i - 1].node ? of_node + 1 : 0;
+        if (of_node < most)
+            a->span[kept++] = a->span[i];
+    }
+    a->count = kept;
+}
+
 /* The first span of a node, or where it would be. */
 static uint32_t find(const struct arrived *a, uint32_t node)
 {

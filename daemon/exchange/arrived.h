@@ -25,6 +25,9 @@ int arrived_add(struct arrived *a, uint32_t node, uint64_t begin, uint64_t end);
 /* Puts all in order; those that touch or overlap become one. */
 void arrived_settle(struct arrived *a);
 
+/* Forgets spans, so that there are at most so many of each node's block. */
+void arrived_trim(struct arrived *a, uint32_t most);
+
 /* How many bytes of a node's block. */
 uint64_t arrived_bytes(const struct arrived *a, uint32_t node);
 

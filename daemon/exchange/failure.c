@@ -212,7 +212,7 @@ static uint64_t next_judgement(const struct exchange *x)
 
 uint64_t failure_deadline(const struct exchange *x)
 {
-    uint64_t verdict = ROUTER_NEVER, at = x->deadline;
+    uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
 
     if (x->state == EXCHANGE_DECIDING)
         return x->client_state == CLIENT_WAITING ? at : ROUTER_NEVER;
@@ -228,6 +228,7 @@ uint64_t failure_deadline(const struct exchange *x)
         verdict = x->fault.mends_at;
     else if (root_differs(x))
         verdict = x->named_at + VERDICT_TIME;
+    at = mend < at ? mend : at;
     return verdict < at ? verdict : at;
 }
 
@@ -325,6 +326,8 @@ void failure_tick(struct exchange *x, uint64_t now)
         judge_fault(x, now);
     else if (x->fault.mends_at != 0 && now >= x->fault.mends_at)
         retry_mended(x);
+    if (now >= mend_deadline(x))
+        mend_late(x);
     if (!exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING && now >= x->deadline)
         time_is_over(x);
 }

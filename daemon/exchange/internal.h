@@ -67,7 +67,7 @@ struct resumed {
     uint64_t all_bytes;   /* and everywhere, as far as has been heard */
     uint64_t *incoming;   /* by origin: bytes that are missing here */
     uint64_t went;        /* when the first attempt's `go` came; 0: nothing is left of that here */
-    uint32_t heard;       /* messages about it from the root's side */
+    uint8_t *heard;       /* by node: from which sides its message has come */
 };
 
 /* This node's blocks and what moves them. */
@@ -362,6 +362,9 @@ void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
 void mend_advance(struct exchange *x);
 void mend_free(struct exchange *x);
 uint32_t mend_count(const struct exchange *x); /* pieces that have come again here */
+/* When what was asked for should have come; and it has not. */
+uint64_t mend_deadline(const struct exchange *x);
+void mend_late(struct exchange *x);
 int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 int mended_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 

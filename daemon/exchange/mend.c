@@ -5,8 +5,9 @@
  * came with the piece; or that which the piece had when it came first: then it was not the bytes that
  * were damaged, but the digest. The sums over all nodes will tell if that is wrong.
  *
- * Who cannot read them any more answers with nothing. Then, or after MEND_TRIES, the exchange is damaged,
- * and begins anew (retry.c). What was not asked for is ignored: its sender may have been told to ask. */
+ * Who cannot read them any more answers with nothing. Then, if no answer comes within MEND_TIME, or after
+ * MEND_TRIES, the exchange is damaged, and begins anew (retry.c). What was not asked for is ignored: its sender
+ * may have been told to ask. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 
 #define MEND_PART (32u * 1024u)
 #define MEND_TRIES 16u /* of pieces of one attempt; more is not chance */
+/* For one part: to be read from a slow disk, and to cross the torus on slow links. */
+#define MEND_TIME (15 * SECONDS)
 
 struct query {
     uint32_t destination, length;
@@ -24,7 +27,8 @@ struct query {
 
 struct mending {
     /* Of the engine's first damaged piece: */
-    bool asked;    /* for the next part */
+    bool asked; /* for the next part, */
+    uint64_t asked_at;
     uint32_t have; /* bytes */
     struct piece_mark mark;
     struct piece_states states;
@@ -58,13 +62,19 @@ uint32_t mend_count(const struct exchange *x)
     return x->own.mending != NULL ? x->own.mending->mended : 0;
 }
 
-/* Towards a node, along the exchange's tree; not back to where it came from (-1: from here). */
-static void send_towards(struct exchange *x, uint32_t node, int from, const Peer__Head *head)
+/* The port towards a node, along the exchange's tree; -1: there is none. */
+static int way_to(const struct exchange *x, uint32_t node)
 {
     int port = around_branch(x, node);
 
-    if (port < 0)
-        port = x->tree.parent;
+    return port < 0 ? x->tree.parent : port;
+}
+
+/* Not back to where it came from (-1: from here). */
+static void send_towards(struct exchange *x, uint32_t node, int from, const Peer__Head *head)
+{
+    int port = way_to(x, node);
+
     if (port >= 0 && port != from && (x->fault.lost & 1u << port) == 0)
         router_send(router_of(x), (unsigned)port, head);
 }
@@ -76,6 +86,31 @@ static void give_up(struct exchange *x)
     struct error e;
 
     piece_is_damaged(&x->own.engine->damaged[0].piece, rank_of(x), &e);
+    (void)error_wrap(&e, "node %u", rank_of(x));
+    exchange_damaged(x, &e);
+}
+
+uint64_t mend_deadline(const struct exchange *x)
+{
+    const struct mending *m = x->own.mending;
+
+    if (x->state != EXCHANGE_RUNNING || m == NULL || !m->asked || x->own.engine->damaged_count == 0)
+        return ROUTER_NEVER;
+    return m->asked_at + MEND_TIME;
+}
+
+/* Who is next on the way there, and may have kept the question or the answer, is named, too. */
+void mend_late(struct exchange *x)
+{
+    const struct block_piece *piece = &x->own.engine->damaged[0].piece;
+    int port = way_to(x, piece->source);
+    struct error e;
+
+    piece_is_damaged(piece, rank_of(x), &e);
+    if (port >= 0)
+        (void)error_wrap(&e, "no answer comes by node %u within %d s",
+                         torus_neighbour(torus_of(x), rank_of(x), (unsigned)port),
+                         (int)(MEND_TIME / SECONDS));
     (void)error_wrap(&e, "node %u", rank_of(x));
     exchange_damaged(x, &e);
 }
@@ -112,6 +147,7 @@ static void ask(struct exchange *x)
         log_warning("exchange %s: %s: it is sent again", x->id, e.text);
     }
     m->asked = true;
+    m->asked_at = router_now(router_of(x));
     message.exchange = x->handle;
     message.source = piece->source;
     message.destination = rank_of(x);

@@ -9,7 +9,10 @@
 #include "daemon/schedule/family.h"
 #include "proto/text.h"
 
-#define PREPARED_AT_ONCE 256u       /* prepared here by all roots, without barriers */
+/* Prepared here, without barriers: by one root, which has four under way itself (turn.c), and others that end;
+ * and by all. A root that has none may always have one, so that none keeps the others out. */
+#define PREPARED_OF_A_ROOT 16u
+#define PREPARED_AT_ONCE 256u
 #define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
@@ -116,10 +119,22 @@ static void send_ready(struct exchange *x)
     wave_to_parent(x, &head);
 }
 
+/* What no root says: whoever has told it is named, too. */
+static void refuse(const struct exchanges *all, unsigned port, struct error *e)
+{
+    struct router *r = all->set.router;
+
+    if (e->code == ERROR_PROTOCOL || e->code == ERROR_USAGE)
+        (void)error_wrap(e, "node %u refuses what node %u has told it", router_rank(r),
+                         torus_neighbour(router_torus(r), router_rank(r), port));
+    else
+        (void)error_wrap(e, "node %u refuses", router_rank(r));
+}
+
 static void object(struct exchange *x, struct error *e)
 {
     if (!exchange_is_root(x) && e->code != ERROR_BUSY)
-        (void)error_wrap(e, "node %u refuses", rank_of(x));
+        refuse(x->all, (unsigned)x->tree.parent, e);
     exchange_fail(x, e);
 }
 
@@ -168,6 +183,12 @@ static void all_ready(struct exchange *x)
     send_ready(x);
 }
 
+/* A barrier or group takes no memory before somebody has entered it here. */
+static bool is_wanted(const struct exchange *x)
+{
+    return !spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x);
+}
+
 /* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
 static int advance_own(struct exchange *x)
 {
@@ -176,7 +197,7 @@ static int advance_own(struct exchange *x)
 
     if (result > 0)
         result = opening_blocks(x, &e);
-    if (result > 0 && x->state == EXCHANGE_PREPARING)
+    if (result > 0 && x->state == EXCHANGE_PREPARING && is_wanted(x))
         result = opening_engine(x, &e);
     if (result < 0) {
         if (e.code == ERROR_LINK && standing_is_one(x))
@@ -184,8 +205,7 @@ static int advance_own(struct exchange *x)
         object(x, &e);
         return -1;
     }
-    if (result > 0 &&
-        (!spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x)))
+    if (result > 0 && is_wanted(x))
         x->owed &= ~OWN_PART;
     return 0;
 }
@@ -236,6 +256,12 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
     if (prepare->n_missing > 0 && !prepare->spec->shrink)
         return error_set(e, ERROR_PROTOCOL, "prepare of exchange %s leaves out nodes that it needs",
                          id);
+    bool entered = prepare->spec->operation == OPERATION_BARRIER ||
+                   prepare->spec->operation == OPERATION_GROUP;
+    if (entered && !prepare->spec->shrink && prepare->root != BARRIER_ROOT)
+        return error_set(e, ERROR_PROTOCOL,
+                         "prepare of exchange %s, a barrier or group that only node %u begins", id,
+                         BARRIER_ROOT);
     if (prepare->spec->shrink && prepare->spec->operation == OPERATION_GROUP)
         for (uint32_t rank = 0; rank < prepare->root; rank++)
             if (!damage->gone[rank])
@@ -263,19 +289,59 @@ static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
     return 0;
 }
 
-static unsigned count(const struct exchanges *all, bool barriers)
+static unsigned count_barriers(const struct exchanges *all)
 {
     unsigned n = 0;
 
     for (const struct exchange *x = all->active; x != NULL; x = x->next)
-        n += (spec_is_entered(&x->spec)) == barriers;
+        n += spec_is_entered(&x->spec);
     return n;
+}
+
+/* Other exchanges that hold something here, those of this root too, or of any (TORUS_NO_NODE). */
+static unsigned count_others(const struct exchanges *all, uint32_t root)
+{
+    unsigned n = 0;
+
+    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+        n += !spec_is_entered(&x->spec) && (root == TORUS_NO_NODE || x->root == root);
+    for (const struct exchange *x = all->ended; x != NULL; x = x->next)
+        n += x->own.closing > 0 && (root == TORUS_NO_NODE || x->root == root);
+    return n;
+}
+
+/* Whether there is a place for one more. Returns 0, or -1 with *e. */
+static int check_place(const struct exchanges *all, bool barrier, uint32_t root, struct error *e)
+{
+    uint32_t here = router_rank(all->set.router);
+    unsigned all_others, of_root;
+
+    if (barrier) {
+        unsigned barriers = count_barriers(all);
+        if (barriers < BARRIERS_AT_ONCE)
+            return 0;
+        return error_set(e, ERROR_BUSY,
+                         "node %u is busy: %u barriers and groups are under way there", here,
+                         barriers);
+    }
+    if (planner_is_busy(all->planner))
+        return error_set(e, ERROR_BUSY, "node %u is busy: it is planning for other exchanges",
+                         here);
+    all_others = count_others(all, TORUS_NO_NODE);
+    of_root = count_others(all, root);
+    if (of_root == 0 || (of_root < PREPARED_OF_A_ROOT && all_others < PREPARED_AT_ONCE))
+        return 0;
+    return error_set(e, ERROR_BUSY,
+                     "node %u is busy: %u exchanges are under way there, %u of them of node %u",
+                     here, all_others, of_root, root);
 }
 
 /* Whether this node can take part at all. */
 static int check_spec_here(struct exchanges *all, const struct spec *spec,
-                           const struct damage *damage, bool resumes, struct error *e)
+                           const Peer__Prepare *prepare, const struct damage *damage,
+                           struct error *e)
 {
+    const bool resumes = goes_on(prepare);
     const struct left_out out = {.down = spec->shrink && !resumes,
                                  .nodes = resumes ? damage->gone : NULL};
     const struct torus *t = router_torus(all->set.router);
@@ -295,10 +361,16 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
     if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
         return -1;
-    if (count(all, barrier) >= (barrier ? BARRIERS_AT_ONCE : PREPARED_AT_ONCE))
-        return error_set(e, ERROR_BUSY, "node %u is busy: %u exchanges are under way there",
-                         router_rank(all->set.router), count(all, barrier));
-    return 0;
+    return check_place(all, barrier, prepare->root, e);
+}
+
+/* Its failure may have been faster; or somebody has invented that: then it begins anew. */
+static int check_news(const struct exchanges *all, const Peer__Prepare *prepare, struct error *e)
+{
+    if (!verdict_is_remembered(all, prepare->id))
+        return 0;
+    return error_set(e, ERROR_BUSY, "node %u has heard that this attempt is over",
+                     router_rank(all->set.router));
 }
 
 /* Only the blocks of folders, and what is left of blocks, have sizes that have to be gathered first. */
@@ -400,14 +472,14 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         damage_free(&damage);
         return -1;
     }
-    if (verdict_is_remembered(all, prepare->id) || /* its failure was faster */
-        (x != NULL && strcmp(x->id, prepare->id) == 0)) {
+    if (x != NULL && strcmp(x->id, prepare->id) == 0) { /* its failure was faster */
         damage_free(&damage);
         return 0;
     }
     int result = spec_unpack(&spec, prepare->spec, &why);
     if (result == 0 &&
-        (check_spec_here(all, &spec, &damage, goes_on(prepare), &why) != 0 ||
+        (check_news(all, prepare, &why) != 0 ||
+         check_spec_here(all, &spec, prepare, &damage, &why) != 0 ||
          check_round(&spec, prepare, &why) != 0 || check_entered(all, &spec, prepare, &why) != 0 ||
          free_handle(all, prepare->exchange, &why) != 0 ||
          join_schedule(all, &spec, &schedule, &why) != 0)) {
@@ -423,7 +495,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
             (void)error_set(&why, ERROR_MEMORY, "out of memory for an exchange");
         }
         if (why.code != ERROR_BUSY && !(goes_on(prepare) && why.code == ERROR_REFUSED))
-            (void)error_wrap(&why, "node %u refuses", router_rank(all->set.router));
+            refuse(all, port, &why);
         damage_free(&damage);
         objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);
         return 0;

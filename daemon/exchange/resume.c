@@ -13,6 +13,11 @@
 #define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */
 #define SPAN_BYTES 5u                 /* in a message, about */
 #define WORTH 8u                      /* times as many bytes to be moved as to be said */
+/* What others say has arrived of this node's blocks is kept: spans of all blocks of an exchange, of which each
+ * has its part, and of all exchanges. */
+#define TOLD_SPANS_MOST (16u * 1024u)
+#define TOLD_SPANS_LEAST 16u /* of a block, in a large torus */
+#define TOLD_SPANS_OF_ALL (256u * 1024u)
 
 struct kept {
     struct kept *next;
@@ -44,6 +49,14 @@ void resume_next(struct exchange *x)
     moved = torus_bound_all_port(t) * (double)x->spec.block_bytes;
     if (said * WORTH <= moved)
         memcpy(x->resumes, x->id, sizeof x->resumes);
+}
+
+/* Of one block; more are not told, and come again. */
+static uint32_t most_spans(const struct exchange *x)
+{
+    uint32_t most = TOLD_SPANS_MOST / torus_of(x)->nodes;
+
+    return most > TOLD_SPANS_LEAST ? most : TOLD_SPANS_LEAST;
 }
 
 /* --- between two attempts --- */
@@ -98,6 +111,7 @@ void resume_keep(struct exchange *x)
     arrived_free(&r->here);
     arrived_free(&r->there);
     free(r->incoming);
+    free(r->heard);
     free(r);
 }
 
@@ -144,6 +158,7 @@ void resume_note(struct exchange *x)
             break;
     }
     arrived_settle(&r->here);
+    arrived_trim(&r->here, most_spans(x));
     arrived_free(&n.more);
 }
 
@@ -156,9 +171,14 @@ int resume_begin(struct exchange *x, struct error *e)
 
     if (x->resumes[0] == '\0' || x->own.resumed != NULL || spec_is_entered(&x->spec))
         return 0;
-    r = x->own.resumed = calloc(1, sizeof *r);
-    if (r == NULL)
+    r = calloc(1, sizeof *r);
+    if (r != NULL)
+        r->heard = calloc(torus_of(x)->nodes, sizeof *r->heard);
+    if (r == NULL || r->heard == NULL) {
+        free(r);
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    }
+    x->own.resumed = r;
     LL_FOREACH(x->all->kept, k)
     {
         if (strcmp(k->id, x->resumes) != 0)
@@ -270,7 +290,7 @@ int resume_tell(struct exchange *x, struct error *e)
 /* Whether they are spans of blocks of this exchange, in order. */
 static int check(const struct exchange *x, const Peer__Arrived *message, struct error *e)
 {
-    uint32_t nodes = torus_of(x)->nodes;
+    uint32_t nodes = torus_of(x)->nodes, most = most_spans(x), of_node = 0;
     uint64_t node = 0, place = 0; /* behind the span before */
 
     if (message->node >= nodes || message->n_spans == 0 || message->n_spans % 3 != 0)
@@ -279,7 +299,11 @@ static int check(const struct exchange *x, const Peer__Arrived *message, struct 
     for (size_t i = 0; i < message->n_spans; i += 3) {
         const uint64_t *s = &message->spans[i];
         if (i > 0 && s[0] > node)
-            place = 0;
+            place = of_node = 0;
+        if (++of_node > most)
+            return error_set(e, ERROR_PROTOCOL,
+                             "exchange %s: arrived at node %u: more than %u spans of a block",
+                             x->id, message->node, most);
         if (s[0] >= nodes || (i > 0 && s[0] < node) || s[1] < place ||
             s[1] >= x->spec.block_bytes || s[2] == 0 || s[2] > x->spec.block_bytes - s[1])
             return error_set(
@@ -294,6 +318,45 @@ static int check(const struct exchange *x, const Peer__Arrived *message, struct 
     return 0;
 }
 
+/* Each node's message comes once up the tree, from the branch that the node is in, and once down. */
+static bool is_first(struct exchange *x, unsigned port, uint32_t node)
+{
+    bool up = wave_is_child(x, port);
+    uint8_t side = up ? 1 : 2, *heard = &x->own.resumed->heard[node];
+
+    if ((*heard & side) != 0 || around_is_gone(x, node) ||
+        (up && around_branch(x, node) != (int)port))
+        return false;
+    *heard |= side;
+    return true;
+}
+
+/* Whether there is room for so many more. Returns 0, or -1 with *e. */
+static int check_room(const struct exchanges *all, size_t spans, struct error *e)
+{
+    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+        spans += x->own.resumed != NULL ? x->own.resumed->there.count : 0;
+    if (spans <= TOLD_SPANS_OF_ALL)
+        return 0;
+    return error_set(e, ERROR_BUSY,
+                     "node %u is busy: it has no room for what has arrived of more exchanges",
+                     router_rank(all->set.router));
+}
+
+/* What concerns this node's blocks. Returns 0, or -1 with *e. */
+static int take_all(struct exchange *x, const Peer__Arrived *message, struct error *e)
+{
+    if (check_room(x->all, message->n_spans / 3, e) != 0)
+        return -1;
+    for (size_t i = 0; i < message->n_spans; i += 3) {
+        const uint64_t *s = &message->spans[i];
+        const struct span span = {(uint32_t)s[0], s[1], s[1] + s[2]};
+        if (take(x, message->node, &span, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Arrived *message = head->arrived;
@@ -304,24 +367,20 @@ int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, str
         return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message \"arrived\"", x->id);
     if (check(x, message, e) != 0)
         return -1;
-    if (up && !root) {
-        wave_to_parent(x, head);
-        return 0;
-    }
     if (resume_begin(x, &why) != 0) {
         exchange_fail(x, &why);
         return 0;
     }
-    if (x->own.resumed->heard++ >= torus_of(x)->nodes)
-        return error_set(e, ERROR_PROTOCOL, "exchange %s: \"arrived\" comes too often", x->id);
-    for (size_t i = 0; i < message->n_spans; i += 3) {
-        const uint64_t *s = &message->spans[i];
-        const struct span span = {(uint32_t)s[0], s[1], s[1] + s[2]};
-        if (take(x, message->node, &span, &why) != 0) {
-            exchange_fail(x, &why);
-            return 0;
-        }
+    if (!is_first(x, port, message->node))
+        return error_set(e, ERROR_PROTOCOL,
+                         "exchange %s: \"arrived\" of node %u, which is not due from here", x->id,
+                         message->node);
+    if (up && !root) {
+        wave_to_parent(x, head);
+    } else if (take_all(x, message, &why) != 0) {
+        exchange_fail(x, &why);
+    } else {
+        wave_to_children(x, head);
     }
-    wave_to_children(x, head);
     return 0;
 }

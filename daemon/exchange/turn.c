@@ -151,15 +151,15 @@ static struct exchange *next_turn(struct exchange *x)
     return x;
 }
 
-/* How many more there may be. */
+/* How many more there may be: one of its own, whatever others have under way. */
 static unsigned places_left(const struct exchanges *all)
 {
     unsigned own = count(all, true, false), of_all = count(all, false, false);
+    unsigned left = of_all < ALL_AT_ONCE ? ALL_AT_ONCE - of_all : own == 0;
 
-    if (own >= OWN_AT_ONCE || of_all >= ALL_AT_ONCE)
+    if (own >= OWN_AT_ONCE)
         return 0;
-    own = OWN_AT_ONCE - own;
-    return own < ALL_AT_ONCE - of_all ? own : ALL_AT_ONCE - of_all;
+    return OWN_AT_ONCE - own < left ? OWN_AT_ONCE - own : left;
 }
 
 /* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which

@@ -5,8 +5,10 @@
  * Where links are down the tree may be cut, and the verdict is flooded as well. It may then come to
  * nodes before the prepare does, or where that never comes: they pass it on for as many hops as
  * there are nodes, and remember its id, to pass it on once. More than can be remembered are not
- * passed on: who invents exchanges that fail must not make the others flood the torus. If a prepare
- * comes after all that, its exchange ends with the fault that this node knows, too.
+ * passed on: who invents exchanges that fail must not make the others flood the torus. A prepare that comes
+ * after its verdict is answered as busy: if the verdict was invented, for an id that was to come, the root
+ * begins anew under another one. Nor is it remembered for long. If a prepare comes after all that, its
+ * exchange ends with the fault that this node knows, too.
  *
  * A node that was cut off ends its exchanges by itself, with what it knows. When a link to it comes
  * up it hears the verdicts that it may have missed, and says from then on what all say. */
@@ -17,6 +19,9 @@
 #include "daemon/exchange/internal.h"
 #include "proto/text.h"
 
+#define REMEMBERED_TIME                                                                            \
+    (2 * VERDICT_TIME) /* longer than the prepare of such an exchange is on its way */
+
 /* Of an attempt that begins anew there may be a last word, too. */
 static uint64_t hash(const char *id, bool last)
 {
@@ -25,8 +30,10 @@ static uint64_t hash(const char *id, bool last)
 
 static bool knows(const struct exchanges *all, uint64_t wanted)
 {
+    uint64_t now = router_now(all->set.router);
+
     for (unsigned i = 0; i < VERDICTS_REMEMBERED; i++)
-        if (all->verdict[i] == wanted)
+        if (all->verdict[i] == wanted && now < all->verdict_at[i] + REMEMBERED_TIME)
             return true;
     return false;
 }

@@ -107,16 +107,17 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
     xf_prepare_init(&p, &n);
     assert_false(xf_say(&n, CHILD, &p.head)); /* from the side that node 0 is not on */
     xf_close(&n);
-    for (int shrinks = 0; shrinks < 2; shrinks++) {
+    for (int kind = 0; kind < 3; kind++) { /* it is for node 0 to begin that */
         open_node(&n, 1);
         xf_prepare_init(&p, &n);
         xf_prepare_generated(&p);
-        p.spec.operation = OPERATION_GROUP;
+        p.spec.operation = kind < 2 ? OPERATION_GROUP : OPERATION_BARRIER;
         p.spec.barrier = TEXT("g");
-        p.spec.shrink = shrinks;
+        p.spec.shrink = kind == 0;
         p.prepare.root = 2;
         p.prepare.id = TEXT("2-0000004d-8");
-        assert_int_equal(xf_say(&n, CHILD, &p.head), !shrinks); /* it is for node 0 to begin that */
+        assert_false(xf_say(&n, CHILD, &p.head));
+        assert_int_equal(known(&n), 0);
         xf_close(&n);
     }
 }
@@ -523,20 +524,27 @@ static void a_root_that_is_gone_does_not_begin_anew(void **state)
     xf_close(&n);
 }
 
-/* Prepares exchange number i, as the root names it. */
-static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
+/* Prepares exchange number i of a root behind this port, as that one names it. */
+static bool prepare_of(struct exchange_fixture *n, unsigned port, uint32_t root, uint32_t i,
+                       uint64_t block_bytes)
 {
     char id[EXCHANGE_ID_SIZE];
     struct xf_prepare p;
 
     xf_prepare_init(&p, n);
     xf_prepare_generated(&p);
-    (void)snprintf(id, sizeof id, "0-0000004d-%u", i);
+    (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i);
     p.prepare.id = id;
-    p.prepare.exchange = 3 * i;
+    p.prepare.root = root;
+    p.prepare.exchange = n->f.torus.nodes * i + root;
     p.spec.block_bytes = block_bytes;
     p.prepare.round_bytes = block_bytes > 0 ? block_bytes : 1;
-    return xf_say(n, PARENT, &p.head);
+    return xf_say(n, port, &p.head);
+}
+
+static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
+{
+    return prepare_of(n, PARENT, 0, i, block_bytes);
 }
 
 static void what_does_not_fit_now_is_busy(void **state)
@@ -560,13 +568,239 @@ static void what_does_not_fit_now_is_busy(void **state)
     xf_close(&n);
 
     open_node(&n, 1); /* number */
-    for (i = 0; i < 256; i++)
+    for (i = 0; i < 16; i++)
         assert_true(prepare_another(&n, 1 + i, 0));
-    assert_int_equal(known(&n), 256);
+    assert_int_equal(known(&n), 16);
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, 1 + i, 0));
-    hears_objection(&n, ERROR_BUSY, "node 1 is busy: 256 exchanges are under way there");
-    assert_int_equal(known(&n), 256);
+    hears_objection(&n, ERROR_BUSY,
+                    "node 1 is busy: 16 exchanges are under way there, 16 of them of node 0");
+    assert_int_equal(known(&n), 16);
+    assert_true(prepare_of(&n, CHILD, 2, 1, 0)); /* what one root has leaves places for others */
+    assert_int_equal(known(&n), 17);
+    xf_close(&n);
+}
+
+/* All roots together have so many places; but each has one. */
+static void each_root_has_a_place(void **state)
+{
+    static const struct spec own = {
+        .algorithm = "direct", .mode = MODE_STEPPED, .from = "", .to = ""};
+    struct exchange_client_seen seen;
+    struct exchange_fixture n;
+    uint32_t prepared = 0;
+    struct error e;
+
+    (void)state;
+    xf_init(&n);
+    xf_open(&n, "40m", 1);
+    for (uint32_t root = 2; root < 2 + 256 / 16; root++)
+        for (uint32_t i = 1; i <= 16; i++, prepared++)
+            assert_true(prepare_of(&n, CHILD, root, i, 0));
+    assert_int_equal(known(&n), prepared);
+    for (uint32_t root = 30; root < 40; root++) {
+        assert_true(prepare_of(&n, CHILD, root, 1, 0));
+        assert_int_equal(known(&n), ++prepared);
+        assert_true(prepare_of(&n, CHILD, root, 2, 0));
+        assert_int_equal(known(&n), prepared);
+    }
+    (void)xf_drain(&n);
+    for (unsigned i = 0; i < 2; i++) { /* and so has this node */
+        struct exchange_progress progress;
+        struct exchange *x = xf_start(&n, &own, &seen, &e);
+        assert_non_null(x);
+        xf_settle(&n);
+        exchange_progress(x, &progress);
+        assert_int_equal(progress.state, i == 0 ? EXCHANGE_PREPARING : EXCHANGE_WAITING);
+    }
+    xf_close(&n);
+}
+
+/* However much one root reserves, and for how long, it leaves a share. */
+static void one_root_does_not_take_all_memory(void **state)
+{
+    struct exchange_fixture n;
+    uint32_t i = 0;
+
+    (void)state;
+    open_node(&n, 1);
+    do
+        assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
+    while (xf_hear(&n, PARENT) == PEER__HEAD__KIND__NOT_SET && i < 16);
+    assert_in_range(i, 3, 15);
+    assert_in_range(exchanges_reserved(core_exchanges(n.core)), EXCHANGE_FIXTURE_BUDGET / 2,
+                    EXCHANGE_FIXTURE_BUDGET / 4 * 3);
+    (void)xf_drain(&n);
+    assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
+    hears_objection(&n, ERROR_BUSY, "of node 0 have");
+    assert_true(prepare_of(&n, CHILD, 2, 1, EXCHANGE_FIXTURE_BUDGET / 16));
+    assert_int_equal(xf_state_of(&n, "2-0000004d-1"), EXCHANGE_PREPARING);
+    xf_close(&n);
+}
+
+/* What waits for disks that are slow takes a place, also when it is over. */
+static void what_is_still_closing_has_a_place(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    unsigned i;
+
+    (void)state;
+    open_node(&n, 1);
+    n.closes_at_once = false;
+    for (i = 1; i <= 16; i++) {
+        char id[EXCHANGE_ID_SIZE];
+        xf_prepare_init(&p, &n);
+        (void)snprintf(id, sizeof id, "0-0000004d-%u", i);
+        p.prepare.id = id;
+        p.prepare.exchange = 3 * i;
+        assert_true(xf_say(&n, PARENT, &p.head));
+        assert_true(xf_say_verdict(&n, PARENT, 3 * i, id, ERROR_CANCELLED, "over", 0));
+        assert_int_equal(xf_state_of(&n, id), EXCHANGE_FAILED);
+        (void)xf_drain(&n);
+    }
+    assert_true(prepare_another(&n, i, 0));
+    hears_objection(&n, ERROR_BUSY, "16 of them of node 0");
+    n.closes_at_once = true;
+    xf_closed(&n);
+    xf_settle(&n);
+    assert_true(prepare_another(&n, i + 1, 0));
+    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    xf_close(&n);
+}
+
+/* --- what had arrived before --- */
+
+#define SPANS_MOST 6000u
+
+static bool say_arrived(struct exchange_fixture *n, unsigned port, uint32_t node, uint64_t *spans,
+                        size_t count)
+{
+    Peer__Arrived message = PEER__ARRIVED__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.exchange = XF_HANDLE;
+    message.node = node;
+    message.spans = spans;
+    message.n_spans = 3 * count;
+    head.kind_case = PEER__HEAD__KIND_ARRIVED;
+    head.arrived = &message;
+    return xf_say(n, port, &head);
+}
+
+static void open_resumed(struct exchange_fixture *n)
+{
+    struct xf_prepare p;
+
+    open_node(n, 1);
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    p.prepare.round_bytes = 0;
+    p.prepare.around = true;
+    p.prepare.resumes = TEXT("0-0000004d-5");
+    p.spec.block_bytes = 1000000;
+    assert_true(xf_say(n, PARENT, &p.head));
+    assert_int_equal(xf_state(n), EXCHANGE_OPENING);
+    (void)xf_drain(n);
+}
+
+/* So many spans of a byte, of the block from this node. */
+static size_t fill_spans(uint64_t *spans, uint32_t source, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        spans[3 * i] = source;
+        spans[3 * i + 1] = 2 * i;
+        spans[3 * i + 2] = 1;
+    }
+    return count;
+}
+
+static void what_had_arrived_is_said_once_from_where_it_was(void **state)
+{
+    static uint64_t spans[3 * SPANS_MOST];
+    struct exchange_fixture n;
+
+    (void)state;
+    (void)fill_spans(spans, 1, 2);
+    open_resumed(&n); /* up */
+    assert_true(say_arrived(&n, CHILD, 2, spans, 2));
+    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_ARRIVED);
+    assert_false(say_arrived(&n, CHILD, 2, spans, 2));
+    xf_close(&n);
+    for (uint32_t node = 0; node < 2; node++) { /* of nodes that are not behind it */
+        open_resumed(&n);
+        assert_false(say_arrived(&n, CHILD, node, spans, 2));
+        assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+        xf_close(&n);
+    }
+    open_resumed(&n); /* down: all nodes, and then no more */
+    assert_true(say_arrived(&n, CHILD, 2, spans, 2));
+    for (uint32_t node = 0; node < 3; node++)
+        assert_true(say_arrived(&n, PARENT, node, spans, 2));
+    assert_false(say_arrived(&n, PARENT, 2, spans, 2));
+    xf_close(&n);
+}
+
+static void spans_are_bounded(void **state)
+{
+    static uint64_t spans[3 * SPANS_MOST];
+    const size_t most = 16 * 1024 / 3;
+    struct exchange_fixture n;
+
+    (void)state;
+    open_resumed(&n);
+    assert_true(say_arrived(&n, PARENT, 0, spans, fill_spans(spans, 1, most)));
+    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_ARRIVED);
+    assert_false(say_arrived(&n, PARENT, 2, spans, fill_spans(spans, 1, most + 1)));
+    xf_close(&n);
+    open_resumed(&n); /* of another node's blocks, which this one only passes on */
+    assert_false(say_arrived(&n, PARENT, 2, spans, fill_spans(spans, 0, most + 1)));
+    xf_close(&n);
+}
+
+/* So are those of all exchanges. */
+static void spans_of_all_exchanges_are_bounded(void **state)
+{
+    static uint64_t spans[3 * SPANS_MOST];
+    const size_t most = 16 * 1024 / 3;
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    size_t held = 0;
+    bool busy = false;
+
+    (void)state;
+    (void)fill_spans(spans, 1, most);
+    open_node(&n, 1);
+    for (unsigned i = 1; i <= 32 && !busy; i++) {
+        uint32_t root = i % 2 == 0 ? 0 : 2;
+        char id[EXCHANGE_ID_SIZE];
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i);
+        p.prepare.id = p.prepare.resumes = id;
+        p.prepare.root = root;
+        p.prepare.exchange = XF_HANDLE + i;
+        p.prepare.round_bytes = 0;
+        p.prepare.around = true;
+        p.spec.block_bytes = 1000000;
+        assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &p.head));
+        for (uint32_t node = 0; node < 3 && !busy; node++) {
+            Peer__Arrived message = PEER__ARRIVED__INIT;
+            Peer__Head head = PEER__HEAD__INIT;
+            message.exchange = XF_HANDLE + i;
+            message.node = node;
+            message.spans = spans;
+            message.n_spans = 3 * most;
+            head.kind_case = PEER__HEAD__KIND_ARRIVED;
+            head.arrived = &message;
+            assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &head));
+            busy = xf_state_of(&n, id) == EXCHANGE_FAILING;
+            held += busy ? 0 : most;
+        }
+        (void)xf_drain(&n);
+    }
+    assert_true(busy);
+    assert_in_range(held, 200 * 1024, 256 * 1024);
     xf_close(&n);
 }
 
@@ -703,6 +937,7 @@ static void a_verdict_before_the_prepare(void **state)
     assert_int_equal(xf_drain(&n), 0);
     xf_prepare_init(&p, &n);
     assert_true(xf_say(&n, PARENT, &p.head));
+    hears_objection(&n, ERROR_BUSY, "node 1 has heard that this attempt is over");
     assert_int_equal(xf_drain(&n), 0);
     assert_int_equal(known(&n), 0);
     /* Thousands more do not make it forget this one, and are not all passed on. */
@@ -715,6 +950,10 @@ static void a_verdict_before_the_prepare(void **state)
     assert_in_range(passed, 1, 1000);
     assert_true(xf_say(&n, PARENT, &p.head));
     assert_int_equal(known(&n), 0);
+    /* But it is not remembered for ever: it may have been invented. */
+    xf_pass(&n, 10 * SECONDS);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    assert_int_equal(known(&n), 1);
     xf_close(&n);
 }
 
@@ -823,9 +1062,11 @@ static void a_barrier_lets_nobody_overtake(void **state)
     p.prepare.root = 1;
     p.prepare.id = TEXT("1-0000004d-2");
     p.prepare.exchange = 7;
-    p.spec.block_bytes = p.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 8 * 7;
+    p.spec.block_bytes = p.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 8 * 5;
     assert_true(xf_say(&n, CHILD, &p.head));
     assert_int_equal(xf_state(&n), EXCHANGE_READY);
+    assert_true(prepare_of(&n, CHILD, 2, 9, EXCHANGE_FIXTURE_BUDGET / 4)); /* and of a third */
+    assert_int_equal(xf_state_of(&n, "2-0000004d-9"), EXCHANGE_READY);
     large.block_bytes = EXCHANGE_FIXTURE_BUDGET;
     waits = xf_start(&n, &large, &seen[0], &e);
     enters = xf_start(&n, &barrier, &seen[1], &e);
@@ -861,6 +1102,12 @@ int main(void)
         cmocka_unit_test(who_objects_to_a_root_that_was_restarted_says_so_in_the_end),
         cmocka_unit_test(a_root_that_is_gone_does_not_begin_anew),
         cmocka_unit_test(what_does_not_fit_now_is_busy),
+        cmocka_unit_test(each_root_has_a_place),
+        cmocka_unit_test(one_root_does_not_take_all_memory),
+        cmocka_unit_test(what_is_still_closing_has_a_place),
+        cmocka_unit_test(what_had_arrived_is_said_once_from_where_it_was),
+        cmocka_unit_test(spans_are_bounded),
+        cmocka_unit_test(spans_of_all_exchanges_are_bounded),
         cmocka_unit_test(an_objection_ends_it_everywhere),
         cmocka_unit_test(objections_pass_through),
         cmocka_unit_test(verdicts_end_it_and_go_on),

@@ -344,22 +344,45 @@ static void a_neighbour_that_does_not_have_it_makes_it_busy(void **state)
     xf_close(&n);
 }
 
+/* Who asks faster than he reads does not make the answers pile up. */
+static void answers_do_not_pile_up(void **state)
+{
+    struct file f = file_for("3m", 60000);
+    struct exchange_fixture n;
+
+    (void)state;
+    open_node(&n, 1);
+    say_prepare(&n, &f);
+    hears_query(&n, &f, 0);
+    assert_true(say_part(&n, &f, f.length, 0, 32768));
+    (void)xf_drain(&n);
+    for (int i = 0; i < 1000; i++)
+        assert_true(say_query(&n, f.digest, 0));
+    assert_in_range(xf_drain(&n), 200, 300);
+    assert_true(say_query(&n, f.digest, 0));
+    assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_SCHEDULE_PART);
+    xf_close(&n);
+}
+
 static void there_is_room_for_so_many(void **state)
 {
     struct file f = file_for("3m", 0);
     struct exchange_fixture n;
 
     (void)state;
-    open_node(&n, 1);
+    xf_init(&n);
+    xf_open(&n, "40m", 38);
     for (unsigned i = 0; i <= SCHEDULES_MOST; i++) {
         struct xf_prepare p;
         char id[EXCHANGE_ID_SIZE];
-        (void)snprintf(id, sizeof id, "0-0000004d-%u", i + 1);
+        uint32_t root = i / 16; /* one has places for so many */
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i + 1);
         (void)snprintf(f.digest, sizeof f.digest, "%064u", i);
         xf_prepare_init(&p, &n);
         xf_prepare_generated(&p);
         p.prepare.id = id;
-        p.prepare.exchange = 3 * i;
+        p.prepare.root = root;
+        p.prepare.exchange = 40 * i + root;
         p.spec.algorithm = TEXT("");
         p.spec.schedule = TEXT(f.digest);
         assert_true(xf_say(&n, PARENT, &p.head));
@@ -435,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_neighbour_that_falls_silent_is_named),
         cmocka_unit_test(a_link_that_was_lost_is_asked_again),
         cmocka_unit_test(a_neighbour_that_does_not_have_it_makes_it_busy),
+        cmocka_unit_test(answers_do_not_pile_up),
         cmocka_unit_test(there_is_room_for_so_many),
         cmocka_unit_test(what_is_not_used_makes_room),
         cmocka_unit_test(a_root_runs_only_what_it_was_given),
