@@ -264,8 +264,7 @@ static void drop_unused(struct planner *p)
 
     for (struct planned **at = &p->planned; *at != NULL;) {
         struct planned *planned = *at;
-        if (planned->users > 0 || is_kept(planned) || has_job(p, planned) ||
-            kept++ < UNUSED_KEPT) {
+        if (planned->users > 0 || is_kept(planned) || has_job(p, planned) || kept++ < UNUSED_KEPT) {
             at = &planned->next;
             continue;
         }

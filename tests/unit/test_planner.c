@@ -146,8 +146,7 @@ static void what_nobody_comes_for(void **state)
     assert_int_equal(planner_get(a.planner, algorithm, MODE_STREAMING, 128, false, &planned, &e),
                      0);
     for (uint32_t sender = 0; sender < 128; sender += 127) { /* the oldest and the youngest */
-        int result =
-            planner_get(a.planner, algorithm, MODE_STREAMING, sender, false, &planned, &e);
+        int result = planner_get(a.planner, algorithm, MODE_STREAMING, sender, false, &planned, &e);
         assert_int_equal(result, sender > 0);
         if (result > 0)
             planner_put(a.planner, planned);
