@@ -214,6 +214,14 @@ static inline unsigned engine_port(const struct engine *engine, unsigned port)
     return engine->set.part != NULL ? engine->set.part->port[port] : port;
 }
 
+/* In the whole torus. */
+static inline uint32_t engine_neighbour(const struct engine *engine, unsigned port)
+{
+    const struct router *r = engine->set.router;
+
+    return torus_neighbour(router_torus(r), router_rank(r), engine_port(engine, port));
+}
+
 /* It has something for this port of its own again. */
 static inline void engine_wake_port(const struct engine *engine, unsigned port)
 {

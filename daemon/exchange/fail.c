@@ -138,6 +138,28 @@ void objections_repeat(struct exchanges *all, unsigned port)
             objection_send(all, (int)port, x->handle, x->id, x->root, &x->failure, x->damaged);
 }
 
+/* Whether a text names a node that is behind this port of the exchange's tree: "node 3", "link 3:+0". */
+static bool names_branch(const struct exchange *x, unsigned port, const char *text)
+{
+    static const char *const words[] = {"node ", "nodes ", "link "};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (const char *at = strstr(text, words[i]); at != NULL; at = strstr(at + 1, words[i])) {
+            unsigned node;
+            if (sscanf(at + strlen(words[i]), "%u", &node) == 1 && node < torus_of(x)->nodes &&
+                around_branch(x, node) == (int)port)
+                return true;
+        }
+    return false;
+}
+
+/* An objection comes from a node behind the port; what it says of others only, the neighbour there says. */
+static void name_teller(const struct exchange *x, unsigned port, struct error *e)
+{
+    if (!names_branch(x, port, e->text))
+        (void)error_wrap(e, "node %u says", torus_neighbour(torus_of(x), rank_of(x), port));
+}
+
 /* The root's. A link that it may go around is a matter for failure.c, like those that it has heard of by
  * itself. */
 static void hear_objection(struct exchange *x, const struct error *why, bool again)
@@ -207,8 +229,11 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
                        message->root, &why, message->again);
         return 0;
     }
-    if (x != NULL && exchange_is_root(x) && exchange_has_begun(x) && !exchange_has_ended(x->state))
+    if (x != NULL && exchange_is_root(x) && exchange_has_begun(x) &&
+        !exchange_has_ended(x->state)) {
+        name_teller(x, port, &why);
         hear_objection(x, &why, message->again);
+    }
     return 0;
 }
 

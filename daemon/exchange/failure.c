@@ -248,10 +248,33 @@ static void describe_waiting(const struct exchange *x, struct error *e)
                         (double)x->timeout_ns / 1e9);
 }
 
+/* Children that have not told what this node waits for, in words; "": none. */
+static void describe_owed(const struct exchange *x, char *text, size_t size)
+{
+    bool rounds = x->state == EXCHANGE_RUNNING && x->rounds.round + 1 < exchange_end_round(x);
+    unsigned owing = 0;
+    size_t used = 0;
+    char list[60] = "";
+
+    for (unsigned i = 0; i < x->tree.children; i++) {
+        unsigned port = x->tree.child[i];
+        bool owes = rounds ? x->rounds.finished_below[port] <= x->rounds.round
+                           : (x->owed & 1u << port) != 0;
+        if (owes && used < sizeof list)
+            used +=
+                (size_t)snprintf(list + used, sizeof list - used, "%s%u", owing++ > 0 ? ", " : "",
+                                 torus_neighbour(torus_of(x), rank_of(x), port));
+    }
+    text[0] = '\0';
+    if (owing > 0)
+        (void)snprintf(text, size, "; it waits for %s %s, or nodes behind %s",
+                       owing > 1 ? "nodes" : "node", list, owing > 1 ? "them" : "it");
+}
+
 static void time_is_over(struct exchange *x)
 {
     struct error e;
-    char where[160];
+    char where[160], owed[100];
 
     if (x->state == EXCHANGE_WAITING && !spec_is_entered(&x->spec)) {
         describe_waiting(x, &e);
@@ -268,11 +291,12 @@ static void time_is_over(struct exchange *x)
         engine_describe(x->own.engine, where, sizeof where);
     else
         (void)snprintf(where, sizeof where, "%s", exchange_state_name(x->state));
+    describe_owed(x, owed, sizeof owed);
     (void)error_set(&e, ERROR_TIMEOUT,
-                    "not finished within %.1f s; node %u: round %llu of %llu, %s",
+                    "not finished within %.1f s; node %u: round %llu of %llu, %s%s",
                     (double)x->timeout_ns / 1e9, rank_of(x),
                     (unsigned long long)(x->rounds.round - exchange_first_round(x)) + 1,
-                    (unsigned long long)x->rounds.count, where);
+                    (unsigned long long)x->rounds.count, where, owed);
     exchange_fail(x, &e);
 }
 

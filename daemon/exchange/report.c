@@ -198,6 +198,18 @@ static int report_missing(const struct exchange *x, uint32_t rank, struct error 
                      torus_neighbour(torus_of(x), rank_of(x), (unsigned)port));
 }
 
+/* Its report is wrong, or has been altered: named with who has passed it on. */
+static int report_wrong(const struct exchange *x, uint32_t rank, const char *what, uint64_t got,
+                        uint64_t wanted, struct error *e)
+{
+    int port = around_branch(x, rank);
+    uint32_t by = port < 0 ? rank : torus_neighbour(torus_of(x), rank_of(x), (unsigned)port);
+
+    (void)error_set(e, ERROR_DAMAGED, "node %u received %llu %s of %llu", rank,
+                    (unsigned long long)got, what, (unsigned long long)wanted);
+    return by == rank ? -1 : error_wrap(e, "by way of node %u", by);
+}
+
 int report_check(struct exchange *x, struct error *e)
 {
     struct report *r = &x->report;
@@ -210,14 +222,12 @@ int report_check(struct exchange *x, struct error *e)
         if (i >= r->nodes || r->node[i].rank != rank)
             return report_missing(x, rank, e);
         if (r->node[i].blocks_delivered != around_takes(x, rank))
-            return error_set(e, ERROR_DAMAGED, "node %u received %llu blocks of %llu", rank,
-                             (unsigned long long)r->node[i].blocks_delivered,
-                             (unsigned long long)around_takes(x, rank));
+            return report_wrong(x, rank, "blocks", r->node[i].blocks_delivered,
+                                around_takes(x, rank), e);
         if (!spec_has_folders(&x->spec) &&
             r->node[i].bytes_delivered != around_takes(x, rank) * x->spec.block_bytes)
-            return error_set(e, ERROR_DAMAGED, "node %u received %llu bytes of %llu", rank,
-                             (unsigned long long)r->node[i].bytes_delivered,
-                             (unsigned long long)(around_takes(x, rank) * x->spec.block_bytes));
+            return report_wrong(x, rank, "bytes", r->node[i].bytes_delivered,
+                                around_takes(x, rank) * x->spec.block_bytes, e);
         i++;
     }
     if (i < r->nodes)

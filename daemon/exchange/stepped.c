@@ -834,8 +834,10 @@ static void stepped_describe(const struct engine *engine, char *text, size_t siz
         char name[TORUS_PORT_NAME_SIZE];
         if (is_complete(s, i))
             continue;
-        (void)snprintf(text, size, "step %u of %u, waiting for the message of step %u on port %s",
-                       step, plan->steps, m->step + 1, torus_port_name(m->port, name));
+        (void)snprintf(text, size,
+                       "step %u of %u, waiting for the message of step %u on port %s to node %u",
+                       step, plan->steps, m->step + 1, torus_port_name(m->port, name),
+                       engine_neighbour(engine, m->port));
         return;
     }
     if (s->sends_left > 0)

@@ -740,9 +740,11 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
     if (first == NONE)
         (void)snprintf(text, size, "still sending %u pieces", r->left);
     else
-        (void)snprintf(text, size, "waiting for %u pieces, the first one from node %u on port %s",
+        (void)snprintf(text, size,
+                       "waiting for %u pieces, the first one from node %u on port %s to node %u",
                        waiting, s->passages->passage[first].source,
-                       torus_port_name(s->passages->passage[first].in, name));
+                       torus_port_name(s->passages->passage[first].in, name),
+                       engine_neighbour(engine, s->passages->passage[first].in));
 }
 
 static void streaming_free(struct engine *engine)

@@ -870,6 +870,10 @@ static void an_objection_ends_it_everywhere(void **state)
         assert_int_equal(xf_drain(&r.f), 0);
         xf_close(&r.f);
     }
+    open_root(&r); /* who names nobody that it comes from is named */
+    assert_true(object(&r, ERROR_IO, "node 0 is down, not node 12"));
+    assert_string_equal(r.client.e.text, "node 1 says: node 0 is down, not node 12");
+    xf_close(&r.f);
     open_root(&r); /* for nodes that there are not */
     assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
     xf_close(&r.f);

@@ -427,10 +427,12 @@ static void where_it_stands_can_be_said(void **state)
     engine_admit(node->engine, 0);
     accepts(node, &relayed);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "step 1 of 2, waiting for the message of step 1 on port -0");
+    assert_string_equal(text,
+                        "step 1 of 2, waiting for the message of step 1 on port -0 to node 0");
     accepts(node, &from_0);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "step 2 of 2, waiting for the message of step 2 on port +0");
+    assert_string_equal(text,
+                        "step 2 of 2, waiting for the message of step 2 on port +0 to node 2");
     node_close(node);
 
     node = open_engine(true, 4, 4);
@@ -438,7 +440,8 @@ static void where_it_stands_can_be_said(void **state)
     accepts(node, &from_0);
     accepts(node, &from_2);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "step 2 of 2, waiting for the message of step 1 on port +0");
+    assert_string_equal(text,
+                        "step 2 of 2, waiting for the message of step 1 on port +0 to node 2");
     accepts(node, &relayed);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "step 2 of 2, still sending");

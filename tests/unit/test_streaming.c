@@ -753,7 +753,8 @@ static void where_it_stands_can_be_said(void **state)
     engine_admit(node->engine, 0);
     accepts(node, &from_0);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "waiting for 2 pieces, the first one from node 2 on port +0");
+    assert_string_equal(text,
+                        "waiting for 2 pieces, the first one from node 2 on port +0 to node 2");
     accepts(node, &from_2);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "still sending 4 pieces");

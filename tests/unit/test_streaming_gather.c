@@ -378,7 +378,8 @@ static void where_it_stands(void **state)
     (void)state;
     engine_admit(node->engine, 0);
     engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "waiting for 2 pieces, the first one from node 0 on port -0");
+    assert_string_equal(text,
+                        "waiting for 2 pieces, the first one from node 0 on port -0 to node 0");
     accepts(node, &one_from_0);
     accepts(node, &one_from_2);
     engine_describe(node->engine, text, sizeof text);
