@@ -183,12 +183,6 @@ static void all_ready(struct exchange *x)
     send_ready(x);
 }
 
-/* A barrier or group takes no memory before somebody has entered it here. */
-static bool is_wanted(const struct exchange *x)
-{
-    return !spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x);
-}
-
 /* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
 static int advance_own(struct exchange *x)
 {
@@ -197,7 +191,7 @@ static int advance_own(struct exchange *x)
 
     if (result > 0)
         result = opening_blocks(x, &e);
-    if (result > 0 && x->state == EXCHANGE_PREPARING && is_wanted(x))
+    if (result > 0 && x->state == EXCHANGE_PREPARING)
         result = opening_engine(x, &e);
     if (result < 0) {
         if (e.code == ERROR_LINK && standing_is_one(x))
@@ -205,7 +199,8 @@ static int advance_own(struct exchange *x)
         object(x, &e);
         return -1;
     }
-    if (result > 0 && is_wanted(x))
+    if (result > 0 &&
+        (!spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x)))
         x->owed &= ~OWN_PART;
     return 0;
 }
