@@ -331,6 +331,12 @@ static int check_place(const struct exchanges *all, bool barrier, uint32_t root,
                      here, all_others, of_root, root);
 }
 
+/* A group that has been open. */
+static bool goes_on(const Peer__Prepare *prepare)
+{
+    return prepare->resumes[0] != '\0' && prepare->spec->operation == OPERATION_GROUP;
+}
+
 /* Whether this node can take part at all. */
 static int check_spec_here(struct exchanges *all, const struct spec *spec,
                            const Peer__Prepare *prepare, const struct damage *damage,
@@ -384,12 +390,6 @@ static int check_round(const struct spec *spec, const Peer__Prepare *prepare, st
     if (prepare->round_bytes == 0 && !resumes && !spec_has_folders(spec))
         return error_set(e, ERROR_PROTOCOL, "the round size is missing");
     return 0;
-}
-
-/* A group that has been open. */
-static bool goes_on(const Peer__Prepare *prepare)
-{
-    return prepare->resumes[0] != '\0' && prepare->spec->operation == OPERATION_GROUP;
 }
 
 /* Its group or barrier may be prepared as this here. Returns 0, or -1 with *e. */
