@@ -1,6 +1,7 @@
 #include "daemon/exchange/arrived.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define FIRST_SPANS 64u
 
@@ -87,6 +88,23 @@ uint64_t arrived_bytes(const struct arrived *a, uint32_t node)
     for (uint32_t i = find(a, node); i < a->count && a->span[i].node == node; i++)
         bytes += a->span[i].end - a->span[i].begin;
     return bytes;
+}
+
+uint64_t arrived_end(const struct arrived *a, uint32_t node)
+{
+    uint32_t behind = find(a, node + 1);
+
+    return behind > 0 && a->span[behind - 1].node == node ? a->span[behind - 1].end : 0;
+}
+
+void arrived_drop(struct arrived *a, uint32_t node)
+{
+    uint32_t first = find(a, node), behind = find(a, node + 1);
+
+    if (first == behind)
+        return;
+    memmove(&a->span[first], &a->span[behind], (a->count - behind) * sizeof *a->span);
+    a->count -= behind - first;
 }
 
 uint64_t arrived_missing(const struct arrived *a, uint32_t node, uint64_t size, uint64_t at,

@@ -28,8 +28,12 @@ void arrived_settle(struct arrived *a);
 /* Forgets spans, so that there are at most so many of each node's block. */
 void arrived_trim(struct arrived *a, uint32_t most);
 
-/* How many bytes of a node's block. */
+/* How many bytes of a node's block, and where the last of them ends; 0: there are none. */
 uint64_t arrived_bytes(const struct arrived *a, uint32_t node);
+uint64_t arrived_end(const struct arrived *a, uint32_t node);
+
+/* Nothing of that node's block. */
+void arrived_drop(struct arrived *a, uint32_t node);
 
 /* Of what is missing of a block of `size` bytes: where its byte number `at` is, and how many bytes are
  * missing from there on without a gap. Returns how many; 0: not so many are missing. */

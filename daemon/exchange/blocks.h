@@ -10,6 +10,7 @@
 #define TORUSD_EXCHANGE_BLOCKS_H
 
 #include "daemon/base/slab.h"
+#include "daemon/exchange/arrived.h"
 #include "proto/error.h"
 
 struct block_events {
@@ -31,11 +32,12 @@ struct source_ops {
 
     /* How blocks are cut, said once between opened() and the first read: in each round,
      * `round_bytes` of a block are split into `segments` segments of run_bytes() each, the last may
-     * be shorter; each segment is read front to back, round after round. Returns 0, or -1 with *e.
+     * be shorter; each segment is read front to back, round after round. Where the source is `even`, what
+     * a round has of a block is split like that, however much it is. Returns 0, or -1 with *e.
      */
     int (*lay_out)(struct source *s, uint64_t round_bytes, uint32_t segments, struct error *e);
 
-    /* Bytes of the block for a destination; once opened. */
+    /* Bytes of the block for a destination that are not skipped; once opened. */
     uint64_t (*size)(struct source *s, uint32_t destination);
 
     /* Bytes of that block from `offset` on, at most `most` of them; each block is read once, front
@@ -56,12 +58,37 @@ struct source_ops {
     /* Frees it. Returns true, or false if operations are under way: closed() follows. No other
      * event does. */
     bool (*close)(struct source *s);
+
+    /* NULL, or a digest of what the block was found to be when the source was opened, its contents but for:
+     * a source that is opened later and has the same has not been changed meanwhile. 0: it was not looked at. */
+    uint64_t (*mark)(const struct source *s, uint32_t destination);
 };
 
 struct source {
     const struct source_ops *ops;
     bool sized; /* each block has a size of its own; else all have the one that was asked for */
+    /* NULL, or what is left out of its blocks, by destination, said before lay_out(); borrowed. Offsets then count
+     * the other bytes only. */
+    const struct arrived *skips;
+    bool even; /* said then, too: see lay_out() */
 };
+
+/* For sources: how much is to be read of a block that has so many bytes, */
+static inline uint64_t source_left(const struct source *s, uint32_t destination, uint64_t size)
+{
+    return s->skips != NULL ? size - arrived_bytes(s->skips, destination) : size;
+}
+
+/* and which byte of the block is meant with an offset. Returns how many follow each other from there on; 0: there are
+ * not so many. */
+static inline uint64_t source_place(const struct source *s, uint32_t destination, uint64_t size,
+                                    uint64_t offset, uint64_t *place)
+{
+    if (s->skips != NULL)
+        return arrived_missing(s->skips, destination, size, offset, place);
+    *place = offset;
+    return offset < size ? size - offset : 0;
+}
 
 /* What is compared with what was sent, for the result to be called verified. */
 enum check {
@@ -102,6 +129,15 @@ struct sink_ops {
      * if operations are under way: closed() follows when nothing is left to remove. No other event
      * does. */
     bool (*close)(struct sink *s, bool keep);
+
+    /* NULL if it cannot: its exchange may begin anew (storage.h). From now on events go there; what has been written
+     * stays, and what is being written goes on, until it is handed to the next attempt, or closed. Returns false if
+     * it has failed and can only be closed: events go where they went. May be called again. */
+    bool (*park)(struct sink *s, const struct block_events *events);
+
+    /* NULL, or, before lay_out() of a next attempt: so many bytes of the block from `origin` may be there already,
+     * what is behind them goes. */
+    void (*limit)(struct sink *s, uint32_t origin, uint64_t size);
 };
 
 struct sink {
@@ -109,6 +145,12 @@ struct sink {
     bool durable; /* there is a result to commit */
     enum check check;
 };
+
+/* As sink_ops.place(). */
+static inline uint64_t place_in_block(const struct sink *s, uint32_t origin, uint64_t offset)
+{
+    return s->ops->place != NULL ? s->ops->place(s, origin, offset) : offset;
+}
 
 /* Bytes from the start of one segment of a round to that of the next; UINT64_MAX of one alone. */
 static inline uint64_t run_bytes(uint64_t round_bytes, uint32_t segments)

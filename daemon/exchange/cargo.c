@@ -244,16 +244,13 @@ static int write_out(struct cargo *c, uint32_t origin, uint64_t offset, const st
 /* Puts its name behind what is known of a block that is damaged. */
 static void name_piece(const struct cargo *c, const struct block_piece *piece, struct error *e)
 {
-    struct sink *sink = c->engine->set.sink;
-    uint64_t first = piece->begin, last = first + piece->length - 1;
+    const struct sink *sink = c->engine->set.sink;
+    uint64_t end = piece->begin + piece->length;
     struct error what = *e;
 
-    if (sink->ops->place != NULL) {
-        first = sink->ops->place(sink, piece->source, first);
-        last = sink->ops->place(sink, piece->source, last);
-    }
     (void)error_set(e, ERROR_DAMAGED, "%s in its piece of bytes %llu to %llu", what.text,
-                    (unsigned long long)first, (unsigned long long)last);
+                    (unsigned long long)place_in_block(sink, piece->source, piece->begin),
+                    (unsigned long long)place_in_block(sink, piece->source, end - 1));
 }
 
 int cargo_deliver(struct cargo *c, const struct block_piece *piece, uint32_t offset,
@@ -290,7 +287,7 @@ int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct
             (struct engine_damaged){*piece, sent, mark->digest};
         return 0;
     }
-    piece_is_damaged(piece, router_rank(c->engine->set.router), &e);
+    piece_is_damaged(piece, c->engine->set.sink, router_rank(c->engine->set.router), &e);
     return engine_fail(c->engine, &e);
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/router/router.h"
 
 #define ENGINE_DAMAGED_MOST 8u
+#define ENGINE_NOT_TOLD UINT64_MAX
 #define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
 /* Where the nodes and ports of an engine are those of a part of the torus, in a torus of its own. */
@@ -44,7 +45,8 @@ struct engine_setup {
                            * on (relay_frame()); 0: as in other frames */
     uint32_t window;      /* rounds under way at the same time, at least 1 */
     /* Streaming, or NULL: how much comes by origin. Both ends know how long each block is then, and cut
-     * it evenly, however long others are. */
+     * it evenly, however long others are; not those of an origin that has not told. This node's own entry says
+     * whether it has. */
     const uint64_t *incoming;
 };
 
@@ -81,7 +83,8 @@ struct engine_ops {
     int (*message)(struct engine *engine, unsigned port, const Peer__Head *head, struct error *e);
     void (*describe)(const struct engine *engine, char *text, size_t size);
     /* NULL, or tells what has been delivered here so far of each block, this node's own too; some of it
-     * perhaps several times, or beyond the end of a block. After a failure what had come before it, if that
+     * perhaps several times. Where pieces carry digests, only of those that have been compared; else perhaps
+     * beyond the end of a block, too. After a failure what had come before it, if that
      * was damage; else nothing. */
     void (*arrived)(const struct engine *engine,
                     void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),

@@ -175,13 +175,15 @@ void exchanges_topology(struct exchanges *all)
             verdicts_repeat(all, port);
         }
     all->links_up = up;
+    resume_tick(all, router_now(all->set.router));
     calibration_topology(all);
 }
 
 uint64_t exchanges_deadline(const struct exchanges *all)
 {
-    uint64_t at = all->ask_at;
+    uint64_t at = resume_deadline(all);
 
+    at = all->ask_at < at ? all->ask_at : at;
     for (const struct exchange *x = all->active; x != NULL; x = x->next) {
         uint64_t one = failure_deadline(x);
         uint64_t other = x->schedule != NULL ? schedule_deadline(x->schedule) : ROUTER_NEVER;
@@ -232,6 +234,7 @@ void exchanges_tick(struct exchanges *all)
             ask_by(all, now + settle_pause(all));
         decisions_remind(all, now);
     }
+    resume_tick(all, now);
     turns_advance(all);
     tick_ended(all);
 }

@@ -297,9 +297,10 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     verdict_pass_on(x, &why, left, (int)port);
     if (x->state == EXCHANGE_IN_DOUBT)
         (void)doubt_settle(all, x->id, false);
-    else if (x->state == EXCHANGE_FAILED && x->failure.code != ERROR_BUSY)
+    else if (x->state == EXCHANGE_FAILED && x->failure.code != ERROR_BUSY) {
         log_warning("exchange %s failed: %s", x->id, x->failure.text);
-    else if (x->state != EXCHANGE_FAILED && (why.code != ERROR_BUSY || !barrier_take_back(x)))
+        resume_drop(x);
+    } else if (x->state != EXCHANGE_FAILED && (why.code != ERROR_BUSY || !barrier_take_back(x)))
         exchange_enter(x, EXCHANGE_FAILED);
     return 0;
 }

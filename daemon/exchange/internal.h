@@ -59,15 +59,31 @@ struct report {
     enum check check; /* of this node's sink */
 };
 
+struct parked;
+
+/* A block, as has been told so far: bytes that it has, and that have arrived. */
+struct resumed_pair {
+    uint64_t whole, arrived;
+};
+
 /* It has begun before, and what has arrived since then does not come again. */
 struct resumed {
     struct arrived here;  /* by origin: before this attempt; */
     struct arrived there; /* and by destination, of this node's blocks, as all have said */
     uint64_t bytes;       /* of others' blocks that have arrived here, */
-    uint64_t all_bytes;   /* and everywhere, as far as has been heard */
+    uint64_t all_bytes;   /* and everywhere */
+    uint64_t *size;       /* by origin: of its block for this node; ENGINE_NOT_TOLD */
+    uint64_t *elsewhere;  /* by origin: bytes of its blocks that have arrived at others */
     uint64_t *incoming;   /* by origin: bytes that are missing here */
     uint64_t went;        /* when the first attempt's `go` came; 0: nothing is left of that here */
     uint8_t *heard;       /* by node: from which sides its message has come */
+    bool said;            /* what is here */
+    bool wrapped;         /* own.sink leaves out what is here */
+    /* Files: */
+    struct resumed_pair
+        *pairs;      /* root: by both nodes, of the first one's block for the second; or NULL */
+    uint64_t *marks; /* by destination: source_ops.mark(); NULL: nothing has been moved */
+    struct parked *parked; /* the sink of the attempt before, until it is open again */
 };
 
 /* This node's blocks and what moves them. */
@@ -80,6 +96,7 @@ struct own {
     struct sink *sink;
     unsigned closing;                 /* sources and sinks whose close() goes on */
     uint64_t largest_block;           /* here and, from what they have told, below */
+    uint64_t whole_block;             /* the same before some of it had arrived */
     uint64_t bytes_here, bytes_below; /* of all blocks for other nodes */
     uint64_t round_bytes;             /* 0: not known yet */
     uint32_t window;
@@ -479,16 +496,27 @@ const char *resume_name(const struct exchange *x);
 void resume_next(struct exchange *x);
 /* The engine goes: what has arrived is noted, */
 void resume_note(struct exchange *x);
-/* and, when blocks are closed, kept for the next attempt. */
+/* and, when blocks are about to be closed, kept for the next attempt, with an output of files: then there is no
+ * sink any more. */
 void resume_keep(struct exchange *x);
+/* Whether there may be a next one, which the root decides; */
+bool resume_may_follow(const struct exchange *x);
+/* and there is none. */
+void resume_drop(struct exchange *x);
 void resume_free(struct exchanges *all);
+/* What waits too long for a next attempt, or for a node that is down, goes. */
+void resume_tick(struct exchanges *all, uint64_t now);
+uint64_t resume_deadline(const struct exchanges *all);
 /* Of an attempt that goes on. Each returns 0 (also if it is not one), or -1 with *e. */
 int resume_begin(struct exchange *x, struct error *e);
+void resume_ask(const struct exchange *x, struct folder_request *request); /* for what is kept */
 int resume_wrap(struct exchange *x, struct error *e);    /* its source and sink, which are open */
 int resume_tell(struct exchange *x, struct error *e);    /* the others what has arrived here */
 int resume_lay_out(struct exchange *x, struct error *e); /* all have told */
-/* The largest block, and bytes, of what is missing here. */
+/* Generated blocks: the largest one, and bytes, of what is missing here. */
 void resume_sizes(struct exchange *x);
+/* Root, all have told: the same of files, everywhere. Returns 0, or -1 with *e. */
+int resume_largest(struct exchange *x, struct error *e);
 int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* rounds.c */

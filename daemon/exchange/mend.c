@@ -85,7 +85,7 @@ static void give_up(struct exchange *x)
 {
     struct error e;
 
-    piece_is_damaged(&x->own.engine->damaged[0].piece, rank_of(x), &e);
+    piece_is_damaged(&x->own.engine->damaged[0].piece, x->own.sink, rank_of(x), &e);
     (void)error_wrap(&e, "node %u", rank_of(x));
     exchange_damaged(x, &e);
 }
@@ -106,7 +106,7 @@ void mend_late(struct exchange *x)
     int port = way_to(x, piece->source);
     struct error e;
 
-    piece_is_damaged(piece, rank_of(x), &e);
+    piece_is_damaged(piece, x->own.sink, rank_of(x), &e);
     if (port >= 0)
         (void)error_wrap(&e, "no answer comes by node %u within %d s",
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)port),
@@ -143,7 +143,7 @@ static void ask(struct exchange *x)
             give_up(x);
             return;
         }
-        piece_is_damaged(piece, rank_of(x), &e);
+        piece_is_damaged(piece, x->own.sink, rank_of(x), &e);
         log_warning("exchange %s: %s: it is sent again", x->id, e.text);
     }
     m->asked = true;

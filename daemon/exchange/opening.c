@@ -21,7 +21,7 @@ static int open_folders(struct exchange *x, struct error *e)
 {
     const struct storage *storage = x->all->set.storage;
     struct block_events events = x->all->block_events;
-    const struct folder_request request = {
+    struct folder_request request = {
         .id = x->id,
         .operation = x->spec.operation,
         .sender = x->spec.sender,
@@ -33,9 +33,14 @@ static int open_folders(struct exchange *x, struct error *e)
         .gone = x->around != NULL ? x->around->damage.gone : NULL,
     };
 
+    if (resume_begin(x, e) != 0)
+        return -1;
+    resume_ask(x, &request);
     events.context = x;
-    return storage->open_folders(storage->context, &request, &events, &x->own.source, &x->own.sink,
-                                 e);
+    if (storage->open_folders(storage->context, &request, &events, &x->own.source, &x->own.sink,
+                              e) != 0)
+        return -1;
+    return resume_wrap(x, e);
 }
 
 static int open_pattern(struct exchange *x, struct error *e)
@@ -62,10 +67,10 @@ static void find_sizes(struct exchange *x)
 {
     struct source *source = x->own.source;
 
-    if (x->own.resumed != NULL) {
+    if (x->own.resumed != NULL && !spec_has_folders(&x->spec))
         resume_sizes(x);
-        return;
-    }
+    if (x->own.resumed != NULL && (x->own.resumed->said || !spec_has_folders(&x->spec)))
+        return; /* else of whole files, until all have told what has arrived */
     x->own.bytes_here = 0;
     for (uint32_t d = 0; d < torus_of(x)->nodes; d++) {
         uint64_t size = source->ops->size(source, d);

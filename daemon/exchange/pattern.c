@@ -125,20 +125,25 @@ struct pattern_source {
 
 static uint64_t source_size(struct source *s, uint32_t destination)
 {
-    (void)destination;
-    return ((struct pattern_source *)s)->block_bytes;
+    return source_left(s, destination, ((struct pattern_source *)s)->block_bytes);
 }
 
 static int source_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
                        struct extent *out, struct error *e)
 {
     struct pattern_source *p = (struct pattern_source *)s;
+    uint64_t place, together = source_place(s, destination, p->block_bytes, offset, &place);
     uint32_t length = most < CHUNK ? most : CHUNK;
-    uint8_t *at = slab_writer_take(&p->writer, p->pool, length, out);
 
+    if (together == 0)
+        return error_set(e, ERROR_PROTOCOL, "more is to be sent to node %u than there is",
+                         destination);
+    if (length > together)
+        length = (uint32_t)together;
+    uint8_t *at = slab_writer_take(&p->writer, p->pool, length, out);
     if (at == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for generated blocks");
-    pattern_fill(at, length, p->seed, p->rank, destination, offset);
+    pattern_fill(at, length, p->seed, p->rank, destination, place);
     return 1;
 }
 

@@ -73,10 +73,14 @@ int piece_pass(struct piece_states *states, struct piece_mark *mark,
     return 0;
 }
 
-void piece_is_damaged(const struct block_piece *piece, uint32_t rank, struct error *e)
+void piece_is_damaged(const struct block_piece *piece, const struct sink *sink, uint32_t rank,
+                      struct error *e)
 {
+    uint64_t end = piece->begin + piece->length;
+
     (void)error_set(e, ERROR_DAMAGED,
                     "block from node %u to node %u is damaged in its piece of bytes %llu to %llu",
-                    piece->source, rank, (unsigned long long)piece->begin,
-                    (unsigned long long)(piece->begin + piece->length - 1));
+                    piece->source, rank,
+                    (unsigned long long)place_in_block(sink, piece->source, piece->begin),
+                    (unsigned long long)place_in_block(sink, piece->source, end - 1));
 }

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 #include "daemon/base/slab.h"
+#include "daemon/exchange/blocks.h"
 #include "proto/error.h"
 
 #define PIECE_DIGEST_LEAST 256u /* bytes of a piece that carries one */
@@ -53,8 +54,9 @@ void piece_states_free(struct piece_states *states);
 int piece_pass(struct piece_states *states, struct piece_mark *mark,
                const struct block_piece *piece, uint32_t offset, const struct extent *bytes);
 
-/* Names it, as it has arrived damaged at node `rank`: fills *e. */
-void piece_is_damaged(const struct block_piece *piece, uint32_t rank, struct error *e);
+/* Names it, as it has arrived damaged at the sink of node `rank`: fills *e. */
+void piece_is_damaged(const struct block_piece *piece, const struct sink *sink, uint32_t rank,
+                      struct error *e);
 
 static inline bool piece_has_digest(uint32_t length)
 {

@@ -152,7 +152,7 @@ static bool all_opened(struct exchange *x)
         send_sized(x);
         return true;
     }
-    int result = choose_for(x, &e);
+    int result = resume_largest(x, &e) == 0 ? choose_for(x, &e) : -1;
     if (result > 0)
         result = opening_blocks(x, &e); /* the plan, if it has just been chosen */
     if (result > 0 && opening_choose_rounds(x, &e) != 0)
@@ -382,8 +382,7 @@ static int check_round(const struct spec *spec, const Peer__Prepare *prepare, st
 
     if (prepare->resumes[0] != '\0' &&
         (!prepare->around || !exchange_is_id_of(prepare->resumes, prepare->root) ||
-         (!group &&
-          (spec->operation != OPERATION_EXCHANGE || spec_has_folders(spec) || spec->repeat != 1))))
+         (!group && (spec->operation != OPERATION_EXCHANGE || spec->repeat != 1))))
         return error_set(e, ERROR_PROTOCOL, "it cannot go on where another one was");
     if (prepare->round_bytes > 0 && (resumes || spec_chooses_late(spec)))
         return error_set(e, ERROR_PROTOCOL, "the round size is said too early");

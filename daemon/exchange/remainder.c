@@ -2,81 +2,6 @@
 
 #include <stdlib.h>
 
-struct remainder_source {
-    struct source base;
-    struct source *whole;
-    const struct arrived *there;
-    uint64_t size;
-};
-
-static struct source *whole_source(struct source *s)
-{
-    return ((struct remainder_source *)s)->whole;
-}
-
-static bool source_opened(struct source *s)
-{
-    return whole_source(s)->ops->opened(whole_source(s));
-}
-
-static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
-                          struct error *e)
-{
-    return whole_source(s)->ops->lay_out(whole_source(s), round_bytes, segments, e);
-}
-
-static uint64_t source_size(struct source *s, uint32_t destination)
-{
-    const struct remainder_source *r = (const struct remainder_source *)s;
-
-    return r->size - arrived_bytes(r->there, destination);
-}
-
-static int source_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
-                       struct extent *out, struct error *e)
-{
-    const struct remainder_source *r = (const struct remainder_source *)s;
-    uint64_t begin, bytes = arrived_missing(r->there, destination, r->size, offset, &begin);
-
-    if (bytes == 0)
-        return error_set(e, ERROR_PROTOCOL, "more is to be sent to node %u than it misses",
-                         destination);
-    if (bytes < most)
-        most = (uint32_t)bytes;
-    return r->whole->ops->read(r->whole, destination, begin, most, out, e);
-}
-
-static bool source_finish(struct source *s)
-{
-    return whole_source(s)->ops->finish(whole_source(s));
-}
-
-static bool source_close(struct source *s)
-{
-    bool closed = whole_source(s)->ops->close(whole_source(s));
-
-    free(s);
-    return closed;
-}
-
-struct source *remainder_source(struct source *whole, const struct arrived *there, uint64_t size)
-{
-    static const struct source_ops ops = {.opened = source_opened,
-                                          .lay_out = source_lay_out,
-                                          .size = source_size,
-                                          .read = source_read,
-                                          .finish = source_finish,
-                                          .close = source_close};
-    struct remainder_source *r = calloc(1, sizeof *r);
-
-    if (r == NULL) {
-        (void)whole->ops->close(whole);
-        return NULL;
-    }
-    *r = (struct remainder_source){{&ops, true}, whole, there, size};
-    return &r->base;
-}
-
 struct remainder_sink {
     struct sink base;
     struct sink *whole;
@@ -152,16 +77,34 @@ static bool sink_close(struct sink *s, bool keep)
     return closed;
 }
 
+static void sink_limit(struct sink *s, uint32_t origin, uint64_t size)
+{
+    if (whole_sink(s)->ops->limit != NULL)
+        whole_sink(s)->ops->limit(whole_sink(s), origin, size);
+}
+
+struct sink *remainder_whole(struct sink *s)
+{
+    struct sink *whole = whole_sink(s);
+
+    free(s);
+    return whole;
+}
+
 struct sink *remainder_sink(struct sink *whole, const struct arrived *here, uint64_t size)
 {
-    static const struct sink_ops ops = {sink_opened,  sink_lay_out, sink_write,  sink_place,
-                                        sink_pending, sink_finish,  sink_commit, sink_close};
+    static const struct sink_ops ops = {.opened = sink_opened,
+                                        .lay_out = sink_lay_out,
+                                        .write = sink_write,
+                                        .place = sink_place,
+                                        .pending = sink_pending,
+                                        .finish = sink_finish,
+                                        .commit = sink_commit,
+                                        .close = sink_close,
+                                        .limit = sink_limit};
     struct remainder_sink *r = calloc(1, sizeof *r);
 
-    if (r == NULL) {
-        (void)whole->ops->close(whole, false);
-        return NULL;
-    }
-    *r = (struct remainder_sink){{&ops, whole->durable, whole->check}, whole, here, size};
-    return &r->base;
+    if (r != NULL)
+        *r = (struct remainder_sink){{&ops, whole->durable, whole->check}, whole, here, size};
+    return r != NULL ? &r->base : NULL;
 }

@@ -280,7 +280,9 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         .algorithm = x->algorithm->name,
         .operation = x->spec.operation,
         .mode = x->mode,
-        .block_bytes = x->resumes[0] != '\0' ? x->spec.block_bytes : x->own.largest_block,
+        .block_bytes = x->resumes[0] == '\0'        ? x->own.largest_block
+                       : spec_has_folders(&x->spec) ? x->own.whole_block
+                                                    : x->spec.block_bytes,
         .rounds = x->rounds.count,
         .node = exchange_is_root(x) ? r->node : NULL,
         .nodes = exchange_is_root(x) ? r->nodes : 0,

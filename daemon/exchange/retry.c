@@ -68,6 +68,7 @@ static void forget_attempt(struct exchange *x)
     struct rounds *r = &x->rounds;
 
     x->own.round_bytes = 0;
+    x->own.whole_block = 0;
     x->own.largest_block = x->own.bytes_here = x->own.bytes_below = x->own.delivered_bytes = 0;
     *r = (struct rounds){.count = 1, .each = r->each, .each_room = r->each_room};
     report_free(&x->report);

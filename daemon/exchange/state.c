@@ -125,6 +125,8 @@ void exchange_enter(struct exchange *x, enum exchange_state state)
         opening_release_engine(x);
     if (states[state].blocks == NONE)
         opening_close(x, state == EXCHANGE_IN_DOUBT);
+    if (state == EXCHANGE_FAILED && !resume_may_follow(x))
+        resume_drop(x);
     if (ends && !had_ended) {
         if (x->spec.operation == OPERATION_GROUP && all->set.sessions.forget != NULL)
             all->set.sessions.forget(all->set.sessions.context, resume_name(x));

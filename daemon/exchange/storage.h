@@ -21,6 +21,11 @@ struct folder_request {
     bool missing_ok; /* a missing source file is an empty block */
     uint32_t rank, nodes;
     const bool *gone; /* by rank: takes no part, nothing comes from or goes to it; NULL: no node */
+
+    /* Of an exchange that begins anew and goes on where it was; else NULL: */
+    const uint64_t
+        *marks; /* by destination: source_ops.mark() before; what differs was changed since then */
+    struct sink *parked; /* the sink of an attempt before (sink_ops.park()) */
 };
 
 static inline bool folder_is_gone(const struct folder_request *r, uint32_t rank)
@@ -44,7 +49,8 @@ struct storage {
      * regular file for each destination, target absent or empty and writable. Returns 0 with *source
      * and *sink owned by the caller, or -1 with *e if there is no memory. What is found to be wrong
      * later comes through events->failed; ERROR_BUSY if another exchange is writing to the target.
-     * `request` is copied with `gone`, but without its texts. */
+     * `request` is copied with `gone` and `marks`, but without its texts. A parked sink becomes *sink: it is
+     * this exchange's from now on, with what has been written; on failure it stays parked. */
     int (*open_folders)(void *context, const struct folder_request *request,
                         const struct block_events *events, struct source **source,
                         struct sink **sink, struct error *e);

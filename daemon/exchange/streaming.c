@@ -22,6 +22,7 @@ struct flow {
     bool begun;                  /* its length is known */
     bool named;                  /* it has been in a frame that left from here */
     bool queued;
+    bool sure; /* it has arrived, and its digest is right */
 };
 
 struct queue {
@@ -54,6 +55,7 @@ struct streaming {
     uint32_t distances, words; /* queues, and words of bits for them, of a port */
     uint32_t fill;             /* bytes a frame is filled up to */
     struct round *round;       /* by number modulo the window */
+    uint64_t *sure;            /* with digests: by origin, where the last piece that is sure ends */
 };
 
 static struct streaming *of(struct engine *engine)
@@ -162,7 +164,7 @@ static struct cut_round cut_of(const struct streaming *s, const struct round *r,
     const struct engine_setup *set = &s->base.set;
     struct cut cut = s->cut;
 
-    if (set->incoming == NULL)
+    if (set->incoming == NULL || set->incoming[p->source] == ENGINE_NOT_TOLD)
         return r->cut;
     cut.uniform = true;
     cut.least = 0; /* no piece is longer than one of the largest block */
@@ -397,6 +399,20 @@ static void line_up_others(struct streaming *s, struct round *r, uint32_t first,
     }
 }
 
+/* All of a piece has come. */
+static void compare(struct streaming *s, struct round *r, uint32_t index, uint64_t digest)
+{
+    const struct block_piece piece = piece_of(s, r, index);
+    uint64_t *sure = &s->sure[piece.source];
+
+    if (cargo_compare(&s->cargo, &piece, &r->mark[index], digest) != 0 || !has_digest(r, index) ||
+        r->mark[index].digest != digest)
+        return;
+    r->flow[index].sure = true;
+    if (piece.begin + piece.length > *sure)
+        *sure = piece.begin + piece.length;
+}
+
 /* `digest`: of the piece, if it ends here and has one. */
 static void take_piece(struct streaming *s, struct round *r, uint32_t index, uint32_t length,
                        struct arrival *a, uint64_t digest)
@@ -419,10 +435,8 @@ static void take_piece(struct streaming *s, struct round *r, uint32_t index, uin
         cargo_deliver_nothing(&s->cargo, p->source, begin_of(s, r, p));
     if (flow->came < flow->length)
         return;
-    if (r->mark != NULL) {
-        const struct block_piece piece = piece_of(s, r, index);
-        (void)cargo_compare(&s->cargo, &piece, &r->mark[index], digest);
-    }
+    if (r->mark != NULL)
+        compare(s, r, index, digest);
     pass_through(r, p);
 }
 
@@ -754,6 +768,7 @@ static void streaming_free(struct engine *engine)
     for (uint32_t i = 0; s->round != NULL && i < engine->set.window; i++)
         free_round(&s->round[i]);
     cargo_close(&s->cargo);
+    free(s->sure);
     free(s->round);
     free(s);
 }
@@ -773,6 +788,27 @@ static uint32_t choose_fill(const struct streaming *s)
     return most < least ? least : most > FILL_MOST ? FILL_MOST : (uint32_t)most;
 }
 
+/* How much of a block has arrived in rounds that are over, so many bytes of it at the most. A block's last piece
+ * may have no digest, and one within it if rounds are cut so. */
+static uint64_t finished_bytes(const struct streaming *s, uint32_t origin, uint64_t most)
+{
+    const struct engine_setup *set = &s->base.set;
+    uint64_t last = set->round_bytes % cut_round(&s->cut, 0).stride;
+    uint64_t end = most;
+
+    if (!set->digests)
+        return most;
+    if (origin == s->passages->rank)
+        return most < set->source->ops->size(set->source, origin)
+                   ? most
+                   : set->source->ops->size(set->source, origin);
+    if (s->sure[origin] < end)
+        end = s->sure[origin];
+    if (end > set->round_bytes && last > 0 && !piece_has_digest((uint32_t)last))
+        end = set->round_bytes - last;
+    return end;
+}
+
 static void streaming_arrived(const struct engine *engine,
                               void (*tell)(void *context, uint32_t origin, uint64_t begin,
                                            uint64_t end),
@@ -784,7 +820,7 @@ static void streaming_arrived(const struct engine *engine,
     if (engine->failure.code != ERROR_NONE && engine->failure.code != ERROR_DAMAGED)
         return; /* perhaps more has come than the sink has taken */
     for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
-        tell(context, origin, 0, whole);
+        tell(context, origin, 0, finished_bytes(s, origin, whole));
     for (uint32_t i = 0; i < engine->set.window; i++) {
         const struct round *r = &s->round[i];
         if (!r->open)
@@ -792,7 +828,7 @@ static void streaming_arrived(const struct engine *engine,
         tell(context, s->passages->rank, r->cut.begin, r->own.at);
         for (uint32_t k = 0; k < s->passages->count; k++) {
             const struct passage *p = &s->passages->passage[k];
-            if (p->out == PASSAGE_HERE)
+            if (p->out == PASSAGE_HERE && (r->mark == NULL || r->flow[k].sure))
                 tell(context, p->source, begin_of(s, r, p), begin_of(s, r, p) + r->flow[k].came);
         }
     }
@@ -825,8 +861,12 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
         s->fill = choose_fill(s);
         s->round = calloc(setup->window, sizeof *s->round);
-        if (s->round != NULL)
+        if (setup->digests)
+            s->sure = calloc(engine_torus(setup)->nodes, sizeof *s->sure);
+        if (s->round != NULL && (s->sure != NULL || !setup->digests))
             return &s->base;
+        free(s->sure);
+        free(s->round);
         free(s);
     }
     (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");

@@ -67,6 +67,9 @@ struct file_system {
     ssize_t (*write)(void *context, int file, const struct iovec *piece, int count,
                      uint64_t offset);
 
+    /* What is behind that many bytes of a file goes. */
+    int (*truncate)(void *context, int file, uint64_t size);
+
     /* Does not block and may be called on the loop: reads what is in memory. -EAGAIN if that is
      * nothing, -EOPNOTSUPP if the file system cannot tell. */
     ssize_t (*read_cached)(void *context, int file, void *data, size_t length, uint64_t offset);

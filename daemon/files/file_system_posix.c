@@ -246,6 +246,12 @@ static int on_sync(void *context, int file)
     return result_of(fsync(file));
 }
 
+static int on_truncate(void *context, int file, uint64_t size)
+{
+    (void)context;
+    return result_of(ftruncate(file, (off_t)size));
+}
+
 static void on_start_sync(void *context, int file)
 {
     (void)context;
@@ -288,7 +294,7 @@ static void on_close(void *context, int file)
     .remove_file = on_remove_file, .remove_folder = on_remove_folder, .list = on_list,             \
     .status = on_status, .status_at = on_status_at, .read = on_read, .write = on_write,            \
     .sync = on_sync, .lock = on_lock, .is_volatile = on_is_volatile, .in_memory = on_in_memory,    \
-    .close = on_close
+    .truncate = on_truncate, .close = on_close
 
 const struct file_system *file_system_posix_by_steps(void)
 {

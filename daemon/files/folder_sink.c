@@ -5,6 +5,10 @@
  *     FILLING  --finish()---> SYNCING  --on disk, entry in the journal--> FINISHED
  *     FINISHED --commit()---> PLACING  --renamed--> PLACED, or back to FINISHED if it cannot be
  *
+ * Until PLACING it may be parked, and go on as the output of the next attempt: back to OPENING when nothing
+ * of the last one is under way any more, and everything that had come is written; then its temporary folder gets
+ * the next one's name.
+ *
  * Pieces wait with their files, in the order of their offsets, until all that came in with a turn of
  * the loop is there and what it brought forth has been sent: so links do not wait for files, and
  * pieces that adjoin are written with one call. A job writes all that waits with one file, or with
@@ -52,6 +56,7 @@ struct output {
     bool made;       /* and whether it has been */
     bool written;    /* there are bytes in it */
     uint64_t unsent; /* bytes since start_sync() */
+    uint64_t limit;  /* bytes that may be there when it is made once more */
     bool queued, writing;
     struct piece *first, *last;
     uint32_t next; /* in the queue */
@@ -80,6 +85,10 @@ struct folder_sink {
     struct folder_request request; /* its strings are not kept */
     bool *gone;                    /* request.gone */
     enum sink_state state;
+    char id[sizeof((struct target *)0)->id];      /* of the exchange, */
+    char next_id[sizeof((struct target *)0)->id]; /* which the target is to have */
+    bool anew;          /* it is to go on as the output of another attempt, */
+    bool *next_gone;    /* where these take no part */
     struct place place; /* of the target; no other sink's */
     struct target target;
     struct output *output;
@@ -183,6 +192,7 @@ static void release(struct jobs *jobs)
     slab_writer_close(&s->kept);
     free(s->output);
     free(s->gone);
+    free(s->next_gone);
     free(s);
     folders_release(folders);
 }
@@ -197,6 +207,8 @@ static bool sink_close(struct sink *base, bool keep)
 
 /* --- preparing --- */
 
+static bool go_on(struct folder_sink *s);
+
 static void run_prepare(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
@@ -210,7 +222,7 @@ static void on_prepared(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (!jobs_step_over(&s->jobs))
+    if (!jobs_step_over(&s->jobs) || go_on(s))
         return;
     s->state = PREPARED;
     s->jobs.events.wake(s->jobs.events.context);
@@ -218,9 +230,75 @@ static void on_prepared(struct work *work)
 
 static bool sink_opened(struct sink *base)
 {
-    enum sink_state state = ((struct folder_sink *)base)->state;
+    const struct folder_sink *s = (const struct folder_sink *)base;
 
-    return state != OPENING && state != MAKING;
+    return s->state != OPENING && s->state != MAKING && !s->anew;
+}
+
+/* --- going on as the output of another attempt --- */
+
+static bool has_block(const struct folder_sink *s, uint32_t origin);
+
+static void run_go_on(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
+    struct error *e = &s->jobs.error;
+
+    if (target_rename(&s->target, s->next_id, s->request.rank, e) != 0)
+        return;
+    for (uint32_t i = 0; i < s->request.nodes; i++) {
+        struct output *o = &s->output[i];
+        if (has_block(s, i) || !o->made)
+            continue;
+        close_output(s, i);
+        if (target_remove_file(&s->target, i, e) != 0)
+            return;
+        o->made = o->written = false;
+    }
+}
+
+/* When nothing of the last attempt is under way any more. Returns 0, or -1 with *e. */
+static int begin_to_go_on(struct folder_sink *s, struct error *e)
+{
+    if (s->jobs.under_way > 0 || s->pending > 0 || s->jobs.failed)
+        return 0;
+    memcpy(s->next_id, s->id, sizeof s->next_id);
+    memcpy(s->gone, s->next_gone, s->request.nodes * sizeof *s->gone);
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        s->output[i].limit = 0;
+    if (!jobs_begin(&s->jobs, run_go_on, on_prepared))
+        return error_set(e, ERROR_MEMORY, "out of memory to write files");
+    s->anew = false;
+    s->state = OPENING;
+    return 0;
+}
+
+/* Called whenever something is over. Returns whether there is another attempt: of the last one nothing goes on, but
+ * that all is written. */
+static bool go_on(struct folder_sink *s)
+{
+    struct error e;
+
+    if (!s->anew)
+        return false;
+    if (begin_to_go_on(s, &e) != 0)
+        jobs_fail(&s->jobs, &e);
+    return true;
+}
+
+static bool sink_park(struct sink *base, const struct block_events *events)
+{
+    struct folder_sink *s = (struct folder_sink *)base;
+
+    if (s->jobs.failed || s->state >= PLACING)
+        return false;
+    s->jobs.events = *events;
+    return true;
+}
+
+static void sink_limit(struct sink *base, uint32_t origin, uint64_t size)
+{
+    ((struct folder_sink *)base)->output[origin].limit = size;
 }
 
 /* --- parts --- */
@@ -272,7 +350,7 @@ static void on_part_done(struct work *work)
         return;
     if (part->error.code != ERROR_NONE)
         jobs_fail(&s->jobs, &part->error);
-    if (s->jobs.failed)
+    if (s->jobs.failed || go_on(s))
         return;
     start_parts(s);
     if (s->parts > 0 || (s->rest == s->request.nodes && parts_over(s) == 0))
@@ -292,6 +370,26 @@ static bool has_block(const struct folder_sink *s, uint32_t origin)
                                               : folder_sends(r, origin);
 }
 
+/* Returns -1. */
+static int cannot_write(const struct folder_sink *s, uint32_t origin, int result, struct error *e)
+{
+    return error_set(e, ERROR_IO, "%s/%s/%u cannot be written: %s", s->target.entry.folder,
+                     s->target.entry.final, origin, strerror(-result));
+}
+
+/* What was written to it by an attempt before, and does not count. Returns 0 or -errno. */
+static int limit_output(struct folder_sink *s, uint32_t origin, int fd)
+{
+    const struct file_system *files = files_of(s);
+    struct output *o = &s->output[origin];
+    struct file_status status;
+    int result = o->written ? files->status(files->context, fd, &status) : 0;
+
+    if (o->written && result == 0 && status.size > o->limit)
+        result = files->truncate(files->context, fd, o->limit);
+    return result;
+}
+
 static void run_make(struct work *work)
 {
     struct part *part = JOB_OWNER(work, struct part, work);
@@ -303,7 +401,12 @@ static void run_make(struct work *work)
         int fd = open_output(s, i, &part->error);
         if (fd < 0)
             return;
+        int result = limit_output(s, i, fd);
         leave_output(s, i, fd);
+        if (result < 0) {
+            (void)cannot_write(s, i, result, &part->error);
+            return;
+        }
     }
 }
 
@@ -344,13 +447,6 @@ static int write_run(const struct folder_sink *s, int fd, struct piece **piece)
         file_system_advance(&first, &count, (size_t)written);
     }
     return 0;
-}
-
-/* Returns -1. */
-static int cannot_write(const struct folder_sink *s, uint32_t origin, int result, struct error *e)
-{
-    return error_set(e, ERROR_IO, "%s/%s/%u cannot be written: %s", s->target.entry.folder,
-                     s->target.entry.final, origin, strerror(-result));
 }
 
 /* Writes all pieces of the first one's file; *piece moves behind them. Returns 0, or -1 with *e. */
@@ -460,7 +556,7 @@ static void on_written(struct work *work)
         (void)error_set(&w->error, ERROR_MEMORY, "out of memory to write files");
     if (w->error.code != ERROR_NONE)
         jobs_fail(&s->jobs, &w->error);
-    else if (s->pending == 0 && !s->jobs.failed)
+    else if (s->pending == 0 && !s->jobs.failed && !go_on(s))
         s->jobs.events.wake(s->jobs.events.context);
 }
 
@@ -503,7 +599,7 @@ static bool flush(struct folder_sink *s)
         return false;
     if (e.code != ERROR_NONE)
         jobs_fail(&s->jobs, &e);
-    else
+    else if (!go_on(s))
         s->jobs.events.wake(s->jobs.events.context);
     return true;
 }
@@ -617,7 +713,7 @@ static void on_sealed(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (!jobs_step_over(&s->jobs))
+    if (!jobs_step_over(&s->jobs) || go_on(s))
         return;
     s->state = FINISHED;
     s->jobs.events.wake(s->jobs.events.context);
@@ -685,7 +781,7 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
     for (const struct folder_sink *other = s->folders->sinks; other != NULL; other = other->next) {
         if (other->place.root != s->place.root || strcmp(other->place.path, s->place.path) != 0)
             continue;
-        if (strcmp(other->target.id, id) == 0)
+        if (strcmp(other->id, id) == 0)
             return error_set(e, ERROR_REFUSED,
                              "target %s is another node's target too: put %%r (the node's rank) "
                              "into its path",
@@ -693,6 +789,21 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
         return error_set(e, ERROR_BUSY, "another exchange is writing to target %s", path);
     }
     return 0;
+}
+
+static struct sink *take_over(struct folder_sink *s, const struct folder_request *request,
+                              const struct block_events *events)
+{
+    struct error e;
+
+    for (uint32_t i = 0; i < request->nodes; i++)
+        s->next_gone[i] = folder_is_gone(request, i);
+    (void)snprintf(s->id, sizeof s->id, "%s", request->id);
+    s->anew = true;
+    if (begin_to_go_on(s, &e) != 0)
+        return NULL;
+    s->jobs.events = *events;
+    return &s->base;
 }
 
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
@@ -704,13 +815,18 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
                                         .pending = sink_pending,
                                         .finish = sink_finish,
                                         .commit = sink_commit,
-                                        .close = sink_close};
+                                        .close = sink_close,
+                                        .park = sink_park,
+                                        .limit = sink_limit};
+    if (request->parked != NULL)
+        return take_over((struct folder_sink *)request->parked, request, events);
     char path[PATH_MAX];
     struct folder_sink *s = calloc(1, sizeof *s);
     struct output *output = calloc(request->nodes, sizeof *output);
     bool *gone = calloc(request->nodes, sizeof *gone);
+    bool *next_gone = calloc(request->nodes, sizeof *next_gone);
 
-    if (s == NULL || output == NULL || gone == NULL)
+    if (s == NULL || output == NULL || gone == NULL || next_gone == NULL)
         goto no_memory;
     s->base = (struct sink){&ops, true, CHECK_DIGEST};
     s->folders = folders;
@@ -718,7 +834,11 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         .workers = folders->workers, .events = *events, .run_close = run_close, .release = release};
     s->request = *request;
     s->request.id = s->request.from = s->request.to = NULL;
+    s->request.parked = NULL;
+    s->request.marks = NULL;
     s->request.gone = s->gone = gone;
+    s->next_gone = next_gone;
+    (void)snprintf(s->id, sizeof s->id, "%s", request->id);
     s->output = output;
     s->queue = NONE;
     for (uint32_t i = 0; i < request->nodes; i++) {
@@ -741,6 +861,7 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
 no_memory:
     free(output);
     free(gone);
+    free(next_gone);
     free(s);
     return NULL;
 }

@@ -4,6 +4,9 @@
  * chunks wait in a queue, and a job reads as many as there are, up to a limit: the first ones of all
  * files before the exchange starts.
  *
+ * Of a file of which something is skipped (source.skips) the rest is read as if it were the file: offsets,
+ * sizes and segments are those of the rest, and no chunk goes on behind a gap.
+ *
  *     OPENING --files found--> OPEN --all read, finish()--> CHECKING --unchanged--> CHECKED
  */
 #include <errno.h>
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/exchange/digest.h"
 #include "daemon/files/jobs.h"
 #include "daemon/files/segments.h"
 
@@ -31,6 +35,7 @@ struct folder_source;
 struct chunk {
     struct chunk *next; /* in the queue or in a job */
     uint64_t offset;
+    uint64_t place;        /* of the same byte in the file */
     uint32_t file, length; /* length 0: not in use */
     bool ready;
     unsigned parts;
@@ -57,8 +62,18 @@ struct file {
     bool there;     /* or missing, an empty block */
     bool in_memory; /* reading never waits: all but the first chunk is read at once */
     struct file_status status;
-    struct reader *reader; /* by segment, once laid out; a small file has one */
+    uint64_t marked; /* what mark() was before; 0: not known */
+    /* Once laid out: */
+    uint64_t size;         /* of what is to be read, */
+    bool small;            /* which is one chunk */
+    struct reader *reader; /* by segment; a small file has one */
     uint64_t left;         /* bytes that have not been asked for */
+};
+
+/* So many bytes of a file that follow each other. */
+struct run {
+    uint64_t place;
+    uint32_t length;
 };
 
 /* Bytes that were read before. */
@@ -67,6 +82,8 @@ struct again {
     enum { AGAIN_NONE, AGAIN_READING, AGAIN_READ } state;
     uint32_t file, length;
     uint64_t offset;
+    struct run *run; /* where they are */
+    unsigned runs;
     uint8_t *bytes;
     struct error error;
 };
@@ -80,9 +97,10 @@ struct folder_source {
     char folder[PATH_MAX];
     bool single; /* it is the file itself */
     enum source_state state;
-    uint32_t small;      /* files up to this size are one chunk, */
-    uint32_t chunk_size; /* others several of so much, or less at the end of a run */
-    bool not_at_once;    /* the file system cannot tell what it has in memory */
+    uint32_t small; /* files up to this size, without gaps, are one chunk, */
+    uint32_t
+        chunk_size;   /* others several of so much, or less at the end of a run or before a gap */
+    bool not_at_once; /* the file system cannot tell what it has in memory */
     struct chunk *queue, **queue_end;
     unsigned readings; /* jobs */
     uint64_t waiting;  /* bytes in the queue */
@@ -139,6 +157,7 @@ static void release(struct jobs *jobs)
             drop_chunk(&s->readers[i].chunk[c]);
     slab_writer_close(&s->writer);
     free(s->again.bytes);
+    free(s->again.run);
     free(s->readers);
     free(s->file);
     free(s->gone);
@@ -173,6 +192,29 @@ void folder_source_disown(struct source *source)
 
 /* --- opening --- */
 
+static int was_changed(const char *path, struct error *e)
+{
+    return error_set(e, ERROR_DAMAGED, "%s was changed while it was being sent", path);
+}
+
+static uint64_t mark_of(const struct file *f)
+{
+    uint64_t mark = digest_mix(f->there);
+
+    mark = digest_mix(mark ^ f->status.size);
+    mark = digest_mix(mark ^ (uint64_t)f->status.modified.tv_sec);
+    mark = digest_mix(mark ^ (uint64_t)f->status.modified.tv_nsec);
+    mark = digest_mix(mark ^ f->status.device);
+    return digest_mix(mark ^ f->status.number) | 1;
+}
+
+static uint64_t source_mark(const struct source *base, uint32_t destination)
+{
+    const struct folder_source *s = (const struct folder_source *)base;
+
+    return folder_is_gone(&s->request, destination) ? 0 : mark_of(&s->file[destination]);
+}
+
 static int open_file(struct folder_source *s, uint32_t d, struct error *e)
 {
     const struct file_system *files = files_of(s);
@@ -191,22 +233,18 @@ static int open_file(struct folder_source *s, uint32_t d, struct error *e)
     }
     if (f->there && f->status.kind != FILE_REGULAR)
         return error_set(e, ERROR_REFUSED, "%s is not a regular file", path);
-    if (f->there)
-        return 0;
-    f->status = (struct file_status){0};
-    if (e->code != ERROR_NONE)
+    if (!f->there)
+        f->status = (struct file_status){0};
+    if (!f->there && e->code != ERROR_NONE)
         return -1;
-    if (s->request.missing_ok)
+    if (f->marked != 0 && f->marked != mark_of(f))
+        return was_changed(path, e);
+    if (f->there || s->request.missing_ok)
         return 0;
     return error_set(
         e, ERROR_REFUSED,
         "missing source file %s (the block %s node %u); --missing-ok treats it as empty", path,
         s->request.operation == OPERATION_EXCHANGE ? "for" : "of", d);
-}
-
-static int was_changed(const char *path, struct error *e)
-{
-    return error_set(e, ERROR_DAMAGED, "%s was changed while it was being sent", path);
 }
 
 static bool is_as_before(const struct file_status *now, const struct file_status *before)
@@ -303,7 +341,8 @@ static bool source_opened(struct source *base)
 
 static uint64_t source_size(struct source *base, uint32_t destination)
 {
-    return ((struct folder_source *)base)->file[destination].status.size;
+    return source_left(base, destination,
+                       ((struct folder_source *)base)->file[destination].status.size);
 }
 
 /* --- reading --- */
@@ -320,7 +359,7 @@ static int read_chunk(const struct folder_source *s, const struct chunk *c, int 
     for (int i = 0; i < count; i++)
         piece[i] = (struct iovec){(void *)(uintptr_t)c->part[i].data, c->part[i].length};
     while (done < c->length) {
-        ssize_t result = files->read(files->context, fd, first, count, c->offset + done);
+        ssize_t result = files->read(files->context, fd, first, count, c->place + done);
         if (result < 0)
             return error_set(e, ERROR_IO, "%s cannot be read: %s", file_path(s, c->file, path),
                              strerror((int)-result));
@@ -413,22 +452,24 @@ static void on_read(struct work *work)
         s->jobs.events.wake(s->jobs.events.context);
 }
 
-/* One chunk holds it, for all segments. */
-static bool is_small(const struct folder_source *s, const struct file *f)
+/* How the round that a byte of a file is in is cut. */
+static struct segments cut_at(const struct folder_source *s, const struct file *f, uint64_t offset)
 {
-    return f->status.size <= s->small;
+    uint64_t left = f->size - (offset - offset % s->segments.round_bytes);
+
+    return s->base.even ? segments_of_rest(&s->segments, left) : s->segments;
 }
 
 /* Where the run of bytes that contains `offset` ends. */
 static uint64_t run_end(const struct folder_source *s, const struct file *f, uint64_t offset)
 {
-    const struct segments *d = &s->segments;
-    uint64_t end = f->status.size;
+    const struct segments d = cut_at(s, f, offset);
+    uint64_t end = f->size;
 
-    if (d->count > 1) {
-        uint64_t round = offset - offset % d->round_bytes;
-        uint64_t run = (segment_at(d, offset) + 1) * d->run_bytes;
-        run = round + (run < d->round_bytes ? run : d->round_bytes);
+    if (d.count > 1) {
+        uint64_t round = offset - offset % d.round_bytes;
+        uint64_t run = (segment_at(&d, offset) + 1) * d.run_bytes;
+        run = round + (run < d.round_bytes ? run : d.round_bytes);
         end = run < end ? run : end;
     }
     return end;
@@ -436,17 +477,36 @@ static uint64_t run_end(const struct folder_source *s, const struct file *f, uin
 
 static uint32_t most_of_chunk(const struct folder_source *s, const struct file *f)
 {
-    return is_small(s, f) ? s->small : s->chunk_size;
+    return f->small ? s->small : s->chunk_size;
+}
+
+static uint64_t place_of(const struct folder_source *s, const struct file *f, uint64_t offset,
+                         uint64_t *place)
+{
+    return source_place(&s->base, (uint32_t)(f - s->file), f->status.size, offset, place);
+}
+
+/* A segment has been read up to `offset`, where a run ends: on to its run of the next round, if there is one. */
+static uint64_t next_run(const struct folder_source *s, const struct file *f, uint32_t segment,
+                         uint64_t offset)
+{
+    uint64_t in = offset % s->segments.round_bytes;
+    uint64_t round = offset - in + (in != 0 ? s->segments.round_bytes : 0);
+
+    return round < f->size ? round + segment * cut_at(s, f, round).run_bytes : f->size;
 }
 
 /* Room for the next chunk of a segment, of so many bytes at most. Returns 0, or -1 with *e. */
 static int take_chunk(struct folder_source *s, const struct file *f, struct reader *r,
                       struct chunk *c, uint32_t most, struct error *e)
 {
-    uint64_t end = is_small(s, f) ? f->status.size : run_end(s, f, r->requested);
+    uint64_t end = f->small ? f->size : run_end(s, f, r->requested);
     uint64_t left = end - r->requested;
+    uint64_t together = place_of(s, f, r->requested, &c->place);
     uint32_t length = left < most ? (uint32_t)left : most;
 
+    if (length > together)
+        length = (uint32_t)together;
     c->offset = r->requested;
     c->file = (uint32_t)(f - s->file);
     c->ready = false;
@@ -462,11 +522,8 @@ static int take_chunk(struct folder_source *s, const struct file *f, struct read
         c->length += part->length;
     }
     r->requested += length;
-    if (r->requested == end &&
-        end < f->status.size) /* on to this segment's run of the next round */
-        r->requested = end - end % s->segments.round_bytes +
-                       (end % s->segments.round_bytes != 0 ? s->segments.round_bytes : 0) +
-                       (uint64_t)(r - f->reader) * s->segments.run_bytes;
+    if (r->requested == end && end < f->size)
+        r->requested = next_run(s, f, (uint32_t)(r - f->reader), end);
     return 0;
 }
 
@@ -488,9 +545,9 @@ static bool read_at_once(struct folder_source *s, const struct file *f, struct c
     while (done < c->length) {
         const struct iovec rest = {data + done, c->length - done};
         ssize_t result = f->in_memory
-                             ? files->read(files->context, f->fd, &rest, 1, c->offset + done)
+                             ? files->read(files->context, f->fd, &rest, 1, c->place + done)
                              : files->read_cached(files->context, f->fd, rest.iov_base,
-                                                  rest.iov_len, c->offset + done);
+                                                  rest.iov_len, c->place + done);
         s->not_at_once |= result == -EOPNOTSUPP;
         if (result <= 0)
             return false; /* a job finds out why */
@@ -516,7 +573,7 @@ static int read_ahead(struct folder_source *s, const struct file *f, struct read
 {
     for (int i = 0; i < 2; i++) {
         struct chunk *c = &r->chunk[i];
-        if (c->length > 0 || r->requested >= f->status.size)
+        if (c->length > 0 || r->requested >= f->size)
             continue;
         if (take_chunk(s, f, r, c, most_of_chunk(s, f), e) != 0)
             return -1;
@@ -554,8 +611,8 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 {
     struct folder_source *s = (struct folder_source *)base;
     struct file *f = &s->file[destination];
-    bool small = is_small(s, f);
-    struct reader *r = &f->reader[small ? 0 : segment_at(&s->segments, offset)];
+    const struct segments cut = cut_at(s, f, offset);
+    struct reader *r = &f->reader[f->small ? 0 : segment_at(&cut, offset)];
     struct chunk *c = chunk_at(r, offset);
 
     if (s->jobs.failed)
@@ -576,7 +633,7 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
     uint32_t length = c->part[i].length - skip < most ? c->part[i].length - skip : most;
     *out = (struct extent){slab_ref(c->part[i].slab), c->part[i].data + skip, length};
     f->left -= length;
-    if (small ? f->left == 0 : offset + length == c->offset + c->length)
+    if (f->small ? f->left == 0 : offset + length == c->offset + c->length)
         drop_chunk(c);
     return 1;
 }
@@ -593,9 +650,10 @@ static void run_again(struct work *work)
 
     if (fd < 0)
         return;
-    for (uint32_t done = 0; done < a->length;) {
-        const struct iovec rest = {a->bytes + done, a->length - done};
-        ssize_t result = files->read(files->context, fd, &rest, 1, a->offset + done);
+    for (uint32_t done = 0, i = 0; done < a->length;) {
+        struct run *run = &a->run[i];
+        const struct iovec rest = {a->bytes + done, run->length};
+        ssize_t result = files->read(files->context, fd, &rest, 1, run->place);
         if (result <= 0) {
             (void)error_set(&a->error, ERROR_IO, "%s cannot be read: %s",
                             file_path(s, a->file, path),
@@ -603,8 +661,29 @@ static void run_again(struct work *work)
             break;
         }
         done += (uint32_t)result;
+        run->place += (uint64_t)result;
+        run->length -= (uint32_t)result;
+        i += run->length == 0;
     }
     return_file(s, a->file, fd);
+}
+
+/* Returns 0, or -1 without memory. */
+static int find_runs(const struct folder_source *s, struct again *a)
+{
+    for (uint32_t found = 0; found < a->length; a->runs++) {
+        struct run *run = reallocarray(a->run, a->runs + 1, sizeof *run);
+        if (run == NULL)
+            return -1;
+        a->run = run;
+        run += a->runs;
+        uint64_t together = place_of(s, &s->file[a->file], a->offset + found, &run->place);
+        if (together == 0)
+            return -1;
+        run->length = together < a->length - found ? (uint32_t)together : a->length - found;
+        found += run->length;
+    }
+    return 0;
 }
 
 static void on_again(struct work *work)
@@ -632,11 +711,12 @@ static int source_again(struct source *base, uint32_t destination, uint64_t offs
         return a->error.code == ERROR_NONE ? 1 : -1;
     }
     free(a->bytes);
+    free(a->run);
     *a = (struct again){.file = destination, .offset = offset, .length = length};
     a->work.run = run_again;
     a->work.done = on_again;
     a->bytes = malloc(length);
-    if (a->bytes == NULL || !jobs_submit(&s->jobs, &a->work))
+    if (a->bytes == NULL || find_runs(s, a) != 0 || !jobs_submit(&s->jobs, &a->work))
         return no_memory_to_read(e);
     a->state = AGAIN_READING;
     return 0;
@@ -654,8 +734,13 @@ static void choose_chunks(struct folder_source *s)
         s->small = CHUNK_LEAST;
     if (s->small > CHUNK_MOST)
         s->small = CHUNK_MOST;
-    for (uint32_t d = 0; d < nodes; d++)
-        large += s->file[d].status.size > s->small;
+    for (uint32_t d = 0; d < nodes; d++) {
+        struct file *f = &s->file[d];
+        uint64_t place;
+        f->size = source_size(&s->base, d);
+        f->small = f->size <= s->small && place_of(s, f, 0, &place) >= f->size;
+        large += !f->small;
+    }
     s->chunk_size =
         READ_AHEAD / 4 / (large > 0 ? large : 1) / s->segments.count / CHUNK_LEAST * CHUNK_LEAST;
     if (s->chunk_size < CHUNK_LEAST)
@@ -678,16 +763,16 @@ static int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t se
     for (uint32_t d = 0; d < nodes; d++) {
         struct file *f = &s->file[d];
         f->reader = &s->readers[(size_t)d * s->segments.count];
-        f->left = f->status.size;
+        f->left = f->size;
         for (uint32_t i = 0; i < s->segments.count; i++) {
-            f->reader[i].requested = i * s->segments.run_bytes;
-            if (f->reader[i].requested < f->status.size &&
+            f->reader[i].requested = i * cut_at(s, f, 0).run_bytes;
+            if (f->reader[i].requested < f->size &&
                 take_chunk(s, f, &f->reader[i], &f->reader[i].chunk[0], most_of_chunk(s, f), e) !=
                     0)
                 return -1;
             if (f->reader[i].chunk[0].length > 0)
                 enqueue(s, &f->reader[i].chunk[0]);
-            if (is_small(s, f))
+            if (f->small)
                 break;
         }
     }
@@ -744,7 +829,8 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                           .read = source_read,
                                           .again = source_again,
                                           .finish = source_finish,
-                                          .close = source_close};
+                                          .close = source_close,
+                                          .mark = source_mark};
     struct folder_source *s = calloc(1, sizeof *s);
     struct file *file = calloc(request->nodes, sizeof *file);
     bool *gone = calloc(request->nodes, sizeof *gone);
@@ -764,9 +850,13 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                                 .file = file};
     s->request.gone = gone;
     s->request.id = s->request.from = s->request.to = NULL;
+    s->request.marks = NULL;
+    s->request.parked = NULL;
     s->queue_end = &s->queue;
-    for (uint32_t d = 0; d < request->nodes; d++)
+    for (uint32_t d = 0; d < request->nodes; d++) {
         file[d].fd = -1;
+        file[d].marked = request->marks != NULL ? request->marks[d] : 0;
+    }
     /* What is wrong with the path is told as what is found out later. */
     (void)path_expand(request->from, request->rank, s->folder, &s->jobs.error);
     if (!jobs_begin(&s->jobs, run_open, on_opened))

@@ -17,6 +17,12 @@
  *     9. entry removed                          in place whatever the root answers: only the entry
  *    10. the root: committed-ID removed         is removed
  *
+ * Where the exchange begins anew between 4. and 7., and the output goes on (target_rename()):
+ *
+ *     a. entry of the next id, "preparing"    crash: both entries are met, and the folder is removed by the one
+ *     b. renamed, the folder above synced       that has its name
+ *     c. the former entry removed
+ *
  * Where it is not committed, the temporary folder and the made folders are removed, which is
  * synced, and then the entry.
  *

@@ -14,6 +14,14 @@ static inline struct segments segments_of(uint64_t round_bytes, uint32_t count)
     return (struct segments){count > 1 ? count : 1, round_bytes, run_bytes(round_bytes, count)};
 }
 
+/* Of a round that has only so many bytes and is split evenly. */
+static inline struct segments segments_of_rest(const struct segments *s, uint64_t bytes)
+{
+    return bytes < s->round_bytes
+               ? (struct segments){s->count, s->round_bytes, run_bytes(bytes, s->count)}
+               : *s;
+}
+
 /* The segment that a byte of a block belongs to. */
 static inline uint32_t segment_at(const struct segments *s, uint64_t offset)
 {

@@ -248,6 +248,16 @@ static int check_rivals(const struct target *t, struct error *e)
 
 /* --- preparing --- */
 
+static int set_temporary(struct target *t, const char *name, uint32_t rank, struct error *e)
+{
+    int n = snprintf(t->entry.temporary, sizeof t->entry.temporary, ".%s.torusd-%s-%u", name, t->id,
+                     rank);
+
+    if (n < 0 || (size_t)n >= sizeof t->entry.temporary || strlen(name) > NAME_MAX)
+        return error_set(e, ERROR_USAGE, "target name too long: %.60s...", name);
+    return 0;
+}
+
 static int set_names(struct target *t, const struct place *place, uint32_t rank, struct error *e)
 {
     const char *root = t->roots->path[place->root];
@@ -260,10 +270,8 @@ static int set_names(struct target *t, const struct place *place, uint32_t rank,
         name = place->path;
         (void)strcpy(t->above.path, ".");
     }
-    n = snprintf(t->entry.temporary, sizeof t->entry.temporary, ".%s.torusd-%s-%u", name, t->id,
-                 rank);
-    if (n < 0 || (size_t)n >= sizeof t->entry.temporary || strlen(name) > NAME_MAX)
-        return error_set(e, ERROR_USAGE, "target name too long: %.60s...", name);
+    if (set_temporary(t, name, rank, e) != 0)
+        return -1;
     memcpy(t->entry.final, name, strlen(name) + 1);
     if (strcmp(t->above.path, ".") == 0)
         n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s", root);
@@ -362,6 +370,18 @@ int target_reopen_file(const struct target *t, uint32_t name, struct error *e)
     return file;
 }
 
+int target_remove_file(const struct target *t, uint32_t name, struct error *e)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%u", name);
+    int result = files_of(t)->remove_file(files_of(t)->context, t->folder, text);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s/%s/%s cannot be removed: %s", t->entry.folder,
+                         t->entry.temporary, text, strerror(-result));
+    return 0;
+}
+
 int target_seal(struct target *t, struct error *e)
 {
     int result = sync_one(t, t->folder);
@@ -390,6 +410,48 @@ static int check_temporary(const struct target *t)
     if (result == 0 && (open.device != named.device || open.number != named.number))
         result = -ESTALE;
     return result == -ENOENT ? -ESTALE : result;
+}
+
+/* Whichever of both names the folder has when the power fails, there is an entry for it. */
+static int rename_temporary(struct target *t, const struct target *former, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    int result = check_temporary(former);
+
+    if (result == 0 && journal_write(t->journal, t->id, &t->entry, e) != 0)
+        return error_wrap(e, "state folder");
+    if (result == 0)
+        result =
+            files->rename(files->context, t->parent, former->entry.temporary, t->entry.temporary);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s/%s cannot be renamed: %s", t->entry.folder,
+                         former->entry.temporary,
+                         result == -ESTALE ? "it has been moved or replaced by somebody else"
+                                           : strerror(-result));
+    return 0;
+}
+
+int target_rename(struct target *t, const char *id, uint32_t rank, struct error *e)
+{
+    const struct target former = *t;
+
+    if (!journal_id_is_valid(id))
+        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
+    t->entry.finished = false;
+    if (strcmp(t->id, id) == 0) /* it was begun once more before others had heard of it */
+        return former.entry.finished ? journal_write(t->journal, id, &t->entry, e) : 0;
+    (void)snprintf(t->id, sizeof t->id, "%s", id);
+    if (set_temporary(t, t->entry.final, rank, e) != 0 || rename_temporary(t, &former, e) != 0) {
+        journal_remove(t->journal, t->id);
+        *t = former;
+        return -1;
+    }
+    int result = sync_one(t, t->parent);
+    journal_remove(t->journal, former.id);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
+                         strerror(-result));
+    return 0;
 }
 
 /* The journal's entry goes last. */

@@ -41,6 +41,13 @@ int target_create(const struct target *t, uint32_t name, struct error *e);
 /* Opens such a file again, for writing; likewise. */
 int target_reopen_file(const struct target *t, uint32_t name, struct error *e);
 
+/* Removes it; so does target_discard(). Returns 0, or -1 with *e. */
+int target_remove_file(const struct target *t, uint32_t name, struct error *e);
+
+/* The exchange has begun anew: the temporary folder, finished or not, with all that is in it, and the entry are those
+ * of `id` from now on, which is not finished. Returns 0, or -1 with *e. */
+int target_rename(struct target *t, const char *id, uint32_t rank, struct error *e);
+
 /* All files are there and synced: makes the folder last, and notes it as finished. Returns 0, or -1
  * with *e. */
 int target_seal(struct target *t, struct error *e);

@@ -174,7 +174,7 @@ static int open_folders(void *context, const struct folder_request *request,
     to = calloc(1, sizeof *to);
     REQUIRE(from != NULL && to != NULL);
     from->node = to->node = n;
-    from->source = (struct source){&source_ops, true};
+    from->source = (struct source){.ops = &source_ops, .sized = true};
     to->sink = (struct sink){&sink_ops, true, CHECK_NOTHING};
     n->open_folders += 2;
     *source = &from->source;

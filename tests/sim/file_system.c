@@ -31,6 +31,7 @@ struct change {
 /* Bytes of a block that have come: one run if it comes front to back, several if in segments. */
 struct run {
     uint64_t from, to;
+    unsigned attempt;
 };
 
 enum contents { BYTES, SOURCE, OUTPUT };
@@ -44,7 +45,8 @@ struct inode {
     struct entries now, synced;
     struct change *change; /* since it was synced */
     size_t changes;
-    char made_as[DISK_NAME]; /* the first name of an output */
+    char made_as[DISK_NAME]; /* the name of an output as one of its last attempt */
+    unsigned attempt;        /* so many before that */
     struct sim_request *request;
     char source[64]; /* of blocks: "/random/1000" */
     /* A file: */
@@ -295,6 +297,15 @@ static void copy_id(char *id, const char *name)
     (void)snprintf(id, EXCHANGE_ID_SIZE, "%.*s", end != NULL ? (int)(end - from) : 40, from);
 }
 
+static void call_output(struct disk *disk, struct inode *folder, const char *name)
+{
+    char id[EXCHANGE_ID_SIZE];
+
+    copy_id(id, name);
+    (void)snprintf(folder->made_as, sizeof folder->made_as, "%s", name);
+    folder->request = sim_request_by_id(disk->node->sim, id);
+}
+
 static int fs_reopen_file(void *context, int folder, const char *name)
 {
     struct disk *disk = context;
@@ -317,12 +328,8 @@ static int fs_make_folder(void *context, int folder, const char *name, mode_t mo
     if (result != 0)
         return result;
     struct inode *inode = new_inode(disk, FILE_FOLDER);
-    if (is_output_name(name)) {
-        char id[EXCHANGE_ID_SIZE];
-        copy_id(id, name);
-        (void)snprintf(inode->made_as, sizeof inode->made_as, "%s", name);
-        inode->request = sim_request_by_id(disk->node->sim, id);
-    }
+    if (is_output_name(name))
+        call_output(disk, inode, name);
     change(in, name, inode, false);
     return 0;
 }
@@ -357,7 +364,10 @@ static int fs_rename(void *context, int folder, const char *from, const char *to
     if (target != NULL && target->inode->kind == FILE_FOLDER && target->inode->now.count > 0)
         return -ENOTEMPTY;
     struct inode *moved = source->inode;
-    if (moved->made_as[0] != '\0') {
+    if (moved->made_as[0] != '\0' && is_output_name(to)) {
+        call_output(disk, moved, to);
+        moved->attempt++;
+    } else if (moved->made_as[0] != '\0') {
         if (fault(disk, SIM_DISK_COMMIT) != 0)
             return -EIO;
         check_place(disk, moved);
@@ -508,12 +518,15 @@ static bool fs_in_memory(void *context, int file)
     return disk->slowness == 0 && at_descriptor(disk, file)->number % 8 == 4;
 }
 
-/* False if some of it has come before. */
+/* False if some of it has come before, in the same attempt. */
 static bool arrive(struct inode *f, uint64_t from, uint64_t to)
 {
+    unsigned attempt = f->folder->attempt;
     struct run *continued = NULL;
 
     for (size_t i = 0; i < f->runs; i++) {
+        if (f->run[i].attempt != attempt)
+            continue;
         if (from < f->run[i].to && to > f->run[i].from)
             return false;
         if (from == f->run[i].to)
@@ -524,7 +537,7 @@ static bool arrive(struct inode *f, uint64_t from, uint64_t to)
         return true;
     }
     f->run = sim_grow(f->run, f->runs, sizeof *f->run);
-    f->run[f->runs++] = (struct run){from, to};
+    f->run[f->runs++] = (struct run){from, to, attempt};
     return true;
 }
 
@@ -624,6 +637,34 @@ static ssize_t fs_write(void *context, int file, const struct iovec *piece, int 
     return (ssize_t)done;
 }
 
+static int fs_truncate(void *context, int file, uint64_t size)
+{
+    struct disk *disk = context;
+    struct inode *inode = at_descriptor(disk, file);
+    size_t kept = 0;
+
+    if (disk->dead)
+        return -EIO;
+    if (inode->contents != OUTPUT || size > inode->size)
+        sim_violated(disk->node->sim, "truncated", "node %u makes %llu bytes of %llu",
+                     disk->node->rank, (unsigned long long)size, (unsigned long long)inode->size);
+    for (size_t i = 0; i < inode->runs; i++) {
+        struct run run = inode->run[i];
+        run.to = run.to < size ? run.to : size;
+        if (run.from < run.to)
+            inode->run[kept++] = run;
+    }
+    inode->runs = kept;
+    kept = 0;
+    for (size_t i = 0; i < inode->damages; i++)
+        if (inode->damaged[i] < size)
+            inode->damaged[kept++] = inode->damaged[i];
+    inode->damages = kept;
+    inode->size = size;
+    inode->dirty = true;
+    return 0;
+}
+
 static void note_decisions(struct disk *disk)
 {
     const struct entry *state = find(&disk->root->now, "state");
@@ -718,6 +759,7 @@ void disk_init(struct disk *disk, struct node *node)
         .read = fs_read,
         .read_cached = fs_read_cached,
         .write = fs_write,
+        .truncate = fs_truncate,
         .sync = fs_sync,
         .start_sync = fs_start_sync,
         .lock = fs_lock,
@@ -841,7 +883,7 @@ bool disk_output(const struct disk *disk, size_t index, struct disk_output *out)
                                     .name = name_of(disk->root, inode),
                                     .request = inode->request,
                                     .folder = inode};
-        out->temporary = strcmp(out->name, inode->made_as) == 0;
+        out->temporary = is_output_name(out->name);
         return true;
     }
     return false;
@@ -856,9 +898,15 @@ int64_t disk_output_size(const struct disk_output *output, uint32_t origin)
     const struct entry *at = find(&output->folder->now, name);
     if (at == NULL)
         return -1;
-    for (size_t i = 0; i < at->inode->runs; i++)
-        bytes += at->inode->run[i].to - at->inode->run[i].from;
-    return bytes == at->inode->size ? (int64_t)bytes : -2;
+    const struct inode *f = at->inode;
+    for (size_t i = 0; i < f->runs;) /* runs of several attempts may overlap */
+        if (f->run[i].from <= bytes && f->run[i].to > bytes) {
+            bytes = f->run[i].to;
+            i = 0;
+        } else {
+            i++;
+        }
+    return bytes == f->size ? (int64_t)bytes : -2;
 }
 
 void disk_each_name(const struct disk *disk, const char *folder,

@@ -51,7 +51,7 @@ void disk_power_failure(struct disk *disk);
  * or NULL. */
 struct disk_output {
     const char *id, *name;
-    bool temporary; /* the name is the one that it was made with */
+    bool temporary; /* the name is that of an output which is not in place */
     struct sim_request *request;
     const struct inode *folder;
 };

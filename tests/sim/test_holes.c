@@ -267,6 +267,15 @@ static void what_has_arrived_stays(void **state)
     }
 }
 
+static bool has_no_leftover(struct sim *sim, void *context)
+{
+    (void)context;
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (sim_leftover(sim, rank) != NULL)
+            return false;
+    return true;
+}
+
 /* The links of a node that dies go one by one: the exchange begins anew around the first, and some hear of the
  * others before the root does and refuse that. All that knew the first attempt hear why it fails. */
 static void a_node_dies_link_by_link(void **state)
@@ -584,15 +593,6 @@ static void without_nodes_that_are_down(void **state)
     with_seeds(nodes_down_before);
 }
 
-static bool has_no_leftover(struct sim *sim, void *context)
-{
-    (void)context;
-    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
-        if (sim_leftover(sim, rank) != NULL)
-            return false;
-    return true;
-}
-
 static uint32_t left_out; /* of all seeds */
 
 /* At any time until it has been decided to commit. The victim comes back, sometimes while it goes on
@@ -826,6 +826,168 @@ static void before_a_barrier(void **state)
     with_seeds(links_change_before_a_barrier);
 }
 
+/* The same of files, which are larger than what moves at a time. What comes is the rest, over ways of any length. */
+static void files_that_have_arrived_stay(void **state)
+{
+    static const struct spec kinds[] = {
+        {.algorithm = "auto", .from = "/same/200000", .to = "/a"},
+        {.algorithm = "auto", .from = "/random/300000", .to = "/b"},
+        {.algorithm = "auto", .from = "/same/60000", .to = "/c"},
+    };
+    static const char *const dims[] = {"4x4", "3x3", "2x3", "2x2x2", "5"};
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
+        const struct sim_setup setup = {.dims = dims[seed % 5],
+                                        .seed = seed,
+                                        .latency = 100 * MICROSECONDS,
+                                        .rate = 12500000,
+                                        .memory = seed % 4 < 2 ? 4u << 20 : 0,
+                                        .chop = true};
+        const struct spec *spec = &kinds[seed % 3];
+        struct sim *sim = sim_new(&setup);
+        struct spec before = *spec;
+        struct damage d;
+        sim_run_until_whole(sim);
+        const struct torus *t = sim_torus(sim);
+        uint64_t all = 0;
+        for (uint32_t from = 0; from < t->nodes; from++)
+            for (uint32_t to = 0; to < t->nodes; to++)
+                all += from != to ? sim_block_size(spec->from, from, to) : 0;
+        assert_int_equal(damage_init(&d, t, NULL), 0);
+        before.to = "/before";
+        struct sim_request *whole = sim_exchange(sim, 0, &before);
+        must_complete(whole, &before);
+        assert_int_equal(whole->result.kept_bytes, 0);
+
+        uint32_t cuts = setup.dims[1] == '\0' ? 1 : 1 + any(sim, 2);
+        struct sim_request *r = sim_exchange(sim, any(sim, t->nodes), spec);
+        sim_pass(sim, 1 * MILLISECONDS); /* files are opened */
+        for (uint32_t left = cuts; left > 0; left--) {
+            sim_pass(sim, whole->result.nanoseconds / 2);
+            change(sim, &d);
+        }
+        must_complete(r, spec);
+        assert_in_range(r->result.reroutes, 1, cuts);
+        if (r->result.kept_bytes < all / 10 || r->result.kept_bytes >= all)
+            fail_msg("seed %llu: %llu of %llu bytes were kept", (unsigned long long)seed,
+                     (unsigned long long)r->result.kept_bytes, (unsigned long long)all);
+        assert_int_equal(r->result.bytes_delivered, all);
+        uint64_t rest = all - r->result.kept_bytes;
+        if (sent(r) < rest || sent(r) >= sent(whole))
+            fail_msg("seed %llu: %llu bytes are sent for %llu, %llu for %llu",
+                     (unsigned long long)seed, (unsigned long long)sent(r),
+                     (unsigned long long)rest, (unsigned long long)sent(whole),
+                     (unsigned long long)all);
+        assert_true(r->result.nanoseconds > whole->result.nanoseconds);
+        if (!sim_run(sim, 1 * SECONDS, has_no_leftover, NULL))
+            fail_msg("seed %llu: leftovers", (unsigned long long)seed);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
+static bool is_between(struct sim *sim, void *context)
+{
+    const struct sim_request *r = context;
+    struct exchange_progress progress;
+
+    (void)sim;
+    if (r->exchange == NULL)
+        return true;
+    exchange_progress(r->exchange, &progress);
+    return progress.state == EXCHANGE_WAITING;
+}
+
+enum { CANCELLED, ROOT_DIES, NODE_DIES, NODE_IS_RESTARTED, CHANGED, FULL, LEFT_OUT, BETWEENS };
+
+/* Between two attempts at an exchange of files, of which much has arrived. Nothing of it stays where it ends. */
+static void something_happens_between(uint64_t seed, uint32_t ends[BETWEENS])
+{
+    const struct sim_setup setup = {.dims = "3x4",
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000,
+                                    .memory = 4u << 20,
+                                    .chop = true};
+    uint32_t what = (uint32_t)(seed % BETWEENS);
+    const struct spec spec = {.algorithm = "auto",
+                              .from = seed % 2 == 0 ? "/random/600000" : "/same/300000",
+                              .to = "/a",
+                              .shrink = what == LEFT_OUT};
+    struct sim *sim = sim_new(&setup);
+    uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes);
+    uint32_t victim = (root + 1 + any(sim, nodes - 1)) % nodes;
+    struct damage d;
+
+    sim_run_until_whole(sim);
+    assert_int_equal(damage_init(&d, sim_torus(sim), NULL), 0);
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+    sim_pass(sim, 20 * MILLISECONDS + any(sim, 40) * MILLISECONDS);
+    if (any(sim, 3) == 0)
+        sim_disk_slow(sim, any(sim, nodes), 20 * MILLISECONDS);
+    change(sim, &d);
+    if (!sim_run(sim, 20 * SECONDS, is_between, r) || r->exchange == NULL)
+        fail_msg("seed %llu: it does not begin anew", (unsigned long long)seed);
+    if (any(sim, 2) == 0) /* else all may not have heard of it */
+        sim_pass(sim, 2 * MILLISECONDS);
+    switch (what) {
+    case CANCELLED:
+        sim_cancel(r);
+        break;
+    case ROOT_DIES:
+        sim_kill(sim, root, any(sim, 3));
+        break;
+    case NODE_DIES:
+    case NODE_IS_RESTARTED:
+    case LEFT_OUT:
+        sim_kill(sim, victim, any(sim, 3));
+        if (what == NODE_IS_RESTARTED)
+            sim_restart(sim, victim);
+        break;
+    case CHANGED:
+        sim_disk_fail(sim, victim, SIM_DISK_CHECK);
+        break;
+    default:
+        sim_disk_full(sim, victim, true);
+        break;
+    }
+    if (what == ROOT_DIES) {
+        sim_pass(sim, 5 * SECONDS);
+        sim_restart(sim, root);
+    } else {
+        if (!sim_run_until_ended(r, 100 * SECONDS))
+            fail_msg("seed %llu: %s does not end", (unsigned long long)seed, r->id);
+        if (r->error.code == ERROR_NONE)
+            ends[what]++;
+        if (what == CHANGED &&
+            (r->error.code != ERROR_DAMAGED || strstr(r->error.text, "was changed") == NULL))
+            fail_msg("seed %llu: %s", (unsigned long long)seed, r->error.text);
+        if (what == LEFT_OUT && r->error.code == ERROR_NONE)
+            check_shrunk(r, &spec);
+        if (what == NODE_DIES || what == LEFT_OUT)
+            sim_restart(sim, victim);
+    }
+    sim_heal(sim);
+    /* Long before it would go by itself. */
+    if (!sim_run(sim, 4 * SECONDS, has_no_leftover, NULL))
+        fail_msg("seed %llu: leftovers after %s", (unsigned long long)seed, r->error.text);
+    damage_free(&d);
+    check_next_exchange(sim, root);
+    sim_free(sim);
+}
+
+static void between_two_attempts(void **state)
+{
+    uint32_t ends[BETWEENS] = {0};
+
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+        something_happens_between(seed, ends);
+    assert_int_equal(ends[CANCELLED] + ends[CHANGED] + ends[NODE_DIES], 0);
+    assert_true(ends[LEFT_OUT] > 0 || seeds < 2 * BETWEENS);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -845,6 +1007,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(halves_do_not_shrink),
         cmocka_unit_test(only_by_auto),
         cmocka_unit_test(what_has_arrived_stays),
+        cmocka_unit_test(files_that_have_arrived_stay),
+        cmocka_unit_test(between_two_attempts),
     };
     if (argc > 2) {
         first_seed = strtoull(argv[1], NULL, 10);

@@ -8,7 +8,7 @@ import socket
 import struct
 from pathlib import Path
 
-VERSION = 5
+VERSION = 6
 
 HEAD = {name: number for number, name in enumerate(
     ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go',

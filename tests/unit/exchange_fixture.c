@@ -172,7 +172,7 @@ static int open_folders(void *context, const struct folder_request *request,
     (void)request;
     if (folders == NULL)
         return error_set(e, ERROR_MEMORY, "no memory for folders");
-    folders->source = (struct source){&source_ops, true};
+    folders->source = (struct source){.ops = &source_ops, .sized = true};
     folders->sink = (struct sink){&sink_ops, true, CHECK_DIGEST};
     folders->node = n;
     folders->events = *events;

@@ -279,6 +279,11 @@ static ssize_t f_write(void *context, int file, const struct iovec *piece, int c
     return PASS(write, file, piece, count, offset);
 }
 
+static int f_truncate(void *context, int file, uint64_t size)
+{
+    return PASS(truncate, file, size);
+}
+
 static int f_sync(void *context, int file)
 {
     return PASS(sync, file);
@@ -333,6 +338,7 @@ void faulty_files_init(struct faulty_files *f)
         .read = f_read,
         .read_cached = f_read_cached,
         .write = f_write,
+        .truncate = f_truncate,
         .sync = f_sync,
         .start_sync = f_start_sync,
         .lock = f_lock,

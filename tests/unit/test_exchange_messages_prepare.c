@@ -270,7 +270,7 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         NO_ROUND,
         EARLY_ROUND,
         ROUND_OF_REST,
-        REST_OF_FOLDERS,
+        REST_OF_ALLGATHER,
         REST_OF_SESSION,
         REST_OF_OTHERS,
         LONG_ROUND,
@@ -300,7 +300,7 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
         [NO_ROUND] = {ERROR_PROTOCOL, "round size is missing"},
         [EARLY_ROUND] = {ERROR_PROTOCOL, "round size is said too early"},
         [ROUND_OF_REST] = {ERROR_PROTOCOL, "round size is said too early"},
-        [REST_OF_FOLDERS] = {ERROR_PROTOCOL, "cannot go on where another one was"},
+        [REST_OF_ALLGATHER] = {ERROR_PROTOCOL, "cannot go on where another one was"},
         [REST_OF_SESSION] = {ERROR_PROTOCOL, "cannot go on where another one was"},
         [REST_OF_OTHERS] = {ERROR_PROTOCOL, "cannot go on where another one was"},
         [LONG_ROUND] = {ERROR_PROTOCOL, "round size of 18446744073709551615 bytes"},
@@ -376,9 +376,12 @@ static void what_a_node_cannot_do_it_objects_to(void **state)
             p.prepare.around = true;
             p.prepare.resumes = TEXT(XF_ID);
             break;
-        case REST_OF_FOLDERS:
+        case REST_OF_ALLGATHER:
             p.prepare.around = true;
             p.prepare.resumes = TEXT(XF_ID);
+            p.spec.operation = OPERATION_ALLGATHER;
+            p.spec.algorithm = TEXT("balanced");
+            p.spec.mode = TEXT("streaming");
             p.spec.from = p.spec.to = TEXT("/x");
             p.spec.block_bytes = p.prepare.round_bytes = 0;
             break;

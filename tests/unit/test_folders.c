@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
+#include "daemon/exchange/cut.h"
+#include "daemon/exchange/remainder.h"
 #include "daemon/files/folders.h"
 #include "daemon/files/journal.h"
 #include "folder_fixture.h"
@@ -341,6 +343,177 @@ static void files_arrive_in_whatever_order_jobs_end(void **state)
     }
 }
 
+/* --- attempts that follow each other --- */
+
+#define FILES 2u
+
+static const uint32_t lengths[FILES] = {131072, 200001};
+
+static uint32_t any(unsigned *chance, uint32_t below)
+{
+    *chance = *chance * 1103515245 + 12345;
+    return *chance / 65536 % below;
+}
+
+/* What counts as arrived, and what was written before and does not, also behind the end. */
+static void write_some(struct fixture *f, struct ends *ends, uint32_t d, const uint8_t *bytes,
+                       unsigned *chance, struct arrived *arrived)
+{
+    struct error e;
+
+    for (int i = 0; i < 12; i++) {
+        uint32_t begin = any(chance, lengths[d]), length = 1 + any(chance, 9000);
+        bool good = i >= 4;
+        if (good && length > lengths[d] - begin)
+            length = lengths[d] - begin;
+        struct slab *slab = slab_lone(length, NULL, NULL);
+        const struct extent piece = {slab, slab->data, length};
+        memset(slab->data, 0xee, length);
+        if (good)
+            memcpy(slab->data, bytes + begin, length);
+        assert_int_equal(ends->sink->ops->write(ends->sink, d, begin, &piece, &e), 0);
+        slab_unref(slab);
+        if (good)
+            assert_int_equal(arrived_add(arrived, d, begin, begin + length), 0);
+        while (!good && ends->sink->ops->pending(ends->sink) > 0)
+            turn(f);
+    }
+    arrived_settle(arrived);
+}
+
+/* The rest of a block, piece by piece as an engine has them. */
+static void move_rest(struct fixture *f, struct ends *ends, uint32_t d, const struct cut *plain,
+                      unsigned *chance)
+{
+    uint64_t size = ends->source->ops->size(ends->source, d), moved = 0;
+    struct cut cut = *plain;
+    struct error e;
+
+    cut.uniform = ends->source->even;
+    cut.block_bytes = size;
+    for (uint64_t number = 0; moved < size; number++) {
+        const struct cut_round round = cut_round(&cut, number);
+        uint32_t done[8] = {0}, left = cut_whole(&round, size);
+        while (left > 0) {
+            uint32_t segment = any(chance, cut.segments);
+            uint32_t rest = cut_length(&round, size, segment) - done[segment];
+            uint64_t at = cut_begin(&round, segment) + done[segment];
+            struct extent piece;
+            if (rest == 0)
+                continue;
+            int result = ends->source->ops->read(ends->source, d, at, rest, &piece, &e);
+            if (result == 0) {
+                turn(f);
+                continue;
+            }
+            assert_int_equal(result, 1);
+            assert_int_equal(ends->sink->ops->write(ends->sink, d, at, &piece, &e), 0);
+            done[segment] += piece.length;
+            left -= piece.length;
+            moved += piece.length;
+            slab_unref(piece.slab);
+        }
+    }
+}
+
+/* Any bytes of the rest, once more. */
+static void read_again(struct fixture *f, struct ends *ends, uint32_t d, const uint8_t *bytes,
+                       unsigned *chance)
+{
+    uint64_t size = ends->source->ops->size(ends->source, d), place;
+    uint64_t at = any(chance, (uint32_t)size / 2);
+    const uint8_t *read;
+    struct error e;
+
+    assert_int_equal(ends->source->ops->again(ends->source, d, at, 5000, &read, &e), 0);
+    stepper_finish(&f->jobs);
+    assert_int_equal(ends->source->ops->again(ends->source, d, at, 5000, &read, &e), 1);
+    for (uint32_t i = 0; i < 5000; i++) {
+        assert_true(source_place(ends->source, d, lengths[d], at + i, &place) > 0);
+        assert_int_equal(read[i], bytes[place]);
+    }
+}
+
+/* The first attempt ends while it writes, or when it has finished; the next one has its output, under its own
+ * name, and moves what is missing. */
+static void an_output_goes_on(void **state)
+{
+    for (unsigned seed = 1; seed <= 24; seed++) {
+        struct fixture f;
+        struct ends first, ends, parked = {0};
+        const struct block_events events = {&parked, on_wake, on_failed, on_closed};
+        struct arrived arrived = {0};
+        uint8_t *bytes[FILES];
+        uint64_t marks[FILES];
+        unsigned chance = seed;
+        const struct cut cut = {.round_bytes = seed % 2 == 0 ? 30000 : 300000,
+                                .segments = 1 + seed % 5};
+        open_fixture(&f, state);
+        f.jobs.chance = seed % 4 == 0 ? 0 : seed;
+        f.files.cached = seed % 3 == 1;
+        make_folder(at(state, "data/in"));
+        for (unsigned d = 0; d < FILES; d++) {
+            bytes[d] = random_bytes(lengths[d], seed + d);
+            make_file(at(state, "data/in/%u", d), bytes[d], lengths[d]);
+        }
+        struct folder_request request = {.id = ID,
+                                         .from = at(state, "data/in"),
+                                         .to = at(state, "data/new/out"),
+                                         .nodes = FILES};
+        open_well(&f, &first, &request);
+        for (unsigned d = 0; d < FILES; d++) {
+            write_some(&f, &first, d, bytes[d], &chance, &arrived);
+            marks[d] = first.source->ops->mark(first.source, d);
+        }
+        if (seed % 3 == 0)
+            assert_int_equal(finish(&f, &first), 0);
+        else if (seed % 3 == 1)
+            turn(&f);
+        assert_true(first.sink->ops->park(first.sink, &events));
+        request.id = OTHER_ID;
+        request.marks = marks;
+        request.parked = first.sink;
+        (void)first.source->ops->close(first.source);
+        if (seed % 5 == 0)
+            stepper_finish(&f.jobs);
+        begin_open(&f, &ends, &request);
+        assert_ptr_equal(ends.sink, request.parked);
+        while (ends.failures == 0 &&
+               !(ends.sink->ops->opened(ends.sink) && ends.source->ops->opened(ends.source)))
+            turn(&f);
+        assert_int_equal(ends.failures + parked.failures, 0);
+        assert_true(exists(at(state, "data/new/.out.torusd-" OTHER_ID "-0")));
+        assert_int_equal(entries(at(state, "data/new")), 1);
+        assert_int_equal(entries(f.state_folder), 1);
+
+        ends.source->skips = &arrived;
+        ends.source->even = seed % 2 == 0;
+        for (unsigned d = 0; d < FILES; d++)
+            ends.sink->ops->limit(ends.sink, d, lengths[d]);
+        lay_out(&f, &ends, cut.round_bytes, cut.segments);
+        ends.sink = remainder_sink(ends.sink, &arrived, UINT64_MAX);
+        for (unsigned d = 0; d < FILES; d++) {
+            assert_int_equal(ends.source->ops->size(ends.source, d),
+                             lengths[d] - arrived_bytes(&arrived, d));
+            read_again(&f, &ends, d, bytes[d], &chance);
+            move_rest(&f, &ends, d, &cut, &chance);
+        }
+        assert_int_equal(finish(&f, &ends), 0);
+        ends.sink = remainder_whole(ends.sink);
+        commit_well(&f, &ends);
+        close_ends(&f, &ends, false);
+        for (unsigned d = 0; d < FILES; d++) {
+            check_file(at(state, "data/new/out/%u", d), bytes[d], lengths[d]);
+            free(bytes[d]);
+        }
+        assert_int_equal(entries(at(state, "data/new")), 1);
+        assert_int_equal(entries(f.state_folder), 0);
+        arrived_free(&arrived);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* A folder with one block each from and to three nodes, for node 1. */
 static struct folder_request small(void **state)
 {
@@ -557,6 +730,53 @@ static void more_files_than_may_stay_open(void **state)
         check_file(at(state, "data/out/%u", d), &d, sizeof d);
     assert_int_equal(atomic_load(&f.folders.held), 0);
     close_fixture(&f);
+}
+
+/* A node that is gone in the next attempt leaves no file, and a file that was changed in between is an error. */
+static void what_differs_in_the_next_attempt(void **state)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+
+    for (int changed = 0; changed < 2; changed++) {
+        struct fixture f;
+        struct ends first, ends, parked = {0};
+        const struct block_events events = {&parked, on_wake, on_failed, on_closed};
+        const bool gone[3] = {false, false, true};
+        uint64_t marks[3];
+        open_fixture(&f, state);
+        struct folder_request request = small(state);
+        open_well(&f, &first, &request);
+        for (unsigned d = 0; d < 3; d++) {
+            assert_int_equal(move_block(&f, &first, d, &first, d, 5), 0);
+            marks[d] = first.source->ops->mark(first.source, d);
+        }
+        assert_true(first.sink->ops->park(first.sink, &events));
+        request.id = OTHER_ID;
+        request.marks = marks;
+        request.gone = gone;
+        request.parked = first.sink;
+        assert_int_equal(utimensat(AT_FDCWD, at(state, "data/in/%d", 2 - changed), times, 0), 0);
+        (void)first.source->ops->close(first.source);
+        begin_open(&f, &ends, &request);
+        stepper_finish(&f.jobs);
+        while (folders_flush(&f.folders) || stepper_step(&f.jobs))
+            ;
+        assert_int_equal(ends.failures, changed);
+        if (changed) {
+            assert_non_null(strstr(ends.failure.text, "data/in/1 was changed while it was being"));
+        } else {
+            lay_out(&f, &ends, 1 << 20, 1); /* nothing counts: all is empty */
+            assert_int_equal(finish(&f, &ends), 0);
+            commit_well(&f, &ends);
+            assert_int_equal(entries(at(state, "data/out")), 2);
+            check_file(at(state, "data/out/1"), "", 0);
+        }
+        close_ends(&f, &ends, false);
+        assert_int_equal(entries(f.state_folder), 0);
+        assert_int_equal(entries(at(state, "data")), changed ? 1 : 2);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
 }
 
 /* The source finds that out at the end, and nothing is left behind. */
@@ -1328,6 +1548,8 @@ int main(void)
         TEST(more_files_than_may_stay_open),
         TEST(a_file_that_is_replaced_is_noticed),
         TEST(files_arrive_in_whatever_order_jobs_end),
+        TEST(an_output_goes_on),
+        TEST(what_differs_in_the_next_attempt),
         TEST(a_missing_file_is_refused_or_empty),
         TEST(files_of_a_node_that_is_gone),
         TEST(one_file_for_all),

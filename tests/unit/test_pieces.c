@@ -86,6 +86,21 @@ static void what_is_passed_on_keeps_its_digest(void **state)
     close_engine(node);
 }
 
+static uint64_t told[3];
+
+static void tell(void *context, uint32_t origin, uint64_t begin, uint64_t end)
+{
+    (void)context;
+    assert_int_equal(begin, 0);
+    told[origin] += end - begin;
+}
+
+static void tell_all(const struct node *node)
+{
+    memset(told, 0, sizeof told);
+    node->engine->ops->arrived(node->engine, tell, NULL);
+}
+
 /* It comes with the last byte of a piece, and leaves with it. */
 static void frames_may_be_cut_anywhere(void **state)
 {
@@ -114,6 +129,8 @@ static void frames_may_be_cut_anywhere(void **state)
             second.digest[0] = from.digest[1];
         }
         accepts(node, &first);
+        tell_all(node);
+        assert_int_equal(told[0], cut < LONG ? 0 : LONG); /* only what has been compared */
         if (gone > 0) {
             on.sizes = 1;
             on.size[0] = LONG;
@@ -150,22 +167,9 @@ static void small_pieces_have_none(void **state)
     accepts(node, &from);
     expect_frame(node, PLUS, &on);
     assert_int_equal(node->engine->delivered_digest, from.digest[0]); /* in the sum all the same */
+    tell_all(node);
+    assert_int_equal(told[0], 0); /* which is compared at the end */
     close_engine(node);
-}
-
-static uint64_t told[3];
-
-static void tell(void *context, uint32_t origin, uint64_t begin, uint64_t end)
-{
-    (void)context;
-    assert_int_equal(begin, 0);
-    told[origin] += end - begin;
-}
-
-static void tell_all(const struct node *node)
-{
-    memset(told, 0, sizeof told);
-    node->engine->ops->arrived(node->engine, tell, NULL);
 }
 
 /* In whatever frames it comes. */
@@ -187,6 +191,8 @@ static void what_is_damaged_is_named(void **state)
             engine_failed(node->engine)->text,
             "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
         assert_int_equal(node->engine->rounds_finished, 0);
+        tell_all(node);
+        assert_int_equal(told[0], 0);
         expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
         close_engine(node);
     }
@@ -243,6 +249,8 @@ static void what_comes_again_is_waited_for(void **state)
     accepts(node, &from);
     assert_null(engine_failed(node->engine));
     assert_int_equal(node->engine->damaged_count, 1);
+    tell_all(node);
+    assert_int_equal(told[0], 0);
     damaged = &node->engine->damaged[0];
     assert_int_equal(damaged->piece.source, 0);
     assert_int_equal(damaged->piece.destination, 1);
