@@ -175,24 +175,28 @@ int opening_choose_rounds(struct exchange *x, struct error *e)
     return 0;
 }
 
-/* What other exchanges of its root have reserved here. */
+/* What other exchanges of its root that do not run yet have reserved here. */
 static uint64_t reserved_by_root(const struct exchange *x)
 {
     uint64_t bytes = 0;
 
     for (const struct exchange *other = x->all->active; other != NULL; other = other->next)
-        if (other->root == x->root && other->spec.operation != OPERATION_GROUP)
+        if (other->root == x->root && other->rounds.first_went == 0 &&
+            other->spec.operation != OPERATION_GROUP)
             bytes += other->own.reserved;
     return bytes;
 }
 
-/* One share is left for exchanges of others, however long one root's last. Returns 0, or -1 with *e. */
+/* Of what another node prepares, and perhaps does not go on with, one share is left for others. Returns 0, or -1
+ * with *e. */
 static int check_share(const struct exchange *x, uint64_t need, struct error *e)
 {
     const struct exchanges *all = x->all;
     uint64_t budget = all->set.memory_budget, most = budget - budget / MEMORY_SHARES;
     uint64_t reserved = reserved_by_root(x);
 
+    if (exchange_is_root(x) || spec_is_entered(&x->spec))
+        return 0;
     if (need > most)
         return error_set(e, ERROR_MEMORY,
                          "the %s needs %" PRIu64 " bytes of memory on node %u, whose budget is "
@@ -202,7 +206,7 @@ static int check_share(const struct exchange *x, uint64_t need, struct error *e)
         return 0;
     return error_set(e, ERROR_BUSY,
                      "node %u is busy: the %s needs %" PRIu64 " bytes of memory there, and others "
-                     "of node %u have %" PRIu64 " of %" PRIu64,
+                     "that node %u has not begun have %" PRIu64 " of %" PRIu64,
                      rank_of(x), operation_name(x->spec.operation), need, x->root, reserved, most);
 }
 
@@ -218,7 +222,7 @@ static int reserve(struct exchange *x, struct error *e)
         return 0;
     if (spec_is_entered(&x->spec))
         need = x->spec.operation == OPERATION_GROUP ? all->set.sessions.memory : 0;
-    if (!spec_is_entered(&x->spec) && check_share(x, need, e) != 0)
+    if (check_share(x, need, e) != 0)
         return -1;
     if (need > all->set.memory_budget)
         return error_set(e, ERROR_MEMORY,

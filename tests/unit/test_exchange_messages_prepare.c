@@ -619,7 +619,7 @@ static void each_root_has_a_place(void **state)
     xf_close(&n);
 }
 
-/* However much one root reserves, and for how long, it leaves a share. */
+/* However much one root prepares, and does not go on with, it leaves a share. */
 static void one_root_does_not_take_all_memory(void **state)
 {
     struct exchange_fixture n;
@@ -635,7 +635,7 @@ static void one_root_does_not_take_all_memory(void **state)
                     EXCHANGE_FIXTURE_BUDGET / 4 * 3);
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
-    hears_objection(&n, ERROR_BUSY, "of node 0 have");
+    hears_objection(&n, ERROR_BUSY, "that node 0 has not begun have");
     assert_true(prepare_of(&n, CHILD, 2, 1, EXCHANGE_FIXTURE_BUDGET / 16));
     assert_int_equal(xf_state_of(&n, "2-0000004d-1"), EXCHANGE_PREPARING);
     xf_close(&n);
