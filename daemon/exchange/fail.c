@@ -225,6 +225,9 @@ int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head
     take_error(message->code, message->reason, &why);
     if (message->root != rank) {
         char id[EXCHANGE_ID_SIZE];
+        if (x != NULL &&
+            !wave_is_child(x, port)) /* the root takes it for that of a node behind this one */
+            (void)error_wrap(&why, "node %u says", torus_neighbour(t, rank, port));
         objection_send(all, here, message->exchange, text_printable(id, sizeof id, message->id),
                        message->root, &why, message->again);
         return 0;
