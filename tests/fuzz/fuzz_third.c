@@ -15,6 +15,8 @@
 #define FIELDS_MOST 400u
 #define LIES_MOST 16u
 #define REQUESTS_MOST 8u
+#define RARE 192u /* what is started then */
+#define CUTS 20u  /* of what would be a restart */
 
 enum action { TIME, START, LIE, TIMES, SAY, REPEAT, BYTES, CANCEL, RESTART, ACTIONS };
 
@@ -106,13 +108,23 @@ static void start(struct ring *r, uint8_t which)
         {.algorithm = "auto", .from = "/same/500", .to = "/a"},
         {.algorithm = "auto", .block_bytes = 500, .from = "", .to = ""},
     };
-    struct spec spec = specs[which / 3 % (sizeof specs / sizeof *specs)];
+    /* From RARE on: large enough to go on where it was without a link; from a file; a barrier. */
+    static const struct spec rare[] = {
+        {.algorithm = "auto", .block_bytes = 1000000, .from = "", .to = ""},
+        {.algorithm = "direct", .block_bytes = 500, .from = "", .to = ""},
+        {.algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"},
+    };
+    bool is_rare = which >= RARE;
+    size_t kind = is_rare ? which / 3 % (sizeof rare / sizeof *rare)
+                          : which / 3 % (sizeof specs / sizeof *specs);
+    struct spec spec = is_rare ? rare[kind] : specs[kind];
     uint32_t root = which % 3;
 
     if (r->requests == REQUESTS_MOST || !sim_alive(r->sim, root))
         return;
     spec.timeout_ns = 5 * SECONDS;
-    r->request[r->requests++] = sim_exchange(r->sim, root, &spec);
+    r->request[r->requests++] = is_rare && kind == 1 ? sim_exchange_imported(r->sim, root, &spec)
+                                                     : sim_exchange(r->sim, root, &spec);
 }
 
 /* What has been said before, by whomever. */
@@ -191,6 +203,12 @@ static void run_operation(struct ring *r, struct input *in)
             sim_cancel(r->request[input_byte(in) % r->requests]);
         break;
     case RESTART:
+        if (kind / ACTIONS >= CUTS) { /* the link between the honest ones is lost for a moment */
+            sim_set_wire(r->sim, 0, 0, SIM_WIRE_CUT);
+            sim_pass(r->sim, 1 * MILLISECONDS);
+            sim_set_wire(r->sim, 0, 0, SIM_WIRE_UP);
+            break;
+        }
         sim_kill(r->sim, LIAR, kind / ACTIONS % 2 == 0 ? SIM_CRASH : SIM_STOP);
         sim_restart(r->sim, LIAR);
         break;
