@@ -502,10 +502,13 @@ void calls_say(const struct part *p, struct agreed *agreed)
     for (uint64_t n = first > half ? first - half : 0; n < first + half; n++) {
         const struct call *c = find(p, n);
         uint64_t i = n % AGREEMENT_CALLS;
-        if (c != NULL)
+        if (c != NULL) {
             agreed->settled[i] = c->settled;
-        else if (n < p->next_number)
+            if (c->told) /* it was being made again, and is still over here */
+                agreed->over[i] = OVER_HERE;
+        } else if (n < p->next_number) {
             agreed->over[i] = (p->everywhere & bit_of(n)) != 0 ? OVER_EVERYWHERE : OVER_HERE;
+        }
     }
 }
 
