@@ -278,7 +278,8 @@ def test_ten_thousand_opens(shared):
     with Program(torus, 0, 'many', 'open', 10000) as program:
         status, out = program.end()
     assert status == 1 and re.match('busy: |timeout: |memory: ', out), out
-    wait_for(lambda: descriptors() == before, what=lambda: f'{descriptors()}, not {before}')
+    # Perhaps what was there before has been closed meanwhile.
+    wait_for(lambda: descriptors() <= before, what=lambda: f'{descriptors()}, not {before}')
     still_works(torus)
 
 
