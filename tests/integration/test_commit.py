@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.background import Client
 from support.trees import check_target, leftovers, listing, make_sources, random_sizes
-from support.waiting import SLOWNESS, state_of, wait_for
+from support.waiting import SLOWNESS, exchanges, state_of, wait_for
 
 DIMS, NODES, ROOT = '3x4', 12, 5
 

@@ -108,7 +108,7 @@ static void check_alltoall(uint8_t *from, uint8_t *to, unsigned round, bool in_p
 
 static void check_alltoallv(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
-    size_t *n = calloc(4 * size, sizeof *n), out = 0, in = 0, limit = ROOM / size;
+    size_t n[4 * size], out = 0, in = 0, limit = ROOM / size;
 
     for (uint32_t s = 0; s < size; s++)
         for (uint32_t d = 0; d < size; d++) {
@@ -133,7 +133,6 @@ static void check_alltoallv(uint8_t *from, uint8_t *to, unsigned round, bool in_
                        n + 3 * size, &e));
     for (uint32_t i = 0; i < size; i++)
         check_block("alltoallv", to + n[3 * size + i], i, rank, n[2 * size + i], round);
-    free(n);
 }
 
 static void check_allgather(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
@@ -148,7 +147,7 @@ static void check_allgather(uint8_t *from, uint8_t *to, unsigned round, bool in_
 
 static void check_allgatherv(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
-    size_t *n = calloc(2 * size, sizeof *n), at = 0;
+    size_t n[2 * size], at = 0;
 
     for (uint32_t i = 0; i < size; i++) {
         n[i] = draw_size() % (ROOM / size);
@@ -159,7 +158,6 @@ static void check_allgatherv(uint8_t *from, uint8_t *to, unsigned round, bool in
     OK(torus_allgatherv(group, in_place ? TORUS_IN_PLACE : from, to, n, n + size, &e));
     for (uint32_t i = 0; i < size; i++)
         check_block("allgatherv", to + n[size + i], i, 0, n[i], round);
-    free(n);
 }
 
 static void check_broadcast(uint8_t *to, unsigned round)
@@ -189,7 +187,7 @@ static void check_allreduce(uint8_t *from, uint8_t *to, unsigned round, bool in_
 
 static void check_reduce_scatter(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
-    size_t *n = calloc(size, sizeof *n), count = 0, before = 0;
+    size_t n[size], count = 0, before = 0;
     uint32_t *in = (uint32_t *)(void *)(in_place ? to : from), *out = (uint32_t *)(void *)to;
 
     for (uint32_t i = 0; i < size; i++) {
@@ -204,7 +202,6 @@ static void check_reduce_scatter(uint8_t *from, uint8_t *to, unsigned round, boo
     for (size_t i = 0; i < n[rank]; i++)
         if (out[i] != (uint32_t)((before + i) * 5 + round + size - 1))
             wrong("reduce_scatter", i * sizeof *out);
-    free(n);
 }
 
 static volatile sig_atomic_t terminated;
