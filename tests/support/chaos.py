@@ -394,19 +394,11 @@ class Survivors:
                 if program.ended_at is not None}
         assert not said, f'did not survive: {said}'
 
-    def _links_are_up(self):
-        """Those between nodes that are left."""
-        return all(link['state'] == 'up' for rank in self.ranks
-                   for link in self.torus.links(rank)['links'] if link['neighbour'] in self.ranks)
-
     def wait_shrunk(self):
-        """Until all are in the group of these nodes, and nothing makes them shrink it once more: a node
-        that is up again by then would be waited for."""
+        """Until all are in the group of these nodes, which goes on around links that are down."""
         def there(program):
             return program.ended_at is not None or \
                 (program.is_working and program.members == self.ranks)
-        self._wait(there, f'in a group of nodes {self.ranks}')
-        wait_for(self._links_are_up, RECOVERY, 'links between nodes that are left have not come up')
         self._wait(there, f'in a group of nodes {self.ranks}')
         self._check()
 
