@@ -141,6 +141,15 @@ static bool has_extents(const struct outgoing *frame)
     return frame->body.count < OUTGOING_MAX_EXTENTS;
 }
 
+uint32_t cargo_fits(const struct outgoing *frame, uint32_t fill, uint32_t rest)
+{
+    uint32_t room = fill > frame->body_length ? fill - frame->body_length : 0;
+
+    if (rest <= room || (uint64_t)frame->body_length + rest <= CARGO_FRAME_MOST(fill))
+        return rest;
+    return room;
+}
+
 /* The next bytes at a place, which moves behind them. */
 static struct extent next_bytes(const struct cargo *c, const struct hold *hold,
                                 struct hold_place *place, uint32_t most)

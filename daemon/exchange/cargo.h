@@ -80,6 +80,12 @@ static inline void cargo_put(struct cargo *c, struct hold *hold, uint32_t offset
         cargo_put_parcel(c, hold, piece);
 }
 
+/* How much of a piece, of which `rest` bytes can leave, goes into a frame that is filled up to `fill`. What lies
+ * beyond it by a few bytes comes along, since a frame of its own costs all nodes on its way a message: blocks of
+ * programs are often powers of two, with a digest behind each. At most CARGO_FRAME_MOST(fill) come together. */
+uint32_t cargo_fits(const struct outgoing *frame, uint32_t fill, uint32_t rest);
+#define CARGO_FRAME_MOST(fill) ((fill) + (fill) / 16)
+
 /* Moves up to `most` bytes of the hold, from `offset` on, into the frame's body, as many as it has
  * extents for. With a place they stay in the hold for other readers; without (NULL) they leave it.
  * Returns how many. */

@@ -713,8 +713,7 @@ static uint32_t fill_body(struct stepped *s, struct sender *sender, const struct
         if (begins && begun == BLOCKS_A_FRAME && !s->base.set.uniform)
             break;
         if (length > sender->offset) {
-            uint32_t room = most - frame->body_length;
-            uint32_t want = length - sender->offset < room ? length - sender->offset : room;
+            uint32_t want = cargo_fits(frame, most, length - sender->offset);
             uint32_t n = want > 0 ? move_bytes(s, sender, b, length, want, frame) : 0;
             if (n == 0)
                 break;

@@ -13,6 +13,8 @@
 #define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
 #define NONE UINT32_MAX
 
+_Static_assert(CARGO_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY, "the longest frame can be relayed");
+
 /* Where one piece stands at this node. In an allgather each of the passages that have it in common
  * has a flow, into whose hold come references to the same bytes. */
 struct flow {
@@ -623,8 +625,8 @@ static bool add_piece(struct streaming *s, struct round *r, uint32_t index, stru
     struct flow *flow = &r->flow[index];
     bool own = p->in == PASSAGE_HERE;
     uint32_t there = (own ? flow->length : flow->came) - flow->gone;
-    uint32_t room = s->fill - frame->body_length;
-    uint32_t moved = there > 0 ? move_bytes(s, r, index, there < room ? there : room, frame) : 0;
+    uint32_t most = cargo_fits(frame, s->fill, there);
+    uint32_t moved = most > 0 ? move_bytes(s, r, index, most, frame) : 0;
 
     flow->gone += moved;
     if (moved == 0 && flow->length > 0) { /* the source has nothing yet; or we have failed */

@@ -62,6 +62,27 @@ static void put(struct dock *d, size_t hold, uint32_t offset, uint32_t length)
     slab_unref(piece.slab);
 }
 
+/* What would be a small frame of its own comes along, up to a sixteenth of what frames are filled up to. */
+static void a_rest_of_a_few_bytes_comes_along(void **state)
+{
+    struct outgoing frame = {.body_length = 0};
+
+    (void)state;
+    assert_int_equal(cargo_fits(&frame, 1600, 1000), 1000);
+    assert_int_equal(cargo_fits(&frame, 1600, 1600), 1600);
+    assert_int_equal(cargo_fits(&frame, 1600, 1700), 1700);
+    assert_int_equal(cargo_fits(&frame, 1600, 1701), 1600);
+    assert_int_equal(cargo_fits(&frame, 1600, UINT32_MAX), 1600);
+    frame.body_length = 1599;
+    assert_int_equal(cargo_fits(&frame, 1600, 101), 101);
+    assert_int_equal(cargo_fits(&frame, 1600, 102), 1);
+    frame.body_length = 1650; /* something has come along already */
+    assert_int_equal(cargo_fits(&frame, 1600, 50), 50);
+    assert_int_equal(cargo_fits(&frame, 1600, 51), 0);
+    frame.body_length = UINT32_MAX - 5;
+    assert_int_equal(cargo_fits(&frame, 1600, 10), 0);
+}
+
 /* Checks the frame's bytes from `at` on. */
 static void check_body(const struct outgoing *frame, uint32_t at, size_t hold, uint32_t offset,
                        uint32_t length)
@@ -488,6 +509,7 @@ static void bytes_that_wait_do_not_keep_slabs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rest_of_a_few_bytes_comes_along),
         cmocka_unit_test(bytes_leave_as_they_came),
         cmocka_unit_test(a_hold_gives_back_what_has_left),
         cmocka_unit_test(several_readers_of_a_hold),

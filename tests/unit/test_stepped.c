@@ -168,10 +168,14 @@ static void expect_lengths(uint32_t frame, const uint32_t *one_hop, const uint32
 static void only_what_is_relayed_has_short_frames(void **state)
 {
     static const uint32_t whole[] = {BLOCK_MOST, 0}, cut[] = {1400, 1400, BLOCK_MOST - 2800, 0};
+    static const uint32_t with_the_rest[] = {BLOCK_MOST / 2 - 10, BLOCK_MOST / 2 + 10, 0};
     (void)state;
     expect_lengths(1400, whole, cut);
     expect_lengths(16 * 1024, whole, whole);
     expect_lengths(0, whole, whole);
+    /* A few bytes have no frame of their own. */
+    expect_lengths(BLOCK_MOST - 8, whole, whole);
+    expect_lengths(BLOCK_MOST / 2 - 10, whole, with_the_rest);
 }
 
 static void a_message_may_come_in_any_frames(void **state)

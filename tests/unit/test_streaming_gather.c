@@ -279,6 +279,31 @@ static void only_the_sender_has_a_block(void **state)
     close_engine(node);
 }
 
+/* A block of 4 KiB and its digest leave together, and are passed on so. */
+static void a_digest_has_no_frame_of_its_own(void **state)
+{
+    static uint8_t body[BODY_MOST];
+    struct how how = {.dims = "3m",
+                      .algorithm = "balanced",
+                      .rank = 1,
+                      .block = 4096 + 8,
+                      .broadcast = true,
+                      .sender = 1};
+    struct node *node = open_engine(&how);
+    (void)state;
+    engine_admit(node->engine, 0);
+    for (unsigned port = PLUS; port <= MINUS; port++) {
+        uint32_t length;
+        Peer__Head *head = next_data(node, port, body, &length);
+        assert_non_null(head);
+        assert_int_equal(length, 4096 + 8);
+        peer__head__free_unpacked(head, NULL);
+        expect_frame(node, port, NULL);
+    }
+    assert_int_equal(node->engine->rounds_finished, 1);
+    close_engine(node);
+}
+
 /* Refused, whatever has come before, and nothing of ours fails. */
 static void refuses(const struct how *how, const struct frame *bad, const char *text)
 {
@@ -446,6 +471,7 @@ int main(void)
         cmocka_unit_test(blocks_of_nothing),
         cmocka_unit_test(rounds_follow_each_other),
         cmocka_unit_test(only_the_sender_has_a_block),
+        cmocka_unit_test(a_digest_has_no_frame_of_its_own),
         cmocka_unit_test(what_a_neighbour_must_not_send),
         cmocka_unit_test(a_lost_port_does_not_hold_up_the_others),
         cmocka_unit_test(our_own_failures),
