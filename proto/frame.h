@@ -13,7 +13,7 @@
 
 #include "proto/error.h"
 
-#define PROTOCOL_VERSION 6u
+#define PROTOCOL_VERSION 7u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on what is no longer than this */

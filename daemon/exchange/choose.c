@@ -268,7 +268,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
                 .mode = its_mode,
                 .counts = *counts,
                 .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
-                .seconds = predict_seconds(counts, costs, block_bytes),
+                .seconds = predict_gather_seconds(counts, costs, block_bytes),
             };
             insert(list, (*count)++, &candidate);
         }

@@ -17,6 +17,7 @@ struct predict_costs exchanges_costs(const struct exchanges *all)
             ? all->calibration.costs
             : predict_default_costs(set->link_mbit, set->daemons_per_processor);
 
+    costs.burst = set->link_burst;
     costs.frame = predict_frame(set->link_mbit, set->daemons_per_processor, set->link_burst);
     return costs;
 }

@@ -28,52 +28,49 @@ static void add(struct choices *list, uint32_t octave, const struct algorithm *a
     list->choice[list->count++] = (struct choice){octave, a, mode};
 }
 
-/* Small blocks spread along the tree of least depth, large ones in parts along trees that share no
- * channel: they are deeper, and carry about a fifth less where it counts. */
-static int choose_gather(struct choices *list, const struct torus *t,
-                         const struct predict_costs *costs, struct error *e)
+/* For blocks of at least so many bytes. Broadcasts and allgathers stream: their steps would wait for each other. */
+static int choose_one(struct planner *planner, const struct torus *t,
+                      const struct predict_costs *costs, enum operation operation, uint64_t bytes,
+                      struct candidate *list, struct error *e)
 {
-    const struct algorithm *shallow = NULL, *even = algorithm_find("disjoint");
-    double deeper, gain;
-    uint32_t octave = 0;
+    const struct block_sizes sizes = {bytes, bytes};
+    unsigned count;
+    int result =
+        operation == OPERATION_EXCHANGE
+            ? choose_from(planner, t, costs, &sizes, MODE_OF_ALGORITHM, list, &count, e)
+            : choose_gather_from(planner, costs, operation, bytes, MODE_STREAMING, list, &count, e);
 
-    for (size_t i = 0; i < algorithm_count() && shallow == NULL; i++) {
-        const struct algorithm *a = algorithm_at(i);
-        if (a->operation == OPERATION_ALLGATHER && a->accepts(t, NULL) == 0)
-            shallow = a;
-    }
-    if (shallow == NULL)
+    if (result > 0 && count == 0)
         return error_set(e, ERROR_REFUSED, "no algorithm takes this torus");
-    add(list, 0, shallow, MODE_STREAMING);
-    if (even == NULL || even->accepts(t, NULL) != 0 || costs->bytes_per_second <= 0)
-        return 0;
-    deeper = (double)torus_diameter(t) * (costs->step + costs->message);
-    gain = 0.2 * torus_bound_broadcast(t) / costs->bytes_per_second;
-    while (octave < OCTAVE_MOST && (double)(UINT64_C(1) << octave) * gain < deeper)
-        octave++;
-    add(list, octave, even, MODE_STREAMING);
-    return 0;
+    return result;
+}
+
+static int choose_all(struct choices *to, struct planner *planner, const struct torus *t,
+                      const struct predict_costs *costs, enum operation operation, struct error *e)
+{
+    struct candidate list[CHOOSE_MOST];
+
+    for (uint32_t octave = 0; octave <= OCTAVE_MOST; octave++) {
+        int result = choose_one(planner, t, costs, operation, UINT64_C(1) << octave, list, e);
+        if (result <= 0)
+            return result;
+        add(to, octave, list[0].algorithm, list[0].mode);
+    }
+    return 1;
 }
 
 int decisions_make(struct decisions *d, struct planner *planner, const struct torus *t,
                    const struct predict_costs *costs, struct error *e)
 {
-    struct candidate list[CHOOSE_MOST];
-    unsigned count;
+    int result;
 
     *d = (struct decisions){.long_reduction = predict_long_reduction(t, costs)};
-    if (choose_gather(&d->gather, t, costs, e) != 0)
-        return -1;
-    for (uint32_t octave = 0; octave <= OCTAVE_MOST; octave++) {
-        const struct block_sizes sizes = {UINT64_C(1) << octave, UINT64_C(1) << octave};
-        int result = choose_from(planner, t, costs, &sizes, MODE_OF_ALGORITHM, list, &count, e);
-        if (result <= 0)
-            return result;
-        if (count == 0)
-            return error_set(e, ERROR_REFUSED, "no algorithm takes this torus");
-        add(&d->exchange, octave, list[0].algorithm, list[0].mode);
-    }
-    return 1;
+    result = choose_all(&d->exchange, planner, t, costs, OPERATION_EXCHANGE, e);
+    if (result > 0)
+        result = choose_all(&d->gather, planner, t, costs, OPERATION_ALLGATHER, e);
+    if (result > 0)
+        result = choose_all(&d->broadcast, planner, t, costs, OPERATION_BROADCAST, e);
+    return result;
 }
 
 static void log_choices(const char *name, const char *what, const struct choices *list)
@@ -87,7 +84,8 @@ static void log_choices(const char *name, const char *what, const struct choices
 void decisions_log(const struct decisions *d, const char *group)
 {
     log_choices(group, "exchanges", &d->exchange);
-    log_choices(group, "allgathers and broadcasts", &d->gather);
+    log_choices(group, "allgathers", &d->gather);
+    log_choices(group, "broadcasts", &d->broadcast);
     log_debug("group \"%s\": reductions of vectors from %llu B on: on the trees of all members",
               group, (unsigned long long)d->long_reduction);
 }
@@ -110,14 +108,17 @@ static void pack_choices(struct packed *to, const struct choices *from)
 int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
 {
     Peer__GroupTable message = PEER__GROUP_TABLE__INIT;
-    struct packed exchange, gather;
+    struct packed exchange, gather, broadcast;
 
     pack_choices(&exchange, &d->exchange);
     pack_choices(&gather, &d->gather);
+    pack_choices(&broadcast, &d->broadcast);
     message.exchange = exchange.list;
     message.n_exchange = d->exchange.count;
     message.gather = gather.list;
     message.n_gather = d->gather.count;
+    message.broadcast = broadcast.list;
+    message.n_broadcast = d->broadcast.count;
     message.long_reduction = d->long_reduction;
     size_t size = peer__group_table__get_packed_size(&message);
     if (size > TABLE_BYTES - 2)
@@ -172,6 +173,9 @@ int decisions_unpack(struct decisions *d, const uint8_t *table, const struct tor
     result = take_choices(&d->exchange, m->exchange, m->n_exchange, OPERATION_EXCHANGE, t, e);
     if (result == 0)
         result = take_choices(&d->gather, m->gather, m->n_gather, OPERATION_ALLGATHER, t, e);
+    if (result == 0)
+        result =
+            take_choices(&d->broadcast, m->broadcast, m->n_broadcast, OPERATION_BROADCAST, t, e);
     peer__group_table__free_unpacked(m, NULL);
     return result;
 }

@@ -80,7 +80,7 @@ struct choices {
 
 struct decisions {
     struct choices exchange;
-    struct choices gather;   /* allgathers and broadcasts */
+    struct choices gather, broadcast;
     uint64_t long_reduction; /* bytes of a vector from which it is combined on all trees */
 };
 

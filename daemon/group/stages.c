@@ -199,6 +199,14 @@ static int open_reduction(struct call *c, struct error *e)
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
+static const struct choices *choices_for(const struct decisions *d, enum group_operation operation)
+{
+    if (operation == GROUP_BROADCAST)
+        return &d->broadcast;
+    return operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV ? &d->gather
+                                                                         : &d->exchange;
+}
+
 /* What carries it out. Returns 1 with *out; 0 if routes are being found; or -1. */
 static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
@@ -209,7 +217,7 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
     if (found <= 0)
         return found;
     if (!p->damaged)
-        *out = *decisions_find(is_exchange(c) ? &d->exchange : &d->gather, c->block_bytes);
+        *out = *decisions_find(choices_for(d, c->what.call.operation), c->block_bytes);
     else
         *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
                                                            : detour_gather(p->detour),

@@ -13,6 +13,7 @@ struct predict_costs {
     double bytes_per_second; /* of block bytes on a link, each way, while all links are busy */
     uint32_t frame;          /* bytes of a long message that a relay waits for before it passes them
                               * on (relay.h); 0: links pass that much at once. Not measured */
+    uint64_t burst;          /* bytes that a link passes at once after a pause. Not measured */
 };
 
 /* What is taken where nothing has been measured: link_mbit of nominal rate, 0 = not known. Where
@@ -24,11 +25,13 @@ struct predict_costs predict_default_costs(double link_mbit, double nodes_per_pr
 struct predict_counts {
     bool streaming;
     uint32_t segments;
-    double steps;    /* one after the other on the longest way */
-    double hops;     /* of the longest legs after their first hop, summed over steps */
-    double messages; /* that a node sends or passes on, on average, as long as blocks are small */
-    double blocks;   /* on the busiest channel, summed over steps */
-    double relays;   /* broadcasts: nodes one after the other that each take in a frame before they
+    double steps; /* one after the other on the longest way */
+    double hops;  /* of the longest legs after their first hop, summed over steps */
+    double
+        messages;  /* that a node sends or passes on, on average, as long as blocks are small; those
+                      * of a broadcast, which come one by one, count more */
+    double blocks; /* on the busiest channel, summed over steps */
+    double relays; /* broadcasts: nodes one after the other that each take in a frame before they
                       * pass it on, and have nothing else to send */
 };
 
@@ -47,6 +50,12 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
 /* Seconds from a node's start until its last block has come. */
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
+
+/* The same of an allgather or a broadcast (predict_count_gather()), for which nothing is ever measured: what a link
+ * passes at once is faster than that, and what it then makes good before the next call can start counts as much
+ * as it is longer. */
+double predict_gather_seconds(const struct predict_counts *counts,
+                              const struct predict_costs *costs, uint64_t block_bytes);
 
 /* Bytes of a vector from which an allreduce is faster on the trees of all nodes, each of which
  * combines a part, than on one; UINT64_MAX where it never is. */

@@ -13,7 +13,8 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 
-static const struct predict_costs first = {20e-6, 8e-6, 6e6, 0}, second = {10e-6, 60e-6, 1e9, 0};
+static const struct predict_costs first = {20e-6, 8e-6, 6e6, 0, 0},
+                                  second = {10e-6, 60e-6, 1e9, 0, 0};
 
 static struct sim *start(const char *dims)
 {
@@ -95,10 +96,10 @@ static void a_late_node_is_told(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-    const struct predict_costs wrong[] = {{-1e-6, 1e-6, 1e6, 0}, {1e-6, -1e-6, 1e6, 0},
-                                          {1e-6, 1e-6, 0, 0},    {(double)NAN, 1e-6, 1e6, 0},
-                                          {1e-6, 1e-6, -1e6, 0}, {1e9, 1e-6, 1e6, 0},
-                                          {1e-6, 1e-6, 1e30, 0}, {1e-6, (double)INFINITY, 1e6, 0}};
+    const struct predict_costs wrong[] = {
+        {-1e-6, 1e-6, 1e6, 0, 0},       {1e-6, -1e-6, 1e6, 0, 0},           {1e-6, 1e-6, 0, 0, 0},
+        {(double)NAN, 1e-6, 1e6, 0, 0}, {1e-6, 1e-6, -1e6, 0, 0},           {1e9, 1e-6, 1e6, 0, 0},
+        {1e-6, 1e-6, 1e30, 0, 0},       {1e-6, (double)INFINITY, 1e6, 0, 0}};
     struct error e;
 
     (void)state;

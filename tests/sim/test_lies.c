@@ -220,7 +220,7 @@ static void open_play(struct play *s, const struct scene *scene, uint64_t seed)
                                     .memory = group ? 0 : 256 * 1024,
                                     .on_bytes = on_bytes,
                                     .context = s};
-    const struct predict_costs costs = {20e-6, 8e-6, 6e6, 0};
+    const struct predict_costs costs = {20e-6, 8e-6, 6e6, 0, 0};
     struct error e;
 
     *s = (struct play){.times = 1};
@@ -752,23 +752,27 @@ static void lies_in_the_table_of_a_group(void **state)
     static const struct {
         const char *algorithm, *mode;
         uint32_t octave;
-        unsigned exchange, gather; /* choices */
+        unsigned exchange, gather, broadcast; /* choices */
         uint64_t long_reduction;
         bool taken;
     } tables[] = {
-        {"direct", "streaming", 0, 1, 1, 0, true},
-        {"direct", "streaming", 0, 0, 1, 0, false},
-        {"direct", "streaming", 0, 1, 0, 0, false},
-        {"direct", "streaming", 0, CHOICES_MOST, CHOICES_MOST, 0, true},
-        {"direct", "streaming", 0, CHOICES_MOST + 1, 1, 0, false},
-        {"direct", "streaming", 0, 1, CHOICES_MOST + 1, 0, false},
-        {"direct", "streaming", UINT32_MAX, 2, 2, UINT64_MAX, true},
-        {"disjoint", "streaming", 0, 1, 1, 0, false}, /* not for exchanges */
-        {"ar1", "stepped", 0, 1, 1, 0, false},        /* one port */
-        {"", "streaming", 0, 1, 1, 0, false},
-        {"no-such-algorithm", "streaming", 0, 1, 1, 0, false},
-        {"direct", "", 0, 1, 1, 0, false},
-        {"direct", "no-such-mode", 0, 1, 1, 0, false},
+        {"direct", "streaming", 0, 1, 1, 1, 0, true},
+        {"direct", "streaming", 0, 0, 1, 1, 0, false},
+        {"direct", "streaming", 0, 1, 0, 1, 0, false},
+        {"direct", "streaming", 0, 1, 1, 0, 0, false},
+        {"direct", "streaming", 0, CHOICES_MOST, 1, 1, 0, true},
+        {"direct", "streaming", 0, 1, CHOICES_MOST, 1, 0, true},
+        {"direct", "streaming", 0, 1, 1, CHOICES_MOST, 0, true},
+        {"direct", "streaming", 0, CHOICES_MOST + 1, 1, 1, 0, false},
+        {"direct", "streaming", 0, 1, CHOICES_MOST + 1, 1, 0, false},
+        {"direct", "streaming", 0, 1, 1, CHOICES_MOST + 1, 0, false},
+        {"direct", "streaming", UINT32_MAX, 2, 2, 2, UINT64_MAX, true},
+        {"disjoint", "streaming", 0, 1, 1, 1, 0, false}, /* not for exchanges */
+        {"ar1", "stepped", 0, 1, 1, 1, 0, false},        /* one port */
+        {"", "streaming", 0, 1, 1, 1, 0, false},
+        {"no-such-algorithm", "streaming", 0, 1, 1, 1, 0, false},
+        {"direct", "", 0, 1, 1, 1, 0, false},
+        {"direct", "no-such-mode", 0, 1, 1, 1, 0, false},
     };
     const char *gathers = NULL;
     struct torus t;
@@ -800,6 +804,8 @@ static void lies_in_the_table_of_a_group(void **state)
         table.n_exchange = tables[i].exchange;
         table.gather = list[1];
         table.n_gather = tables[i].gather;
+        table.broadcast = list[1];
+        table.n_broadcast = tables[i].broadcast;
         table.long_reduction = tables[i].long_reduction;
         pack_table(&table, bytes);
         bool taken = decisions_unpack(&d, bytes, &t, &e) == 0;

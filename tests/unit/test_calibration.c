@@ -22,7 +22,7 @@ static uint32_t below(uint32_t limit)
     return (uint32_t)(any() >> 20) % limit;
 }
 
-static const struct predict_costs costs = {1e-6, 2e-6, 3e6, 0};
+static const struct predict_costs costs = {1e-6, 2e-6, 3e6, 0, 0};
 
 static struct calibration set(const struct calibration *known, uint64_t id)
 {

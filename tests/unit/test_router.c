@@ -80,7 +80,7 @@ static void who_is_not_the_neighbour_is_told_why(void **state)
     fixture_hello(&f, minus, &good, dims);
     fixture_close(&f);
     bad = good, bad.version = PROTOCOL_VERSION + 1;
-    check_stranger(&bad, "speaks protocol version 7, node 5 speaks version 6");
+    check_stranger(&bad, "speaks protocol version 8, node 5 speaks version 7");
     bad = good, bad.dims = (char[]){"4x8"};
     check_stranger(&bad, "is in a torus 4x8, node 5 is in a torus 4x4");
     bad = good, bad.dims = (char[]){"\n\x1b"};
