@@ -251,7 +251,7 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
     c->number = s->link.submitted;
     fill_request(&link_next_slot(&s->link)->request, c, operation, &send, &receive);
     s->slot[c->number % PROGRAM_CALLS] = c;
-    link_submit(&s->link);
+    c->quiet = !link_submit(&s->link, operation->quiet);
     *call = c;
     return 0;
 }
@@ -276,8 +276,12 @@ static int finish(struct torus_call *c, struct torus_error *e)
 
 int torus_call_wait(struct torus_call *call, struct torus_error *error)
 {
+    struct program_link *link = &call->group->session->link;
+
+    if (call->quiet && !link_pause(link, call->number, PROGRAM_QUIET_NS))
+        link_ring(link);
     if (!settle(call)) {
-        link_wait(&call->group->session->link, call->number, &call->error);
+        link_wait(link, call->number, &call->error);
         (void)settle(call);
     }
     return finish(call, error);
