@@ -37,7 +37,7 @@ examples:
   scripts/bench --torus 8x8@10 --sizes 1,64,1KiB --spinning
   scripts/bench --cables 4x4@10 --algorithms auto,pair # small blocks: links without a burst
   scripts/bench --fit                                  # the papers' model, fitted to times
-  scripts/bench --fit 4x4@2.5                          # where processors are busy with other work
+  scripts/bench --fit 4x4@2.5 --algorithms a3          # where processors take longer than these links
   scripts/bench --growth --no-tori                     # how cost grows
   scripts/bench --files                                # files beside generated data, and cp
   scripts/bench --schedules                            # a solver's schedules beside stream
