@@ -278,8 +278,8 @@ int torus_call_wait(struct torus_call *call, struct torus_error *error)
 {
     struct program_link *link = &call->group->session->link;
 
-    if (call->quiet && !link_pause(link, call->number, PROGRAM_QUIET_NS))
-        link_ring(link);
+    if (call->quiet)
+        (void)torus_call_pause(call, PROGRAM_QUIET_NS);
     if (!settle(call)) {
         link_wait(link, call->number, &call->error);
         (void)settle(call);
@@ -292,6 +292,9 @@ int torus_call_test(struct torus_call *call, struct torus_error *error)
     struct program_link *link = &call->group->session->link;
 
     if (!settle(call)) {
+        if (call->quiet)
+            link_ring(link);
+        call->quiet = false;
         link_told(link, 0);
         if (link_check(link, &call->error) == 0)
             return 0;
@@ -302,5 +305,14 @@ int torus_call_test(struct torus_call *call, struct torus_error *error)
 
 bool torus_call_pause(const struct torus_call *call, uint64_t nanoseconds)
 {
-    return link_pause(&call->group->session->link, call->number, nanoseconds);
+    struct program_link *link = &call->group->session->link;
+    uint64_t first = nanoseconds;
+
+    if (call->quiet && first > PROGRAM_QUIET_NS)
+        first = PROGRAM_QUIET_NS;
+    if (link_pause(link, call->number, first))
+        return true;
+    if (call->quiet)
+        link_ring(link);
+    return first < nanoseconds && link_pause(link, call->number, nanoseconds - first);
 }

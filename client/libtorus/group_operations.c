@@ -163,8 +163,8 @@ int torus_start_allgatherv(struct torus_group *group, const void *send, void *re
     return group_start(group, &o, call, error);
 }
 
-static int start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
-                           bool waits, struct torus_call **call, struct torus_error *error)
+int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
+                          struct torus_call **call, struct torus_error *error)
 {
     struct call_setup o = {.request = {.operation = GROUP_BROADCAST, .size = bytes, .root = root}};
     bool is_root = root == group->rank;
@@ -176,14 +176,9 @@ static int start_broadcast(struct torus_group *group, void *buffer, size_t bytes
     o.receive = piece(buffer, bytes);
     o.input = is_root ? bytes : 0;
     o.output = is_root ? 0 : bytes;
-    o.quiet = waits && !is_root && bytes > 0 && bytes <= PROGRAM_QUIET_MOST;
+    /* Where calls have a timeout, those who have not called are named: the daemon is to know. */
+    o.quiet = !is_root && bytes > 0 && bytes <= PROGRAM_QUIET_MOST && group->timeout_ms == 0;
     return group_start(group, &o, call, error);
-}
-
-int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
-                          struct torus_call **call, struct torus_error *error)
-{
-    return start_broadcast(group, buffer, bytes, root, false, call, error);
 }
 
 int torus_start_barrier(struct torus_group *group, struct torus_call **call,
@@ -302,7 +297,7 @@ int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint3
 {
     struct torus_call *call;
 
-    if (start_broadcast(group, buffer, bytes, root, true, &call, error) != 0)
+    if (torus_start_broadcast(group, buffer, bytes, root, &call, error) != 0)
         return -1;
     return torus_call_wait(call, error);
 }

@@ -258,9 +258,13 @@ static int take_notice(struct program *p, const struct program_message *m)
 
 static int take_leave(struct program *p, const struct program_message *m)
 {
-    struct group *group = p->group;
+    struct group *group;
 
     (void)m;
+    program_look(p); /* it may have called without a word */
+    if (p->state == PROGRAM_GONE)
+        return -1;
+    group = p->group;
     p->group = NULL;
     if (group != NULL)
         group_close(group);
