@@ -163,6 +163,18 @@ def connect(address, timeout=20):
     return socket.create_connection((host, int(port)), timeout)
 
 
+def says_whole(path):
+    """Whether the daemon with this control socket answers that every link of every node is up, as far as it
+    has heard. Costs far less than torusctl, which is a program to start."""
+    try:
+        with connect(path, 5) as s:
+            s.sendall(frame({1: {}}))
+            kind, fields, _ = read_frame(s)
+    except OSError:
+        return False
+    return kind == 2 and fields.get(6) == [1]
+
+
 def send(s, data):
     """Sends the data. Returns whether the other side was still there."""
     try:
