@@ -13,7 +13,7 @@
 
 /* One in so many of the seeds and cases of long tests is run with sanitizers, which take ten times as long. */
 #ifdef __SANITIZE_ADDRESS__
-#define SIM_SHARE 4
+#define SIM_SHARE 8
 #else
 #define SIM_SHARE 1
 #endif
