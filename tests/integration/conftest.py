@@ -5,6 +5,7 @@ before every daemon. Run with: /usr/bin/python3 -m pytest tests/integration
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -13,7 +14,10 @@ import pytest
 # Files that take longest, most of them by waiting. They come first, so that at the end of a run in parallel, by
 # file (scripts/test), not one of them is what all others wait for.
 LONG = ('test_commit', 'test_overload', 'test_attacks', 'test_failures', 'test_mpi_preload', 'test_slow_disk',
-        'test_reproduce', 'test_exchange', 'test_big')
+        'test_reproduce', 'test_exchange', 'test_big', 'test_mininet', 'test_chaos', 'test_bench',
+        'test_topo_exchange')
+# Their tests share tori in Mininet, one of each shape.
+SHARING = ('test_mininet', 'test_mininet_collectives')
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
@@ -50,6 +54,23 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker('mininet')
         if item.get_closest_marker('mininet') and config.mininet_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.mininet_obstacle))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With --dist loadscope: whatever shares a torus in Mininet runs in one process, but for test_folders, so that
+    none has too much; else each test goes to the process that is free next."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByTorus(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file, _, test = nodeid.partition('::')
+            dims = re.search(r'\[.*?(\d+x\d+)', test)
+            if Path(file).stem not in SHARING or not dims:
+                return nodeid
+            return file, test.startswith('test_folders'), dims[1]
+
+    return ByTorus(config, log) if config.getoption('dist') == 'loadscope' else None
 
 
 @pytest.hookimpl(hookwrapper=True)
