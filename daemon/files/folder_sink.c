@@ -13,7 +13,7 @@
  * the loop is there and what it brought forth has been sent: so links do not wait for files, and
  * pieces that adjoin are written with one call. A job writes all that waits with one file, or with
  * several, and a file is never in two jobs: under load jobs are few. Where files lie in memory no job
- * is needed.
+ * is needed, and no more waits than stays in the processor's cache.
  *
  * Two calls are left out because they do not pay (processor time on two cores, files written in
  * pieces of a segment):
@@ -38,6 +38,7 @@
 #define WRITE_MOST 64                   /* pieces in one call */
 #define PARTS 4u                        /* jobs that make or sync files, each a part of them */
 #define PART_LEAST 16u                  /* files */
+#define WARM_MOST (256u * 1024u)        /* bytes that wait for files in memory */
 #define SYNC_EVERY (8u * 1024u * 1024u) /* bytes of a file */
 #define NONE UINT32_MAX
 
@@ -95,7 +96,8 @@ struct folder_sink {
     uint32_t queue, queue_end; /* of files with pieces that wait; NONE */
     struct slab_writer kept;   /* of them, what does not stay in the slab that it came in */
     uint64_t pending;          /* bytes, */
-    uint64_t waiting;          /* and those of them that no job has */
+    uint64_t waiting;          /* and those of them that no job has, */
+    uint64_t warm;             /* of which so many have come since write_at_once() */
     unsigned writing;          /* jobs */
     struct writer writer[WRITERS];
     struct part part[PARTS];
@@ -565,6 +567,7 @@ static void write_at_once(struct folder_sink *s, struct error *e)
 {
     uint32_t origin = s->queue, next;
 
+    s->warm = 0;
     s->queue = NONE;
     for (; origin != NONE; origin = next) {
         struct output *o = &s->output[origin];
@@ -634,24 +637,50 @@ static void insert(struct output *o, struct piece *piece)
         o->last = piece;
 }
 
+/* Whether what waits last with a file ends there. */
+static bool is_end(const struct output *o, uint64_t offset)
+{
+    return o->first != NULL && o->last->offset + o->last->bytes.length == offset;
+}
+
+/* What is written in this turn of the loop does not keep its slab for long. */
+static int keep_bytes(struct folder_sink *s, const struct output *o, const struct extent *bytes,
+                      struct extent *kept)
+{
+    if (!s->in_memory || o->writing || o->fd < 0)
+        return extent_keep(&s->kept, bytes->slab->pool, bytes, kept);
+    *kept = *bytes;
+    (void)slab_ref(bytes->slab);
+    return 0;
+}
+
 static int sink_write(struct sink *base, uint32_t origin, uint64_t offset,
                       const struct extent *bytes, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
+    struct output *o = &s->output[origin];
     struct piece *piece;
     struct extent kept;
 
     if (bytes->length == 0) /* its file has been made */
         return 0;
+    if (s->warm >= WARM_MOST && !is_end(o, offset)) {
+        *e = (struct error){0};
+        write_at_once(s, e);
+        s->jobs.failed |= e->code != ERROR_NONE;
+        if (e->code != ERROR_NONE)
+            return -1;
+    }
     piece = malloc(sizeof *piece);
-    if (piece == NULL || extent_keep(&s->kept, bytes->slab->pool, bytes, &kept) != 0) {
+    if (piece == NULL || keep_bytes(s, o, bytes, &kept) != 0) {
         free(piece);
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
     }
     *piece = (struct piece){NULL, origin, offset, kept};
     s->pending += bytes->length;
     s->waiting += bytes->length;
-    insert(&s->output[origin], piece);
+    s->warm += s->in_memory ? bytes->length : 0;
+    insert(o, piece);
     enqueue(s, origin);
     s->due = true;
     return 0;

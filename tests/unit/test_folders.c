@@ -589,6 +589,58 @@ static void what_comes_together_is_written_with_one_call(void **state)
     }
 }
 
+/* Where files are in memory, what comes is written before it has left the processor's cache, or it is said
+ * what has failed. */
+static void little_waits_for_files_in_memory(void **state)
+{
+    const uint32_t length = 65536, whole = 8 * length;
+    uint8_t *bytes = random_bytes(whole, 1);
+
+    for (int fails = 0; fails <= 1; fails++) {
+        struct fixture f;
+        struct ends ends;
+        struct error e;
+        uint32_t at_most = 0, begin = 0;
+        open_fixture(&f, state);
+        f.files.in_memory = true;
+        const struct folder_request request = small(state);
+        open_well(&f, &ends, &request);
+        f.files.error = ENOSPC;
+        f.files.left = fails ? 0 : -1;
+        for (; begin < whole;
+             begin += length) { /* from the end to the front: none goes on with another */
+            struct slab *slab = slab_get(&f.pool);
+            assert_non_null(slab);
+            const uint64_t offset = whole - length - begin;
+            const struct extent piece = {slab, memcpy(slab->data, bytes + offset, length), length};
+            int result = ends.sink->ops->write(ends.sink, 0, offset, &piece, &e);
+            slab_unref(slab);
+            if (result != 0)
+                break;
+            uint64_t waits = ends.sink->ops->pending(ends.sink);
+            at_most = waits > at_most ? (uint32_t)waits : at_most;
+        }
+        assert_int_equal(at_most, whole / 2);
+        assert_int_equal(ends.failures, 0);
+        if (fails) {
+            const struct block_events events = {&ends, on_wake, on_failed, on_closed};
+            assert_in_range(begin, length, whole - length);
+            assert_non_null(strstr(e.text, strerror(ENOSPC)));
+            assert_false(ends.sink->ops->park(ends.sink, &events));
+        } else {
+            assert_int_equal(finish(&f, &ends), 0);
+            commit_well(&f, &ends);
+        }
+        close_ends(&f, &ends, false);
+        if (!fails)
+            check_file(at(state, "data/out/0"), bytes, whole);
+        assert_int_equal(exists(at(state, "data/out")), !fails);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+    free(bytes);
+}
+
 /* Up to a finished output. */
 static void fill(struct fixture *f, struct ends *ends, const struct folder_request *request)
 {
@@ -1545,6 +1597,7 @@ int main(void)
         TEST(files_in_memory_arrive_without_jobs_too),
         TEST(files_arrive_in_small_pieces_too),
         TEST(what_comes_together_is_written_with_one_call),
+        TEST(little_waits_for_files_in_memory),
         TEST(more_files_than_may_stay_open),
         TEST(a_file_that_is_replaced_is_noticed),
         TEST(files_arrive_in_whatever_order_jobs_end),
