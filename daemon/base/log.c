@@ -13,10 +13,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/base/log_kinds.h"
+
 #define LINE_MOST 1024u
 #define ROOM ((size_t)256 * 1024)
 #define PATIENCE_MS 20 /* of those who log, for their line to be written */
 #define LAST_PATIENCE_MS 1000
+#define TELL_MS 1000 /* between two looks at what has been left out */
 
 static const char *const names[] = {"error", "warning", "info", "debug"};
 static enum log_level threshold = LOG_LEVEL_INFO;
@@ -45,6 +48,7 @@ static struct {
     unsigned lost;      /* lines, since one was last taken */
     bool behind;        /* somebody has waited in vain: nobody waits until all is written */
     bool ending;
+    struct log_kinds kinds;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void write_all(const char *bytes, size_t length)
@@ -84,6 +88,66 @@ static void tell_lost(unsigned lost)
     write_all(line, n);
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Returns false if there is no room. The lock is held. */
+static bool append(const char *line, size_t length)
+{
+    if (queue.length + length > ROOM)
+        return false;
+    memcpy(queue.line + queue.length, line, length);
+    queue.length += length;
+    queue.put += length;
+    return true;
+}
+
+/* How many lines have been left out: of all kinds, or where that has gone on for long enough. The lock is
+ * held. */
+static void tell_left_out(bool all)
+{
+    const uint64_t now = now_ns();
+    struct log_kind *k;
+
+    while ((k = log_kinds_left_out(&queue.kinds, now, all ? 0 : LOG_KIND_TELL_NS)) != NULL) {
+        char line[LINE_MOST];
+        size_t n = begin_line(line, (enum log_level)k->level);
+        n += (size_t)snprintf(line + n, sizeof line - n,
+                              "%u more lines like this one were left out in %u s: %s\n",
+                              k->left_out, (unsigned)((now - k->since) / 1000000000), k->last);
+        if (!append(line, n))
+            return;
+        k->left_out = 0;
+    }
+}
+
+static struct timespec in_milliseconds(long milliseconds)
+{
+    struct timespec at;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_nsec += milliseconds % 1000 * 1000000;
+    at.tv_sec += milliseconds / 1000 + at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
+/* For lines, or the time to tell of those that were left out. The lock is held. */
+static void wait_for_more(void)
+{
+    const struct timespec soon = in_milliseconds(TELL_MS);
+
+    if (log_kinds_left_out(&queue.kinds, now_ns(), 0) == NULL)
+        (void)pthread_cond_wait(&queue.more, &queue.lock);
+    else
+        (void)pthread_cond_timedwait(&queue.more, &queue.lock, &soon);
+}
+
 static void *write_lines(void *unused)
 {
     char *taken = malloc(ROOM);
@@ -91,8 +155,9 @@ static void *write_lines(void *unused)
     (void)unused;
     (void)pthread_mutex_lock(&queue.lock);
     while (!queue.ending || queue.length > 0) {
+        tell_left_out(false);
         if (queue.length == 0) {
-            (void)pthread_cond_wait(&queue.more, &queue.lock);
+            wait_for_more();
             continue;
         }
         /* All that is there, so that lines of several processes on one terminal do not mix. */
@@ -117,17 +182,6 @@ static void *write_lines(void *unused)
     return NULL;
 }
 
-static struct timespec in_milliseconds(long milliseconds)
-{
-    struct timespec at;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_nsec += milliseconds % 1000 * 1000000;
-    at.tv_sec += milliseconds / 1000 + at.tv_nsec / 1000000000;
-    at.tv_nsec %= 1000000000;
-    return at;
-}
-
 /* Until so many bytes have been written. Returns false if that takes too long. The lock is held. */
 static bool wait_until_done(uint64_t bytes, long milliseconds)
 {
@@ -147,7 +201,7 @@ void log_begin(void)
     if (queue.line != NULL || pthread_condattr_init(&monotonic) != 0)
         return;
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&queue.more, NULL);
+    (void)pthread_cond_init(&queue.more, &monotonic);
     (void)pthread_cond_init(&queue.less, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     queue.ending = queue.behind = false;
@@ -166,6 +220,8 @@ void log_end(void)
     if (queue.line == NULL)
         return;
     (void)pthread_mutex_lock(&queue.lock);
+    tell_left_out(true);
+    (void)pthread_cond_signal(&queue.more);
     bool written = wait_until_done(queue.put, LAST_PATIENCE_MS);
     queue.ending = true;
     (void)pthread_cond_signal(&queue.more);
@@ -179,20 +235,29 @@ void log_end(void)
     queue.line = NULL;
 }
 
+/* The lock is held. */
 static void put(const char *line, size_t length)
 {
-    (void)pthread_mutex_lock(&queue.lock);
-    if (queue.length + length > ROOM) {
+    if (!append(line, length)) {
         queue.lost++;
-        (void)pthread_mutex_unlock(&queue.lock);
         return;
     }
-    memcpy(queue.line + queue.length, line, length);
-    queue.length += length;
-    queue.put += length;
     (void)pthread_cond_signal(&queue.more);
     if (!queue.behind)
         queue.behind = !wait_until_done(queue.put, PATIENCE_MS);
+}
+
+/* A line that ends with '\n'. Debug lines are all written: somebody wants them. */
+static void hand_over(enum log_level level, const char *format, const char *line, size_t begin,
+                      size_t length)
+{
+    char text[LOG_KIND_TEXT_SIZE];
+
+    (void)snprintf(text, sizeof text, "%.*s", (int)(length - begin - 1), line + begin);
+    (void)pthread_mutex_lock(&queue.lock);
+    if (level == LOG_LEVEL_DEBUG ||
+        log_kinds_take(&queue.kinds, format, (int)level, text, now_ns()))
+        put(line, length);
     (void)pthread_mutex_unlock(&queue.lock);
 }
 
@@ -203,7 +268,8 @@ void log_write(enum log_level level, const char *format, ...)
 
     if (level > threshold)
         return;
-    size_t n = begin_line(line, level);
+    const size_t begin = begin_line(line, level);
+    size_t n = begin;
     va_start(ap, format);
     int written = vsnprintf(line + n, sizeof line - n - 1, format, ap);
     va_end(ap);
@@ -215,7 +281,7 @@ void log_write(enum log_level level, const char *format, ...)
             line[i] = '?';
     line[n++] = '\n';
     if (queue.line != NULL)
-        put(line, n);
+        hand_over(level, format, line, begin, n);
     else
         write_all(line, n);
 }

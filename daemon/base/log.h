@@ -2,7 +2,8 @@
  *
  * Whoever reads them may be slow, or stand still: a disk, a terminal, a pipe. From log_begin() on a thread
  * writes the lines, and the others wait a moment for it, so that a line usually is there when what follows
- * it happens, but not longer. Lines for which there is no room are left out, and counted in one. */
+ * it happens, but not longer. Lines for which there is no room are left out, and counted in one, as are those that
+ * are many of a kind (log_kinds.h). */
 #ifndef TORUSD_BASE_LOG_H
 #define TORUSD_BASE_LOG_H
 
@@ -20,6 +21,7 @@ void log_begin(void);
 /* Writes what is left, for a second at most. Lines are written directly from now on. */
 void log_end(void);
 
+/* `format` stays where it is. */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)

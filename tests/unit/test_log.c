@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/log_kinds.h"
 
 static int saved = -1, reader = -1;
 
@@ -77,9 +78,10 @@ static void who_does_not_read_is_not_waited_for(void **state)
     char line[1024];
     int lost = 0, seen = 0;
     (void)state;
+    log_set_level(LOG_LEVEL_DEBUG); /* of which there may be any number */
     log_begin();
     for (int i = 0; i < LINES; i++)
-        log_info("%d of many lines that are written while nobody reads them", i);
+        log_debug("%d of many lines that are written while nobody reads them", i);
     while (seen + lost < LINES) {
         const char *text = next_line(line);
         if (strstr(text, "lines are missing here") != NULL) {
@@ -94,6 +96,7 @@ static void who_does_not_read_is_not_waited_for(void **state)
     log_info("now it is read again");
     expect_line("now it is read again");
     log_end();
+    log_set_level(LOG_LEVEL_INFO);
 }
 
 /* In a process of its own, as its thread hangs for ever. */
@@ -104,14 +107,81 @@ static void nobody_reads_any_more(void **state)
 
     (void)state;
     if (child == 0) {
+        log_set_level(LOG_LEVEL_DEBUG);
         log_begin();
         for (int i = 0; i < 10000; i++)
-            log_info("%d of many lines that are never read", i);
+            log_debug("%d of many lines that are never read", i);
         log_end();
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
+}
+
+/* A kind that comes again and again is counted after a while; others are not. */
+static void many_of_a_kind_are_counted(void **state)
+{
+    enum { LINES = (int)LOG_KIND_AT_ONCE + 100000 };
+    int status, seen = 0, left_out = 0;
+    char line[1024];
+    bool other = false;
+    pid_t child = fork();
+
+    (void)state;
+    if (child == 0) {
+        log_begin();
+        for (int i = 0; i < LINES; i++)
+            log_warning("failure %d", i);
+        log_info("something else");
+        log_end();
+        _exit(0);
+    }
+    while (seen + left_out < LINES) {
+        const char *text = next_line(line);
+        other = other || strcmp(text, "something else") == 0;
+        seen += strncmp(text, "failure ", 8) == 0;
+        if (strstr(text, " more lines like this one were left out in ") != NULL)
+            left_out += atoi(text);
+    }
+    assert_int_equal(seen + left_out, LINES);
+    assert_in_range(seen, LOG_KIND_AT_ONCE, LINES / 2);
+    assert_true(other);
+    assert_non_null(strstr(line, ": failure "));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+}
+
+#define SECOND UINT64_C(1000000000)
+
+static void how_many_of_a_kind(void **state)
+{
+    static const char *const formats[] = {"one", "two"};
+    static struct log_kinds kinds;
+    const uint64_t begin = 1000 * SECOND;
+    unsigned taken = 0;
+
+    (void)state;
+    assert_null(log_kinds_left_out(&kinds, begin, 0));
+    for (unsigned i = 0; i < 3 * LOG_KIND_AT_ONCE; i++)
+        taken += log_kinds_take(&kinds, formats[0], 1, "text", begin);
+    assert_int_equal(taken, LOG_KIND_AT_ONCE);
+    assert_true(log_kinds_take(&kinds, formats[1], 1, "text", begin));
+    /* One more with each second; all after a while. */
+    assert_false(log_kinds_take(&kinds, formats[0], 1, "text", begin + SECOND - 1));
+    assert_true(log_kinds_take(&kinds, formats[0], 1, "text", begin + SECOND));
+    assert_false(log_kinds_take(&kinds, formats[0], 2, "last", begin + SECOND));
+    assert_null(log_kinds_left_out(&kinds, begin + SECOND, SECOND + 1));
+    struct log_kind *k = log_kinds_left_out(&kinds, begin + SECOND, SECOND);
+    assert_non_null(k);
+    assert_int_equal(k->left_out, 2 * LOG_KIND_AT_ONCE + 2);
+    assert_int_equal(k->level, 2);
+    assert_string_equal(k->last, "last");
+    k->left_out = 0;
+    assert_null(log_kinds_left_out(&kinds, begin + SECOND, 0));
+    taken = 0;
+    for (unsigned i = 0; i < 3 * LOG_KIND_AT_ONCE; i++)
+        taken += log_kinds_take(&kinds, formats[0], 1, "text", begin + 5000 * SECOND);
+    assert_int_equal(taken, LOG_KIND_AT_ONCE);
 }
 
 int main(void)
@@ -120,6 +190,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_come_in_order, to_pipe, back),
         cmocka_unit_test_setup_teardown(who_does_not_read_is_not_waited_for, to_pipe, back),
         cmocka_unit_test_setup_teardown(nobody_reads_any_more, to_pipe, back),
+        cmocka_unit_test_setup_teardown(many_of_a_kind_are_counted, to_pipe, back),
+        cmocka_unit_test(how_many_of_a_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
