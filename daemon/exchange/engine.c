@@ -1,5 +1,9 @@
 #include "daemon/exchange/engine.h"
 
+#define CRUMB 64u /* bytes */
+#define CRUMBS_LEAST 64u
+#define BYTES_A_CRUMB 512u
+
 bool engine_data(const Peer__Head *head, struct engine_data *data)
 {
     switch (head->kind_case) {
@@ -26,6 +30,16 @@ int engine_no_memory(struct engine *engine)
     struct error e;
     (void)error_set(&e, ERROR_MEMORY, "out of memory for blocks in transit");
     return engine_fail(engine, &e);
+}
+
+int engine_crumb(struct engine *engine, unsigned port, uint32_t length, struct error *e)
+{
+    const uint64_t most = CRUMBS_LEAST + engine->counts.port[port].rx_bytes / BYTES_A_CRUMB;
+
+    if (length >= CRUMB || ++engine->crumbs[port] <= most)
+        return 0;
+    return error_set(e, ERROR_PROTOCOL, "%u frames with less than %u bytes each from within pieces",
+                     engine->crumbs[port], CRUMB);
 }
 
 struct cut engine_cut(const struct engine_setup *setup, uint32_t least)

@@ -111,6 +111,7 @@ struct engine {
      * more damaged piece fails the engine. */
     struct engine_damaged damaged[ENGINE_DAMAGED_MOST];
     uint32_t damaged_count;
+    uint32_t crumbs[TORUS_MAX_PORTS]; /* that have come in (engine_crumb()) */
     uint32_t lost;        /* bit p: the link at port p has been down; nothing is sent there */
     struct error failure; /* why this node cannot go on; ERROR_NONE if it can */
 };
@@ -195,6 +196,11 @@ static inline const struct error *engine_failed(const struct engine *engine)
 /* Remember the first failure. Return -1. */
 int engine_fail(struct engine *engine, const struct error *e);
 int engine_no_memory(struct engine *engine);
+
+/* A frame has come that has so many bytes from within a piece, and nothing else. Who has not more of it yet
+ * sends few, now and then; who did so all the time would make each byte that waits take a frame's memory. Returns
+ * 0, or -1 with *e. */
+int engine_crumb(struct engine *engine, unsigned port, uint32_t length, struct error *e);
 
 /* How the engine cuts blocks: into pieces no smaller than `least`, if they are uniform. */
 struct cut engine_cut(const struct engine_setup *setup, uint32_t least);

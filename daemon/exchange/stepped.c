@@ -581,6 +581,9 @@ static int stepped_frame(struct engine *engine, unsigned port, const Peer__Head 
     if (take_in(s, &a, e) != 0)
         return -1;
     s->base.counts.port[port].rx_bytes += body_length;
+    if (a.begun == 0 && (in->remaining > 0 || body_length == 0) &&
+        engine_crumb(&s->base, port, body_length, e) != 0)
+        return -1;
     if (m->left > 0) {
         count_channel(s, m->step, torus_port_opposite(port), a.begun, first);
         relay(s, port, data, body, body_length);

@@ -442,6 +442,12 @@ static void take_piece(struct streaming *s, struct round *r, uint32_t index, uin
     pass_through(r, p);
 }
 
+/* Neither the first bytes nor the last. */
+static bool is_within(const struct flow *flow, uint32_t length)
+{
+    return flow->came > 0 && flow->came + length < flow->length;
+}
+
 static int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
                            const struct extents *body, uint32_t body_length, struct error *e)
 {
@@ -473,6 +479,9 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
         if (i + 1 < data->n_pieces && length < r->flow[index].length - r->flow[index].came)
             return error_set(e, ERROR_PROTOCOL, "%u bytes less than the frame's pieces have",
                              r->flow[index].length - r->flow[index].came - length);
+        if (data->n_pieces == 1 && is_within(&r->flow[index], length) &&
+            engine_crumb(&s->base, port, length, e) != 0)
+            return -1;
         take_piece(s, r, index, length, &a, digest);
         if (s->base.failure.code != ERROR_NONE)
             return 0; /* nothing more counts as arrived */

@@ -349,6 +349,26 @@ static void a_message_comes_once(void **state)
     }
 }
 
+/* Each frame that waits takes memory, however little it has. */
+static void a_message_does_not_come_in_crumbs(void **state)
+{
+    static const struct frame *const messages[] = {&from_0, &relayed};
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct frame crumb = *messages[i % 2];
+        struct node *node = open_engine(true, BLOCK_MOST, BLOCK_MOST);
+        unsigned sent = 0;
+        crumb.body = i < 2 ? "x" : "";
+        node->sink.careless = true;
+        engine_admit(node->engine, 0);
+        for (; node->f.up[crumb.port]->link != NULL && sent < 1000; sent++)
+            send_frame(node, &crumb);
+        assert_in_range(sent, 10, 100);
+        assert_non_null(strstr(node->f.up[crumb.port]->last, "bytes each from within pieces"));
+        node_close(node);
+    }
+}
+
 static void a_source_that_is_not_ready_is_asked_again(void **state)
 {
     struct node *node = open_engine(true, 4, 4);
@@ -465,6 +485,7 @@ int main(void)
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
         cmocka_unit_test(a_piece_is_not_longer_than_its_segment),
         cmocka_unit_test(a_message_comes_once),
+        cmocka_unit_test(a_message_does_not_come_in_crumbs),
         cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
         cmocka_unit_test(a_round_waits_for_the_sink),
         cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),

@@ -140,6 +140,25 @@ static void a_piece_comes_once(void **state)
         }
 }
 
+static void a_piece_does_not_come_in_crumbs(void **state)
+{
+    const struct how long_blocks = {.block = BLOCK_MOST};
+    (void)state;
+    for (uint32_t piece = 0; piece < 2; piece++) {
+        const struct frame crumb = {
+            .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "x"};
+        struct node *node = open_engine(&long_blocks);
+        unsigned sent = 0;
+        node->sink.careless = true;
+        engine_admit(node->engine, 0);
+        for (; node->f.up[MINUS]->link != NULL && sent < 1000; sent++)
+            send_frame(node, &crumb);
+        assert_in_range(sent, 10, 100);
+        assert_non_null(strstr(node->f.up[MINUS]->last, "bytes each from within pieces"));
+        close_engine(node);
+    }
+}
+
 static void clears_are_refused(void **state)
 {
     struct node *node = open_engine(&whole);
@@ -157,6 +176,7 @@ int main(void)
         cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
         cmocka_unit_test(sizes_that_cannot_be_are_refused),
         cmocka_unit_test(a_piece_comes_once),
+        cmocka_unit_test(a_piece_does_not_come_in_crumbs),
         cmocka_unit_test(clears_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
