@@ -48,6 +48,21 @@ static int lost(struct program_link *link, struct torus_error *e)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
+/* A child that has been forked has copies of all of it: what it said would be said in its parent's name. */
+static bool is_ours(const struct program_link *link)
+{
+    return link->process == getpid();
+}
+
+static void refuse_children(struct program_link *link)
+{
+    if (link->error.code == 0 && !is_ours(link))
+        (void)fail(
+            &link->error, TORUS_ERROR_USAGE,
+            "the group was opened by the process that has forked this one, and only that one can "
+            "use it");
+}
+
 static int send_message(struct program_link *link, enum program_kind kind, uint32_t number,
                         uint64_t size)
 {
@@ -56,8 +71,10 @@ static int send_message(struct program_link *link, enum program_kind kind, uint3
                                 .kind = (uint32_t)kind,
                                 .number = number,
                                 .size = size};
-    ssize_t n;
+    ssize_t n = -1;
 
+    if (!is_ours(link))
+        return -1;
     do
         n = send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
@@ -216,7 +233,7 @@ int link_open(struct program_link *link, const struct link_options *options,
     int fds[PROGRAM_FDS];
 
     *opened = (struct link_opened){0};
-    *link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1};
+    *link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1, .process = getpid()};
     link->path = options->shrinks != NULL ? strdup(options->shrinks)
                                           : socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
     if (link->path == NULL)
@@ -389,6 +406,7 @@ bool link_has_ended(const struct program_link *link, uint32_t number, struct tor
 
 int link_is_whole(struct program_link *link, struct torus_error *e)
 {
+    refuse_children(link);
     if (link->error.code == 0 && atomic_load(&link->page->failed) != 0) {
         outcome(&link->page->failure, &link->error);
         if (link->error.code == 0)
@@ -402,6 +420,7 @@ int link_check(struct program_link *link, struct torus_error *e)
     struct program_message m;
     ssize_t n;
 
+    refuse_children(link);
     if (link->error.code != 0)
         return give_up(link, e);
     n = recv(link->fd, &m, sizeof m, MSG_PEEK | MSG_DONTWAIT);
@@ -465,7 +484,7 @@ void link_told(struct program_link *link, uint32_t calls)
     char notice;
 
     link->told += calls;
-    if (!link->wants_notices || atomic_load(&link->page->ended) != link->told)
+    if (!link->wants_notices || !is_ours(link) || atomic_load(&link->page->ended) != link->told)
         return;
     while (recv(link->notices, &notice, sizeof notice, MSG_DONTWAIT) > 0)
         ;

@@ -5,10 +5,13 @@
 
 #include <torus/group.h>
 
+#include <sys/types.h>
+
 #include "proto/program.h"
 
 struct program_link {
     int fd, doorbell, notices; /* -1: not open */
+    pid_t process;             /* that has opened it */
     char *path;
     struct program_page *page;
     uint32_t submitted;       /* calls */

@@ -768,6 +768,38 @@ static void test_death_of_a_parent(void **state)
     (void)close(ends[1]);
 }
 
+/* A child that has been forked can do what it likes with its copy of a group: its parent's stays. */
+static void test_children(void **state)
+{
+    struct torus_group *g = open_group();
+    uint8_t *memory = torus_memory_new(g, 6 * 100, &e), from[6 * 100];
+    struct torus_call *call;
+    int status;
+
+    (void)state;
+    fill(from, sizeof from, 1);
+    OK(torus_start_alltoall(g, from, memory, 100, &call, &e));
+    pid_t child = fork();
+    if (child == 0) {
+        bool refused = torus_barrier(g, &e) != 0 && e.code == TORUS_ERROR_USAGE &&
+                       torus_memory_new(g, 100, &e) == NULL && e.code == TORUS_ERROR_USAGE;
+        torus_memory_free(g, memory);
+        torus_group_close(g);
+        _exit(refused ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    OK(torus_call_wait(call, &e));
+    expect(memory, sizeof from, 1);
+    fill(memory, sizeof from, 2);
+    OK(torus_alltoall(g, memory, from, 100, &e));
+    expect(from, sizeof from, 2);
+    torus_memory_free(g, memory);
+    torus_group_close(g);
+    programs_await_groups(&daemon_, 0);
+    assert_int_equal(daemon_.groups.abandoned, 0);
+}
+
 /* ---- Staging --------------------------------------------------------------------------------- */
 
 /* Room is used again, whatever the order of sizes and of waiting. */
@@ -845,6 +877,7 @@ int main(void)
         TEST(test_calls_given_up),
         TEST(test_death),
         TEST(test_death_of_a_parent),
+        TEST(test_children),
         TEST(test_staging),
         TEST(test_no_descriptor_stays),
     };

@@ -43,7 +43,8 @@
  * - So is data that has been damaged on its way, up to three times a minute; then it fails the group.
  *
  * Threads: different groups may be used from different threads at the same time. One group, with its
- * parts, is used by one thread at a time.
+ * parts, is used by one thread at a time. A child that has been forked cannot use its parent's groups; closing
+ * its copies, it does not disturb them.
  *
  * Errors, ownership and compatibility are as in torus/torus.h. */
 #ifndef TORUS_GROUP_H
