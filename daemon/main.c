@@ -9,6 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/node.h"
+#include "proto/descriptors.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -255,6 +256,7 @@ int main(int argc, char **argv)
     struct config config;
     int exit_code;
 
+    descriptors_fill_standard();
     config_init(&config);
     if (read_options(argc, argv, &config, &exit_code) == 0) {
         log_set_level((enum log_level)config.log_level);

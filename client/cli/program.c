@@ -1,7 +1,6 @@
 #include "client/cli/program.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "proto/descriptors.h"
 
 /* Whether failures are to be told in JSON must be known before the first one. */
 static bool wants_json(int argc, char **argv)
@@ -102,18 +102,6 @@ static int run(struct cli *cli, int argc, char **argv)
     return run_command(cli, command, &global, argc - used - 1, argv + used + 1);
 }
 
-/* If stdin, stdout or stderr are closed, keeps the socket from getting their numbers. What takes
- * their place cannot be written to, so that lost output is noticed. */
-static void fill_standard_files(void)
-{
-    int fd;
-    do
-        fd = open("/dev/null", O_RDONLY);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        (void)close(fd);
-}
-
 /* Whether nobody is left to read the output. Asked of the pipe, since stdio reports a failed write
  * only by a flag when it has thrown the bytes away. */
 static bool reader_has_gone(void)
@@ -127,7 +115,7 @@ int program_run(int argc, char **argv)
     struct cli cli = {.json = wants_json(argc, argv), .commands = commands};
     int code;
 
-    fill_standard_files();
+    descriptors_fill_standard();
     (void)signal(SIGPIPE, SIG_IGN);
     code = run(&cli, argc > 0 ? argc - 1 : 0, argv + 1);
     errno = 0;

@@ -227,6 +227,20 @@ def test_a_daemon_ends_by_sigterm_and_the_socket_goes(loopback):
     still_works(torus)
 
 
+def test_daemons_without_standard_files(loopback):
+    """Started with them closed, as by a script that detaches it badly: sockets do not take their places."""
+    torus = loopback('2x2')
+    for node in torus.nodes[1:]:
+        node.terminate()
+        node.daemon.command = ['sh', '-c', 'exec "$@" <&- >&- 2>&-', 'sh', *node.daemon.command]
+        node.start()
+    still_works(torus)
+    torus.node(3).kill()
+    torus.wait_broken(20, ranks=(1, 2))  # which is logged
+    torus.node(3).start()
+    still_works(torus)
+
+
 # --- the wrong neighbour ---
 
 class Impostor:
