@@ -542,10 +542,6 @@ static void established(struct connection *c, bool dialled)
 
     if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
         address_format((struct sockaddr *)&peer, address, sizeof address);
-    watch_carrier(c);
-    uv_os_fd_t fd;
-    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        pacing_start(&c->pacing, fd, c->tcp->set.link_mbit);
     c->link = router_connected(c->tcp->router, c->port, dialled, c, address);
     if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
         return;
@@ -714,6 +710,18 @@ static int io_encrypt(void *context, void *connection, const struct link_keys *k
     return c->cipher != NULL ? 0 : -1;
 }
 
+/* Strangers, who may come by any interface, have no say in which one is watched. */
+static void io_proved(void *context, void *connection)
+{
+    struct connection *c = connection;
+    uv_os_fd_t fd;
+
+    (void)context;
+    watch_carrier(c);
+    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        pacing_start(&c->pacing, fd, c->tcp->set.link_mbit);
+}
+
 _Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
 
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
@@ -750,6 +758,7 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         .close = io_close,
         .stat = io_stat,
         .encrypt = io_encrypt,
+        .proved = io_proved,
     };
     return tcp;
 }

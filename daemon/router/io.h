@@ -43,6 +43,9 @@ struct router_io {
      * but frames that are `plain`. `keys` (handshake.h) are borrowed. Returns 0, or -1 if there is no
      * memory. May be NULL if links are not to be encrypted. */
     int (*encrypt)(void *context, void *connection, const struct link_keys *keys);
+
+    /* The connection is known to be the neighbour's; before, it may be anybody's. May be NULL. */
+    void (*proved)(void *context, void *connection);
 };
 
 #endif

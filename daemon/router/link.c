@@ -163,6 +163,8 @@ static int let_in(struct link *link, struct error *e)
     decoder_init(&link->decoder, FRAME_MAX_HEAD, FRAME_MAX_BODY);
     uint64_t reports = r->torus->nodes * REPORT_MEMORY;
     link->decoder.max_more += (uint32_t)(reports < REPORTS_MOST ? reports : REPORTS_MOST);
+    if (r->io.proved != NULL)
+        r->io.proved(r->io.context, link->connection);
     if (r->port[link->port].link != NULL)
         link_close(r->port[link->port].link, &replaced, false);
     port_link_up(link);

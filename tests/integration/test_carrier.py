@@ -72,6 +72,24 @@ def test_an_address_is_removed(torus):
     check_works(torus)
 
 
+def test_a_stranger_at_another_interface(torus):
+    """Node 5 listens on all of them; whose carrier is watched is not up to anybody who connects."""
+    node, port = torus.node(5), 7500
+    own = node.addresses['-1'].rpartition(':')[0]
+    for changed, address in (node, f'-1=0.0.0.0:{port}'), (torus.node(4), f'+1={own}:{port}'):
+        changed.terminate()
+        changed.daemon.command = [*changed.daemon.command, f'--port={address}']
+        changed.start()
+    torus.wait_whole(20)
+    node.run('python3', '-c',
+             f'import socket; socket.create_connection(("127.0.0.1", {port})).sendall(bytes(8) + b"no frame")')
+    wait_for(lambda: 'a connection that is not the neighbour was rejected' in node.log(), 20)
+    torus.link_down(4, '+1')
+    wait_reason(torus, 5, '-1', 'no carrier on n5-minus1')
+    torus.link_up(4, '+1')
+    check_works(torus)
+
+
 def test_a_cable_that_flaps(torus):
     """After three losses it has to be quiet; it is used again by itself, and the log says so once."""
     def state(rank, port):

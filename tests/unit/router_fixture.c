@@ -87,8 +87,8 @@ static void on_topology(void *context)
 
 struct router_io fixture_begin(struct router_fixture *f, const char *dims, uint32_t rank)
 {
-    const struct router_io io = {f,       io_now,   io_random, io_dial,
-                                 io_wake, io_close, io_stat,   io_encrypt};
+    const struct router_io io = {f,        io_now,  io_random,  io_dial, io_wake,
+                                 io_close, io_stat, io_encrypt, NULL};
 
     *f = (struct router_fixture){.rank = rank, .now = 100 * SECONDS, .random = rank};
     log_set_level(LOG_LEVEL_ERROR);
