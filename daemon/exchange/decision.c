@@ -43,6 +43,15 @@ void decision_drop(struct exchanges *all, struct decision *d)
         }
 }
 
+unsigned decisions_count(const struct exchanges *all)
+{
+    unsigned n = 0;
+
+    for (const struct decision *d = all->decisions; d != NULL; d = d->next)
+        n++;
+    return n;
+}
+
 static void note(struct decision *d, uint32_t rank)
 {
     d->by[rank / 8] |= (uint8_t)(1u << rank % 8);

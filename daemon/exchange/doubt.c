@@ -37,6 +37,15 @@ void doubt_add(struct exchange *x, bool decided)
     x->doubt = NULL;
 }
 
+unsigned doubts_about(const struct exchanges *all, uint32_t root)
+{
+    unsigned n = 0;
+
+    for (const struct doubt *d = all->doubts; d != NULL; d = d->next)
+        n += exchange_root_of(d->id) == root;
+    return n;
+}
+
 struct loading {
     struct exchanges *all;
     bool failed;

@@ -194,6 +194,7 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
 /* Running ones first, then the last that ended, youngest first; at most `most`. Returns how many.
  */
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, size_t most);
+unsigned exchanges_under_way(const struct exchanges *all); /* barriers and groups too */
 uint64_t exchanges_reserved(const struct exchanges *all);
 
 /* The schedules that clients have given to this node, or neighbours (schedules.h). */

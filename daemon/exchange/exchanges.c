@@ -340,6 +340,11 @@ struct schedules *exchanges_schedules(struct exchanges *all)
     return all->schedules;
 }
 
+unsigned exchanges_under_way(const struct exchanges *all)
+{
+    return all->active_count;
+}
+
 uint64_t exchanges_reserved(const struct exchanges *all)
 {
     return all->reserved;

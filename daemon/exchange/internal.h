@@ -546,6 +546,7 @@ struct decision *decision_find(struct exchanges *all, const char *id);
 /* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
 struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at);
 void decision_drop(struct exchanges *all, struct decision *d);
+unsigned decisions_count(const struct exchanges *all);
 /* This node has taken no part, and nothing to confirm. After a restart of the root that is forgotten; it
  * confirms then, when it is asked. */
 void decision_excuse(struct decision *d, uint32_t rank);
@@ -636,6 +637,7 @@ uint64_t failure_deadline(const struct exchange *x);
  * and only the output cannot be put in place yet. */
 void doubt_add(struct exchange *x, bool decided);
 bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
+unsigned doubts_about(const struct exchanges *all, uint32_t root); /* exchanges of this root */
 int doubts_load(struct exchanges *all);
 void doubts_free(struct exchanges *all);
 

@@ -13,6 +13,7 @@
  * and by all. A root that has none may always have one, so that none keeps the others out. */
 #define PREPARED_OF_A_ROOT 16u
 #define PREPARED_AT_ONCE 256u
+#define DOUBTS_ABOUT_A_ROOT 64u     /* each keeps an output */
 #define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
@@ -183,6 +184,13 @@ static void all_ready(struct exchange *x)
     send_ready(x);
 }
 
+/* Of what is entered, the root may prepare any number: it holds memory for a group only where somebody has
+ * entered it. */
+static bool is_awaited_here(const struct exchange *x)
+{
+    return !spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x);
+}
+
 /* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
 static int advance_own(struct exchange *x)
 {
@@ -191,6 +199,8 @@ static int advance_own(struct exchange *x)
 
     if (result > 0)
         result = opening_blocks(x, &e);
+    if (result > 0 && !is_awaited_here(x))
+        return 0;
     if (result > 0 && x->state == EXCHANGE_PREPARING)
         result = opening_engine(x, &e);
     if (result < 0) {
@@ -199,8 +209,7 @@ static int advance_own(struct exchange *x)
         object(x, &e);
         return -1;
     }
-    if (result > 0 &&
-        (!spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x)))
+    if (result > 0)
         x->owed &= ~OWN_PART;
     return 0;
 }
@@ -331,6 +340,21 @@ static int check_place(const struct exchanges *all, bool barrier, uint32_t root,
                      here, all_others, of_root, root);
 }
 
+/* A root that never says what has become of its exchanges leaves doubts. Returns 0, or -1 with *e. */
+static int check_doubts(const struct exchanges *all, const struct spec *spec, uint32_t root,
+                        struct error *e)
+{
+    unsigned n = spec_has_folders(spec) ? doubts_about(all, root) : 0;
+
+    if (n < DOUBTS_ABOUT_A_ROOT)
+        return 0;
+    return error_set(e, ERROR_BUSY,
+                     "node %u is busy: it keeps the outputs of %u exchanges of node %u, whose "
+                     "outcome it does not "
+                     "know or cannot carry out",
+                     router_rank(all->set.router), n, root);
+}
+
 /* A group that has been open. */
 static bool goes_on(const Peer__Prepare *prepare)
 {
@@ -361,6 +385,8 @@ static int check_spec_here(struct exchanges *all, const struct spec *spec,
         ((a == NULL && !spec_has_schedule(spec) && whole) || mode == MODE_OF_ALGORITHM))
         return error_set(e, ERROR_USAGE, "algorithm or mode is missing");
     if (a != NULL && spec_check_algorithm(spec, t, a, &mode, e) != 0)
+        return -1;
+    if (check_doubts(all, spec, prepare->root, e) != 0)
         return -1;
     return check_place(all, barrier, prepare->root, e);
 }

@@ -10,6 +10,7 @@
 #define OWN_AT_ONCE 4u  /* of this node's, without barriers */
 #define ALL_AT_ONCE 64u /* of all nodes' */
 #define WAITING_MOST 1024u
+#define DECISIONS_MOST 256u
 
 static unsigned count(const struct exchanges *all, bool own, bool waiting)
 {
@@ -198,6 +199,21 @@ static int check_links(const struct exchanges *all, const struct spec *spec, str
     return around_check_now(all, (struct left_out){.down = spec->shrink}, e);
 }
 
+/* Each is on record until all nodes have confirmed it. */
+static int check_decisions(const struct exchanges *all, const struct spec *spec, struct error *e)
+{
+    unsigned n = decisions_count(all);
+    struct error first;
+
+    if (!spec_has_folders(spec) || n < DECISIONS_MOST)
+        return 0;
+    decision_describe(all->decisions, all, &first);
+    return error_set(
+        e, ERROR_REFUSED,
+        "%u exchanges that began here are not confirmed by all nodes yet, the last one: %s", n,
+        first.text);
+}
+
 static int check_start(struct exchanges *all, const struct spec *spec, struct error *e)
 {
     const struct torus *t = router_torus(all->set.router);
@@ -214,7 +230,7 @@ static int check_start(struct exchanges *all, const struct spec *spec, struct er
     algorithm = choose_named(spec);
     if (algorithm != NULL && spec_check_algorithm(spec, t, algorithm, &mode, e) != 0)
         return -1;
-    if (check_links(all, spec, e) != 0)
+    if (check_links(all, spec, e) != 0 || check_decisions(all, spec, e) != 0)
         return -1;
     if (count(all, true, true) >= WAITING_MOST)
         return error_set(e, ERROR_REFUSED, "%u exchanges wait for their turn at this node already",

@@ -700,13 +700,8 @@ bool sim_is_quiet(struct sim *sim, void *unused)
 {
     (void)unused;
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
-        struct exchange_info first;
-        if (!sim->node[rank].alive)
-            continue;
-        if (exchanges_list(sim_exchanges(sim, rank), &first, 1) > 0 &&
-            !exchange_has_ended(first.state))
-            return false;
-        if (exchanges_reserved(sim_exchanges(sim, rank)) > 0)
+        const struct exchanges *all = sim_exchanges(sim, rank);
+        if (sim->node[rank].alive && (exchanges_under_way(all) > 0 || exchanges_reserved(all) > 0))
             return false;
     }
     return true;

@@ -173,7 +173,7 @@ uint64_t sim_missing(const struct sim_request *request);
 double sim_median_seconds(const struct sim_request *request);
 /* True if the node knows the exchange. */
 bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *info);
-/* No exchange is under way on any live node, no memory is reserved. */
+/* No exchange is under way on any live node, nor a barrier or group, and no memory is reserved. */
 bool sim_is_quiet(struct sim *sim, void *unused);
 
 /* --- disks --- */
