@@ -137,7 +137,6 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
                                         config->link_mbit};
 
     node->config = config;
-    workers_on_loop(loop, &node->workers);
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
     node->folders = (struct folders){.files = file_system_posix(),
                                      .workers = &node->workers,
@@ -147,7 +146,8 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     const char *const groups[ACCESSES] = {[ACCESS_READ] = config->group[ACCESS_READ],
                                           [ACCESS_EXCHANGE] = config->group[ACCESS_EXCHANGE],
                                           [ACCESS_ADMIN] = config->group[ACCESS_ADMIN]};
-    if (access_resolve(&node->access, groups, e) != 0 || config_read_keys(config, &secrets, e) != 0)
+    if (workers_on_loop(loop, &node->workers, e) != 0 ||
+        access_resolve(&node->access, groups, e) != 0 || config_read_keys(config, &secrets, e) != 0)
         goto fail;
     if (folders_init(&node->folders, &node->storage, e) != 0)
         goto fail;

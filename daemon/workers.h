@@ -5,8 +5,10 @@
 #include <uv.h>
 
 #include "daemon/base/work.h"
+#include "proto/error.h"
 
-/* Fills *workers. The loop must run until all work that was submitted is done. */
-void workers_on_loop(uv_loop_t *loop, struct workers *workers);
+/* Fills *workers, and starts the threads. The loop must run until all work that was submitted is done. Returns 0,
+ * or -1 with *e: there are none. */
+int workers_on_loop(uv_loop_t *loop, struct workers *workers, struct error *e);
 
 #endif

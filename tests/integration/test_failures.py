@@ -199,6 +199,14 @@ def test_a_control_path_that_is_no_socket(tmp_path):
     assert (tmp_path / 'file').read_text() == 'precious'
 
 
+def test_no_threads(tmp_path):
+    """Said at the start, and not when the first folder is opened. Each thread's stack would be too large."""
+    result = subprocess.run(['prlimit', f'--stack={1 << 33}', f'--as={1 << 32}', find_program('torusd'), '--dims', '1x1',
+                             '--rank', '0', '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'],
+                            capture_output=True, text=True, timeout=30 * SLOWNESS)
+    assert result.returncode == 1 and 'no threads for its disks can be started' in result.stderr
+
+
 @pytest.mark.parametrize('args,said', [
     ([], 'dims'), (['--dims', '0x4', '--rank', 0], '0x4'), (['--dims', '4x4'], 'rank'),
     (['--dims', '4x4', '--rank', 16], '16'), (['--dims', '4x4', '--rank', 0], 'port'),
