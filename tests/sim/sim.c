@@ -700,8 +700,10 @@ bool sim_is_quiet(struct sim *sim, void *unused)
 {
     (void)unused;
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
+        if (!sim->node[rank].alive)
+            continue;
         const struct exchanges *all = sim_exchanges(sim, rank);
-        if (sim->node[rank].alive && (exchanges_under_way(all) > 0 || exchanges_reserved(all) > 0))
+        if (exchanges_under_way(all) > 0 || exchanges_reserved(all) > 0)
             return false;
     }
     return true;
