@@ -159,9 +159,13 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
 
 void exchanges_topology(struct exchanges *all)
 {
-    uint32_t up = router_topology(all->set.router)->entry[router_rank(all->set.router)].up;
+    const struct topology *topology = router_topology(all->set.router);
+    uint32_t up = topology->entry[router_rank(all->set.router)].up;
     struct exchange *x, *next;
 
+    if (topology->changes != all->changes)
+        all->changed_at = router_now(all->set.router);
+    all->changes = topology->changes;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((all->links_up & ~up & 1u << port) != 0)
             schedules_lost(all->schedules, port);

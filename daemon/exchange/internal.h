@@ -239,6 +239,8 @@ struct exchanges {
     struct block_events block_events; /* of all blocks; the context is the exchange */
     struct calibration calibration;
     uint32_t links_up;         /* ports (bits), as heard last */
+    uint64_t changes;          /* of the topology: how many there have been, */
+    uint64_t changed_at;       /* and when the last one was heard of */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     struct schedules *schedules;

@@ -46,6 +46,7 @@ bool standing_suspend(struct exchange *x)
         x->failure.code = ERROR_NONE;
     x->verdict_heard = false;
     x->rounds = (struct rounds){.count = 1};
+    report_free(&x->report); /* programs may have left by then */
     x->fault = (struct fault){.at = ROUTER_NEVER, .down_at = ROUTER_NEVER};
     x->timeout_ns = SPEC_LONGEST_TIMEOUT;
     x->deadline = router_now(router_of(x)) + x->timeout_ns;

@@ -166,6 +166,8 @@ static int check_one(const struct exchange *x, struct error *e)
         return violated(x, e, "memory reserved without an engine");
     if (!agrees(states[x->state].owed, x->owed != 0))
         return violated(x, e, "parts of a wave owed, or not");
+    if ((x->state == EXCHANGE_ENTERED || x->state == EXCHANGE_WAITING) && x->report.nodes > 0)
+        return violated(x, e, "with a report of a former attempt");
     if (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_NONE)
         return violated(x, e, "without a reason");
     if (x->state == EXCHANGE_RUNNING &&

@@ -51,6 +51,19 @@ static int find_way(struct exchange *x, struct error *e)
     return -1;
 }
 
+/* Of a node that cannot be reached it may not have been heard yet that one of its links is up again: for a moment it
+ * is not left out. */
+static bool awaits_news(struct exchange *x)
+{
+    uint64_t settled = x->all->changed_at + SETTLE_TIME;
+
+    if (!x->spec.shrink || standing_is_one(x) || around_nodes(x) == torus_of(x)->nodes ||
+        router_now(router_of(x)) >= settled)
+        return false;
+    x->turn.retry_at = settled;
+    return true;
+}
+
 /* Nothing of a former attempt shall be taken for this one's. Until it begins, all know it by that one's name.
  * Returns 0, or -1 with *e. */
 static int rename_anew(struct exchange *x, struct error *e)
@@ -83,6 +96,8 @@ static int try_begin(struct exchange *x)
         failure_topology(x); /* for how long it waits for the links */
         return exchange_has_ended(x->state) ? 1 : 0;
     }
+    if (result == 0 && awaits_news(x))
+        return 0;
     if (result == 0)
         result = spec_chooses_late(&x->spec) && x->around == NULL ? 1 : choose_for(x, &e);
     if (result > 0 && rename_anew(x, &e) != 0)

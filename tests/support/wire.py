@@ -4,11 +4,13 @@ daemon/router/handshake.h."""
 
 import hashlib
 import os
+import re
 import socket
 import struct
 from pathlib import Path
 
-VERSION = 6
+HEADER = Path(__file__).resolve().parents[2] / 'proto' / 'frame.h'
+VERSION = int(re.search(r'#define PROTOCOL_VERSION (\d+)u', HEADER.read_text())[1])
 
 HEAD = {name: number for number, name in enumerate(
     ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go',
