@@ -41,7 +41,7 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
     config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
                             'nodes, shapes or rounds, so not under sanitizers')
-    config.addinivalue_line('markers', 'memory: measures it, so not under sanitizers, which keep '
+    config.addinivalue_line('markers', 'memory: measures or limits it, so not under sanitizers, which keep '
                             'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
     config.mininet_obstacle = obstacle

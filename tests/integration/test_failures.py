@@ -199,6 +199,7 @@ def test_a_control_path_that_is_no_socket(tmp_path):
     assert (tmp_path / 'file').read_text() == 'precious'
 
 
+@pytest.mark.memory  # sanitizers need far more address space
 def test_no_threads(tmp_path):
     """Said at the start, and not when the first folder is opened. Each thread's stack would be too large."""
     result = subprocess.run(['prlimit', f'--stack={1 << 33}', f'--as={1 << 32}', find_program('torusd'), '--dims', '1x1',

@@ -193,8 +193,8 @@ def test_examples_in_namespaces(mininet):
 
 @pytest.mark.mininet
 def test_perf_in_namespaces(mininet):
-    """Nothing is faster than its bound at the rate of the links."""
-    torus = mininet('3x3', bw=50)
+    """Nothing is faster than its bound at the rate of the links, where these let nothing through at once."""
+    torus = mininet('3x3', bw=50, burst=1514)
     for operation in SIZED:
         row, = perf(torus, f'{operation} --sizes 50000 --repeat 3 --verify')['results']
         assert row['wrong'] == 0 and 0.9 < row['ratio'] < 20, (operation, row)
