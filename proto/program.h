@@ -29,10 +29,6 @@
  * Page: call number k (from 0) uses slot k % PROGRAM_CALLS once call k - PROGRAM_CALLS has ended. The
  * program fills in the slot's request, sets `submitted` to k + 1, and rings: it sets `rung`, and if
  * that was 0, it adds 1 to the doorbell (an eventfd). The daemon sets `rung` to 0 before it looks.
- * A call for which its node has nothing to do until data of others come (a broadcast of up to PROGRAM_QUIET_MOST
- * bytes at those that receive it) need not be rung for before the program looks for its end, or has waited for it
- * for PROGRAM_QUIET_NS, unless `wanted` is set, which it clears: when such data come and the daemon knows of no
- * call for them, it sets `wanted`, and looks. So a node is woken up once, and not by its program as well.
  * When the call has ended, the daemon fills in its outcome, then sets the slot's `ended` to k + 1 and
  * adds 1 to the page's. It wakes up a futex wait for the latter if `waiting` is set, which it clears.
  * If the program has asked for notices, it sets `noticed`, and if that was 0, sends one byte to the
@@ -53,8 +49,6 @@
 #define PROGRAM_VERSION 1u /* of the messages and the page; both sides must have the same */
 #define PROGRAM_CALLS 64u
 #define PROGRAM_TEXT_SIZE 320u
-#define PROGRAM_QUIET_MOST 16384u
-#define PROGRAM_QUIET_NS 1000000
 #define PROGRAM_MEMORIES 1024u /* that a program may have; numbered from 1 */
 
 enum program_kind {
@@ -128,7 +122,6 @@ struct program_page {
     _Alignas(64) _Atomic uint32_t submitted;
     _Atomic uint32_t rung;
     _Atomic uint32_t waiting;
-    _Atomic uint32_t wanted;
     _Alignas(64) _Atomic uint32_t ended;
     _Atomic uint32_t noticed;
     _Atomic uint32_t failed;

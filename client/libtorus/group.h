@@ -48,9 +48,7 @@ struct group_area {
 struct torus_call {
     struct torus_call *next; /* of all */
     struct torus_group *group;
-    bool used; /* the caller has it */
-    atomic_bool
-        quiet;  /* the daemon may not know of it yet: whoever waits for it tells, after a moment */
+    bool used;  /* the caller has it */
     bool ended; /* with this: */
     struct torus_error error;
     uint32_t number;
@@ -66,7 +64,6 @@ struct torus_call {
 struct call_setup {
     struct program_request request; /* what is not below is filled in by the caller */
     struct group_area send, receive;
-    bool quiet;  /* needs nothing of the daemon before data of others come */
     bool copies; /* the send area is the receive area, too: the daemon sends from a copy */
     /* What the receive area holds before the call: `input` bytes at `input_offset` if it is in one
      * piece, or else block `input_block` if `input` is not 0. */

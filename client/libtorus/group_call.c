@@ -251,7 +251,7 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
     c->number = s->link.submitted;
     fill_request(&link_next_slot(&s->link)->request, c, operation, &send, &receive);
     s->slot[c->number % PROGRAM_CALLS] = c;
-    c->quiet = !link_submit(&s->link, operation->quiet);
+    link_submit(&s->link);
     *call = c;
     return 0;
 }
@@ -276,12 +276,8 @@ static int finish(struct torus_call *c, struct torus_error *e)
 
 int torus_call_wait(struct torus_call *call, struct torus_error *error)
 {
-    struct program_link *link = &call->group->session->link;
-
-    if (call->quiet)
-        (void)torus_call_pause(call, PROGRAM_QUIET_NS);
     if (!settle(call)) {
-        link_wait(link, call->number, &call->error);
+        link_wait(&call->group->session->link, call->number, &call->error);
         (void)settle(call);
     }
     return finish(call, error);
@@ -292,9 +288,6 @@ int torus_call_test(struct torus_call *call, struct torus_error *error)
     struct program_link *link = &call->group->session->link;
 
     if (!settle(call)) {
-        if (call->quiet)
-            link_ring(link);
-        call->quiet = false;
         link_told(link, 0);
         if (link_check(link, &call->error) == 0)
             return 0;
@@ -305,14 +298,5 @@ int torus_call_test(struct torus_call *call, struct torus_error *error)
 
 bool torus_call_pause(const struct torus_call *call, uint64_t nanoseconds)
 {
-    struct program_link *link = &call->group->session->link;
-    uint64_t first = nanoseconds;
-
-    if (call->quiet && first > PROGRAM_QUIET_NS)
-        first = PROGRAM_QUIET_NS;
-    if (link_pause(link, call->number, first))
-        return true;
-    if (call->quiet)
-        link_ring(link);
-    return first < nanoseconds && link_pause(link, call->number, nanoseconds - first);
+    return link_pause(&call->group->session->link, call->number, nanoseconds);
 }

@@ -176,8 +176,6 @@ int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes,
     o.receive = piece(buffer, bytes);
     o.input = is_root ? bytes : 0;
     o.output = is_root ? 0 : bytes;
-    /* Where calls have a timeout, those who have not called are named: the daemon is to know. */
-    o.quiet = !is_root && bytes > 0 && bytes <= PROGRAM_QUIET_MOST && group->timeout_ms == 0;
     return group_start(group, &o, call, error);
 }
 

@@ -364,19 +364,11 @@ struct program_slot *link_next_slot(struct program_link *link)
     return &link->page->slot[link->submitted % PROGRAM_CALLS];
 }
 
-bool link_submit(struct program_link *link, bool quiet)
-{
-    atomic_store(&link->page->submitted, ++link->submitted);
-    if (quiet && atomic_exchange(&link->page->wanted, 0) == 0)
-        return false;
-    link_ring(link);
-    return true;
-}
-
-void link_ring(struct program_link *link)
+void link_submit(struct program_link *link)
 {
     const uint64_t one = 1;
 
+    atomic_store(&link->page->submitted, ++link->submitted);
     if (atomic_exchange(&link->page->rung, 1) == 0) {
         /* It can fail only if the counter is full, and then the daemon knows as well. */
         ssize_t n = write(link->doorbell, &one, sizeof one);

@@ -63,10 +63,7 @@ void link_memory_free(struct program_link *link, struct shared_memory *memory);
 /* The slot of the next call, whose request the caller fills in before link_submit(). It must not be
  * in use any more. */
 struct program_slot *link_next_slot(struct program_link *link);
-/* The daemon hears of it; or, if it is `quiet`, only if it has been asking for calls: the caller then rings before
- * it waits for longer than PROGRAM_QUIET_NS. Returns whether it has heard. */
-bool link_submit(struct program_link *link, bool quiet);
-void link_ring(struct program_link *link);
+void link_submit(struct program_link *link);
 
 /* Whether call `number` has ended; then *e says why, or has code 0. */
 bool link_has_ended(const struct program_link *link, uint32_t number, struct torus_error *e);

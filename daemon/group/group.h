@@ -88,9 +88,6 @@ struct group_client {
     /* Each call once: e is NULL if it has succeeded. What it lent is not used any more by then, but
      * for references that frames on their way hold. Not after ended(). */
     void (*called)(void *context, uint64_t call, const struct error *e);
-    /* Data of a call have come that the program has not made here, as far as this node knows. It may hold calls back
-     * until then that need nothing else. */
-    void (*wanted)(void *context);
     /* Once, the last of all: it has failed, or could not be opened. The calls under way have failed
      * with the same error. The group is no longer good. */
     void (*ended)(void *context, const struct error *e);

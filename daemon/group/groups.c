@@ -21,7 +21,6 @@ struct group {
     struct exchange *exchange; /* NULL while it is being started */
     struct session *session;   /* NULL: not open by all yet, or failed */
     bool open, open_due;       /* the program has to be told that */
-    bool wants_calls;          /* and that */
     uint64_t *completed;       /* names of calls that it has to be told of */
     size_t completions, room;
     uint64_t calls, calls_done, bytes_sent, bytes_received;
@@ -175,11 +174,6 @@ void group_is_open(struct group *g)
     g->open_due = g->all->due = true;
 }
 
-void group_wants_calls(struct group *g)
-{
-    g->wants_calls = g->all->due = true;
-}
-
 void group_call_complete(struct group *g, const struct call *c)
 {
     struct error e;
@@ -202,21 +196,6 @@ void group_call_complete(struct group *g, const struct call *c)
     g->all->due = true;
 }
 
-/* Its program is to be told something. */
-static bool has_news(const struct group *g)
-{
-    return g->open_due || g->completions > 0 || (g->open && g->wants_calls);
-}
-
-static bool is_there(const struct groups *all, const struct group *g)
-{
-    const struct group *found = all->groups;
-
-    while (found != NULL && found != g)
-        found = found->next;
-    return found != NULL;
-}
-
 /* Returns false if the group has gone meanwhile. */
 static bool tell(struct groups *all, struct group *g)
 {
@@ -228,18 +207,18 @@ static bool tell(struct groups *all, struct group *g)
         g->open = true;
         client.opened(client.context, g);
     }
-    while (is_there(all, g)) {
-        if (told < g->completions) {
-            client.called(client.context, g->completed[told++], NULL);
-        } else if (g->open && g->wants_calls) {
-            g->wants_calls = false;
-            client.wanted(client.context);
-        } else {
-            g->completions = 0;
-            return true;
-        }
+    for (;;) {
+        const struct group *found = all->groups;
+        while (found != NULL && found != g)
+            found = found->next;
+        if (found == NULL)
+            return false;
+        if (told == g->completions)
+            break;
+        client.called(client.context, g->completed[told++], NULL);
     }
-    return false;
+    g->completions = 0;
+    return true;
 }
 
 static void end(struct group *g, const struct error *e)
@@ -378,7 +357,7 @@ void groups_tick(struct groups *all)
                 continue;
             }
         }
-        if (!has_news(g)) {
+        if (!g->open_due && g->completions == 0) {
             g = g->next;
             continue;
         }

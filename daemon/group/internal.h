@@ -475,7 +475,6 @@ struct groups {
 /* What a program is told about later. */
 void group_call_complete(struct group *g, const struct call *c);
 void group_is_open(struct group *g);
-void group_wants_calls(struct group *g);
 /* The member of this name here that has no session yet, which it gets. */
 struct group *groups_join(struct groups *all, struct session *s);
 /* The session ends. */

@@ -160,8 +160,6 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     if (result == 0 && prove)
         result = put_in_bare(p, GROUP_PROOF, e);
     calls_advance(p);
-    if (s->group != NULL && parked_beyond(p) != NULL)
-        group_wants_calls(s->group); /* the next call as well */
     return result;
 }
 
@@ -308,8 +306,6 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
     if (c == NULL || c->state == CALL_QUEUED || c->engine[stage] == NULL) {
         if (park(p, own, head, body, body_length, &why) != 0)
             session_fail(s, &why);
-        else if (c == NULL && s->group != NULL)
-            group_wants_calls(s->group);
         return 0;
     }
     if (engine_frame(c->engine[stage], own, head, body, body_length, e) != 0)

@@ -279,10 +279,3 @@ void program_look(struct program *p)
     while (p->taken != submitted && take_next(p) == 0)
         ;
 }
-
-void program_wanted(struct program *p)
-{
-    /* First, so that a program that does not see it has submitted before. */
-    atomic_store(&p->page->wanted, 1);
-    program_look(p);
-}

@@ -95,8 +95,6 @@ int program_share(struct program *p, struct error *e);
 void program_unshare(struct program *p);
 /* The doorbell has rung: takes its calls. */
 void program_look(struct program *p);
-/* Data have come for a call that it has not told of: takes it if it is there, or has it told of at once. */
-void program_wanted(struct program *p);
 void program_call_ended(struct program *p, uint32_t number, const struct error *e);
 /* The group has failed: so have all calls under way. */
 void program_fail(struct program *p, const struct error *e);

@@ -103,11 +103,6 @@ static void on_called(void *context, uint64_t call, const struct error *e)
     program_call_ended(context, (uint32_t)call, e);
 }
 
-static void on_wanted(void *context)
-{
-    program_wanted(context);
-}
-
 static void on_ended(void *context, const struct error *e)
 {
     struct program *p = context;
@@ -122,7 +117,7 @@ static void on_ended(void *context, const struct error *e)
 
 static int take_open(struct program *p, const struct program_message *m)
 {
-    const struct group_client client = {p, on_opened, on_called, on_wanted, on_ended};
+    const struct group_client client = {p, on_opened, on_called, on_ended};
     const struct group_options options = {.name = p->name,
                                           .timeout_ns = m->size,
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
@@ -258,13 +253,9 @@ static int take_notice(struct program *p, const struct program_message *m)
 
 static int take_leave(struct program *p, const struct program_message *m)
 {
-    struct group *group;
+    struct group *group = p->group;
 
     (void)m;
-    program_look(p); /* it may have called without a word */
-    if (p->state == PROGRAM_GONE)
-        return -1;
-    group = p->group;
     p->group = NULL;
     if (group != NULL)
         group_close(group);

@@ -33,12 +33,7 @@ struct program {
     struct made *made; /* the last one first */
     bool *has_called;  /* by call; not what it has mistaken for another */
     uint32_t calls, under_way, unwaited, completed;
-    uint32_t quiet_call; /* + 1: the last one that it has not told of at once, */
-    uint64_t quiet_until;
-    bool asked; /* the daemon has asked for the next one */
-    bool open, stopped, dead, left;
-    uint64_t due_at; /* 0: it does nothing by itself */
-    bool due_late;   /* at the end of a quiet time, unless something happens before */
+    bool open, stopped, dead, left, due;
     bool gives_up;
     uint32_t shrunk; /* so many times */
     struct sim_call mistake;
@@ -590,7 +585,6 @@ static void make(struct program *p, uint32_t index)
     p->calls++;
     p->under_way++;
     p->has_called[index] = true;
-    p->asked = false;
     all->moved_at = sim_now(all->sim);
     if (group_call(p->group, &call, m->index, &e) == 0)
         return;
@@ -637,27 +631,6 @@ static bool can_call(const struct program *p)
     return p->calls < p->all->set.calls && p->under_way + p->unwaited < p->all->set.depth;
 }
 
-/* It has called, without a word. */
-static bool is_quiet(struct program *p)
-{
-    const struct sim_programs_setup *set = &p->all->set;
-    uint64_t now = sim_now(p->all->sim);
-
-    if (set->quiet == 0 || set->shuffle || !can_call(p) || p->asked)
-        return false;
-    const struct sim_call *call = &set->call[p->calls];
-    const struct team team =
-        team_of(p, call->part != 0 ? call->part : all_dimensions(p->all->torus));
-    if (call->operation != GROUP_BROADCAST || call->size == 0 || call->timeout > 0 ||
-        p->mistake.operation != 0 || call->root % team.size == team.rank)
-        return false;
-    if (p->quiet_call != p->calls + 1) {
-        p->quiet_call = p->calls + 1;
-        p->quiet_until = now + set->quiet;
-    }
-    return now < p->quiet_until;
-}
-
 static bool can_leave(const struct program *p)
 {
     return p->calls == p->all->set.calls && p->under_way + p->unwaited == 0 && !p->all->set.stay;
@@ -670,9 +643,7 @@ static void on_due(struct sim *sim, void *context)
     struct program *p = context;
     struct node *node = &sim->node[p->rank];
 
-    if (sim_now(sim) != p->due_at)
-        return; /* it is due at another time now */
-    p->due_at = 0;
+    p->due = false;
     if (!node_lives(p) || p->group == NULL || !p->open || p->stopped)
         return;
     if (node->frozen) { /* its program can call, but the daemon hears it later */
@@ -682,7 +653,7 @@ static void on_due(struct sim *sim, void *context)
     sim_enter(node);
     if (p->unwaited > 0 && (!can_call(p) || chance_below(&p->all->chance, 2) == 0))
         wait_for_one(p);
-    else if (can_call(p) && !is_quiet(p))
+    else if (can_call(p))
         make(p, next_call(p));
     else if (can_leave(p))
         leave(p);
@@ -699,16 +670,13 @@ static void go_on(struct program *p)
     struct sim *sim = p->all->sim;
     uint64_t pause = p->all->set.pause;
 
-    if (p->due_at > 0 && !p->due_late)
+    if (p->due)
         return;
+    p->due = true;
     if (sim->node[p->rank].frozen && pause < 10 * MILLISECONDS)
         pause = 10 * MILLISECONDS;
-    uint64_t at = sim_now(sim) + (pause > 0 ? chance_below(&p->all->chance, pause) : 0) + 1;
-    p->due_late = p->unwaited == 0 && is_quiet(p) && at < p->quiet_until;
-    if (p->due_late)
-        at = p->quiet_until;
-    p->due_at = at;
-    sim_at(sim, at, on_due, p);
+    sim_at(sim, sim_now(sim) + (pause > 0 ? chance_below(&p->all->chance, pause) : 0) + 1, on_due,
+           p);
 }
 
 static void on_opened(void *context, struct group *group)
@@ -778,19 +746,6 @@ static void shrink(struct program *p)
            on_open, p);
 }
 
-static void on_wanted(void *context)
-{
-    struct program *p = context;
-
-    if (!node_lives(p) || !p->open || p->stopped || p->gives_up)
-        return;
-    if (is_quiet(p))
-        make(p, next_call(p));
-    else
-        p->asked = true;
-    go_on(p);
-}
-
 static void on_ended(void *context, const struct error *e)
 {
     struct program *p = context;
@@ -807,7 +762,7 @@ static void on_open(struct sim *sim, void *context)
 {
     struct program *p = context;
     struct node *node = &sim->node[p->rank];
-    const struct group_client client = {p, on_opened, on_called, on_wanted, on_ended};
+    const struct group_client client = {p, on_opened, on_called, on_ended};
     const struct group_options options = {.name = p->all->set.name,
                                           .timeout_ns = p->all->set.timeout,
                                           .unchecked = p->all->set.unchecked,

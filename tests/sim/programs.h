@@ -36,11 +36,8 @@ struct sim_programs_setup {
     bool stay;        /* they do not leave when they have made all calls */
     uint64_t timeout; /* of opening; 0: none */
     bool shuffle;     /* calls of different parts in any order; then `depth` must be `calls` */
-    uint64_t
-        quiet; /* nanoseconds: for so long the daemon does not hear of a broadcast that a program will receive,
-                       * unless it asks for calls; 0: calls are heard at once */
-    bool lazy;     /* they wait for calls in any order, some time after these are complete */
-    bool careless; /* they also make calls that cannot be, and are refused */
+    bool lazy;        /* they wait for calls in any order, some time after these are complete */
+    bool careless;    /* they also make calls that cannot be, and are refused */
 };
 
 /* They open the group at once, or within `pause`. sim_programs_free(), before sim_free(), ends those

@@ -611,11 +611,6 @@ static void on_called(void *context, uint64_t name, const struct error *e)
     (void)context, (void)name, (void)e;
 }
 
-static void on_wanted(void *context)
-{
-    (void)context;
-}
-
 static void on_ended(void *context, const struct error *e)
 {
     struct told *told = context;
@@ -639,7 +634,7 @@ static void it_fails_as_it_opens(void **state)
     sim_pass(sim, 10 * SECONDS);
     for (unsigned turn = 0; turn < 2; turn++) { /* in the first one schedules are counted */
         struct told told = {.opened = false};
-        const struct group_client client = {&told, on_opened, on_called, on_wanted, on_ended};
+        const struct group_client client = {&told, on_opened, on_called, on_ended};
         struct groups *groups = sim_groups(sim, 0);
         sim_enter(node);
         struct group *group = group_open(groups, &options, &client, &e);

@@ -46,8 +46,7 @@ static void run_calls(const char *dims, uint64_t seed, const struct sim_call *ca
                                              .pause = pause,
                                              .unchecked = seed % 4 == 3,
                                              .shuffle = shuffle,
-                                             .lazy = seed % 3 == 2,
-                                             .quiet = seed % 4 < 2 ? MILLISECONDS : 0};
+                                             .lazy = seed % 3 == 2};
     struct sim_programs *programs = sim_programs_new(sim, &setup);
 
     if (!sim_programs_run(programs, 600 * SECONDS))
@@ -97,40 +96,6 @@ static void any_calls_in_any_order(void **state)
         run_calls(dims, seed, call, calls, 1 + (uint32_t)chance_below(&c, 20),
                   chance_below(&c, 3) == 0 ? 0 : chance_below(&c, 20 * MILLISECONDS), false);
     }
-}
-
-static bool all_are_complete(struct sim *sim, void *context)
-{
-    const struct sim_programs *p = context;
-
-    (void)sim;
-    return sim_programs_done(p) == 15;
-}
-
-/* Those that receive broadcasts call when they are asked to, each time, also for those that have come while they
- * were busy. */
-static void receivers_are_asked_for_their_calls(void **state)
-{
-    (void)state;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
-        for (uint32_t depth = 1; depth <= 3; depth++) {
-            struct sim *sim = new_sim("3x5", seed);
-            struct sim_call call[12];
-            for (uint32_t i = 0; i < 12; i++)
-                call[i] = (struct sim_call){
-                    .operation = GROUP_BROADCAST, .size = 1 + 300 * i, .root = (uint32_t)seed};
-            const struct sim_programs_setup setup = {.name = "g",
-                                                     .call = call,
-                                                     .calls = 12,
-                                                     .seed = seed,
-                                                     .depth = depth,
-                                                     .quiet = 3600 * SECONDS,
-                                                     .stay = true};
-            struct sim_programs *programs = sim_programs_new(sim, &setup);
-            assert_true(sim_run(sim, 2 * SECONDS, all_are_complete, programs));
-            sim_programs_free(programs);
-            sim_free(sim);
-        }
 }
 
 /* Once each part has been opened, calls on it, on the whole and on other parts in turn. */
@@ -709,7 +674,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_operation_everywhere),
         cmocka_unit_test(any_calls_in_any_order),
-        cmocka_unit_test(receivers_are_asked_for_their_calls),
         cmocka_unit_test(parts_have_calls_of_their_own),
         cmocka_unit_test(a_program_that_dies_fails_it_for_all),
         cmocka_unit_test(a_mistake_fails_it_for_all),

@@ -354,14 +354,6 @@ static bool run_one(struct group *g)
     return true;
 }
 
-void standin_want(struct groups *all)
-{
-    for (struct group *g = all->first, *next; g != NULL; g = next) {
-        next = g->next;
-        g->client.wanted(g->client.context);
-    }
-}
-
 void standin_run(struct groups *all)
 {
     for (struct group *g = all->first; g != NULL;)

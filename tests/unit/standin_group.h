@@ -24,9 +24,6 @@ struct groups {
 /* What is due: groups are opened, calls end. */
 void standin_run(struct groups *all);
 
-/* Data of a call have come at all groups. */
-void standin_want(struct groups *all);
-
 /* All groups fail. */
 void standin_fail(struct groups *all, enum error_code code, const char *text);
 

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -577,32 +576,6 @@ static void test_parts(void **state)
     torus_group_close(g);
 }
 
-/* The daemon hears of a broadcast that this program receives however the program looks for its end. */
-static void test_ends_of_quiet_calls(void **state)
-{
-    struct torus_group *g = open_group();
-    struct torus_call *call;
-    uint8_t buffer[1000];
-    int result;
-
-    (void)state;
-    OK(torus_start_broadcast(g, buffer, sizeof buffer, 0, &call, &e));
-    while ((result = torus_call_test(call, &e)) == 0)
-        (void)sched_yield();
-    assert_int_equal(result, 1);
-    OK(torus_start_broadcast(g, buffer, sizeof buffer, 0, &call, &e));
-    while (!torus_call_pause(call, 1000))
-        ;
-    OK(torus_call_wait(call, &e));
-    OK(torus_start_broadcast(g, buffer, sizeof buffer, 0, &call, &e));
-    assert_true(torus_call_pause(call, UINT64_C(3600000000000)));
-    OK(torus_call_wait(call, &e));
-    OK(torus_start_broadcast(g, buffer, sizeof buffer, 0, &call, &e));
-    OK(torus_barrier(g, &e)); /* told with this */
-    OK(torus_call_wait(call, &e));
-    torus_group_close(g);
-}
-
 /* ---- Failure --------------------------------------------------------------------------------- */
 
 static void test_group_fails(void **state)
@@ -870,7 +843,6 @@ int main(void)
         TEST(test_descriptor),
         TEST(test_pause),
         TEST(test_parts),
-        TEST(test_ends_of_quiet_calls),
         TEST(test_group_fails),
         TEST(test_daemon_goes),
         TEST(test_daemon_goes_under_signals),

@@ -500,49 +500,6 @@ static void test_wrong_calls(void **state)
     expect_service(0);
 }
 
-static void want(struct programs_fixture *f, void *argument)
-{
-    (void)argument;
-    standin_want(&f->groups);
-}
-
-static void count_calls(struct programs_fixture *f, void *argument)
-{
-    *(unsigned *)argument = f->groups.calls;
-}
-
-/* A call that nobody rings for is taken when data for it have come, and not before; if the data come first, the
- * program is told to ring. */
-static void test_calls_without_a_ring(void **state)
-{
-    const struct program_request barrier = {.operation = GROUP_BARRIER, .part = 3};
-    struct guest g;
-    unsigned before, calls;
-
-    (void)state;
-    open_guest(&g, "quiet");
-    g.page->slot[0].request = barrier;
-    atomic_store(&g.page->submitted, 1);
-    programs_do(&daemon_, count_calls, &before);
-    expect_service(1); /* others are heard meanwhile */
-    programs_do(&daemon_, count_calls, &calls);
-    assert_int_equal(calls, before + 1);
-    programs_do(&daemon_, want, NULL);
-    while (atomic_load(&g.page->slot[0].ended) != 1)
-        (void)sched_yield();
-    programs_do(&daemon_, count_calls, &calls);
-    assert_int_equal(calls, before + 2);
-
-    atomic_store(&g.page->wanted, 0);
-    programs_do(&daemon_, want, NULL);
-    assert_int_equal(atomic_load(&g.page->wanted), 1);
-    assert_int_equal(call(&g, &barrier), 0);
-    programs_do(&daemon_, count_calls, &calls);
-    assert_int_equal(calls, before + 3);
-    close_guest(&g);
-    expect_service(0);
-}
-
 static void test_ring_that_jumps(void **state)
 {
     static const uint32_t to[] = {65, 1000, UINT32_MAX, UINT32_C(1) << 31};
@@ -846,7 +803,6 @@ int main(void)
         TEST(test_memory_messages),
         TEST(test_many_memories),
         TEST(test_wrong_calls),
-        TEST(test_calls_without_a_ring),
         TEST(test_ring_that_jumps),
         TEST(test_ring_after_the_end),
         TEST(test_slot_in_use),

@@ -136,7 +136,6 @@ static void draw_group(const struct swarm_world *w, struct swarm_group *g, unsig
     g->setup.pause = chance_below(c, 3) == 0 ? 0 : chance_magnitude(c, 1, 1 * SECONDS);
     g->setup.unchecked = chance_below(c, 4) == 0;
     g->setup.lazy = chance_below(c, 3) == 0;
-    g->setup.quiet = chance_below(c, 3) == 0 ? MILLISECONDS : 0;
     g->setup.careless = chance_below(c, 4) == 0;
 }
 
@@ -181,12 +180,11 @@ void swarm_print_groups(const struct swarm_world *w)
             continue;
         (void)fprintf(stderr,
                       "  group %u: +%.6f s, %u calls, depth %u, pause %.6f s, timeout %.3f "
-                      "s%s%s%s%s%s\n",
+                      "s%s%s%s%s\n",
                       i, (double)g->at / 1e9, g->setup.calls, g->setup.depth,
                       (double)g->setup.pause / 1e9, (double)g->setup.timeout / 1e9,
                       g->setup.unchecked ? ", unchecked" : "", g->setup.shuffle ? ", shuffled" : "",
-                      g->setup.lazy ? ", lazy" : "", g->setup.quiet > 0 ? ", quiet" : "",
-                      g->setup.careless ? ", careless" : "");
+                      g->setup.lazy ? ", lazy" : "", g->setup.careless ? ", careless" : "");
         for (unsigned k = 0; k < g->setup.calls; k++)
             print_call(k, &g->call[k]);
     }
@@ -494,7 +492,6 @@ static void end_with_holes(struct swarm_play *play)
     draw_any(w, &g, &c);
     g.setup.depth = g.setup.shuffle ? g.setup.calls : 1 + (uint32_t)chance_below(&c, 20);
     g.setup.lazy = chance_below(&c, 3) == 0;
-    g.setup.quiet = chance_below(&c, 3) == 0 ? MILLISECONDS : 0;
     struct sim_programs *programs = sim_programs_new(play->sim, &g.setup);
     if (later) {
         sim_pass(play->sim, chance_magnitude(&c, 1, 1 * SECONDS));
@@ -649,7 +646,6 @@ void swarm_end_deaths(struct swarm_play *play)
         g.call[g.setup.calls++] = swarm_draw_call(w, 0, &c);
     g.setup.depth = 1 + (uint32_t)chance_below(&c, 20);
     g.setup.lazy = chance_below(&c, 3) == 0;
-    g.setup.quiet = chance_below(&c, 3) == 0 ? MILLISECONDS : 0;
     g.setup.pause = chance_below(&c, 2) == 0 ? 0 : chance_magnitude(&c, 1, 1 * SECONDS);
     g.setup.unchecked = chance_below(&c, 4) == 0;
     if (damage_init(&d.down, &w->torus, &e) != 0)
