@@ -25,13 +25,11 @@ struct predict_costs predict_default_costs(double link_mbit, double nodes_per_pr
 struct predict_counts {
     bool streaming;
     uint32_t segments;
-    double steps; /* one after the other on the longest way */
-    double hops;  /* of the longest legs after their first hop, summed over steps */
-    double
-        messages;  /* that a node sends or passes on, on average, as long as blocks are small; those
-                      * of a broadcast, which come one by one, count more */
-    double blocks; /* on the busiest channel, summed over steps */
-    double relays; /* broadcasts: nodes one after the other that each take in a frame before they
+    double steps;    /* one after the other on the longest way */
+    double hops;     /* of the longest legs after their first hop, summed over steps */
+    double messages; /* that a node handles on average, of small blocks; a broadcast's count more */
+    double blocks;   /* on the busiest channel, summed over steps */
+    double relays;   /* broadcasts: nodes one after the other that each take in a frame before they
                       * pass it on, and have nothing else to send */
 };
 
