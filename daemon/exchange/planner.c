@@ -8,7 +8,7 @@
 #include "daemon/schedule/peak.h"
 
 #define DETOURS_KEPT 3u /* that nobody uses now */
-#define UNUSED_KEPT 64u /* plans that nobody has come for */
+#define UNUSED_KEPT 64u /* of the plans that need not be kept */
 #define JOBS_MOST 64u   /* with more under way, nothing new is begun for other nodes */
 
 enum kind { BUILD, TRANSIT, COUNT, DETOUR };
@@ -46,7 +46,7 @@ struct planner {
     struct workers workers;
     void (*wake)(void *context);
     void *context;
-    struct planned *planned;
+    struct planned *planned; /* those that were asked for or used last come first */
     struct counted *counted; /* by index */
     bool is_counted;
     struct kept_detour *detours;
@@ -234,7 +234,7 @@ static void install(struct planner *p, struct job *j)
     j->passages = (struct passages){0};
 }
 
-/* There are as many broadcasts as nodes, and half as many algorithms of a family. */
+/* The others are many: as many broadcasts as nodes, and half as many algorithms of a family. */
 static bool is_kept(const struct planned *planned)
 {
     return planned->sender == TORUS_NO_NODE &&
@@ -257,7 +257,8 @@ static void free_planned(struct planned *planned)
     free(planned);
 }
 
-/* Who asked for a plan may have given up meanwhile: of what nobody has come for the youngest stay. */
+/* A program's broadcasts mostly come from few roots, again and again: of what nobody uses now, the youngest
+ * stay. Perhaps nobody has ever come for them. */
 static void drop_unused(struct planner *p)
 {
     unsigned kept = 0;
@@ -452,14 +453,16 @@ struct planned *planner_get_empty(struct planner *p)
 
 void planner_put(struct planner *p, struct planned *planned)
 {
+    struct planned **at = &p->planned;
+
     if (--planned->users > 0 || is_kept(planned))
         return;
-    for (struct planned **at = &p->planned; *at != NULL; at = &(*at)->next)
-        if (*at == planned) {
-            *at = planned->next;
-            break;
-        }
-    free_planned(planned);
+    while (*at != planned)
+        at = &(*at)->next;
+    *at = planned->next;
+    planned->next = p->planned;
+    p->planned = planned;
+    drop_unused(p);
 }
 
 void planner_forget(struct planner *p, const struct algorithm *a)

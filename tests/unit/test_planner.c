@@ -94,45 +94,78 @@ static void who_asks_for_another_does_not(void **state)
     planner_free(a.planner);
 }
 
-/* Plans are kept, but those of a family not: there may be half as many as nodes. */
+static void begin_on(struct asking *a, const char *dims)
+{
+    *a = (struct asking){.algorithm = NULL};
+    assert_int_equal(torus_parse(&a->torus, dims, NULL), 0);
+    stepper_init(&a->stepper, 0);
+    a->planner = planner_new(&a->torus, 0, &a->stepper.workers, wake, a);
+    assert_non_null(a->planner);
+}
+
+/* Who has used a plan finds it again. */
 static void what_is_kept(void **state)
 {
-    static const struct {
-        const char *algorithm;
-        int then;
-    } asked[] = {{"direct", 1}, {"cccube-q2", 1}, {"cccube-q3", 0}};
+    static const char *const asked[] = {"direct", "cccube-q2", "cccube-q3"};
 
     (void)state;
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        struct asking a = {.algorithm = NULL};
-        assert_int_equal(torus_parse(&a.torus, "4x4", NULL), 0);
-        stepper_init(&a.stepper, 0);
-        a.planner = planner_new(&a.torus, 0, &a.stepper.workers, wake, &a);
-        assert_non_null(a.planner);
-        assert_int_equal(ask(&a, asked[i].algorithm), 0);
+        struct asking a;
+        begin_on(&a, "4x4");
+        assert_int_equal(ask(&a, asked[i]), 0);
         stepper_finish(&a.stepper);
-        assert_int_equal(ask(&a, asked[i].algorithm), 1);
-        assert_int_equal(ask(&a, asked[i].algorithm), asked[i].then);
-        stepper_finish(&a.stepper);
+        assert_int_equal(ask(&a, asked[i]), 1);
+        assert_int_equal(ask(&a, asked[i]), 1);
         planner_free(a.planner);
     }
+}
+
+/* Returns what planner_get() does; the plan is given back. */
+static int broadcast_from(struct asking *a, uint32_t sender)
+{
+    struct planned *planned;
+    struct error e;
+    int result = planner_get(a->planner, algorithm_find("balanced"), MODE_STREAMING, sender, false,
+                             &planned, &e);
+
+    if (result > 0) {
+        assert_int_equal(planned->sender, sender);
+        planner_put(a->planner, planned);
+    }
+    stepper_finish(&a->stepper);
+    return result;
+}
+
+/* Of broadcasts there are as many as nodes: those from a root that is used again and again stay, while others
+ * come and go. */
+static void who_broadcasts_often(void **state)
+{
+    struct asking a;
+
+    (void)state;
+    begin_on(&a, "12x12");
+    assert_int_equal(broadcast_from(&a, 0), 0);
+    for (uint32_t sender = 1; sender < 140; sender++) {
+        assert_int_equal(broadcast_from(&a, 0), 1);
+        assert_int_equal(broadcast_from(&a, sender), 0);
+        assert_int_equal(broadcast_from(&a, sender), 1);
+    }
+    assert_int_equal(broadcast_from(&a, 139), 1);
+    assert_int_equal(broadcast_from(&a, 1), 0); /* has gone */
+    planner_free(a.planner);
 }
 
 /* Of broadcasts there are as many as nodes: what others have them asked for, and do not come for, is not all
  * kept; nor is more begun at once than can be done soon. */
 static void what_nobody_comes_for(void **state)
 {
-    struct asking a = {.algorithm = NULL};
     const struct algorithm *algorithm = algorithm_find("balanced");
     struct planned *planned;
+    struct asking a;
     struct error e;
 
     (void)state;
-    assert_non_null(algorithm);
-    assert_int_equal(torus_parse(&a.torus, "12x12", NULL), 0);
-    stepper_init(&a.stepper, 0);
-    a.planner = planner_new(&a.torus, 0, &a.stepper.workers, wake, &a);
-    assert_non_null(a.planner);
+    begin_on(&a, "12x12");
     for (uint32_t sender = 0; sender < 128; sender++) {
         if (sender == 64)
             stepper_finish(&a.stepper);
@@ -160,7 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_waits_hears_of_a_failure),  cmocka_unit_test(who_asks_later_does_not),
         cmocka_unit_test(who_asks_for_another_does_not), cmocka_unit_test(what_is_kept),
-        cmocka_unit_test(what_nobody_comes_for),
+        cmocka_unit_test(who_broadcasts_often),          cmocka_unit_test(what_nobody_comes_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
