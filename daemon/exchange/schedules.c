@@ -287,20 +287,22 @@ static int begin_check(struct schedules *all, struct schedule *s, struct error *
 
 /* --- parts --- */
 
-/* Returns 1: more is here than before; 0: it was here already; -1 with *e, the code of which is
- * ERROR_PROTOCOL if it cannot be a part of this schedule. */
+/* Returns 1: more is here than before; 0: it was here already, or begins behind what is here; -1 with *e, the
+ * code of which is ERROR_PROTOCOL if it cannot be a part of this schedule. */
 static int add_part(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
                     const uint8_t *part, size_t length, struct error *e)
 {
     if (s->state != GATHERING)
         return 0;
     if (total == 0 || total > IMPORTED_BYTES_MOST || (s->total != 0 && total != s->total) ||
-        length > FRAME_SCHEDULE_PART || offset > total || length > total - offset ||
-        offset > s->have)
+        length > FRAME_SCHEDULE_PART || offset > total || length > total - offset)
         return error_set(e, ERROR_PROTOCOL,
                          "schedule %.8s: %zu bytes at %" PRIu32 " of %" PRIu32 ", where %" PRIu32
                          " of %" PRIu32 " are here",
                          s->digest, length, offset, total, s->have, s->total);
+    /* Behind what is here: it was asked for before the schedule was forgotten, and is now fetched again. */
+    if (offset > s->have || offset + length <= s->have)
+        return 0;
     if (s->text == NULL) {
         if (make_room(all, 0, 2 * (uint64_t)total, e) != 0)
             return -1;
@@ -309,8 +311,6 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
             return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
         s->total = total;
     }
-    if (offset + length <= s->have)
-        return 0;
     memcpy(s->text + offset, part, length);
     s->have = offset + (uint32_t)length;
     s->heard_at = now(all);

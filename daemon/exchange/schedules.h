@@ -60,8 +60,8 @@ void schedules_lost(struct schedules *all, unsigned port);
 uint64_t schedule_deadline(const struct schedule *s);
 void schedule_tick(struct schedules *all, struct schedule *s, uint64_t now);
 
-/* A client gives this part of it; one that is here is ignored. Sets *have to how much is here after
- * that. Returns 0, or -1 with *e: it cannot be a part of it, or there is no room. */
+/* A client gives this part of it; one that is here, or that begins behind what is, is ignored. Sets *have to
+ * how much is here after that. Returns 0, or -1 with *e: it cannot be a part of it, or there is no room. */
 int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
                   const uint8_t *part, size_t length, uint32_t *have, struct error *e);
 

@@ -203,11 +203,7 @@ static void parts_that_cannot_be_close_the_link(void **state)
         uint32_t total, offset;
         size_t length;
     } wrong[] = {
-        {IMPORTED_BYTES_MOST + 1, 0, 100},
-        {500, 0, 501},
-        {500, 1, 10},
-        {500, 501, 0},
-        {UINT32_MAX, 0, 100},
+        {IMPORTED_BYTES_MOST + 1, 0, 100},   {500, 0, 501}, {500, 501, 1}, {UINT32_MAX, 0, 100},
         {90000, 0, FRAME_SCHEDULE_PART + 1},
     };
     struct file f = file_for("3m", 0);
@@ -244,6 +240,47 @@ static void parts_that_nobody_waits_for_are_ignored(void **state)
     assert_true(say_query(&n, f.digest, 0));
     hears_part(&n, &f, 0, 0, 0); /* it is not known here */
     assert_false(say_query(&n, "0123", 0));
+    xf_close(&n);
+}
+
+/* It was asked for, and given up; now it is asked for again from its beginning on, and the answer to what was
+ * asked first comes before the new one. */
+static void an_answer_to_an_older_question_is_ignored(void **state)
+{
+    const struct file f = file_for("3m", 70000);
+    const uint32_t part = FRAME_SCHEDULE_PART;
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    (void)state;
+    open_node(&n, 1);
+    say_prepare(&n, &f);
+    hears_query(&n, &f, 0);
+    assert_true(say_part(&n, &f, f.length, 0, part));
+    hears_query(&n, &f, part);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
+    assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
+    (void)xf_drain(&n);
+
+    xf_prepare_init(&p, &n);
+    xf_prepare_generated(&p);
+    p.prepare.id = TEXT("0-0000004d-9");
+    p.prepare.exchange = XF_HANDLE + 3;
+    p.spec.algorithm = TEXT("");
+    p.spec.schedule = TEXT(f.digest);
+    assert_true(xf_say(&n, PARENT, &p.head));
+    hears_query(&n, &f, 0);
+    assert_true(say_part(&n, &f, f.length, part, part));
+    assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
+    for (uint32_t at = 0; at < f.length; at += part) {
+        uint32_t left = f.length - at;
+        assert_true(say_part(&n, &f, f.length, at, left < part ? left : part));
+        if (left > part)
+            hears_query(&n, &f, at + part);
+    }
+    (void)xf_drain(&n);
+    assert_true(say_query(&n, f.digest, part));
+    hears_part(&n, &f, f.length, part, part);
     xf_close(&n);
 }
 
@@ -454,6 +491,7 @@ int main(void)
         cmocka_unit_test(what_is_known_is_not_fetched_again),
         cmocka_unit_test(parts_that_cannot_be_close_the_link),
         cmocka_unit_test(parts_that_nobody_waits_for_are_ignored),
+        cmocka_unit_test(an_answer_to_an_older_question_is_ignored),
         cmocka_unit_test(what_is_not_what_it_should_be_is_refused),
         cmocka_unit_test(a_neighbour_that_falls_silent_is_named),
         cmocka_unit_test(a_link_that_was_lost_is_asked_again),
