@@ -3,7 +3,8 @@
  *     u32 head length | u32 body length | head (protobuf) | body (raw bytes)
  *
  * big-endian; both lengths are checked against caps before anything is allocated. The body carries
- * block bytes only, outside protobuf, so that they are never copied by unpacking. */
+ * block bytes only, outside protobuf, so that they are never copied by unpacking. Between peers each head ends with
+ * a check of itself and of the lengths (daemon/router/head_check.h). */
 #ifndef TORUSD_PROTO_FRAME_H
 #define TORUSD_PROTO_FRAME_H
 
@@ -13,7 +14,7 @@
 
 #include "proto/error.h"
 
-#define PROTOCOL_VERSION 7u
+#define PROTOCOL_VERSION 8u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on what is no longer than this */

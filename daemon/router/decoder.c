@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/router/head_check.h"
+
 /* A longer head is kept as it is while its body arrives, which may never come. */
 #define UNPACKED_MOST (16u * 1024u)
 
@@ -75,23 +77,24 @@ void decoder_free(struct decoder *d)
     extents_free(&d->body);
 }
 
-/* Into the arena's bytes as far as they reach. */
-static Peer__Head *unpack(const struct decoder *d, const uint8_t *head, struct arena *a)
+/* Into the arena's bytes as far as they reach. Returns 0, or -1 with *e; there may be a message then, too. */
+static int unpack(const struct decoder *d, const uint8_t *head, struct arena *a,
+                  Peer__Head **message, struct error *e)
 {
     ProtobufCAllocator allocator = {arena_alloc, arena_free, a};
 
+    *message = NULL;
+    if (!head_check_holds(head, d->prefix.head, d->prefix.body))
+        return error_set(e, ERROR_PROTOCOL, "frame whose head is damaged");
     a->left = (size_t)DECODER_TIMES * d->prefix.head + d->max_more;
-    return peer__head__unpack(&allocator, d->prefix.head, head);
-}
-
-static int unpacked(const Peer__Head *message, const struct arena *a, struct error *e)
-{
-    if (message == NULL && a->exceeded)
+    *message = peer__head__unpack(&allocator, d->prefix.head, head);
+    if (*message == NULL && a->exceeded)
         return error_set(e, ERROR_PROTOCOL, "frame whose head takes too much memory");
-    if (message == NULL)
+    if (*message == NULL)
         return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
-    if (message->kind_case == PEER__HEAD__KIND__NOT_SET)
+    if ((*message)->kind_case == PEER__HEAD__KIND__NOT_SET)
         return error_set(e, ERROR_PROTOCOL, "frame of an unknown kind");
+    (*message)->check = 0; /* passed on, it gets its own */
     return 0;
 }
 
@@ -102,9 +105,9 @@ static int whole_frame(struct decoder *d, struct slab *slab, const uint8_t *head
     _Alignas(16) uint8_t bytes[8192];
     struct arena arena = {.bytes = bytes, .size = sizeof bytes};
     ProtobufCAllocator allocator = {arena_alloc, arena_free, &arena};
-    Peer__Head *message = unpack(d, head, &arena);
+    Peer__Head *message;
 
-    int result = unpacked(message, &arena, e);
+    int result = unpack(d, head, &arena, &message, e);
     if (result == 0 && extents_add(&d->body, slab, head + d->prefix.head, d->prefix.body) != 0)
         result = error_set(e, ERROR_MEMORY, "out of memory for a frame");
     if (result == 0)
@@ -142,8 +145,7 @@ static int unpack_head(struct decoder *d, const uint8_t *head, struct error *e)
 {
     struct arena nothing = {0}; /* all is malloc'ed, and outlives this call */
 
-    d->message = unpack(d, head, &nothing);
-    return unpacked(d->message, &nothing, e);
+    return unpack(d, head, &nothing, &d->message, e);
 }
 
 /* A frame of which not everything is there yet: its head. Returns 0, with the head complete or all

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/router/head_check.h"
+
 #define POOL_MOST 256u
 #define SHORT_PIECES 7u
 
@@ -72,31 +74,34 @@ static bool is_short(const Peer__Head *head)
         return false;
     }
 }
-_Static_assert(FRAME_PREFIX_SIZE + 4 + 5 * 6 <= OUTGOING_INLINE_HEAD, "SteppedData");
-_Static_assert(FRAME_PREFIX_SIZE + 4 + 2 * 6 + 2 + SHORT_PIECES * 5 <= OUTGOING_INLINE_HEAD,
-               "StreamedData");
+#define AROUND (FRAME_PREFIX_SIZE + 4 + HEAD_CHECK_SIZE)
+_Static_assert(AROUND + 5 * 6 <= OUTGOING_INLINE_HEAD, "SteppedData");
+_Static_assert(AROUND + 2 * 6 + 2 + SHORT_PIECES * 5 <= OUTGOING_INLINE_HEAD, "StreamedData");
+
+static void pack_head(struct outgoing *frame, const Peer__Head *head)
+{
+    size_t length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
+
+    frame->head_length = head_check_write(frame->head, (uint32_t)length, frame->body_length);
+}
 
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
 {
     size_t length;
 
     if (is_short(head)) {
-        length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
-        frame_prefix_write(frame->head, (uint32_t)length, frame->body_length);
-        frame->head_length = FRAME_PREFIX_SIZE + (uint32_t)length;
+        pack_head(frame, head);
         return 0;
     }
     length = peer__head__get_packed_size(head);
-    if (FRAME_PREFIX_SIZE + length > OUTGOING_INLINE_HEAD) {
-        frame->head = malloc(FRAME_PREFIX_SIZE + length);
+    if (FRAME_PREFIX_SIZE + length + HEAD_CHECK_SIZE > OUTGOING_INLINE_HEAD) {
+        frame->head = malloc(FRAME_PREFIX_SIZE + length + HEAD_CHECK_SIZE);
         if (frame->head == NULL) {
             frame->head = frame->inline_head;
             return -1;
         }
     }
-    frame_prefix_write(frame->head, (uint32_t)length, frame->body_length);
-    (void)peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
-    frame->head_length = FRAME_PREFIX_SIZE + (uint32_t)length;
+    pack_head(frame, head);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "proto/frame.h"
 #include "proto/peer.pb-c.h"
 
-#define OUTGOING_INLINE_HEAD 64u
+#define OUTGOING_INLINE_HEAD 72u
 #define OUTGOING_MAX_EXTENTS 256u /* in one body, so that several frames fit into one writev */
 
 struct outgoing {
@@ -38,8 +38,8 @@ struct outgoing *outgoing_new(struct outgoing_pool *pool);
 void outgoing_free(struct outgoing_pool *pool, struct outgoing *frame);
 void outgoing_pool_close(struct outgoing_pool *pool);
 
-/* Encodes the prefix and `head`, for the body that the frame has by then. Returns 0, or -1 if there
- * is no memory. */
+/* Encodes the prefix and `head`, with its check, for the body that the frame has by then. Returns 0, or -1 if
+ * there is no memory. */
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head);
 
 /* The queue owns the frame from now on. */

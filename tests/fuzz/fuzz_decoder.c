@@ -1,8 +1,10 @@
 /* The frame decoder: whatever the bytes, it must come to the same frames and the same end however
- * they are cut. Input: a byte for the size of the pieces, then the stream. */
+ * they are cut. Input: a byte for the size of the pieces, then the stream, without the checks of heads: what could be
+ * a whole frame gets its own. */
 #include <string.h>
 
 #include "daemon/router/decoder.h"
+#include "daemon/router/head_check.h"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {
@@ -55,16 +57,41 @@ static struct seen feed(const uint8_t *data, size_t size, size_t piece, uint32_t
     return seen;
 }
 
+/* Returns the length of `out`, which has room for SLAB_SIZE bytes. */
+static size_t add_checks(const uint8_t *in, size_t size, uint8_t *out)
+{
+    size_t length = 0, n;
+    struct frame_prefix prefix;
+
+    while (size > FRAME_PREFIX_SIZE &&
+           frame_prefix_read(in, (uint32_t)size, FRAME_MAX_BODY, &prefix, NULL) == 0 &&
+           size - FRAME_PREFIX_SIZE >= prefix.head &&
+           length + FRAME_PREFIX_SIZE + prefix.head + HEAD_CHECK_SIZE + prefix.body < SLAB_SIZE) {
+        memcpy(out + length + FRAME_PREFIX_SIZE, in + FRAME_PREFIX_SIZE, prefix.head);
+        length += head_check_write(out + length, prefix.head, prefix.body);
+        in += FRAME_PREFIX_SIZE + prefix.head;
+        size -= FRAME_PREFIX_SIZE + prefix.head;
+        n = prefix.body < size ? prefix.body : size;
+        memcpy(out + length, in, n);
+        length += n;
+        in += n;
+        size -= n;
+    }
+    n = size < SLAB_SIZE - length ? size : SLAB_SIZE - length;
+    memcpy(out + length, in, n);
+    return length + n;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct input in = {data, size};
     size_t piece = 1u + input_byte(&in);
     uint32_t max_head = piece % 2 == 0 ? 512 : 100000;
 
-    if (in.size > SLAB_SIZE)
-        in.size = SLAB_SIZE;
-    struct seen whole = feed(in.data, in.size, SLAB_SIZE, max_head);
-    struct seen pieces = feed(in.data, in.size, piece, max_head);
+    static uint8_t stream[SLAB_SIZE];
+    size_t length = add_checks(in.data, in.size, stream);
+    struct seen whole = feed(stream, length, SLAB_SIZE, max_head);
+    struct seen pieces = feed(stream, length, piece, max_head);
     REQUIRE(whole.result == pieces.result);
     REQUIRE(whole.frames == pieces.frames);
     REQUIRE(whole.hash == pieces.hash);

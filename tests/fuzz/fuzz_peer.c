@@ -10,6 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/core/core.h"
 #include "daemon/exchange/pattern.h"
+#include "daemon/router/head_check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/router_fixture.h"
 
@@ -428,7 +429,7 @@ static void run_operation(struct node *n, struct input *in)
     uint8_t kind = input_byte(in);
     unsigned port = (kind >> 4) % torus_ports(&n->f.torus);
     struct fixture_connection *c = connection_at(n, port);
-    uint8_t frame[FRAME_PREFIX_SIZE];
+    uint8_t frame[FRAME_PREFIX_SIZE + UINT8_MAX + HEAD_CHECK_SIZE];
     char dims[TORUS_TEXT_SIZE];
     Peer__Hello hello;
     size_t length;
@@ -441,16 +442,18 @@ static void run_operation(struct node *n, struct input *in)
         if (c != NULL)
             fixture_feed(c, bytes, length);
         break;
-    case FRAME: /* lengths of head and body, then both; the prefix is right */
+    case FRAME: /* lengths of head and body, then both; the prefix and the head's check are right */
         length = input_byte(in);
         size_t body = input_word16(in);
         bytes = input_bytes(in, &length);
         const uint8_t *body_bytes = input_bytes(in, &body);
-        frame_prefix_write(frame, (uint32_t)length, (uint32_t)body);
+        if (length > 0)
+            memcpy(frame + FRAME_PREFIX_SIZE, bytes, length);
+        length = head_check_write(frame, (uint32_t)length, (uint32_t)body);
         if (c != NULL)
-            fixture_feed(c, frame, sizeof frame);
+            fixture_feed(c, frame, FRAME_PREFIX_SIZE);
         if (c != NULL)
-            fixture_feed(c, bytes, length);
+            fixture_feed(c, frame + FRAME_PREFIX_SIZE, length - FRAME_PREFIX_SIZE);
         if (c != NULL)
             fixture_feed(c, body_bytes, body);
         break;

@@ -13,7 +13,7 @@ from support.background import LongExchange
 from support.expect import check_result
 from support.waiting import SLOWNESS, wait_for
 from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, peer,
-                          read_key, send, shake_hands, until_closed, varint)
+                          peer_frame, read_key, send, shake_hands, until_closed, varint)
 
 
 @pytest.fixture
@@ -271,8 +271,10 @@ LIES = {
     'hello twice': hello('4x4', 1, 0),
     'a body over the limit': struct.pack('>II', 4, 65537) + bytes(100),
     'a head over the limit': struct.pack('>II', 4 * 1024 * 1024 + 1, 0) + bytes(100),
-    'no message': frame(b'\x07' * 50),
-    'an unknown kind': frame({99: {}}),
+    'no message': peer_frame(b'\x07' * 50),
+    'an unknown kind': peer_frame({99: {}}),
+    'a head without a check': frame({HEAD['heartbeat']: {}}),
+    'a head with another check': peer('heartbeat')[:-1] + bytes([peer('heartbeat')[-1] ^ 1]),
     'the state of nobody': link_state({4000000000: (9, 1)}),
     'a state from nearer than it can be': link_state({10: (2, 1)}),
     'a prepare of nobody': prepare(root=4000000000),

@@ -16,7 +16,7 @@ from support.background import Client, LongExchange, stopped
 from support.memory import MemoryWatch
 from support.trees import check_target, leftovers, listing, make_sources, wait_tidy
 from support.waiting import SLOWNESS, wait_for
-from support.wire import connect, frame, frames, peer, read_key, send, shake_hands
+from support.wire import connect, frame, frames, peer, peer_frame, read_key, send, shake_hands
 
 REFUSED = 2              # enum error_code
 BARRIER = 3              # enum operation
@@ -354,8 +354,8 @@ def test_floods_of_a_neighbour(loopback, kind):
             return peer('prepare', {1: number, 2: name, 3: 1, 4: '4x4', 6: 1000, 7: 1,
                                     5: {1: 'at2', 2: 'stepped', 6: 1000, 11: 4000}})
         if kind == 'queries':
-            return frame({23: {1: f'5-00000007-{number}', 2: 1}})
-        return frame({14: {1: number, 2: name, 3: REFUSED, 4: 'x' * 200, 5: 16}})
+            return peer_frame({23: {1: f'5-00000007-{number}', 2: 1}})
+        return peer_frame({14: {1: number, 2: name, 3: REFUSED, 4: 'x' * 200, 5: 16}})
 
     before = others()
     usual = {rank: torus.node(rank).memory()['RssAnon'] for rank in ranks}

@@ -1,7 +1,8 @@
 """Frames as a hostile peer or client would send them: prefix, protobuf head, body. The field numbers
 are those of proto/peer.proto and proto/control.proto; the handshake is written out from
-daemon/router/handshake.h."""
+daemon/router/handshake.h, the check of a peer's head from daemon/router/head_check.h."""
 
+import ctypes
 import hashlib
 import os
 import re
@@ -17,6 +18,11 @@ HEAD = {name: number for number, name in enumerate(
      'round_done', 'round_go', 'done', 'commit', 'confirm', 'verdict', 'streamed_data', 'outcome',
      'clear', 'repeated', 'calibration', 'sized', 'layout', 'objection', 'outcome_query'), 1)}
 HEAD['proof'] = 29
+CHECK = 33
+
+xxhash = ctypes.CDLL('libxxhash.so.0')
+xxhash.XXH3_64bits_withSeed.argtypes = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64
+xxhash.XXH3_64bits_withSeed.restype = ctypes.c_uint64
 
 
 class Fixed64(int):
@@ -54,9 +60,16 @@ def frame(head, body=b''):
     return struct.pack('>II', len(head), len(body)) + head + body
 
 
+def peer_frame(head, body=b''):
+    """With the check that each head between peers ends with."""
+    head = head if isinstance(head, bytes) else message(head)
+    check = xxhash.XXH3_64bits_withSeed(head, len(head), len(head) << 32 | len(body)) & (1 << 32) - 1
+    return frame(head + varint(CHECK << 3 | 5) + struct.pack('<I', check), body)
+
+
 def peer(kind, fields=None, body=b''):
     """A frame for a peer port."""
-    return frame({HEAD[kind]: fields or {}}, body)
+    return peer_frame({HEAD[kind]: fields or {}}, body)
 
 
 def hello(dims, rank, port, version=VERSION, boot=7, keys=(), challenge=b''):
@@ -96,6 +109,8 @@ def fields_of(data):
             value = number()
         elif tag & 7 == 1:
             value, at = struct.unpack_from('<Q', data, at)[0], at + 8
+        elif tag & 7 == 5:
+            value, at = struct.unpack_from('<I', data, at)[0], at + 4
         else:
             length = number()
             value, at = data[at:at + length], at + length
@@ -136,7 +151,8 @@ def read_frame(s):
     prefix = exactly(8)
     head, body = struct.unpack('>II', prefix)
     rest = exactly(head + body)
-    (kind, [value]), = fields_of(rest[:head]).items()
+    (kind, [value]), *check = fields_of(rest[:head]).items()
+    assert not check or check[0][0] == CHECK
     return kind, fields_of(value), prefix + rest
 
 

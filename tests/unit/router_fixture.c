@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
+#include "daemon/router/head_check.h"
 
 static uint64_t io_now(void *context)
 {
@@ -155,14 +156,14 @@ void fixture_say(struct fixture_connection *c, const Peer__Head *head, const voi
                  uint32_t body_length)
 {
     uint32_t size = (uint32_t)peer__head__get_packed_size(head);
-    uint8_t *frame = malloc(FRAME_PREFIX_SIZE + size + (size_t)body_length);
+    uint8_t *frame = malloc(FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE + (size_t)body_length);
 
     assert_non_null(frame);
-    frame_prefix_write(frame, size, body_length);
     (void)peer__head__pack(head, frame + FRAME_PREFIX_SIZE);
+    size = head_check_write(frame, size, body_length);
     if (body_length > 0)
-        memcpy(frame + FRAME_PREFIX_SIZE + size, body, body_length);
-    fixture_feed(c, frame, FRAME_PREFIX_SIZE + size + (size_t)body_length);
+        memcpy(frame + size, body, body_length);
+    fixture_feed(c, frame, size + (size_t)body_length);
     free(frame);
 }
 

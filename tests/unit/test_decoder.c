@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/router/decoder.h"
+#include "daemon/router/head_check.h"
 #include "failing_memory.h"
 
 #define MAX_HEAD 20000u
@@ -25,12 +26,12 @@ static void add_frame(struct stream *s, const Peer__Head *head, const uint8_t *b
 {
     uint32_t size = (uint32_t)peer__head__get_packed_size(head);
 
-    assert_true(s->length + FRAME_PREFIX_SIZE + size + length <= sizeof s->bytes);
-    frame_prefix_write(s->bytes + s->length, size, length);
+    assert_true(s->length + FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE + length <= sizeof s->bytes);
     (void)peer__head__pack(head, s->bytes + s->length + FRAME_PREFIX_SIZE);
+    s->length += head_check_write(s->bytes + s->length, size, length);
     if (length > 0)
-        memcpy(s->bytes + s->length + FRAME_PREFIX_SIZE + size, body, length);
-    s->length += FRAME_PREFIX_SIZE + size + length;
+        memcpy(s->bytes + s->length, body, length);
+    s->length += length;
 }
 
 static uint8_t body_byte(uint32_t step, uint32_t i)
@@ -236,7 +237,7 @@ static void check_refused(const uint8_t *bytes, size_t length, const char *text)
 
 static void what_is_no_frame_is_refused(void **state)
 {
-    uint8_t frame[FRAME_PREFIX_SIZE + 16] = {0};
+    uint8_t frame[FRAME_PREFIX_SIZE + 32] = {0};
     (void)state;
     frame_prefix_write(frame, 0, 0);
     check_refused(frame, FRAME_PREFIX_SIZE, "without a head");
@@ -246,15 +247,38 @@ static void what_is_no_frame_is_refused(void **state)
     check_refused(frame, FRAME_PREFIX_SIZE, "frame head of");
     frame_prefix_write(frame, 1, MAX_BODY + 1);
     check_refused(frame, FRAME_PREFIX_SIZE, "frame body of 1001 bytes");
-    frame_prefix_write(frame, 3, 0);
     memcpy(frame + FRAME_PREFIX_SIZE, "\xff\xff\xff", 3);
-    check_refused(frame, FRAME_PREFIX_SIZE + 3, "not a message");
+    check_refused(frame, head_check_write(frame, 3, 0), "not a message");
     /* A kind from the future: field 1000, empty. */
-    frame_prefix_write(frame, 3, 0);
     memcpy(frame + FRAME_PREFIX_SIZE, "\xc2\x3e\x00", 3);
-    check_refused(frame, FRAME_PREFIX_SIZE + 3, "unknown kind");
-    frame_prefix_write(frame, 3, 4);
-    check_refused(frame, FRAME_PREFIX_SIZE + 7, "unknown kind");
+    check_refused(frame, head_check_write(frame, 3, 0), "unknown kind");
+    check_refused(frame, head_check_write(frame, 3, 4) + 4, "unknown kind");
+}
+
+/* Whatever bit is flipped, of the lengths or of the head: nothing is taken for a frame. */
+static void what_is_damaged_is_refused(void **state)
+{
+    struct stream s = {.length = 0};
+    size_t first;
+
+    (void)state;
+    add_data(&s, 3, 17, 20);
+    first = s.length - 20;
+    for (size_t bit = 0; bit < 8 * first; bit++) {
+        struct seen seen = {.fail_at = -1};
+        struct stream damaged = s;
+        struct slab_pool pool;
+        struct decoder d;
+        damaged.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        add_data(&damaged, 3, 17, 900); /* what comes next: it may be waited for */
+        slab_pool_init(&pool, 0);
+        decoder_init(&d, MAX_HEAD, MAX_BODY);
+        (void)feed(&d, &pool, damaged.bytes, damaged.length, &seen, NULL);
+        if (seen.frames > 0)
+            fail_msg("bit %zu", bit);
+        decoder_free(&d);
+        assert_int_equal(slab_pool_close(&pool), 0);
+    }
 }
 
 static void caps_may_be_reached(void **state)
@@ -277,10 +301,10 @@ static void caps_may_be_reached(void **state)
 static uint8_t *empty_entries(uint32_t count, uint32_t body, uint32_t *length)
 {
     uint32_t list = 2 * count, head = 1 + 4 + list;
-    uint8_t *bytes = malloc(FRAME_PREFIX_SIZE + head + body), *at = bytes + FRAME_PREFIX_SIZE;
+    uint8_t *bytes = malloc(FRAME_PREFIX_SIZE + head + HEAD_CHECK_SIZE + body);
+    uint8_t *at = bytes + FRAME_PREFIX_SIZE;
 
     assert_non_null(bytes);
-    frame_prefix_write(bytes, head, body);
     *at++ = 5 << 3 | 2; /* Head.link_state */
     for (unsigned i = 0; i < 4; i++)
         *at++ = (uint8_t)((list >> 7 * i & 0x7f) | (i < 3 ? 0x80 : 0));
@@ -288,8 +312,8 @@ static uint8_t *empty_entries(uint32_t count, uint32_t body, uint32_t *length)
         *at++ = 1 << 3 | 2; /* LinkState.entry */
         *at++ = 0;
     }
-    memset(at, 0, body);
-    *length = FRAME_PREFIX_SIZE + head + body;
+    memset(at + HEAD_CHECK_SIZE, 0, body);
+    *length = head_check_write(bytes, head, body) + body;
     return bytes;
 }
 
@@ -379,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_decoder_can_be_freed_at_any_point),
         cmocka_unit_test(who_handles_a_frame_may_refuse_it),
         cmocka_unit_test(what_is_no_frame_is_refused),
+        cmocka_unit_test(what_is_damaged_is_refused),
         cmocka_unit_test(caps_may_be_reached),
         cmocka_unit_test(empty_messages_are_bounded),
         cmocka_unit_test(memory_may_run_out_at_any_moment),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/router/head_check.h"
 #include "router_fixture.h"
 
 static const unsigned plus = 0, minus = 1;
@@ -80,7 +81,7 @@ static void who_is_not_the_neighbour_is_told_why(void **state)
     fixture_hello(&f, minus, &good, dims);
     fixture_close(&f);
     bad = good, bad.version = PROTOCOL_VERSION + 1;
-    check_stranger(&bad, "speaks protocol version 8, node 5 speaks version 7");
+    check_stranger(&bad, "speaks protocol version 9, node 5 speaks version 8");
     bad = good, bad.dims = (char[]){"4x8"};
     check_stranger(&bad, "is in a torus 4x8, node 5 is in a torus 4x4");
     bad = good, bad.dims = (char[]){"\n\x1b"};
@@ -722,10 +723,9 @@ static void many_news_at_once_are_told_together(void **state)
         head.kind_case = PEER__HEAD__KIND_LINK_STATE;
         head.link_state = &link_state;
         size_t size = peer__head__get_packed_size(&head);
-        assert_true(length + FRAME_PREFIX_SIZE + size <= sizeof bytes);
-        frame_prefix_write(bytes + length, (uint32_t)size, 0);
+        assert_true(length + FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE <= sizeof bytes);
         (void)peer__head__pack(&head, bytes + length + FRAME_PREFIX_SIZE);
-        length += FRAME_PREFIX_SIZE + size;
+        length += head_check_write(bytes + length, (uint32_t)size, 0);
     }
     unsigned changes = f.topology_changes;
     fixture_feed(f.up[2], bytes, length);
