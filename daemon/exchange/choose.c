@@ -210,7 +210,7 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
     unsigned found = collect(counted, mode, index);
     for (unsigned i = 0; i < found; i++) {
         const struct counted *c = &counted[index[i]];
-        double by_model = predict_seconds(&c->counts, costs, sizes->mean);
+        double by_model = predict_unmeasured_seconds(&c->counts, costs, sizes->mean);
         seconds[i] = corrected_seconds(c, costs, sizes->mean);
         ratio[i] = seconds[i] / by_model;
         if (seconds[i] < 0)
@@ -236,8 +236,9 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
 int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e)
 {
-    const struct predict_costs costs = exchanges_costs(all);
+    struct predict_costs costs = exchanges_costs(all);
 
+    costs.burst = 0; /* what is measured has it in it */
     return choose_from(all->planner, router_torus(all->set.router), &costs, sizes, mode, list,
                        count, e);
 }
@@ -268,7 +269,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
                 .mode = its_mode,
                 .counts = *counts,
                 .piece_bytes = (block_bytes + a->segments - 1) / a->segments,
-                .seconds = predict_gather_seconds(counts, costs, block_bytes),
+                .seconds = predict_unmeasured_seconds(counts, costs, block_bytes),
             };
             insert(list, (*count)++, &candidate);
         }

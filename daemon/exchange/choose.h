@@ -30,7 +30,8 @@ struct block_sizes {
 int choose_candidates(struct exchanges *all, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e);
 
-/* The same for a torus of which only `planner` knows, with these costs. */
+/* The same for a torus of which only `planner` knows, with these costs; with their burst, if they have one: where
+ * nothing is measured (predict_unmeasured_seconds()). */
 int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
                 const struct block_sizes *sizes, enum mode mode, struct candidate *list,
                 unsigned *count, struct error *e);

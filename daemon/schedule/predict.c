@@ -123,7 +123,7 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
         counts->messages = links_of_a_node(t);
         if (counts->steps > 1)
             counts->messages *= 1 + STREAM_HOPS * (counts->steps - 1);
-        counts->blocks = torus_bound_all_port(t);
+        counts->blocks = counts->busiest = torus_bound_all_port(t);
         return 0;
     }
     if (schedule_verify(t, a, &report, e) != 0)
@@ -131,6 +131,7 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     counts->steps = report.startups;
     counts->hops = (double)(report.hops - report.startups);
     counts->blocks = (double)report.critical_path / a->segments;
+    counts->busiest = (double)report.busiest / a->segments;
     return 0;
 }
 
@@ -187,6 +188,7 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
         if (streaming && report.startups > 0)
             counts->relays = report.startups - 1;
     }
+    counts->busiest = counts->blocks;
     return 0;
 }
 
@@ -235,12 +237,12 @@ uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t li
     return link_mbit > 0 && link_burst < frame ? frame : 0;
 }
 
-/* Bytes that a node waits for: those of its own messages, and on each further hop of them what a
- * relay waits for. */
+/* Bytes that a node waits for, of so many blocks: those of its own messages, and on each further hop of them
+ * what a relay waits for. */
 static double bytes_waited_for(const struct predict_counts *c, const struct predict_costs *costs,
-                               uint64_t block_bytes)
+                               double blocks, uint64_t block_bytes)
 {
-    double own = c->blocks * (double)block_bytes;
+    double own = blocks * (double)block_bytes;
     double taken_in = fmin((double)block_bytes / c->segments, FRAME);
     double bytes = own + (taken_in > (double)costs->burst ? c->relays * taken_in : 0);
 
@@ -267,17 +269,17 @@ static double seconds_of(const struct predict_counts *c, const struct predict_co
 double predict_seconds(const struct predict_counts *c, const struct predict_costs *costs,
                        uint64_t block_bytes)
 {
-    return seconds_of(c, costs, bytes_waited_for(c, costs, block_bytes));
+    return seconds_of(c, costs, bytes_waited_for(c, costs, c->blocks, block_bytes));
 }
 
-double predict_gather_seconds(const struct predict_counts *c, const struct predict_costs *costs,
-                              uint64_t block_bytes)
+double predict_unmeasured_seconds(const struct predict_counts *c, const struct predict_costs *costs,
+                                  uint64_t block_bytes)
 {
-    double bytes = bytes_waited_for(c, costs, block_bytes);
-    double sustained = seconds_of(c, costs, bytes);
-    double at_once = seconds_of(c, costs, fmax(bytes - (double)costs->burst, 0));
+    double bytes = bytes_waited_for(c, costs, c->blocks, block_bytes);
+    double at_once = seconds_of(c, costs, bytes > (double)costs->burst ? bytes : 0);
+    double sustained = seconds_of(c, costs, bytes_waited_for(c, costs, c->busiest, block_bytes));
 
-    return hypot(at_once, sustained - at_once);
+    return hypot(at_once, fmax(sustained - at_once, 0));
 }
 
 double predict_rate(const struct predict_counts *c, const struct predict_costs *costs,
@@ -292,7 +294,7 @@ double predict_rate(const struct predict_counts *c, const struct predict_costs *
         sent = seconds;
     if (!c->streaming)
         sent /= 1 + STEP_SKEW;
-    return bytes_waited_for(c, costs, block_bytes) / sent;
+    return bytes_waited_for(c, costs, c->blocks, block_bytes) / sent;
 }
 
 void predict_fit(const struct predict_counts *counts, const double *seconds, size_t count,

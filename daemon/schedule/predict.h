@@ -29,6 +29,7 @@ struct predict_counts {
     double hops;     /* of the longest legs after their first hop, summed over steps */
     double messages; /* that a node handles on average, of small blocks; a broadcast's count more */
     double blocks;   /* on the busiest channel, summed over steps */
+    double busiest;  /* on the channel that carries most of them, in all steps together */
     double relays;   /* broadcasts: nodes one after the other that each take in a frame before they
                       * pass it on, and have nothing else to send */
 };
@@ -49,11 +50,11 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
 double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
                        uint64_t block_bytes);
 
-/* The same of an allgather or a broadcast (predict_count_gather()), for which nothing is ever measured: what a link
- * passes at once is faster than that, and what it then makes good before the next call can start counts as much
- * as it is longer. */
-double predict_gather_seconds(const struct predict_counts *counts,
-                              const struct predict_costs *costs, uint64_t block_bytes);
+/* The same of what is never measured: calls of programs, allgathers and broadcasts. What a link passes at once is
+ * faster than that, and what the busiest one then makes good before the next call can start counts as much as
+ * it is longer. Without a burst it is predict_seconds(). */
+double predict_unmeasured_seconds(const struct predict_counts *counts,
+                                  const struct predict_costs *costs, uint64_t block_bytes);
 
 /* Bytes of a vector from which an allreduce is faster on the trees of all nodes, each of which
  * combines a part, than on one; UINT64_MAX where it never is. */
