@@ -228,11 +228,20 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
                                     lambda data: os.urandom(len(data))],
                          ids=['cut', 'repeated', 'gap', 'reversed', 'random'])
 def test_a_stream_that_is_disturbed(torus, change):
-    """The connection is closed with a reason, the exchange fails everywhere, and all is well again."""
+    """The connection is closed with a reason, the exchange fails everywhere, and all is well again. It begins anew
+    where a block is seen to be damaged first, and runs on if the link is up again by then: it is disturbed again."""
+    changed = torus.tap.changed
     with LongExchange(torus, algorithm='direct') as client:
-        torus.tap.change_once(5000, change)
+        def ended():
+            if torus.tap.change is None:
+                torus.tap.change_once(5000, change)
+            return client.process.poll() is not None
+
+        wait_for(ended, 30)
         code, _, err = client.end(30)
+        torus.tap.change = None
         assert code == 1 and err, err
+    assert torus.tap.changed > changed
     torus.wait_whole(30)
     check_result(torus.exchange('at2', 30000, rank=RANK), '4x4', 'at2', 30000)
 
