@@ -8,7 +8,8 @@
 #include "client/mpi/statistics.h"
 
 /* Nanoseconds between two turns for MPI. */
-#define USUAL_SLICE 1000000u /* at first: small calls have ended by then */
+#define USUAL_SLICE 1000000u /* at first: most small calls have ended by then, */
+#define FIRST_SLICE 5000000u /* or by then at the latest, where calls take longer */
 #define LEAST_SLICE 100000u  /* while MPI has something to do */
 #define MOST_SLICE 10000000u /* while nothing happens, and a call takes long */
 #define BUSY 30000u /* a turn that takes so much of the processor's time has moved something */
@@ -53,17 +54,32 @@ static uint64_t next_slice(uint64_t taken)
     return slice < USUAL_SLICE ? USUAL_SLICE : slice > MOST_SLICE ? MOST_SLICE : slice;
 }
 
+/* What calls have taken lately. A turn in each of them, for nothing, makes all of them slower where ranks share
+ * processors: the first comes when a call has taken twice as long, unless MPI has had something to do. */
+static _Thread_local uint64_t lately;
+
+static uint64_t first_slice(void)
+{
+    uint64_t slice = 2 * lately;
+
+    return slice < USUAL_SLICE ? USUAL_SLICE : slice > FIRST_SLICE ? FIRST_SLICE : slice;
+}
+
 static int wait_until_ended(struct torus_call *call, struct torus_error *error)
 {
-    uint64_t begin = statistics_now(), slice = USUAL_SLICE;
+    uint64_t begin = statistics_now(), slice = first_slice();
+    bool moved = false;
 
     for (;;) {
         int ended;
         (void)torus_call_pause(call, slice);
         ended = look(call, error);
-        if (ended != 0)
+        if (ended != 0) {
+            lately = moved ? 0 : lately - lately / 8 + (statistics_now() - begin) / 8;
             return ended;
+        }
         slice = give_turn() ? LEAST_SLICE : next_slice(statistics_now() - begin);
+        moved = moved || slice == LEAST_SLICE;
     }
 }
 
