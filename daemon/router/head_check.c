@@ -26,10 +26,12 @@ uint32_t head_check_write(uint8_t *frame, uint32_t length, uint32_t body)
 
 bool head_check_holds(const uint8_t *head, uint32_t length, uint32_t body)
 {
-    const uint8_t *at = head + length - HEAD_CHECK_SIZE;
     uint32_t check = 0;
 
-    if (length < HEAD_CHECK_SIZE || at[0] != TAG_FIRST || at[1] != TAG_SECOND)
+    if (length < HEAD_CHECK_SIZE)
+        return false;
+    const uint8_t *at = head + length - HEAD_CHECK_SIZE;
+    if (at[0] != TAG_FIRST || at[1] != TAG_SECOND)
         return false;
     for (unsigned i = 0; i < 4; i++)
         check |= (uint32_t)at[2 + i] << 8 * i;

@@ -274,11 +274,13 @@ def test_cables_without_addresses_and_unusual_settings(mininet, tmp_path):
     ('sed -i "s/dev eth[01] onlink/dev eth9 onlink/" $out/h1.sh', 'everything is as it was before'),
 ])
 def test_what_is_in_the_way(tmp_path, prepare, says):
-    """The script says what to do, and changes nothing."""
+    """The script says what to do, and changes nothing. Without IPv6, which gives interfaces that come up addresses of
+    their own after a while."""
     (tmp_path / 'state').mkdir()
     out = write_scripts(tmp_path, '2', '--state', tmp_path / 'state')
     script = f'''
 hostname h1.example.org
+for i in all default; do echo 1 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done 2>/dev/null
 ip link add eth0 type veth peer name peer0; ip link add eth1 type veth peer name peer1
 for i in lo eth0 eth1 peer0 peer1; do ip link set $i up; done
 state={tmp_path}/state out={out}
