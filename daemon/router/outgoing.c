@@ -78,22 +78,10 @@ static bool is_short(const Peer__Head *head)
 _Static_assert(AROUND + 5 * 6 <= OUTGOING_INLINE_HEAD, "SteppedData");
 _Static_assert(AROUND + 2 * 6 + 2 + SHORT_PIECES * 5 <= OUTGOING_INLINE_HEAD, "StreamedData");
 
-static void pack_head(struct outgoing *frame, const Peer__Head *head)
-{
-    size_t length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
-
-    frame->head_length = head_check_write(frame->head, (uint32_t)length, frame->body_length);
-}
-
 int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
 {
-    size_t length;
+    size_t length = is_short(head) ? 0 /* it fits */ : peer__head__get_packed_size(head);
 
-    if (is_short(head)) {
-        pack_head(frame, head);
-        return 0;
-    }
-    length = peer__head__get_packed_size(head);
     if (FRAME_PREFIX_SIZE + length + HEAD_CHECK_SIZE > OUTGOING_INLINE_HEAD) {
         frame->head = malloc(FRAME_PREFIX_SIZE + length + HEAD_CHECK_SIZE);
         if (frame->head == NULL) {
@@ -101,7 +89,8 @@ int outgoing_set_head(struct outgoing *frame, const Peer__Head *head)
             return -1;
         }
     }
-    pack_head(frame, head);
+    length = peer__head__pack(head, frame->head + FRAME_PREFIX_SIZE);
+    frame->head_length = head_check_write(frame->head, (uint32_t)length, frame->body_length);
     return 0;
 }
 

@@ -65,6 +65,20 @@ static void say_prepare(struct exchange_fixture *n, const struct file *f)
     assert_int_equal(xf_hear(n, CHILD), PEER__HEAD__KIND_PREPARE);
 }
 
+/* Another exchange, with the same schedule. */
+static void say_prepare_again(struct exchange_fixture *n, const struct file *f)
+{
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    p.prepare.id = TEXT("0-0000004d-9");
+    p.prepare.exchange = XF_HANDLE + 3;
+    p.spec.algorithm = TEXT("");
+    p.spec.schedule = TEXT(f->digest);
+    assert_true(xf_say(n, PARENT, &p.head));
+}
+
 static bool say_query(struct exchange_fixture *n, const char *digest, uint32_t offset)
 {
     Peer__ScheduleQuery query = PEER__SCHEDULE_QUERY__INIT;
@@ -183,14 +197,7 @@ static void what_is_known_is_not_fetched_again(void **state)
     assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
     (void)xf_drain(&n);
 
-    struct xf_prepare p;
-    xf_prepare_init(&p, &n);
-    xf_prepare_generated(&p);
-    p.prepare.id = TEXT("0-0000004d-9");
-    p.prepare.exchange = XF_HANDLE + 3;
-    p.spec.algorithm = TEXT("");
-    p.spec.schedule = TEXT(f.digest);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    say_prepare_again(&n, &f);
     assert_int_equal(xf_hear(&n, CHILD), PEER__HEAD__KIND_PREPARE);
     assert_true(xf_say_handle(&n, CHILD, PEER__HEAD__KIND_READY, XF_HANDLE + 3));
     assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND_READY);
@@ -250,7 +257,6 @@ static void an_answer_to_an_older_question_is_ignored(void **state)
     const struct file f = file_for("3m", 70000);
     const uint32_t part = FRAME_SCHEDULE_PART;
     struct exchange_fixture n;
-    struct xf_prepare p;
 
     (void)state;
     open_node(&n, 1);
@@ -262,13 +268,7 @@ static void an_answer_to_an_older_question_is_ignored(void **state)
     assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
     (void)xf_drain(&n);
 
-    xf_prepare_init(&p, &n);
-    xf_prepare_generated(&p);
-    p.prepare.id = TEXT("0-0000004d-9");
-    p.prepare.exchange = XF_HANDLE + 3;
-    p.spec.algorithm = TEXT("");
-    p.spec.schedule = TEXT(f.digest);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    say_prepare_again(&n, &f);
     hears_query(&n, &f, 0);
     assert_true(say_part(&n, &f, f.length, part, part));
     assert_int_equal(xf_hear(&n, PARENT), PEER__HEAD__KIND__NOT_SET);
@@ -340,7 +340,6 @@ static void a_link_that_was_lost_is_asked_again(void **state)
 {
     const struct file f = file_for("5", 0);
     struct exchange_fixture n;
-    struct xf_prepare p;
 
     (void)state;
     xf_init(&n);
@@ -351,13 +350,7 @@ static void a_link_that_was_lost_is_asked_again(void **state)
     xf_link_up(&n, PARENT);
     xf_link_up(&n, CHILD);
     (void)xf_drain(&n);
-    xf_prepare_init(&p, &n);
-    xf_prepare_generated(&p);
-    p.prepare.id = TEXT("0-0000004d-9");
-    p.prepare.exchange = XF_HANDLE + 3;
-    p.spec.algorithm = TEXT("");
-    p.spec.schedule = TEXT(f.digest);
-    assert_true(xf_say(&n, PARENT, &p.head));
+    say_prepare_again(&n, &f);
     hears_query(&n, &f, 0);
     (void)xf_drain(&n);
     assert_true(say_part(&n, &f, f.length, 0, f.length));
