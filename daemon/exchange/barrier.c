@@ -95,9 +95,9 @@ static int enter_again(struct exchange *x)
         return -1;
     around_drop(x);
     tree_node(torus_of(x), rank_of(x), rank_of(x), &x->tree);
-    x->fault = (struct fault){.at = ROUTER_NEVER, .down_at = ROUTER_NEVER};
+    x->fault = NO_FAULT;
     x->failure.code = ERROR_NONE;
-    x->verdict_heard = false;
+    x->verdict_heard = x->taken_back = false;
     x->timeout_ns = x->entered.timeout_ns;
     x->deadline = x->entered.deadline;
     exchange_enter(x, EXCHANGE_ENTERED);

@@ -91,7 +91,10 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     all->schedules = schedules_new(
         &(struct schedules_setup){setup->router, setup->workers, on_schedule, on_forgotten, all});
     all->trees = wave_trees_new();
-    if (all->planner == NULL || all->schedules == NULL || all->trees == NULL) {
+    all->down_since = calloc(router_torus(setup->router)->nodes, sizeof *all->down_since);
+    if (all->planner == NULL || all->schedules == NULL || all->trees == NULL ||
+        all->down_since == NULL) {
+        free(all->down_since);
         wave_trees_free(all->trees);
         schedules_free(all->schedules);
         if (all->planner != NULL)
@@ -129,6 +132,7 @@ void exchanges_free(struct exchanges *all)
     resume_free(all);
     decisions_free(all);
     wave_trees_free(all->trees);
+    free(all->down_since);
     free(all);
 }
 
@@ -157,6 +161,17 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
     return NULL;
 }
 
+static void watch_nodes(struct exchanges *all)
+{
+    const struct topology *topology = router_topology(all->set.router);
+
+    for (uint32_t node = 0; node < topology->torus->nodes; node++)
+        if (!topology_node_down(topology, node))
+            all->down_since[node] = ROUTER_NEVER;
+        else if (all->down_since[node] == ROUTER_NEVER)
+            all->down_since[node] = router_now(all->set.router);
+}
+
 void exchanges_topology(struct exchanges *all)
 {
     const struct topology *topology = router_topology(all->set.router);
@@ -165,6 +180,7 @@ void exchanges_topology(struct exchanges *all)
 
     if (topology->changes != all->changes)
         all->changed_at = router_now(all->set.router);
+    watch_nodes(all);
     all->changes = topology->changes;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((all->links_up & ~up & 1u << port) != 0)

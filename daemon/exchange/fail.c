@@ -258,13 +258,15 @@ static bool may_come_from(const struct exchange *x, unsigned port)
 /* It was to begin anew, and does not. */
 static bool is_last_word(const struct exchange *x, const Peer__Verdict *message)
 {
-    return x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY &&
-           message->code != (uint32_t)ERROR_BUSY;
+    return x->state == EXCHANGE_FAILED && x->taken_back && message->code != (uint32_t)ERROR_BUSY;
 }
 
-/* A barrier that has ended here, of which its client is about to hear why: it does not begin anew here. */
-static bool is_about_to_tell(const struct exchange *x)
+/* What is taken back is no failure of a group that is open: it goes on, or its programs have been told why it
+ * does not. Nor of a barrier that has ended here, of which its client is about to hear. */
+static bool bears_taking_back(const struct exchange *x)
 {
+    if (standing_is_one(x))
+        return x->state != EXCHANGE_FINISHED;
     return x->state == EXCHANGE_FAILED && x->client_state == CLIENT_WAITING;
 }
 
@@ -289,8 +291,8 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         return 0;
     x->verdict_heard = true;
     take_error(message->code, message->reason, &why);
-    bool goes_on = why.code == ERROR_BUSY && standing_is_one(x) && !exchange_has_ended(x->state);
-    if (why.code != ERROR_BUSY || (!is_about_to_tell(x) && !goes_on))
+    x->taken_back = why.code == ERROR_BUSY;
+    if (!x->taken_back || !bears_taking_back(x))
         x->failure = why;
     uint32_t left = message->left < most ? message->left : most;
     if (left > 0)
@@ -300,7 +302,7 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     verdict_pass_on(x, &why, left, (int)port);
     if (x->state == EXCHANGE_IN_DOUBT)
         (void)doubt_settle(all, x->id, false);
-    else if (x->state == EXCHANGE_FAILED && x->failure.code != ERROR_BUSY) {
+    else if (x->state == EXCHANGE_FAILED && !x->taken_back) {
         log_warning("exchange %s failed: %s", x->id, x->failure.text);
         resume_drop(x);
     } else if (x->state != EXCHANGE_FAILED && (why.code != ERROR_BUSY || !barrier_take_back(x)))

@@ -14,17 +14,26 @@ static bool root_differs(const struct exchange *x)
     return !exchange_is_root(x) && (uint32_t)boot != x->id_boot;
 }
 
+/* When a node that seems to be down is taken for dead, unless it is heard of before. ROUTER_NEVER: it is up. */
+static uint64_t gone_at(const struct exchange *x, uint32_t node)
+{
+    uint64_t since = x->all->down_since[node];
+
+    return since != ROUTER_NEVER ? since + GONE_TIME : ROUTER_NEVER;
+}
+
 /* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
  * seen: it is if it was heard of after the exchange, or still after a while. */
 static bool root_gone(const struct exchange *x)
 {
     const struct topology *topology = router_topology(router_of(x));
+    uint64_t now = router_now(router_of(x));
 
     if (exchange_is_root(x))
         return false;
-    return topology_node_down(topology, x->root) ||
-           (root_differs(x) && (topology->entry[x->root].boot != x->root_boot ||
-                                router_now(router_of(x)) >= x->named_at + VERDICT_TIME));
+    return now >= gone_at(x, x->root) ||
+           (root_differs(x) &&
+            (topology->entry[x->root].boot != x->root_boot || now >= x->named_at + VERDICT_TIME));
 }
 
 static void root_is_gone(const struct exchange *x, struct error *e)
@@ -52,6 +61,18 @@ static void fail_alone(struct exchange *x, const struct error *e)
     exchange_enter(x, EXCHANGE_FAILED);
 }
 
+/* It waits for the verdict of its root. Returns whether there will be none. */
+static bool fail_without_root(struct exchange *x)
+{
+    struct error e;
+
+    if (!root_gone(x))
+        return false;
+    root_is_gone(x, &e);
+    fail_alone(x, &e);
+    return true;
+}
+
 /* From a fault until a node tells the root of it, which need not know: far away nobody hears of a link that
  * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
 static uint64_t objection_time(const struct exchange *x)
@@ -69,17 +90,14 @@ uint64_t failure_naming_time(const struct exchange *x)
     return router_heartbeat(router_of(x)) + 1 * SECONDS;
 }
 
-/* The root's: `e` names a node that is down and needed, or the link. Of a node all of whose links seem to
- * be down one may just have come back, of which others that are nearer have not told yet. */
-static void judge_at_root(struct exchange *x, uint64_t now, bool node_down, const struct error *e)
+/* The root's: `e` names the node that is down and needed, or the link. */
+static void judge_at_root(struct exchange *x, uint64_t now, uint32_t down, const struct error *e)
 {
+    bool node_down = down != TORUS_NO_NODE;
     struct error why = *e;
 
-    if (!node_down)
-        x->fault.down_at = ROUTER_NEVER;
-    else if (x->fault.down_at == ROUTER_NEVER)
-        x->fault.down_at = now;
-    if (node_down && now < x->fault.down_at + SETTLE_TIME)
+    x->fault.down = down;
+    if (node_down && now < gone_at(x, down))
         return;
     x->fault.judged_at = now;
     if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
@@ -101,13 +119,13 @@ static void judge_fault(struct exchange *x, uint64_t now)
         return;
     if (root_down)
         root_is_gone(x, &e);
-    else if (down != TORUS_NO_NODE)
+    else if (down != TORUS_NO_NODE && down != x->root)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
     if (may_be_committed(x)) {
         if (root_down || late)
             enter_doubt(x, &e);
     } else if (exchange_is_root(x)) {
-        judge_at_root(x, now, down != TORUS_NO_NODE, &e);
+        judge_at_root(x, now, down, &e);
     } else if (root_down || (late && standing_is_suspended(x))) {
         fail_alone(x, &e);
     } else if (now >= x->fault.at + objection_time(x)) {
@@ -165,7 +183,6 @@ static bool waits_for_links(const struct exchange *x)
 void failure_topology(struct exchange *x)
 {
     uint64_t now = router_now(router_of(x));
-    struct error e;
 
     for (int port = exchange_has_begun(x) ? port_down(x, 0) : -1; port >= 0;
          port = port_down(x, (unsigned)port + 1)) {
@@ -179,17 +196,14 @@ void failure_topology(struct exchange *x)
             engine_lose_port(x->own.engine, (unsigned)port);
     }
     if (x->state == EXCHANGE_FAILING) {
-        if (root_gone(x)) {
-            root_is_gone(x, &e);
-            fail_alone(x, &e);
-        }
+        fail_without_root(x);
         return;
     }
     bool fault = (x->fault.at == ROUTER_NEVER || waits_for_links(x)) &&
                  (around_fault(x, &x->fault.e) || root_gone(x));
     if (!fault && waits_for_links(x)) {
         x->all->turns_due |= x->fault.at != ROUTER_NEVER;
-        x->fault.at = x->fault.down_at = ROUTER_NEVER;
+        x->fault = NO_FAULT;
     }
     if (fault && x->fault.at == ROUTER_NEVER)
         x->fault.at = now;
@@ -205,18 +219,22 @@ static uint64_t next_judgement(const struct exchange *x)
 
     if (!exchange_is_root(x))
         return x->fault.at + objection_time(x);
-    if (x->fault.down_at != ROUTER_NEVER)
-        return x->fault.down_at + SETTLE_TIME;
+    if (x->fault.down != TORUS_NO_NODE)
+        return gone_at(x, x->fault.down);
     return x->fault.at + (retry_goes_around(x) && !settled ? SETTLE_TIME : failure_naming_time(x));
 }
 
 uint64_t failure_deadline(const struct exchange *x)
 {
+    uint64_t gone = exchange_is_root(x) ? ROUTER_NEVER : gone_at(x, x->root);
     uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
 
     if (x->state == EXCHANGE_DECIDING)
         return x->client_state == CLIENT_WAITING ? at : ROUTER_NEVER;
-    if (x->state == EXCHANGE_COMMITTING || x->state == EXCHANGE_FAILING)
+    if (x->state == EXCHANGE_COMMITTING)
+        return at;
+    at = gone < at ? gone : at;
+    if (x->state == EXCHANGE_FAILING)
         return at;
     if (x->state == EXCHANGE_WAITING)
         at = retry_deadline(x);
@@ -328,11 +346,8 @@ static void tell_in_doubt(struct exchange *x)
 void failure_tick(struct exchange *x, uint64_t now)
 {
     if (x->state == EXCHANGE_FAILING) {
-        if (now >= x->deadline) { /* its root says nothing, perhaps because it has been restarted */
-            if (root_gone(x))
-                root_is_gone(x, &x->failure);
+        if (!fail_without_root(x) && now >= x->deadline) /* its root says nothing */
             exchange_enter(x, EXCHANGE_FAILED);
-        }
         return;
     }
     if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING) {

@@ -39,6 +39,9 @@
 /* From the first link that goes down until an exchange begins anew around it: the links of a process that
  * dies are not all reported at once, and it may be complete without that link. */
 #define SETTLE_TIME (50 * MILLISECONDS)
+/* Since none of its links is up, until a node is taken for dead: a connection that is lost is replaced within
+ * that time (BACKOFF_FIRST of the router, and the handshake), and a node may have none but one. */
+#define GONE_TIME (150 * MILLISECONDS)
 /* How long a node waits for the root's verdict. */
 #define VERDICT_TIME (4 * SECONDS)
 /* How often a node in doubt asks, and a root reminds who has not confirmed; and how often either looks
@@ -122,14 +125,15 @@ struct rounds {
 /* Links have gone down meanwhile. */
 struct fault {
     uint64_t at;        /* ROUTER_NEVER: none */
-    uint64_t judged_at; /* last, by the root */
-    uint64_t
-        down_at; /* since then the root takes a node that is needed for down; or ROUTER_NEVER */
+    uint64_t judged_at; /* last, by the root, */
+    uint32_t down;      /* which needs this node, and takes it for down; TORUS_NO_NODE: none */
     struct error e;
     uint32_t lost;     /* ports whose links have been down: nothing is sent or taken there */
     uint64_t mends_at; /* a group that is open begins anew then, at its root, as links that it goes
                         * around are up again; 0: none are */
 };
+
+#define NO_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE})
 
 /* The root's: when it may begin. */
 struct turn {
@@ -187,7 +191,8 @@ struct exchange {
     uint32_t owed;        /* child ports (bits) and OWN_PART that this wave still owes */
     struct error failure; /* when FAILING, FAILED or IN_DOUBT; WAITING: why it was busy */
     bool damaged;         /* FAILING: and it was damage on the way here */
-    bool verdict_heard;   /* it failed by the root's decision, not only by its own */
+    bool verdict_heard;   /* it failed by the root's decision, not only by its own: */
+    bool taken_back;      /* that it begins anew, which need not be the last word */
     uint64_t began, deadline, timeout_ns;
 
     struct fault fault;
@@ -241,6 +246,7 @@ struct exchanges {
     uint32_t links_up;         /* ports (bits), as heard last */
     uint64_t changes;          /* of the topology: how many there have been, */
     uint64_t changed_at;       /* and when the last one was heard of */
+    uint64_t *down_since;      /* by rank; ROUTER_NEVER: the node is not down */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     struct schedules *schedules;

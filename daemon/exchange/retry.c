@@ -74,11 +74,8 @@ static void forget_attempt(struct exchange *x)
     report_free(&x->report);
     if (spec_chooses_late(&x->spec))
         x->algorithm = NULL;
-    if (x->goes_around) { /* what is down now it goes around the next time */
-        x->fault.at = x->fault.down_at = ROUTER_NEVER;
-        x->fault.mends_at = 0;
-        x->fault.lost = 0;
-    }
+    if (x->goes_around) /* what is down now it goes around the next time */
+        x->fault = NO_FAULT;
 }
 
 static void take_back(struct exchange *x, const struct error *busy)

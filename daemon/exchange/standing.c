@@ -44,10 +44,10 @@ bool standing_suspend(struct exchange *x)
     standing_name(x);
     if (!own_fault)
         x->failure.code = ERROR_NONE;
-    x->verdict_heard = false;
+    x->verdict_heard = x->taken_back = false;
     x->rounds = (struct rounds){.count = 1};
     report_free(&x->report); /* programs may have left by then */
-    x->fault = (struct fault){.at = ROUTER_NEVER, .down_at = ROUTER_NEVER};
+    x->fault = NO_FAULT;
     x->timeout_ns = SPEC_LONGEST_TIMEOUT;
     x->deadline = router_now(router_of(x)) + x->timeout_ns;
     exchange_enter(x, EXCHANGE_ENTERED);

@@ -112,7 +112,8 @@ struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char
         return NULL;
     }
     x->began = router_now(all->set.router);
-    x->deadline = x->fault.at = x->fault.down_at = ROUTER_NEVER;
+    x->deadline = ROUTER_NEVER;
+    x->fault = NO_FAULT;
     x->rounds.count = 1;
     DL_APPEND(all->active, x);
     all->active_count++;

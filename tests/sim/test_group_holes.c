@@ -309,6 +309,14 @@ static bool all_are_told(struct sim *sim, void *context)
     return sim_programs_done(g->programs) + sim_programs_failed(g->programs) == g->nodes;
 }
 
+static bool all_have_failed(struct sim *sim, void *context)
+{
+    const struct going *g = context;
+
+    (void)sim;
+    return sim_programs_failed(g->programs) == g->nodes;
+}
+
 /* Links go down, one after the other, while it is open, and come up again: all calls are completed, unless a
  * part falls into pieces. */
 static void links_change_while_it_is_open(void **state)
@@ -428,6 +436,102 @@ static void small_vectors_in_place(void **state)
     }
 }
 
+/* All links of the node that has prepared the group; `how`: SIM_WIRE_UP replaces their connections. */
+static void cut_off_root(struct sim *sim, enum sim_wire how)
+{
+    const struct torus *t = sim_torus(sim);
+    uint32_t root = 0;
+
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        if (torus_neighbour(t, root, port) == TORUS_NO_NODE)
+            continue;
+        if (how != SIM_WIRE_UP)
+            sim_set_wire(sim, root, port, how);
+        else
+            sim_half_open(sim, root, port); /* it connects anew at once */
+    }
+}
+
+/* Of few links: those of a node are easily all replaced at once. */
+static struct sim *begin_few_links(uint64_t seed)
+{
+    static const char *const few[] = {"3m", "2m", "4m", "2mx2m", "3", "2mx3m"};
+    const struct sim_setup setup = {.dims = few[seed % (sizeof few / sizeof few[0])],
+                                    .seed = seed,
+                                    .latency = (50 + seed % 2000) * MICROSECONDS,
+                                    .rate = 125000000,
+                                    .chop = true};
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    return sim;
+}
+
+/* For a moment none of its links is up: that is not the end of a group. */
+static void links_of_the_root_are_replaced(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
+        struct sim *sim = begin_few_links(seed);
+        struct sim_call call[CALLS_MOST];
+        const struct sim_programs_setup setup = {.name = "g",
+                                                 .call = call,
+                                                 .calls = draw_calls(sim, call),
+                                                 .seed = seed,
+                                                 .depth = 1 + any(sim, 8),
+                                                 .pause = any(sim, 2) * 5 * MILLISECONDS};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+        sim_pass(sim, any(sim, 40) * MILLISECONDS);
+        cut_off_root(sim, SIM_WIRE_UP);
+        must_succeed(sim, programs);
+        sim_programs_free(programs);
+        assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
+        sim_free(sim);
+    }
+}
+
+/* For so long that others may take it for dead, and it may not know: it fails everywhere, or goes on
+ * everywhere. */
+static void the_root_is_cut_off(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 8 * seeds; seed++) {
+        struct sim *sim = begin_few_links(seed);
+        struct sim_call call[CALLS_MOST];
+        const struct sim_programs_setup setup = {.name = "g",
+                                                 .call = call,
+                                                 .calls = draw_calls(sim, call),
+                                                 .seed = seed,
+                                                 .depth = 1 + any(sim, 8),
+                                                 .pause = 50 * MILLISECONDS,
+                                                 .stay = true};
+        struct going going = {.nodes = sim_torus(sim)->nodes};
+        going.programs = sim_programs_new(sim, &setup);
+        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+        sim_pass(sim, any(sim, 40) * MILLISECONDS);
+        cut_off_root(sim, any(sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
+        if (any(sim, 2) == 0) /* one hears only afterwards */
+            sim_freeze(sim, 1 + any(sim, going.nodes - 1), any(sim, 400) * MILLISECONDS);
+        sim_pass(sim, any(sim, any(sim, 2) == 0 ? 300000 : 3000000) * MICROSECONDS);
+        sim_heal(sim);
+        if (!sim_run(sim, 30 * SECONDS, all_are_told, &going))
+            sim_violated(sim, "ends", "%u programs have made all calls, %u have failed",
+                         sim_programs_done(going.programs), sim_programs_failed(going.programs));
+        if (sim_programs_failed(going.programs) > 0 &&
+            !sim_run(sim, 10 * SECONDS, all_have_failed, &going))
+            sim_violated(sim, "fails", "%u programs of %u have been told that it has failed",
+                         sim_programs_failed(going.programs), going.nodes);
+        for (uint32_t rank = 0; rank < going.nodes; rank++) /* not what came of that */
+            if (strstr(sim_program_error(going.programs, rank)->text, "have left") != NULL)
+                sim_violated(sim, "tells", "node %u: %s", rank,
+                             sim_program_error(going.programs, rank)->text);
+        sim_programs_free(going.programs);
+        assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +542,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(links_change_while_it_is_open),
         cmocka_unit_test(large_vectors_in_place),
         cmocka_unit_test(small_vectors_in_place),
+        cmocka_unit_test(links_of_the_root_are_replaced),
+        cmocka_unit_test(the_root_is_cut_off),
     };
 
     if (argc > 2) {
