@@ -73,6 +73,13 @@ static struct run got_from(const struct blocks *b, uint32_t origin)
     return (struct run){origin * call->size, call->size};
 }
 
+uint64_t blocks_coming(const struct blocks *b, uint32_t member)
+{
+    uint64_t size = blocks_wire(b, got_from(b, member).size);
+
+    return size > b->skip ? size - b->skip : 0;
+}
+
 /* --- source --- */
 
 static struct blocks *of_source(struct source *s)

@@ -46,16 +46,23 @@ static int choose_one(struct planner *planner, const struct torus *t,
     return result;
 }
 
-static int choose_all(struct choices *to, struct planner *planner, const struct torus *t,
-                      const struct predict_costs *costs, enum operation operation, struct error *e)
+/* `joined`: NULL, or set to the bytes up to which all blocks together are as fast on a tree. */
+static int choose_all(struct choices *to, uint64_t *joined, struct planner *planner,
+                      const struct torus *t, const struct predict_costs *costs,
+                      enum operation operation, struct error *e)
 {
     struct candidate list[CHOOSE_MOST];
+    bool shorter = joined != NULL;
 
     for (uint32_t octave = 0; octave <= OCTAVE_MOST; octave++) {
-        int result = choose_one(planner, t, costs, operation, UINT64_C(1) << octave, list, e);
+        uint64_t bytes = UINT64_C(1) << octave;
+        int result = choose_one(planner, t, costs, operation, bytes, list, e);
         if (result <= 0)
             return result;
         add(to, octave, list[0].algorithm, list[0].mode);
+        shorter = shorter && predict_joins_gather(t, &list[0].counts, costs, bytes);
+        if (shorter)
+            *joined = bytes * t->nodes;
     }
     return 1;
 }
@@ -66,11 +73,12 @@ int decisions_make(struct decisions *d, struct planner *planner, const struct to
     int result;
 
     *d = (struct decisions){.long_reduction = predict_long_reduction(t, costs)};
-    result = choose_all(&d->exchange, planner, t, costs, OPERATION_EXCHANGE, e);
+    result = choose_all(&d->exchange, NULL, planner, t, costs, OPERATION_EXCHANGE, e);
     if (result > 0)
-        result = choose_all(&d->gather, planner, t, costs, OPERATION_ALLGATHER, e);
+        result =
+            choose_all(&d->gather, &d->joined_gather, planner, t, costs, OPERATION_ALLGATHER, e);
     if (result > 0)
-        result = choose_all(&d->broadcast, planner, t, costs, OPERATION_BROADCAST, e);
+        result = choose_all(&d->broadcast, NULL, planner, t, costs, OPERATION_BROADCAST, e);
     return result;
 }
 
@@ -87,6 +95,8 @@ void decisions_log(const struct decisions *d, const char *group)
     log_choices(group, "exchanges", &d->exchange);
     log_choices(group, "allgathers", &d->gather);
     log_choices(group, "broadcasts", &d->broadcast);
+    log_debug("group \"%s\": allgathers of up to %llu B together: on the tree of one member", group,
+              (unsigned long long)d->joined_gather);
     log_debug("group \"%s\": reductions of vectors from %llu B on: on the trees of all members",
               group, (unsigned long long)d->long_reduction);
 }
@@ -121,6 +131,7 @@ int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
     message.broadcast = broadcast.list;
     message.n_broadcast = d->broadcast.count;
     message.long_reduction = d->long_reduction;
+    message.joined_gather = d->joined_gather;
     size_t size = peer__group_table__get_packed_size(&message);
     if (size > TABLE_BYTES - 2)
         return error_set(e, ERROR_MEMORY, "the group's table of algorithms is too long");
@@ -171,6 +182,7 @@ int decisions_unpack(struct decisions *d, const uint8_t *table, const struct tor
     if (m == NULL)
         return error_set(e, ERROR_PROTOCOL, "a table that cannot be read, or out of memory");
     d->long_reduction = m->long_reduction;
+    d->joined_gather = m->joined_gather;
     result = take_choices(&d->exchange, m->exchange, m->n_exchange, OPERATION_EXCHANGE, t, e);
     if (result == 0)
         result = take_choices(&d->gather, m->gather, m->n_gather, OPERATION_ALLGATHER, t, e);

@@ -10,6 +10,7 @@
  *     decisions   which algorithm for which operation and size
  *     part        the whole torus, or a part of it, with an order of calls of its own
  *     parking     frames that have come before their call
+ *     joined      the blocks of a short allgather as one vector
  *     blocks      a call's memory as source and sink
  *     check       whether a call can be; its signature
  */
@@ -82,6 +83,7 @@ struct decisions {
     struct choices exchange;
     struct choices gather, broadcast;
     uint64_t long_reduction; /* bytes of a vector from which it is combined on all trees */
+    uint64_t joined_gather;  /* bytes up to which all blocks of an allgather are one vector */
 };
 
 struct part;
@@ -276,6 +278,21 @@ static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
 }
 /* Whether every block has come whole. Returns 0, or -1 with *e. */
 int blocks_check(const struct blocks *b, struct error *e);
+/* Bytes that are to come of the block from a member, as they travel. */
+uint64_t blocks_coming(const struct blocks *b, uint32_t member);
+
+/* --- joined.c --- */
+
+struct joined {
+    struct source source;
+    struct sink sink;
+    struct blocks *blocks; /* LAYOUT_GATHER; NULL: not opened */
+    struct slab *zeros;
+    uint64_t bytes; /* of the vector */
+};
+/* Borrows the blocks. Returns 0, or -1 with *e and nothing to free. */
+int joined_init(struct joined *j, struct blocks *b, struct error *e);
+void joined_free(struct joined *j);
 
 /* --- parking.c --- */
 
@@ -336,6 +353,7 @@ struct call {
     struct wave wave;
     struct blocks blocks;
     bool has_blocks;
+    struct joined joined;
     struct planned *planned;
     struct engine *engine[STAGES];
     Peer__GroupCall mark[STAGES];

@@ -199,6 +199,35 @@ static int open_reduction(struct call *c, struct error *e)
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
+/* An allgather that is so short that few messages count for more than few bytes. */
+static bool is_joined(const struct call *c)
+{
+    uint32_t operation = c->what.call.operation;
+    return (operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV) && !c->large &&
+           c->what.total <= c->part->decisions.joined_gather;
+}
+
+/* On the tree of the waves. */
+static int open_joined(struct call *c, struct error *e)
+{
+    const struct part *p = c->part;
+    const struct reducing_options options = {.type = REDUCTION_UINT8,
+                                             .operation = REDUCTION_OR,
+                                             .everywhere = true,
+                                             .unchecked = p->session->unchecked};
+
+    if (joined_init(&c->joined, &c->blocks, e) != 0)
+        return -1;
+    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->joined.source, &c->joined.sink);
+    c->block_bytes = c->round_bytes = c->joined.bytes;
+    setup.segments = p->tree.segments;
+    setup.round_bytes = (uint32_t)c->round_bytes;
+    struct engine *engine = reducing_new(&setup, &p->tree, &options, e);
+    if (engine != NULL)
+        engine->rounds = c->rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
+}
+
 static const struct choices *choices_for(const struct decisions *d, enum group_operation operation)
 {
     if (operation == GROUP_BROADCAST)
@@ -310,5 +339,5 @@ int stages_open(struct call *c, struct error *e)
         return -1;
     if (is_reduction(c))
         return open_reduction(c, e);
-    return open_moving(c, e);
+    return is_joined(c) ? open_joined(c, e) : open_moving(c, e);
 }

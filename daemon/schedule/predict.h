@@ -56,6 +56,11 @@ double predict_seconds(const struct predict_counts *counts, const struct predict
 double predict_unmeasured_seconds(const struct predict_counts *counts,
                                   const struct predict_costs *costs, uint64_t block_bytes);
 
+/* Whether an allgather of blocks of so many bytes is faster as one vector of them all, combined on the tree
+ * of one node, than streaming as counted. */
+bool predict_joins_gather(const struct torus *t, const struct predict_counts *streaming,
+                          const struct predict_costs *costs, uint64_t block_bytes);
+
 /* Bytes of a vector from which an allreduce is faster on the trees of all nodes, each of which
  * combines a part, than on one; UINT64_MAX where it never is. */
 uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs);

@@ -169,6 +169,7 @@ static void start(struct node *node)
         .storage = &node->storage,
         .memory_budget = sim->set.memory,
         .link_mbit = (double)sim->set.rate * 8 / 1e6,
+        .daemons_per_processor = sim->set.shared ? sim->torus.nodes : 1,
         .link_burst = sim->set.burst > 0 ? RELAY_FRAME_MOST : 0, /* whole pieces pass at once */
     };
     struct error e;

@@ -28,6 +28,7 @@ struct sim_setup {
     uint64_t burst;   /* 0, or bytes by which a link's limiter may be ahead of its rate: as Linux's
                        * htb, it lets a packet through at once if it is no more, then holds back */
     uint64_t memory;  /* budget of a node; 0: 64 MiB */
+    bool shared;      /* the nodes believe that they share a processor: messages are dear */
     bool chop;        /* bytes come in pieces of any size, disks take their time */
     /* NULL: a violation fails the cmocka test. It must not return. */
     void (*violated)(const struct sim *sim, const char *invariant, const char *text);

@@ -36,6 +36,7 @@ static struct sim *begin(uint64_t seed, struct damage *d)
                                     .seed = seed,
                                     .latency = 50 * MICROSECONDS,
                                     .rate = 125000000,
+                                    .shared = seed % 2 == 1,
                                     .chop = true};
     struct sim *sim = sim_new(&setup);
     struct error e;
@@ -460,6 +461,7 @@ static struct sim *begin_few_links(uint64_t seed)
                                     .seed = seed,
                                     .latency = (50 + seed % 2000) * MICROSECONDS,
                                     .rate = 125000000,
+                                    .shared = seed % 2 == 1,
                                     .chop = true};
     struct sim *sim = sim_new(&setup);
 

@@ -133,6 +133,7 @@ static struct play begin(uint64_t seed, uint64_t pause)
                                     .seed = seed,
                                     .latency = 50 * MICROSECONDS,
                                     .rate = 125000000,
+                                    .shared = seed % 2 == 1,
                                     .chop = true};
 
     p.sim = sim_new(&setup);

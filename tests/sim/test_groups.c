@@ -26,8 +26,12 @@ static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
 
 static struct sim *new_sim(const char *dims, uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = seed, .latency = 50 * MICROSECONDS, .rate = 125000000, .chop = true};
+    const struct sim_setup setup = {.dims = dims,
+                                    .seed = seed,
+                                    .latency = 50 * MICROSECONDS,
+                                    .rate = 125000000,
+                                    .shared = seed % 2 == 1,
+                                    .chop = true};
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);

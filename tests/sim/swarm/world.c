@@ -163,6 +163,7 @@ static void draw_setup(struct swarm_world *w, struct chance *c)
         .rate = chance_below(c, 4) == 0 ? 0 : rate,
         .memory = memory[chance_below(c, 3)],
         .chop = chance_below(c, 4) > 0,
+        .shared = w->seed % 2 == 1,
     };
 }
 
