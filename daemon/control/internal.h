@@ -5,6 +5,7 @@
 #include "daemon/control/setup.h"
 #include "daemon/exchange/schedules.h"
 #include "daemon/net/listener.h"
+#include "daemon/net/local.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 
@@ -41,6 +42,7 @@ struct control_client {
 struct control_server {
     struct control_setup set;
     struct listener listener;
+    struct local_name name;
     struct reserve reserve; /* a descriptor to turn a client away with */
     struct control_client *clients;
     unsigned client_count, most_clients; /* without those who may do nothing, */

@@ -139,7 +139,7 @@ struct control_server *control_open(const struct control_setup *setup, struct er
                                     .accepted = on_accepted,
                                     .closed = on_listener_closed,
                                     .context = s};
-    if (local_listen(&s->listener, setup->loop, setup->path, setup->access, e) != 0) {
+    if (local_listen(&s->listener, setup->loop, setup->path, setup->access, &s->name, e) != 0) {
         (void)error_wrap(e, "control socket %s", setup->path);
         free(s);
         return NULL;
@@ -159,6 +159,6 @@ void control_close(struct control_server *s)
     s->closing = true;
     for (struct control_client *c = s->clients; c != NULL; c = c->next)
         control_client_close(c);
-    (void)unlink(s->set.path);
+    local_remove(&s->name);
     listener_close(&s->listener);
 }

@@ -17,22 +17,25 @@ static struct sockaddr_un address_of(const char *path)
     return address;
 }
 
-/* Does anybody answer at this socket? */
-static bool is_served(const char *path, int type)
+/* Tries to connect, without waiting for a daemon that is stopped. Returns 0, or an error number:
+ * ECONNREFUSED if nobody listens. */
+static int try_connect(const char *path, int type)
 {
     struct sockaddr_un address = address_of(path);
-    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-    bool served = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = errno;
 
-    if (fd >= 0)
-        (void)close(fd);
-    return served;
+    if (fd < 0)
+        return error;
+    error = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    (void)close(fd);
+    return error;
 }
 
 /* Is the path free? What a crash has left there is removed. */
 static int make_room(const char *path, int type, struct error *e)
 {
     struct stat st;
+    int error;
 
     if (strlen(path) > PATH_MOST)
         return error_set(e, ERROR_USAGE, "a path of at most %zu bytes", PATH_MOST);
@@ -40,18 +43,30 @@ static int make_room(const char *path, int type, struct error *e)
         return 0;
     if (!S_ISSOCK(st.st_mode))
         return error_set(e, ERROR_REFUSED, "%s exists and is not a socket", path);
-    if (is_served(path, type))
+    error = try_connect(path, type);
+    switch (error) {
+    case ECONNREFUSED:
+        (void)unlink(path);
+        return 0;
+    case ENOENT: /* gone meanwhile */
+        return 0;
+    case 0:
+    case EAGAIN: /* so many wait there that there is no room for one more */
         return error_set(e, ERROR_REFUSED,
                          "another daemon serves the socket %s; give this one a different --control",
                          path);
-    (void)unlink(path);
-    return 0;
+    default:
+        return error_set(e, ERROR_REFUSED,
+                         "whether another daemon serves the socket %s cannot be found out: %s",
+                         path, strerror(error));
+    }
 }
 
 int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
-                 const struct access_rules *rules, struct error *e)
+                 const struct access_rules *rules, struct local_name *name, struct error *e)
 {
     struct sockaddr_un address = address_of(path);
+    struct stat st = {0};
     mode_t before;
     int result;
 
@@ -60,5 +75,17 @@ int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
     before = umask(rules != NULL && rules->checked ? 0111 : 0117);
     result = listener_open(l, loop, (struct sockaddr *)&address, sizeof address);
     (void)umask(before);
-    return result == 0 ? 0 : error_set(e, ERROR_IO, "%s", strerror(errno));
+    if (result != 0)
+        return error_set(e, ERROR_IO, "%s", strerror(errno));
+    (void)lstat(path, &st);
+    *name = (struct local_name){path, st.st_dev, st.st_ino};
+    return 0;
+}
+
+void local_remove(const struct local_name *name)
+{
+    struct stat st;
+
+    if (lstat(name->path, &st) == 0 && st.st_dev == name->device && st.st_ino == name->number)
+        (void)unlink(name->path);
 }

@@ -3,6 +3,7 @@
 #define TORUSD_PROGRAM_INTERNAL_H
 
 #include "daemon/net/listener.h"
+#include "daemon/net/local.h"
 #include "daemon/program/memory.h"
 #include "daemon/program/server.h"
 #include "daemon/schedule/torus.h"
@@ -59,6 +60,7 @@ struct programs {
     struct programs_setup set;
     char path[108];
     struct listener listener;
+    struct local_name name;
     struct reserve reserve; /* a descriptor to turn a program away with */
     uv_poll_t doorbells;    /* of all programs: an epoll descriptor */
     int doorbells_fd;

@@ -219,7 +219,7 @@ struct programs *programs_open(const struct programs_setup *setup, struct error 
         (void)error_set(e, ERROR_IO, "%s", strerror(errno));
         return fail(all, e);
     }
-    if (local_listen(&all->listener, setup->loop, all->path, setup->access, e) != 0)
+    if (local_listen(&all->listener, setup->loop, all->path, setup->access, &all->name, e) != 0)
         return fail(all, e);
     (void)uv_poll_init(setup->loop, &all->doorbells, all->doorbells_fd);
     (void)uv_timer_init(setup->loop, &all->tidying);
@@ -235,7 +235,7 @@ void programs_close(struct programs *all)
     all->closing = true;
     for (struct program *p = all->first; p != NULL; p = p->next)
         program_close(p);
-    (void)unlink(all->path);
+    local_remove(&all->name);
     listener_close(&all->listener);
     (void)uv_poll_stop(&all->doorbells);
     uv_close((uv_handle_t *)&all->doorbells, on_handle_closed);
