@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,24 @@ static void raise_file_limit(void)
     }
 }
 
+/* Whatever a file's size is limited to (ulimit -f), a write that exceeds it is an error like others. */
+static void ignore_signals(void)
+{
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+}
+
+/* While nobody handles it, at the start and at the end, SIGHUP would end the process. Threads that are
+ * started meanwhile never get it. */
+static void hold_hangup(int how)
+{
+    sigset_t hangup;
+
+    (void)sigemptyset(&hangup);
+    (void)sigaddset(&hangup, SIGHUP);
+    (void)pthread_sigmask(how, &hangup, NULL);
+}
+
 struct signals {
     uv_signal_t terminate, interrupt, read_keys;
     struct node *node;
@@ -202,6 +221,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct signals *signals = handle->data;
 
     log_info("%s: ending", number == SIGINT ? "interrupted" : "terminated");
+    hold_hangup(SIG_BLOCK);
     node_stop(signals->node);
     uv_close((uv_handle_t *)&signals->terminate, NULL);
     uv_close((uv_handle_t *)&signals->interrupt, NULL);
@@ -223,9 +243,12 @@ static int run(const struct config *config)
     struct error e;
     char dims[TORUS_TEXT_SIZE];
     size_t leaked;
+    int result = uv_loop_init(&loop);
 
-    if (uv_loop_init(&loop) != 0)
+    if (result != 0) {
+        log_error("node %u cannot start: %s", config->rank, uv_strerror(result));
         return EXIT_FAILURE;
+    }
     signals.node = node_start(&loop, config, &e);
     if (signals.node == NULL) {
         log_error("node %u cannot start: %s", config->rank, e.text);
@@ -239,6 +262,7 @@ static int run(const struct config *config)
     (void)uv_signal_start(&signals.terminate, on_signal, SIGTERM);
     (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
     (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
+    hold_hangup(SIG_UNBLOCK);
     log_info("torusd " TORUSD_VERSION ": node %u of %s, control socket %s", config->rank,
              torus_format(&config->torus, dims), config->control);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
@@ -256,11 +280,12 @@ int main(int argc, char **argv)
     struct config config;
     int exit_code;
 
+    hold_hangup(SIG_BLOCK);
     descriptors_fill_standard();
     config_init(&config);
     if (read_options(argc, argv, &config, &exit_code) == 0) {
         log_set_level((enum log_level)config.log_level);
-        (void)signal(SIGPIPE, SIG_IGN);
+        ignore_signals();
         raise_file_limit();
         log_begin();
         exit_code = run(&config);

@@ -199,6 +199,120 @@ def test_a_control_path_that_is_no_socket(tmp_path):
     assert (tmp_path / 'file').read_text() == 'precious'
 
 
+class Lonely:
+    """A daemon without neighbours, which has opened both sockets."""
+
+    def __init__(self, folder, *more, prefix=(), control='sock', state='state', ready=True):
+        self.control, self.log = folder / control, folder / f'{state}.log'
+        with open(self.log, 'w') as log:
+            self.process = subprocess.Popen(
+                [*prefix, find_program('torusd'), '--control', self.control, '--state-dir', folder / state,
+                 *map(str, more or ('--dims', '1x1', '--rank', 0))], stderr=log)
+        if ready:
+            self.wait_ready()
+
+    def wait_ready(self):
+        wait_for(lambda: self.serves() or self.process.poll() is not None, 30)
+        assert self.serves(), self.log.read_text()
+
+    def serves(self):
+        return self.ctl('status').returncode == 0
+
+    def ctl(self, *args):
+        return subprocess.run([find_program('torusctl'), '--socket', self.control, *map(str, args)],
+                              capture_output=True, text=True, timeout=60 * SLOWNESS)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.terminate()
+        assert self.process.wait(30 * SLOWNESS) == 0, self.log.read_text()
+
+
+def test_a_control_socket_of_a_stopped_daemon(tmp_path):
+    """So many clients wait there that nobody else can connect: another daemon does not wait with them."""
+    waiting = []
+    with Lonely(tmp_path) as first:
+        first.process.send_signal(signal.SIGSTOP)
+        try:
+            while len(waiting) < 10000:
+                s = socket.socket(socket.AF_UNIX)
+                waiting.append(s)
+                s.setblocking(False)
+                s.connect(str(first.control))
+        except BlockingIOError:
+            pass
+        result = daemon('--dims', '1x1', '--rank', 0, '--control', first.control, '--state-dir', tmp_path / 'other')
+        assert result.returncode == 1 and 'another daemon serves' in result.stderr, result.stderr
+        for s in waiting:
+            s.close()
+        first.process.send_signal(signal.SIGCONT)
+        wait_for(first.serves, 30)
+
+
+def test_a_control_path_of_another_kind_of_socket(tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(str(tmp_path / 'sock'))
+        result = daemon('--dims', '1x1', '--rank', 0, '--control', tmp_path / 'sock', '--state-dir',
+                        tmp_path / 'state')
+        assert result.returncode == 1 and 'cannot be found out' in result.stderr, result.stderr
+        assert (tmp_path / 'sock').is_socket()
+
+
+def test_the_sockets_of_a_successor_stay(tmp_path):
+    """A daemon that ends removes its own sockets, not those that another one has made in their places."""
+    names = 'sock', 'sock.programs'
+    with Lonely(tmp_path) as first:
+        for name in names:
+            (tmp_path / name).unlink()
+        with Lonely(tmp_path, state='other') as second:
+            first.process.terminate()
+            assert first.process.wait(30 * SLOWNESS) == 0
+            assert all((tmp_path / name).is_socket() for name in names)
+            assert second.serves()
+    assert not any((tmp_path / name).exists() for name in names)
+
+
+def test_a_hangup_during_the_start(tmp_path):
+    """It stays there until its keys can be read again, which they are."""
+    made = subprocess.run([find_program('torusctl'), 'key', 'generate', tmp_path / 'key'], capture_output=True)
+    assert made.returncode == 0, made.stderr
+    os.mkfifo(tmp_path / 'settings')
+    started = Lonely(tmp_path, '--config', tmp_path / 'settings', ready=False)
+    with started:
+        with open(tmp_path / 'settings', 'w') as settings:  # when the daemon reads it
+            started.process.send_signal(signal.SIGHUP)
+            settings.write(f'[node]\ndims = 1x1\nrank = 0\nkey_file = {tmp_path}/key\n')
+        started.wait_ready()
+        wait_for(lambda: started.log.read_text().count('cluster key ') == 2, 30, started.log.read_text)
+
+
+def test_files_that_may_not_be_so_large(tmp_path):
+    """A limit of files' sizes is an error like a full disk; SIGXFSZ does not end the daemon."""
+    (tmp_path / 'out').mkdir()
+    (tmp_path / 'out' / '0').write_bytes(bytes(100000))
+    with Lonely(tmp_path, '--dims', '1x1', '--rank', 0, '--data-root', tmp_path,
+                prefix=['prlimit', '--fsize=50000', '--']) as limited:
+        result = limited.ctl('exchange', '--from', tmp_path / 'out', '--to', tmp_path / 'in')
+        assert result.returncode == 1 and 'File too large' in result.stderr, result.stderr
+        (tmp_path / 'out' / '0').write_bytes(bytes(10000))
+        result = limited.ctl('exchange', '--from', tmp_path / 'out', '--to', tmp_path / 'in')
+        assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.memory  # sanitizers need descriptors of their own
+def test_descriptors_do_not_suffice_to_start(tmp_path):
+    """Whatever is missing first: it says so. With fewer libuv ends the process."""
+    for limit in range(8, 13):
+        result = subprocess.run(['prlimit', f'--nofile={limit}', find_program('torusd'), '--dims', '1x1', '--rank', '0',
+                                 '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'],
+                                capture_output=True, text=True, timeout=30 * SLOWNESS)
+        assert result.returncode == 1
+        assert re.search('cannot start: .*(oo many open files|EMFILE)', result.stderr), (limit, result.stderr)
+
+
 @pytest.mark.memory  # sanitizers need far more address space
 def test_no_threads(tmp_path):
     """Said at the start, and not when the first folder is opened. Each thread's stack would be too large."""
