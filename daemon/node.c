@@ -171,9 +171,9 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         .planned = on_planned,
         .planned_context = node,
     };
-    node->core = core_new(&core_setup);
+    node->core = core_new(&core_setup, e);
     if (node->core == NULL)
-        goto no_memory;
+        goto fail;
     log_keys(&secrets);
     forget_keys(&secrets);
     tcp_attach(node->tcp, core_router(node->core));
@@ -206,8 +206,6 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     node->running = true;
     core_start(node->core);
     return node;
-no_memory:
-    (void)error_set(e, ERROR_MEMORY, "out of memory");
 fail:
     forget_keys(&secrets);
     node_stop(node);

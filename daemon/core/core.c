@@ -24,11 +24,12 @@ static void on_topology(void *context)
     exchanges_topology(((struct core *)context)->exchanges);
 }
 
-struct core *core_new(const struct core_setup *setup)
+struct core *core_new(const struct core_setup *setup, struct error *e)
 {
     struct core *core = calloc(1, sizeof *core);
     const struct router_handler handler = {core, on_frame, on_next, on_topology};
 
+    (void)error_set(e, ERROR_MEMORY, "out of memory");
     if (core == NULL)
         return NULL;
     core->router =
@@ -53,7 +54,7 @@ struct core *core_new(const struct core_setup *setup)
         .planned = setup->planned,
         .planned_context = setup->planned_context,
     };
-    core->exchanges = exchanges_new(&exchanges);
+    core->exchanges = exchanges_new(&exchanges, e);
     if (core->exchanges == NULL) {
         groups_free(core->groups);
         router_free(core->router);

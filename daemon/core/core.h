@@ -30,8 +30,9 @@ struct core_setup {
     void *planned_context;
 };
 
-/* Nothing is dialled before core_start(). Returns NULL if there is no memory. */
-struct core *core_new(const struct core_setup *setup);
+/* Nothing is dialled before core_start(). Returns NULL with *e if there is no memory, or the storage
+ * cannot tell what is on record. */
+struct core *core_new(const struct core_setup *setup, struct error *e);
 void core_start(struct core *core);
 
 /* Ends all exchanges on this node without telling the others, closes all connections, frees. */

@@ -79,12 +79,13 @@ static void load_one(void *context, const char *id)
         loading->failed = true;
 }
 
-int decisions_load(struct exchanges *all)
+int decisions_load(struct exchanges *all, struct error *e)
 {
     struct loading loading = {all, false};
 
-    all->set.storage->each_committed(all->set.storage->context, load_one, &loading);
-    return loading.failed ? -1 : 0;
+    if (all->set.storage->each_committed(all->set.storage->context, load_one, &loading, e) != 0)
+        return -1;
+    return loading.failed ? error_set(e, ERROR_MEMORY, "out of memory") : 0;
 }
 
 void decisions_free(struct exchanges *all)

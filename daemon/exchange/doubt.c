@@ -61,12 +61,13 @@ static void load_one(void *argument, const char *id)
         add(loading->all, d, id, false);
 }
 
-int doubts_load(struct exchanges *all)
+int doubts_load(struct exchanges *all, struct error *e)
 {
     struct loading loading = {all, false};
 
-    all->set.storage->each_in_doubt(all->set.storage->context, load_one, &loading);
-    return loading.failed ? -1 : 0;
+    if (all->set.storage->each_in_doubt(all->set.storage->context, load_one, &loading, e) != 0)
+        return -1;
+    return loading.failed ? error_set(e, ERROR_MEMORY, "out of memory") : 0;
 }
 
 static void drop(struct exchanges *all, struct doubt *d)

@@ -148,8 +148,8 @@ struct exchanges_setup {
     void *planned_context;
 };
 
-/* Returns NULL if there is no memory. */
-struct exchanges *exchanges_new(const struct exchanges_setup *setup);
+/* Returns NULL with *e if there is no memory, or the storage cannot tell what is on record. */
+struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct error *e);
 /* Ends all exchanges on this node without a word to the others (their links go down). */
 void exchanges_free(struct exchanges *all);
 

@@ -76,10 +76,11 @@ static void on_forgotten(void *context, const struct algorithm *a)
     planner_forget(((struct exchanges *)context)->planner, a);
 }
 
-struct exchanges *exchanges_new(const struct exchanges_setup *setup)
+struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct error *e)
 {
     struct exchanges *all = calloc(1, sizeof *all);
 
+    (void)error_set(e, ERROR_MEMORY, "out of memory");
     if (all == NULL)
         return NULL;
     all->set = *setup;
@@ -104,7 +105,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup)
     }
     router_random(setup->router, &all->counter, sizeof all->counter);
     all->counter &= 0xffff;
-    if (decisions_load(all) != 0 || doubts_load(all) != 0) {
+    if (decisions_load(all, e) != 0 || doubts_load(all, e) != 0) {
         exchanges_free(all); /* what is not remembered would be answered wrongly */
         return NULL;
     }

@@ -548,7 +548,7 @@ bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, si
 void commit_waits_no_longer(struct exchange *x);
 
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
-int decisions_load(struct exchanges *all);
+int decisions_load(struct exchanges *all, struct error *e);
 void decisions_free(struct exchanges *all);
 struct decision *decision_find(struct exchanges *all, const char *id);
 /* Nodes that have not confirmed are reminded from then on. NULL: no memory. */
@@ -646,7 +646,7 @@ uint64_t failure_deadline(const struct exchange *x);
 void doubt_add(struct exchange *x, bool decided);
 bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
 unsigned doubts_about(const struct exchanges *all, uint32_t root); /* exchanges of this root */
-int doubts_load(struct exchanges *all);
+int doubts_load(struct exchanges *all, struct error *e);
 void doubts_free(struct exchanges *all);
 
 /* settle.c */

@@ -62,11 +62,12 @@ struct storage {
     void (*forget_commit)(void *context, const char *id);
 
     /* At start: calls each() for every decision on record, and for every exchange whose finished
-     * output waits for its outcome (in doubt). */
-    void (*each_committed)(void *context, void (*each)(void *argument, const char *id),
-                           void *argument);
-    void (*each_in_doubt)(void *context, void (*each)(void *argument, const char *id),
-                          void *argument);
+     * output waits for its outcome (in doubt), or may. Return 0, or -1 with *e: what is on record cannot
+     * be read, and nothing must be answered from it. */
+    int (*each_committed)(void *context, void (*each)(void *argument, const char *id),
+                          void *argument, struct error *e);
+    int (*each_in_doubt)(void *context, void (*each)(void *argument, const char *id),
+                         void *argument, struct error *e);
 
     /* Ends such a doubt: puts the output under its final name, or removes it. */
     void (*resolve)(void *context, const char *id, bool committed, storage_done_fn *done,

@@ -217,10 +217,10 @@ static int load_calibration(void *context, struct calibration *c, struct error *
 
 /* --- at start --- */
 
-static void each_committed(void *context, void (*each)(void *argument, const char *id),
-                           void *argument)
+static int each_committed(void *context, void (*each)(void *argument, const char *id),
+                          void *argument, struct error *e)
 {
-    journal_each_committed(&((struct folders *)context)->journal, each, argument);
+    return journal_each_committed(&((struct folders *)context)->journal, each, argument, e);
 }
 
 struct in_doubt {
@@ -235,16 +235,16 @@ static void note_in_doubt(void *context, const char *id)
     struct journal_entry entry;
     struct error e;
 
-    if (journal_read(d->journal, id, &entry, &e) == 0 && entry.finished)
-        d->each(d->argument, id);
+    if (journal_read(d->journal, id, &entry, &e) == 0 ? entry.finished : e.code == ERROR_IO)
+        d->each(d->argument, id); /* what cannot be read now may be finished, too */
 }
 
-static void each_in_doubt(void *context, void (*each)(void *argument, const char *id),
-                          void *argument)
+static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
+                         void *argument, struct error *e)
 {
     struct in_doubt d = {&((struct folders *)context)->journal, each, argument};
 
-    journal_each(d.journal, note_in_doubt, &d);
+    return journal_each(d.journal, note_in_doubt, &d, e);
 }
 
 /* What was never finished is not committed. */
@@ -301,7 +301,10 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
         }
         free_task(folders, task);
     }
-    journal_each(&folders->journal, clean_up, folders);
+    if (journal_each(&folders->journal, clean_up, folders, e) != 0) {
+        close_journal(folders);
+        return -1;
+    }
     *storage = (struct storage){
         .context = folders,
         .open_folders = open_folders,

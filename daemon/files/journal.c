@@ -59,23 +59,27 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of a copy of the names: each() may remove files. */
-static void each_name(const struct journal *j, const char *prefix,
-                      void (*each)(void *context, const char *name), void *context)
+/* Of a copy of the names: each() may remove files. Returns 0, or -1 with *e if not all names could be read:
+ * then each() has not been called. */
+static int each_name(const struct journal *j, const char *prefix,
+                     void (*each)(void *context, const char *name), void *context, struct error *e)
 {
     struct names names = {.prefix = prefix};
     int result = j->files->list(j->files->context, j->folder, note_name, &names);
 
-    if (result < 0 || names.no_memory)
-        log_error("%s cannot be read in whole: %s", j->path,
-                  strerror(result < 0 ? -result : ENOMEM));
+    if (result == 0 && names.no_memory)
+        result = -ENOMEM;
     if (names.count > 0)
         qsort(names.name, names.count, sizeof *names.name, compare_names);
     for (size_t i = 0; i < names.count; i++) {
-        each(context, names.name[i]);
+        if (result == 0)
+            each(context, names.name[i]);
         free(names.name[i]);
     }
     free(names.name);
+    return result == 0 ? 0
+                       : error_set(e, ERROR_IO, "state folder %s cannot be read in whole: %s",
+                                   j->path, strerror(-result));
 }
 
 /* --- the folder --- */
@@ -141,12 +145,10 @@ int journal_open(struct journal *j, const struct file_system *files, const char 
     else if (result < 0)
         (void)error_set(e, ERROR_IO, "state folder %s cannot be locked: %s", path,
                         strerror(-result));
-    else {
-        each_name(j, NEXT, remove_unfinished, j);
-        if (journal_replace(j, "writable", "", 0, false, e) == 0) {
-            (void)files->remove_file(files->context, j->folder, "writable");
-            return 0;
-        }
+    else if (each_name(j, NEXT, remove_unfinished, j, e) == 0 &&
+             journal_replace(j, "writable", "", 0, false, e) == 0) {
+        (void)files->remove_file(files->context, j->folder, "writable");
+        return 0;
     }
     journal_close(j);
     return -1;
@@ -298,10 +300,10 @@ void journal_remove(const struct journal *j, const char *id)
     remove_named(j, output_name(name, id));
 }
 
-void journal_each(const struct journal *j, void (*each)(void *context, const char *id),
-                  void *context)
+int journal_each(const struct journal *j, void (*each)(void *context, const char *id),
+                 void *context, struct error *e)
 {
-    each_name(j, OUTPUT, each, context);
+    return each_name(j, OUTPUT, each, context, e);
 }
 
 /* --- decisions --- */
@@ -333,8 +335,8 @@ void journal_forget_commit(const struct journal *j, const char *id)
     remove_named(j, decision_name(name, id));
 }
 
-void journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
-                            void *context)
+int journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
+                           void *context, struct error *e)
 {
-    each_name(j, DECISION, each, context);
+    return each_name(j, DECISION, each, context, e);
 }

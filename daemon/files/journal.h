@@ -79,16 +79,17 @@ int journal_read(const struct journal *j, const char *id, struct journal_entry *
 /* Failures are logged: the entry will be met at the next start. */
 void journal_remove(const struct journal *j, const char *id);
 
-/* Calls each() with the id of every output's entry. each() may remove entries. */
-void journal_each(const struct journal *j, void (*each)(void *context, const char *id),
-                  void *context);
+/* Calls each() with the id of every output's entry. each() may remove entries. Returns 0, or -1 with *e,
+ * and each() has not been called: the folder could not be read in whole. */
+int journal_each(const struct journal *j, void (*each)(void *context, const char *id),
+                 void *context, struct error *e);
 
 /* The decision to commit, durably. Returns 0, or -1 with *e: then it has been removed again. */
 int journal_record_commit(const struct journal *j, const char *id, struct error *e);
 void journal_forget_commit(const struct journal *j, const char *id);
 
-/* Calls each() with the id of every decision. each() may remove them. */
-void journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
-                            void *context);
+/* The same with the id of every decision. */
+int journal_each_committed(const struct journal *j, void (*each)(void *context, const char *id),
+                           void *context, struct error *e);
 
 #endif

@@ -197,12 +197,13 @@ static void record_commit(void *context, const char *id, storage_done_fn *done, 
     begin_call(context, id, done, argument);
 }
 
-static void each_committed(void *context, void (*each)(void *argument, const char *id),
-                           void *argument)
+static int each_committed(void *context, void (*each)(void *argument, const char *id),
+                          void *argument, struct error *e)
 {
-    (void)context;
+    (void)context, (void)e;
     each(argument, "0-00000000-6");
     each(argument, "1-00000000-6");
+    return 0;
 }
 
 static void forget_commit(void *context, const char *id)
@@ -210,11 +211,12 @@ static void forget_commit(void *context, const char *id)
     (void)context, (void)id;
 }
 
-static void each_in_doubt(void *context, void (*each)(void *argument, const char *id),
-                          void *argument)
+static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
+                         void *argument, struct error *e)
 {
-    (void)context;
+    (void)context, (void)e;
     each(argument, "1-00000000-7");
+    return 0;
 }
 
 static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
@@ -276,7 +278,8 @@ static void open_node(struct node *n, uint8_t which)
                                      .workers = {n, submit},
                                      .memory_budget = BUDGET,
                                      .link_mbit = 1};
-    n->core = core_new(&setup);
+    struct error e;
+    n->core = core_new(&setup, &e);
     REQUIRE(n->core != NULL);
     n->f.router = core_router(n->core);
     core_start(n->core);

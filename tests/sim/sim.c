@@ -188,7 +188,7 @@ static void start(struct node *node)
     node->no_carrier = 0;
     setup.workers = node->workers;
     network_io(node, &setup.io);
-    node->core = core_new(&setup);
+    node->core = core_new(&setup, &e);
     if (node->core == NULL)
         abort();
     core_start(node->core);

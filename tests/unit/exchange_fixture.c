@@ -221,16 +221,20 @@ static void name_each(const char *const *ids, void (*each)(void *argument, const
         each(argument, *ids);
 }
 
-static void each_committed(void *context, void (*each)(void *argument, const char *id),
-                           void *argument)
+static int each_committed(void *context, void (*each)(void *argument, const char *id),
+                          void *argument, struct error *e)
 {
+    (void)e;
     name_each(((struct exchange_fixture *)context)->on_record, each, argument);
+    return 0;
 }
 
-static void each_in_doubt(void *context, void (*each)(void *argument, const char *id),
-                          void *argument)
+static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
+                         void *argument, struct error *e)
 {
+    (void)e;
     name_each(((struct exchange_fixture *)context)->in_doubt, each, argument);
+    return 0;
 }
 
 static int submit(void *context, struct work *work)
@@ -306,7 +310,8 @@ void xf_open(struct exchange_fixture *n, const char *dims, uint32_t rank)
                                   .each_committed = each_committed,
                                   .each_in_doubt = each_in_doubt,
                                   .resolve = resolve};
-    n->core = core_new(&setup);
+    struct error e;
+    n->core = core_new(&setup, &e);
     assert_non_null(n->core);
     n->f.router = core_router(n->core);
     core_start(n->core);

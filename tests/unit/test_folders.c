@@ -1170,8 +1170,9 @@ static void note_id(void *argument, const char *id)
 static void check_in_doubt(struct fixture *f, const char *expected)
 {
     char ids[100] = "";
+    struct error e;
 
-    f->storage.each_in_doubt(f->storage.context, note_id, ids);
+    assert_int_equal(f->storage.each_in_doubt(f->storage.context, note_id, ids, &e), 0);
     assert_string_equal(ids, expected);
 }
 
@@ -1383,8 +1384,9 @@ static void record(struct fixture *f, struct error *e)
 static void check_committed(struct fixture *f, const char *expected)
 {
     char ids[100] = "";
+    struct error e;
 
-    f->storage.each_committed(f->storage.context, note_id, ids);
+    assert_int_equal(f->storage.each_committed(f->storage.context, note_id, ids, &e), 0);
     assert_string_equal(ids, expected);
 }
 
@@ -1405,6 +1407,57 @@ static void decisions_are_kept_in_the_state_folder(void **state)
     record(&f, &e);
     assert_int_equal(e.code, ERROR_IO);
     check_committed(&f, "");
+    close_fixture(&f);
+}
+
+/* Returns whether folders could be opened and listed although one call failed; if so, all that is on record
+ * has been listed. */
+static bool starts_with_all(struct fixture *f)
+{
+    char committed[100] = "", in_doubt[100] = "";
+    struct error e = {0};
+    bool started;
+
+    if (folders_init(&f->folders, &f->storage, &e) != 0)
+        return false;
+    started = f->storage.each_committed(f->storage.context, note_id, committed, &e) == 0 &&
+              f->storage.each_in_doubt(f->storage.context, note_id, in_doubt, &e) == 0;
+    f->files.left = -1;
+    if (started) {
+        assert_string_equal(committed, ID);
+        assert_string_equal(in_doubt, ID);
+    } else {
+        assert_int_equal(e.code, ERROR_IO);
+    }
+    f->storage.close(f->storage.context);
+    stepper_finish(&f->jobs);
+    return started;
+}
+
+/* A root that does not know its decisions would answer that they were not made; a node that does not know
+ * its doubts, that they are settled. */
+static void what_cannot_be_read_at_the_start_is_not_overlooked(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    struct error e;
+    long calls = 0;
+    unsigned starts = 0;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    fill(&f, &ends, &request);
+    record(&f, &e);
+    close_ends(&f, &ends, true);
+    f.storage.close(f.storage.context);
+    stepper_finish(&f.jobs);
+    do {
+        f.files.failed = false;
+        f.files.left = calls++;
+        starts += starts_with_all(&f);
+        f.files.left = -1;
+    } while (f.files.failed);
+    assert_true(calls > 10 && starts > 1);
+    start(&f);
     close_fixture(&f);
 }
 
@@ -1626,6 +1679,7 @@ int main(void)
         TEST(a_target_that_appears_meanwhile),
         TEST(a_commit_may_be_tried_again),
         TEST(decisions_are_kept_in_the_state_folder),
+        TEST(what_cannot_be_read_at_the_start_is_not_overlooked),
         TEST(the_last_calibration_is_kept),
         TEST(a_close_is_the_end),
         TEST(without_memory_for_jobs_nothing_is_left),

@@ -162,9 +162,9 @@ static void every_entry_is_listed(void **state)
     assert_int_equal(journal_write(&j, "1-a-1", &entry, &e), 0);
     assert_int_equal(journal_record_commit(&j, "1-a-3", &e), 0); /* is none of them */
     make_file(at(state, ".next-1-a-4"), "x", 1);                 /* nor is half a write */
-    journal_each(&j, note_and_remove, &list);
+    assert_int_equal(journal_each(&j, note_and_remove, &list, &e), 0);
     assert_string_equal(list.text, "1-a-1 1-a-2 ");
-    journal_each(&j, note_and_remove, &list);
+    assert_int_equal(journal_each(&j, note_and_remove, &list, &e), 0);
     assert_string_equal(list.text, "1-a-1 1-a-2 ");
     journal_close(&j);
 }
@@ -172,7 +172,8 @@ static void every_entry_is_listed(void **state)
 static void check_decisions(struct journal *j, const char *expected)
 {
     struct list list = {0};
-    journal_each_committed(j, note, &list);
+    struct error e;
+    assert_int_equal(journal_each_committed(j, note, &list, &e), 0);
     assert_string_equal(list.text, expected);
 }
 
