@@ -51,18 +51,29 @@ static struct {
     struct log_kinds kinds;
 } queue = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void write_all(const char *bytes, size_t length)
+/* What could not be written: a disk is full, or nobody will ever read it. The next line that can be
+ * written tells of it. */
+static struct {
+    unsigned lines;
+    bool torn; /* the last line that was written ends in the middle */
+} unwritten;
+
+/* Returns how many bytes could be written. */
+static size_t write_all(const char *bytes, size_t length)
 {
-    while (length > 0) {
-        ssize_t n = write(STDERR_FILENO, bytes, length);
+    size_t done = 0;
+
+    while (done < length) {
+        ssize_t n = write(STDERR_FILENO, bytes + done, length - done);
         struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             (void)poll(&room, 1, -1);
         else if (n <= 0)
-            return; /* nobody will ever read it */
+            break;
         else
-            bytes += n, length -= (size_t)n;
+            done += (size_t)n;
     }
+    return done;
 }
 
 /* "2026-01-31T12:34:56.789Z warning " */
@@ -78,14 +89,45 @@ static size_t begin_line(char line[LINE_MOST], enum log_level level)
                                 names[level]);
 }
 
-static void tell_lost(unsigned lost)
+static void count_unwritten(const char *lines, size_t length)
 {
-    char line[LINE_MOST];
-    size_t n = begin_line(line, LOG_LEVEL_WARNING);
+    for (size_t i = 0; i < length; i++)
+        unwritten.lines += lines[i] == '\n';
+}
 
+static void write_whole(const char *lines, size_t length)
+{
+    if (unwritten.torn)
+        unwritten.torn = write_all("\n", 1) == 0;
+    const size_t done = unwritten.torn ? 0 : write_all(lines, length);
+    unwritten.torn = unwritten.torn || (done > 0 && lines[done - 1] != '\n');
+    count_unwritten(lines + done, length - done);
+}
+
+static void tell_unwritten(void)
+{
+    const unsigned before = unwritten.lines;
+    char line[LINE_MOST];
+
+    if (before == 0)
+        return;
+    size_t n = begin_line(line, LOG_LEVEL_WARNING);
     n += (size_t)snprintf(line + n, sizeof line - n,
-                          "%u lines are missing here: they could not be written in time\n", lost);
-    write_all(line, n);
+                          "%u lines are missing here: they could not be written in time\n", before);
+    unwritten.lines = 0;
+    write_whole(line, n);
+    if (unwritten.lines > 0)
+        unwritten.lines = before; /* without this one */
+}
+
+/* Whole lines; where some before them are missing, that is told first. */
+static void write_lines(const char *lines, size_t length)
+{
+    tell_unwritten();
+    if (unwritten.lines == 0)
+        write_whole(lines, length);
+    else
+        count_unwritten(lines, length);
 }
 
 static uint64_t now_ns(void)
@@ -148,7 +190,7 @@ static void wait_for_more(void)
         (void)pthread_cond_timedwait(&queue.more, &queue.lock, &soon);
 }
 
-static void *write_lines(void *unused)
+static void *write_queue(void *unused)
 {
     char *taken = malloc(ROOM);
 
@@ -169,9 +211,9 @@ static void *write_lines(void *unused)
         queue.length -= length;
         queue.lost = 0;
         (void)pthread_mutex_unlock(&queue.lock);
-        write_all(bytes, length);
-        if (lost > 0)
-            tell_lost(lost);
+        write_lines(bytes, length);
+        unwritten.lines += lost;
+        tell_unwritten();
         (void)pthread_mutex_lock(&queue.lock);
         queue.done += length;
         queue.behind = queue.behind && queue.length > 0;
@@ -208,7 +250,7 @@ void log_begin(void)
     queue.line = malloc(ROOM);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the others */
-    if (queue.line != NULL && pthread_create(&queue.thread, NULL, write_lines, NULL) != 0) {
+    if (queue.line != NULL && pthread_create(&queue.thread, NULL, write_queue, NULL) != 0) {
         free(queue.line);
         queue.line = NULL;
     }
@@ -283,5 +325,5 @@ void log_write(enum log_level level, const char *format, ...)
     if (queue.line != NULL)
         hand_over(level, format, line, begin, n);
     else
-        write_all(line, n);
+        write_lines(line, n);
 }

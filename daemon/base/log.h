@@ -2,8 +2,8 @@
  *
  * Whoever reads them may be slow, or stand still: a disk, a terminal, a pipe. From log_begin() on a thread
  * writes the lines, and the others wait a moment for it, so that a line usually is there when what follows
- * it happens, but not longer. Lines for which there is no room are left out, and counted in one, as are those that
- * are many of a kind (log_kinds.h). */
+ * it happens, but not longer. Lines for which there is no room, there or on a disk that is full, are left out, and
+ * counted in one that follows when there is, as are those that are many of a kind (log_kinds.h). */
 #ifndef TORUSD_BASE_LOG_H
 #define TORUSD_BASE_LOG_H
 

@@ -1,11 +1,13 @@
 /* The log's thread: nobody who logs waits for one who does not read. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,6 +120,51 @@ static void nobody_reads_any_more(void **state)
     assert_true(WIFEXITED(status));
 }
 
+/* Nothing is lost without being counted, and no line continues another one. */
+static void a_disk_is_full_for_a_while(void **state)
+{
+    enum { LINES = 100, ROOM = 2000 };
+    struct rlimit limit, little;
+    int pipe_end = dup(STDERR_FILENO), told = 0, seen = 0, torn = 0;
+    char line[1024], *text;
+    FILE *file = tmpfile();
+    (void)state;
+    assert_non_null(file);
+    (void)fflush(NULL);
+    assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    little = limit;
+    little.rlim_cur = ROOM;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    log_begin();
+    for (int i = 0; i < LINES; i++)
+        log_info("%d of some lines", i);
+    log_end();
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    log_begin();
+    log_info("%d of some lines", LINES);
+    log_end();
+    assert_int_equal(dup2(pipe_end, STDERR_FILENO), STDERR_FILENO);
+    (void)close(pipe_end);
+    rewind(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        text = strlen(line) > 33 ? line + 33 : line;
+        if (strstr(text, "lines are missing here") != NULL) {
+            assert_int_equal(told, 0);
+            told = atoi(text);
+        } else if (strstr(text, " of some lines\n") != NULL) {
+            assert_int_equal(atoi(text), seen + told);
+            seen++;
+        } else {
+            torn++;
+        }
+    }
+    (void)fclose(file);
+    assert_true(told > 0 && torn <= 1);
+    assert_int_equal(seen + told, LINES + 1);
+}
+
 /* A kind that comes again and again is counted after a while; others are not. */
 static void many_of_a_kind_are_counted(void **state)
 {
@@ -190,6 +237,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_come_in_order, to_pipe, back),
         cmocka_unit_test_setup_teardown(who_does_not_read_is_not_waited_for, to_pipe, back),
         cmocka_unit_test_setup_teardown(nobody_reads_any_more, to_pipe, back),
+        cmocka_unit_test_setup_teardown(a_disk_is_full_for_a_while, to_pipe, back),
         cmocka_unit_test_setup_teardown(many_of_a_kind_are_counted, to_pipe, back),
         cmocka_unit_test(how_many_of_a_kind),
     };
