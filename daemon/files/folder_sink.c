@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
 #include "daemon/files/jobs.h"
 #include "daemon/files/target.h"
 
@@ -106,7 +107,7 @@ struct folder_sink {
     uint32_t rest;  /* the first file that none of them has, or has had */
     bool in_memory; /* writing never waits */
     bool due;       /* pieces have come since folder_sinks_flush() */
-    bool keep, not_placed;
+    bool keep, not_placed, not_removed;
 };
 
 static const struct file_system *files_of(const struct folder_sink *s)
@@ -160,13 +161,25 @@ static void start_sync(struct folder_sink *s, struct output *o, int fd)
 static void run_close(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
+    struct error e;
 
     for (uint32_t i = 0; i < s->request.nodes; i++)
         close_output(s, i);
-    if (s->state == PLACED || s->keep)
+    if (s->state == PLACED || s->keep) {
         target_close(&s->target);
-    else
-        target_discard(&s->target);
+    } else if (target_discard(&s->target, &e) != 0) {
+        log_warning("%s", e.text);
+        s->not_removed = true;
+    }
+}
+
+bool folder_sink_of(const struct folders *folders, const char *id)
+{
+    const struct folder_sink *s = folders->sinks;
+
+    while (s != NULL && strcmp(s->id, id) != 0 && strcmp(s->next_id, id) != 0)
+        s = s->next;
+    return s != NULL;
 }
 
 static void drop_pieces(struct folder_sink *s, struct piece *piece)
@@ -189,6 +202,10 @@ static void release(struct jobs *jobs)
     while (*at != s)
         at = &(*at)->next;
     *at = s->next;
+    if (s->not_removed)
+        folders_not_removed(folders, s->target.id);
+    if (!folders->closed)
+        folders_remove_again(folders);
     for (uint32_t i = 0; i < s->request.nodes; i++)
         drop_pieces(s, s->output[i].first);
     slab_writer_close(&s->kept);

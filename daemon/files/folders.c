@@ -23,6 +23,15 @@ struct task {
     struct error error;
 };
 
+#define UNREMOVED_MOST 64 /* that are tried again before the next start */
+
+/* An output of which not all could be removed. */
+struct unremoved {
+    struct unremoved *next;
+    char id[sizeof((struct target *)0)->id];
+    bool trying;
+};
+
 static void free_task(struct folders *folders, struct task *task)
 {
     if (folders->kept_count == TASKS_KEPT) {
@@ -54,6 +63,11 @@ static void close_journal(struct folders *folders)
         free(task);
     }
     folders->kept_count = 0;
+    while (folders->unremoved != NULL) {
+        struct unremoved *u = folders->unremoved;
+        folders->unremoved = u->next;
+        free(u);
+    }
     journal_close(&folders->journal);
 }
 
@@ -158,7 +172,7 @@ static void run_resolve(struct work *work)
     else if (task->committed)
         (void)target_place(&target, &task->error);
     else
-        target_discard(&target);
+        (void)target_discard(&target, &task->error);
     target_close(&target);
 }
 
@@ -169,6 +183,49 @@ static void resolve(void *context, const char *id, bool committed, storage_done_
 
     values.committed = committed;
     (void)begin_task(context, run_resolve, &values);
+}
+
+/* --- what could not be removed --- */
+
+static void on_removed(void *argument, const char *id, const struct error *e)
+{
+    struct folders *folders = argument;
+    struct unremoved **at = &folders->unremoved, *u;
+
+    while (strcmp((*at)->id, id) != 0)
+        at = &(*at)->next;
+    u = *at;
+    u->trying = false;
+    if (e != NULL) {
+        log_warning("exchange %s: %s", id, e->text);
+        return;
+    }
+    log_info("exchange %s: its unfinished output has been removed", id);
+    *at = u->next;
+    free(u);
+}
+
+void folders_not_removed(struct folders *folders, const char *id)
+{
+    struct unremoved *u = folders->unremoved;
+    unsigned count = 0;
+
+    for (; u != NULL && strcmp(u->id, id) != 0; u = u->next)
+        count++;
+    if (u != NULL || count == UNREMOVED_MOST || (u = calloc(1, sizeof *u)) == NULL)
+        return; /* the next start finds it */
+    (void)snprintf(u->id, sizeof u->id, "%s", id);
+    u->next = folders->unremoved;
+    folders->unremoved = u;
+}
+
+void folders_remove_again(struct folders *folders)
+{
+    for (struct unremoved *u = folders->unremoved; u != NULL; u = u->next)
+        if (!u->trying && !folder_sink_of(folders, u->id)) {
+            const struct task values = task_for(u->id, on_removed, folders);
+            u->trying = begin_task(folders, run_resolve, &values) != NULL;
+        }
 }
 
 /* --- calibration --- */
@@ -259,7 +316,8 @@ static void clean_up(void *context, const char *id)
     if (result == 0 && !target.entry.finished) {
         log_info("removing the unfinished output of exchange %s: %s/%s", id, target.entry.folder,
                  target.entry.temporary);
-        target_discard(&target);
+        if (target_discard(&target, &e) != 0)
+            log_warning("%s at the next start", e.text);
     } else if (result != 0) {
         log_warning("%s", e.text);
         if (e.code == ERROR_DAMAGED)
@@ -282,6 +340,7 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
     folders->sinks = NULL;
     folders->unused = close_journal;
     folders->kept = NULL;
+    folders->unremoved = NULL;
     folders->users = folders->kept_count = 0;
     folders->closed = folders->storing = folders->stored_late = false;
     if (folders->files->limitation != NULL && folders->roots->count > 0)

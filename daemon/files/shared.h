@@ -13,6 +13,7 @@
 
 struct folder_sink;
 struct task;
+struct unremoved;
 
 struct folders {
     /* Set by the caller; all of it must outlive the last job. */
@@ -27,6 +28,7 @@ struct folders {
     struct folder_sink *sinks; /* until nothing of them is left to do */
     unsigned users;            /* sources, sinks and tasks: the journal stays open for them */
     void (*unused)(struct folders *folders); /* the last of them has gone, after closed */
+    struct unremoved *unremoved;
     struct task *kept;
     unsigned kept_count;
     bool closed;      /* storage.close(): no done() any more */
@@ -60,6 +62,11 @@ static inline void folders_release(struct folders *folders)
         folders->unused(folders);
 }
 
+/* The output of this exchange could not be removed, for want of descriptors, say: that is tried again
+ * whenever an output has been closed. */
+void folders_not_removed(struct folders *folders, const char *id);
+void folders_remove_again(struct folders *folders);
+
 /* The object that a job is embedded in. */
 #define JOB_OWNER(work, type, member) ((type *)(void *)((char *)(work)-offsetof(type, member)))
 
@@ -68,6 +75,9 @@ struct source *folder_source(struct folders *folders, const struct folder_reques
                              const struct block_events *events);
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
                          const struct block_events *events);
+
+/* Whether there is a sink of this exchange. */
+bool folder_sink_of(const struct folders *folders, const char *id);
 
 /* Begins to write what sinks have been given since the last call; what is in memory is written. Returns
  * whether an exchange has been told of something. */

@@ -529,7 +529,7 @@ static int remove_temporary(const struct target *t)
     return files->remove_folder(files->context, t->parent, t->entry.temporary);
 }
 
-void target_discard(struct target *t)
+int target_discard(struct target *t, struct error *e)
 {
     int result = 0;
 
@@ -544,11 +544,12 @@ void target_discard(struct target *t)
         log_warning("%s/%s has been moved or replaced by somebody else: it is left alone",
                     t->entry.folder, t->entry.temporary);
     else if (result < 0)
-        log_warning("%s/%s cannot be removed: %s; the next start of this node tries again",
-                    t->entry.folder, t->entry.temporary, strerror(-result));
+        (void)error_set(e, ERROR_IO, "%s/%s cannot be removed: %s; it is tried again",
+                        t->entry.folder, t->entry.temporary, strerror(-result));
     if (result == 0 || result == -ESTALE)
         forget(t);
     target_close(t);
+    return result == 0 || result == -ESTALE ? 0 : -1;
 }
 
 int target_reopen(struct target *t, struct error *e)

@@ -58,8 +58,9 @@ int target_seal(struct target *t, struct error *e);
 int target_place(struct target *t, struct error *e);
 
 /* Removes the temporary folder with the files that are named by ranks, the folders that were made
- * for it as far as they are empty, and the entry. What cannot be removed is logged. */
-void target_discard(struct target *t);
+ * for it as far as they are empty, and the entry. Returns 0, or -1 with *e: the entry remains, by which
+ * it can be tried again (target_reopen()). */
+int target_discard(struct target *t, struct error *e);
 
 /* Closes the descriptors; the disk stays as it is. */
 void target_close(struct target *t);

@@ -1108,6 +1108,54 @@ static void swap(void **state, struct fixture *f, struct ends *ends, bool link)
         assert_int_equal(rename(at(state, "precious"), temporary), 0);
 }
 
+/* Whatever there was no descriptor for is tried again: at once, when its own have been closed, and each time that
+ * another output has been closed. */
+static void an_output_that_could_not_be_removed(void **state)
+{
+    long calls = 0;
+    bool failed;
+    do {
+        struct fixture f;
+        struct ends ends;
+        open_fixture(&f, state);
+        struct folder_request request = small(state);
+        fill(&f, &ends, &request);
+        f.files.error = EMFILE;
+        f.files.left = calls++;
+        close_ends(&f, &ends, false);
+        failed = f.files.failed;
+        assert_int_equal(entries(at(state, "data")), 1); /* the sources */
+        f.files.left = -1;
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    } while (failed);
+    assert_true(calls > 4);
+}
+
+/* It is found again by the journal's entry, also if the state folder is the one that fails. */
+static void an_output_is_removed_when_another_is_closed(void **state)
+{
+    struct fixture f;
+    struct ends ends, other;
+    struct error e;
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    fill(&f, &ends, &request);
+    const char *temporary = at(state, "data/.out.torusd-%s-1", ID);
+    make_file(at(state, "data/.out.torusd-%s-1/notes", ID), "", 0); /* which is not ours */
+    close_ends(&f, &ends, false);
+    assert_true(exists(temporary));
+    assert_int_equal(resolve(&f, false, &e), -1); /* nor can a doubt end so */
+    assert_int_equal(unlink(at(state, "data/.out.torusd-%s-1/notes", ID)), 0);
+    request.id = OTHER_ID;
+    request.to = at(state, "data/other");
+    open_well(&f, &other, &request);
+    close_ends(&f, &other, false);
+    assert_false(exists(temporary));
+    assert_int_equal(entries(f.state_folder), 0);
+    close_fixture(&f);
+}
+
 static void a_swapped_folder_is_not_removed(void **state)
 {
     for (int link = 0; link < 2; link++) {
@@ -1668,6 +1716,8 @@ int main(void)
         TEST(rivals_of_other_nodes_are_refused),
         TEST(what_is_not_committed_is_removed),
         TEST(folders_that_others_use_stay),
+        TEST(an_output_that_could_not_be_removed),
+        TEST(an_output_is_removed_when_another_is_closed),
         TEST(a_swapped_folder_is_not_removed),
         TEST(a_swapped_folder_is_not_put_in_place),
         TEST(a_link_is_not_followed_after_a_crash),
