@@ -33,6 +33,10 @@ struct perf_operation {
 
 extern const struct perf_operation perf_operations[]; /* without a name at the end */
 
+/* Calls the operation's lay_out(), with which the sizes of no area overflow. Returns 0, or -1 with *e
+ * if job->bytes are too many for so many members. */
+int perf_lay_out(struct perf_job *job, struct torus_error *e);
+
 struct perf_plan {
     const struct perf_operation *operation;
     uint64_t size[PERF_MOST_SIZES]; /* in bytes: of a block; of a reduction's vector */

@@ -1,5 +1,6 @@
 /* The operations of `torusctl perf`: how each is called, and what it must deliver. */
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/cli/perf.h"
@@ -416,3 +417,18 @@ const struct perf_operation perf_operations[] = {
      .bound = bound_reduce_scatter},
     {0},
 };
+
+/* What is multiplied for all operations: by 4 in perf_uneven(), and by the members. */
+int perf_lay_out(struct perf_job *job, struct torus_error *e)
+{
+    if (job->bytes > INT64_MAX / 4 / job->members) {
+        *e = (struct torus_error){.code = TORUS_ERROR_USAGE};
+        (void)snprintf(e->text, sizeof e->text,
+                       "--sizes: %llu bytes are too many for %u members: at most %llu",
+                       (unsigned long long)job->bytes, job->members,
+                       (unsigned long long)(INT64_MAX / 4 / job->members));
+        return -1;
+    }
+    job->plan->operation->lay_out(job);
+    return 0;
+}

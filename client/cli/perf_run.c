@@ -201,8 +201,7 @@ static int prepare(struct running *run, struct torus_error *e)
     job->send_offset = lists + job->members;
     job->receive_bytes = lists + 2 * (size_t)job->members;
     job->receive_offset = lists + 3 * (size_t)job->members;
-    job->plan->operation->lay_out(job);
-    if (allocate_area(run, &job->send, job->send_size, e) != 0 ||
+    if (perf_lay_out(job, e) != 0 || allocate_area(run, &job->send, job->send_size, e) != 0 ||
         allocate_area(run, &job->receive, job->receive_size, e) != 0)
         return -1;
     return 0;

@@ -102,7 +102,7 @@ static void begin(struct perf_job *jobs, const struct perf_plan *plan, uint64_t 
         job->send_offset = list();
         job->receive_bytes = list();
         job->receive_offset = list();
-        plan->operation->lay_out(job);
+        assert_int_equal(perf_lay_out(job, &(struct torus_error){0}), 0);
         job->send = calloc(1, job->send_size + 1);
         job->receive = calloc(1, job->receive_size + 1);
         plan->operation->fill(job);
@@ -204,6 +204,24 @@ static void a_size_of_nothing_is_nothing(void **state)
             assert_int_equal(jobs[0].bytes, sizes[s].becomes);
             assert_int_equal(jobs[0].send_size, sizes[s].becomes);
             end(jobs);
+        }
+}
+
+/* Areas that overflow would be smaller than what is written into them. */
+static void sizes_that_overflow_are_refused(void **state)
+{
+    static const uint64_t sizes[] = {UINT64_MAX / MEMBERS + 1, INT64_MAX,
+                                     INT64_MAX / 4 / MEMBERS + 1};
+
+    (void)state;
+    for (size_t o = 0; o < sizeof with_data / sizeof with_data[0]; o++)
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            struct perf_plan plan = {.operation = operation(with_data[o]), .type = TORUS_INT8};
+            struct perf_job job = {.plan = &plan, .members = MEMBERS, .bytes = sizes[s]};
+            struct torus_error e;
+            assert_int_equal(perf_lay_out(&job, &e), -1);
+            assert_int_equal(e.code, TORUS_ERROR_USAGE);
+            assert_non_null(strstr(e.text, "too many for 5 members"));
         }
 }
 
@@ -462,6 +480,7 @@ int main(void)
         cmocka_unit_test(help_names_every_operation),
         cmocka_unit_test(right_contents_are_right_and_each_wrong_byte_is_found),
         cmocka_unit_test(a_size_of_nothing_is_nothing),
+        cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(uneven_blocks_have_the_size_on_average),
         cmocka_unit_test(vectors_are_filled_in_every_type),
         cmocka_unit_test(the_bound_of_uneven_blocks_is_the_known_one_where_they_are_even),
