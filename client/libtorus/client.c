@@ -38,6 +38,7 @@ struct torus_client {
     struct operation operation;     /* under way, unless idle */
     struct torus_progress progress; /* of it */
     char id[64];
+    int64_t limit_ms;             /* that the next reply, or the last one, may take */
     int64_t deadline_ms, tick_ms; /* on clock_ms(); NEVER */
 };
 
@@ -90,6 +91,12 @@ static void watch_connection(struct torus_client *c)
                                         : EPOLL_CTL_MOD,
                     fd, &event);
     c->watched = event.events;
+}
+
+static void limit(struct torus_client *c, int64_t ms)
+{
+    c->limit_ms = ms;
+    c->deadline_ms = ms > 0 ? clock_after(ms) : NEVER;
 }
 
 /* Unwatches it first: closing does not, where a fork has a copy of the descriptor. */
@@ -239,8 +246,8 @@ static void expire(struct torus_client *c)
              "cancelled, but the daemon at %s has not said in time how it has ended",
              c->connection.path);
     else
-        fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.3g s",
-             c->connection.path, (double)c->operation.limit_ms / 1000);
+        fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.10g s",
+             c->connection.path, (double)c->limit_ms / 1000);
     break_off(c, &e);
 }
 
@@ -248,14 +255,14 @@ static void cancel(struct torus_client *c)
 {
     Control__CancelRequest body = CONTROL__CANCEL_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
-    int64_t limit = clock_after(CANCEL_LIMIT);
+    int64_t latest = clock_after(CANCEL_LIMIT);
     struct torus_error e;
 
     if (c->phase != PHASE_RUNNING)
         return;
     c->phase = PHASE_CANCELLING;
-    if (limit < c->deadline_ms)
-        c->deadline_ms = limit;
+    if (latest < c->deadline_ms)
+        c->deadline_ms = latest;
     request.kind_case = CONTROL__REQUEST__KIND_CANCEL;
     request.cancel = &body;
     if (connection_queue(&c->connection, &request, &e) != 0 ||
@@ -317,6 +324,14 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
     finish(c, NULL, &e);
 }
 
+/* Whether the daemon runs at all has shown: now it may take its time. */
+static void note_accepted(struct torus_client *c, const Control__Accepted *accepted)
+{
+    if (c->id[0] == '\0' && c->phase == PHASE_RUNNING)
+        limit(c, c->operation.limit_ms);
+    copy_text(c->id, sizeof c->id, accepted->id); /* the newest counts */
+}
+
 /* Takes over a reply while an operation is under way. */
 static void handle(struct torus_client *c, Control__Reply *reply)
 {
@@ -337,7 +352,7 @@ static void handle(struct torus_client *c, Control__Reply *reply)
         break_off(c, &e);
     } else {
         if (reply->kind_case == CONTROL__REPLY__KIND_ACCEPTED)
-            copy_text(c->id, sizeof c->id, reply->accepted->id); /* the newest counts */
+            note_accepted(c, reply->accepted);
         else
             note_progress(c, reply->progress);
         control__reply__free_unpacked(reply, NULL);
@@ -371,7 +386,7 @@ int client_start(struct torus_client *c, const struct operation *operation,
     c->phase = PHASE_RUNNING;
     c->progress = (struct torus_progress){0};
     c->id[0] = '\0';
-    c->deadline_ms = operation->limit_ms > 0 ? clock_after(operation->limit_ms) : NEVER;
+    limit(c, operation->is_exchange ? client_limit_ms(c) : operation->limit_ms);
     c->tick_ms = operation->progress != NULL ? clock_after(TICK) : NEVER;
     watch(c);
     return 0;

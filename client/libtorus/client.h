@@ -17,7 +17,7 @@ struct operation {
     void *result; /* where that goes */
     torus_done_fn *done;
     void *data;
-    int64_t limit_ms; /* that it may take; 0 = no limit */
+    int64_t limit_ms; /* that it may take, an exchange once it is accepted; 0 = no limit */
 
     /* Exchanges and barriers: there are replies before the last one. */
     bool is_exchange;

@@ -1,6 +1,7 @@
 /* libtorus against a daemon that answers as it should, or does not. */
 #include <math.h>
 #include <poll.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -271,6 +272,68 @@ static void test_timeout(void **state)
     assert_int_equal(torus_client_status(client, &status, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_LOST);
     end(&f, client);
+}
+
+/* However long an exchange may take: a daemon that does not even accept it hangs. */
+static void test_never_accepted(void **state)
+{
+    struct fake f;
+    struct torus_client *client;
+    struct torus_result *result;
+    struct torus_error e;
+
+    (void)state;
+    for (int barrier = 0; barrier < 2; barrier++) {
+        client = begin(&f, serve_silence);
+        torus_client_set_timeout(client, 20);
+        if (barrier)
+            assert_int_equal(torus_client_barrier(client, NULL, 0, NULL, NULL, &result, &e), -1);
+        else
+            assert_int_equal(torus_client_exchange(client, &files, NULL, NULL, &result, &e), -1);
+        assert_int_equal(e.code, TORUS_ERROR_TIMEOUT);
+        assert_non_null(strstr(e.text, "within 0.02 s"));
+        end(&f, client);
+    }
+}
+
+static sem_t has_accepted;
+
+static void serve_accepted_early(int fd)
+{
+    fake_reply_accepted(fd, "0.7.1");
+    (void)sem_post(&has_accepted);
+    fake_expect(fd, CONTROL__REQUEST__KIND_EXCHANGE);
+    fake_expect(fd, CONTROL__REQUEST__KIND_CANCEL);
+    fake_reply_error(fd, ERROR_CANCELLED, "cancelled by the client", "0.7.1");
+}
+
+/* Cancels at the third report, which comes with the clock. */
+static int cancel_later(void *data, const struct torus_progress *progress)
+{
+    int *calls = data;
+
+    (void)progress;
+    return ++*calls >= 3;
+}
+
+static void test_accepted_takes_its_time(void **state)
+{
+    struct fake f;
+    struct torus_client *client;
+    struct torus_result *result;
+    struct torus_error e;
+    int calls = 0;
+
+    (void)state;
+    assert_int_equal(sem_init(&has_accepted, 0, 0), 0);
+    client = begin(&f, serve_accepted_early);
+    while (sem_wait(&has_accepted) != 0)
+        ;
+    torus_client_set_timeout(client, 1);
+    assert_int_equal(torus_client_exchange(client, &files, cancel_later, &calls, &result, &e), -1);
+    assert_int_equal(e.code, TORUS_ERROR_CANCELLED);
+    end(&f, client);
+    (void)sem_destroy(&has_accepted);
 }
 
 /* ---- Repetitions ----------------------------------------------------------------------------- */
@@ -1141,6 +1204,8 @@ int main(void)
         cmocka_unit_test(test_status_and_links),
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_never_accepted),
+        cmocka_unit_test(test_accepted_takes_its_time),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_repetitions),
         cmocka_unit_test(test_files_in_pieces),

@@ -120,9 +120,9 @@ TORUS_EXPORT struct torus_client *torus_client_open(const char *path, struct tor
  * not be called from a callback. */
 TORUS_EXPORT void torus_client_close(struct torus_client *client);
 
-/* How long the daemon may take for requests that it answers at once (all but exchanges and
- * barriers), in milliseconds; 10000 unless set, 0 for no limit. Applies to operations started
- * afterwards. */
+/* How long the daemon may take for what it answers at once, in milliseconds: to accept an exchange or
+ * a barrier, and for all other requests; 10000 unless set, 0 for no limit. Applies to operations
+ * started afterwards. */
 TORUS_EXPORT void torus_client_set_timeout(struct torus_client *client, unsigned milliseconds);
 
 /* Asks that the operation under way end; does nothing if there is none. It then ends as the daemon
