@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/interrupt.h"
+#include "client/cli/progress.h"
 #include "client/cli/quantile.h"
 
 #define PASSES 3u
@@ -35,16 +35,16 @@
 static const char *const names[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
                                     "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
 
-/* A torus_progress_fn that shows nothing. */
-static int heed(void *data, const struct torus_progress *progress)
-{
-    (void)data, (void)progress;
-    return interrupt_seen();
-}
+/* What measures, and shows what is under way. */
+struct meter {
+    struct torus_client *client;
+    struct progress progress;
+    char now[80];
+};
 
 /* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
-static int measure(struct torus_client *client, const char *algorithm, uint64_t block_bytes,
-                   uint32_t repeat, double part, double *seconds, struct torus_result **result,
+static int measure(struct meter *m, const char *algorithm, uint64_t block_bytes, uint32_t repeat,
+                   double part, double *seconds, struct torus_result **result,
                    struct torus_error *failed)
 {
     struct torus_request request;
@@ -55,7 +55,7 @@ static int measure(struct torus_client *client, const char *algorithm, uint64_t 
     request.algorithm = algorithm;
     request.block_bytes = block_bytes;
     request.repeat = repeat;
-    if (torus_client_exchange(client, &request, heed, NULL, &r, failed) != 0)
+    if (torus_client_exchange(m->client, &request, progress_update, &m->progress, &r, failed) != 0)
         return -1;
     each = calloc(r->each_count + 1, sizeof *each);
     if (each == NULL) {
@@ -80,24 +80,21 @@ static int measure(struct torus_client *client, const char *algorithm, uint64_t 
 
 /* All algorithms in turn, several times: the shortest median counts, since other load on the nodes
  * can only add to it. */
-static int measure_small(struct torus_client *client, void (*say)(const char *what),
-                         struct calibration_run *run, struct torus_error *failed)
+static int measure_small(struct meter *m, struct calibration_run *run, struct torus_error *failed)
 {
-    char text[80];
 
     for (unsigned pass = 0; pass <= PASSES; pass++)
         for (size_t i = 0; i < run->measured; i++) {
             const char *name = run->algorithm[i]->name;
             double repeat = WARM_UP, seconds;
-            (void)snprintf(text, sizeof text, "single bytes, pass %u of %u: %s", pass, PASSES,
+            (void)snprintf(m->now, sizeof m->now, "single bytes, pass %u of %u: %s", pass, PASSES,
                            name);
-            say(text);
             if (pass > 0)
                 repeat = SMALL_SECONDS / run->seconds[i];
             if (repeat > SMALL_MOST)
                 repeat = SMALL_MOST;
-            if (measure(client, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5,
-                        &seconds, NULL, failed) != 0)
+            if (measure(m, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5, &seconds,
+                        NULL, failed) != 0)
                 return -1;
             /* The first pass, before caches and TCP are warm, only gives the number. */
             if (pass <= 1 || seconds < run->seconds[i])
@@ -107,22 +104,19 @@ static int measure_small(struct torus_client *client, void (*say)(const char *wh
     return 0;
 }
 
-static int measure_busy(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, const struct algorithm *stream,
-                        struct torus_error *failed, struct error *e)
+static int measure_busy(struct meter *m, struct calibration_run *run,
+                        const struct algorithm *stream, struct torus_error *failed, struct error *e)
 {
     struct predict_counts counts;
-    char text[80];
 
     if (predict_count(&run->torus, stream, true, &counts, e) != 0)
         return -1;
     run->block_bytes = FIRST_BLOCK;
     for (;;) {
-        (void)snprintf(text, sizeof text, "all links busy: blocks of %llu KiB",
+        (void)snprintf(m->now, sizeof m->now, "all links busy: blocks of %llu KiB",
                        (unsigned long long)run->block_bytes / 1024);
-        say(text);
-        if (measure(client, stream->name, run->block_bytes, 1, 0, &run->block_seconds, NULL,
-                    failed) != 0)
+        if (measure(m, stream->name, run->block_bytes, 1, 0, &run->block_seconds, NULL, failed) !=
+            0)
             return -1;
         if (run->block_seconds >= BUSY_ENOUGH || run->block_bytes >= BLOCK_MOST)
             break;
@@ -131,8 +125,8 @@ static int measure_busy(struct torus_client *client, void (*say)(const char *wha
             (uint64_t)((double)run->block_bytes * (growth < GROWTH_MOST ? growth : GROWTH_MOST));
     }
     double first = run->block_seconds;
-    if (measure(client, stream->name, run->block_bytes, BUSY_TIMES, 0, &run->block_seconds,
-                &run->busy, failed) != 0)
+    if (measure(m, stream->name, run->block_bytes, BUSY_TIMES, 0, &run->block_seconds, &run->busy,
+                failed) != 0)
         return -1;
     if (first < run->block_seconds)
         run->block_seconds = first;
@@ -149,19 +143,16 @@ struct between {
     double expected[CALIBRATION_ALGORITHMS]; /* seconds */
 };
 
-static int measure_at(struct torus_client *client, void (*say)(const char *what),
-                      const struct calibration_run *run, struct between *b, size_t i,
-                      double *seconds, struct torus_error *failed)
+static int measure_at(struct meter *m, const struct calibration_run *run, struct between *b,
+                      size_t i, double *seconds, struct torus_error *failed)
 {
     const char *name = run->algorithm[i]->name;
     double repeat = SMALL_SECONDS / b->expected[i];
-    char text[80];
 
-    (void)snprintf(text, sizeof text, "blocks of %llu bytes: %s", (unsigned long long)b->bytes,
+    (void)snprintf(m->now, sizeof m->now, "blocks of %llu bytes: %s", (unsigned long long)b->bytes,
                    name);
-    say(text);
     repeat = repeat > BETWEEN_MOST ? BETWEEN_MOST : repeat < BETWEEN_LEAST ? BETWEEN_LEAST : repeat;
-    if (measure(client, name, b->bytes, (uint32_t)repeat, 0.5, seconds, NULL, failed) != 0)
+    if (measure(m, name, b->bytes, (uint32_t)repeat, 0.5, seconds, NULL, failed) != 0)
         return -1;
     b->ratio[i] *= *seconds / b->expected[i];
     return 0;
@@ -169,8 +160,7 @@ static int measure_at(struct torus_client *client, void (*say)(const char *what)
 
 /* One size, by every algorithm that may be the fastest there. The model lets those look good that
  * are not measured; so whatever it would nearly prefer to the best of the others is measured, too. */
-static int measure_size(struct torus_client *client, void (*say)(const char *what),
-                        const struct calibration_run *run, struct between *b,
+static int measure_size(struct meter *m, const struct calibration_run *run, struct between *b,
                         struct torus_error *failed)
 {
     double best = b->longest, fastest = INFINITY, seconds;
@@ -185,7 +175,7 @@ static int measure_size(struct torus_client *client, void (*say)(const char *wha
     for (size_t i = 0; i < run->count; i++) {
         if (b->expected[i] > (i < run->measured ? HOPELESS * best : NEARLY * fastest))
             continue;
-        if (measure_at(client, say, run, b, i, &seconds, failed) != 0)
+        if (measure_at(m, run, b, i, &seconds, failed) != 0)
             return -1;
         fastest = seconds < fastest ? seconds : fastest;
     }
@@ -194,8 +184,8 @@ static int measure_size(struct torus_client *client, void (*say)(const char *wha
 
 /* Sizes between one byte and busy links. The daemon remembers them (daemon/exchange/choose.h); here
  * they only tell what is worth measuring. */
-static int measure_between(struct torus_client *client, void (*say)(const char *what),
-                           const struct calibration_run *run, struct torus_error *failed)
+static int measure_between(struct meter *m, const struct calibration_run *run,
+                           struct torus_error *failed)
 {
     struct between b;
 
@@ -205,7 +195,7 @@ static int measure_between(struct torus_client *client, void (*say)(const char *
                          : 1;
     for (b.bytes = BETWEEN_FIRST; b.bytes <= BETWEEN_LAST; b.bytes *= BETWEEN_GROWTH) {
         b.longest = b.bytes > LARGE ? LARGE_SECONDS : BETWEEN_SECONDS;
-        if (measure_size(client, say, run, &b, failed) != 0)
+        if (measure_size(m, run, &b, failed) != 0)
             return -1;
     }
     return 0;
@@ -248,9 +238,10 @@ static int count(struct calibration_run *run, struct error *e)
     return 0;
 }
 
-int calibration_measure(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, struct torus_error *failed, struct error *e)
+int calibration_measure(struct torus_client *client, struct calibration_run *run,
+                        struct torus_error *failed, struct error *e)
 {
+    struct meter m = {.client = client};
     struct torus_status *status;
     int r;
 
@@ -269,13 +260,17 @@ int calibration_measure(struct torus_client *client, void (*say)(const char *wha
         return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
     if (count(run, e) != 0)
         return -1;
-    if (measure_small(client, say, run, failed) != 0 ||
-        measure_busy(client, say, run, algorithm_find("stream"), failed, e) != 0 ||
-        measure_between(client, say, run, failed) != 0) {
+    progress_begin(&m.progress, true);
+    m.progress.title = m.now;
+    r = measure_small(&m, run, failed) != 0 ||
+                measure_busy(&m, run, algorithm_find("stream"), failed, e) != 0 ||
+                measure_between(&m, run, failed) != 0
+            ? -1
+            : 0;
+    progress_end(&m.progress);
+    if (r != 0)
         calibration_free(run);
-        return -1;
-    }
-    return 0;
+    return r;
 }
 
 void calibration_free(struct calibration_run *run)

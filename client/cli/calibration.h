@@ -31,10 +31,10 @@ struct calibration_run {
     struct torus_result *busy; /* that exchange */
 };
 
-/* Measures, calling say() before each part. Returns 0 with *run, to be released with
+/* Measures, and shows on a terminal what is under way. Returns 0 with *run, to be released with
  * calibration_free(); or -1 with *failed set if the daemon or an exchange has failed, else *e. */
-int calibration_measure(struct torus_client *client, void (*say)(const char *what),
-                        struct calibration_run *run, struct torus_error *failed, struct error *e);
+int calibration_measure(struct torus_client *client, struct calibration_run *run,
+                        struct torus_error *failed, struct error *e);
 void calibration_free(struct calibration_run *run);
 
 #endif

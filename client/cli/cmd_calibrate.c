@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "client/cli/calibration.h"
 #include "client/cli/candidates.h"
@@ -66,13 +65,6 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
     {.layout = LAYOUT_TABLE, .key = "links", .fields = link_fields},
 };
-
-/* Shows what is under way, on a terminal. */
-static void say(const char *what)
-{
-    if (isatty(STDERR_FILENO))
-        (void)fprintf(stderr, "\r\033[K%s", what);
-}
 
 static int set_small(json_t *o, const struct calibration_run *run)
 {
@@ -192,9 +184,8 @@ static int measure(const struct cli *cli, bool per_link)
     int code, r;
 
     interrupt_arm(cli->client);
-    r = calibration_measure(cli->client, say, &run, &failed, &e);
+    r = calibration_measure(cli->client, &run, &failed, &e);
     interrupt_disarm();
-    say("");
     if (r != 0)
         return failed.code != TORUS_ERROR_NONE ? cli_fail_client(cli, &failed) : cli_fail(cli, &e);
     torus_costs_init(&costs);

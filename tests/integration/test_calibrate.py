@@ -1,6 +1,10 @@
 """Predictions: `auto` everywhere, `exchange --explain`, and `torusctl calibrate` with all that it
 leaves behind."""
 
+import os
+import pty
+import subprocess
+
 import pytest
 from support.waiting import wait_for
 from torus_net import CommandFailed
@@ -114,3 +118,26 @@ def test_calibration_of_a_broken_torus_changes_nothing(loopback):
     assert costs(torus)['source'] == 'default'
     torus.node(3).restart()
     torus.wait_whole(30)
+
+
+@pytest.mark.parametrize('term', ['xterm', 'dumb'])
+def test_calibrate_on_a_terminal(shared, term):
+    """It shows what is under way only where that can be removed again."""
+    torus = shared('2x2')
+    main, terminal = pty.openpty()
+    process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'calibrate'],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=terminal,
+                               env={**os.environ, 'TERM': term})
+    os.close(terminal)
+    shown = b''
+    try:
+        while piece := os.read(main, 65536):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(main)
+    assert process.wait() == 0
+    if term == 'dumb':
+        assert shown == b''
+    else:
+        assert b'blocks of ' in shown and shown.endswith(b'\r\033[J')
