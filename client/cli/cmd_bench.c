@@ -223,8 +223,8 @@ static int sweep(struct sweep *swept, struct cli *cli, const struct bench_argume
                : a->csv    ? bench_print_csv(swept)
                            : bench_print_text(cli, swept);
     if (swept->stopped)
-        (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n",
-                      json_array_size(swept->results), swept->sizes * swept->algorithms);
+        (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n", swept->runs,
+                      swept->all_runs);
     if (swept->failed > 0)
         (void)fprintf(stderr, "torusctl: %zu of %zu failed\n", swept->failed,
                       json_array_size(swept->results));

@@ -18,7 +18,6 @@ struct running {
     struct sweep *sweep;
     struct cli *cli;
     struct progress progress;
-    size_t begun; /* sessions */
     char now[96]; /* what is running */
 };
 
@@ -208,9 +207,10 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     double began = (double)progress_clock(), took;
     int r;
 
-    run->begun++;
-    if (json_object_get(before, "error") != NULL)
-        return 0; /* in an earlier turn, and would again */
+    if (json_object_get(before, "error") != NULL) {
+        s->runs++; /* in an earlier turn, and would again */
+        return 0;
+    }
     torus_request_init(&request);
     if (file != NULL)
         request.schedule = digest;
@@ -221,8 +221,8 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     request.mode = s->mode;
     request.timeout_ms = s->timeout_ms;
     format_bytes(bytes, (double)size);
-    (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s", run->begun,
-                   sweep_turns(s) * s->sizes * s->algorithms, name, bytes);
+    (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s", s->runs + 1, s->all_runs,
+                   name, bytes);
     result = NULL;
     r = file != NULL ? torus_client_schedule(run->cli->client, file->text, file->length, digest,
                                              &failed) /* it may not be there any more */
@@ -234,6 +234,7 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
         s->stopped = true;
         return 0;
     }
+    s->runs++;
     took = ((double)progress_clock() - began) / 1e3;
     r = add_result(s, size, name, result, took, &failed, e);
     if (result == NULL)
@@ -247,6 +248,7 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
     struct running run = {.sweep = s, .cli = cli};
     int r = 0;
 
+    s->all_runs = sweep_turns(s) * s->sizes * s->algorithms;
     s->results = json_array();
     if (s->results == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory");

@@ -32,6 +32,8 @@ struct sweep {
     json_t *results; /* an object for each size and algorithm that was run; the times of all turns
                       * together */
     size_t failed;   /* of them */
+    size_t runs;     /* that have ended, of all sizes, algorithms and turns, */
+    size_t all_runs; /* of so many */
     bool stopped;    /* before the end: by the user, or because the daemon has gone */
 };
 

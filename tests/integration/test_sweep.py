@@ -176,6 +176,17 @@ def test_interrupted(loopback):
     assert torus.exchange('at2', '1KiB')['verified'] == 'every byte'
 
 
+def test_interrupted_fit(loopback):
+    """What is done counts runs, of which each size and algorithm has three."""
+    torus = loopback('2x2')
+    with Client(torus, 'bench', '--fit', '--algorithms', 'at2', '--sizes', '1,2,100MiB', '--repeat',
+                20) as client:
+        wait_running(torus, 0, tx_bytes=20_000_000)
+        client.send_signal(signal.SIGINT)
+        status, _, err = client.end()
+    assert status == 1 and ' of 9 done' in err
+
+
 def test_a_daemon_that_goes_away(loopback):
     torus = loopback('2x2')
     with Client(torus, 'bench', '--algorithms', 'at2,direct', '--sizes', '1,100MiB', '--repeat',
