@@ -78,6 +78,12 @@ static inline bool block_is_too_large(size_t bytes)
     return !ABI_LARGE_COUNTS && bytes > INT_MAX;
 }
 
+/* MPI_IN_PLACE where it has a meaning has been replaced by then. */
+static inline bool is_no_buffer(const void *at)
+{
+    return at == NULL || at == MPI_IN_PLACE;
+}
+
 /* Whether two areas share a byte. */
 static inline bool areas_overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {

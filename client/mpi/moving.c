@@ -8,7 +8,10 @@
 /* A buffer that has bytes and is not there. A null pointer is MPI_BOTTOM if types have addresses. */
 static bool is_missing(const struct block_list *list, size_t bytes)
 {
-    return list->blocks->at == NULL && bytes > 0 && list->plain && list->blocks->types == NULL;
+    const struct blocks *b = list->blocks;
+
+    return bytes > 0 && is_no_buffer(b->at) &&
+           (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
 }
 
 /* What MPICH refuses: buffers that begin alike, with arguments that are the same. With others, the blocks may

@@ -45,7 +45,7 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
         return REASON_ARGUMENTS;
     v.count = (size_t)count;
     t->bytes = bytes_of(&v);
-    if (count > 0 && (from == NULL || (gets && receive == NULL)))
+    if (count > 0 && (is_no_buffer(from) || (gets && is_no_buffer(receive))))
         return REASON_ARGUMENTS;
     if (count == 0)
         return taking_has_failed(t, MPI_SUCCESS);
@@ -111,7 +111,8 @@ enum reason take_reduce_scatter(struct taking *t, const void *send, void *receiv
         return reason;
     v.count = read_counts(c, counts, of_place, begin);
     mine = of_place[c->place_of[c->rank]] * v.type_size;
-    if (v.count == SIZE_MAX || (v.count > 0 && (from == NULL || (mine > 0 && receive == NULL))))
+    if (v.count == SIZE_MAX ||
+        (v.count > 0 && (is_no_buffer(from) || (mine > 0 && is_no_buffer(receive)))))
         return REASON_ARGUMENTS;
     t->bytes = bytes_of(&v);
     if (v.count == 0)

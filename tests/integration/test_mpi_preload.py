@@ -157,7 +157,7 @@ def test_invalid_arguments(shared, library):
     torus = shared('2x2')
     with_it, alone = (scenario(torus, library, 'arguments', mode=mode) for mode in ('on', None))
     assert sorted(with_it.stdout.splitlines()) == sorted(alone.stdout.splitlines())
-    assert len(with_it.stdout.splitlines()) == 4 * 20
+    assert len(with_it.stdout.splitlines()) == 4 * 23
 
 
 def test_types_with_addresses(shared, library):

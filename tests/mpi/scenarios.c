@@ -207,6 +207,11 @@ static void arguments(void)
     print_class("op", MPI_Allreduce(a, b, 1, MPI_INT, MPI_OP_NULL, world));
     print_class("op and type", MPI_Allreduce(a, b, 1, MPI_DOUBLE, MPI_BAND, world));
     print_class("reduce type", MPI_Allreduce(a, b, 1, MPI_DATATYPE_NULL, MPI_SUM, world));
+    print_class("alltoall into place",
+                MPI_Alltoall(a, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, world));
+    print_class("sum into place", MPI_Allreduce(a, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world));
+    print_class("scattered into place",
+                MPI_Reduce_scatter_block(a, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world));
     print_class("nothing", MPI_Bcast(NULL, 0, MPI_INT, 0, world));
     print_class("alltoall of nothing", MPI_Alltoall(NULL, 0, MPI_INT, NULL, 0, MPI_INT, world));
     print_class("sum of nothing", MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, world));
