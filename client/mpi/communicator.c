@@ -170,13 +170,13 @@ static enum reason look_up(struct communicator *c)
     int inter, size, rank, *world;
     enum reason reason;
 
-    if (real.Comm_test_inter(c->handle, &inter) != MPI_SUCCESS || inter != 0)
-        return REASON_INTERCOMMUNICATOR;
     if (real.Comm_size(c->handle, &size) != MPI_SUCCESS ||
         real.Comm_rank(c->handle, &rank) != MPI_SUCCESS)
         return REASON_COMMUNICATOR;
     c->size = (uint32_t)size;
     c->rank = (uint32_t)rank;
+    if (real.Comm_test_inter(c->handle, &inter) != MPI_SUCCESS || inter != 0)
+        return REASON_INTERCOMMUNICATOR;
     world = calloc((size_t)size, sizeof *world);
     if (world == NULL || world_ranks(c->handle, size, world) != 0) {
         free(world);
