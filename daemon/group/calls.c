@@ -104,7 +104,7 @@ void calls_overdue(struct call *c, uint64_t now)
         census_ask(c->part->session, c);
         return;
     }
-    (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.1f s",
+    (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.3f s",
                     group_operation_name(c->what.call.operation),
                     (double)c->what.call.timeout_ns / 1e9);
     session_fail(c->part->session, &e);

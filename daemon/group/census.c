@@ -86,15 +86,15 @@ static void conclude(struct session *s)
 
     name_missing(c, names, sizeof names);
     if (c->count > 0)
-        (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.1f s: %s %s not called it",
+        (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.3f s: %s %s not called it",
                         operation, seconds, names, c->count > 1 ? "have" : "has");
     else if (c->owed > 0)
         (void)error_set(
             &e, ERROR_TIMEOUT,
-            "%s has not ended within %.1f s: not all nodes answer, none that does is late",
+            "%s has not ended within %.3f s: not all nodes answer, none that does is late",
             operation, seconds);
     else
-        (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.1f s: all have called it",
+        (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.3f s: all have called it",
                         operation, seconds);
     session_fail(s, &e);
 }

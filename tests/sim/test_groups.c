@@ -311,8 +311,8 @@ static void who_has_not_called_is_named(void **state)
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         char words[80];
         sim_program_stop(programs, who);
-        (void)snprintf(words, sizeof words, "has not ended within 2.0 s: node %u has not called it",
-                       who);
+        (void)snprintf(words, sizeof words,
+                       "has not ended within 2.000 s: node %u has not called it", who);
         check_failed(sim, programs, nodes, 5 * SECONDS, ERROR_TIMEOUT, words);
         sim_programs_free(programs);
         sim_free(sim);
