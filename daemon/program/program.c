@@ -50,34 +50,39 @@ void program_close(struct program *p)
     }
 }
 
-void program_die(struct program *p)
+/* A program that is still there may wait for a call, or make one: also one that has closed our connection
+ * with others that it did not know, and has files of its own in the place of what it would ring. */
+static void abandon(struct program *p, const struct error *why)
 {
     struct group *group = p->group;
+
+    p->group = NULL;
+    if (group != NULL)
+        group_abandon(group, why);
+    if (p->state == PROGRAM_MEMBER)
+        program_fail(p, why);
+}
+
+void program_die(struct program *p)
+{
     struct error e;
 
     (void)error_set(&e, ERROR_CANCELLED,
                     "the program of node %u has died, or has ended without closing the group",
                     groups_rank(p->all->set.groups));
-    p->group = NULL;
-    if (group != NULL)
-        group_abandon(group, &e);
+    abandon(p, &e);
     program_close(p);
 }
 
 void program_refuse(struct program *p, const struct error *why)
 {
-    struct group *group = p->group;
     struct program_message m = {.magic = PROGRAM_MAGIC,
                                 .version = PROGRAM_VERSION,
                                 .kind = PROGRAM_ERROR,
                                 .code = (uint32_t)why->code};
 
     log_warning("a program was rejected: %s", why->text);
-    p->group = NULL;
-    if (group != NULL)
-        group_abandon(group, why);
-    if (p->state == PROGRAM_MEMBER) /* it may wait for a call */
-        program_fail(p, why);
+    abandon(p, why);
     (void)snprintf(m.text, sizeof m.text, "%s", why->text);
     (void)program_send(p, &m, NULL, 0);
     program_close(p);

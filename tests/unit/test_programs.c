@@ -757,6 +757,23 @@ static void test_death_before_an_answer(void **state)
     expect_service(0);
 }
 
+/* A program that has closed descriptors that it did not know learns by the page that its group has failed,
+ * before it writes into what has taken the place of its doorbell. */
+static void test_connection_closed_by_mistake(void **state)
+{
+    struct guest g;
+
+    (void)state;
+    open_guest(&g, "closed");
+    (void)shutdown(g.fd, SHUT_RDWR);
+    programs_await_groups(&daemon_, 0);
+    expect_service(0);
+    assert_int_equal(atomic_load(&g.page->failed), 1);
+    assert_int_equal(g.page->failure.code, ERROR_CANCELLED);
+    SAYS(g.page->failure.text, "the program of node 4 has died, or has ended without closing");
+    close_guest(&g);
+}
+
 static void test_no_descriptor_stays(void **state)
 {
     struct guest g;
@@ -812,6 +829,7 @@ int main(void)
         TEST(test_stopped),
         TEST(test_answers_not_read),
         TEST(test_death_before_an_answer),
+        TEST(test_connection_closed_by_mistake),
         TEST(test_no_descriptor_stays),
     };
 
