@@ -132,12 +132,19 @@ static int take_open(struct program *p, const struct program_message *m)
         program_refuse(p, &e);
         return -1;
     }
+    memcpy(p->name, m->text, length + 1);
+    text_clean(p->name);
+    if (strcmp(p->name, m->text) != 0) { /* two names could become one */
+        (void)error_set(&e, ERROR_USAGE,
+                        "the name of a group is UTF-8 without control characters, and not \"%s\"",
+                        p->name);
+        program_refuse(p, &e);
+        return -1;
+    }
     if (programs_may_open(p, &e) != 0) {
         program_refuse(p, &e);
         return -1;
     }
-    memcpy(p->name, m->text, length + 1);
-    text_clean(p->name);
     p->state = PROGRAM_OPENING;
     if (program_share(p, &e) == 0)
         p->group = group_open(p->all->set.groups, &options, &client, &e);

@@ -224,6 +224,7 @@ static void test_wrong_messages(void **state)
 
 static void test_names(void **state)
 {
+    static const char *const unclean[] = {"\xe4", "one\n"};
     struct program_message m = message(PROGRAM_OPEN, 0, 0);
     char name[80];
     struct guest g, other;
@@ -243,6 +244,16 @@ static void test_names(void **state)
     memset(m.text, 'x', sizeof m.text);
     assert_int_equal(send(g.fd, &m, sizeof m, 0), sizeof m);
     expect_refusal(&g, ERROR_PROTOCOL, "without an end");
+    close_guest(&g);
+    for (size_t i = 0; i < sizeof unclean / sizeof *unclean; i++) {
+        connect_guest(&g);
+        say(&g, PROGRAM_OPEN, 0, 0, unclean[i]);
+        assert_int_equal(hear(&g), PROGRAM_ERROR);
+        assert_int_equal(g.m.code, ERROR_USAGE);
+        SAYS(g.m.text, "UTF-8 without control characters");
+        close_guest(&g);
+    }
+    open_guest(&g, "\xc3\xa4");
     close_guest(&g);
     open_guest(&g, "one");
     connect_guest(&other);

@@ -77,9 +77,10 @@ static inline void torus_group_options_init(struct torus_group_options *options)
 }
 
 /* Opens a group of all nodes, and waits until a program has opened it on each of them. Options may be
- * NULL. Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (name
- * empty or too long), _REFUSED (a program has this group open on this node), _LINK (a node is
- * down, or cannot be reached), _TIMEOUT (the text names nodes that have not opened it), _MEMORY, _BUSY. */
+ * NULL. Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that
+ * is empty, longer than 63 bytes, not UTF-8, or has control characters), _REFUSED (a program has this
+ * group open on this node), _LINK (a node is down, or cannot be reached), _TIMEOUT (the text names nodes
+ * that have not opened it), _MEMORY, _BUSY. */
 TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,
                                   struct torus_group **group, struct torus_error *error);
 
