@@ -294,7 +294,9 @@ static void time_is_over(struct exchange *x)
     struct error e;
     char where[160], owed[100];
 
-    if (x->state == EXCHANGE_WAITING && !spec_is_entered(&x->spec)) {
+    /* What programs enter begins when all have, but at its root it may wait for memory by then. */
+    if (x->state == EXCHANGE_WAITING &&
+        (!spec_is_entered(&x->spec) || x->failure.code == ERROR_BUSY)) {
         describe_waiting(x, &e);
         exchange_fail(x, &e);
         return;

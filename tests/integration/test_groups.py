@@ -1,6 +1,7 @@
 """Groups whose programs, daemons and links are killed, stopped and cut: an error, the same on every
 node, and never a wrong block; who is only late disturbs nobody."""
 
+import re
 import signal
 
 import pytest
@@ -118,6 +119,16 @@ def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
         for member in members.but(rank):
             assert member.do('close') == 'ok'
         members.replace(rank)
+
+
+def test_a_group_that_waits_for_memory_says_so(torus, members):
+    """Those that are open have reserved it all."""
+    with Members(torus) as first, Members(torus) as second, Members(torus) as third:
+        for number, each in enumerate((first, second, third)):
+            each.do(f'open full{number}')
+        members.tell('open more 2000')
+        said = [member.answer() for member in members]
+        assert re.search('group "more": its turn has not come within 2.0 s: .*memory', said[0]), said
 
 
 # ---- Programs that are late, or end early -------------------------------------------------------
