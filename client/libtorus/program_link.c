@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -241,7 +242,7 @@ int link_open(struct program_link *link, const struct link_options *options,
     link->fd = socket_connect(link->path, SOCK_SEQPACKET, e);
     if (link->fd < 0)
         return -1;
-    copy_text(m.text, sizeof m.text, options->name);
+    (void)snprintf(m.text, sizeof m.text, "%s", options->name);
     /* A daemon that refuses the connection has closed it already, and says why. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
     if (await_opened(link, options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)ANSWER_MS : 0,

@@ -97,9 +97,10 @@ def test_names(torus):
         with Program(torus, 2, 'taken', 'barrier', 1) as second:
             status, out = second.end()
         assert status == 1 and out.startswith('refused: ') and '"taken"' in out
-        with Program(torus, 2, 'n' * 64, 'barrier', 1) as second:
-            status, out = second.end()
-        assert status == 1 and out.startswith('usage: ')
+        for name in 'n' * 64, b'\xe4', 'two\nlines':
+            with Program(torus, 2, name, 'barrier', 1) as second:
+                status, out = second.end()
+            assert status == 1 and out.startswith('usage: ')
 
 
 def ends_everywhere(torus, programs, besides, seconds):
