@@ -74,14 +74,17 @@ static void check_stranger(Peer__Hello *hello, const char *text)
 static void who_is_not_the_neighbour_is_told_why(void **state)
 {
     struct router_fixture f;
-    char dims[TORUS_TEXT_SIZE];
+    char dims[TORUS_TEXT_SIZE], versions[80];
     Peer__Hello good, bad;
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_hello(&f, minus, &good, dims);
     fixture_close(&f);
     bad = good, bad.version = PROTOCOL_VERSION + 1;
-    check_stranger(&bad, "speaks protocol version 9, node 5 speaks version 8");
+    (void)snprintf(versions, sizeof versions,
+                   "speaks protocol version %u, node 5 speaks version %u", PROTOCOL_VERSION + 1,
+                   PROTOCOL_VERSION);
+    check_stranger(&bad, versions);
     bad = good, bad.dims = (char[]){"4x8"};
     check_stranger(&bad, "is in a torus 4x8, node 5 is in a torus 4x4");
     bad = good, bad.dims = (char[]){"\n\x1b"};
