@@ -15,7 +15,7 @@
 /* Whether failures are to be told in JSON must be known before the first one. */
 static bool wants_json(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0)
             return true;
     return false;

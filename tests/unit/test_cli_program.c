@@ -350,6 +350,14 @@ static void test_help(void **state)
     assert_string_equal(problem, "");
 }
 
+/* Behind "--" there are no options. */
+static void test_a_file_named_as_an_option(void **state)
+{
+    (void)state;
+    assert_int_equal(RUN("key", "id", "--", "--json"), 1);
+    assert_string_equal(out, "");
+}
+
 static void test_no_daemon(void **state)
 {
     (void)state;
@@ -876,6 +884,7 @@ int main(void)
         cmocka_unit_test(test_packets),
         cmocka_unit_test(test_calibrate_measures_what_looks_good),
         cmocka_unit_test(test_help),
+        cmocka_unit_test(test_a_file_named_as_an_option),
         cmocka_unit_test(test_no_daemon),
         cmocka_unit_test(test_output_that_cannot_be_written),
         cmocka_unit_test(test_names_that_are_not_text),
