@@ -124,6 +124,15 @@ static void complete(struct exchanges *all, struct decision *d)
         exchange_enter(x, EXCHANGE_COMMITTED);
 }
 
+/* The client is not kept for as long as all might take: who has to remove what is in the way has to hear of it. */
+static void wait_shorter(const struct exchanges *all, struct exchange *x)
+{
+    uint64_t until = router_now(all->set.router) + OBSTACLE_TIME;
+
+    if (x != NULL && x->state == EXCHANGE_COMMITTING && until < x->deadline)
+        x->deadline = until;
+}
+
 static void confirmed(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)
 {
     struct decision *d = decision_find(all, id);
@@ -133,6 +142,7 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
     if (obstacle[0] != '\0') {
         d->obstacle_at = rank;
         text_printable(d->obstacle, sizeof d->obstacle, obstacle);
+        wait_shorter(all, exchange_find_id(all, id));
         return;
     }
     if (d->obstacle_at == rank)

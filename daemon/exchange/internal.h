@@ -44,6 +44,8 @@
 #define GONE_TIME (150 * MILLISECONDS)
 /* How long a node waits for the root's verdict. */
 #define VERDICT_TIME (4 * SECONDS)
+/* How long a client waits for an output that something is in the way of. */
+#define OBSTACLE_TIME (10 * SECONDS)
 /* How often a node in doubt asks, and a root reminds who has not confirmed; and how often either looks
  * whether the torus is whole, without which nobody is asked. */
 #define ASK_EVERY (2 * SECONDS)
