@@ -24,7 +24,7 @@
  * handled several at a time. As measured with small blocks, on whole trees and on split ones: 0.39 and 1.5 ms on
  * 4x8, 0.16 and 0.8 on 4x4. */
 #define ALONE 2.5
-/* Messages of an allgather of short blocks, for each that is counted: they come one by one, and each wakes a node.
+/* The same of an allgather of short whole blocks: they come one by one, and each wakes a node.
  * As measured with 8 bytes: 2.0 ms of 0.6 that the model has on 4x4 at 50 Mbit/s, 4.8 of 2.4 on 4x8 at 20. */
 #define GATHER_APART 2.0
 /* Seconds of a processor for a message, as measured on tori of 16 to 64 nodes; and of a step
@@ -285,7 +285,8 @@ double predict_unmeasured_seconds(const struct predict_counts *c, const struct p
     return hypot(at_once, fmax(sustained - at_once, 0));
 }
 
-/* Up and down the tree, each of whose links carries all of it. */
+/* Up and down the tree, each of whose links carries all of it. Half of that counts in any case: what a link has
+ * passed at once delays a call that follows at once. */
 static double joined_seconds(const struct torus *t, const struct predict_costs *costs, double bytes)
 {
     double hops = 2.0 * torus_diameter(t);
@@ -293,18 +294,18 @@ static double joined_seconds(const struct torus *t, const struct predict_costs *
                           ? fmin(bytes, REDUCTION_LEAST_CHUNK) / costs->bytes_per_second
                           : 0;
     double at_once = hops * (costs->step + costs->message + crossing);
-    double sustained = bytes / costs->bytes_per_second;
 
-    return hypot(at_once, fmax(sustained - at_once, 0));
+    return at_once + bytes / costs->bytes_per_second / 2;
 }
 
 bool predict_joins_gather(const struct torus *t, const struct predict_counts *streaming,
                           const struct predict_costs *costs, uint64_t block_bytes)
 {
-    double apart = (GATHER_APART - 1) * streaming->messages * costs->message;
+    double apart = streaming->segments > 1 ? 1 : GATHER_APART;
 
     return joined_seconds(t, costs, (double)t->nodes * (double)block_bytes) <
-           predict_unmeasured_seconds(streaming, costs, block_bytes) + apart;
+           predict_unmeasured_seconds(streaming, costs, block_bytes) +
+               (apart - 1) * streaming->messages * costs->message;
 }
 
 double predict_rate(const struct predict_counts *c, const struct predict_costs *costs,

@@ -340,8 +340,18 @@ static void blocks_of_short_allgathers_are_joined(void **state)
     assert_false(joins_gather("4x4", "balanced", costs, 2056));
     costs = predict_default_costs(20, 16);
     costs.burst = 16000;
-    assert_true(joins_gather("4x8", "saadschultz", costs, 264));
+    assert_true(joins_gather("4x8", "saadschultz", costs, 136));
     assert_false(joins_gather("4x8", "balanced", costs, 1032));
+    /* As calibrated on 8x8 at 10 Mbit/s, where 1 KiB took 65 ms joined and 38 streaming. */
+    costs = (struct predict_costs){
+        .step = 120e-6, .message = 728e-6, .bytes_per_second = 1.198e6, .burst = 16000};
+    assert_true(joins_gather("8x8", "saadschultz", costs, 72));
+    assert_false(joins_gather("8x8", "balanced", costs, 1032));
+    /* And on 4x4 at 50, where it took 2.9 ms back to back, and 1.9. */
+    costs = (struct predict_costs){
+        .step = 37e-6, .message = 154e-6, .bytes_per_second = 5.996e6, .burst = 20000};
+    assert_true(joins_gather("4x4", "saadschultz", costs, 264));
+    assert_false(joins_gather("4x4", "saadschultz", costs, 1032));
     assert_false(joins_gather("4x4", "saadschultz", predict_default_costs(10000, 1), 8));
 }
 
