@@ -117,6 +117,7 @@ int program_run(int argc, char **argv)
 
     descriptors_fill_standard();
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* like a full disk */
     code = run(&cli, argc > 0 ? argc - 1 : 0, argv + 1);
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)

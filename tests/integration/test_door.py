@@ -71,6 +71,14 @@ def test_keys_are_made_and_their_ids_shown(shared, tmp_path):
                for node in torus.nodes for one in torus.links(node.rank)['links'])
 
 
+def test_a_key_that_cannot_be_written_leaves_no_file(shared, tmp_path):
+    torus, path = shared('2x2'), tmp_path / 'key'
+    result = subprocess.run(['prlimit', '--fsize=0', '--', torus.torusctl, 'key', 'generate', str(path)],
+                            capture_output=True, text=True)
+    assert result.returncode == 1 and 'File too large' in result.stderr, result.stderr
+    assert not path.exists()
+
+
 @pytest.mark.parametrize('mode', (0o640, 0o604))
 def test_a_daemon_refuses_a_key_that_others_can_read(shared, tmp_path, mode):
     torus = shared('2x2')
