@@ -162,15 +162,17 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
     return NULL;
 }
 
-static void watch_nodes(struct exchanges *all)
+static void note_change(struct exchanges *all)
 {
     const struct topology *topology = router_topology(all->set.router);
+    uint64_t now = router_now(all->set.router);
 
+    all->changed_at = now;
     for (uint32_t node = 0; node < topology->torus->nodes; node++)
         if (!topology_node_down(topology, node))
             all->down_since[node] = ROUTER_NEVER;
         else if (all->down_since[node] == ROUTER_NEVER)
-            all->down_since[node] = router_now(all->set.router);
+            all->down_since[node] = now;
 }
 
 void exchanges_topology(struct exchanges *all)
@@ -180,8 +182,7 @@ void exchanges_topology(struct exchanges *all)
     struct exchange *x, *next;
 
     if (topology->changes != all->changes)
-        all->changed_at = router_now(all->set.router);
-    watch_nodes(all);
+        note_change(all);
     all->changes = topology->changes;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((all->links_up & ~up & 1u << port) != 0)

@@ -214,12 +214,6 @@ static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const st
     return 0;
 }
 
-static uint64_t sink_pending(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
 static bool sink_finish(struct sink *s)
 {
     (void)s;
@@ -256,7 +250,7 @@ struct sink *pattern_sink(uint64_t seed, uint32_t rank, bool gather)
     static const struct sink_ops ops = {.opened = sink_opened,
                                         .lay_out = sink_lay_out,
                                         .write = sink_write,
-                                        .pending = sink_pending,
+                                        .pending = sink_never_pending,
                                         .finish = sink_finish,
                                         .commit = sink_commit,
                                         .close = sink_close};

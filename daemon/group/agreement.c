@@ -44,14 +44,8 @@ static int write(struct sink *s, uint32_t origin, uint64_t offset, const struct 
     return 0;
 }
 
-static uint64_t pending(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
 static const struct source_ops source_ops = {.size = size, .read = read};
-static const struct sink_ops sink_ops = {.write = write, .pending = pending};
+static const struct sink_ops sink_ops = {.write = write, .pending = sink_never_pending};
 
 static int begin(struct part *p, struct error *e)
 {

@@ -256,13 +256,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
     return b->got[origin] == wire ? check_digest(b, origin, &run, e) : 0;
 }
 
-static uint64_t sink_pending(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
-static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
+static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_never_pending};
 
 int blocks_check(const struct blocks *b, struct error *e)
 {

@@ -66,7 +66,6 @@ static void stop(struct call *c)
     if (c->wave.slab != NULL)
         slab_unref(c->wave.slab);
     c->wave = (struct wave){0};
-    joined_free(&c->joined);
     if (c->planned != NULL)
         planner_put(c->part->planner, c->planned);
     c->planned = NULL;

@@ -286,13 +286,11 @@ uint64_t blocks_coming(const struct blocks *b, uint32_t member);
 struct joined {
     struct source source;
     struct sink sink;
-    struct blocks *blocks; /* LAYOUT_GATHER; NULL: not opened */
-    struct slab *zeros;
-    uint64_t bytes; /* of the vector */
+    struct blocks *blocks; /* LAYOUT_GATHER */
+    uint64_t own, bytes; /* where this member's block begins in the vector, and how long that is */
 };
-/* Borrows the blocks. Returns 0, or -1 with *e and nothing to free. */
-int joined_init(struct joined *j, struct blocks *b, struct error *e);
-void joined_free(struct joined *j);
+/* Borrows the blocks. For engines that copy what they read (reducing.h). */
+void joined_init(struct joined *j, struct blocks *b);
 
 /* --- parking.c --- */
 

@@ -1,24 +1,10 @@
 /* The blocks of an allgather, one behind the other by member, as a vector that is combined on a tree: each
  * member contributes its own block and zeros, which OR makes all blocks of. */
-#include <string.h>
-
 #include "daemon/group/internal.h"
-
-#define ZEROS 256u
 
 static const struct joined *of_source(const struct source *s)
 {
     return (const struct joined *)((const char *)s - offsetof(struct joined, source));
-}
-
-/* Where the block of a member begins. */
-static uint64_t begin_of(const struct joined *j, uint32_t member)
-{
-    uint64_t begin = 0;
-
-    for (uint32_t i = 0; i < member; i++)
-        begin += blocks_coming(j->blocks, i);
-    return begin;
 }
 
 static uint64_t source_size(struct source *s, uint32_t owner)
@@ -30,18 +16,19 @@ static uint64_t source_size(struct source *s, uint32_t owner)
 static int source_read(struct source *s, uint32_t owner, uint64_t offset, uint32_t most,
                        struct extent *out, struct error *e)
 {
+    static const uint8_t zeros[256];
     const struct joined *j = of_source(s);
     struct blocks *b = j->blocks;
-    uint64_t begin = begin_of(j, b->rank), end = begin + blocks_coming(b, b->rank);
+    uint64_t end = j->own + blocks_coming(b, b->rank);
 
-    if (offset >= begin && offset < end)
-        return b->source.ops->read(&b->source, owner, offset - begin,
+    if (offset >= j->own && offset < end)
+        return b->source.ops->read(&b->source, owner, offset - j->own,
                                    end - offset < most ? (uint32_t)(end - offset) : most, out, e);
-    uint64_t zeros = offset < begin ? begin - offset : j->bytes - offset;
-    zeros = zeros < ZEROS ? zeros : ZEROS;
-    out->slab = slab_ref(j->zeros);
-    out->data = j->zeros->data;
-    out->length = zeros < most ? (uint32_t)zeros : most;
+    uint64_t left = offset < j->own ? j->own - offset : j->bytes - offset;
+    left = left < sizeof zeros ? left : sizeof zeros;
+    out->slab = slab_ref(b->sent); /* any: the engine copies what it reads */
+    out->data = zeros;
+    out->length = left < most ? (uint32_t)left : most;
     return 1;
 }
 
@@ -67,29 +54,15 @@ static int sink_write(struct sink *s, uint32_t owner, uint64_t offset, const str
     return 0;
 }
 
-static uint64_t sink_pending(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
 static const struct source_ops source_ops = {.size = source_size, .read = source_read};
-static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
+static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_never_pending};
 
-int joined_init(struct joined *j, struct blocks *b, struct error *e)
+void joined_init(struct joined *j, struct blocks *b)
 {
     *j = (struct joined){.source = {.ops = &source_ops}, .sink = {.ops = &sink_ops}, .blocks = b};
-    j->zeros = slab_lone(ZEROS, NULL, NULL);
-    if (j->zeros == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a call");
-    memset(j->zeros->data, 0, ZEROS);
-    j->bytes = begin_of(j, b->members);
-    return 0;
-}
-
-void joined_free(struct joined *j)
-{
-    if (j->zeros != NULL)
-        slab_unref(j->zeros);
-    *j = (struct joined){0};
+    for (uint32_t member = 0; member < b->members; member++) {
+        if (member == b->rank)
+            j->own = j->bytes;
+        j->bytes += blocks_coming(b, member);
+    }
 }

@@ -53,14 +53,8 @@ static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const st
     return 0;
 }
 
-static uint64_t nothing_pending(struct sink *s)
-{
-    (void)s;
-    return 0;
-}
-
 static const struct source_ops wave_source = {.size = wave_size, .read = wave_read};
-static const struct sink_ops wave_sink = {.write = wave_write, .pending = nothing_pending};
+static const struct sink_ops wave_sink = {.write = wave_write, .pending = sink_never_pending};
 
 /* --- what all engines of a call have --- */
 
@@ -216,8 +210,7 @@ static int open_joined(struct call *c, struct error *e)
                                              .everywhere = true,
                                              .unchecked = p->session->unchecked};
 
-    if (joined_init(&c->joined, &c->blocks, e) != 0)
-        return -1;
+    joined_init(&c->joined, &c->blocks);
     struct engine_setup setup = setup_of(c, STAGE_DATA, &c->joined.source, &c->joined.sink);
     c->block_bytes = c->round_bytes = c->joined.bytes;
     setup.segments = p->tree.segments;

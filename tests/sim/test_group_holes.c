@@ -469,6 +469,24 @@ static struct sim *begin_few_links(uint64_t seed)
     return sim;
 }
 
+/* Programs that have opened a group there, and made some of their calls. */
+static struct sim_programs *begin_calls(struct sim *sim, struct sim_call *call, uint64_t seed,
+                                        uint64_t pause, bool stay)
+{
+    const struct sim_programs_setup setup = {.name = "g",
+                                             .call = call,
+                                             .calls = draw_calls(sim, call),
+                                             .seed = seed,
+                                             .depth = 1 + any(sim, 8),
+                                             .pause = pause,
+                                             .stay = stay};
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+
+    assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+    sim_pass(sim, any(sim, 40) * MILLISECONDS);
+    return programs;
+}
+
 /* For a moment none of its links is up: that is not the end of a group. */
 static void links_of_the_root_are_replaced(void **state)
 {
@@ -476,15 +494,8 @@ static void links_of_the_root_are_replaced(void **state)
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct sim *sim = begin_few_links(seed);
         struct sim_call call[CALLS_MOST];
-        const struct sim_programs_setup setup = {.name = "g",
-                                                 .call = call,
-                                                 .calls = draw_calls(sim, call),
-                                                 .seed = seed,
-                                                 .depth = 1 + any(sim, 8),
-                                                 .pause = any(sim, 2) * 5 * MILLISECONDS};
-        struct sim_programs *programs = sim_programs_new(sim, &setup);
-        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
-        sim_pass(sim, any(sim, 40) * MILLISECONDS);
+        struct sim_programs *programs =
+            begin_calls(sim, call, seed, any(sim, 2) * 5 * MILLISECONDS, false);
         cut_off_root(sim, SIM_WIRE_UP);
         must_succeed(sim, programs);
         sim_programs_free(programs);
@@ -501,17 +512,8 @@ static void the_root_is_cut_off(void **state)
     for (uint64_t seed = first_seed; seed < first_seed + 8 * seeds; seed++) {
         struct sim *sim = begin_few_links(seed);
         struct sim_call call[CALLS_MOST];
-        const struct sim_programs_setup setup = {.name = "g",
-                                                 .call = call,
-                                                 .calls = draw_calls(sim, call),
-                                                 .seed = seed,
-                                                 .depth = 1 + any(sim, 8),
-                                                 .pause = 50 * MILLISECONDS,
-                                                 .stay = true};
-        struct going going = {.nodes = sim_torus(sim)->nodes};
-        going.programs = sim_programs_new(sim, &setup);
-        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
-        sim_pass(sim, any(sim, 40) * MILLISECONDS);
+        struct going going = {begin_calls(sim, call, seed, 50 * MILLISECONDS, true),
+                              sim_torus(sim)->nodes};
         cut_off_root(sim, any(sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
         if (any(sim, 2) == 0) /* one hears only afterwards */
             sim_freeze(sim, 1 + any(sim, going.nodes - 1), any(sim, 400) * MILLISECONDS);
