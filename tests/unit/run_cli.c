@@ -15,7 +15,7 @@ int run_cli(const char *arguments)
 {
     char command[1024];
 
-    (void)snprintf(command, sizeof command, "%s %s 2>&1", TORUSCTL, arguments);
+    (void)snprintf(command, sizeof command, "'%s' %s 2>&1", TORUSCTL, arguments);
     FILE *pipe = popen(command, "r");
     assert_non_null(pipe);
     size_t length = fread(run_cli_output, 1, RUN_CLI_MOST - 1, pipe);

@@ -379,8 +379,8 @@ static void test_output_that_cannot_be_written(void **state)
     pid_t pid;
 
     (void)state;
-    assert_int_equal(system(TORUSCTL " algorithms >/dev/full 2>/dev/null") >> 8, 1);
-    assert_int_equal(system(TORUSCTL " algorithms >&- 2>/dev/null") >> 8, 1);
+    assert_int_equal(system("'" TORUSCTL "' algorithms >/dev/full 2>/dev/null") >> 8, 1);
+    assert_int_equal(system("'" TORUSCTL "' algorithms >&- 2>/dev/null") >> 8, 1);
 
     /* A reader that goes away ends it, without a word. */
     pid = start(words, &o, &e);
