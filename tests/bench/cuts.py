@@ -15,7 +15,7 @@ from contextlib import ExitStack
 
 from support.background import Client
 from support.waiting import exchanges, wait_for
-from torus_net import Geometry, TorusError
+from torus_net import TorusError
 
 from . import arithmetic, network, programs
 
@@ -46,13 +46,6 @@ def run(options, say, save):
     return result
 
 
-def least_load(dims, without, bound):
-    if Geometry(dims).nodes > LP_NODES:
-        return bound
-    from . import flow  # needs scipy
-    return float(flow.Flow(flow.Torus(dims, without)).least_load())
-
-
 class Cuts:
     def __init__(self, net, dims, mbit, options, result, say, save):
         self.net, self.torus, self.dims, self.mbit = net, net.torus, dims, mbit
@@ -74,12 +67,20 @@ class Cuts:
             for operation, size in self.options.cuts_calls:
                 self._calls(operation, size)
 
+    def _plan(self, without):
+        """The plan of a damaged torus, and the least load of the busiest channel by any routes, of a large
+        torus a lower bound of it."""
+        plan = json.loads(self.torus.ctl(0, '--json', 'plan', '--dims', self.dims, '--without',
+                                         without).stdout)
+        if self.net.geometry.nodes > LP_NODES:
+            return plan, plan['bound']
+        from . import flow  # needs scipy
+        return plan, float(flow.Flow(flow.Torus(self.dims, without)).least_load())
+
     # --- before ---
 
     def _damaged(self, without):
-        plan = json.loads(self.torus.ctl(0, '--json', 'plan', '--dims', self.dims, '--without',
-                                         without).stdout)
-        least = least_load(self.dims, without, plan['bound'])
+        plan, least = self._plan(without)
         rank, port = int(without.split(':')[0]), without.split(':')[1]
         with Pulled(self.torus, [(rank, port)]):
             for size in self.options.cuts_sizes:
@@ -146,7 +147,7 @@ class Cuts:
         if said['good'] and result.get('without'):
             without = result['without'].replace('link ', '').replace(' ', '')
             left = 1 - result.get('kept_bytes', 0) / result['bytes_delivered']
-            least = least_load(self.dims, without, None) * SIZE * 8e-6 / self.rate
+            least = self._plan(without)[1] * SIZE * 8e-6 / self.rate
             said.update(without=without, left=left, allowed=ALLOWED + SHARE * left * least)
         elif not said['good']:
             said['error'] = err.strip()
