@@ -8,10 +8,10 @@
 #include "client/mpi/statistics.h"
 
 /* Nanoseconds between two turns for MPI. */
-#define USUAL_SLICE 1000000u /* at first: most small calls have ended by then, */
+#define USUAL_SLICE 1000000u  /* at first: most small calls have ended by then, */
 #define FIRST_SLICE 50000000u /* or by then at the latest, where calls take longer */
-#define LEAST_SLICE 100000u  /* while MPI has something to do */
-#define MOST_SLICE 10000000u /* while nothing happens, and a call takes long */
+#define LEAST_SLICE 100000u   /* while MPI has something to do */
+#define MOST_SLICE 10000000u  /* while nothing happens, and a call takes long */
 #define BUSY 30000u /* a turn that takes so much of the processor's time has moved something */
 
 /* ---- Waiting --------------------------------------------------------------------------------- */

@@ -62,6 +62,9 @@ def _limited(torus, call, programs):
     if operation == 'alltoall' and own is not None:
         if size >= LARGE:
             yield _ratio(call, "of torusd's time", OF_DAEMONS, seconds / own['median'])
+            if programs['period'] and own['period']:
+                yield _ratio(call, "back to back, of torusd's time", OF_DAEMONS,
+                             programs['period'] / own['period'])
         elif programs['period'] and own['period']:
             yield _ratio(call, "period, of the larger of the bound and torusd's", PERIOD,
                          programs['period'] / max(bound, own['period']))

@@ -2,8 +2,8 @@
 libraries, in turn in one network.
 
 The latency of a call is the longest of all ranks, each from its own start after a pause in which the
-links' limiters refill, and a barrier. For small sizes there is the period, too: the time of a call among many
-that follow each other without anything between them. Data are verified outside of the measured time.
+links' limiters refill, and a barrier. For small sizes, and for exchanges that do not take long, there is the
+period, too: the time of a call among many that follow each other without anything between them. Data are verified outside of the measured time.
 
 Of each MPI library the default algorithm is measured, and with it whichever of the others is the fastest
 in a trial; one that took much longer at a size is not tried at larger ones. Where a call takes long, there
@@ -27,9 +27,10 @@ SIZES = {'alltoall': (1, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10),
          'barrier': (0,)}
 UNLIMITED_SIZES = {'alltoall': (1 << 20,)}  # where the processors are the limit
 ELEMENT = 8          # bytes of an element of allreduce
-SMALL = 16 << 10     # below: pauses, and periods, too
+SMALL = 16 << 10     # below: pauses, and periods in every round
 PAUSE = 0.02         # seconds before each call of a small size
 BATCH = 8            # calls that are timed together for a period
+LONGEST_BATCH = 2.0  # seconds; of a longer one there is no period
 UNCOUNTED = 2        # batches at the beginning, in which the limiters let bytes pass at once
 ROUNDS = 3
 CELL_SECONDS = 1.0
@@ -354,6 +355,8 @@ class GroupRun:
         cell.seconds += self._calls(cell, operation, size, self._uncounted(bound), repeats, timeout, pause)
         if size < SMALL:
             cell.periods += cell.system.periods(operation, size, repeats, timeout)
+        elif turn == 0 and operation == 'alltoall' and BATCH * cell.estimate <= LONGEST_BATCH:
+            cell.periods += cell.system.periods(operation, size, 2, timeout)
 
     def _attempt(self, cell, operation, size, action):
         try:
