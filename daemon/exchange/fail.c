@@ -59,10 +59,23 @@ static void name_missing(struct exchange *x)
         (void)error_wrap(&x->failure, "not all of nodes %s have entered it", list);
 }
 
+bool fail_is_for_now(const struct error *e)
+{
+    return e->code == ERROR_LINK || e->code == ERROR_BUSY || e->code == ERROR_DAMAGED;
+}
+
 static bool may_fail(const struct exchange *x)
 {
     return !exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING &&
            x->state != EXCHANGE_DECIDING && x->state != EXCHANGE_COMMITTING;
+}
+
+/* The root has not given its verdict on a link, say, that the exchange may go around. What the program here has done
+ * meanwhile it does not: the root hears of that, too, and if it has taken this attempt back, in the next one. */
+static bool outweighs(const struct exchange *x, const struct error *e)
+{
+    return x->state == EXCHANGE_FAILING && spec_is_entered(&x->spec) &&
+           fail_is_for_now(&x->failure) && !fail_is_for_now(e);
 }
 
 /* By its tree, or where that is cut by any way. */
@@ -75,7 +88,7 @@ static int towards_root(const struct exchange *x)
 
 static void fail(struct exchange *x, const struct error *e, bool again)
 {
-    if (!may_fail(x))
+    if (!may_fail(x) && !outweighs(x, e))
         return;
     if (e->code == ERROR_BUSY && retry_may(x)) {
         retry_later(x, e);
@@ -111,7 +124,8 @@ static void fail(struct exchange *x, const struct error *e, bool again)
     x->damaged = again;
     objection_send(x->all, towards_root(x), x->handle, x->id, x->root, e, again);
     x->deadline = router_now(router_of(x)) + VERDICT_TIME;
-    exchange_enter(x, EXCHANGE_FAILING);
+    if (x->state != EXCHANGE_FAILING)
+        exchange_enter(x, EXCHANGE_FAILING);
 }
 
 void exchange_fail(struct exchange *x, const struct error *e)

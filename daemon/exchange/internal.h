@@ -626,6 +626,8 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const char
                     const struct error *e, bool again);
 
 /* fail.c */
+/* Of a link, a busy node, damage: the root may take the attempt back and begin anew. */
+bool fail_is_for_now(const struct error *e);
 /* This node cannot go on: the root decides for all, any other node tells it. */
 void exchange_fail(struct exchange *x, const struct error *e);
 /* The same: blocks were damaged on their way here. Sent again, they may arrive whole. */

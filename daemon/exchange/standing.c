@@ -33,9 +33,7 @@ void standing_name(struct exchange *x)
 
 bool standing_suspend(struct exchange *x)
 {
-    enum error_code code = x->failure.code;
-    bool own_fault = x->state == EXCHANGE_FAILING && code != ERROR_LINK && code != ERROR_BUSY &&
-                     code != ERROR_DAMAGED;
+    bool own_fault = x->state == EXCHANGE_FAILING && !fail_is_for_now(&x->failure);
 
     if (!standing_is_one(x) || exchange_is_root(x) || exchange_has_ended(x->state))
         return false;

@@ -536,6 +536,42 @@ static void the_root_is_cut_off(void **state)
     }
 }
 
+static bool others_are_told(struct sim *sim, void *context)
+{
+    const struct going *g = context;
+
+    (void)sim;
+    return sim_programs_done(g->programs) + sim_programs_failed(g->programs) >= g->nodes - 1;
+}
+
+/* Its node may just have told the root of the link, and wait for what the root says to that. */
+static void a_program_ends_as_a_link_goes_down(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 8 * seeds; seed++) {
+        struct damage d;
+        struct sim *sim = begin(seed, &d);
+        struct sim_call call[CALLS_MOST];
+        struct going going = {begin_calls(sim, call, seed, 20 * MILLISECONDS, false),
+                              sim_torus(sim)->nodes};
+        const uint32_t victim = any(sim, going.nodes);
+
+        change(sim, &d, false);
+        sim_pass(sim, any(sim, 150) * MILLISECONDS);
+        if (any(sim, 2) == 0)
+            sim_program_die(going.programs, victim);
+        else
+            sim_program_leave(going.programs, victim);
+        if (!sim_run(sim, 30 * SECONDS, others_are_told, &going))
+            sim_violated(sim, "ends", "%u programs have made all calls, %u have failed",
+                         sim_programs_done(going.programs), sim_programs_failed(going.programs));
+        sim_programs_free(going.programs);
+        assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(small_vectors_in_place),
         cmocka_unit_test(links_of_the_root_are_replaced),
         cmocka_unit_test(the_root_is_cut_off),
+        cmocka_unit_test(a_program_ends_as_a_link_goes_down),
     };
 
     if (argc > 2) {
