@@ -205,7 +205,10 @@ static bool answer(struct exchanges *all, unsigned port, const struct exchange *
     bool waits = root && x != NULL && x->state == EXCHANGE_WAITING &&
                  router_now(router) >= x->turn.back_at + SETTLE_TIME;
 
-    if (x != NULL && x->state == EXCHANGE_FAILED && (root || x->verdict_heard))
+    const struct exchange *group = root ? standing_find_failed(all, message->id) : NULL;
+    if (group != NULL)
+        over = group->failure;
+    else if (x != NULL && x->state == EXCHANGE_FAILED && (root || x->verdict_heard))
         over = x->failure;
     else if ((renamed || waits) && sscanf(message->id, "%*u-%x-", &boot) == 1 &&
              boot == (uint32_t)router_boot(router))

@@ -247,6 +247,7 @@ uint64_t failure_deadline(const struct exchange *x)
     else if (root_differs(x))
         verdict = x->named_at + VERDICT_TIME;
     at = mend < at ? mend : at;
+    at = standing_asks_at(x) < at ? standing_asks_at(x) : at;
     return verdict < at ? verdict : at;
 }
 
@@ -369,6 +370,8 @@ void failure_tick(struct exchange *x, uint64_t now)
         retry_mended(x);
     if (now >= mend_deadline(x))
         mend_late(x);
+    if (now >= standing_asks_at(x))
+        standing_ask(x);
     if (!exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING && now >= x->deadline)
         time_is_over(x);
 }

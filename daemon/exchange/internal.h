@@ -139,14 +139,15 @@ struct fault {
 
 /* The root's: when it may begin. */
 struct turn {
-    uint64_t retry_at;             /* a node was busy; 0: it may begin */
-    uint64_t pause;                /* the last one before a retry */
-    uint64_t since;                /* it waits */
-    uint64_t back_at;              /* the last attempt was taken back */
-    bool anew;                     /* it has begun before, and needs another name */
-    uint32_t reroutes;             /* times that it was taken back because a link went down, */
-    uint32_t damages;              /* and because something was damaged on its way, */
-    uint64_t damaged_at;           /* the last time then */
+    uint64_t retry_at;   /* a node was busy; 0: it may begin */
+    uint64_t pause;      /* the last one before a retry */
+    uint64_t since;      /* it waits */
+    uint64_t back_at;    /* the last attempt was taken back */
+    uint64_t asks_at;    /* a node that waits for the next attempt of a group asks its root then */
+    bool anew;           /* it has begun before, and needs another name */
+    uint32_t reroutes;   /* times that it was taken back because a link went down, */
+    uint32_t damages;    /* and because something was damaged on its way, */
+    uint64_t damaged_at; /* the last time then */
     uint32_t former_handle;        /* of the last attempt that ran, so that all nodes know of it, */
     char former[EXCHANGE_ID_SIZE]; /* and its id; "": none has */
 };
@@ -600,6 +601,11 @@ void standing_name(struct exchange *x);
 bool standing_suspend(struct exchange *x);
 /* The root has failed the group of this first id, whichever attempt this node knows of. */
 void standing_failed(struct exchanges *all, const char *first, const struct error *why);
+/* When it asks its root what has become of it, if it is suspended, and that. */
+uint64_t standing_asks_at(const struct exchange *x);
+void standing_ask(struct exchange *x);
+/* This node's own, of this first id, that has failed; or NULL. */
+const struct exchange *standing_find_failed(const struct exchanges *all, const char *first);
 /* This node cannot go on in the next attempt; it says so then. */
 void standing_give_up(struct exchange *x, const struct error *why);
 /* The one that goes on as `id`, whatever state it is in; or that this node had not heard `go` of. NULL with

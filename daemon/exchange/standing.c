@@ -14,6 +14,10 @@
 
 #include "daemon/exchange/internal.h"
 
+/* A verdict that came while this node was cut off may have gone past it: longer than nodes remember that they have
+ * passed it on. */
+#define ASK_TIME (10 * SECONDS)
+
 bool standing_is_one(const struct exchange *x)
 {
     return x->spec.operation == OPERATION_GROUP &&
@@ -48,8 +52,34 @@ bool standing_suspend(struct exchange *x)
     x->fault = NO_FAULT;
     x->timeout_ns = SPEC_LONGEST_TIMEOUT;
     x->deadline = router_now(router_of(x)) + x->timeout_ns;
+    x->turn.asks_at = router_now(router_of(x)) + ASK_TIME;
     exchange_enter(x, EXCHANGE_ENTERED);
     return true;
+}
+
+uint64_t standing_asks_at(const struct exchange *x)
+{
+    return standing_is_suspended(x) ? x->turn.asks_at : ROUTER_NEVER;
+}
+
+void standing_ask(struct exchange *x)
+{
+    struct error e;
+
+    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(x));
+    objection_send(x->all, wave_port(x->all, x->root), x->handle, resume_name(x), x->root, &e,
+                   false);
+    x->turn.asks_at = router_now(router_of(x)) + ASK_TIME;
+}
+
+const struct exchange *standing_find_failed(const struct exchanges *all, const char *first)
+{
+    const struct exchange *x = all->ended;
+
+    while (x != NULL && (!standing_is_one(x) || !exchange_is_root(x) ||
+                         x->state != EXCHANGE_FAILED || strcmp(resume_name(x), first) != 0))
+        x = x->next;
+    return x;
 }
 
 /* The one of this first id that is not over here, whatever attempt it is. */

@@ -572,6 +572,50 @@ static void a_program_ends_as_a_link_goes_down(void **state)
     }
 }
 
+static bool survivors_are_told(struct sim *sim, void *context)
+{
+    const struct sim_programs *programs = context;
+
+    (void)sim;
+    return sim_program_error(programs, 0)->code != ERROR_NONE &&
+           sim_program_error(programs, 2)->code != ERROR_NONE;
+}
+
+/* A node has heard that its group begins anew, and is cut off when the root gives that up; its neighbours are
+ * restarted, and have nothing to tell it: it asks the root. */
+static void the_last_word_goes_past_a_node(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 20 * seeds; seed++) {
+        const struct sim_setup setup = {.dims = "4", .seed = seed, .latency = 20 * MICROSECONDS};
+        struct sim *sim = sim_new(&setup);
+        struct sim_call call[CALLS_MOST];
+        struct sim_programs *programs;
+
+        sim_run_until_whole(sim);
+        programs = begin_calls(sim, call, seed, 20 * MILLISECONDS, true);
+        sim_set_wire(sim, 2, 0, SIM_WIRE_CUT);
+        sim_pass(sim, (55 + any(sim, 60)) * MILLISECONDS);
+        sim_kill(sim, 1, SIM_POWER);
+        sim_pass(sim, (50 + any(sim, 250)) * MILLISECONDS);
+        sim_kill(sim, 3, SIM_CRASH);
+        sim_pass(sim, any(sim, 60) * MILLISECONDS);
+        sim_restart(sim, 3);
+        sim_pass(sim, any(sim, 2000) * MILLISECONDS);
+        sim_set_wire(sim, 1, 0,
+                     SIM_WIRE_CUT); /* the root tells it when it comes up, and it tells nobody */
+        sim_restart(sim, 1);
+        sim_pass(sim, 500 * MILLISECONDS);
+        sim_heal(sim);
+        if (!sim_run(sim, 60 * SECONDS, survivors_are_told, programs))
+            sim_violated(sim, "ends", "%u programs have made all calls, %u have failed",
+                         sim_programs_done(programs), sim_programs_failed(programs));
+        sim_programs_free(programs);
+        assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +629,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(links_of_the_root_are_replaced),
         cmocka_unit_test(the_root_is_cut_off),
         cmocka_unit_test(a_program_ends_as_a_link_goes_down),
+        cmocka_unit_test(the_last_word_goes_past_a_node),
     };
 
     if (argc > 2) {
