@@ -118,11 +118,19 @@ static void ask(struct schedules *all, struct schedule *s)
 
 /* --- the list --- */
 
+/* It could not be fetched, which says nothing of what it is: those that wait for it hear so, and whoever comes after
+ * them begins anew. */
+static bool has_not_come(const struct schedule *s)
+{
+    return s->state == FAILED && (s->error.code == ERROR_BUSY || s->error.code == ERROR_TIMEOUT ||
+                                  s->error.code == ERROR_MEMORY);
+}
+
 static struct schedule *find(struct schedules *all, const char *digest)
 {
     struct schedule *s = all->list;
 
-    while (s != NULL && strcmp(s->digest, digest) != 0)
+    while (s != NULL && (has_not_come(s) || strcmp(s->digest, digest) != 0))
         s = s->next;
     return s;
 }

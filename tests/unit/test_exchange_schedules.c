@@ -374,6 +374,39 @@ static void a_neighbour_that_does_not_have_it_makes_it_busy(void **state)
     xf_close(&n);
 }
 
+/* What could not be fetched is taken from a client as if it had never been asked for. */
+static void a_client_gives_what_could_not_be_fetched(void **state)
+{
+    const struct file f = file_for("3m", 0);
+    struct exchange_fixture n;
+    struct schedules *all;
+    struct schedule *s;
+    const struct algorithm *a;
+    uint32_t have = 0;
+    struct error e;
+
+    (void)state;
+    open_node(&n, 1);
+    say_prepare(&n, &f);
+    hears_query(&n, &f, 0);
+    assert_true(say_part(&n, &f, 0, 0, 0));
+    hears_objection(&n, ERROR_BUSY, "node 0 does not have schedule");
+    all = exchanges_schedules(core_exchanges(n.core)); /* the exchange has not ended */
+    s = schedules_join(all, f.digest, &e);
+    assert_non_null(s);
+    assert_false(schedule_is_complete(s));
+    assert_int_equal(
+        schedule_give(all, s, f.length, 0, (const uint8_t *)f.text, f.length / 2, &have, &e), 0);
+    assert_int_equal(have, f.length / 2);
+    assert_int_equal(schedule_give(all, s, f.length, have, (const uint8_t *)f.text + have,
+                                   f.length - have, &have, &e),
+                     0);
+    assert_int_equal(have, f.length);
+    assert_true(schedule_ready(s, &a, &e) >= 0);
+    schedules_leave(all, s);
+    xf_close(&n);
+}
+
 /* Who asks faster than he reads does not make the answers pile up. */
 static void answers_do_not_pile_up(void **state)
 {
@@ -489,6 +522,7 @@ int main(void)
         cmocka_unit_test(a_neighbour_that_falls_silent_is_named),
         cmocka_unit_test(a_link_that_was_lost_is_asked_again),
         cmocka_unit_test(a_neighbour_that_does_not_have_it_makes_it_busy),
+        cmocka_unit_test(a_client_gives_what_could_not_be_fetched),
         cmocka_unit_test(answers_do_not_pile_up),
         cmocka_unit_test(there_is_room_for_so_many),
         cmocka_unit_test(what_is_not_used_makes_room),
