@@ -139,7 +139,8 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
         .summary = "torus: two steps to the destination's parities, then AR on rows beside "       \
                    "columns" rule,                                                                 \
         .accepts_text = "two dimensions that wrap",                                                \
-        .startups = "c/2 + 2, c the larger size, taken up to a multiple of 4",                     \
+        .startups = "c/2 + 2, c the larger size, both multiples of 4 (others: no more than the "   \
+                    "next multiples; ring: ar's)",                                                 \
         .transmission = blocks,                                                                    \
         .source = "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "   \
                   "section 4",                                                                     \
@@ -151,6 +152,8 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
         .route = identifier##_route,                                                               \
     };
 
-AT2(at2, "at2", repaired_route, ", repaired for sizes of 4 mod 8", "r*c^2/8, both multiples of 4")
+AT2(at2, "at2", repaired_route, ", repaired for sizes of 4 mod 8",
+    "r*c^2/8, both multiples of 4 (some r != c: critical path)")
 AT2(at2_printed, "at2-printed", printed_route, ", as printed",
-    "r*c^2/8 if c is a multiple of 8, else r*c^2/8 + r; both multiples of 4")
+    "r*c^2/8 if c is a multiple of 8, else r*c^2/8 + r; both multiples of 4 (some r != c: critical "
+    "path)")

@@ -3,7 +3,7 @@
  * Communication, "All-to-All Personalized Exchange Algorithm". In step i node j sends its block for
  * node a(i,j).
  *
- * On the banyan network (banyan.h) that is an exchange in N + log2 N steps. On a torus it is an
+ * On the banyan network (banyan.h) that is an exchange in N + log2 N - 1 steps. On a torus it is an
  * order for the direct exchange: the block leaves in step i, straight to its destination, and does
  * each further dimension one step later. That is N - 1 messages a node, and N steps and up to one
  * more for each dimension but the first: unlike in `direct`, the blocks of the last rows may have

@@ -293,7 +293,9 @@ const struct algorithm algorithm_balanced = {
     .summary = "flooding in which every link of a node brings as many blocks as the others",
     .accepts_text = "tori and meshes of up to two dimensions of more than one node",
     .startups = "the diameter",
-    .transmission = "(n^2-1)/4 on n x n tori, n odd; ceil((N-1)/d) on any channel in all",
+    .transmission =
+        "(n^2-1)/4 on n x n tori, n odd; ceil((N-1)/d) on any channel in all (2 x m, where "
+        "only the 2 wraps and m > 4: m - 1)",
     .source = "this project; after Yang and Wang's broadcast pattern (yangwang)",
     .operation = OPERATION_ALLGATHER,
     .port_model = PORT_MODEL_ALL,

@@ -24,9 +24,9 @@
  * after the other, in as many steps as messages cross the busiest channel: with these routes no fewer
  * are possible. Each step is a track (below) of one packet. That costs startups, and no blocks.
  * Without pipelining an iteration takes as many steps as its legs have hops, all those of a dimension
- * 3n/4 - 1 on a ring (1 on a ring of 2) and n - 1 on an array. On rings of 4 or 2 a stage is one
- * step, pipelined or not: 4x4 is the hypercube. On 8x8 (lower bound 64), steps and blocks: Q=1 10
- * and 320, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
+ * 3n/4 - 1 on a ring (1 on a ring of 2) and n - 1 on an array. On rings of 4 or 2 and arrays of 2 a
+ * stage is one step, pipelined or not: 4x4 is the hypercube of 16 nodes. On 8x8 (lower bound 64),
+ * steps and blocks: Q=1 10 and 320, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
 #include "daemon/schedule/cccube.h"
 #include "daemon/schedule/bits.h"
 #include "daemon/schedule/message_key.h"
@@ -409,7 +409,8 @@ const struct family family_cccube = {
     .base = &algorithm_cccube,
     .best = "cccube-best",
     .summary = SUMMARY,
-    .startups = "d + Q - 1 stages; each one step on rings of up to 4, more on others",
+    .startups =
+        "d + Q - 1 stages; each one step on rings of up to 4 and arrays of 2, more on others",
     .transmission = "Q divides N/2: N/(2Q) * startups",
     .most = cccube_most,
     .route = cccube_route,
@@ -451,8 +452,11 @@ const struct family family_cccube = {
 CCCUBE(cccube, "cccube", 1, "; cccube-q5 in 5 packets, cccube-best in the best number", "",
        "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)", "N/2 * startups")
 CCCUBE(cccube_q2, "cccube-q2", 2, ", in 2 packets", ", at least 4,",
-       "d + 1 stages; each one step on rings of up to 4, more on others", "N/4 * startups")
+       "d + 1 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+       "N/4 * startups")
 CCCUBE(cccube_q4, "cccube-q4", 4, ", in 4 packets", ", at least 8,",
-       "d + 3 stages; each one step on rings of up to 4, more on others", "N/8 * startups")
+       "d + 3 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+       "N/8 * startups")
 CCCUBE(cccube_q8, "cccube-q8", 8, ", in 8 packets", ", at least 16,",
-       "d + 7 stages; each one step on rings of up to 4, more on others", "N/16 * startups")
+       "d + 7 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+       "N/16 * startups")

@@ -70,8 +70,9 @@ const struct algorithm algorithm_mt = {
     .name = "mt",
     .summary = "MTk: k groups of nodes take turns in the dimensions, then lines of k nodes",
     .accepts_text = "any number of dimensions, those of more than one node wrapping",
-    .startups = "k*ceil(n/4k) + k^2, n the largest size, all multiples of 2k",
-    .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n",
+    .startups = "k*ceil(n/4k) + k^2, n the largest size, all multiples of 2k (n = 2k: k fewer)",
+    .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n (some different sizes: "
+                    "critical path)",
     .source = "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "
               "Communication on Multidimensional Tori, sections 5.2 and 5.3; lines of more than 3 "
               "nodes: this "

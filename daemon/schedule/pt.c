@@ -112,8 +112,10 @@ const struct algorithm algorithm_pt = {
     .name = "pt",
     .summary = "PTk: halves of the dimensions take turns, even nodes in one, odd in the other",
     .accepts_text = "1, 2, 4 or 8 dimensions of more than one node, all of them wrapping",
-    .startups = "k*(ceil(n/4k) + log2 k + 1), n the largest size, all multiples of 2k",
-    .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n, k = 2 or 4",
+    .startups =
+        "k*(ceil(n/4k) + log2 k + 1), n the largest size, all multiples of 2k (n = 2k: k fewer)",
+    .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n, k = 2 or 4 (some "
+                    "different sizes: critical path)",
     .source = "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "
               "Communication on Multidimensional Tori, section 5.1",
     .port_model = PORT_MODEL_ONE,

@@ -96,11 +96,13 @@ void torus_full_period(const struct torus *t, uint32_t *period);
 void torus_no_period(const struct torus *t, uint32_t *period);
 
 /* Lower bound on the blocks that the busiest channel must carry in a complete exchange, all ports
- * of a node working: max over i of (N/n_i) * floor(n_i^2/4) / 2 on rings (paper 000, lemma 1), of
- * (N/n_i) * floor(n_i/2) * ceil(n_i/2) on meshes. May be fractional (ring of 6: 4.5). */
+ * of a node working: max over i of (N/n_i) * floor(n_i^2/4) / 2 on rings (Liu, Gu, Bi, Tu, Dong:
+ * Optimal All-to-All Personalized Communication in All-Port Tori, lemma 1), of (N/n_i) *
+ * floor(n_i/2) * ceil(n_i/2) on meshes. May be fractional (ring of 6: 4.5). A ring of 2 has two
+ * links: the bound is 4 on 2x2x2x2, and 8 on the hypercube, 2mx2mx2mx2m. */
 double torus_bound_all_port(const struct torus *t);
 
-/* Lower bound with one send and one receive at a time, relaying inside a leg free (paper 003):
+/* Lower bound with one send and one receive at a time, relaying inside a leg free:
  * max(torus_bound_all_port, N-1). */
 double torus_bound_one_port(const struct torus *t);
 

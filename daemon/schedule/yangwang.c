@@ -16,7 +16,7 @@
  * node is halfway round. On even ones those halfway get it from both sides: 5 nodes of 4x4 twice, 7
  * of 6x6, 9 of 8x8, and some channels carry 5, 11 and 18 blocks where the bound is 4, 9 and 16. The
  * paper does not say so; the (n^2-1)/4 of its corollary 1 is not whole there. These tori are
- * refused; `balanced` takes any.
+ * refused; `balanced` takes them.
  *
  * Blocks on a channel: (n^2-1)/4 on every one of an n x n torus, ceil((n^2-1)/2) at most on an n x n
  * mesh, both the bound. Where the sizes differ the busiest one can have more than the bound (3x9
