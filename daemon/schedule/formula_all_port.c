@@ -1,6 +1,6 @@
 /* Formulas of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication in All-Port
- * Tori: of their own algorithms (lemmas 2 and 4), and of those that Table II compares these with.
- * The compared ones are for one port a node. */
+ * Tori: of their own algorithms (lemmas 2 and 4), of those that Table II compares these with, and of
+ * the direct exchange that section 1 names. The compared ones are for one port a node. */
 #include "daemon/schedule/formula_rows.h"
 
 #define PAPER "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
@@ -84,6 +84,15 @@ static bool power_square_covers(const struct torus *t)
 }
 
 #define POWER_SQUARE "2^d x 2^d tori, d at least 2"
+
+/* With one port a node of 4x4 takes 15 block times to receive what is for it. The formulas that have
+ * less there hold from 8x8 on. */
+static bool larger_power_square_covers(const struct torus *t)
+{
+    return power_square_covers(t) && t->size[0] >= 8;
+}
+
+#define LARGER_POWER_SQUARE "2^d x 2^d tori, d at least 3"
 
 /* d, for a size of 2^d. */
 static double exponent(uint32_t size)
@@ -184,4 +193,26 @@ const struct formula formula_suh_shin = {
     .covers = suh_shin_covers,
     .counts = suh_shin_counts,
     .rearrange = suh_shin_rearrange,
+};
+
+/* The direct exchange of references [3, 4], in which no two messages share a channel: as many steps as
+ * blocks, and as many blocks as the all-port bound. */
+static struct cost_counts tseng_gupta_counts(const struct torus *t)
+{
+    double steps = nodes(t) * t->size[0] / 8;
+    return (struct cost_counts){.startups = steps, .transmission = steps};
+}
+
+const struct formula formula_tseng_gupta = {
+    .algorithm = "tseng-gupta",
+    .port_model = PORT_MODEL_ONE,
+    .covers_text = LARGER_POWER_SQUARE,
+    .startups = "2^(3d-3)",
+    .transmission = "2^(3d-3)",
+    .rearranged = "",
+    .source = "Tseng, Gupta, All-to-All Personalized Communication in a Wormhole-Routed Torus, and "
+              "Lam, Huang, Sadayappan, Optimal Algorithms for All-to-All Personalized "
+              "Communication on Rings and Two Dimensional Tori, as in " PAPER "section 1",
+    .covers = larger_power_square_covers,
+    .counts = tseng_gupta_counts,
 };

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -48,9 +49,9 @@ static void table_two(void **state)
 {
     static const struct row rows[] = {
         {"4x4", "tseng", 4, 32, 48},
-        {"4x4", "suh-yalamanchili", 3, 12, 12},
         {"4x4", "suh-shin", 4, 32, 48},
         {"4x4", "at2", 4, 8, 48},
+        {"4x4", "suh-yalamanchili", 3, 12, 12},
         {"8x8", "tseng", 6, 192, 320},
         {"8x8", "suh-yalamanchili", 6, 192, 192},
         {"8x8", "suh-shin", 6, 192, 192},
@@ -76,7 +77,7 @@ static void table_two(void **state)
     }
 }
 
-/* Lemma 2, and Suh and Shin's formula in other shapes. */
+/* Lemma 2, Suh and Shin's formula in other shapes, and section 1's direct exchange: 2^(3d-3) of both. */
 static void other_formulas(void **state)
 {
     (void)state;
@@ -84,6 +85,11 @@ static void other_formulas(void **state)
     check_counts(find("20", "ar").formula, 10, 50, 0);
     check_counts(find("8x12", "suh-shin").counts, 8, 8 * 144 / 4 + 96, 3 * 96);
     check_counts(find("4x8x12", "suh-shin").counts, 12, (4.5 + 1.5) * 384, 0);
+    for (unsigned d = 3; d <= 7; d++) {
+        char square[32];
+        snprintf(square, sizeof square, "%ux%u", 1u << d, 1u << d);
+        check_counts(find(square, "tseng-gupta").counts, 1u << (3 * d - 3), 1u << (3 * d - 3), 0);
+    }
 }
 
 /* Yang and Wang, Comparisons: one startup, two, and 2*log5(n^2); with delta and L*gamma for tp and
@@ -157,12 +163,29 @@ static void formulas_refuse_other_tori(void **state)
     static const struct {
         const char *formula, *torus;
     } refused[] = {
-        {"tseng", "8x12"},   {"tseng", "8x8x8"},  {"tseng", "12x12"},
-        {"tseng", "2x2"},    {"suh-shin", "8x6"}, {"suh-shin", "8x8m"},
-        {"suh-shin", "16"},  {"at2", "6x8"},      {"ar", "5"},
-        {"ar", "2"},         {"ar", "8m"},        {"ar", "4x4"},
-        {"at2", "8x8x8"},    {"at2", "1x8"},      {"suh-yalamanchili", "8x16"},
-        {"yangwang", "4x4"}, {"yangwang", "5x7"}, {"at2-printed", "12x12"},
+        {"tseng", "8x12"},
+        {"tseng", "8x8x8"},
+        {"tseng", "12x12"},
+        {"tseng", "2x2"},
+        {"suh-shin", "8x6"},
+        {"suh-shin", "8x8m"},
+        {"suh-shin", "16"},
+        {"at2", "6x8"},
+        {"ar", "5"},
+        {"ar", "2"},
+        {"ar", "8m"},
+        {"ar", "4x4"},
+        {"at2", "8x8x8"},
+        {"at2", "1x8"},
+        {"suh-yalamanchili", "8x16"},
+        {"yangwang", "4x4"},
+        {"yangwang", "5x7"},
+        {"at2-printed", "12x12"},
+        {"tseng-gupta", "4x4"},
+        {"tseng-gupta", "8x16"},
+        {"tseng-gupta", "12x12"},
+        {"tseng-gupta", "8x8m"},
+        {"tseng-gupta", "8x8x8"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
