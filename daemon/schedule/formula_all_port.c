@@ -148,13 +148,13 @@ static struct cost_counts suh_yalamanchili_counts(const struct torus *t)
 const struct formula formula_suh_yalamanchili = {
     .algorithm = "suh-yalamanchili",
     .port_model = PORT_MODEL_ONE,
-    .covers_text = POWER_SQUARE,
+    .covers_text = LARGER_POWER_SQUARE,
     .startups = "3d - 3",
     .transmission = "9*2^(3d-4) + (d^2 - 5d + 3) * 2^(2d-1)",
     .rearranged = "as many as are transmitted",
     .source = "Suh, Yalamanchili, All-to-All Communication with Minimum Start-Up Costs in 2D/3D "
               "Tori and Meshes, as in " PAPER "Table II",
-    .covers = power_square_covers,
+    .covers = larger_power_square_covers,
     .counts = suh_yalamanchili_counts,
     .rearrange = suh_yalamanchili_blocks,
 };

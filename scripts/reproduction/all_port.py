@@ -3,7 +3,7 @@
 from math import ceil
 
 from . import imaginary, model
-from .document import ENUMERATION, FORMULA, Figure, Paper, Table, parts
+from .document import ENUMERATION, FORMULA, Figure, Paper, Table, parts, remarks
 
 LOCKSTEP = 'rings of two lengths in lockstep; critical path as in the paper'
 
@@ -17,31 +17,62 @@ def paper(torusctl):
         parts=parts(torusctl, (table_one, lemma_two, lemma_three, lemma_four, as_printed,
                                table_two, figure_six,
                                always_faster, imaginary_nodes)),
-        remarks=[
+        remarks=remarks(torusctl, (
             'Table I names one quadrant for the r·c/8 messages of each port, but the sets B, R, T '
             'and L of Fig. 5, which the schedule follows, span two (all even offsets of the other '
             'dimension). Its counts are right.',
-            'Lemmas 3 and 4 count the longer rings only. Where r and c differ the shorter rings '
-            'have their heaviest steps at other times, and on 8×12, 12×16 and 16×32 a barrier after '
-            'every step costs more than the lemma says; nodes that wait only for what they need '
-            'themselves finish in exactly its time (critical path).',
-            'Lemma 4 holds only with a repair. The paper runs AR as printed on the logical rings of '
-            'every second node. If a size is 4 mod 8, their opposite nodes are an odd number of '
-            'logical hops apart, and AR sends all blocks for them the same way. On a ring by itself '
-            'that is the ceil() of lemma 2; here it costs r blocks where the larger size c is 4 mod '
-            '8: 4×4 takes 12 blocks where the lemma has 8, 4×12 76 (72), 12×12 228 (216), and 8×12 '
-            'a critical path of 152 (144). That is the algorithm at2-printed. In at2, to which the '
-            'other tables refer, half of these blocks go each way, and the lemma holds.',
+            barriers, repair, impossible,
             'The 3·r·c rearranged blocks of section 4.D are printed here and priced in Fig. 6, but '
             'not compared: torusd rearranges no blocks between phases, so nothing is counted.',
-            'Section 5 says that AT2 is faster than the others for every message size. By its own '
-            'formulas and parameters Suh and Yalamanchili\'s algorithm [6], with its fewer '
-            'startups, is faster for messages of 1 byte on 16×16 and on 32×32.',
-            'Section 6 says that imaginary nodes make AT2 run on every torus, not what that costs. '
-            'Here an imaginary node is hosted by the nearest real node before it on its ring. That '
-            'mostly takes fewer blocks than the padded torus itself (10×14 takes more), but several '
-            'messages share a channel, and it is far above the bound of the real torus.',
-        ])
+            'Section 5 says that AT2 is faster than the others for every message size. By the '
+            'paper\'s formulas and parameters the algorithm [6] of Suh and Yalamanchili, which has '
+            'fewer startups, is faster with the smallest messages on some tori. The direct exchanges '
+            '[3, 4], which the paper leaves out of this comparison, transmit as many blocks as AT2 '
+            'and rearrange none. So they are faster with long messages if AT2\'s rearrangement is '
+            'counted as in section 4.D.',
+            'Section 6 says that imaginary nodes make AT2 run on every torus, but not what that costs. '
+            'Here an imaginary node is hosted by the nearest real node before it on its ring. The '
+            'table below also has the blocks of the padded torus itself, the steps in which messages '
+            'share a channel, and the bound of the real torus.',
+        )))
+
+
+def barriers(torusctl):
+    slower = [f'{r}×{c}' for r, c in SHAPES + LARGER if costs_more(torusctl, r, c)]
+    return ('Lemmas 3 and 4 count the longer rings only. Where r and c differ, the shorter rings can '
+            f'have their heaviest steps at other times. On {", ".join(slower)} a barrier after every '
+            'step therefore costs more than the lemma says. Nodes that wait only for what they need '
+            'themselves finish in exactly its time (critical path).')
+
+
+def impossible(torusctl):
+    del torusctl
+    below = [f'{blocks} blocks for {label}, d = {d}' for name, (label, formula) in COMPARED.items()
+             for d in range(2, 8) for blocks in [formula(d)[1]]
+             if name != 'at2' and blocks < 4 ** d - 1]
+    return ('Table II has no lower limit for d, and compares algorithms for one port, with which a '
+            'node takes 2^(2d) − 1 block times to receive its blocks. The formulas give '
+            f'{", ".join(below)}; there they cannot hold, and are left out here.')
+
+
+def costs_more(torusctl, r, c):
+    counts, _ = torusctl.predict(f'{r}x{c}', 'at2')
+    return counts['transmission'] > counts['critical_path']
+
+
+def repair(torusctl):
+    longer = []
+    for r, c in SHAPES:
+        blocks = torusctl.plan(f'{r}x{c}', 'at2-printed')['critical_path']
+        if blocks != r * c * c // 8:
+            longer.append(f'{blocks} instead of {r * c * c // 8} on {r}×{c}')
+    return ('Lemma 4 holds only with a repair. The paper runs AR as printed on the logical rings of '
+            'every second node. If a size is 4 mod 8, opposite nodes of these rings are an odd number '
+            'of logical hops apart, and AR sends all blocks for them the same way. On a ring by '
+            'itself that is the ceil() of lemma 2; here the critical path is r blocks longer if the '
+            f'larger size c is 4 mod 8 ({", ".join(longer)}). That is the algorithm at2-printed. In '
+            'at2, to which the other tables refer, half of these blocks go each way, and the lemma '
+            'holds.')
 
 
 # ---- Table I -------------------------------------------------------------------------------------
@@ -103,6 +134,7 @@ def lemma_two(torusctl):
 
 
 SHAPES = [(4, 4), (4, 8), (8, 8), (4, 12), (8, 12), (12, 12), (8, 16), (12, 16), (16, 16)]
+LARGER = [(16, 32), (32, 32), (64, 64), (128, 128)]
 IN_LOCKSTEP = {(8, 12): 64, (12, 16): 196}  # phases 2 and 3, each
 
 
@@ -132,7 +164,7 @@ def lemma_four(torusctl):
                   ('startups', 'transmission', 'critical path'),
                   'c/2 + 2 startups, r·c²/8 blocks (the lower bound). The critical path is the '
                   'transmission without a barrier after every step.')
-    for r, c in SHAPES + [(16, 32), (32, 32), (64, 64), (128, 128)]:
+    for r, c in SHAPES + LARGER:
         blocks, slower = r * c * c // 8, BARRIERS.get((r, c))
         with table.row(r, c, 3 * r * c, paper=(c // 2 + 2, blocks, blocks),
                        known=slower and (c // 2 + 2, slower, blocks),
@@ -186,6 +218,8 @@ def table_two(torusctl):
     for d in range(2, 8):
         for algorithm, (label, formula) in COMPARED.items():
             startups, transmission, rearranged = formula(d)
+            if algorithm != 'at2' and transmission < 4 ** d - 1:
+                continue  # impossible with one port
             by = ENUMERATION if algorithm == 'at2' else FORMULA
             with table.row(f'{2 ** d}x{2 ** d}', label, by, rearranged, by=by,
                            paper=(startups, transmission)) as row:
@@ -209,9 +243,11 @@ def always_faster(torusctl):
     return model.faster_table(
         torusctl, 'all-port-faster',
         'Section 5: "always outperforms the other algorithms for any message size"', 'at2',
-        compared, model.PARAGON['rho'],
-        {('16x16', 'suh-yalamanchili'): '2', ('32x32', 'suh-yalamanchili'): '2'},
-        '[6] has fewer startups')
+        {**compared, model.DIRECT: '[3, 4] direct'}, model.PARAGON['rho'],
+        {'suh-yalamanchili': ({16: 'from 2', 32: 'from 2'}, '[6] has fewer startups'),
+         model.DIRECT: ({
+             16: 'up to 3501', 32: 'up to 7111', 64: 'up to 14270', 128: 'up to 28564'},
+             'it rearranges nothing')})
 
 
 # ---- Other sizes ---------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from math import log2
 from typing import Callable
 
 from . import walk
-from .document import Failed, Paper, Table, parts
+from .document import Failed, Paper, Table, parts, remarks
 
 PRINTED = [  # the Latin square of the second construction's example, n = 8
     '0 4 2 6 1 5 3 7', '1 5 3 7 0 4 2 6', '3 7 1 5 2 6 0 4', '2 6 0 4 3 7 1 5',
@@ -19,11 +19,8 @@ def paper(torusctl):
         citation='Yang Y., Wang J.: All-to-All Communication, part 2: all-to-all personalized '
                  'exchange in multistage interconnection networks.',
         parts=parts(torusctl, (links, latin_square, constructions, settings, conflicts, networks)),
-        remarks=[
-            'A banyan network is switches, not a torus: torusctl simulate runs it, and it is followed '
-            'here line by line, independently. On a torus torusd runs the Latin square as an order '
-            'for the direct exchange (atape): in step i node j sends its block for node a(i,j), '
-            'straight to it. There the rows are not free of contention.',
+        remarks=remarks(torusctl, (
+            on_tori,
             'The printed example of the second construction begins with the list 0 4 2 6 1 5 3 7. That '
             'is not the square of the paper\'s 8×8 network: with nothing crossed τ passes '
             '0 2 4 6 1 3 5 7, by the definition of τ_i. (The square printed for the network is '
@@ -31,7 +28,16 @@ def paper(torusctl):
             'The table of networks has orders of growth, of algorithms that it does not name. Here a '
             'schedule stands for each, at two sizes; that its delay grows by the paper\'s order from '
             'one to the other is what can be compared.',
-        ])
+        )))
+
+
+def on_tori(torusctl):
+    plan = torusctl.plan('4x4', 'atape')
+    return ('A banyan network is switches, not a torus: torusctl simulate runs it, and it is followed '
+            'here line by line, independently. On a torus torusd runs the Latin square as an order for '
+            'the direct exchange (atape): in step i node j sends its block for node a(i,j), straight '
+            'to it. There rows are not free of contention: on 4×4 messages share channels in '
+            f'{plan["contended_steps"]} of {plan["startups"]} steps.')
 
 
 # ---- The network: m stages of switches, each with lines 2i and 2i+1 ------------------------------

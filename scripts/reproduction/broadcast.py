@@ -3,7 +3,7 @@
 from math import ceil, log
 
 from . import model, pattern, walk
-from .document import DEDUCTION, FORMULA, Curve, Figure, Panel, Paper, Table, parts
+from .document import DEDUCTION, FORMULA, Curve, Figure, Panel, Paper, Table, parts, remarks
 
 ALPHA, GAMMA = model.PARAGON['ts'], model.PARAGON['tw']
 EVEN = 'n even: nodes halfway round get it from both sides; the printed figures are not whole'
@@ -15,26 +15,42 @@ def paper(torusctl):
         title='All-to-all broadcast: the broadcast pattern',
         citation='Yang Y., Wang J.: All-to-All Communication, part 1: all-to-all broadcast in '
                  'meshes and tori.',
-        parts=parts(torusctl, (perimeters, phases, tori, meshes, parents, delays, comparison,
-                               never_slower)),
-        remarks=[
-            'The pattern is followed to the letter here (cases 1 to 3 and the additional check), '
-            'independently of torusd. torusd runs it as yangwang, with x along a row, on meshes and '
-            'on tori of odd sizes, where it reaches every node exactly once. On even sizes, for '
-            'which the paper gives the same rule and figures, nodes halfway round are reached from '
-            'both sides (4×4: 5 of 15, 8×8: 9 of 63), and some channels carry more than '
-            'ceil((n²−1)/4) blocks; yangwang refuses these tori.',
-            'The algorithm balanced is this project\'s, not the paper\'s: on any torus or mesh every '
-            'node is reached once, and no channel carries more than the bound. On odd n×n tori both '
-            'cost the same, by different trees; where the sizes differ balanced can be better (3×9: '
-            '7 blocks, yangwang 8).',
+        parts=parts(torusctl, (perimeters, phases, tori, meshes, within_bound, parents, delays,
+                               comparison, never_slower)),
+        remarks=remarks(torusctl, (
+            pattern_on_tori, balanced,
             'The paper says that Saad and Schultz\'s and Calvin\'s algorithms take less time than '
             'the pattern once switching takes more than 2Lγ. By its own formulas the ratio is '
             'larger, since they have more startups and switching of their own; it goes to 2 for '
             'large tori and long messages.',
             'Enumeration counts a startup for each step, the paper one (or two) in all, for nodes '
             'send on what they receive at once. Delays here are by the paper\'s formulas.',
-        ])
+        )))
+
+
+def pattern_on_tori(torusctl):
+    twice = [f'{n}×{n}: {pattern.reached_twice(n)} of {n * n - 1}' for n in (4, 8)]
+    even = 'refuses' if not torusctl.accepts('4x4', 'yangwang') else 'takes'
+    return ('The pattern is followed to the letter here (cases 1 to 3 and the additional check), '
+            'independently of torusd. torusd runs it as yangwang, with x along a row, on meshes and on '
+            'tori of odd sizes, where it reaches every node exactly once. On even sizes, for which the '
+            'paper gives the same rule and figures, nodes halfway round are reached from both sides '
+            f'({", ".join(twice)}), and some channels carry more than ceil((n²−1)/4) blocks; yangwang '
+            f'{even} these tori.')
+
+
+def balanced(torusctl):
+    most = dimensions(torusctl, 'balanced')
+    return (f'The algorithm balanced is this project\'s, not the paper\'s. It takes tori and meshes of '
+            f'at most {most} dimensions of more than one node, and reaches every node once. The '
+            f'busiest channel carries no more than the bound, except where rings of 2 cross longer arrays. On '
+            f'odd n×n tori balanced and yangwang cost the same, by different trees; where the sizes '
+            f'differ balanced can be better.')
+
+
+def dimensions(torusctl, algorithm):
+    """The most dimensions of more than one node that it takes."""
+    return max(k for k in range(1, 5) if torusctl.accepts('x'.join(['3'] * k), algorithm))
 
 
 def delay_pattern(n, delta, size):
@@ -150,6 +166,34 @@ def meshes(torusctl):
             row.labels = n, torusctl.channel_load(f'{n}mx{n}m', 'balanced')
             row.here = (pattern.mesh_load(n),)
     return table
+
+
+BEYOND = {  # the busiest channel of balanced where that is not the bound; why
+    '2x5m': (4, 'the shortest ways to the end of an array of 5 or more'),
+    '2x9m': (8, 'the shortest ways to the end of an array of 5 or more'),
+    '3x3x3': ('refused', 'it takes two dimensions at most'),
+    '3mx3mx3m': ('refused', 'it takes two dimensions at most'),
+}
+
+
+def within_bound(torusctl):
+    table = Table('broadcast-bound', 'Theorem 1 (2) on other sizes: blocks on the busiest channel',
+                  ('network', 'broadcast pattern'), ('balanced',),
+                  'Paper: the bound for n×n, for any sizes and dimensions: N − 1 blocks come to a node '
+                  'by its channels, which are fewest in the corner of a mesh. Here: torusd\'s own '
+                  'pattern. Broadcast pattern: yangwang. m: the dimension does not wrap.')
+    for dims in ('5x5', '4x4', '3x9', '5x7', '4x9', '2x12', '5mx5m', '4mx7m', '2mx9m', '5x9m', '4x5m',
+                 '2x4m', '2x5m', '2x9m', '3x3x3', '3mx3mx3m'):
+        known, why = BEYOND.get(dims, (None, ''))
+        with table.row(walk.label(dims), '-', why=why, known=known and (known,),
+                       paper=(walk.bounds(dims)['all-to-all broadcast, all-port'],)) as row:
+            row.labels = walk.label(dims), busiest(torusctl, dims, 'yangwang')
+            row.here = (busiest(torusctl, dims, 'balanced'),)
+    return table
+
+
+def busiest(torusctl, dims, algorithm):
+    return torusctl.channel_load(dims, algorithm) if torusctl.accepts(dims, algorithm) else 'refused'
 
 
 def parents(torusctl):

@@ -167,12 +167,19 @@ class Figure:
 
 
 @dataclass
+class Remarks:
+    """Where a paper and the enumeration differ, and why."""
+    texts: list = field(default_factory=list)
+    missing: list = field(default_factory=list)  # "remark: why it could not be made"
+
+
+@dataclass
 class Paper:
     name: str  # of its files
     title: str
     citation: str
     parts: list = field(default_factory=list)  # tables and figures, in order
-    remarks: list = field(default_factory=list)  # where it and the enumeration differ, and why
+    remarks: 'Remarks' = field(default_factory=lambda: Remarks())
 
     @property
     def tables(self):
@@ -192,8 +199,20 @@ class Paper:
         """A line for each difference without a reason, and for each value that was not found."""
         rows = [f'{table.title}: {" ".join(table.cells(row))}'
                 for table in self.tables for row in table.rows if not row.explained]
-        return rows + [f'{figure.title}: {missing}'
-                       for figure in self.figures for missing in figure.missing]
+        return rows + self.remarks.missing + [f'{figure.title}: {missing}' for figure in self.figures
+                                              for missing in figure.missing]
+
+
+def remarks(torusctl, makers):
+    """The Remarks of these texts. What counts say is not written down but made of them, by a function
+    of torusctl that returns the text."""
+    made = Remarks()
+    for maker in makers:
+        try:
+            made.texts.append(maker if isinstance(maker, str) else maker(torusctl))
+        except FAILURES as failure:
+            made.missing.append(f'remark on {maker.__name__.replace("_", " ")}: {told(failure)}')
+    return made
 
 
 def parts(torusctl, makers):

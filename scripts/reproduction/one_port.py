@@ -5,7 +5,8 @@ from itertools import product
 from math import ceil, log2, prod
 
 from . import imaginary, model
-from .document import DEDUCTION, ENUMERATION, FORMULA, Failed, Figure, Paper, Table, parts
+from .document import (DEDUCTION, ENUMERATION, FORMULA, Failed, Figure, Paper, Table, parts,
+                       remarks)
 
 EMPTY_STEP = 'logical rings of 2 nodes are one swap; the formula counts two steps'
 EARLIER = 'the formula takes the longest ring in every step; no node waits that long'
@@ -19,18 +20,24 @@ def paper(torusctl):
         title='One-port tori: AR1, AT2, PTk and MTk',
         citation='Liu Gang, Gu Naijie, Ren Kaixin, Xiong Yan: Efficient and Scalable Algorithms '
                  'for All-to-All Personalized Communication on Multidimensional Tori (in Chinese).',
-        parts=parts(torusctl, (ring, table_one, table_one_compared, powers_of_two, coefficients,
-                               figure_seven, always_faster, fewer_of_both, imaginary_nodes)),
-        remarks=[
-            'Where the largest size is 2k, so that the longest logical ring has 2 nodes, AR1 on it '
-            'is one swap. The formulas count ceil(p/4) + 1 = 2 startups there: for MT3 on 6×6×6 '
-            '12 instead of 9, for PT4 on 8×8×8×8 16 instead of 12, for AT2 on 4×4 6 instead of 4.',
+        parts=parts(torusctl, (ring, orders, table_one, table_one_compared, powers_of_two,
+                               coefficients, figure_seven, always_faster, fewer_of_both,
+                               imaginary_nodes)),
+        remarks=remarks(torusctl, (
+            empty_steps,
+            'at2-1port has the dimensions of the paper\'s AT2 the other way round. In section 4 the '
+            'even nodes, those with x + y even, begin with their rows (dimension 1) and the odd nodes '
+            'with their columns; here the even nodes begin with dimension 0, as in the paper\'s PTk '
+            'with k = 2. Both dimensions are busy at the same time in either case, so that the counts '
+            'are the same. MTk has the order of the paper.',
             'The formulas count the longest rings only. Where sizes differ a barrier after every '
-            'step costs more, as for the all-port algorithm; the critical path is the formula\'s, or '
+            'step can cost more, as for the all-port algorithm; the critical path is the formula\'s, or '
             'less (PTk on 16×8×8×8).',
-            'Section 6 says that AT2 and MTk have far fewer startups and blocks than Suh and Shin\'s '
-            'algorithm [13]. On small tori they do not: on 8×8 AT2 has as many of both, on 12×12×12 '
-            'MTk has as many startups, on 8×8×8×8 it has 16 startups against 12 and as many blocks.',
+            smaller_tori,
+            'Section 6 says that AT2 is faster than the known algorithms with long and with short '
+            'messages. The direct exchanges [6, 7] are faster with long ones: by section 1 they '
+            'transmit no more blocks than the lower bound of lemma 1, 2^(3d−3) on 2^d × 2^d, in as '
+            'many startups. Section 1 itself recommends them for such messages.',
             'MTk ends with exchanges on lines of k nodes. The paper writes them out for k = 3; for '
             'other k it names a source and the cost, k−1 startups and floor(k²/4) blocks. Here the '
             'blocks go round the line as on a ring, floor(k/2) shifts one way and ceil(k/2)−1 the '
@@ -43,7 +50,57 @@ def paper(torusctl):
             'Section 7 says that imaginary nodes make the algorithms run on every torus, not what '
             'that costs. With one port it is expensive: a node handles the messages of all '
             'imaginary nodes that it hosts one after the other.',
-        ])
+        )))
+
+
+def empty_steps(torusctl):
+    cases = [f'{name} on {"×".join(map(str, sizes))} ({formula(sizes)[0]} instead of {startups})'
+             for sizes, algorithm, name, formula in (
+                 ((4, 4), 'at2-1port', 'AT2', at2), ((6, 6, 6), 'mt', 'MT3', mt),
+                 ((8, 8, 8, 8), 'pt', 'PT4', pt))
+             for startups in [torusctl.plan('x'.join(map(str, sizes)), algorithm)['startups']]
+             if startups < formula(sizes)[0]]
+    return ('Where the largest size is 2k, so that the longest logical ring has 2 nodes, AR1 on it is '
+            'one swap. The formulas count ceil(p/4) + 1 = 2 startups there, and so too many for '
+            f'{", ".join(cases)}.')
+
+
+def smaller_tori(torusctl):
+    small = [f'{label} on {dims.replace("x", "×")} ({ours} against {other})'
+             for dims, algorithm, label, known in AGAINST_SUH_SHIN if known is not None
+             for ours, other in [[f'{startups:g} and {blocks:g}' for startups, blocks in
+                                  both(torusctl, dims, algorithm)]]]
+    return ('Section 6 says that AT2 and MTk have far fewer startups and blocks than Suh and Shin\'s '
+            'algorithm [13]. On small tori they do not have fewer of both: '
+            f'{", ".join(small)}.')
+
+
+# ---- The order of the dimensions -----------------------------------------------------------------
+
+ROUNDS = [  # torus, algorithm, its name, nodes, which they are, the dimensions that they take in turn
+    ('8x8', 'at2-1port', 'AT2', 0, 'x + y even', '1 0'),
+    ('8x8', 'at2-1port', 'AT2', 1, 'x + y odd', '0 1'),
+    ('12x12x12', 'mt', 'MT3', 0, 'x + y + z = 0 mod 3', '0 1 2'),
+    ('12x12x12', 'mt', 'MT3', 1, 'x + y + z = 1 mod 3', '1 2 0'),
+    ('12x12x12', 'mt', 'MT3', 2, 'x + y + z = 2 mod 3', '2 0 1'),
+]
+
+
+def orders(torusctl):
+    table = Table('one-port-orders', 'Sections 4 and 5.2: the order of the dimensions in phase 1',
+                  ('torus', 'algorithm', 'nodes'), ('dimensions',),
+                  'The dimensions along which nodes of a group run AR1, one after the other; in the '
+                  'paper rows are along y, dimension 1. Here: what a node of the group sends.')
+    for dims, algorithm, name, node, group, order in ROUNDS:
+        known = ' '.join(reversed(order.split())) if algorithm == 'at2-1port' else None
+        with table.row(dims, name, group, paper=(order,), known=known and (known,),
+                       why=known and 'the dimensions change places' or '') as row:
+            found = []
+            for message in torusctl.plan(dims, algorithm, '--node', node)['messages']:
+                if message['does'] == 'sends' and message['port'][1:] not in found:
+                    found.append(message['port'][1:])
+            row.here = (' '.join(found),)
+    return table
 
 
 def ring(torusctl):
@@ -205,6 +262,11 @@ def loads_by_classes(k):
 # ---- Comparison ----------------------------------------------------------------------------------
 
 COMPARED = {'suh-yalamanchili': '[12] Suh, Yalamanchili', 'suh-shin': '[13] Suh, Shin'}
+AGAINST_SUH_SHIN = [  # torus, algorithm, its name; (fewer startups, fewer blocks) where not both
+    ('8x8', 'at2-1port', 'AT2', (False, False)), ('16x16', 'at2-1port', 'AT2', None),
+    ('64x64', 'at2-1port', 'AT2', None), ('12x12x12', 'mt', 'MTk', (False, True)),
+    ('24x12x12', 'mt', 'MTk', None), ('8x8x8x8', 'mt', 'MTk', (False, False)),
+    ('8x8x8x8', 'pt', 'PTk', (False, False))]
 
 
 def figure_seven(torusctl):
@@ -220,7 +282,17 @@ def figure_seven(torusctl):
 def always_faster(torusctl):
     return model.faster_table(
         torusctl, 'one-port-faster', 'Section 6: faster for long and short messages, on large and '
-        'small networks', 'at2-1port', COMPARED, 0, {}, '')
+        'small networks', 'at2-1port', {**COMPARED, model.DIRECT: '[6, 7] direct'}, 0,
+        {model.DIRECT: ({
+            16: 'up to 6711', 32: 'up to 13596', 64: 'up to 27256', 128: 'up to 54537'},
+            'it transmits fewer blocks')})
+
+
+def both(torusctl, dims, algorithm):
+    """(startups, blocks) of the algorithm, and of Suh and Shin's."""
+    plan = torusctl.plan(dims, algorithm)
+    return ((plan['startups'], plan['transmission']),
+            model.counted(torusctl, dims, 'suh-shin', FORMULA))
 
 
 def fewer_of_both(torusctl):
@@ -228,16 +300,10 @@ def fewer_of_both(torusctl):
                   'algorithm [13]', ('torus', 'algorithm', 'startups, blocks', 'of [13]'),
                   ('fewer startups', 'fewer blocks'),
                   'The paper says "far fewer" of both. The algorithm\'s own counts are enumerated.')
-    for dims, algorithm, label, known in (
-            ('8x8', 'at2-1port', 'AT2', (False, False)), ('16x16', 'at2-1port', 'AT2', None),
-            ('64x64', 'at2-1port', 'AT2', None), ('12x12x12', 'mt', 'MTk', (False, True)),
-            ('24x12x12', 'mt', 'MTk', None), ('8x8x8x8', 'mt', 'MTk', (False, False)),
-            ('8x8x8x8', 'pt', 'PTk', (False, False))):
+    for dims, algorithm, label, known in AGAINST_SUH_SHIN:
         with table.row(dims, label, '-', '-', paper=(True, True), known=known, by=DEDUCTION,
                        why='a small torus' if known else '') as row:
-            plan = torusctl.plan(dims, algorithm)
-            ours = plan['startups'], plan['transmission']
-            other = model.counted(torusctl, dims, 'suh-shin', FORMULA)
+            ours, other = both(torusctl, dims, algorithm)
             row.labels = (*row.labels[:2], f'{ours[0]:g}, {ours[1]:g}',
                           f'{other[0]:g}, {other[1]:g}')
             row.here = ours[0] < other[0], ours[1] < other[1]

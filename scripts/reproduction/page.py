@@ -35,8 +35,10 @@ def write(papers, folder, parameters, with_plots):
     for paper in papers:
         body.append(f'<h2 id="{paper.name}">{escape(paper.title)}</h2>'
                     f'<p class="citation">{escape(paper.citation)}</p>')
-        if paper.remarks:
-            items = ''.join(f'<li>{escape(remark)}</li>' for remark in paper.remarks)
+        items = ''.join(f'<li>{escape(remark)}</li>' for remark in paper.remarks.texts)
+        items += ''.join(f'<li class="wrong">Missing: {escape(text)}</li>'
+                         for text in paper.remarks.missing)
+        if items:
             body.append(f'<p>Notes:</p><ul>{items}</ul>')
         for part in paper.parts:
             body.append(_table(part) if isinstance(part, Table)
@@ -75,8 +77,8 @@ and the formulas that it compares.</li>
 nothing but the formula is known. Such a row compares it with torusctl's own copy, and shows no more
 than that both are the same.</li>
 </ul><p>Where a row is known to differ, it says why, and what is found instead; anything else counts
-as not explained. One block is what one node has for one other. Times are by the cost model, with the
-parameters measured on the Intel Paragon: {values}.</p>
+as not explained. One block is what one node has for one other, in a broadcast for all others. Times
+are by the cost model, with the parameters measured on the Intel Paragon: {values}.</p>
 <div class="scroll"><table><thead><tr><th rowspan="2">paper</th><th rowspan="2">rows compared</th>
 <th class="pair" colspan="3">of these by</th><th class="pair" colspan="3">paper and here</th>
 <th rowspan="2">as text</th></tr><tr><th>enumeration</th><th>deduction</th><th>formula</th>

@@ -13,7 +13,7 @@ def _paper(paper):
     yield paper.title
     yield '=' * len(paper.title)
     yield fill(paper.citation, 100)
-    for remark in paper.remarks:
+    for remark in paper.remarks.texts + [f'Missing: {text}' for text in paper.remarks.missing]:
         yield ''
         yield fill(remark, 100, initial_indent='- ', subsequent_indent='  ')
     for figure in paper.figures:

@@ -68,6 +68,10 @@ class Torusctl:
             if counts[key] != again:
                 raise Failed(f'torusctl plan says {key} {counts[key]} for {algorithm} on {dims}, '
                              f'its routes come to {again}')
+        bound = walk.bounds(dims).get(counts['bound_of'], counts['bound'])
+        if abs(counts['bound'] - bound) > 1e-9:
+            raise Failed(f'torusctl plan says bound {counts["bound"]} for {algorithm} on {dims}, the '
+                         f'cables come to {bound}')
 
     def walk(self, dims, algorithm):
         """The walk.Counts of its routes."""
@@ -84,6 +88,21 @@ class Torusctl:
         """(counts, [row of each block size])"""
         answer = self('predict', '--dims', dims, '--algorithm', algorithm, *more)
         return answer['algorithms'][0], answer['times']
+
+    def accepts(self, dims, algorithm):
+        """Whether it takes this torus."""
+        rows = self('algorithms', '--dims', dims)['algorithms']
+        return next(row['accepts'] for row in rows if row['algorithm'] == algorithm)
+
+    def single_hops(self, dims, algorithm):
+        """Whether all its legs are from neighbour to neighbour."""
+        counts, _ = self.predict(dims, algorithm)  # hops: the longest leg of each step, summed up
+        found = counts['hops'] == counts['startups']
+        if walk.Torus.count(dims) <= WALKED and found != all(
+                hops == 1 for hops in self.walk(dims, algorithm).legs):
+            raise Failed(f'torusctl predict says {counts["hops"]} hops in {counts["startups"]} steps '
+                         f'for {algorithm} on {dims}, its routes come to something else')
+        return found
 
     def simulate(self, *words):
         return self('simulate', *words)

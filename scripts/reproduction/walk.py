@@ -2,7 +2,8 @@
 
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
-from math import prod
+from functools import cache
+from math import ceil, prod
 
 from .document import Failed
 
@@ -58,6 +59,37 @@ class Torus:
 
     def ports(self, node):
         return sum(other[node] is not None for other in self._next.values())
+
+
+def label(dims):
+    """The network in words. A hypercube has one cable in each dimension, so that it is a mesh of 2;
+    a torus of 2 has two."""
+    torus = Torus(dims)
+    if set(torus.sizes) == {2} and not any(torus.wraps):
+        return f'hypercube, d = {len(torus.sizes)}'
+    if len(torus.sizes) == 1:
+        return f'{"ring" if torus.wraps[0] else "array"} of {torus.sizes[0]}'
+    if len(set(torus.wraps)) > 1:
+        return dims.replace('x', '×')
+    return '×'.join(map(str, torus.sizes)) + (' torus' if torus.wraps[0] else ' mesh')
+
+
+@cache
+def bounds(dims):
+    """The lower bounds by the cables, by their names in torusctl's `bound_of`. A cut through the
+    middle of a dimension: blocks from one half to the other, by the channels between them. One port:
+    also the blocks that a node has to send. Broadcast: the blocks that a node has to take in, by its
+    channels."""
+    torus, cuts = Torus(dims), [0]
+    for dim, size in enumerate(torus.sizes):
+        if size > 1:
+            near = {node for node in range(torus.nodes) if torus.coordinates(node)[dim] < size // 2}
+            channels = sum(torus.neighbour(node, dim, direction) not in near | {None}
+                           for node in near for direction in (1, -1))
+            cuts.append(len(near) * (torus.nodes - len(near)) / channels)
+    fewest = min(map(torus.ports, range(torus.nodes)))
+    return {'all-port': max(cuts), 'one-port, cut-through': max(*cuts, torus.nodes - 1),
+            'all-to-all broadcast, all-port': ceil((torus.nodes - 1) / max(fewest, 1))}
 
 
 def circles(dims, start):

@@ -69,7 +69,7 @@ def test_every_difference_is_a_known_one(tables):
 def test_copies_of_a_formula_are_marked(tables):
     copies = {name for name, of_table in tables.items() for row in of_table.values()
               if row['by'] == 'formula'}
-    assert copies == {'all-port-table-2', 'one-port-table-1-compared', 'theorem-4'}
+    assert copies == {'all-port-table-2', 'one-port-table-1-compared', 'theorem-4', 'cccube-direct'}
     assert {row['labels'][1] for row in rows(tables, 'all-port-table-2')
             if row['by'] == 'enumeration'} == {'proposed (AT2)'}
 
@@ -91,7 +91,7 @@ def test_all_port_tables(tables):
                 2176) == [9, 2176]
     assert same(tables, 'all-port-table-2', '16x16', 'proposed (AT2)', 'enumeration',
                 768) == [10, 512]
-    assert tables['all-port-faster']['16x16', '[6] Suh, Yalamanchili']['here'] == ['2']
+    assert tables['all-port-faster']['16x16', '[6] Suh, Yalamanchili']['here'] == ['from 2']
 
 
 def test_one_port_tables(tables):
@@ -155,8 +155,8 @@ def test_product_tables(tables):
     assert same(tables, 'theorem-3-networks', 'complete:3 x complete:4', 5, 17) == [17]
     for row in rows(tables, 'corollary-1-status'):
         assert row['paper'] == row['here']
-    assert same(tables, 'theorem-5', '8x8 torus', 64) == [64, 0]
-    assert tables['theorem-5']['6x6 torus', 30]['here'] == [30, 0]
+    assert same(tables, 'theorem-5', '8×8 torus', 64) == [64, 0, True]
+    assert tables['theorem-5']['6×6 torus', 30]['here'] == [30, 0, True]
 
 
 def test_pages(folder):
