@@ -62,7 +62,6 @@ struct msccl_hop {
 
 struct msccl_reader {
     const struct torus *torus;
-    const struct xml_element *xml; /* being parsed */
     struct error *e;
     char name[IMPORTED_NAME_SIZE];
     uint32_t segments;

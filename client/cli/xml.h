@@ -1,4 +1,7 @@
-/* Reading XML made of elements with attributes, by libexpat: what lies between them is ignored. */
+/* Reads XML that consists of elements with attributes, with libexpat. A grammar says which element
+ * may be inside which one; everything else is an error: other elements, text, and document types,
+ * which could make a short file mean a long one. Comments and processing instructions are skipped.
+ */
 #ifndef TORUSD_CLI_XML_H
 #define TORUSD_CLI_XML_H
 
@@ -11,17 +14,29 @@
 struct xml_element {
     const char *name;
     const char *const *attributes; /* name, value, name, value, ..., NULL */
-    unsigned depth;                /* 0: the outermost */
     uint32_t line;
 };
 
-/* Called for every element, an outer one before those in it. Returns 0, or -1 with *e. */
+/* Called for every element, an outer one before those inside it. Returns 0, or -1 with *e. */
 typedef int (*xml_element_fn)(void *context, const struct xml_element *element, struct error *e);
 
-/* Returns 0, or -1 with *e: it is not well-formed XML (ERROR_REFUSED, naming the line), out of
- * memory, or what the function has set. */
-int xml_read(const char *text, size_t length, xml_element_fn element, void *context,
-             struct error *e);
+/* An element of the grammar, which is an array of these. */
+struct xml_rule {
+    const char *name;
+    int inside;          /* index of the rule of the element around it, or XML_OUTERMOST */
+    xml_element_fn read; /* NULL: its attributes are ignored */
+};
+#define XML_OUTERMOST (-1)
+
+/* The most memory that libexpat may use, whatever the text: for an element with its attributes, or a
+ * comment, and what surrounds it. */
+#define XML_MEMORY_MOST (1u << 20)
+
+/* Reads a text in any encoding that libexpat detects, in time linear in its length. Returns 0, or -1
+ * with *e: ERROR_REFUSED, naming the line, if it is not well-formed, does not follow the grammar or
+ * takes more than XML_MEMORY_MOST; ERROR_MEMORY; or what a function of the grammar has set. */
+int xml_read(const char *text, size_t length, const struct xml_rule *rules, unsigned count,
+             void *context, struct error *e);
 
 /* The value of an attribute; NULL: there is none with this name. */
 const char *xml_find(const struct xml_element *x, const char *name);
@@ -30,8 +45,8 @@ const char *xml_find(const struct xml_element *x, const char *name);
 int xml_number(const struct xml_element *x, const char *name, int64_t least, int64_t most,
                int64_t *number, struct error *e);
 
-/* "line 4: ..." Returns -1. */
-int xml_error(const struct xml_element *x, struct error *e, const char *format, ...)
+/* Sets *e to "line 4: ...", all of it printable. Returns -1. */
+int xml_error(uint32_t line, struct error *e, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

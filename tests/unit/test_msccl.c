@@ -1,65 +1,8 @@
 /* MSCCL's XML: what is written is read back, and what others write becomes routes where it maps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "client/cli/msccl.h"
-#include "daemon/schedule/export.h"
-#include "daemon/schedule/imported.h"
-
-static struct torus torus_of(const char *dims)
-{
-    struct torus t;
-
-    assert_int_equal(torus_parse(&t, dims, NULL), 0);
-    return t;
-}
-
-static char *xml_of(const struct torus *t, const char *algorithm, size_t *length)
-{
-    struct error e;
-    char *text;
-    FILE *out = open_memstream(&text, length);
-
-    if (msccl_print(out, t, algorithm_find(algorithm), &e) != 0)
-        fail_msg("%s", e.text);
-    assert_int_equal(fclose(out), 0);
-    return text;
-}
-
-static struct imported *read_back(const char *xml, size_t length, const struct torus *t,
-                                  struct schedule_report *report)
-{
-    struct imported *s;
-    char *routes;
-    size_t size;
-    struct error e;
-
-    if (msccl_read(xml, length, t, &routes, &size, &e) != 0 ||
-        imported_read(&s, routes, size, t, report, &e) != 0)
-        fail_msg("%s", e.text);
-    free(routes);
-    return s;
-}
-
-static void refused(const char *xml, const struct torus *t, const char *part, const char *other)
-{
-    struct error e;
-    char *routes = NULL;
-    size_t size;
-
-    if (msccl_read(xml, strlen(xml), t, &routes, &size, &e) == 0)
-        fail_msg("taken: %.200s", xml);
-    if (strstr(e.text, part) == NULL || strstr(e.text, other) == NULL)
-        fail_msg("\"%s\" or \"%s\" is not in \"%s\"", part, other, e.text);
-    assert_null(routes);
-}
+#include "tests/unit/msccl_fixture.h"
 
 static void every_exchange_is_read_back_leg_for_leg(void **state)
 {
@@ -69,14 +12,14 @@ static void every_exchange_is_read_back_leg_for_leg(void **state)
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
         for (size_t k = 0; k < algorithm_count(); k++) {
             const struct algorithm *a = algorithm_at(k);
-            struct torus t = torus_of(tori[i]);
+            struct torus t = msccl_torus(tori[i]);
             struct schedule_report report;
             struct leg leg[1000], other[1000];
             size_t length;
             if (a->operation != OPERATION_EXCHANGE || a->accepts(&t, NULL) != 0)
                 continue;
-            char *xml = xml_of(&t, a->name, &length);
-            struct imported *s = read_back(xml, length, &t, &report);
+            char *xml = msccl_xml(&t, a->name, &length);
+            struct imported *s = msccl_read_back(xml, length, &t, &report);
             assert_true(a->max_legs(&t) < 1000);
             for (uint32_t from = 0; from < t.nodes; from++)
                 for (uint32_t to = 0; to < t.nodes; to++)
@@ -98,7 +41,7 @@ static void every_exchange_is_read_back_leg_for_leg(void **state)
 
 static void allgathers_are_not_written(void **state)
 {
-    struct torus t = torus_of("3x3");
+    struct torus t = msccl_torus("3x3");
     struct error e;
 
     (void)state;
@@ -106,52 +49,14 @@ static void allgathers_are_not_written(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
-/* On a ring of three, what a generator would write: GPU 0's block for 2 goes by way of 1, all others
- * directly. */
-#define ALGO                                                                                       \
-    "<?xml version=\"1.0\"?>\n<!-- a <comment> -->\n<algo name=\"by hand!\" nchannels=\"1\" "      \
-    "nchunksperloop=\"3\" proto=\"Simple\" ngpus=\"3\" coll=\"alltoall\" inplace=\"0\">\n"
-#define GPU(id, scratch)                                                                           \
-    "<gpu id=\"" id "\" i_chunks=\"3\" o_chunks=\"3\" s_chunks=\"" scratch "\">\n"                 \
-    "<copy i_off=\"" id "\" o_off=\"" id "\"/>\n"
-#define TB(id, send, recv) "<tb id='" id "' send='" send "' recv='" recv "' chan='0'>\n"
-#define STEP(s, type, from, fromat, to, toat, after)                                               \
-    "<step s=\"" s "\" type=\"" type "\" srcbuf=\"" from "\" srcoff=\"" fromat "\" dstbuf=\"" to   \
-    "\" dstoff=\"" toat "\" cnt=\"1\" " after " hasdep=\"0\"/>\n"
-#define ON(block, step) "depid=\"" block "\" deps=\"" step "\""
-#define NO ON("-1", "-1")
-#define GPU0                                                                                       \
-    GPU("0", "0")                                                                                  \
-    TB("0", "1", "-1")                                                                             \
-    STEP("0", "s", "i", "1", "o", "0", NO)                                                         \
-    STEP("1", "s", "i", "2", "s", "0", NO)                                                         \
-    "</tb>\n" TB("1", "-1", "1")                                                                   \
-        STEP("0", "r", "i", "0", "o", "1", NO) "</tb>\n" TB("2", "-1", "2")                        \
-            STEP("0", "r", "i", "0", "o", "2", NO) "</tb>\n</gpu>\n"
-#define GPU1                                                                                       \
-    GPU("1", "1")                                                                                  \
-    TB("0", "-1", "0")                                                                             \
-    STEP("0", "r", "i", "1", "o", "0", NO)                                                         \
-    STEP("1", "r", "i", "2", "s", "0", NO)                                                         \
-    "</tb>\n" TB("1", "2", "2") STEP("0", "s", "i", "2", "o", "1", NO)                             \
-        STEP("1", "s", "s", "0", "o", "0", ON("0", "1")) STEP("2", "r", "i", "1", "o", "2", NO)    \
-            STEP("3", "nop", "i", "0", "o", "0", ON("0", "1")) "</tb>\n" TB("2", "0", "-1")        \
-                STEP("0", "s", "i", "0", "o", "1", NO) "</tb>\n</gpu>\n"
-#define GPU2_HEAD GPU("2", "0") TB("0", "1", "1") STEP("0", "r", "i", "2", "o", "1", NO)
-#define GPU2_TAIL                                                                                  \
-    STEP("2", "s", "i", "1", "o", "2", NO)                                                         \
-    "</tb>\n" TB("1", "0", "-1") STEP("0", "s", "i", "0", "o", "2", NO) "</tb>\n</gpu>\n"
-#define GPU2 GPU2_HEAD STEP("1", "r", "s", "0", "o", "0", NO) GPU2_TAIL
-#define BY_HAND ALGO GPU0 GPU1 GPU2 "</algo>\n"
-
 static void what_others_write_becomes_routes(void **state)
 {
-    struct torus t = torus_of("3");
+    struct torus t = msccl_torus("3");
     struct schedule_report report;
     struct leg leg[4];
 
     (void)state;
-    struct imported *s = read_back(BY_HAND, strlen(BY_HAND), &t, &report);
+    struct imported *s = msccl_read_back(BY_HAND, strlen(BY_HAND), &t, &report);
     const struct algorithm *a = imported_algorithm(s);
     assert_string_equal(imported_name(s), "by-hand-");
     assert_true(a->streaming);
@@ -181,7 +86,7 @@ static void what_does_not_map_is_refused(void **state)
         {"<algo coll=\"alltoall\" ngpus=\"3\"/>", "GPU 0", "missing"},
         {"<algo coll=\"alltoall\" ngpus=\"3\">", "not XML", "no element found"},
         {"<algo coll=\"alltoall\" ngpus=\"3\"></gpu>", "line 1: not XML", "mismatched tag"},
-        {ALGO "<tb id=\"0\"/>", "<gpu> is expected", "<tb>"},
+        {ALGO "<tb id=\"0\"/>", "<gpu> is expected in <algo>", "<tb>"},
         {ALGO GPU0 GPU0, "GPU 0", "twice"},
         {ALGO "<gpu id=\"0\" i_chunks=\"4\" o_chunks=\"4\" s_chunks=\"0\">", "line 4", "multiple"},
         {ALGO GPU("0", "0") TB("1", "1", "-1"), "thread block 1", "0 is expected"},
@@ -206,11 +111,11 @@ static void what_does_not_map_is_refused(void **state)
         {ALGO GPU0 GPU("1", "1") "</gpu>" GPU2 "</algo>", "GPU 0, thread block 0",
          "no thread block receives"},
     };
-    struct torus t = torus_of("3");
+    struct torus t = msccl_torus("3");
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refused(cases[i].xml, &t, cases[i].part, cases[i].other);
+        msccl_refused(cases[i].xml, &t, cases[i].part, cases[i].other);
 }
 
 static void replace(char *text, const char *what, const char *with)
@@ -224,19 +129,19 @@ static void replace(char *text, const char *what, const char *with)
 
 static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state)
 {
-    struct torus t = torus_of("2x2");
+    struct torus t = msccl_torus("2x2");
     size_t length;
-    char *xml = xml_of(&t, "direct", &length), *copy = malloc(length + 1000);
+    char *xml = msccl_xml(&t, "direct", &length), *copy = malloc(length + 1000);
 
     (void)state;
     /* A node sends what it has sent already, and what should come does not. */
     memcpy(copy, xml, length + 1);
     replace(copy, "type=\"s\" srcbuf=\"i\" srcoff=\"2\" dstbuf=\"o\"",
             "type=\"s\" srcbuf=\"i\" srcoff=\"1\" dstbuf=\"o\"");
-    refused(copy, &t, "block 0 -> 1, segment 0", "where block 0 -> 2, segment 0 belongs");
+    msccl_refused(copy, &t, "block 0 -> 1, segment 0", "where block 0 -> 2, segment 0 belongs");
     memcpy(copy, xml, length + 1);
     replace(copy, "deps=\"0\"", "deps=\"9\"");
-    refused(copy, &t, "step 9, which does not exist", "GPU");
+    msccl_refused(copy, &t, "step 9, which does not exist", "GPU");
     free(copy);
     free(xml);
     /* GPU 1 gets the block for it twice, and leaves the second one where it is. */
@@ -247,22 +152,22 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
     replace(copy, "</tb>", STEP("2", "s", "i", "1", "s", "1", NO) "</tb >");
     char *second = strstr(copy, "id=\"1\" i_chunks");
     replace(second, "</tb>", STEP("2", "r", "i", "1", "s", "1", NO) "</tb >");
-    refused(copy, &(struct torus){1, {3}, {true}, 3}, "block 0 -> 1, segment 0 is sent twice",
-            "GPU 0 sends it in step 0");
+    msccl_refused(copy, &(struct torus){1, {3}, {true}, 3}, "block 0 -> 1, segment 0 is sent twice",
+                  "GPU 0 sends it in step 0");
     free(copy);
-    refused(ALGO GPU("0", "0") TB("0", "1", "1")
-                STEP("0", "s", "i", "1", "o", "0", ON("0", "0")) "</tb></gpu>" GPU("1", "0")
-                    TB("0", "0", "0") STEP("0", "r", "i", "1", "o", "0",
-                                           NO) "</tb></gpu>" GPU("2", "0") "</gpu></algo>",
-            &(struct torus){1, {3}, {true}, 3}, "waits for ever", "GPU 0");
+    msccl_refused(ALGO GPU("0", "0") TB("0", "1", "1")
+                      STEP("0", "s", "i", "1", "o", "0", ON("0", "0")) "</tb></gpu>" GPU("1", "0")
+                          TB("0", "0", "0") STEP("0", "r", "i", "1", "o", "0",
+                                                 NO) "</tb></gpu>" GPU("2", "0") "</gpu></algo>",
+                  &(struct torus){1, {3}, {true}, 3}, "waits for ever", "GPU 0");
 }
 
 static void peers_have_to_be_in_a_straight_line(void **state)
 {
-    struct torus t = torus_of("2x2");
+    struct torus t = msccl_torus("2x2");
 
     (void)state;
-    refused(
+    msccl_refused(
         "<algo coll=\"alltoall\" ngpus=\"4\">"
         "<gpu id=\"0\" i_chunks=\"4\" o_chunks=\"4\" s_chunks=\"0\">"
         "<tb id=\"0\" send=\"3\" recv=\"-1\" chan=\"0\">"
