@@ -18,13 +18,21 @@
 int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, struct error *e);
 
 /* Turns XML into a file as in imported.h, not verified yet. A send goes along one dimension: the way
- * that the channel's number says, if that is the number of a port from which the peer can be reached
- * straight, else the shortest. Steps are numbered anew: as early as the blocks are there and the
- * thread block's order allows. Returns 0 with *routes, to be freed by the caller, or -1 with *e
- * (ERROR_REFUSED), which names the line or the GPU, thread block and step: not XML as MSCCL's, not
- * an alltoall for as many GPUs as nodes, a peer that is not in a straight line, something other than
- * send, receive, copy and nop, a step that waits for ever, or a block that comes to the wrong
- * place. */
+ * that the channel's number says, if torusd wrote the file and that is the number of a port from which
+ * the peer can be reached straight, else the shortest. Steps get new numbers: as early as the blocks
+ * are there and the thread block's order allows.
+ *
+ * Returns 0 with *routes, to be freed by the caller, or -1 with *e (ERROR_REFUSED), which names the
+ * line or the GPU, thread block and step: not XML as MSCCL's, not an alltoall for as many GPUs as
+ * nodes, a peer that is not in a straight line, two thread blocks at one end of a connection, something
+ * other than send, receive, copy and nop, a step that waits for ever, or a block that comes to the
+ * wrong place; or ERROR_MEMORY.
+ *
+ * Takes time linear in the length of the XML and the number of chunks that its steps move, and memory
+ * for at most four times the XML, 4 bytes for each chunk of the GPUs' buffers (scratch buffers as far
+ * as they are used) and 21 bytes for each chunk that is sent, beside the routes. Refused by name are
+ * more than 2^24 chunks of all buffers, more than 2^24 that are copied, and more than 1677721 that are
+ * sent: of those, imported_read() would refuse the legs. */
 int msccl_read(const char *xml, size_t length, const struct torus *t, char **routes,
                size_t *routes_length, struct error *e);
 

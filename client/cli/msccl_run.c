@@ -1,57 +1,151 @@
+/* Every thread block goes on until its next step has to wait, for a step of another one or for
+ * chunks, and is taken up again by what it waits for. So each step is tried three times at most. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "client/cli/msccl_reader.h"
+#include "client/cli/msccl_program.h"
 
-static int bad_step(const struct msccl_reader *r, const struct msccl_block *b,
-                    const struct msccl_step *s, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static int bad_step(const struct msccl_reader *r, const struct msccl_block *b,
-                    const struct msccl_step *s, const char *format, ...)
+/* --- chunks --- */
+
+static msccl_content content_of_chunk(uint32_t chunk)
 {
-    char text[sizeof((struct error *)NULL)->text];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    return error_set(r->e, ERROR_REFUSED,
-                     "line %" PRIu32 ": GPU %" PRIu32 ", thread block %" PRIu32 ", step %" PRIu32
-                     ": %s",
-                     s->line, b->gpu, b->id, (uint32_t)(s - r->step) - b->first, text);
+    return 1 + chunk;
 }
 
-/* Finds the other end of each connection. */
-static int connect_blocks(struct msccl_reader *r)
+static msccl_content content_of_hop(const struct msccl_run *r, uint32_t hop)
 {
-    for (size_t i = 0; i < r->blocks; i++) {
-        struct msccl_block *b = &r->block[i];
-        if (b->send < 0)
-            continue;
-        const struct msccl_gpu *peer = &r->gpu[b->send];
-        for (uint32_t k = peer->first; k < peer->first + peer->count && b->target == MSCCL_NONE;
-             k++)
-            if (r->block[k].receive == b->gpu && r->block[k].channel == b->channel)
-                b->target = k;
-        if (b->target == MSCCL_NONE && b->count > 0)
-            return error_set(r->e, ERROR_REFUSED,
-                             "GPU %" PRIu32 ", thread block %" PRIu32 " sends to GPU %" PRId64
-                             " on channel %" PRId64 ", where no thread block receives from it",
-                             b->gpu, b->id, b->send, b->channel);
-    }
+    return 1 + r->program->chunks + hop;
+}
+
+uint32_t msccl_hop_of(const struct msccl_run *r, msccl_content content)
+{
+    return content > r->program->chunks ? content - 1 - r->program->chunks : MSCCL_NONE;
+}
+
+uint32_t msccl_chunk_of(const struct msccl_run *r, msccl_content content)
+{
+    uint32_t hop = msccl_hop_of(r, content);
+
+    if (hop != MSCCL_NONE)
+        return r->hop[hop].chunk;
+    return content != 0 ? content - 1 : MSCCL_NONE;
+}
+
+/* The first step of a schedule in which it can leave again. */
+static uint32_t level_of(const struct msccl_run *r, msccl_content content)
+{
+    uint32_t hop = msccl_hop_of(r, content);
+
+    return hop != MSCCL_NONE ? r->step[r->hop[hop].step].level + 1 : 0;
+}
+
+static msccl_content *place_of(const struct msccl_run *r, uint32_t gpu, unsigned buffer,
+                               uint32_t at)
+{
+    msccl_content *contents = r->contents + r->first[gpu];
+
+    for (unsigned i = 0; i < buffer; i++)
+        contents += r->program->gpu[gpu].size[i];
+    return contents + at;
+}
+
+msccl_content msccl_look(const struct msccl_run *r, uint32_t gpu, unsigned buffer, uint32_t at)
+{
+    msccl_content content = *place_of(r, gpu, buffer, at);
+
+    if (content == 0 && buffer == MSCCL_INPUT)
+        content = content_of_chunk(gpu * r->program->gpu[gpu].size[MSCCL_INPUT] + at);
+    return content;
+}
+
+static int put(const struct msccl_run *r, const struct msccl_step *s, msccl_content content,
+               uint32_t at, struct error *e)
+{
+    msccl_content *place = place_of(r, r->program->block[s->block].gpu, s->to_buffer, at);
+    char name[MSCCL_CHUNK_NAME_SIZE];
+
+    if (s->to_buffer == MSCCL_OUTPUT && *place != 0)
+        return msccl_bad_step(r->program, s, e,
+                              "%s comes to chunk %" PRIu32 " of the output, which is full",
+                              msccl_chunk_name(r->program, msccl_chunk_of(r, content), name), at);
+    *place = content;
     return 0;
 }
 
-/* The leg from one node to another, as msccl.h says. */
-static int find_leg(const struct msccl_reader *r, const struct msccl_block *b,
-                    const struct msccl_step *s, struct leg *leg)
+/* --- the thread blocks that can go on --- */
+
+static void add_work(struct msccl_run *r, uint32_t block)
 {
-    const struct torus *t = r->torus;
-    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], hops = 0;
-    unsigned channel = (unsigned)b->channel, dim = t->dims;
+    r->block[block].next = MSCCL_NONE;
+    if (r->work == MSCCL_NONE)
+        r->work = block;
+    else
+        r->block[r->last_work].next = block;
+    r->last_work = block;
+}
+
+static uint32_t take_work(struct msccl_run *r)
+{
+    uint32_t block = r->work;
+
+    if (block != MSCCL_NONE)
+        r->work = r->block[block].next;
+    return block;
+}
+
+static void wait_for_step(struct msccl_run *r, uint32_t block, uint32_t step)
+{
+    r->block[block].next = r->step[step].waiting;
+    r->step[step].waiting = block;
+}
+
+static void wake_waiting(struct msccl_run *r, uint32_t step)
+{
+    uint32_t next;
+
+    for (uint32_t block = r->step[step].waiting; block != MSCCL_NONE; block = next) {
+        next = r->block[block].next;
+        add_work(r, block);
+    }
+    r->step[step].waiting = MSCCL_NONE;
+}
+
+static void wake_receiver(struct msccl_run *r, uint32_t block)
+{
+    struct msccl_block_run *b = &r->block[block];
+
+    if (b->wanted == 0 || b->queued < b->wanted)
+        return;
+    b->wanted = 0;
+    add_work(r, block);
+}
+
+/* --- steps --- */
+
+/* The hops from one coordinate to another in a direction; 0: it does not lead there. */
+static uint32_t hops_towards(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
+                             int direction)
+{
+    bool ahead = direction > 0 ? to > from : to < from;
+    uint32_t straight = to > from ? to - from : from - to;
+
+    if (ahead)
+        return straight;
+    return t->wrap[dim] ? t->size[dim] - straight : 0;
+}
+
+/* The leg from one node to another, as msccl.h says. */
+static int find_leg(const struct msccl_run *r, const struct msccl_step *s, struct leg *leg,
+                    struct error *e)
+{
+    const struct msccl_program *p = r->program;
+    const struct msccl_block *b = &p->block[s->block];
+    const struct torus *t = p->torus;
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], hops;
+    unsigned dim = t->dims;
     char dims[TORUS_TEXT_SIZE];
-    int direction = channel % 2 == 0 ? 1 : -1;
+    int direction = b->channel % 2 == 0 ? 1 : -1;
 
     torus_coordinates(t, b->gpu, from);
     torus_coordinates(t, (uint32_t)b->send, to);
@@ -59,148 +153,265 @@ static int find_leg(const struct msccl_reader *r, const struct msccl_block *b,
         if (from[i] == to[i])
             continue;
         if (dim != t->dims)
-            return bad_step(r, b, s, "GPU %" PRId64 " is not in a straight line from it on %s",
-                            b->send, torus_format(t, dims));
+            return msccl_bad_step(p, s, e,
+                                  "GPU %" PRId32 " is not in a straight line from it on %s",
+                                  b->send, torus_format(t, dims));
         dim = i;
     }
-    if (!r->own || channel >= torus_ports(t)) {
+    if (!p->own || b->channel >= torus_ports(t)) {
         hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
     } else {
-        direction = torus_port_direction(channel);
-        while (++hops < t->size[dim] &&
-               torus_walk(t, b->gpu, torus_port_dim(channel), direction, hops) != (uint32_t)b->send)
-            continue;
-        if (torus_port_dim(channel) != dim || hops == t->size[dim])
-            return bad_step(r, b, s, "port %u does not lead to GPU %" PRId64, channel, b->send);
+        hops = torus_port_dim(b->channel) == dim
+                   ? hops_towards(t, dim, from[dim], to[dim], direction)
+                   : 0;
+        if (hops == 0)
+            return msccl_bad_step(p, s, e, "port %" PRIu32 " does not lead to GPU %" PRId32,
+                                  b->channel, b->send);
     }
     if (hops > UINT16_MAX)
-        return bad_step(r, b, s, "%" PRIu32 " hops are more than a leg can have", hops);
+        return msccl_bad_step(p, s, e, "%" PRIu32 " hops are more than a leg can have", hops);
     *leg =
         (struct leg){.hops = (uint16_t)hops, .dim = (uint8_t)dim, .direction = (int8_t)direction};
     return 0;
 }
 
-static struct msccl_cell *cells(const struct msccl_reader *r, const struct msccl_block *b,
-                                const struct msccl_place *place)
+/* Sets when it sends: as early as its chunks are there. */
+static int find_level(struct msccl_run *r, const struct msccl_step *s, unsigned buffer,
+                      uint32_t from, struct error *e)
 {
-    return &r->gpu[b->gpu].buffer[place->buffer][place->at];
-}
+    struct msccl_step_run *run = &r->step[s - r->program->step];
+    uint32_t gpu = r->program->block[s->block].gpu;
 
-static int send_chunks(struct msccl_reader *r, struct msccl_block *b, struct msccl_step *s,
-                       const struct msccl_cell *from)
-{
-    struct msccl_block *target = &r->block[b->target];
-    struct leg leg = {0};
-    uint32_t level = s->level;
-
-    if (find_leg(r, b, s, &leg) != 0)
-        return -1;
-    for (uint32_t i = 0; i < s->count; i++)
-        level = from[i].level > level ? from[i].level : level;
-    leg.step = s->number != MSCCL_NONE ? s->number : level;
-    s->level = level;
     for (uint32_t i = 0; i < s->count; i++) {
-        if (from[i].chunk == MSCCL_NONE)
-            return bad_step(r, b, s, "it sends chunk %" PRIu32 " of a buffer, which is empty",
-                            s->from.at + i);
-        if (msccl_grow(&r->hop, r->hops, &r->hop_room, sizeof *r->hop) != 0 ||
-            msccl_grow(&target->queue, target->queued, &target->room, sizeof *target->queue) != 0)
-            return msccl_no_memory(r);
-        r->hop[r->hops] = (struct msccl_hop){.before = from[i].hop,
-                                             .from = b->gpu,
-                                             .leg = leg,
-                                             .chunk = from[i].chunk,
-                                             .line = s->line};
-        target->queue[target->queued++] =
-            (struct msccl_cell){from[i].chunk, (uint32_t)r->hops++, level + 1};
+        msccl_content content = msccl_look(r, gpu, buffer, from + i);
+        if (content == 0)
+            return msccl_bad_step(r->program, s, e,
+                                  "it sends chunk %" PRIu32 " of a buffer, which is empty",
+                                  from + i);
+        uint32_t level = level_of(r, content);
+        run->level = level > run->level ? level : run->level;
+    }
+    run->leg.step = s->number != MSCCL_NONE ? s->number : run->level;
+    if (run->leg.step > IMPORTED_STEP_MOST)
+        return msccl_bad_step(r->program, s, e,
+                              "it sends after %" PRIu32
+                              " others, one after another; a schedule has at most %u steps",
+                              run->level, IMPORTED_STEP_MOST + 1);
+    return 0;
+}
+
+static void queue_hop(struct msccl_run *r, uint32_t block, uint32_t hop)
+{
+    struct msccl_block_run *b = &r->block[block];
+
+    r->hop[hop].next = MSCCL_NONE;
+    if (b->queued++ == 0)
+        b->head = hop;
+    else
+        r->hop[b->tail].next = hop;
+    b->tail = hop;
+}
+
+static int send_chunks(struct msccl_run *r, const struct msccl_step *s, unsigned buffer,
+                       uint32_t from, struct error *e)
+{
+    uint32_t gpu = r->program->block[s->block].gpu, target = r->targets[s->block];
+    uint32_t step = (uint32_t)(s - r->program->step);
+
+    if (find_leg(r, s, &r->step[step].leg, e) != 0 || find_level(r, s, buffer, from, e) != 0)
+        return -1;
+    for (uint32_t i = 0; i < s->count; i++) {
+        msccl_content content = msccl_look(r, gpu, buffer, from + i);
+        r->hop[r->hops] = (struct msccl_hop){
+            .before = content, .chunk = msccl_chunk_of(r, content), .step = step};
+        queue_hop(r, target, r->hops++);
+    }
+    wake_receiver(r, target);
+    return 0;
+}
+
+static int receive_chunks(struct msccl_run *r, const struct msccl_step *s, struct error *e)
+{
+    struct msccl_block_run *b = &r->block[s->block];
+    struct msccl_step_run *run = &r->step[s - r->program->step];
+
+    for (uint32_t i = 0; i < s->count; i++) {
+        msccl_content content = content_of_hop(r, b->head);
+        b->head = r->hop[b->head].next;
+        b->queued--;
+        if (put(r, s, content, s->to + i, e) != 0)
+            return -1;
+        uint32_t level = level_of(r, content);
+        run->level = level > run->level ? level : run->level;
     }
     return 0;
 }
 
-static int put(const struct msccl_reader *r, const struct msccl_block *b,
-               const struct msccl_step *s, const struct msccl_cell *from, struct msccl_cell *to,
-               uint32_t at)
+static int copy_chunks(const struct msccl_run *r, const struct msccl_step *s, struct error *e)
 {
-    char name[MSCCL_CHUNK_NAME_SIZE];
+    uint32_t gpu = r->program->block[s->block].gpu;
 
-    if (s->to.buffer == MSCCL_OUTPUT && to->chunk != MSCCL_NONE)
-        return bad_step(r, b, s, "%s comes to chunk %" PRIu32 " of the output, which is full",
-                        msccl_chunk_name(r, from->chunk, name), at);
-    *to = *from;
+    for (uint32_t i = 0; i < s->count; i++) {
+        msccl_content content = msccl_look(r, gpu, s->from_buffer, s->from + i);
+        if (content != 0 && put(r, s, content, s->to + i, e) != 0)
+            return -1;
+    }
     return 0;
 }
 
-/* Returns 1: it is done; 0: it has to wait; -1 having failed. */
-static int run_step(struct msccl_reader *r, struct msccl_block *b, struct msccl_step *s)
+/* The step that this one depends on; MSCCL_NONE: on none. */
+static uint32_t find_dependency(const struct msccl_program *p, const struct msccl_step *s)
 {
-    bool receives = s->kind == MSCCL_RECEIVE || s->kind == MSCCL_RECEIVE_COPY_SEND;
-    uint32_t level = b->level;
+    if (s->depends_block < 0)
+        return MSCCL_NONE;
+    uint32_t block = p->gpu[p->block[s->block].gpu].first + (uint32_t)s->depends_block;
+    return p->block[block].first + (uint32_t)s->depends_step;
+}
 
-    if (s->depends_block >= 0) {
-        const struct msccl_gpu *gpu = &r->gpu[b->gpu];
-        if (s->depends_block >= gpu->count)
-            return bad_step(r, b, s, "it depends on thread block %" PRId64 ", which does not exist",
-                            s->depends_block);
-        const struct msccl_block *other = &r->block[gpu->first + (uint32_t)s->depends_block];
-        if (s->depends_step < 0 || s->depends_step >= other->count)
-            return bad_step(r, b, s, "it depends on step %" PRId64 ", which does not exist",
-                            s->depends_step);
-        if (other->done <= s->depends_step)
+static bool is_done(const struct msccl_run *r, uint32_t step)
+{
+    uint32_t block = r->program->step[step].block;
+
+    return step < r->program->block[block].first + r->block[block].done;
+}
+
+/* Whether the step has to wait, and if so makes what it waits for take it up again. */
+static bool has_to_wait(struct msccl_run *r, const struct msccl_step *s)
+{
+    struct msccl_block_run *b = &r->block[s->block];
+    uint32_t dependency = find_dependency(r->program, s);
+
+    r->tries++;
+    if (dependency != MSCCL_NONE && !is_done(r, dependency)) {
+        wait_for_step(r, s->block, dependency);
+        return true;
+    }
+    if (msccl_receives(s) && b->queued < s->count) {
+        b->wanted = s->count;
+        return true;
+    }
+    return false;
+}
+
+static int run_step(struct msccl_run *r, const struct msccl_step *s, struct error *e)
+{
+    struct msccl_step_run *run = &r->step[s - r->program->step];
+    struct msccl_block_run *b = &r->block[s->block];
+    uint32_t dependency = find_dependency(r->program, s);
+
+    run->level = b->level;
+    if (dependency != MSCCL_NONE && r->step[dependency].level > run->level)
+        run->level = r->step[dependency].level;
+    if (msccl_receives(s) && receive_chunks(r, s, e) != 0)
+        return -1;
+    if (s->kind == MSCCL_COPY && copy_chunks(r, s, e) != 0)
+        return -1;
+    if (s->kind == MSCCL_SEND && send_chunks(r, s, s->from_buffer, s->from, e) != 0)
+        return -1;
+    if (s->kind == MSCCL_RECEIVE_COPY_SEND && send_chunks(r, s, s->to_buffer, s->to, e) != 0)
+        return -1;
+    b->level = run->level;
+    b->done++;
+    return 0;
+}
+
+static int run_block(struct msccl_run *r, uint32_t index, struct error *e)
+{
+    const struct msccl_block *b = &r->program->block[index];
+
+    while (r->block[index].done < b->count) {
+        uint32_t step = b->first + r->block[index].done;
+        if (has_to_wait(r, &r->program->step[step]))
             return 0;
-        uint32_t after = r->step[other->first + (uint32_t)s->depends_step].level;
-        level = after > level ? after : level;
-    }
-    if (receives && b->queued - b->taken < s->count)
-        return 0;
-    s->level = level;
-    for (uint32_t i = 0; receives && i < s->count; i++) {
-        const struct msccl_cell *from = &b->queue[b->taken++];
-        if (put(r, b, s, from, cells(r, b, &s->to) + i, s->to.at + i) != 0)
+        if (run_step(r, &r->program->step[step], e) != 0)
             return -1;
-        s->level = from->level > s->level ? from->level : s->level;
-    }
-    for (uint32_t i = 0; s->kind == MSCCL_COPY && i < s->count; i++) {
-        const struct msccl_cell from = cells(r, b, &s->from)[i];
-        if (from.chunk != MSCCL_NONE &&
-            put(r, b, s, &from, cells(r, b, &s->to) + i, s->to.at + i) != 0)
-            return -1;
-    }
-    if (s->kind == MSCCL_SEND && send_chunks(r, b, s, cells(r, b, &s->from)) != 0)
-        return -1;
-    if (s->kind == MSCCL_RECEIVE_COPY_SEND && send_chunks(r, b, s, cells(r, b, &s->to)) != 0)
-        return -1;
-    b->level = s->level;
-    return 1;
-}
-
-int msccl_run(struct msccl_reader *r)
-{
-    bool moved = true;
-
-    if (connect_blocks(r) != 0)
-        return -1;
-    while (moved) {
-        moved = false;
-        for (size_t i = 0; i < r->blocks; i++) {
-            struct msccl_block *b = &r->block[i];
-            int done = 1;
-            while (b->done < b->count &&
-                   (done = run_step(r, b, &r->step[b->first + b->done])) > 0) {
-                b->done++;
-                moved = true;
-            }
-            if (done < 0)
-                return -1;
-        }
-    }
-    for (size_t i = 0; i < r->blocks; i++) {
-        const struct msccl_block *b = &r->block[i];
-        if (b->done < b->count)
-            return bad_step(r, b, &r->step[b->first + b->done], "it waits for ever");
-        if (b->taken < b->queued && b->count > 0)
-            return bad_step(r, b, &r->step[b->first + b->count - 1],
-                            "after it, something comes from GPU %" PRId64 " that is never received",
-                            b->receive);
+        wake_waiting(r, step);
     }
     return 0;
+}
+
+/* --- the whole --- */
+
+static int refuse_endless(const struct msccl_run *r, const struct msccl_step *s, struct error *e)
+{
+    const struct msccl_program *p = r->program;
+    const struct msccl_block *b = &p->block[s->block];
+    uint32_t dependency = find_dependency(p, s);
+
+    if (dependency != MSCCL_NONE && !is_done(r, dependency))
+        return msccl_bad_step(p, s, e,
+                              "it waits for ever for thread block %" PRId32 ", step %" PRId32,
+                              s->depends_block, s->depends_step);
+    return msccl_bad_step(p, s, e,
+                          "it waits for ever: of the %" PRIu32
+                          " chunks that it receives from GPU %" PRId32 " on channel %" PRIu32
+                          ", %" PRIu32 " come",
+                          s->count, b->receive, b->channel, r->block[s->block].queued);
+}
+
+/* Whether all steps are done, and all chunks received. */
+static int check_end(const struct msccl_run *r, struct error *e)
+{
+    const struct msccl_program *p = r->program;
+
+    for (uint32_t i = 0; i < p->blocks; i++) {
+        const struct msccl_block *b = &p->block[i];
+        const struct msccl_block_run *run = &r->block[i];
+        if (run->done < b->count)
+            return refuse_endless(r, &p->step[b->first + run->done], e);
+        if (run->queued > 0)
+            return msccl_bad_step(p, &p->step[b->first + b->count - 1], e,
+                                  "after it, chunks come from GPU %" PRId32
+                                  " that are never received: %" PRIu32,
+                                  b->receive, run->queued);
+    }
+    return 0;
+}
+
+static int begin(struct msccl_run *r, struct error *e)
+{
+    const struct msccl_program *p = r->program;
+    uint32_t contents = 0;
+
+    r->first = calloc(p->torus->nodes, sizeof *r->first);
+    r->step = calloc((size_t)p->steps + 1, sizeof *r->step); /* never 0 bytes */
+    r->block = calloc((size_t)p->blocks + 1, sizeof *r->block);
+    r->hop = calloc((size_t)p->sent + 1, sizeof *r->hop);
+    if (r->first == NULL || r->step == NULL || r->block == NULL || r->hop == NULL)
+        return msccl_no_memory(e);
+    for (uint32_t i = 0; i < p->torus->nodes; i++) {
+        const struct msccl_gpu *gpu = &p->gpu[i];
+        r->first[i] = contents;
+        contents += gpu->size[MSCCL_INPUT] + gpu->size[MSCCL_OUTPUT] + gpu->scratch_used;
+    }
+    r->contents = calloc((size_t)contents + 1, sizeof *r->contents);
+    if (r->contents == NULL)
+        return msccl_no_memory(e);
+    for (uint32_t i = 0; i < p->steps; i++)
+        r->step[i].waiting = MSCCL_NONE;
+    for (uint32_t i = 0; i < p->blocks; i++)
+        add_work(r, i);
+    return 0;
+}
+
+int msccl_run(struct msccl_run *r, const struct msccl_program *p, const uint32_t *targets,
+              struct error *e)
+{
+    *r = (struct msccl_run){.program = p, .targets = targets, .work = MSCCL_NONE};
+    if (begin(r, e) != 0)
+        return -1;
+    for (uint32_t block; (block = take_work(r)) != MSCCL_NONE;)
+        if (run_block(r, block, e) != 0)
+            return -1;
+    return check_end(r, e);
+}
+
+void msccl_run_free(struct msccl_run *r)
+{
+    free(r->first);
+    free(r->contents);
+    free(r->step);
+    free(r->block);
+    free(r->hop);
+    *r = (struct msccl_run){0};
 }

@@ -81,7 +81,7 @@ static void what_does_not_map_is_refused(void **state)
         {"hello", "line 1: not XML", "syntax error"},
         {"<algo coll=\"allgather\" ngpus=\"3\"/>", "line 1", "alltoall"},
         {"<algo coll=\"alltoall\" ngpus=\"4\"/>", "4 GPUs", "3 nodes of 3"},
-        {"<algo coll=\"alltoall\" ngpus=\"3\" inplace=\"1\"/>", "in place", "line 1"},
+        {"<algo coll=\"alltoall\" ngpus=\"3\" inplace=\"1\"/>", "out of place", "line 1"},
         {"<algo coll=\"alltoall\" ngpus=\"3\" torus=\"3m\"/>", "torus of 3m", "line 1"},
         {"<algo coll=\"alltoall\" ngpus=\"3\"/>", "GPU 0", "missing"},
         {"<algo coll=\"alltoall\" ngpus=\"3\">", "not XML", "no element found"},
@@ -162,6 +162,74 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
                   &(struct torus){1, {3}, {true}, 3}, "waits for ever", "GPU 0");
 }
 
+/* Else the order in which chunks come would depend on how fast each thread block is. */
+static void a_connection_has_one_thread_block_at_each_end(void **state)
+{
+    struct torus t = msccl_torus("3");
+
+    (void)state;
+    msccl_refused(ALGO GPU("0", "0") TB("0", "1", "-1")
+                      STEP("0", "s", "i", "1", "o", "0", NO) "</tb>" TB("1", "1", "-1")
+                          STEP("0", "s", "i", "2", "s", "0", NO) "</tb></gpu>" GPU1 GPU2 "</algo>",
+                  &t, "line 8: GPU 0, thread block 1 sends to GPU 1 on channel 0",
+                  "as thread block 0 (line 6) does: it needs a channel of its own");
+    msccl_refused(ALGO GPU0 GPU("1", "1") TB("0", "-1", "0")
+                      STEP("0", "r", "i", "1", "o", "0", NO) "</tb>\n" TB("1", "-1", "0")
+                          STEP("0", "r", "i", "2", "s", "0", NO) "</tb></gpu>" GPU2 "</algo>",
+                  &t, "GPU 1, thread block 1 receives from GPU 0 on channel 0",
+                  "as thread block 0");
+    /* One that names a peer without sending to it, or receiving from it, does not count. */
+    static const char idle[] = ALGO GPU("0", "0") TB("0", "1", "1") "</tb>" TB("1", "2", "2")
+        STEP("0", "nop", "i", "0", "o", "0", NO) "</tb>";
+    char *xml = malloc(sizeof idle + sizeof BY_HAND);
+    assert_non_null(xml);
+    (void)strcpy(xml, idle);
+    const char *rest = strstr(GPU0, "<tb");
+    for (const char *p = rest; *p != '\0';) {
+        /* The thread blocks of GPU 0 come after two more. */
+        if (strncmp(p, "<tb id='", 8) == 0) {
+            (void)sprintf(xml + strlen(xml), "<tb id='%c", p[8] + 2);
+            p += 9;
+        } else {
+            (void)strncat(xml, p++, 1);
+        }
+    }
+    (void)strcat(xml, GPU1 GPU2 "</algo>");
+    imported_free(msccl_read_back(xml, strlen(xml), &t, &(struct schedule_report){0}));
+    free(xml);
+}
+
+#define EMPTY_GPUS GPU("1", "0") "</gpu>" GPU("2", "0") "</gpu></algo>"
+#define WAITS(s, block, step) STEP(s, "nop", "i", "0", "o", "0", ON(block, step))
+
+static void what_a_step_waits_for_is_named(void **state)
+{
+    struct torus t = msccl_torus("3");
+
+    (void)state;
+    msccl_refused(ALGO GPU("0", "0") TB("0", "-1", "-1")
+                      WAITS("0", "1", "0") "</tb></gpu>" EMPTY_GPUS,
+                  &t, "line 7: GPU 0, thread block 0, step 0",
+                  "it depends on thread block 1, which does not exist");
+    msccl_refused(ALGO GPU("0", "0") TB("0", "-1", "-1") WAITS("0", "-1", "-1")
+                      WAITS("1", "0", "2") "</tb></gpu>" EMPTY_GPUS,
+                  &t, "line 8: GPU 0, thread block 0, step 1",
+                  "it depends on thread block 0, step 2, which does not exist");
+    msccl_refused(ALGO GPU("0", "0") TB("0", "-1", "-1")
+                      WAITS("0", "0", "-1") "</tb></gpu>" EMPTY_GPUS,
+                  &t, "line 7: GPU 0, thread block 0, step 0",
+                  "it depends on thread block 0, step -1, which does not exist");
+    msccl_refused(ALGO GPU("0", "0") TB("0", "-1", "-1")
+                      WAITS("0", "1", "0") "</tb>" TB("1", "-1", "-1")
+                          WAITS("0", "0", "0") "</tb></gpu>" EMPTY_GPUS,
+                  &t, "line 7: GPU 0, thread block 0, step 0",
+                  "it waits for ever for thread block 1, step 0");
+    msccl_refused(ALGO GPU("0", "0") TB("0", "-1", "1")
+                      STEP("0", "r", "i", "0", "o", "1", NO) "</tb></gpu>" EMPTY_GPUS,
+                  &t, "line 7: GPU 0, thread block 0, step 0",
+                  "of the 1 chunks that it receives from GPU 1 on channel 0, 0 come");
+}
+
 static void peers_have_to_be_in_a_straight_line(void **state)
 {
     struct torus t = msccl_torus("2x2");
@@ -190,6 +258,8 @@ int main(void)
         cmocka_unit_test(what_others_write_becomes_routes),
         cmocka_unit_test(what_does_not_map_is_refused),
         cmocka_unit_test(blocks_that_are_sent_twice_or_wait_for_ever_are_refused),
+        cmocka_unit_test(a_connection_has_one_thread_block_at_each_end),
+        cmocka_unit_test(what_a_step_waits_for_is_named),
         cmocka_unit_test(peers_have_to_be_in_a_straight_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+#include "tests/unit/counted_memory.h"
+
+#include <malloc.h>
+#include <stdint.h>
+
+static int64_t now, peak;
+
+void memory_count(void)
+{
+    now = peak = 0;
+}
+
+size_t memory_peak(void)
+{
+    return (size_t)peak;
+}
+
+static void *count(void *pointer)
+{
+    now += (int64_t)malloc_usable_size(pointer);
+    peak = now > peak ? now : peak;
+    return pointer;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *pointer, size_t size);
+void *__real_reallocarray(void *pointer, size_t count, size_t size);
+void __real_free(void *pointer);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t number, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
+void *__wrap_reallocarray(void *pointer, size_t number, size_t size);
+void __wrap_free(void *pointer);
+
+void *__wrap_malloc(size_t size)
+{
+    return count(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t number, size_t size)
+{
+    return count(__real_calloc(number, size));
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    int64_t before = (int64_t)malloc_usable_size(pointer);
+    void *larger = __real_realloc(pointer, size);
+
+    if (larger != NULL)
+        now -= before;
+    return count(larger);
+}
+
+void *__wrap_reallocarray(void *pointer, size_t number, size_t size)
+{
+    int64_t before = (int64_t)malloc_usable_size(pointer);
+    void *larger = __real_reallocarray(pointer, number, size);
+
+    if (larger != NULL)
+        now -= before;
+    return count(larger);
+}
+
+void __wrap_free(void *pointer)
+{
+    now -= (int64_t)malloc_usable_size(pointer);
+    __real_free(pointer);
+}

@@ -1,0 +1,235 @@
+/* What reading MSCCL's XML costs: work and memory in proportion to the text, up to stated limits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/msccl_program.h"
+#include "tests/unit/counted_memory.h"
+#include "tests/unit/msccl_fixture.h"
+#include "tests/unit/msccl_growth.h"
+
+#define KIB 1024u
+#define MIB (1024u * KIB)
+
+/* Runs XML, which has to be valid, and returns how often a step was tried. */
+static uint64_t tries_of(const char *xml, size_t length, const struct torus *t, uint32_t *steps)
+{
+    struct msccl_program program;
+    struct msccl_run run;
+    uint32_t *targets;
+    struct error e;
+
+    if (msccl_parse(&program, xml, length, t, &e) != 0 ||
+        msccl_connect(&program, &targets, &e) != 0 || msccl_run(&run, &program, targets, &e) != 0)
+        fail_msg("%s", e.text);
+    uint64_t tries = run.tries;
+    *steps = program.steps;
+    msccl_run_free(&run);
+    free(targets);
+    msccl_program_free(&program);
+    return tries;
+}
+
+static void check_tries(char *xml, size_t length, const char *dims, uint32_t expected_steps)
+{
+    struct torus t = msccl_torus(dims);
+    uint32_t steps;
+    uint64_t tries = tries_of(xml, length, &t, &steps);
+
+    free(xml);
+    assert_int_equal(steps, expected_steps);
+    assert_true(tries >= steps);
+    assert_true(tries <= 3 * (uint64_t)steps);
+}
+
+static void each_step_is_tried_three_times_at_most(void **state)
+{
+    size_t length;
+    char *xml;
+
+    (void)state;
+    for (uint32_t count = 10; count <= 20000; count *= 10) {
+        xml = msccl_deep(count, &length);
+        check_tries(xml, length, "2", count + 4);
+        xml = msccl_alternating(count, &length);
+        check_tries(xml, length, "2", 2 * count + 4);
+    }
+    for (uint32_t nodes = 4; nodes <= 64; nodes *= 4) {
+        char dims[16];
+        (void)snprintf(dims, sizeof dims, "%u", nodes);
+        xml = msccl_wide(nodes, 4, &length);
+        check_tries(xml, length, dims, 2 * nodes * (nodes - 1));
+    }
+}
+
+/* Reads XML, which has to be valid, and returns the most memory that this took. */
+static size_t memory_of(const char *xml, size_t length, const struct torus *t)
+{
+    struct error e;
+    char *routes;
+    size_t size;
+
+    memory_count();
+    if (msccl_read(xml, length, t, &routes, &size, &e) != 0)
+        fail_msg("%s", e.text);
+    size_t peak = memory_peak();
+    free(routes);
+    return peak;
+}
+
+static void memory_is_in_proportion_to_the_text(void **state)
+{
+    struct torus pair = msccl_torus("2"), ring = msccl_torus("64");
+    size_t length;
+    char *xml;
+
+    (void)state;
+    for (uint32_t count = 10; count <= 40000; count *= 20) {
+        xml = msccl_deep(count, &length);
+        assert_true(memory_of(xml, length, &pair) < MIB + 4 * length);
+        free(xml);
+        xml = msccl_alternating(count, &length);
+        assert_true(memory_of(xml, length, &pair) < MIB + 4 * length);
+        free(xml);
+    }
+    xml = msccl_wide(64, 1, &length);
+    assert_true(memory_of(xml, length, &ring) < MIB + 4 * length);
+    free(xml);
+}
+
+/* GPUs 0 to n-1 with these numbers of chunks; the first one has a thread block with `steps` steps,
+ * the second one a thread block with one that receives. Returns text to be freed by the caller. */
+static char *greedy(uint32_t nodes, uint32_t chunks, uint32_t scratch, const char *step,
+                    uint32_t steps)
+{
+    char *xml;
+    size_t length;
+    FILE *out = open_memstream(&xml, &length);
+
+    assert_non_null(out);
+    (void)fprintf(out, "<algo ngpus='%u' coll='alltoall'>\n", nodes);
+    for (uint32_t id = 0; id < nodes; id++) {
+        (void)fprintf(out, "<gpu id='%u' i_chunks='%u' o_chunks='%u' s_chunks='%u'>", id, chunks,
+                      chunks, scratch);
+        if (id < 2)
+            (void)fprintf(out, "<tb id='0' send='%d' recv='%d' chan='0'>\n", id == 0 ? 1 : -1,
+                          id == 0 ? -1 : 0);
+        for (uint32_t i = 0; id == 0 && i < steps; i++)
+            (void)fprintf(out, "<step s='%u' %s depid='-1' deps='-1'/>\n", i, step);
+        if (id == 1)
+            (void)fputs("<step s='0' type='r' dstbuf='o' dstoff='0' cnt='1' depid='-1' "
+                        "deps='-1'/>",
+                        out);
+        (void)fputs(id < 2 ? "</tb></gpu>\n" : "</gpu>\n", out);
+    }
+    (void)fputs("</algo>\n", out);
+    assert_int_equal(fclose(out), 0);
+    return xml;
+}
+
+struct greedy_case {
+    const char *dims;
+    uint32_t nodes, chunks, scratch;
+    const char *step;
+    uint32_t steps;
+    const char *part, *other;
+    size_t memory;
+};
+
+static void check_greedy(const struct greedy_case *c)
+{
+    struct torus t = msccl_torus(c->dims);
+    char *xml = greedy(c->nodes, c->chunks, c->scratch, c->step, c->steps);
+
+    assert_true(strlen(xml) < 500 * (size_t)KIB);
+    memory_count();
+    msccl_refused(xml, &t, c->part, c->other);
+    if (memory_peak() > c->memory)
+        fail_msg("%s: %zu bytes", c->part, memory_peak());
+    free(xml);
+}
+
+static void a_short_text_cannot_take_much_memory(void **state)
+{
+    static const struct greedy_case cases[] = {
+        /* Refused where the text asks for it. */
+        {"128", 128, 32768, 65000, "type='s' srcbuf='i' srcoff='0' cnt='32768'", 300,
+         "line 2: i_chunks=\"32768\" of 128 GPUs are 4194304 routes", "1048576", MIB},
+        {"64", 64, 128, 1u << 24, "type='nop'", 1, "line 2: i_chunks, o_chunks and s_chunks",
+         "16777216 that all GPUs together may have", MIB},
+        {"64", 64, 128, 1u << 19, "type='nop'", 1, "i_chunks, o_chunks and s_chunks of the GPUs",
+         "more than the 16777216", MIB},
+        {"2", 2, 514, 0, "type='nop'", 1, "line 2: i_chunks=\"514\" are 257 segments",
+         "more than the 256", MIB},
+        {"2", 2, 512, 0, "type='s' srcbuf='i' srcoff='0' cnt='512'", 4000, "line 3279: with this",
+         "more than 1677721 chunks are sent", 2 * MIB},
+        {"2", 2, 512, 1u << 23,
+         "type='cpy' srcbuf='s' srcoff='0' dstbuf='s' dstoff='0' "
+         "cnt='8388608'",
+         4, "line 5: with this step more chunks are copied", "16777216", MIB},
+        /* Scratch buffers that no step uses take no memory. */
+        {"64", 64, 128, 200000, "type='nop'", 1,
+         "waits for ever: of the 1 chunks that it receives from GPU 0", "0 come", MIB},
+        /* As much as can be asked for. */
+        {"2", 2, 512, 8387000,
+         "type='cpy' srcbuf='s' srcoff='0' dstbuf='s' dstoff='8386992' cnt='8'", 1,
+         "waits for ever", "line 6", 34 * (size_t)MIB},
+        {"2", 2, 512, 0, "type='s' srcbuf='i' srcoff='0' cnt='512'", 3276,
+         "after it, chunks come from GPU 0 that are never received: 1677311", "GPU 1",
+         27 * (size_t)MIB},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_greedy(&cases[i]);
+}
+
+/* A chunk that two GPUs pass to each other `times` times. */
+static char *passed(uint32_t times)
+{
+    char *xml;
+    size_t length;
+    FILE *out = open_memstream(&xml, &length);
+
+    assert_non_null(out);
+    (void)fputs("<algo ngpus='2' coll='alltoall'>\n", out);
+    for (uint32_t id = 0; id < 2; id++) {
+        (void)fprintf(out,
+                      "<gpu id='%u' i_chunks='2' o_chunks='2' s_chunks='1'>"
+                      "<tb id='0' send='%u' recv='%u' chan='0'>\n",
+                      id, 1 - id, 1 - id);
+        for (uint32_t i = 0; i < times / 2; i++)
+            (void)fprintf(out,
+                          "<step s='%u' type='%s' srcbuf='i' srcoff='1' dstbuf='s' dstoff='0' "
+                          "cnt='1' depid='-1' deps='-1'/>\n",
+                          i, id == 0 && i == 0 ? "s" : "rcs");
+        (void)fputs("</tb></gpu>\n", out);
+    }
+    (void)fputs("</algo>\n", out);
+    assert_int_equal(fclose(out), 0);
+    return xml;
+}
+
+static void a_schedule_has_so_many_steps_at_most(void **state)
+{
+    struct torus t = msccl_torus("2");
+    char *xml = passed(65536);
+
+    (void)state;
+    msccl_refused(xml, &t, "chunks come from GPU 1 that are never received: 1", "step 32767");
+    free(xml);
+    xml = passed(65540);
+    msccl_refused(xml, &t, "GPU 0, thread block 0, step 32768: it sends after 65536 others",
+                  "at most 65536 steps");
+    free(xml);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_step_is_tried_three_times_at_most),
+        cmocka_unit_test(memory_is_in_proportion_to_the_text),
+        cmocka_unit_test(a_schedule_has_so_many_steps_at_most),
+        cmocka_unit_test(a_short_text_cannot_take_much_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
