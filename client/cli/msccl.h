@@ -14,7 +14,7 @@
 /* Prints an exchange's schedule. GPU r is node r. Each leg is a send to the node where it ends and a
  * receive there, on the channel with the number of the port that it leaves by; blocks on their way
  * wait in the scratch buffer. The torus must be accepted. Returns 0, or -1 with *e set: not an
- * exchange, no memory. */
+ * exchange (ERROR_USAGE), more than 2^26 legs (ERROR_REFUSED), no memory. */
 int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, struct error *e);
 
 /* Turns XML into a file as in imported.h, not verified yet. A send goes along one dimension: the way

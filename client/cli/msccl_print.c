@@ -5,6 +5,7 @@
 #include "daemon/schedule/imported.h"
 
 #define NONE UINT32_MAX
+#define TRANSFERS_MOST (1u << 26) /* 4 GiB of memory, 14 GB of XML */
 
 /* A segment on a leg: one send and one receive. */
 struct transfer {
@@ -22,6 +23,12 @@ struct group {
     uint32_t send_block, receive_block;
 };
 
+/* A thread block: one end of a group. */
+struct end {
+    uint32_t group;
+    bool sends;
+};
+
 struct printer {
     FILE *out;
     const struct torus *torus;
@@ -33,15 +40,32 @@ struct printer {
     uint32_t groups;
     uint32_t *slots;  /* by node */
     uint32_t *blocks; /* thread blocks, by node */
+    struct end *end;  /* of the thread blocks of all nodes, in the order of nodes and blocks */
+    size_t *first;    /* end of each node */
 };
 
-static int add(struct printer *p, const struct transfer *one)
+static int no_memory(const struct printer *p, struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory for the transfers of %s", p->algorithm->name);
+}
+
+static int too_many(const struct printer *p, struct error *e)
+{
+    return error_set(
+        e, ERROR_REFUSED,
+        "%s has more than %u legs on this torus: too many for a file in MSCCL's format",
+        p->algorithm->name, TRANSFERS_MOST);
+}
+
+static int add(struct printer *p, const struct transfer *one, struct error *e)
 {
     if (p->transfers == p->room) {
         size_t room = p->room == 0 ? 1024 : 2 * p->room;
+        if (room > TRANSFERS_MOST)
+            return too_many(p, e);
         struct transfer *more = reallocarray(p->transfer, room, sizeof *more);
-        if (more == NULL || room > NONE)
-            return -1;
+        if (more == NULL)
+            return no_memory(p, e);
         p->transfer = more;
         p->room = room;
     }
@@ -50,7 +74,7 @@ static int add(struct printer *p, const struct transfer *one)
 }
 
 static int add_route(struct printer *p, uint32_t source, uint32_t destination, uint32_t segment,
-                     struct leg *leg)
+                     struct leg *leg, struct error *e)
 {
     uint32_t legs = algorithm_route(p->algorithm, p->torus, source, destination, segment, leg);
     uint32_t here = source, before = NONE;
@@ -72,24 +96,24 @@ static int add_route(struct printer *p, uint32_t source, uint32_t destination, u
             .sent_on = !last,
         };
         before = (uint32_t)p->transfers;
-        if (add(p, &one) != 0)
+        if (add(p, &one, e) != 0)
             return -1;
         here = end;
     }
     return 0;
 }
 
-static int add_routes(struct printer *p)
+static int add_routes(struct printer *p, struct error *e)
 {
     uint32_t nodes = p->torus->nodes;
     struct leg *leg = calloc((size_t)algorithm_max_legs(p->algorithm, p->torus) + 1, sizeof *leg);
-    int rc = leg == NULL ? -1 : 0;
+    int rc = leg == NULL ? no_memory(p, e) : 0;
 
     for (uint32_t source = 0; source < nodes && rc == 0; source++)
         for (uint32_t destination = 0; destination < nodes && rc == 0; destination++)
             for (uint32_t k = 0; k < p->algorithm->segments && rc == 0; k++)
                 if (source != destination)
-                    rc = add_route(p, source, destination, k, leg);
+                    rc = add_route(p, source, destination, k, leg, e);
     free(leg);
     return rc;
 }
@@ -119,12 +143,12 @@ static int compare_transfers(const void *a, const void *b)
 }
 
 /* Puts the transfers in order, and numbers groups and thread blocks. */
-static int arrange(struct printer *p)
+static int arrange(struct printer *p, struct error *e)
 {
     p->order = calloc(p->transfers + 1, sizeof *p->order); /* never 0 bytes */
     p->group = calloc(p->transfers + 1, sizeof *p->group);
     if (p->order == NULL || p->group == NULL)
-        return -1;
+        return no_memory(p, e);
     for (size_t i = 0; i < p->transfers; i++)
         p->order[i] = &p->transfer[i];
     qsort(p->order, p->transfers, sizeof *p->order, compare_transfers);
@@ -138,6 +162,26 @@ static int arrange(struct printer *p)
             };
         one->group = p->groups - 1;
         one->place = p->group[one->group].count++;
+    }
+    return 0;
+}
+
+/* Finds the thread blocks of each node. */
+static int find_ends(struct printer *p, struct error *e)
+{
+    uint32_t nodes = p->torus->nodes;
+
+    p->first = calloc(nodes, sizeof *p->first);
+    p->end = calloc(2 * (size_t)p->groups + 1, sizeof *p->end); /* never 0 bytes */
+    if (p->first == NULL || p->end == NULL)
+        return no_memory(p, e);
+    for (uint32_t node = 1; node < nodes; node++)
+        p->first[node] = p->first[node - 1] + p->blocks[node - 1];
+    for (uint32_t i = 0; i < p->groups; i++) {
+        const struct group *g = &p->group[i];
+        const struct transfer *one = p->order[g->first];
+        p->end[p->first[one->from] + g->send_block] = (struct end){i, true};
+        p->end[p->first[one->to] + g->receive_block] = (struct end){i, false};
     }
     return 0;
 }
@@ -206,12 +250,9 @@ static void print_node(const struct printer *p, uint32_t node)
                   "  <gpu id=\"%" PRIu32 "\" i_chunks=\"%" PRIu32 "\" o_chunks=\"%" PRIu32
                   "\" s_chunks=\"%" PRIu32 "\">\n",
                   node, chunks, chunks, p->slots[node]);
-    for (uint32_t i = 0; i < p->groups; i++) {
-        const struct transfer *first = p->order[p->group[i].first];
-        if (first->from == node)
-            print_thread_block(p, &p->group[i], true);
-        if (first->to == node)
-            print_thread_block(p, &p->group[i], false);
+    for (uint32_t i = 0; i < p->blocks[node]; i++) {
+        const struct end *end = &p->end[p->first[node] + i];
+        print_thread_block(p, &p->group[end->group], end->sends);
     }
     print_own(p, node);
     (void)fputs("  </gpu>\n", p->out);
@@ -237,24 +278,33 @@ static void print_all(const struct printer *p)
 int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, struct error *e)
 {
     struct printer p = {.out = out, .torus = t, .algorithm = a};
-    int rc = -1;
+    int rc;
 
     if (a->operation != OPERATION_EXCHANGE)
         return error_set(e, ERROR_USAGE,
                          "%s is for operation %s; MSCCL's format is written for "
                          "exchanges only",
                          a->name, operation_name(a->operation));
+    if ((uint64_t)t->nodes * (t->nodes - 1) * a->segments > TRANSFERS_MOST)
+        return too_many(&p, e);
     p.slots = calloc(t->nodes, sizeof *p.slots);
     p.blocks = calloc(t->nodes, sizeof *p.blocks);
-    if (p.slots != NULL && p.blocks != NULL && add_routes(&p) == 0 && arrange(&p) == 0) {
+    if (p.slots == NULL || p.blocks == NULL)
+        rc = no_memory(&p, e);
+    else
+        rc = add_routes(&p, e);
+    if (rc == 0)
+        rc = arrange(&p, e);
+    if (rc == 0)
+        rc = find_ends(&p, e);
+    if (rc == 0)
         print_all(&p);
-        rc = 0;
-    }
     free(p.transfer);
     free(p.order);
     free(p.group);
     free(p.slots);
     free(p.blocks);
-    return rc == 0 ? 0
-                   : error_set(e, ERROR_MEMORY, "out of memory for the transfers of %s", a->name);
+    free(p.end);
+    free(p.first);
+    return rc;
 }

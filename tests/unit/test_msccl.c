@@ -162,6 +162,17 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
                   &(struct torus){1, {3}, {true}, 3}, "waits for ever", "GPU 0");
 }
 
+static void schedules_of_too_many_legs_are_not_written(void **state)
+{
+    struct torus t = msccl_torus("128x128");
+    struct error e;
+
+    (void)state;
+    assert_int_equal(msccl_print(stdout, &t, algorithm_find("direct"), &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_non_null(strstr(e.text, "direct has more than 67108864 legs"));
+}
+
 /* Else the order in which chunks come would depend on how fast each thread block is. */
 static void a_connection_has_one_thread_block_at_each_end(void **state)
 {
@@ -255,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_exchange_is_read_back_leg_for_leg),
         cmocka_unit_test(allgathers_are_not_written),
+        cmocka_unit_test(schedules_of_too_many_legs_are_not_written),
         cmocka_unit_test(what_others_write_becomes_routes),
         cmocka_unit_test(what_does_not_map_is_refused),
         cmocka_unit_test(blocks_that_are_sent_twice_or_wait_for_ever_are_refused),
