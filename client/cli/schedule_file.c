@@ -33,10 +33,21 @@ static int read_all(FILE *file, char **text, size_t *length, struct error *e)
     return 0;
 }
 
+static bool begins_with(const char *text, size_t length, const char *what, size_t size)
+{
+    return length >= size && memcmp(text, what, size) == 0;
+}
+
+/* Our own format is ASCII, and begins with '{'. */
 static bool is_xml(const char *text, size_t length)
 {
     size_t at = 0;
 
+    if (begins_with(text, length, "\xfe\xff", 2) || begins_with(text, length, "\xff\xfe", 2) ||
+        begins_with(text, length, "\0<", 2))
+        return true; /* UTF-16 */
+    if (begins_with(text, length, "\xef\xbb\xbf", 3))
+        at = 3;
     while (at < length && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
         at++;
     return at < length && text[at] == '<';
@@ -58,7 +69,7 @@ static int convert(struct schedule_file *f, const struct torus *torus, struct er
     return rc;
 }
 
-/* Of what convert() has written, the reader of the error has no lines. */
+/* The lines that an error in converted text names are not lines of the user's file. */
 static int verify(struct schedule_file *f, bool converted, const struct torus *torus,
                   struct error *e)
 {
