@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ini.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
 #define DEFAULTS "*" /* the section whose ports are those of all hosts that have no others */
+#define LINES_MOST (1u << 18)
 
 /* A section: a host before its rank is looked at. */
 struct section {
@@ -23,19 +25,49 @@ struct reading {
     const struct torus *torus;
     struct section *sections; /* as many as there are nodes */
     uint32_t count;
+    void *by_name; /* tree of the sections (tsearch()) */
     struct section defaults;
     FILE *file;
     int line;      /* of the file, the latest */
-    int failed_at; /* the first line that the handler refused; 0: none */
+    int failed_at; /* the first line that has been refused here; 0: none */
     struct error *e;
 };
 
-static struct section *section_named(struct reading *r, const char *name)
+static int by_name(const void *a, const void *b)
 {
-    for (uint32_t i = r->count; i > 0; i--)
-        if (strcmp(r->sections[i - 1].host.name, name) == 0)
-            return &r->sections[i - 1];
-    return NULL;
+    const struct section *x = a, *y = b;
+
+    return strcmp(x->host.name, y->host.name);
+}
+
+static struct section *section_named(const struct reading *r, const char *name)
+{
+    struct section key;
+
+    if (strlen(name) >= sizeof key.host.name)
+        return NULL;
+    (void)strcpy(key.host.name, name);
+    struct section **found = tfind(&key, &r->by_name, by_name);
+    return found != NULL ? *found : NULL;
+}
+
+static struct section *add_section(struct reading *r, const char *name)
+{
+    struct section *s = &r->sections[r->count];
+
+    *s = (struct section){0};
+    (void)strcpy(s->host.name, name);
+    if (tsearch(s, &r->by_name, by_name) == NULL) {
+        (void)error_set(r->e, ERROR_MEMORY, "out of memory for the hosts");
+        return NULL;
+    }
+    r->count++;
+    return s;
+}
+
+static void leave_section(void *section)
+{
+    (void)section; /* the array's */
 }
 
 /* The section of this name, begun if there is none yet; NULL with *e set if that is not possible. */
@@ -66,10 +98,7 @@ static struct section *enter_section(struct reading *r, const char *name)
                         name, r->torus->nodes);
         return NULL;
     }
-    s = &r->sections[r->count++];
-    *s = (struct section){0};
-    memcpy(s->host.name, name, length + 1);
-    return s;
+    return add_section(r, name);
 }
 
 static int parse_address(const char *text, struct in_addr *address, struct error *e)
@@ -142,12 +171,33 @@ static int on_value(void *context, const char *section, const char *name, const 
     return 0;
 }
 
+/* Whether the line that was read is whole: inih would take the rest of it for another line. */
+static bool is_whole(const struct reading *r, const char *text)
+{
+    size_t length = strlen(text);
+
+    return (length > 0 && text[length - 1] == '\n') || feof(r->file);
+}
+
+/* Ends the file where it is refused: it may have no end. */
 static char *next_line(char *text, int size, void *context)
 {
     struct reading *r = context;
 
+    if (r->failed_at != 0)
+        return NULL;
     r->line++;
-    return fgets(text, size, r->file);
+    if (fgets(text, size, r->file) == NULL)
+        return NULL;
+    if (is_whole(r, text) && r->line <= (int)LINES_MOST)
+        return text;
+    r->failed_at = r->line;
+    if (r->line > (int)LINES_MOST)
+        (void)error_set(r->e, ERROR_USAGE, "the file has more than %u lines", LINES_MOST);
+    else
+        (void)error_set(r->e, ERROR_USAGE,
+                        "the line has more than %d characters, or one that is not text", size - 2);
+    return NULL;
 }
 
 static int read_sections(struct reading *r, const char *path)
@@ -163,6 +213,8 @@ static int read_sections(struct reading *r, const char *path)
     (void)fclose(r->file);
     if (line < 0)
         return error_set(r->e, ERROR_IO, "%s: cannot be read", path);
+    if (line == 0)
+        line = r->failed_at;
     if (line > 0 && line != r->failed_at)
         (void)error_set(r->e, ERROR_USAGE, "neither \"name = value\" nor \"[HOST]\"");
     return line > 0 ? error_wrap(r->e, "%s:%d", path, line) : 0;
@@ -286,6 +338,7 @@ int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *p
     if (reading.sections == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the hosts");
     rc = read_sections(&reading, path);
+    tdestroy(reading.by_name, leave_section);
     if (rc == 0)
         rc = sort_hosts(&reading, hosts, path);
     if (rc == 0) {
