@@ -13,10 +13,11 @@
 #include "proto/program.h"
 #include "proto/sha256.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/seeds.h"
 
 static FILE *out;
 
-static void open_seed(const char *folder, const char *target, const char *name, int first)
+FILE *open_seed(const char *folder, const char *target, const char *name, int first)
 {
     char path[4096];
 
@@ -27,9 +28,10 @@ static void open_seed(const char *folder, const char *target, const char *name, 
     REQUIRE(out != NULL);
     if (first >= 0)
         (void)fputc(first, out);
+    return out;
 }
 
-static void close_seed(void)
+void close_seed(void)
 {
     REQUIRE(fclose(out) == 0);
 }
@@ -363,7 +365,7 @@ static int node(int torus, int rank)
 static void peer_seeds(const char *folder)
 {
     /* Node 1 of two: the whole life of an exchange with folders. */
-    open_seed(folder, "peer", "commit", node(TORUS_2M, 1));
+    (void)open_seed(folder, "peer", "commit", node(TORUS_2M, 1));
     hello(1);
     prepare(1, "2m", "direct", "/out", 0);
     operation(SEND, 0);
@@ -374,7 +376,7 @@ static void peer_seeds(const char *folder)
     operation(SEND, 0);
     close_seed();
 
-    open_seed(folder, "peer", "verdict", node(TORUS_2M, 1));
+    (void)open_seed(folder, "peer", "verdict", node(TORUS_2M, 1));
     hello(1);
     prepare(1, "2m", "direct", "", 0);
     go(1, 1);
@@ -387,7 +389,7 @@ static void peer_seeds(const char *folder)
                                  "{\"src\":1,\"dst\":0,\"legs\":[[0,0,-1,1]]}\n";
     char digest[SHA256_TEXT_SIZE];
     sha256_text(routes, strlen(routes), digest);
-    open_seed(folder, "peer", "schedule", node(TORUS_2M, 1));
+    (void)open_seed(folder, "peer", "schedule", node(TORUS_2M, 1));
     hello(1);
     prepare_any(1, "2m", "", digest, "/out", 0, 0);
     schedule_query(1, digest);
@@ -401,7 +403,7 @@ static void peer_seeds(const char *folder)
     close_seed();
 
     /* Node 1 of a ring of three, and of a torus: relays, waves with children, several rounds. */
-    open_seed(folder, "peer", "ring", node(TORUS_3, 1));
+    (void)open_seed(folder, "peer", "ring", node(TORUS_3, 1));
     hello(0);
     hello(1);
     prepare(1, "3", "direct", "/out", 0);
@@ -409,7 +411,7 @@ static void peer_seeds(const char *folder)
     all_arrivals("3", "direct", 1, true);
     close_seed();
 
-    open_seed(folder, "peer", "torus", node(TORUS_4X4, 15));
+    (void)open_seed(folder, "peer", "torus", node(TORUS_4X4, 15));
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     prepare(0, "4x4", "at2", "", 0);
@@ -423,7 +425,7 @@ static void peer_seeds(const char *folder)
 
     /* Without steps: several rounds under way, one of them before its time; sizes along, and not.
      */
-    open_seed(folder, "peer", "stream", node(TORUS_3, 1));
+    (void)open_seed(folder, "peer", "stream", node(TORUS_3, 1));
     hello(0);
     hello(1);
     prepare_window(1, "3", "stream", "/out", 0, 2);
@@ -437,8 +439,8 @@ static void peer_seeds(const char *folder)
     close_seed();
 
     for (int sizes = 0; sizes < 2; sizes++) {
-        open_seed(folder, "peer", sizes ? "stream-torus-sizes" : "stream-torus",
-                  node(TORUS_4X4, 15));
+        (void)open_seed(folder, "peer", sizes ? "stream-torus-sizes" : "stream-torus",
+                        node(TORUS_4X4, 15));
         for (unsigned port = 0; port < 4; port++)
             hello(port);
         prepare_window(parent("4x4", 15), "4x4", sizes ? "stream" : "direct", sizes ? "/out" : "",
@@ -449,7 +451,7 @@ static void peer_seeds(const char *folder)
     }
 
     /* The root itself. */
-    open_seed(folder, "peer", "root", node(TORUS_2M, 0));
+    (void)open_seed(folder, "peer", "root", node(TORUS_2M, 0));
     hello(0);
     link_states(0, 1, 2, 2);
     for (int i = 0; i < 8; i++) {
@@ -463,7 +465,7 @@ static void peer_seeds(const char *folder)
     operation(CLOSE, 0);
     close_seed();
 
-    open_seed(folder, "peer", "doubt", node(TORUS_2X2, 1));
+    (void)open_seed(folder, "peer", "doubt", node(TORUS_2X2, 1));
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     link_states(0, 3, 4, 15);
@@ -501,7 +503,7 @@ static void decoder_seeds(const char *folder)
     Peer__Head head = PEER__HEAD__INIT;
 
     for (int i = 0; i < 2; i++) {
-        open_seed(folder, "decoder", names[i], i == 0 ? 1 : 100);
+        (void)open_seed(folder, "decoder", names[i], i == 0 ? 1 : 100);
         head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
         head.heartbeat = &heartbeat;
         frame_bytes(&head.base, "");
@@ -527,7 +529,7 @@ static void control_seeds(const char *folder)
     Torus__Spec spec = TORUS__SPEC__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
 
-    open_seed(folder, "control", "requests", 6);
+    (void)open_seed(folder, "control", "requests", 6);
     request.kind_case = CONTROL__REQUEST__KIND_STATUS;
     request.status = &status;
     frame_bytes(&request.base, "");
@@ -547,7 +549,7 @@ static void control_seeds(const char *folder)
 
 static void config_seeds(const char *folder)
 {
-    open_seed(folder, "config", "whole", -1);
+    (void)open_seed(folder, "config", "whole", -1);
     (void)fputs("; a node\n[node]\ndims = 4x8m\nrank = 9\ncoordinates = 1,1\ncontrol = /tmp/sock\n"
                 "state_dir = /tmp/state\ndata_roots = /tmp:/usr\nlink_mbit = 2500.5\n"
                 "link_burst = 15KiB\n"
@@ -555,7 +557,7 @@ static void config_seeds(const char *folder)
                 "log_level = debug\n[ports]\n+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
                 out);
     close_seed();
-    open_seed(folder, "config", "wrong", -1);
+    (void)open_seed(folder, "config", "wrong", -1);
     (void)fputs("[node]\nmemory = 99999999999999999999GiB\nnonsense\n", out);
     close_seed();
 }
@@ -590,7 +592,7 @@ static void program_call(unsigned guest, uint8_t operation, uint8_t part)
 
 static void program_seeds(const char *folder)
 {
-    open_seed(folder, "program", "operations", -1);
+    (void)open_seed(folder, "program", "operations", -1);
     program_message(0, PROGRAM_OPEN, 0, 'a');
     program_message(0, PROGRAM_MEMORY, 0, 'a');
     PUT(TURN, TURN);
@@ -602,7 +604,7 @@ static void program_seeds(const char *folder)
     program_message(0, PROGRAM_MEMORY_FREE, 1, 'a');
     program_message(0, PROGRAM_LEAVE, 0, 'a');
     close_seed();
-    open_seed(folder, "program", "failures", -1);
+    (void)open_seed(folder, "program", "failures", -1);
     program_message(0, PROGRAM_OPEN, 0, 'a');
     program_message(1, PROGRAM_OPEN, 0, 'a');
     program_message(2, PROGRAM_OPEN, 0, 'b');
@@ -624,16 +626,16 @@ static void challenge_seeds(const char *folder)
     enum { DIALS = 1, PARTNER_HAS_KEY = 4, ENCRYPT = 96 };
     enum { GENUINE, ALTERED, REFLECTED = 3, REPLAYED, TO_PARTNER };
 
-    open_seed(folder, "challenge", "listener", -1);
+    (void)open_seed(folder, "challenge", "listener", -1);
     PUT(PARTNER_HAS_KEY | ENCRYPT, GENUINE, TO_PARTNER, TO_PARTNER, GENUINE);
     close_seed();
-    open_seed(folder, "challenge", "dialler", -1);
+    (void)open_seed(folder, "challenge", "dialler", -1);
     PUT(DIALS | PARTNER_HAS_KEY, TO_PARTNER, GENUINE, GENUINE, TO_PARTNER);
     close_seed();
-    open_seed(folder, "challenge", "replay", -1);
+    (void)open_seed(folder, "challenge", "replay", -1);
     PUT(PARTNER_HAS_KEY, REPLAYED, REPLAYED + 6, REFLECTED);
     close_seed();
-    open_seed(folder, "challenge", "altered", -1);
+    (void)open_seed(folder, "challenge", "altered", -1);
     PUT(PARTNER_HAS_KEY, GENUINE, TO_PARTNER, TO_PARTNER, ALTERED, 10, 1);
     close_seed();
 }
@@ -642,17 +644,17 @@ static void third_seeds(const char *folder)
 {
     enum { PASS, ASK, LIE, TIMES, SAY, REPEAT, PLAIN };
 
-    open_seed(folder, "third", "exchanges", -1);
+    (void)open_seed(folder, "third", "exchanges", -1);
     PUT(0);
     for (uint8_t which = 0; which < 24; which += 3)
         PUT(ASK, which, PASS, 50, TIMES, 6, SAY, 7, 0, which, 3, PASS, 70);
     close_seed();
-    open_seed(folder, "third", "lies", -1);
+    (void)open_seed(folder, "third", "lies", -1);
     PUT(3);
     for (uint8_t which = 0; which < 120; which += 8)
         PUT(LIE, 0, which, which, ASK, which, PASS, 60);
     close_seed();
-    open_seed(folder, "third", "bytes", -1);
+    (void)open_seed(folder, "third", "bytes", -1);
     PUT(1, ASK, 2, PASS, 20, REPEAT, 12, 0, 0, 9, PASS, 100, PLAIN, 8, 0, 0, 0, 2, 0, 0, 0, 0);
     close_seed();
 }
@@ -670,5 +672,6 @@ int main(int argc, char **argv)
     program_seeds(argv[1]);
     challenge_seeds(argv[1]);
     third_seeds(argv[1]);
+    msccl_seeds(argv[1]);
     return EXIT_SUCCESS;
 }

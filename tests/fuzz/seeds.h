@@ -1,0 +1,14 @@
+/* Files of the corpora. */
+#ifndef TORUSD_TESTS_FUZZ_SEEDS_H
+#define TORUSD_TESTS_FUZZ_SEEDS_H
+
+#include <stdio.h>
+
+/* Opens FOLDER/TARGET/NAME, and puts the byte `first` at its front unless that is negative. One is
+ * open at a time. */
+FILE *open_seed(const char *folder, const char *target, const char *name, int first);
+void close_seed(void);
+
+void msccl_seeds(const char *folder);
+
+#endif
