@@ -2,24 +2,42 @@
 
 #include <stdlib.h>
 
+#define ROOM_BITS 10u /* of the first table */
+
 /* The place of `key` in the table: the entry that has it, or an empty one. */
-static struct tally_entry *find_place(const struct tally *t, uint64_t key)
+static struct tally_entry *find_place(struct tally *t, uint64_t key)
 {
     size_t mask = t->room - 1;
-    size_t place = (size_t)(key * 0x9e3779b97f4a7c15u >> 32) & mask; /* Fibonacci hashing */
+    size_t place = (size_t)(key * t->multiplier >> t->shift); /* multiply-shift hashing */
 
-    while (t->at[place].count != 0 && t->at[place].key != key)
+    for (t->probes++; t->at[place].count != 0 && t->at[place].key != key; t->probes++)
         place = (place + 1) & mask;
     return &t->at[place];
 }
 
+/* An odd number that depends on all bits of an address, which is a random one. */
+static uint64_t multiplier_of(const void *table)
+{
+    uint64_t x = (uintptr_t)table;
+
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return (x ^ x >> 31) | 1;
+}
+
 static int make_room(struct tally *t)
 {
-    struct tally larger = {.count = t->count, .room = t->room == 0 ? 1024 : 2 * t->room};
+    struct tally larger = {
+        .count = t->count,
+        .room = t->room == 0 ? 1u << ROOM_BITS : 2 * t->room,
+        .shift = t->room == 0 ? 64 - ROOM_BITS : t->shift - 1,
+        .probes = t->probes,
+    };
 
     larger.at = calloc(larger.room, sizeof *larger.at);
     if (larger.at == NULL)
         return -1;
+    larger.multiplier = multiplier_of(larger.at);
     for (size_t i = 0; i < t->room; i++)
         if (t->at[i].count != 0)
             *find_place(&larger, t->at[i].key) = t->at[i];

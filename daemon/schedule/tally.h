@@ -10,11 +10,15 @@ struct tally_entry {
     uint64_t count; /* 0: an empty place in the table */
 };
 
-/* Zero-initialise. Open addressing, at most half full, until it is sorted. */
+/* Zero-initialise. Open addressing, at most half full, until it is sorted. Keys may come from a file:
+ * where they lie depends on the address of the table, so that nobody can choose keys that meet. */
 struct tally {
     struct tally_entry *at;
     size_t count; /* different keys */
     size_t room;  /* 0 or a power of two */
+    uint64_t multiplier;
+    unsigned shift;  /* 64 - log2(room) */
+    uint64_t probes; /* places that were looked at so far */
 };
 
 /* Adds one to the count of a key. Returns 0, or -1 if there is no memory. Not after tally_sort(). */

@@ -144,22 +144,31 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* How many different channels a message crosses, by place: along a dimension, classes repeat. */
+static uint32_t count_channels(const struct run *run, const struct leg *leg)
+{
+    const struct routes *r = run->routes;
+
+    return r->by_xor || leg->hops < r->period[leg->dim] ? leg->hops : r->period[leg->dim];
+}
+
 /* A message starts when its first node is ready and all its channels are free; a channel, when all
  * messages that share it in this step can start. */
 static void start_message(const struct run *run, const struct message *m)
 {
     uint64_t start = run->ready[place(run, m->start)];
-    uint32_t node = m->start;
+    uint32_t node = m->start, channels = count_channels(run, &m->leg);
 
-    for (uint16_t hop = 0; hop < m->leg.hops; hop++)
+    for (uint32_t i = 0; i < channels; i++)
         start = later(start, cross(run, &m->leg, &node)->free);
     node = m->start;
-    for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
+    for (uint32_t i = 0; i < channels; i++) {
         struct channel *c = cross(run, &m->leg, &node);
+        uint32_t times = m->leg.hops / channels + (i < m->leg.hops % channels);
         c->start = later(c->start, start);
-        c->load += m->blocks;
-        c->total += m->blocks;
-        c->messages++;
+        c->load += times * m->blocks;
+        c->total += times * m->blocks;
+        c->messages += times;
     }
 }
 
@@ -181,18 +190,19 @@ static uint32_t take_turn(const struct run *run, const struct message *m, uint32
 static uint32_t finish_message(const struct run *run, const struct message *m, uint64_t *load,
                                uint64_t *messages)
 {
-    uint32_t node = m->start;
+    uint32_t node = m->start, last = routes_leg_end(run->routes, m->start, &m->leg);
+    uint32_t channels = count_channels(run, &m->leg);
     uint64_t end = 0;
 
-    for (uint16_t hop = 0; hop < m->leg.hops; hop++) {
+    for (uint32_t i = 0; i < channels; i++) {
         const struct channel *c = cross(run, &m->leg, &node);
         end = later(end, c->start + c->load);
         *load = later(*load, c->load);
         *messages = later(*messages, c->messages);
     }
-    uint64_t *ready = &run->ready[place(run, node)];
+    uint64_t *ready = &run->ready[place(run, last)];
     *ready = later(*ready, end);
-    return take_turn(run, m, node);
+    return take_turn(run, m, last);
 }
 
 static int add_message(struct run *run, struct message m)

@@ -1,0 +1,84 @@
+/* Counts by key: right, in order, and soon found whatever the keys are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/tally.h"
+
+#define KEYS 50000u
+
+/* The key that `multiplier`, which is odd, turns into `product`. */
+static uint64_t key_for(uint64_t multiplier, uint64_t product)
+{
+    uint64_t inverse = multiplier; /* right in 3 bits; each turn doubles these */
+
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - multiplier * inverse;
+    return product * inverse;
+}
+
+static void each_key_is_counted_in_order(void **state)
+{
+    struct tally t = {0};
+
+    (void)state;
+    for (uint64_t times = 1; times <= 3; times++)
+        for (uint64_t key = 0; key < KEYS; key += times)
+            assert_int_equal(tally_add(&t, (KEYS - key) << 30), 0);
+    assert_int_equal(t.count, KEYS);
+    tally_sort(&t);
+    assert_int_equal(t.count, KEYS);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        uint64_t key = KEYS - 1 - i;
+        assert_int_equal(t.at[i].key, (KEYS - key) << 30);
+        assert_int_equal(t.at[i].count, 1 + (key % 2 == 0) + (key % 3 == 0));
+    }
+    tally_free(&t);
+}
+
+static void an_empty_tally_can_be_sorted(void **state)
+{
+    struct tally t = {0};
+
+    (void)state;
+    tally_sort(&t);
+    assert_int_equal(t.count, 0);
+    tally_free(&t);
+}
+
+/* Keys that would all be in one place with a multiplier that is known beforehand. */
+static void keys_that_were_chosen_to_meet_do_not(void **state)
+{
+    static const uint64_t multipliers[] = {1, 0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u,
+                                           0x94d049bb133111ebu};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof multipliers / sizeof *multipliers; i++) {
+        struct tally t = {0};
+        for (uint64_t k = 0; k < KEYS; k++)
+            assert_int_equal(tally_add(&t, key_for(multipliers[i], k)), 0);
+        assert_int_equal(t.count, KEYS);
+        assert_true(t.probes < 20 * (uint64_t)KEYS);
+        tally_free(&t);
+    }
+    /* Those that share the 32 bits by which the place was chosen before. */
+    struct tally t = {0};
+    for (uint64_t k = 0; k < KEYS; k++)
+        assert_int_equal(tally_add(&t, key_for(multipliers[1], k << 54 | k)), 0);
+    assert_true(t.probes < 20 * (uint64_t)KEYS);
+    tally_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_key_is_counted_in_order),
+        cmocka_unit_test(an_empty_tally_can_be_sorted),
+        cmocka_unit_test(keys_that_were_chosen_to_meet_do_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
