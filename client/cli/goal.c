@@ -1,89 +1,216 @@
 #include "client/cli/goal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/routes.h"
 
-/* What a node has printed. */
-struct node {
+/* A combined message, or a block's share of it. */
+struct message {
+    uint64_t key; /* key_of(): rises with the node's class, then with the step */
+    uint64_t bytes;
+};
+
+struct list {
+    struct message *at;
+    size_t count, room;
+};
+
+/* What the nodes of each class send and receive: those of a class all do the same. */
+struct goal {
     FILE *out;
-    const struct torus *torus;
-    const struct algorithm *algorithm;
-    const struct plan *plan;
+    const struct routes *routes;
     uint64_t block_bytes;
+    struct list sends, arrivals;
     uint32_t label;  /* of the next line */
     uint32_t behind; /* what ended the step before; 0: this is the first */
 };
 
-/* The first segments are as long as any, the last ones may be shorter (exchange/cut.h). */
-static uint64_t segment_bytes(const struct node *n, uint32_t segment)
+/* Port and hops are those of the way to the peer. */
+static uint64_t key_of(uint32_t class, uint32_t step, unsigned port, uint16_t hops)
 {
-    uint64_t stride = (n->block_bytes + n->algorithm->segments - 1) / n->algorithm->segments;
-    uint64_t begin = segment * stride;
-
-    if (begin >= n->block_bytes)
-        return 0;
-    return n->block_bytes - begin < stride ? n->block_bytes - begin : stride;
+    return (uint64_t) class << 44 | (uint64_t)step << 20 | (uint64_t)port << 16 | hops;
 }
 
-static void print_message(struct node *n, const struct plan_message *m, bool sends)
+static uint32_t class_of_key(uint64_t key)
 {
-    unsigned dim = torus_port_dim(m->port), port = sends ? m->port : torus_port_opposite(m->port);
-    uint32_t peer =
-        torus_walk(n->torus, n->plan->rank, dim, torus_port_direction(m->port), m->hops);
-    uint64_t bytes = 0;
+    return (uint32_t)(key >> 44);
+}
 
-    for (uint32_t i = 0; i < m->blocks; i++)
-        bytes += segment_bytes(n, n->plan->block[m->first + i].segment);
+static uint32_t step_of_key(uint64_t key)
+{
+    return (uint32_t)(key >> 20) & ((1u << 24) - 1);
+}
+
+static int compare_messages(const void *a, const void *b)
+{
+    const struct message *x = a, *y = b;
+
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Makes one message of all shares with the same key, and puts the messages in order. */
+static void combine(struct list *list)
+{
+    size_t used = 0;
+
+    if (list->count == 0)
+        return;
+    qsort(list->at, list->count, sizeof *list->at, compare_messages);
+    for (size_t i = 1; i < list->count; i++) {
+        if (list->at[i].key == list->at[used].key)
+            list->at[used].bytes += list->at[i].bytes;
+        else
+            list->at[++used] = list->at[i];
+    }
+    list->count = used + 1;
+}
+
+/* The room is at most four times the number of messages, or 1024. */
+static int add(struct list *list, uint64_t key, uint64_t bytes)
+{
+    if (list->count == list->room) {
+        combine(list);
+        if (list->count >= list->room / 2) {
+            size_t room = list->room == 0 ? 1024 : 2 * list->room;
+            struct message *more = reallocarray(list->at, room, sizeof *more);
+            if (more == NULL)
+                return -1;
+            list->at = more;
+            list->room = room;
+        }
+    }
+    list->at[list->count++] = (struct message){key, bytes};
+    return 0;
+}
+
+/* The first segments are as long as any, the last ones may be shorter (exchange/cut.h). */
+static uint64_t segment_bytes(const struct goal *g, uint32_t segment)
+{
+    uint32_t segments = g->routes->algorithm->segments;
+    uint64_t stride = (g->block_bytes + segments - 1) / segments;
+    uint64_t begin = segment * stride;
+
+    if (begin >= g->block_bytes)
+        return 0;
+    return g->block_bytes - begin < stride ? g->block_bytes - begin : stride;
+}
+
+/* Adds the current route's segment to the messages at both ends of each of its legs. */
+static int add_route(struct goal *g)
+{
+    const struct routes *r = g->routes;
+    uint64_t bytes = segment_bytes(g, r->segment);
+    uint32_t here = r->source;
+
+    for (uint32_t i = 0; i < r->legs; i++) {
+        const struct leg *leg = &r->leg[i];
+        unsigned port = torus_port(leg->dim, leg->direction);
+        uint32_t end = routes_leg_end(r, here, leg);
+        if (i >= routes_new_legs(r) &&
+            (add(&g->sends, key_of(r->class_of[here], leg->step, port, leg->hops), bytes) != 0 ||
+             add(&g->arrivals,
+                 key_of(r->class_of[end], leg->step, torus_port_opposite(port), leg->hops),
+                 bytes) != 0))
+            return -1;
+        here = end;
+    }
+    return 0;
+}
+
+static void print_message(struct goal *g, const struct message *m, uint32_t node, bool sends)
+{
+    unsigned here = (unsigned)(m->key >> 16) & (TORUS_MAX_PORTS - 1);
+    unsigned port = sends ? here : torus_port_opposite(here); /* where it is sent */
+    uint32_t peer = torus_walk(g->routes->torus, node, torus_port_dim(here),
+                               torus_port_direction(here), (uint16_t)m->key);
+
     /* No two messages of a step between the same nodes leave by the same port. */
-    (void)fprintf(n->out, "l%" PRIu32 ": %s %" PRIu64 "b %s %" PRIu32 " tag %" PRIu32 " nic %u\n",
-                  n->label, sends ? "send" : "recv", bytes, sends ? "to" : "from", peer,
-                  m->step * TORUS_MAX_PORTS + port, (unsigned)m->port);
-    if (n->behind != 0)
-        (void)fprintf(n->out, "l%" PRIu32 " requires l%" PRIu32 "\n", n->label, n->behind);
-    n->label++;
+    (void)fprintf(g->out, "l%" PRIu32 ": %s %" PRIu64 "b %s %" PRIu32 " tag %" PRIu32 " nic %u\n",
+                  g->label, sends ? "send" : "recv", m->bytes, sends ? "to" : "from", peer,
+                  step_of_key(m->key) * TORUS_MAX_PORTS + port, here);
+    if (g->behind != 0)
+        (void)fprintf(g->out, "l%" PRIu32 " requires l%" PRIu32 "\n", g->label, g->behind);
+    g->label++;
 }
 
 /* Waits for all lines from `first` on. */
-static void print_end_of_step(struct node *n, uint32_t first)
+static void print_end_of_step(struct goal *g, uint32_t first)
 {
-    if (n->label == first)
-        return;
-    (void)fprintf(n->out, "l%" PRIu32 ": calc 0\n", n->label);
-    for (uint32_t i = first; i < n->label; i++)
-        (void)fprintf(n->out, "l%" PRIu32 " requires l%" PRIu32 "\n", n->label, i);
-    n->behind = n->label++;
+    (void)fprintf(g->out, "l%" PRIu32 ": calc 0\n", g->label);
+    for (uint32_t i = first; i < g->label; i++)
+        (void)fprintf(g->out, "l%" PRIu32 " requires l%" PRIu32 "\n", g->label, i);
+    g->behind = g->label++;
 }
 
-static void print_node(struct node *n)
+/* The first message of a class, or a later one, in a list that is in order. */
+static size_t find_class(const struct list *list, uint32_t class)
 {
-    const struct plan *p = n->plan;
-    uint32_t send = 0, arrival = 0;
+    size_t low = 0, high = list->count;
 
-    (void)fprintf(n->out, "\nrank %" PRIu32 " {\n", p->rank);
-    for (uint32_t step = 0; step < p->steps; step++) {
-        uint32_t first = n->label;
-        for (; send < p->sends && p->send[send].step == step; send++)
-            print_message(n, &p->send[send], true);
-        for (; arrival < p->arrivals && p->arrival[arrival].step == step; arrival++)
-            if (p->arrival[arrival].left == 0)
-                print_message(n, &p->arrival[arrival], false);
-        print_end_of_step(n, first);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (class_of_key(list->at[middle].key) < class)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    (void)fputs("}\n", n->out);
+    return low;
+}
+
+/* Whether there is another message of this class in the list, and its step. */
+static bool has_next(const struct list *list, size_t at, uint32_t class, uint32_t *step)
+{
+    if (at == list->count || class_of_key(list->at[at].key) != class)
+        return false;
+    *step = step_of_key(list->at[at].key);
+    return true;
+}
+
+static void print_node(struct goal *g, uint32_t node)
+{
+    uint32_t class = g->routes->class_of[node], sent, arrived;
+    size_t send = find_class(&g->sends, class), arrival = find_class(&g->arrivals, class);
+
+    g->label = 1;
+    g->behind = 0;
+    (void)fprintf(g->out, "\nrank %" PRIu32 " {\n", node);
+    for (;;) {
+        bool sends = has_next(&g->sends, send, class, &sent);
+        bool arrives = has_next(&g->arrivals, arrival, class, &arrived);
+        if (!sends && !arrives)
+            break;
+        uint32_t first = g->label, step = sends && (!arrives || sent < arrived) ? sent : arrived;
+        for (; has_next(&g->sends, send, class, &sent) && sent == step; send++)
+            print_message(g, &g->sends.at[send], node, true);
+        for (; has_next(&g->arrivals, arrival, class, &arrived) && arrived == step; arrival++)
+            print_message(g, &g->arrivals.at[arrival], node, false);
+        print_end_of_step(g, first);
+    }
+    (void)fputs("}\n", g->out);
 }
 
 int goal_print(FILE *out, const struct torus *t, const struct algorithm *a, uint64_t block_bytes,
                struct error *e)
 {
-    (void)fprintf(out, "num_ranks %" PRIu32 "\n", t->nodes);
-    for (uint32_t rank = 0; rank < t->nodes && !ferror(out); rank++) {
-        struct plan plan;
-        if (plan_build(&plan, t, a, rank, e) != 0)
-            return -1;
-        struct node node = {out, t, a, &plan, block_bytes, 1, 0};
-        print_node(&node);
-        plan_free(&plan);
-    }
-    return 0;
+    struct routes routes;
+    struct goal g = {.out = out, .routes = &routes, .block_bytes = block_bytes};
+    int rc = 0;
+
+    if (routes_open(&routes, t, a, e) != 0)
+        return -1;
+    while (rc == 0 && routes_next(&routes))
+        rc = add_route(&g);
+    combine(&g.sends);
+    combine(&g.arrivals);
+    if (rc == 0)
+        (void)fprintf(out, "num_ranks %" PRIu32 "\n", t->nodes);
+    else
+        (void)error_set(e, ERROR_MEMORY, "out of memory for the messages of %s", a->name);
+    for (uint32_t node = 0; node < t->nodes && rc == 0 && !ferror(out); node++)
+        print_node(&g, node);
+    free(g.sends.at);
+    free(g.arrivals.at);
+    routes_close(&routes);
+    return rc;
 }
