@@ -126,8 +126,8 @@ static int read_routes(FILE *out, const char *xml, size_t length, const struct t
 int msccl_read(const char *xml, size_t length, const struct torus *t, char **routes,
                size_t *routes_length, struct error *e)
 {
+    *routes = NULL;
     FILE *out = open_memstream(routes, routes_length);
-
     if (out == NULL)
         return msccl_no_memory(e);
     int rc = read_routes(out, xml, length, t, e);

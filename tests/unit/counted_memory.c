@@ -4,6 +4,8 @@
 #include <stdint.h>
 
 static int64_t now, peak;
+static unsigned left;
+static bool armed, failed;
 
 void memory_count(void)
 {
@@ -13,6 +15,27 @@ void memory_count(void)
 size_t memory_peak(void)
 {
     return (size_t)peak;
+}
+
+void memory_fail(unsigned after)
+{
+    left = after;
+    armed = true;
+    failed = false;
+}
+
+bool memory_has_failed(void)
+{
+    armed = false;
+    return failed;
+}
+
+static bool fails_now(void)
+{
+    if (!armed || failed || left-- > 0)
+        return false;
+    failed = true;
+    return true;
 }
 
 static void *count(void *pointer)
@@ -36,18 +59,18 @@ void __wrap_free(void *pointer);
 
 void *__wrap_malloc(size_t size)
 {
-    return count(__real_malloc(size));
+    return fails_now() ? NULL : count(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t number, size_t size)
 {
-    return count(__real_calloc(number, size));
+    return fails_now() ? NULL : count(__real_calloc(number, size));
 }
 
 void *__wrap_realloc(void *pointer, size_t size)
 {
     int64_t before = (int64_t)malloc_usable_size(pointer);
-    void *larger = __real_realloc(pointer, size);
+    void *larger = fails_now() ? NULL : __real_realloc(pointer, size);
 
     if (larger != NULL)
         now -= before;
@@ -57,7 +80,7 @@ void *__wrap_realloc(void *pointer, size_t size)
 void *__wrap_reallocarray(void *pointer, size_t number, size_t size)
 {
     int64_t before = (int64_t)malloc_usable_size(pointer);
-    void *larger = __real_reallocarray(pointer, number, size);
+    void *larger = fails_now() ? NULL : __real_reallocarray(pointer, number, size);
 
     if (larger != NULL)
         now -= before;

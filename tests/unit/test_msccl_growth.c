@@ -183,6 +183,32 @@ static void a_short_text_cannot_take_much_memory(void **state)
         check_greedy(&cases[i]);
 }
 
+static void any_allocation_may_fail(void **state)
+{
+    struct torus t = msccl_torus("2");
+    size_t length, size;
+    char *xml = msccl_deep(100, &length), *routes;
+    struct error e;
+    bool failed = true;
+
+    (void)state;
+    for (unsigned after = 0; failed; after++) {
+        memory_count();
+        memory_fail(after);
+        int rc = msccl_read(xml, length, &t, &routes, &size, &e);
+        failed = memory_has_failed();
+        if (!failed) {
+            assert_int_equal(rc, 0);
+            break;
+        }
+        assert_int_equal(rc, -1);
+        assert_int_equal(e.code, ERROR_MEMORY);
+        assert_null(routes);
+    }
+    free(routes);
+    free(xml);
+}
+
 /* A chunk that two GPUs pass to each other `times` times. */
 static char *passed(uint32_t times)
 {
@@ -228,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_step_is_tried_three_times_at_most),
         cmocka_unit_test(memory_is_in_proportion_to_the_text),
+        cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(a_schedule_has_so_many_steps_at_most),
         cmocka_unit_test(a_short_text_cannot_take_much_memory),
     };
