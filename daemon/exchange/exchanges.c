@@ -92,10 +92,9 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     all->schedules = schedules_new(
         &(struct schedules_setup){setup->router, setup->workers, on_schedule, on_forgotten, all});
     all->trees = wave_trees_new();
-    all->down_since = calloc(router_torus(setup->router)->nodes, sizeof *all->down_since);
-    if (all->planner == NULL || all->schedules == NULL || all->trees == NULL ||
-        all->down_since == NULL) {
-        free(all->down_since);
+    if (absent_init(all) != 0 || all->planner == NULL || all->schedules == NULL ||
+        all->trees == NULL) {
+        free(all->absent);
         wave_trees_free(all->trees);
         schedules_free(all->schedules);
         if (all->planner != NULL)
@@ -133,7 +132,7 @@ void exchanges_free(struct exchanges *all)
     resume_free(all);
     decisions_free(all);
     wave_trees_free(all->trees);
-    free(all->down_since);
+    free(all->absent);
     free(all);
 }
 
@@ -164,15 +163,8 @@ struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
 
 static void note_change(struct exchanges *all)
 {
-    const struct topology *topology = router_topology(all->set.router);
-    uint64_t now = router_now(all->set.router);
-
-    all->changed_at = now;
-    for (uint32_t node = 0; node < topology->torus->nodes; node++)
-        if (!topology_node_down(topology, node))
-            all->down_since[node] = ROUTER_NEVER;
-        else if (all->down_since[node] == ROUTER_NEVER)
-            all->down_since[node] = now;
+    all->changed_at = router_now(all->set.router);
+    absent_note(all);
 }
 
 void exchanges_topology(struct exchanges *all)

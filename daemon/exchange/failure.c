@@ -14,14 +14,6 @@ static bool root_differs(const struct exchange *x)
     return !exchange_is_root(x) && (uint32_t)boot != x->id_boot;
 }
 
-/* When a node that seems to be down is taken for dead, unless it is heard of before. ROUTER_NEVER: it is up. */
-static uint64_t gone_at(const struct exchange *x, uint32_t node)
-{
-    uint64_t since = x->all->down_since[node];
-
-    return since != ROUTER_NEVER ? since + GONE_TIME : ROUTER_NEVER;
-}
-
 /* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
  * seen: it is if it was heard of after the exchange, or still after a while. */
 static bool root_gone(const struct exchange *x)
@@ -31,7 +23,7 @@ static bool root_gone(const struct exchange *x)
 
     if (exchange_is_root(x))
         return false;
-    return now >= gone_at(x, x->root) ||
+    return now >= absent_dead_at(x->all, x->root) ||
            (root_differs(x) &&
             (topology->entry[x->root].boot != x->root_boot || now >= x->named_at + VERDICT_TIME));
 }
@@ -83,13 +75,6 @@ static uint64_t objection_time(const struct exchange *x)
     return SETTLE_TIME;
 }
 
-/* From the first link of a node that goes down until all of them have been reported: what its
- * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
-uint64_t failure_naming_time(const struct exchange *x)
-{
-    return router_heartbeat(router_of(x)) + 1 * SECONDS;
-}
-
 /* The root's: `e` names the node that is down and needed, or the link. */
 static void judge_at_root(struct exchange *x, uint64_t now, uint32_t down, const struct error *e)
 {
@@ -97,13 +82,13 @@ static void judge_at_root(struct exchange *x, uint64_t now, uint32_t down, const
     struct error why = *e;
 
     x->fault.down = down;
-    if (node_down && now < gone_at(x, down))
+    if (node_down && now < absent_dead_at(x->all, down))
         return;
     x->fault.judged_at = now;
     if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
         around_check_now(x->all, around_left_out(x), &why) == 0)
         retry_around(x, e);
-    else if (node_down || now >= x->fault.at + failure_naming_time(x))
+    else if (node_down || now >= x->fault.at + absent_naming_time(x->all))
         exchange_fail(x, &why);
 }
 
@@ -220,13 +205,14 @@ static uint64_t next_judgement(const struct exchange *x)
     if (!exchange_is_root(x))
         return x->fault.at + objection_time(x);
     if (x->fault.down != TORUS_NO_NODE)
-        return gone_at(x, x->fault.down);
-    return x->fault.at + (retry_goes_around(x) && !settled ? SETTLE_TIME : failure_naming_time(x));
+        return absent_dead_at(x->all, x->fault.down);
+    return x->fault.at +
+           (retry_goes_around(x) && !settled ? SETTLE_TIME : absent_naming_time(x->all));
 }
 
 uint64_t failure_deadline(const struct exchange *x)
 {
-    uint64_t gone = exchange_is_root(x) ? ROUTER_NEVER : gone_at(x, x->root);
+    uint64_t gone = exchange_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
     uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
 
     if (x->state == EXCHANGE_DECIDING)

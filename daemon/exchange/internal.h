@@ -16,6 +16,7 @@
  *     state       one function changes the state; every state has an invariant
  *     opening     this node's blocks, memory and engine
  *     resume      what has arrived before it began anew
+ *     absent      nodes that no link leads to, and since when
  *     around      what an exchange goes around, its tree
  *     wave, table, id
  *     schedules, planner: know nothing of exchanges
@@ -232,6 +233,11 @@ struct decision {
     uint8_t by[]; /* bit per rank */
 };
 
+/* A node that no link leads to. */
+struct absence {
+    uint64_t down_since; /* ROUTER_NEVER: it is not down */
+};
+
 #define VERDICTS_REMEMBERED 256u
 
 struct exchanges {
@@ -249,7 +255,7 @@ struct exchanges {
     uint32_t links_up;         /* ports (bits), as heard last */
     uint64_t changes;          /* of the topology: how many there have been, */
     uint64_t changed_at;       /* and when the last one was heard of */
-    uint64_t *down_since;      /* by rank; ROUTER_NEVER: the node is not down */
+    struct absence *absent;    /* by rank */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     struct schedules *schedules;
@@ -455,6 +461,17 @@ void around_pack_free(Peer__Prepare *prepare);
 int around_unpack(const struct torus *t, const Peer__Prepare *prepare, struct damage *d,
                   struct error *e);
 
+/* absent.c */
+/* Returns 0, or -1 if there is no memory. all->absent is the caller's to free. */
+int absent_init(struct exchanges *all);
+/* The topology has changed. */
+void absent_note(struct exchanges *all);
+/* When a node that seems to be down is taken for dead, unless it is heard of before. ROUTER_NEVER: it is up. */
+uint64_t absent_dead_at(const struct exchanges *all, uint32_t rank);
+/* From the first link of a node that goes down until all of them have been reported: what its
+ * neighbours have heard last may be a heartbeat apart, and not all of them notice at once. */
+uint64_t absent_naming_time(const struct exchanges *all);
+
 /* choose.c: the algorithm that is named; if that is the best of a family, the one that stands for
  * all of it; NULL: "auto". */
 const struct algorithm *choose_named(const struct spec *spec);
@@ -644,8 +661,6 @@ void objections_repeat(struct exchanges *all, unsigned port);
 
 /* failure.c */
 void failure_topology(struct exchange *x);
-/* How long the links of a node that goes down may be heard of one after the other. */
-uint64_t failure_naming_time(const struct exchange *x);
 bool failure_own_link_down(const struct exchange *x, struct error *e);
 void failure_tick(struct exchange *x, uint64_t now);
 uint64_t failure_deadline(const struct exchange *x);

@@ -125,7 +125,7 @@ static int try_begin(struct exchange *x)
         return -1; /* until some is given back */
     }
     if (result < 0 && e.code == ERROR_LINK && standing_is_one(x) &&
-        router_now(router_of(x)) < x->turn.since + failure_naming_time(x)) {
+        router_now(router_of(x)) < x->turn.since + absent_naming_time(x->all)) {
         x->own.round_bytes =
             0; /* perhaps a node goes down, of which not all links have been heard of yet */
         opening_close(x, false);
