@@ -4,12 +4,6 @@
 
 #include "daemon/exchange/internal.h"
 
-int absent_init(struct exchanges *all)
-{
-    all->absent = calloc(router_torus(all->set.router)->nodes, sizeof *all->absent);
-    return all->absent != NULL ? 0 : -1;
-}
-
 /* Since now, unless it was so before. */
 static void note(uint64_t *since, bool is_so, uint64_t now)
 {
@@ -19,6 +13,22 @@ static void note(uint64_t *since, bool is_so, uint64_t now)
         *since = now;
 }
 
+/* Without memory all stays as it was. */
+static void note_unreachable(struct exchanges *all, uint64_t now)
+{
+    uint32_t nodes = router_torus(all->set.router)->nodes;
+    bool whole = topology_whole(router_topology(all->set.router));
+    struct damage d;
+
+    if (!whole && around_view(all, (struct left_out){.down = true}, &d, NULL) != 0)
+        return;
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        note(&all->absent[rank].unreachable_since, !whole && d.gone[rank], now);
+    all->apart = !whole && !around_are_down(all, &d);
+    if (!whole)
+        damage_free(&d);
+}
+
 void absent_note(struct exchanges *all)
 {
     const struct topology *topology = router_topology(all->set.router);
@@ -26,6 +36,27 @@ void absent_note(struct exchanges *all)
 
     for (uint32_t rank = 0; rank < topology->torus->nodes; rank++)
         note(&all->absent[rank].down_since, topology_node_down(topology, rank), now);
+    note_unreachable(all, now);
+}
+
+int absent_init(struct exchanges *all)
+{
+    all->absent = calloc(router_torus(all->set.router)->nodes, sizeof *all->absent);
+    if (all->absent == NULL)
+        return -1;
+    absent_note(all); /* what is absent now has always been so */
+    return 0;
+}
+
+bool absent_is_unreachable(const struct exchanges *all, uint32_t rank)
+{
+    return all->absent[rank].unreachable_since != ROUTER_NEVER;
+}
+
+bool absent_is_down(const struct exchanges *all, uint32_t rank)
+{
+    return all->absent[rank].down_since != ROUTER_NEVER ||
+           (!all->apart && absent_is_unreachable(all, rank));
 }
 
 uint64_t absent_dead_at(const struct exchanges *all, uint32_t rank)
@@ -33,6 +64,14 @@ uint64_t absent_dead_at(const struct exchanges *all, uint32_t rank)
     uint64_t since = all->absent[rank].down_since;
 
     return since != ROUTER_NEVER ? since + GONE_TIME : ROUTER_NEVER;
+}
+
+uint64_t absent_given_up_at(const struct exchanges *all, uint32_t rank)
+{
+    if (!absent_is_unreachable(all, rank))
+        return ROUTER_NEVER;
+    return all->absent[rank].unreachable_since +
+           (absent_is_down(all, rank) ? GONE_TIME : absent_naming_time(all));
 }
 
 uint64_t absent_naming_time(const struct exchanges *all)

@@ -80,8 +80,7 @@ int around_view(const struct exchanges *all, struct left_out out, struct damage 
     return -1;
 }
 
-/* Whether all that is gone can be taken for down. */
-static bool are_down(const struct exchanges *all, const struct damage *d)
+bool around_are_down(const struct exchanges *all, const struct damage *d)
 {
     const struct topology *topology = router_topology(all->set.router);
     uint32_t nodes = d->torus.nodes, gone = 0;
@@ -106,7 +105,7 @@ static int check_shrunk(const struct exchanges *all, const struct damage *d, str
 {
     struct damage whole;
 
-    if (are_down(all, d))
+    if (around_are_down(all, d))
         return 0;
     if (around_view(all, (struct left_out){.down = false}, &whole, e) != 0)
         return -1;

@@ -24,8 +24,7 @@ static void begin(struct exchange *x, bool wave)
     exchange_enter(x, EXCHANGE_COMMITTING);
     if (!exchange_is_root(x)) {
         wave_begin(x);
-        if (!wave)
-            x->owed = OWN_PART;
+        x->owed &= wave ? ~x->fault.lost : OWN_PART;
         x->deadline = router_now(router_of(x)) + VERDICT_TIME;
     }
     commit_advance(x);
@@ -53,6 +52,8 @@ static void on_recorded(void *context, const char *id, const struct error *e)
         return;
     }
     send_commit(x);
+    if (verdict_is_cut(x)) /* not all hear it from there */
+        decision_remind_soon(all, decision_find(all, id));
     begin(x, true);
 }
 
@@ -113,6 +114,21 @@ bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, si
     x->owed &= ~(1u << port);
     end_if_complete(x);
     return true;
+}
+
+void commit_topology(struct exchange *x)
+{
+    if (exchange_is_root(x))
+        return; /* it waits for nodes, not for links */
+    x->owed &= ~x->fault.lost;
+    end_if_complete(x);
+}
+
+uint64_t commit_deadline(const struct exchange *x)
+{
+    uint64_t until = unconfirmed_until(decision_find(x->all, x->id), x->all);
+
+    return until < x->deadline ? until : x->deadline;
 }
 
 /* Not for ever: who is late confirms by itself. */

@@ -52,6 +52,13 @@ unsigned decisions_count(const struct exchanges *all)
     return n;
 }
 
+bool decision_is_made(const struct exchanges *all, const struct decision *d)
+{
+    const struct exchange *x = exchange_find_id(all, d->id);
+
+    return x == NULL || x->state != EXCHANGE_DECIDING;
+}
+
 static void note(struct decision *d, uint32_t rank)
 {
     d->by[rank / 8] |= (uint8_t)(1u << rank % 8);
@@ -94,25 +101,6 @@ void decisions_free(struct exchanges *all)
         decision_drop(all, all->decisions);
 }
 
-void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e)
-{
-    uint32_t nodes = router_torus(all->set.router)->nodes, first = 0;
-
-    while (d != NULL && first < nodes && decision_has(d, first))
-        first++;
-    if (d != NULL && d->obstacle_at != TORUS_NO_NODE)
-        (void)error_set(e, ERROR_IN_DOUBT,
-                        "committed, but node %u could not put its output in place, and tries again "
-                        "by itself: %s",
-                        d->obstacle_at, d->obstacle);
-    else
-        (void)error_set(
-            e, ERROR_IN_DOUBT,
-            "committed, but %u nodes, node %u among them, have not confirmed that their "
-            "output is in place; they finish by themselves when they can",
-            d != NULL ? nodes - d->confirmed : nodes, first);
-}
-
 static void complete(struct exchanges *all, struct decision *d)
 {
     struct exchange *x = exchange_find_id(all, d->id);
@@ -120,17 +108,12 @@ static void complete(struct exchanges *all, struct decision *d)
     log_debug("exchange %s: every node has confirmed", d->id);
     all->set.storage->forget_commit(all->set.storage->context, d->id);
     decision_drop(all, d);
-    if (x != NULL && x->state == EXCHANGE_COMMITTING)
+    if (x == NULL)
+        return;
+    if (x->state == EXCHANGE_COMMITTED) /* its client has heard who had not confirmed */
+        x->failure = (struct error){0};
+    if (x->state == EXCHANGE_COMMITTING)
         exchange_enter(x, EXCHANGE_COMMITTED);
-}
-
-/* The client is not kept for as long as all might take: who has to remove what is in the way has to hear of it. */
-static void wait_shorter(const struct exchanges *all, struct exchange *x)
-{
-    uint64_t until = router_now(all->set.router) + OBSTACLE_TIME;
-
-    if (x != NULL && x->state == EXCHANGE_COMMITTING && until < x->deadline)
-        x->deadline = until;
 }
 
 static void confirmed(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)
@@ -140,9 +123,10 @@ static void confirmed(struct exchanges *all, const char *id, uint32_t rank, cons
     if (d == NULL || decision_has(d, rank))
         return;
     if (obstacle[0] != '\0') {
+        if (d->obstacle_at == TORUS_NO_NODE)
+            d->obstacle_since = router_now(all->set.router);
         d->obstacle_at = rank;
         text_printable(d->obstacle, sizeof d->obstacle, obstacle);
-        wait_shorter(all, exchange_find_id(all, id));
         return;
     }
     if (d->obstacle_at == rank)
@@ -178,4 +162,21 @@ void decision_confirm_own(struct exchanges *all, const char *id, const char *obs
     uint32_t rank = router_rank(all->set.router);
 
     decision_confirm(all, id, &rank, 1, obstacle);
+}
+
+void decision_remind_soon(struct exchanges *all, struct decision *d)
+{
+    uint64_t at = router_now(all->set.router) + SETTLE_TIME;
+
+    if (d->reminded_at != 0 && at < d->reminded_at + LOOK_EVERY)
+        at = d->reminded_at + LOOK_EVERY;
+    if (at < d->remind_at)
+        d->remind_at = at;
+    ask_by(all, d->remind_at);
+}
+
+void decisions_remind_soon(struct exchanges *all)
+{
+    for (struct decision *d = all->decisions; d != NULL; d = d->next)
+        decision_remind_soon(all, d);
 }

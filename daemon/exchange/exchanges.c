@@ -165,6 +165,7 @@ static void note_change(struct exchanges *all)
 {
     all->changed_at = router_now(all->set.router);
     absent_note(all);
+    decisions_remind_soon(all);
 }
 
 void exchanges_topology(struct exchanges *all)

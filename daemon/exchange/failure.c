@@ -100,7 +100,7 @@ static void judge_fault(struct exchange *x, uint64_t now)
     bool root_down = root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 
-    if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING)
+    if (x->state == EXCHANGE_DECIDING)
         return;
     if (root_down)
         root_is_gone(x, &e);
@@ -184,6 +184,10 @@ void failure_topology(struct exchange *x)
         fail_without_root(x);
         return;
     }
+    if (x->state == EXCHANGE_COMMITTING) {
+        commit_topology(x);
+        return;
+    }
     bool fault = (x->fault.at == ROUTER_NEVER || waits_for_links(x)) &&
                  (around_fault(x, &x->fault.e) || root_gone(x));
     if (!fault && waits_for_links(x)) {
@@ -218,7 +222,7 @@ uint64_t failure_deadline(const struct exchange *x)
     if (x->state == EXCHANGE_DECIDING)
         return x->client_state == CLIENT_WAITING ? at : ROUTER_NEVER;
     if (x->state == EXCHANGE_COMMITTING)
-        return at;
+        return exchange_is_root(x) ? commit_deadline(x) : at;
     at = gone < at ? gone : at;
     if (x->state == EXCHANGE_FAILING)
         return at;
@@ -307,7 +311,7 @@ static void time_is_over(struct exchange *x)
     exchange_fail(x, &e);
 }
 
-/* The client has waited long enough for what is decided, or being decided. */
+/* The client has waited long enough for what is decided, or being decided, or would wait in vain. */
 static void tell_in_doubt(struct exchange *x)
 {
     struct error e;
@@ -315,7 +319,7 @@ static void tell_in_doubt(struct exchange *x)
     if (x->state == EXCHANGE_DECIDING && x->client_state != CLIENT_WAITING)
         return;
     if (x->state == EXCHANGE_COMMITTING) {
-        decision_describe(decision_find(x->all, x->id), x->all, &e);
+        unconfirmed_describe(decision_find(x->all, x->id), x->all, &e);
         x->failure = e;
         if (x->own.sink != NULL) { /* its own output is not in place yet: tried again later */
             doubt_add(x, true);
@@ -340,7 +344,7 @@ void failure_tick(struct exchange *x, uint64_t now)
         return;
     }
     if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING) {
-        if (now < x->deadline)
+        if (now < failure_deadline(x))
             return;
         if (exchange_is_root(x))
             tell_in_doubt(x);

@@ -12,7 +12,7 @@
  *     fail        the root fails it for all, any other node objects
  *     retry       taken back everywhere, to begin anew: a node was busy, or a link went down
  *     verdict     messages about failures, and which have been passed on
- *     doubt, decision, client, barrier, standing, costs, choose, report
+ *     doubt, decision, unconfirmed, client, barrier, standing, costs, choose, report
  *     state       one function changes the state; every state has an invariant
  *     opening     this node's blocks, memory and engine
  *     resume      what has arrived before it began anew
@@ -227,15 +227,19 @@ struct decision {
     struct decision *next;
     char id[EXCHANGE_ID_SIZE];
     uint64_t remind_at;
-    uint32_t confirmed;   /* nodes, with those that need not */
-    uint32_t obstacle_at; /* a node that could not yet, TORUS_NO_NODE: none is known */
+    uint64_t reminded_at;    /* when the last round of reminders began; 0: there was none */
+    uint32_t remind_next;    /* the node that it goes on with; 0: it is over */
+    uint32_t confirmed;      /* nodes, with those that need not */
+    uint32_t obstacle_at;    /* a node that could not yet, TORUS_NO_NODE: none is known */
+    uint64_t obstacle_since; /* when that was heard */
     char obstacle[sizeof((struct error *)0)->text];
     uint8_t by[]; /* bit per rank */
 };
 
 /* A node that no link leads to. */
 struct absence {
-    uint64_t down_since; /* ROUTER_NEVER: it is not down */
+    uint64_t down_since;        /* ROUTER_NEVER: it is not down */
+    uint64_t unreachable_since; /* ROUTER_NEVER: links that are up lead to it */
 };
 
 #define VERDICTS_REMEMBERED 256u
@@ -255,7 +259,8 @@ struct exchanges {
     uint32_t links_up;         /* ports (bits), as heard last */
     uint64_t changes;          /* of the topology: how many there have been, */
     uint64_t changed_at;       /* and when the last one was heard of */
-    struct absence *absent;    /* by rank */
+    struct absence *absent;    /* by rank, */
+    bool apart;                /* and those that are unreachable may be alive */
     uint32_t calibration_told; /* ports (bits) whose neighbours have been told of it */
     struct planner *planner;
     struct schedules *schedules;
@@ -350,7 +355,7 @@ bool exchange_is_before(const char *id, const char *other);
 
 /* table.c */
 struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
-struct exchange *exchange_find_id(struct exchanges *all, const char *id);
+struct exchange *exchange_find_id(const struct exchanges *all, const char *id);
 struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
                               uint32_t root);
 /* Returns 0, or -1 if there is no memory: it keeps its names. */
@@ -442,6 +447,8 @@ int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *por
  * know more when it begins anew. */
 int around_agrees(const struct exchanges *all, struct left_out out, const struct damage *d,
                   struct error *e);
+/* Whether all nodes that are left out of this view can be taken for down. */
+bool around_are_down(const struct exchanges *all, const struct damage *d);
 /* Whether a link that it goes around is up, between nodes that take part. */
 bool around_has_mended(const struct exchange *x);
 /* Whether the node takes no part, and how many do. */
@@ -466,6 +473,13 @@ int around_unpack(const struct torus *t, const Peer__Prepare *prepare, struct da
 int absent_init(struct exchanges *all);
 /* The topology has changed. */
 void absent_note(struct exchanges *all);
+/* It is taken for down: no link of it is up, or it went down together with its neighbours. Else, if it
+ * cannot be reached, it may be alive. */
+bool absent_is_down(const struct exchanges *all, uint32_t rank);
+bool absent_is_unreachable(const struct exchanges *all, uint32_t rank);
+/* When nothing is expected of a node any longer that cannot be reached, unless it is heard of before.
+ * ROUTER_NEVER: it can be reached. */
+uint64_t absent_given_up_at(const struct exchanges *all, uint32_t rank);
 /* When a node that seems to be down is taken for dead, unless it is heard of before. ROUTER_NEVER: it is up. */
 uint64_t absent_dead_at(const struct exchanges *all, uint32_t rank);
 /* From the first link of a node that goes down until all of them have been reported: what its
@@ -566,6 +580,10 @@ void commit_begin(struct exchange *x);
 /* Takes what a child confirms, if it is waited for, to confirm it together with this node's. */
 bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, size_t count);
 void commit_waits_no_longer(struct exchange *x);
+/* Links have gone down: what was to come over them comes another way, or never. */
+void commit_topology(struct exchange *x);
+/* Root: when the client hears of the end, although not all nodes have confirmed. */
+uint64_t commit_deadline(const struct exchange *x);
 
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
 int decisions_load(struct exchanges *all, struct error *e);
@@ -575,15 +593,24 @@ struct decision *decision_find(struct exchanges *all, const char *id);
 struct decision *decision_add(struct exchanges *all, const char *id, uint64_t remind_at);
 void decision_drop(struct exchanges *all, struct decision *d);
 unsigned decisions_count(const struct exchanges *all);
+/* It is on record. */
+bool decision_is_made(const struct exchanges *all, const struct decision *d);
 /* This node has taken no part, and nothing to confirm. After a restart of the root that is forgotten; it
  * confirms then, when it is asked. */
 void decision_excuse(struct decision *d, uint32_t rank);
-/* Why it is not confirmed yet by all, in words. */
-void decision_describe(const struct decision *d, const struct exchanges *all, struct error *e);
 void decision_confirm(struct exchanges *all, const char *id, const uint32_t *rank, size_t count,
                       const char *obstacle);
 /* The same of this node. */
 void decision_confirm_own(struct exchanges *all, const char *id, const char *obstacle);
+/* Links have gone down or come up: nodes may have missed the decision, or their confirmation got lost. */
+void decision_remind_soon(struct exchanges *all, struct decision *d);
+void decisions_remind_soon(struct exchanges *all);
+
+/* unconfirmed.c */
+/* Which nodes have not confirmed, why, and what becomes of that, in words. */
+void unconfirmed_describe(const struct decision *d, const struct exchanges *all, struct error *e);
+/* When it is known that those that have not will not soon. ROUTER_NEVER: they may at any moment. */
+uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all);
 
 /* barrier.c */
 #define BARRIER_ROOT 0u

@@ -8,7 +8,7 @@
 #include "daemon/exchange/internal.h"
 #include "proto/text.h"
 
-#define REMINDED_AT_ONCE 32u
+#define REMINDED_AT_ONCE 32u /* the next of them follow after SETTLE_TIME */
 
 /* The root's answer about an exchange; 0: not yet decided. */
 static int outcome(struct exchanges *all, const char *id)
@@ -81,26 +81,36 @@ uint64_t settle_pause(const struct exchanges *all)
     return topology_whole(router_topology(all->set.router)) ? ASK_EVERY : LOOK_EVERY;
 }
 
-void decisions_remind(struct exchanges *all, uint64_t now)
+/* The next of those that have not confirmed. */
+static void remind_some(struct exchanges *all, struct decision *d, uint64_t now)
 {
     uint32_t nodes = router_torus(all->set.router)->nodes, me = router_rank(all->set.router);
+    uint32_t rank = d->remind_next;
+    unsigned reminded = 0;
+
+    if (rank == 0)
+        d->reminded_at = now;
+    for (; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
+        if (rank != me && !decision_has(d, rank) && wave_port(all, rank) >= 0) {
+            remind(all, d, rank);
+            reminded++;
+        }
+    d->remind_next = rank < nodes ? rank : 0;
+    d->remind_at = now + (d->remind_next > 0 ? SETTLE_TIME : settle_pause(all));
+    ask_by(all, d->remind_at);
+}
+
+void decisions_remind(struct exchanges *all, uint64_t now)
+{
     struct decision *next;
 
     for (struct decision *d = all->decisions; d != NULL; d = next) {
-        const struct exchange *x = exchange_find_id(all, d->id);
-        unsigned reminded = 0;
         next = d->next;
-        if (now < d->remind_at || (x != NULL && x->state == EXCHANGE_DECIDING)) {
+        if (now < d->remind_at || !decision_is_made(all, d)) {
             ask_by(all, now < d->remind_at ? d->remind_at : now + ASK_EVERY);
             continue;
         }
-        d->remind_at = now + settle_pause(all);
-        ask_by(all, d->remind_at);
-        for (uint32_t rank = 0; rank < nodes && reminded < REMINDED_AT_ONCE; rank++)
-            if (rank != me && !decision_has(d, rank) && wave_port(all, rank) >= 0) {
-                remind(all, d, rank);
-                reminded++;
-            }
+        remind_some(all, d, now);
         settle_own(all, d); /* may be the last one: *d is gone then */
     }
 }

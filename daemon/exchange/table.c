@@ -128,7 +128,7 @@ struct exchange *exchange_find(struct exchanges *all, uint32_t handle)
     return x;
 }
 
-struct exchange *exchange_find_id(struct exchanges *all, const char *id)
+struct exchange *exchange_find_id(const struct exchanges *all, const char *id)
 {
     struct exchange *x = all->active;
 

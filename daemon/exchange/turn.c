@@ -222,7 +222,7 @@ static int check_decisions(const struct exchanges *all, const struct spec *spec,
 
     if (!spec_has_folders(spec) || n < DECISIONS_MOST)
         return 0;
-    decision_describe(all->decisions, all, &first);
+    unconfirmed_describe(all->decisions, all, &first);
     return error_set(
         e, ERROR_REFUSED,
         "%u exchanges that began here are not confirmed by all nodes yet, the last one: %s", n,

@@ -181,7 +181,7 @@ def test_a_target_that_appears_meanwhile(bench, rank, restart):
         obstacle.unlink()
         code, _, err = client.end(40)
     if not (restart and rank == ROOT):  # the one that the client had asked
-        assert code == 0 or (restart and code == 4 and f'node {rank} could not put its output in place' in err), err
+        assert code == 0 or (restart and code == 4 and f'node {rank} ({rank // 4},{rank % 4}) could not put its output in place' in err), err
     assert bench.settle(code, err), 'what has been recorded as committed is committed'
     bench.next_works()
 
@@ -191,7 +191,7 @@ def test_a_target_that_stays(bench):
     client, obstacle = bench.start_obstructed(4, timeout=1000)
     with client:
         code, _, err = client.end(100)
-    assert code == 4 and f'node 4 could not put its output in place, and tries again by itself: target {obstacle} ' \
+    assert code == 4 and f'node 4 (1,0) could not put its output in place, and tries again by itself: target {obstacle} ' \
         'exists and is not a folder' in err, err
     obstacle.unlink()
     assert bench.settle(code, err), 'it follows by itself'

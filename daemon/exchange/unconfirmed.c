@@ -1,0 +1,129 @@
+/* A decision that not all nodes have confirmed: who has not, why, and how long the client waits for them. It
+ * does not wait for the whole timeout if that is known to be in vain: all that are left cannot be reached, or
+ * something is in the way of an output that somebody has to remove. */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "daemon/exchange/internal.h"
+
+#define NAMED_MOST 4u
+
+enum reason { DOWN, CUT_OFF, LATE, OBSTRUCTED };
+
+static const struct {
+    const char *one, *several;
+} words[] = {
+    [DOWN] = {"went down before it confirmed that its output is in place",
+              "went down before they confirmed that their output is in place"},
+    [CUT_OFF] = {"cannot be reached and has not confirmed that its output is in place",
+                 "cannot be reached and have not confirmed that their output is in place"},
+    [LATE] = {"has not confirmed that its output is in place",
+              "have not confirmed that their output is in place"},
+    [OBSTRUCTED] = {"could not put its output in place, and tries again by itself", NULL},
+};
+
+static enum reason reason_of(const struct decision *d, const struct exchanges *all, uint32_t rank)
+{
+    if (absent_is_down(all, rank))
+        return DOWN;
+    if (absent_is_unreachable(all, rank))
+        return CUT_OFF;
+    return rank == d->obstacle_at ? OBSTRUCTED : LATE;
+}
+
+/* Text that is added to, and cut where it does not fit. */
+struct sentence {
+    char text[sizeof((struct error *)0)->text];
+    size_t used;
+};
+
+static void __attribute__((format(printf, 2, 3))) add(struct sentence *s, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    int n = vsnprintf(s->text + s->used, sizeof s->text - s->used, format, ap);
+    va_end(ap);
+    s->used += n > 0 ? (size_t)n : 0;
+    if (s->used >= sizeof s->text)
+        s->used = sizeof s->text - 1;
+}
+
+/* "5 (1,1)" */
+static void add_node(struct sentence *s, const struct torus *t, uint32_t rank)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+
+    add(s, "%u", rank);
+    if (t->dims == 1)
+        return; /* the same number */
+    torus_coordinates(t, rank, at);
+    for (unsigned dim = 0; dim < t->dims; dim++)
+        add(s, "%s%u", dim == 0 ? " (" : ",", at[dim]);
+    add(s, ")");
+}
+
+/* "nodes 5 (1,1), 6 (1,2) and 3 more went down before ...": those that have not confirmed for this reason.
+ * Returns how many these are. */
+static uint32_t add_clause(struct sentence *s, const struct decision *d,
+                           const struct exchanges *all, enum reason reason, const char *before)
+{
+    const struct torus *t = router_torus(all->set.router);
+    uint32_t count = 0, named = 0;
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++)
+        count += !decision_has(d, rank) && reason_of(d, all, rank) == reason;
+    if (count == 0)
+        return 0;
+    add(s, "%s%s ", before, count == 1 ? "node" : "nodes");
+    for (uint32_t rank = 0; rank < t->nodes && named < NAMED_MOST; rank++)
+        if (!decision_has(d, rank) && reason_of(d, all, rank) == reason) {
+            add(s, "%s", named == 0 ? "" : named + 1 == count ? " and " : ", ");
+            add_node(s, t, rank);
+            named++;
+        }
+    if (named < count)
+        add(s, " and %u more", count - named);
+    add(s, " %s", count == 1 ? words[reason].one : words[reason].several);
+    return count;
+}
+
+void unconfirmed_describe(const struct decision *d, const struct exchanges *all, struct error *e)
+{
+    struct sentence s = {.used = 0};
+    uint32_t down, count;
+
+    down = count = add_clause(&s, d, all, DOWN, "");
+    count += add_clause(&s, d, all, CUT_OFF, count > 0 ? "; " : "");
+    count += add_clause(&s, d, all, LATE, count > 0 ? "; " : "");
+    if (count == 1)
+        add(&s, "; it finishes by itself when it %s", down == count ? "is back" : "can");
+    else if (count > 1)
+        add(&s, "; they finish by themselves when they %s", down == count ? "are back" : "can");
+    if (add_clause(&s, d, all, OBSTRUCTED, count > 0 ? "; " : "") > 0)
+        add(&s, ": %s", d->obstacle);
+    (void)error_set(e, ERROR_IN_DOUBT, "committed, but %s", s.text);
+}
+
+/* When the last node that has not confirmed is given up. */
+static uint64_t given_up_at(const struct decision *d, const struct exchanges *all)
+{
+    uint32_t nodes = router_torus(all->set.router)->nodes;
+    uint64_t at = 0;
+
+    for (uint32_t rank = 0; rank < nodes && at != ROUTER_NEVER; rank++)
+        if (!decision_has(d, rank)) {
+            uint64_t one = absent_given_up_at(all, rank);
+            at = one > at ? one : at;
+        }
+    return at;
+}
+
+uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all)
+{
+    uint64_t given_up = given_up_at(d, all);
+    uint64_t obstacle =
+        d->obstacle_at != TORUS_NO_NODE ? d->obstacle_since + OBSTACLE_TIME : ROUTER_NEVER;
+
+    return given_up < obstacle ? given_up : obstacle;
+}
