@@ -14,8 +14,8 @@ enum error_code {
     ERROR_TIMEOUT,   /* a deadline has passed */
     ERROR_CANCELLED, /* the client went away or asked to stop */
     ERROR_DAMAGED,   /* data arrived that is not what was sent */
-    ERROR_IN_DOUBT,  /* whether it was committed is not known here */
-    ERROR_BUSY,      /* not now: no room or no turn; may be tried again */
+    ERROR_IN_DOUBT, /* committed, but not confirmed by all nodes; or whether it was is not known here */
+    ERROR_BUSY,     /* not now: no room or no turn; may be tried again */
 };
 
 struct error {

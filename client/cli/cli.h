@@ -14,7 +14,8 @@ enum exit_code {
     EXIT_FAILED = 1,    /* the request failed, or its result could not be written */
     EXIT_USAGE = 2,     /* the command line was invalid */
     EXIT_NO_DAEMON = 3, /* could not connect */
-    EXIT_IN_DOUBT = 4,  /* whether the exchange was committed is not known */
+    EXIT_IN_DOUBT =
+        4, /* committed, but not confirmed by all nodes; or whether it was is not known */
 };
 
 struct command;

@@ -53,11 +53,18 @@ static const struct field group_fields[] = {
     {"reserved", "reserved_bytes", FORMAT_BYTES},
     {0},
 };
+static const struct field unconfirmed_fields[] = {
+    {"committed", "id", FORMAT_PLAIN},
+    {"not confirmed by", "nodes", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
 static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
     {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
     {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
+    {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
 };
 
@@ -82,6 +89,24 @@ static json_t *exchanges(const struct torus_status *s)
         (void)json_object_set_new(o, "reason", json_string(x->reason));
         (void)json_object_set_new(o, "coordinator", json_integer(x->coordinator));
         (void)json_object_set_new(o, "age_seconds", json_real((double)x->age_ms / 1000));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *unconfirmed(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->unconfirmed_count; i++) {
+        const struct torus_unconfirmed *x = s->unconfirmed[i];
+        json_t *o = json_object(), *nodes = json_array();
+        for (size_t j = 0; j < x->node_count; j++)
+            (void)json_array_append_new(nodes, json_integer(x->nodes[j]));
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "nodes", nodes);
+        (void)json_object_set_new(o, "count", json_integer(x->count));
+        (void)json_object_set_new(o, "reason", json_string(x->reason));
         (void)json_array_append_new(list, o);
     }
     return list;
@@ -136,6 +161,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "memory", memory);
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
     r |= json_object_set_new(o, "groups", groups(s));
+    r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
     if (r == 0)
         return o;
@@ -178,6 +204,11 @@ const struct command command_status = {
         "otherwise\n"
         "the faults are listed. The costs are those that times of exchanges are predicted with;\n"
         "see 'torusctl help calibrate'.\n"
+        "\n"
+        "Unconfirmed are exchanges that began at this node and are committed, but nodes have not\n"
+        "confirmed yet that their output is in place: they are down, cannot be reached, or\n"
+        "something is in the way there. They finish by themselves, then the exchange is not\n"
+        "listed there any more.\n"
         "\n"
         "Groups are those of programs on this node (torus/group.h). One is opening until\n"
         "programs on all nodes have opened it; its calls go around the links that were down then,\n"

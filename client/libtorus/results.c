@@ -163,6 +163,8 @@ struct status_holder {
     const struct torus_activity **list;
     struct torus_group_info *group;
     const struct torus_group_info **groups;
+    struct torus_unconfirmed *unconfirmed;
+    const struct torus_unconfirmed **unconfirmed_list;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -175,6 +177,8 @@ void torus_status_free(struct torus_status *status)
     free(h->list);
     free(h->group);
     free(h->groups);
+    free(h->unconfirmed);
+    free(h->unconfirmed_list);
     free(h);
 }
 
@@ -230,6 +234,28 @@ static int fill_groups(struct status_holder *h, struct torus_error *e)
     return 0;
 }
 
+static int fill_unconfirmed(struct status_holder *h, struct torus_error *e)
+{
+    const Control__Status *in = h->reply->status;
+
+    h->unconfirmed = several(in->n_unconfirmed, sizeof *h->unconfirmed);
+    h->unconfirmed_list = several(in->n_unconfirmed, sizeof *h->unconfirmed_list);
+    if (h->unconfirmed == NULL || h->unconfirmed_list == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_unconfirmed; i++) {
+        const Control__Status__Unconfirmed *from = in->unconfirmed[i];
+        h->unconfirmed[i] = (struct torus_unconfirmed){
+            .id = clean(from->id),
+            .count = from->count,
+            .node_count = from->n_node,
+            .nodes = from->node,
+            .reason = clean(from->reason),
+        };
+        h->unconfirmed_list[i] = &h->unconfirmed[i];
+    }
+    return 0;
+}
+
 static int fill_status(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
@@ -239,7 +265,7 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
     if (!measurable(in->link_mbit))
         return senseless(e, "a link rate that is not a number");
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
-        fill_groups(h, e) != 0)
+        fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean(in->version),
@@ -263,6 +289,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .calibration = &h->calibration.calibration,
         .group_count = in->n_group,
         .groups = h->groups,
+        .unconfirmed_count = in->n_unconfirmed,
+        .unconfirmed = h->unconfirmed_list,
     };
     return 0;
 }

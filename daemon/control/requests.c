@@ -8,6 +8,7 @@
 #define EXCHANGES_SHOWN 16u
 #define FAULTS_SHOWN 16u
 #define GROUPS_SHOWN 64u
+#define UNCONFIRMED_SHOWN 16u
 
 struct groups_message {
     struct group_info info[GROUPS_SHOWN];
@@ -36,6 +37,27 @@ static void set_groups(Control__Status *status, const struct groups *all, struct
     status->group = m->list;
 }
 
+struct unconfirmed_message {
+    struct exchange_unconfirmed info[UNCONFIRMED_SHOWN];
+    Control__Status__Unconfirmed one[UNCONFIRMED_SHOWN], *list[UNCONFIRMED_SHOWN];
+};
+
+static void set_unconfirmed(Control__Status *status, const struct exchanges *all,
+                            struct unconfirmed_message *m)
+{
+    status->n_unconfirmed = exchanges_unconfirmed(all, m->info, UNCONFIRMED_SHOWN);
+    for (size_t i = 0; i < status->n_unconfirmed; i++) {
+        Control__Status__Unconfirmed *u = m->list[i] = &m->one[i];
+        control__status__unconfirmed__init(u);
+        u->id = m->info[i].id;
+        u->count = m->info[i].count;
+        u->n_node = u->count < EXCHANGE_UNCONFIRMED_NAMED ? u->count : EXCHANGE_UNCONFIRMED_NAMED;
+        u->node = m->info[i].node;
+        u->reason = m->info[i].reason;
+    }
+    status->unconfirmed = m->list;
+}
+
 /* A link that is kept out; false if it is not. */
 static bool describe_held(struct router *r, unsigned port, char *text, size_t size)
 {
@@ -62,6 +84,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     uint32_t coordinates[TORUS_MAX_DIMS];
     struct calibration_message calibration;
     struct groups_message groups;
+    struct unconfirmed_message unconfirmed;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -98,6 +121,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     }
     status.exchange = exchanges;
     set_groups(&status, set->groups, &groups);
+    set_unconfirmed(&status, set->exchanges, &unconfirmed);
     status.n_data_root = set->roots->count;
     status.data_root = set->roots->path;
     status.link_mbit = set->link_mbit;

@@ -131,6 +131,16 @@ struct exchange_info {
     uint64_t age_ns;
 };
 
+/* An exchange that this node has decided to commit, as its root, and that is on record until all nodes have
+ * confirmed that their output is in place. */
+#define EXCHANGE_UNCONFIRMED_NAMED 64u
+struct exchange_unconfirmed {
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t count;                                 /* nodes that have not, */
+    uint32_t node[EXCHANGE_UNCONFIRMED_NAMED];      /* and the first of them, rising */
+    char reason[sizeof(((struct error *)0)->text)]; /* why, and what becomes of that, for people */
+};
+
 struct exchanges;
 struct exchange;
 
@@ -194,6 +204,9 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
 /* Running ones first, then the last that ended, youngest first; at most `most`. Returns how many.
  */
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *info, size_t most);
+/* What is on record, the youngest first; at most `most`. Returns how many. */
+size_t exchanges_unconfirmed(const struct exchanges *all, struct exchange_unconfirmed *list,
+                             size_t most);
 unsigned exchanges_under_way(const struct exchanges *all); /* barriers and groups too */
 uint64_t exchanges_reserved(const struct exchanges *all);
 

@@ -148,6 +148,12 @@ static void test_status_and_links(void **state)
     assert_int_equal(status->groups[0]->parked_bytes, 100);
     assert_int_equal(status->groups[0]->reserved_bytes, 65536);
     assert_string_equal(status->groups[0]->around, "link 3:+0?");
+    assert_int_equal(status->unconfirmed_count, 1);
+    assert_string_equal(status->unconfirmed[0]->id, "6.1.0");
+    assert_int_equal(status->unconfirmed[0]->count, 70);
+    assert_int_equal(status->unconfirmed[0]->node_count, 2);
+    assert_int_equal(status->unconfirmed[0]->nodes[1], 9);
+    assert_string_equal(status->unconfirmed[0]->reason, "committed, but node 3?");
     assert_string_equal(status->groups[1]->around, "");
     assert_string_equal(status->groups[1]->name, "default");
     assert_false(status->groups[1]->open);

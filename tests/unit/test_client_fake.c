@@ -128,6 +128,9 @@ void fake_reply_status(int fd)
     Control__Status__Group group = CONTROL__STATUS__GROUP__INIT;
     Control__Status__Group opening = CONTROL__STATUS__GROUP__INIT;
     Control__Status__Group *groups[] = {&group, &opening};
+    Control__Status__Unconfirmed unconfirmed = CONTROL__STATUS__UNCONFIRMED__INIT;
+    Control__Status__Unconfirmed *records[] = {&unconfirmed};
+    uint32_t owing[] = {3, 9};
     Control__Costs costs = CONTROL__COSTS__INIT;
     Control__Calibration calibration = CONTROL__CALIBRATION__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
@@ -166,6 +169,13 @@ void fake_reply_status(int fd)
     opening.name = (char[]){"default"};
     body.n_group = 2;
     body.group = groups;
+    unconfirmed.id = (char[]){"6.1.0"};
+    unconfirmed.count = 70;
+    unconfirmed.n_node = 2;
+    unconfirmed.node = owing;
+    unconfirmed.reason = (char[]){"committed, but node 3\n"};
+    body.n_unconfirmed = 1;
+    body.unconfirmed = records;
     body.n_data_root = 1;
     body.data_root = roots;
     body.link_mbit = 50;

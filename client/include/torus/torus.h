@@ -80,7 +80,8 @@ enum torus_error_code {
     TORUS_ERROR_TIMEOUT,   /* a deadline has passed */
     TORUS_ERROR_CANCELLED, /* torus_client_cancel(), or a callback that asked for it */
     TORUS_ERROR_DAMAGED,   /* data arrived that differs from what was sent */
-    TORUS_ERROR_IN_DOUBT,  /* whether the exchange was committed is not known here (see below) */
+    TORUS_ERROR_IN_DOUBT,  /* committed, but not confirmed by all nodes; or that is not known (see
+                            * torus_client_exchange()) */
     TORUS_ERROR_BUSY,      /* no memory or no turn for it now; it may be tried again */
     TORUS_ERROR_NO_DAEMON = 100, /* nobody listens at that socket */
     TORUS_ERROR_LOST, /* the daemon has closed the connection; nothing was to be committed */
@@ -201,6 +202,16 @@ struct torus_activity {
     uint64_t age_ms;      /* since it began */
 };
 
+/* An exchange that the daemon was asked for, and that is committed, but not all nodes have confirmed yet that
+ * their output is in place. The daemon keeps a record of it until they have. */
+struct torus_unconfirmed {
+    const char *id;
+    uint32_t count; /* nodes that have not confirmed, */
+    size_t node_count;
+    const uint32_t *nodes; /* and the ranks of the first 64 of them, rising */
+    const char *reason;    /* why they have not, and what becomes of that, for people */
+};
+
 /* What the predictions of times are made with. */
 struct torus_costs {
     size_t struct_size;      /* set by torus_costs_init() */
@@ -262,6 +273,8 @@ struct torus_status {
     const struct torus_calibration *calibration;
     size_t group_count;
     const struct torus_group_info *const *groups;
+    size_t unconfirmed_count;
+    const struct torus_unconfirmed *const *unconfirmed; /* the youngest first, 16 at most */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
@@ -494,9 +507,11 @@ TORUS_EXPORT int torus_client_start_schedule(struct torus_client *client, const 
  *
  * Returns 0 with a *result that the caller frees with torus_result_free(), or -1 with *error set,
  * with the exchange's id if there was one. A failed exchange leaves no output at any node.
- * TORUS_ERROR_IN_DOUBT says that it is not known here whether it failed or was committed: the
- * daemon had gone, or a node was cut off while the others decided. The nodes settle this by
- * themselves once the torus is whole again; their status and output folders tell how. */
+ * TORUS_ERROR_IN_DOUBT has two meanings, and the text says which. The exchange was committed, but nodes
+ * have not confirmed that their output is in place: they went down or cannot be reached, something is in the
+ * way there, or the timeout is over. Or it is not known here whether it was committed, as the daemon has
+ * gone. The nodes settle both by themselves once they reach each other and their disks work;
+ * torus_status.unconfirmed lists exchanges until all nodes have confirmed. */
 TORUS_EXPORT int torus_client_exchange(struct torus_client *client,
                                        const struct torus_request *request,
                                        torus_progress_fn *progress, void *data,
