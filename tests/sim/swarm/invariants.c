@@ -253,6 +253,58 @@ static struct swarm_request *find(struct swarm_play *play, const char *id)
     return NULL;
 }
 
+/* It is committed, and only nodes that are down have not confirmed. */
+static bool waits_in_vain(const struct swarm_play *play, const struct swarm_request *r)
+{
+    struct exchange_unconfirmed record[LISTED];
+    struct exchange_info info;
+    const char *id = r->asked->id;
+
+    if (!runs(play, r->root) || !sim_info(play->sim, r->root, id, &info) ||
+        info.state != EXCHANGE_COMMITTING)
+        return false;
+    size_t n = exchanges_unconfirmed(sim_exchanges(play->sim, r->root), record, LISTED), i = 0;
+    while (i < n && strcmp(record[i].id, id) != 0)
+        i++;
+    for (uint32_t j = 0; i < n && j < record[i].count; j++)
+        if (sim_alive(play->sim, record[i].node[j]))
+            return false;
+    return i < n;
+}
+
+/* Nodes that are stopped may be those that would tell that others are down. */
+static bool somebody_is_stopped(const struct swarm_play *play)
+{
+    for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++)
+        if (sim_frozen(play->sim, rank))
+            return true;
+    return false;
+}
+
+/* Until its node has heard of them and given them up, where nothing slows that down. */
+static uint64_t vain_time(const struct swarm_play *play)
+{
+    return sim_slowed(play->sim) ? HEARD_LATE_TIME : 3 * SECONDS;
+}
+
+static void check_waits(struct swarm_play *play)
+{
+    bool stopped = somebody_is_stopped(play);
+
+    for (unsigned i = 0; i < play->world->requests; i++) {
+        struct swarm_request *r = &play->world->request[i];
+        if (stopped || r->asked == NULL || r->asked->exchange == NULL || !has_folders(r) ||
+            !waits_in_vain(play, r))
+            r->vain_since = 0;
+        else if (r->vain_since == 0)
+            r->vain_since = sim_now(play->sim);
+        else if (sim_now(play->sim) > r->vain_since + vain_time(play))
+            sim_violated(play->sim, "waits for nodes that are down",
+                         "%s has been committed, and nodes that are down have not confirmed",
+                         name_of(play, r));
+    }
+}
+
 /* No exchange is active long after its deadline; no partial output has its final name. */
 void swarm_check_dear(struct swarm_play *play)
 {
@@ -270,6 +322,7 @@ void swarm_check_dear(struct swarm_play *play)
                              exchange_state_name(info[i].state), rank);
         }
     }
+    check_waits(play);
     for (unsigned i = 0; i < w->requests; i++)
         for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
             if (w->request[i].asked != NULL && has_folders(&w->request[i]))

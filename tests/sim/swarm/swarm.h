@@ -35,6 +35,8 @@ struct swarm_request {
     bool left, seen_ended;     /* left: its client does not wait for the end, */
     bool orphaned;             /* because its node has died */
     uint64_t asked_at, due;
+    uint64_t
+        vain_since; /* it is committed, and all nodes that have not confirmed are down; 0: it is not so */
     struct swarm_play *play;
 };
 
