@@ -10,6 +10,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/address.h"
+#include "daemon/net/hops.h"
 #include "daemon/router/limits.h"
 #include "proto/text.h"
 
@@ -28,6 +29,7 @@ void config_init(struct config *c)
                          .memory = DEFAULT_MEMORY,
                          .heartbeat_ms = ROUTER_HEARTBEAT / MILLISECONDS,
                          .silence_ms = ROUTER_SILENCE / MILLISECONDS,
+                         .hop_limit = HOPS_DEFAULT,
                          .log_level = LOG_LEVEL_INFO};
     (void)strcpy(c->control, DEFAULT_CONTROL);
     (void)strcpy(c->state_folder, DEFAULT_STATE);
@@ -204,6 +206,18 @@ static int set_congestion(struct config *c, const char *value, struct error *e)
     return copy(c->congestion, sizeof c->congestion, "congestion", value, e);
 }
 
+static int set_hop_limit(struct config *c, const char *value, struct error *e)
+{
+    char *end;
+    unsigned long limit = strtoul(value, &end, 10);
+
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || limit < 1 || limit > HOPS_MOST)
+        return error_set(e, ERROR_USAGE, "hop_limit \"%.40s\" is not a number from 1 to %u", value,
+                         HOPS_MOST);
+    c->hop_limit = (unsigned)limit;
+    return 0;
+}
+
 static int set_log_level(struct config *c, const char *value, struct error *e)
 {
     c->log_level = log_level_parse(value);
@@ -235,6 +249,7 @@ static const struct {
     {"heartbeat_ms", set_heartbeat},
     {"silence_ms", set_silence},
     {"congestion", set_congestion},
+    {"hop_limit", set_hop_limit},
     {"log_level", set_log_level},
     {"daemons_per_processor", set_daemons_per_processor},
 };

@@ -29,6 +29,7 @@ struct config {
     uint64_t memory;
     uint64_t heartbeat_ms, silence_ms; /* see daemon/router/limits.h */
     char congestion[16];
+    unsigned hop_limit; /* of links, see daemon/net/hops.h */
     int log_level;
     char port_text[TORUS_MAX_PORTS][300]; /* "" : not given */
     struct sockaddr_storage address[TORUS_MAX_PORTS];

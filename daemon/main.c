@@ -66,13 +66,17 @@ static const char help[] =
     "                       if that is longer\n"
     "  --congestion NAME    TCP congestion control of the links (default reno; \"\": the "
     "system's)\n"
+    "  --hop-limit N        how many hosts away a neighbour may be (default 1: at the other end "
+    "of\n"
+    "                       the cable; a route over a third host does not work). 2 to 255 for\n"
+    "                       links that are tunnels or routed on purpose\n"
     "  --log-level LEVEL    error, warning, info (default) or debug\n"
     "  --help, --version\n"
     "\n"
     "The INI file has the same settings: [node] with dims, rank, coordinates, control, data_roots\n"
     "(separated by colons), state_dir, key_file, second_key_file, encrypt, read_group,\n"
     "exchange_group, admin_group, link_mbit, link_burst, daemons_per_processor, memory,\n"
-    "heartbeat_ms, silence_ms, congestion, log_level; [ports] with lines such as \"+0 = "
+    "heartbeat_ms, silence_ms, congestion, hop_limit, log_level; [ports] with lines such as \"+0 = "
     "10.0.0.2:7411\".\n"
     "\n"
     "exit status: 0 ended by a signal; 1 could not start; 2 invalid options\n";
@@ -110,7 +114,8 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
                                           "exchange_group",
                                           "admin_group",
                                           "heartbeat_ms",
-                                          "silence_ms"};
+                                          "silence_ms",
+                                          "hop_limit"};
     static const struct option options[] = {
         {"config", required_argument, NULL, CONFIG},
         {"port", required_argument, NULL, PORT},
@@ -136,6 +141,7 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
         {"admin-group", required_argument, NULL, SETTING + 17},
         {"heartbeat-ms", required_argument, NULL, SETTING + 18},
         {"silence-ms", required_argument, NULL, SETTING + 19},
+        {"hop-limit", required_argument, NULL, SETTING + 20},
         {0},
     };
     struct error e = {0};

@@ -133,8 +133,12 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    const struct tcp_setup tcp_setup = {loop, &config->torus, config->address, config->congestion,
-                                        config->link_mbit};
+    const struct tcp_setup tcp_setup = {loop,
+                                        &config->torus,
+                                        config->address,
+                                        config->congestion,
+                                        config->link_mbit,
+                                        config->hop_limit};
 
     node->config = config;
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);

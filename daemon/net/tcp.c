@@ -24,6 +24,7 @@
 #include "daemon/net/address.h"
 #include "daemon/net/carrier.h"
 #include "daemon/net/cipher.h"
+#include "daemon/net/hops.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/pacing.h"
 #include "daemon/net/tcp_stat.h"
@@ -33,6 +34,7 @@
 #define BATCHES_A_FLUSH 8u
 #define LINGER_MS 1000
 #define LINGER_MOST 32u /* connections at the same time: strangers could make any number of them */
+#define DIAL_REASON_SIZE 240u
 #define DIAL_SYN_RETRIES 2  /* about seven seconds */
 #define KEPT_BACK_A_PORT 2u /* descriptors: for its link, and for a stranger before it */
 
@@ -486,7 +488,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 /* Before a socket connects or listens; what is accepted there inherits all of it. A socket that has
  * been with BBR, the default of some systems, keeps the timer that paces its packets, whatever it is
  * told later: a fifth more processor time a byte. */
-static void tune(const struct tcp *tcp, int fd)
+static void tune(const struct tcp *tcp, int fd, sa_family_t family)
 {
     const char *congestion = tcp->set.congestion;
     int on = 1;
@@ -496,6 +498,8 @@ static void tune(const struct tcp *tcp, int fd)
     if (congestion[0] != '\0' &&
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion)) != 0)
         log_debug("congestion control %s is not available: %s", congestion, strerror(errno));
+    if (hops_limit(fd, family, tcp->set.hop_limit) != 0)
+        log_warning("the hop limit of links cannot be set: %s", strerror(errno));
 }
 
 /* On failure *error is set. */
@@ -551,12 +555,27 @@ static void established(struct connection *c, bool dialled)
         router_dial_failed(c->tcp->router, c->port, "no room for another connection");
 }
 
+static void say_dial_failure(struct connection *c, int status, char *reason, size_t size)
+{
+    char address[ADDRESS_TEXT_SIZE], host[ADDRESS_TEXT_SIZE];
+    uv_os_fd_t fd;
+
+    address_format((const struct sockaddr *)&c->tcp->set.address[c->port], address, sizeof address);
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0 && hops_exceeded(fd, host, sizeof host))
+        (void)snprintf(reason, size,
+                       "%s: the route there leads over another host (%s), which is farther than "
+                       "hop_limit %u allows",
+                       address, host[0] != '\0' ? host : "unknown", c->tcp->set.hop_limit);
+    else
+        (void)snprintf(reason, size, "%s: %s", address, uv_strerror(status));
+}
+
 static void on_dialled(uv_connect_t *request, int status)
 {
     struct connection *c = request->data;
     struct door *door = &c->tcp->door[c->port];
     bool wanted = door->dialling == c; /* else it has been dialled anew */
-    char address[ADDRESS_TEXT_SIZE], reason[160];
+    char reason[DIAL_REASON_SIZE];
 
     if (wanted)
         door->dialling = NULL;
@@ -565,11 +584,13 @@ static void on_dialled(uv_connect_t *request, int status)
         return;
     }
     if (status == 0) {
+        uv_os_fd_t fd;
+        if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+            hops_drop_errors(fd, c->tcp->set.address[c->port].ss_family);
         established(c, true);
         return;
     }
-    address_format((const struct sockaddr *)&c->tcp->set.address[c->port], address, sizeof address);
-    (void)snprintf(reason, sizeof reason, "%s: %s", address, uv_strerror(status));
+    say_dial_failure(c, status, reason, sizeof reason);
     close_handles(c);
     router_dial_failed(c->tcp->router, c->port, reason);
 }
@@ -591,7 +612,8 @@ static void io_dial(void *context, unsigned port)
         door->dialling = c;
         c->dialling.data = c;
         if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0) {
-            tune(tcp, fd);
+            tune(tcp, fd, tcp->set.address[port].ss_family);
+            hops_keep_errors(fd, tcp->set.address[port].ss_family);
             (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
         }
         door->dial_error = uv_tcp_connect(
@@ -631,7 +653,9 @@ static void on_accepted(void *context, int fd)
 
 static void on_bound(void *context, int fd)
 {
-    tune(((struct door *)context)->tcp, fd);
+    struct door *door = context;
+
+    tune(door->tcp, fd, door->tcp->set.address[door - door->tcp->door].ss_family);
 }
 
 static void on_listener_closed(void *context)
@@ -734,6 +758,8 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         return NULL;
     }
     tcp->set = *setup;
+    if (tcp->set.hop_limit == 0)
+        tcp->set.hop_limit = HOPS_DEFAULT;
     tcp->handles = 1; /* our own */
     tcp->slow = pacing_is_slow(setup->link_mbit);
     tcp->carrier = carrier_open(setup->loop, on_carrier_changed, on_carrier_closed, tcp);

@@ -16,6 +16,7 @@ struct tcp_setup {
     const struct sockaddr_storage *address; /* by port: dialled (+) or listened on (-) */
     const char *congestion;                 /* TCP congestion control; "" = the system's */
     double link_mbit;                       /* nominal rate; 0 = unknown */
+    unsigned hop_limit;                     /* see hops.h; 0: HOPS_DEFAULT */
 };
 
 /* Binds and listens on the `-` ports that have a neighbour. Returns NULL with *e if one cannot be

@@ -23,6 +23,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 
 from support.background import heed_sigint  # noqa: E402
+from support.hosts import Hosts, obstacle as hosts_obstacle  # noqa: E402
 from support.reports import LIVE, add_logs  # noqa: E402
 from support.wire import says_whole  # noqa: E402
 from torus_net import LoopbackTorus, TorusError, mininet_obstacle  # noqa: E402
@@ -39,12 +40,14 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     heed_sigint()
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
+    config.addinivalue_line('markers', 'hosts: makes machines of network namespaces, and needs root')
     config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
                             'nodes, shapes or rounds, so not under sanitizers')
     config.addinivalue_line('markers', 'memory: measures or limits it, so not under sanitizers, which keep '
                             'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
     config.mininet_obstacle = obstacle
+    config.hosts_obstacle = hosts_obstacle()
 
 
 def pytest_collection_modifyitems(config, items):
@@ -54,6 +57,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker('mininet')
         if item.get_closest_marker('mininet') and config.mininet_obstacle:
             item.add_marker(pytest.mark.skip(reason=config.mininet_obstacle))
+        if item.get_closest_marker('hosts') and config.hosts_obstacle:
+            item.add_marker(pytest.mark.skip(reason=config.hosts_obstacle))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -166,3 +171,17 @@ def mininet(request):
     """mininet('4x4', bw=50): a started MininetTorus."""
     from torus_net import MininetTorus
     yield from _factory(request, MininetTorus)
+
+
+@pytest.fixture
+def hosts(request):
+    """hosts('3', 3): machines of namespaces, on which the test starts what it needs."""
+    made = []
+
+    def make(dims, count):
+        made.append(Hosts(dims, count))
+        return made[-1]
+
+    yield make
+    problems = [problem for one in made for problem in one.close()]
+    assert not problems, '\n'.join(problems)

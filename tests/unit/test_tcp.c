@@ -18,7 +18,7 @@
 
 struct options {
     bool seen;
-    int nodelay, unsent;
+    int nodelay, unsent, hops;
     char congestion[16];
 };
 
@@ -28,11 +28,13 @@ static int listener;
 static struct options options_of(int fd)
 {
     struct options o = {.seen = true};
-    socklen_t size = sizeof o.nodelay, unsent = sizeof o.unsent, name = sizeof o.congestion;
+    socklen_t size = sizeof o.nodelay, unsent = sizeof o.unsent, name = sizeof o.congestion,
+              hops = sizeof o.hops;
 
     assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &o.nodelay, &size), 0);
     assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &o.unsent, &unsent), 0);
     assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, o.congestion, &name), 0);
+    assert_int_equal(getsockopt(fd, IPPROTO_IP, IP_TTL, &o.hops, &hops), 0);
     return o;
 }
 
@@ -85,6 +87,7 @@ static void check(const struct options *o, const char *congestion)
     assert_int_equal(o->nodelay, 1);
     assert_int_equal(o->unsent, 64 * 1024);
     assert_string_equal(o->congestion, congestion);
+    assert_int_equal(o->hops, 7);
 }
 
 /* Set later, BBR's timer would stay. */
@@ -104,8 +107,8 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
     *here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     address[1] = address[0];
     assert_int_equal(uv_loop_init(&loop), 0);
-    const struct tcp_setup setup = {&loop, &torus, address,
-                                    another_congestion(congestion, sizeof congestion), 0};
+    const struct tcp_setup setup = {
+        &loop, &torus, address, another_congestion(congestion, sizeof congestion), 0, 7};
     struct tcp *tcp = tcp_new(&setup, 0, &io, &e);
     assert_non_null(tcp);
     check(&listening, congestion);
