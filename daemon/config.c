@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/net/address.h"
 #include "daemon/net/hops.h"
 #include "daemon/router/limits.h"
 #include "proto/text.h"
@@ -261,7 +260,9 @@ int config_set(struct config *c, const char *name, const char *value, struct err
         int port = torus_port_parse(&largest, name);
         if (port < 0)
             return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0 or -1", name);
-        return copy(c->port_text[port], sizeof c->port_text[port], name, value, e);
+        if (endpoint_parse(value, &c->endpoint[port], e) != 0)
+            return error_wrap(e, "port %s", name);
+        return 0;
     }
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++)
         if (strcmp(settings[i].name, name) == 0)
@@ -349,18 +350,14 @@ int config_finish(struct config *c, struct error *e)
         bool linked = port < torus_ports(&c->torus) &&
                       torus_neighbour(&c->torus, c->rank, port) != TORUS_NO_NODE;
         (void)torus_port_name(port, name);
-        if (!linked && c->port_text[port][0] != '\0')
+        if (!linked && c->endpoint[port].port != 0)
             return error_set(e, ERROR_USAGE,
                              "port %s has an address, but node %u of %s has no link there", name,
                              c->rank, torus_format(&c->torus, dims));
-        if (!linked)
-            continue;
-        if (c->port_text[port][0] == '\0')
+        if (linked && c->endpoint[port].port == 0)
             return error_set(e, ERROR_USAGE, "port %s needs an address: the one to %s", name,
                              torus_port_direction(port) > 0 ? "dial (the neighbour's)"
                                                             : "listen on (this node's)");
-        if (address_parse(c->port_text[port], &c->address[port], e) != 0)
-            return error_wrap(e, "port %s", name);
     }
     if (c->key_file[0] == '\0' && (c->encrypt || c->second_key_file[0] != '\0'))
         return error_set(e, ERROR_USAGE, "%s needs a key_file",

@@ -3,10 +3,10 @@
 #define TORUSD_CONFIG_H
 
 #include <limits.h>
-#include <sys/socket.h>
 
 #include "daemon/files/roots.h"
 #include "daemon/net/access.h"
+#include "daemon/net/address.h"
 #include "daemon/router/handshake.h"
 #include "daemon/schedule/torus.h"
 
@@ -31,8 +31,7 @@ struct config {
     char congestion[16];
     unsigned hop_limit; /* of links, see daemon/net/hops.h */
     int log_level;
-    char port_text[TORUS_MAX_PORTS][300]; /* "" : not given */
-    struct sockaddr_storage address[TORUS_MAX_PORTS];
+    struct endpoint endpoint[TORUS_MAX_PORTS]; /* port 0: not given */
 };
 
 void config_init(struct config *c);

@@ -135,7 +135,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     }
     const struct tcp_setup tcp_setup = {loop,
                                         &config->torus,
-                                        config->address,
+                                        config->endpoint,
                                         config->congestion,
                                         config->link_mbit,
                                         config->hop_limit};
@@ -189,7 +189,8 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         .groups = core_groups(node->core),
         .roots = &config->roots,
         .access = &node->access,
-        .address = config->address,
+        .endpoint = config->endpoint,
+        .tcp = node->tcp,
         .link_mbit = config->link_mbit,
         .memory_budget = config->memory,
     };

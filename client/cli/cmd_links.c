@@ -24,6 +24,7 @@ static const struct field fields[] = {
     {"security", "security", FORMAT_PLAIN},
     {"key", "key", FORMAT_PLAIN},
     {"address", "address", FORMAT_PLAIN},
+    {"interface", "interface", FORMAT_PLAIN},
     {"reason", "reason", FORMAT_PLAIN},
     {0},
 };
@@ -59,6 +60,8 @@ static json_t *value_of(const struct torus_links *links)
         r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
         r |= json_object_set_new(link, "reason", json_string(l->reason));
         r |= json_object_set_new(link, "address", json_string(l->address));
+        r |= json_object_set_new(link, "interface",
+                                 l->interface[0] != '\0' ? json_string(l->interface) : json_null());
         r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
         r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
         r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
@@ -111,6 +114,10 @@ const struct command command_links = {
         "It is held if it flaps: it was lost three times within ten seconds, and is not used "
         "before\n"
         "it has been quiet for the time shown.\n"
+        "The address is that of the configuration: a + port dials it, a - port listens there. The\n"
+        "interface is the one that the link uses, or would use, as the kernel's routes say (null "
+        "in\n"
+        "JSON if that is not known).\n"
         "Bytes are counted since the connection came up; round-trip time and rate are measured\n"
         "by TCP. A link is down when nothing has come from the neighbour for the time shown, not\n"
         "even its system's acknowledgements (see 'torusd --help').\n"

@@ -361,6 +361,7 @@ static int fill_links(struct links_holder *h, struct torus_error *e)
             .key = clean(from->key),
             .encrypted = from->encrypted != 0,
             .held_ms = from->held_ms,
+            .interface = clean(from->interface),
         };
         h->list[i] = &h->link[i];
     }

@@ -58,13 +58,19 @@ static void set_unconfirmed(Control__Status *status, const struct exchanges *all
     status->unconfirmed = m->list;
 }
 
-/* A link that is kept out; false if it is not. */
-static bool describe_held(struct router *r, unsigned port, char *text, size_t size)
+/* A link that is kept out, or cannot even be tried; false if it is neither. */
+static bool describe_port(const struct control_setup *set, unsigned port, char *text, size_t size)
 {
+    const char *missing = tcp_missing(set->tcp, port);
     struct port_info info;
     char name[TORUS_PORT_NAME_SIZE];
 
-    router_port_info(r, port, &info);
+    router_port_info(set->router, port, &info);
+    if (info.state == PORT_WAITING && missing != NULL) {
+        (void)snprintf(text, size, "port %s to node %u waits: %s", torus_port_name(port, name),
+                       info.neighbour, missing);
+        return true;
+    }
     if (info.state != PORT_HELD)
         return false;
     (void)snprintf(
@@ -80,7 +86,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     const struct topology *topology = router_topology(set->router);
     struct exchange_info info[EXCHANGES_SHOWN];
     Control__Status__Exchange exchange[EXCHANGES_SHOWN], *exchanges[EXCHANGES_SHOWN];
-    char dims[TORUS_TEXT_SIZE], fault[FAULTS_SHOWN][160], *faults[FAULTS_SHOWN];
+    char dims[TORUS_TEXT_SIZE], fault[FAULTS_SHOWN][PORT_REASON_SIZE + 40], *faults[FAULTS_SHOWN];
     uint32_t coordinates[TORUS_MAX_DIMS];
     struct calibration_message calibration;
     struct groups_message groups;
@@ -103,7 +109,7 @@ static void on_status(struct control_client *client, const Control__Request *req
         faults[status.n_fault++] = fault[i];
     }
     for (unsigned port = 0; port < torus_ports(t) && status.n_fault < FAULTS_SHOWN; port++)
-        if (describe_held(set->router, port, fault[status.n_fault], sizeof fault[0])) {
+        if (describe_port(set, port, fault[status.n_fault], sizeof fault[0])) {
             faults[status.n_fault] = fault[status.n_fault];
             status.n_fault++;
         }
@@ -140,7 +146,7 @@ static void on_links(struct control_client *client, const Control__Request *requ
 {
     const struct control_setup *set = &client->server->set;
     struct port_info info[TORUS_MAX_PORTS];
-    char name[TORUS_MAX_PORTS][TORUS_PORT_NAME_SIZE], address[TORUS_MAX_PORTS][80];
+    char name[TORUS_MAX_PORTS][TORUS_PORT_NAME_SIZE], address[TORUS_MAX_PORTS][ENDPOINT_TEXT_SIZE];
     Control__Links__Link link[TORUS_MAX_PORTS], *list[TORUS_MAX_PORTS];
     Control__Links links = CONTROL__LINKS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
@@ -153,12 +159,12 @@ static void on_links(struct control_client *client, const Control__Request *requ
             continue;
         list[links.n_link++] = l;
         control__links__link__init(l);
-        address_format((const struct sockaddr *)&set->address[port], address[port],
-                       sizeof address[port]);
+        endpoint_format(&set->endpoint[port], address[port], sizeof address[port]);
         l->port = port;
         l->name = torus_port_name(port, name[port]);
         l->neighbour = info[port].neighbour;
         l->address = address[port];
+        l->interface = (char *)(uintptr_t)tcp_interface(set->tcp, port);
         l->up = info[port].state == PORT_UP;
         l->state = (char *)(uintptr_t)port_state_name(info[port].state);
         l->reason = info[port].reason;

@@ -7,6 +7,7 @@
 #include "daemon/files/roots.h"
 #include "daemon/group/group.h"
 #include "daemon/net/access.h"
+#include "daemon/net/tcp.h"
 
 /* What requests are answered from; all borrowed. */
 struct control_setup {
@@ -17,7 +18,8 @@ struct control_setup {
     struct groups *groups;
     const struct roots *roots;
     const struct access_rules *access;
-    const struct sockaddr_storage *address; /* by port */
+    const struct endpoint *endpoint; /* by port */
+    struct tcp *tcp;
     double link_mbit;
     uint64_t memory_budget;
 };

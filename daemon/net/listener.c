@@ -63,10 +63,9 @@ int listener_open(struct listener *l, uv_loop_t *loop, const struct sockaddr *ad
         return -1;
     if ((address->sa_family != AF_UNIX &&
          setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) ||
+        (l->prepare != NULL && l->prepare(l->context, fd, address->sa_family) != 0) ||
         bind(fd, address, length) != 0)
         goto fail;
-    if (l->bound != NULL)
-        l->bound(l->context, fd);
     if (listen(fd, BACKLOG) != 0)
         goto fail;
     int result = uv_poll_init(loop, &l->poll, fd);

@@ -16,8 +16,9 @@ struct listener {
     unsigned handles; /* open */
     bool closing, short_of;
     struct reserve *reserve;
-    /* The socket before it listens, or NULL: what is set there, its connections have from the start. */
-    void (*bound)(void *context, int fd);
+    /* The socket before it is bound, or NULL: what is set there, its connections have from the start.
+     * Returns 0, or -1 with errno: it is not opened. */
+    int (*prepare)(void *context, int fd, sa_family_t family);
     /* A connection, non-blocking; the callee closes it. */
     void (*accepted)(void *context, int fd);
     void (*closed)(void *context);

@@ -4,7 +4,8 @@
  *                                          -> tcp_flush(): link_next() -> write
  *                                          -> end of file: link_closed()
  *
- * Failure modes: it cannot be dialled (router_dial_failed(), which dials again later); end of file,
+ * Failure modes: it cannot be dialled (router_dial_failed(), which dials again later) or listened for
+ * (router_listening()): door.h says what is tried again when; end of file,
  * a read or a write error (link_closed()); the router closes it (io_close()): a last message may
  * still leave, behind what is being written, and the connection lingers until the peer has read it,
  * but for LINGER_MS at most, and only so many at a time. The carrier goes (router_carrier(), which
@@ -13,19 +14,16 @@
 #include "daemon/net/tcp.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
-#include "daemon/net/address.h"
 #include "daemon/net/carrier.h"
 #include "daemon/net/cipher.h"
+#include "daemon/net/door.h"
 #include "daemon/net/hops.h"
-#include "daemon/net/listener.h"
 #include "daemon/net/pacing.h"
 #include "daemon/net/tcp_stat.h"
 
@@ -34,14 +32,13 @@
 #define BATCHES_A_FLUSH 8u
 #define LINGER_MS 1000
 #define LINGER_MOST 32u /* connections at the same time: strangers could make any number of them */
-#define DIAL_REASON_SIZE 240u
-#define DIAL_SYN_RETRIES 2  /* about seven seconds */
+#define LOOK_SOON_MS 50 /* after reports of changes, which come in swarms */
+#define LOOK_AGAIN_MS 2000  /* while a port cannot listen */
 #define KEPT_BACK_A_PORT 2u /* descriptors: for its link, and for a stranger before it */
 
 struct connection {
     uv_tcp_t socket;
     uv_timer_t linger;
-    uv_connect_t dialling;
     uv_write_t write;
     uv_shutdown_t shutdown;
     struct tcp *tcp;
@@ -58,24 +55,17 @@ struct connection {
     struct outgoing *last;       /* to be written before it closes */
 };
 
-/* Of one port. */
-struct door {
-    struct tcp *tcp;
-    bool listening;
-    struct listener listener;
-    struct connection *dialling;
-    int dial_error; /* why it could not even be tried to dial; 0: nothing to be told */
-};
-
 struct tcp {
     struct tcp_setup set;
     struct router *router;
+    struct socket_options options;
+    struct door_user user;
     struct door door[TORUS_MAX_PORTS];
-    bool any_dial_error;
+    uv_timer_t look; /* at all doors again */
     struct reserve reserve;
     struct carrier *carrier; /* NULL: interfaces cannot be watched */
     struct connection *dirty;
-    unsigned handles; /* listeners and connections that are not closed */
+    unsigned handles; /* things that are not closed: doors' parts, connections, the rest */
     unsigned lingering;
     bool closing;
     bool slow;
@@ -367,20 +357,22 @@ static bool write_batch(struct connection *c)
     return false;
 }
 
-/* Dials that could not be tried: the router was not to be called then. */
-static void tell_dial_errors(struct tcp *tcp)
-{
-    char address[ADDRESS_TEXT_SIZE], reason[160];
+static void on_look(uv_timer_t *timer);
 
-    tcp->any_dial_error = false;
+/* What has become of dials and listeners: the router was not to be called when that was found out. */
+static void tell_doors(struct tcp *tcp)
+{
     for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++) {
-        int error = tcp->door[port].dial_error;
-        if (error == 0)
+        struct door *door = &tcp->door[port];
+        if (!door->changed || door->dial != NULL || door->lookup != NULL)
             continue;
-        tcp->door[port].dial_error = 0;
-        address_format((const struct sockaddr *)&tcp->set.address[port], address, sizeof address);
-        (void)snprintf(reason, sizeof reason, "cannot dial %s: %s", address, uv_strerror(error));
-        router_dial_failed(tcp->router, port, reason);
+        door->changed = false;
+        if (!door->listens && door->reason[0] != '\0')
+            router_dial_failed(tcp->router, port, door->reason);
+        else if (door->listens)
+            router_listening(tcp->router, port, door->listening ? NULL : door->reason);
+        if (door->listens && !door->listening && !uv_is_active((uv_handle_t *)&tcp->look))
+            (void)uv_timer_start(&tcp->look, on_look, LOOK_AGAIN_MS, 0);
     }
 }
 
@@ -399,8 +391,7 @@ bool tcp_flush(struct tcp *tcp)
     struct connection *now, *c;
     bool more = tcp->carrier != NULL && carrier_look(tcp->carrier);
 
-    if (tcp->any_dial_error)
-        tell_dial_errors(tcp);
+    tell_doors(tcp);
     now = tcp->dirty;
     tcp->dirty = NULL;
     while ((c = now) != NULL) {
@@ -485,183 +476,106 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
 /* --- connecting --- */
 
-/* Before a socket connects or listens; what is accepted there inherits all of it. A socket that has
- * been with BBR, the default of some systems, keeps the timer that paces its packets, whatever it is
- * told later: a fifth more processor time a byte. */
-static void tune(const struct tcp *tcp, int fd, sa_family_t family)
-{
-    const char *congestion = tcp->set.congestion;
-    int on = 1;
-
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    pacing_limit_unsent(fd, tcp->slow);
-    if (congestion[0] != '\0' &&
-        setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion)) != 0)
-        log_debug("congestion control %s is not available: %s", congestion, strerror(errno));
-    if (hops_limit(fd, family, tcp->set.hop_limit) != 0)
-        log_warning("the hop limit of links cannot be set: %s", strerror(errno));
-}
-
-/* On failure *error is set. */
-static struct connection *new_connection(struct tcp *tcp, unsigned port, unsigned family,
-                                         int *error)
+/* Takes over the descriptor. */
+static struct connection *new_connection(struct tcp *tcp, unsigned port, int fd)
 {
     struct connection *c = calloc(1, sizeof *c);
 
-    *error = UV_ENOMEM;
-    if (c == NULL)
-        return NULL;
-    c->tcp = tcp;
-    c->port = port;
-    do
-        *error = uv_tcp_init_ex(tcp->set.loop, &c->socket, family);
-    while (*error != 0 && reserve_helps(&tcp->reserve, -*error));
-    if (*error != 0) {
+    if (c == NULL || uv_tcp_init(tcp->set.loop, &c->socket) != 0) {
         free(c);
+        (void)close(fd);
         return NULL;
     }
+    c->tcp = tcp;
+    c->port = port;
     (void)uv_timer_init(tcp->set.loop, &c->linger);
     c->socket.data = c->linger.data = c;
     c->handles = 2;
     tcp->handles++;
-    return c;
+    if (uv_tcp_open(&c->socket, fd) == 0)
+        return c;
+    (void)close(fd);
+    close_handles(c);
+    return NULL;
 }
 
-/* The address here decides which interface's carrier is the link's. */
+/* The ends of a connection decide which interface's carrier is the link's. */
 static void watch_carrier(struct connection *c)
 {
-    struct sockaddr_storage local;
-    int length = sizeof local;
+    const struct endpoint *endpoint = c->tcp->door[c->port].endpoint;
+    struct sockaddr_storage local, peer;
+    int local_size = sizeof local, peer_size = sizeof peer;
 
-    if (c->tcp->carrier != NULL &&
-        uv_tcp_getsockname(&c->socket, (struct sockaddr *)&local, &length) == 0)
-        carrier_watch(c->tcp->carrier, c->port, (struct sockaddr *)&local);
+    if (c->tcp->carrier == NULL ||
+        uv_tcp_getsockname(&c->socket, (struct sockaddr *)&local, &local_size) != 0 ||
+        uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &peer_size) != 0)
+        return;
+    const struct carrier_ends ends = {(struct sockaddr *)&local, (struct sockaddr *)&peer,
+                                      endpoint->interface, endpoint->bound};
+    carrier_watch(c->tcp->carrier, c->port, &ends);
 }
 
-static void established(struct connection *c, bool dialled)
+static void on_connected(struct door *door, int fd)
 {
+    struct tcp *tcp = door->user->context;
+    const bool dialled = !door->listens;
     struct sockaddr_storage peer;
     int length = sizeof peer;
     char address[ADDRESS_TEXT_SIZE] = "?";
 
-    if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
-        address_format((struct sockaddr *)&peer, address, sizeof address);
-    c->link = router_connected(c->tcp->router, c->port, dialled, c, address);
-    if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
+    if (tcp->router == NULL) {
+        (void)close(fd);
         return;
-    bool unwanted = c->link == NULL;
-    broken(c, "cannot read from its socket");
+    }
+    struct connection *c = new_connection(tcp, door->port, fd);
+    if (c != NULL) {
+        if (uv_tcp_getpeername(&c->socket, (struct sockaddr *)&peer, &length) == 0)
+            address_format((struct sockaddr *)&peer, address, sizeof address);
+        c->link = router_connected(tcp->router, c->port, dialled, c, address);
+        if (c->link != NULL && uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0)
+            return;
+    }
+    const bool unwanted = c == NULL || c->link == NULL;
+    if (c != NULL)
+        broken(c, "cannot read from its socket");
     if (unwanted && dialled)
-        router_dial_failed(c->tcp->router, c->port, "no room for another connection");
+        router_dial_failed(tcp->router, door->port, "no room for another connection");
 }
 
-static void say_dial_failure(struct connection *c, int status, char *reason, size_t size)
+/* Before there has been a link, the carrier is that of the way to what is dialled, or of the address
+ * that is listened on. */
+static void on_placed(struct door *door, const struct sockaddr *local, const struct sockaddr *peer)
 {
-    char address[ADDRESS_TEXT_SIZE], host[ADDRESS_TEXT_SIZE];
-    uv_os_fd_t fd;
+    const struct tcp *tcp = door->user->context;
+    const struct carrier_ends ends = {local, peer, door->endpoint->interface,
+                                      door->endpoint->bound};
 
-    address_format((const struct sockaddr *)&c->tcp->set.address[c->port], address, sizeof address);
-    if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0 && hops_exceeded(fd, host, sizeof host))
-        (void)snprintf(reason, size,
-                       "%s: the route there leads over another host (%s), which is farther than "
-                       "hop_limit %u allows",
-                       address, host[0] != '\0' ? host : "unknown", c->tcp->set.hop_limit);
-    else
-        (void)snprintf(reason, size, "%s: %s", address, uv_strerror(status));
+    if (tcp->carrier != NULL && !carrier_has_peer(tcp->carrier, door->port))
+        carrier_watch(tcp->carrier, door->port, &ends);
 }
 
-static void on_dialled(uv_connect_t *request, int status)
+static void on_opened(void *context)
 {
-    struct connection *c = request->data;
-    struct door *door = &c->tcp->door[c->port];
-    bool wanted = door->dialling == c; /* else it has been dialled anew */
-    char reason[DIAL_REASON_SIZE];
+    ((struct tcp *)context)->handles++;
+}
 
-    if (wanted)
-        door->dialling = NULL;
-    if (!wanted || c->tcp->router == NULL) {
-        close_handles(c);
-        return;
-    }
-    if (status == 0) {
-        uv_os_fd_t fd;
-        if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-            hops_drop_errors(fd, c->tcp->set.address[c->port].ss_family);
-        established(c, true);
-        return;
-    }
-    say_dial_failure(c, status, reason, sizeof reason);
-    close_handles(c);
-    router_dial_failed(c->tcp->router, c->port, reason);
+static void on_closed(void *context)
+{
+    struct tcp *tcp = context;
+
+    if (!tcp->closing)
+        reserve_fill(&tcp->reserve, tcp->reserve.wanted);
+    release(tcp);
 }
 
 static void io_dial(void *context, unsigned port)
 {
     struct tcp *tcp = context;
-    struct door *door = &tcp->door[port];
-    if (door->dialling != NULL) {
-        close_handles(door->dialling);
-        door->dialling = NULL;
-    }
-    struct connection *c =
-        new_connection(tcp, port, tcp->set.address[port].ss_family, &door->dial_error);
-    int retries = DIAL_SYN_RETRIES;
-    uv_os_fd_t fd;
 
-    if (c != NULL) {
-        door->dialling = c;
-        c->dialling.data = c;
-        if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0) {
-            tune(tcp, fd, tcp->set.address[port].ss_family);
-            hops_keep_errors(fd, tcp->set.address[port].ss_family);
-            (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
-        }
-        door->dial_error = uv_tcp_connect(
-            &c->dialling, &c->socket, (const struct sockaddr *)&tcp->set.address[port], on_dialled);
-    }
-    if (door->dial_error == 0) {
-        /* If the interface of this link is set down, the way may lead over another one. */
-        if (tcp->carrier != NULL && !carrier_watches(tcp->carrier, port))
-            watch_carrier(c);
-        return;
-    }
-    tcp->any_dial_error = true;
-    if (c != NULL) {
-        door->dialling = NULL;
-        close_handles(c);
-    }
+    door_open(&tcp->door[port]);
 }
 
-static void on_accepted(void *context, int fd)
-{
-    struct door *door = context;
-    struct tcp *tcp = door->tcp;
-    struct connection *c = NULL;
-    int error;
-
-    if (tcp->router != NULL)
-        c = new_connection(tcp, (unsigned)(door - tcp->door), AF_UNSPEC, &error);
-    if (c == NULL) {
-        (void)close(fd);
-    } else if (uv_tcp_open(&c->socket, fd) != 0) {
-        (void)close(fd);
-        close_handles(c);
-    } else {
-        established(c, false);
-    }
-}
-
-static void on_bound(void *context, int fd)
-{
-    struct door *door = context;
-
-    tune(door->tcp, fd, door->tcp->set.address[door - door->tcp->door].ss_family);
-}
-
-static void on_listener_closed(void *context)
-{
-    release(((struct door *)context)->tcp);
-}
+/* --- what changes on this host --- */
 
 static void on_carrier_changed(void *context, unsigned port, const char *fault)
 {
@@ -671,34 +585,27 @@ static void on_carrier_changed(void *context, unsigned port, const char *fault)
         router_carrier(tcp->router, port, fault);
 }
 
-static void on_carrier_closed(void *context)
+static void on_carrier_reported(void *context)
 {
-    release(context);
+    struct tcp *tcp = context;
+
+    if (!tcp->closing && (!uv_is_active((uv_handle_t *)&tcp->look) ||
+                          uv_timer_get_due_in(&tcp->look) > LOOK_SOON_MS))
+        (void)uv_timer_start(&tcp->look, on_look, LOOK_SOON_MS, 0);
 }
 
-static int listen_on(struct tcp *tcp, unsigned port, struct error *e)
+static void on_look(uv_timer_t *timer)
 {
-    const struct sockaddr *address = (const struct sockaddr *)&tcp->set.address[port];
-    struct door *door = &tcp->door[port];
-    char text[ADDRESS_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
+    struct tcp *tcp = timer->data;
 
-    door->listener = (struct listener){.reserve = &tcp->reserve,
-                                       .bound = on_bound,
-                                       .accepted = on_accepted,
-                                       .closed = on_listener_closed,
-                                       .context = door};
-    if (listener_open(&door->listener, tcp->set.loop, address,
-                      address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-                                                     : sizeof(struct sockaddr_in)) == 0) {
-        door->listening = true;
-        tcp->handles++;
-        if (tcp->carrier != NULL)
-            carrier_watch(tcp->carrier, port, address);
-        return 0;
-    }
-    address_format(address, text, sizeof text);
-    return error_set(e, ERROR_IO, "port %s: cannot listen on %s: %s", torus_port_name(port, name),
-                     text, uv_strerror(-errno));
+    for (unsigned port = 0; port < TORUS_MAX_PORTS && tcp->router != NULL; port++)
+        if (tcp->door[port].endpoint != NULL && door_look(&tcp->door[port]))
+            router_dial_again(tcp->router, port);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    release(handle->data);
 }
 
 /* --- the rest of io.h --- */
@@ -748,6 +655,48 @@ static void io_proved(void *context, void *connection)
 
 _Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
 
+/* Errors of a port that listens that end the start: there is another program here that listens on this
+ * address, most likely another torusd, or the port is privileged. */
+static int check_listens(const struct door *door, struct error *e)
+{
+    char text[ENDPOINT_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE];
+
+    if (door->listening || (door->error != EADDRINUSE && door->error != EACCES))
+        return 0;
+    endpoint_format(door->endpoint, text, sizeof text);
+    return error_set(e, ERROR_IO, "port %s: cannot listen on %s: %s",
+                     torus_port_name(door->port, name), text,
+                     uv_strerror(uv_translate_sys_error(door->error)));
+}
+
+static int open_doors(struct tcp *tcp, uint32_t rank, struct error *e)
+{
+    static const struct door_user user = {
+        .connected = on_connected, .placed = on_placed, .opened = on_opened, .closed = on_closed};
+
+    tcp->user = user;
+    tcp->user.context = tcp;
+    for (unsigned port = 0; port < torus_ports(tcp->set.torus); port++) {
+        struct door *door = &tcp->door[port];
+        if (torus_neighbour(tcp->set.torus, rank, port) == TORUS_NO_NODE)
+            continue;
+        *door = (struct door){.loop = tcp->set.loop,
+                              .endpoint = &tcp->set.endpoint[port],
+                              .options = &tcp->options,
+                              .user = &tcp->user,
+                              .reserve = &tcp->reserve,
+                              .port = port,
+                              .listens = torus_port_direction(port) < 0};
+        tcp->reserve.wanted += KEPT_BACK_A_PORT;
+        if (!door->listens)
+            continue;
+        door_open(door);
+        if (check_listens(door, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
                     struct error *e)
 {
@@ -757,22 +706,19 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
+    const struct carrier_user user = {on_carrier_changed, on_carrier_reported, on_closed, tcp};
     tcp->set = *setup;
-    if (tcp->set.hop_limit == 0)
-        tcp->set.hop_limit = HOPS_DEFAULT;
-    tcp->handles = 1; /* our own */
     tcp->slow = pacing_is_slow(setup->link_mbit);
-    tcp->carrier = carrier_open(setup->loop, on_carrier_changed, on_carrier_closed, tcp);
+    tcp->options = (struct socket_options){setup->congestion, tcp->slow,
+                                           setup->hop_limit != 0 ? setup->hop_limit : HOPS_DEFAULT};
+    (void)uv_timer_init(setup->loop, &tcp->look);
+    tcp->look.data = tcp;
+    tcp->handles = 2; /* our own, and that timer */
+    tcp->carrier = carrier_open(setup->loop, &user);
     tcp->handles += tcp->carrier != NULL;
-    for (unsigned port = 0; port < torus_ports(setup->torus); port++) {
-        tcp->door[port].tcp = tcp;
-        if (torus_neighbour(setup->torus, rank, port) == TORUS_NO_NODE)
-            continue;
-        tcp->reserve.wanted += KEPT_BACK_A_PORT;
-        if (torus_port_direction(port) < 0 && listen_on(tcp, port, e) != 0) {
-            tcp_close(tcp);
-            return NULL;
-        }
+    if (open_doors(tcp, rank, e) != 0) {
+        tcp_close(tcp);
+        return NULL;
     }
     reserve_fill(&tcp->reserve, tcp->reserve.wanted);
     *io = (struct router_io){
@@ -789,6 +735,16 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     return tcp;
 }
 
+const char *tcp_interface(const struct tcp *tcp, unsigned port)
+{
+    return tcp->carrier != NULL ? carrier_interface(tcp->carrier, port) : "";
+}
+
+const char *tcp_missing(const struct tcp *tcp, unsigned port)
+{
+    return door_missing(&tcp->door[port]);
+}
+
 void tcp_attach(struct tcp *tcp, struct router *router)
 {
     tcp->router = router;
@@ -798,12 +754,9 @@ void tcp_close(struct tcp *tcp)
 {
     tcp->router = NULL;
     tcp->reserve.wanted = 0;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
-        if (tcp->door[port].listening)
-            listener_close(&tcp->door[port].listener);
-        if (tcp->door[port].dialling != NULL)
-            close_handles(tcp->door[port].dialling);
-    }
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        door_shut(&tcp->door[port]);
+    uv_close((uv_handle_t *)&tcp->look, on_timer_closed);
     if (tcp->carrier != NULL)
         carrier_close(tcp->carrier);
     tcp->carrier = NULL;

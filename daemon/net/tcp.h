@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "daemon/net/address.h"
 #include "daemon/router/router.h"
 
 struct tcp;
@@ -13,16 +14,23 @@ struct tcp;
 struct tcp_setup {
     uv_loop_t *loop;
     const struct torus *torus;
-    const struct sockaddr_storage *address; /* by port: dialled (+) or listened on (-) */
-    const char *congestion;                 /* TCP congestion control; "" = the system's */
-    double link_mbit;                       /* nominal rate; 0 = unknown */
-    unsigned hop_limit;                     /* see hops.h; 0: HOPS_DEFAULT */
+    const struct endpoint *endpoint; /* by port: dialled (+) or listened on (-); borrowed */
+    const char *congestion;          /* TCP congestion control; "" = the system's */
+    double link_mbit;                /* nominal rate; 0 = unknown */
+    unsigned hop_limit;              /* see hops.h; 0: HOPS_DEFAULT */
 };
 
-/* Binds and listens on the `-` ports that have a neighbour. Returns NULL with *e if one cannot be
- * had. The functions of *io are filled in, for router_new(). */
+/* Listens on the `-` ports that have a neighbour, or waits until that is possible. Returns NULL with
+ * *e if another program listens on the address of one, or if only root may listen there. The functions
+ * of *io are filled in, for router_new(). */
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
                     struct error *e);
+
+/* The interface that the link of a port uses, or would use; "" if it is not known. */
+const char *tcp_interface(const struct tcp *tcp, unsigned port);
+
+/* What this host lacks for a port to dial or listen (an address, an interface, a name); NULL: nothing. */
+const char *tcp_missing(const struct tcp *tcp, unsigned port);
 
 /* Connections go to this router from now on. */
 void tcp_attach(struct tcp *tcp, struct router *router);

@@ -174,12 +174,13 @@ static void on_rings(uv_poll_t *poll, int status, int events)
 }
 
 /* Descriptors that come along with messages are refused, where the kernel can. */
-static void on_bound(void *context, int fd)
+static int on_socket(void *context, int fd, sa_family_t family)
 {
     int no = 0;
 
-    (void)context;
+    (void)context, (void)family;
     (void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof no);
+    return 0;
 }
 
 static struct programs *fail(struct programs *all, struct error *e)
@@ -204,7 +205,7 @@ struct programs *programs_open(const struct programs_setup *setup, struct error 
     all->most = most_programs();
     all->listener = (struct listener){.type = SOCK_SEQPACKET,
                                       .reserve = &all->reserve,
-                                      .bound = on_bound,
+                                      .prepare = on_socket,
                                       .accepted = on_accepted,
                                       .closed = on_listener_closed,
                                       .context = all};

@@ -30,9 +30,9 @@ struct link {
     bool doomed;       /* to be closed when it returns, */
     struct error doom; /* for this reason */
     bool encrypted;
-    bool has_key;             /* has been proved, */
-    uint8_t key[KEY_ID_SIZE]; /* with this one */
-    char address[64];
+    bool has_key;              /* has been proved, */
+    uint8_t key[KEY_ID_SIZE];  /* with this one */
+    char address[80];          /* with the zone, if it is link-local */
     struct stranger *stranger; /* NULL if it is up */
     struct decoder decoder;    /* if it is, as the next */
     struct slab *slab;         /* bytes are read into this */

@@ -149,6 +149,29 @@ void router_dial_failed(struct router *r, unsigned port, const char *reason)
     redial_later(r, port);
 }
 
+void router_dial_again(struct router *r, unsigned i)
+{
+    struct port *port = &r->port[i];
+
+    if (!port_dials(i) || r->stopping || port->flapping.held || has_dialled(port))
+        return;
+    port->backoff = 0;
+    port_dial(r, i);
+}
+
+void router_listening(struct router *r, unsigned i, const char *fault)
+{
+    struct port *port = &r->port[i];
+    char name[TORUS_PORT_NAME_SIZE];
+
+    if (fault != NULL) {
+        note(r, i, fault);
+    } else if (port->reason[0] != '\0' && port->link == NULL && !port->no_carrier) {
+        port->reason[0] = '\0';
+        log_info("port %s to node %u: listening", torus_port_name(i, name), port->neighbour);
+    }
+}
+
 static void forget_candidate(struct port *port, const struct link *link)
 {
     for (struct link **at = &port->candidates; *at != NULL; at = &(*at)->next)

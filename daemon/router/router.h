@@ -77,6 +77,11 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
                               const char *address);
 /* io->dial() has not led to a connection. `reason` is copied; it is dialled again later. */
 void router_dial_failed(struct router *r, unsigned port, const char *reason);
+/* What made the last dial of `port` fail, or what a dial under way relies on, has changed: it is dialled
+ * at once. */
+void router_dial_again(struct router *r, unsigned port);
+/* The `-` side of `port` cannot listen for its neighbour, as `fault` says (copied). NULL: it listens. */
+void router_listening(struct router *r, unsigned port, const char *fault);
 /* The cable of `port` cannot carry anything, as `fault` says ("no carrier on eth1"; copied): its link is
  * given up. NULL: it can again, and is dialled at once. It is taken for good before anything is told. */
 void router_carrier(struct router *r, unsigned port, const char *fault);

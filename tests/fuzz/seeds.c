@@ -557,6 +557,14 @@ static void config_seeds(const char *folder)
                 "log_level = debug\n[ports]\n+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
                 out);
     close_seed();
+    (void)open_seed(folder, "config", "ports", -1);
+    (void)fputs("[ports]\n+0 = [fe80::b%eth0]:7411\n-0 = 10.0.0.1:7411  on eth1 ; one of two\n"
+                "+1 = Host_b.cable:65535\n-1 = [fd00::1]:1 on lo\n",
+                out);
+    close_seed();
+    (void)open_seed(folder, "config", "port", -1);
+    (void)fputs("[ports]\n+0 = [fe80::b%]:99999 on\n", out);
+    close_seed();
     (void)open_seed(folder, "config", "wrong", -1);
     (void)fputs("[node]\nmemory = 99999999999999999999GiB\nnonsense\n", out);
     close_seed();

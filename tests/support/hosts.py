@@ -74,7 +74,7 @@ class Hosts:
         self.dims = dims
         self.folder = Path(tempfile.mkdtemp(prefix='torus-hosts-', dir='/tmp'))
         self.hosts = [Host(f'host {i}') for i in range(count)]
-        self.daemons, self.commands = {}, {}
+        self.daemons = {}
 
     def __getitem__(self, rank):
         return self.hosts[rank]
@@ -101,13 +101,17 @@ class Hosts:
 
     def start(self, *ranks):
         for rank in ranks:
-            with open(self.log_path(rank), 'a') as log:
-                self.daemons[rank] = subprocess.Popen(
-                    ['setpriv', '--pdeathsig', 'KILL', *self[rank].enter(), find_program('torusd'), '--config',
-                     self.folder / f'{rank}.ini'], stdout=log, stderr=log)
+            self.spawn(rank)
         for rank in ranks:
             wait_for(lambda: self.daemons[rank].poll() is not None or self.answers(rank), 20)
             assert self.daemons[rank].poll() is None, self.log(rank)
+
+    def spawn(self, rank):
+        """As start(), but without waiting for it."""
+        with open(self.log_path(rank), 'a') as log:
+            self.daemons[rank] = subprocess.Popen(
+                ['setpriv', '--pdeathsig', 'KILL', *self[rank].enter(), find_program('torusd'), '--config',
+                 self.folder / f'{rank}.ini'], stdout=log, stderr=log)
 
     def answers(self, rank):
         return self.ctl(rank, 'status').returncode == 0
@@ -115,6 +119,11 @@ class Hosts:
     def ctl(self, rank, *command):
         return subprocess.run([find_program('torusctl'), '--json', '--socket', self.folder / f'{rank}.sock', *command],
                               capture_output=True, text=True)
+
+    def status(self, rank):
+        done = self.ctl(rank, 'status')
+        assert done.returncode == 0, done.stderr + self.log(rank)
+        return json.loads(done.stdout)
 
     def link(self, rank, port):
         done = self.ctl(rank, 'links')
@@ -134,7 +143,7 @@ class Hosts:
         return self.link(rank, port)
 
     def wait_up(self, *ranks):
-        for rank in ranks or range(len(self.hosts)):
+        for rank in ranks or list(self.daemons):
             for link in self.links(rank):
                 self.wait_link(rank, link['port'], up=True)
 

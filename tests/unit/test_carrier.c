@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <linux/if.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,10 +17,16 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/carrier.h"
+#include "daemon/net/route.h"
 
 #define MOST 8u
 
-enum { WORKS = IFF_UP | IFF_LOWER_UP, CUT = IFF_UP, LOOPBACK = IFF_UP | IFF_LOOPBACK };
+enum {
+    LOWER_UP = 0x10000,
+    WORKS = IFF_UP | LOWER_UP,
+    CUT = IFF_UP,
+    LOOPBACK = IFF_UP | IFF_LOOPBACK
+};
 
 /* ---- The system ------------------------------------------------------------------------------ */
 
@@ -30,6 +36,9 @@ static unsigned entries, asked;
 static bool no_netlink, fails;
 static int reports; /* the system's end of the socket */
 static unsigned overruns;
+static unsigned number[MOST]; /* of each entry's interface */
+static unsigned route;        /* to any peer: the number of an interface, 0: there is none */
+static unsigned route_bound;  /* what was last asked for */
 
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
@@ -38,6 +47,10 @@ ssize_t __real_recv(int fd, void *buffer, size_t size, int flags);
 ssize_t __wrap_recv(int fd, void *buffer, size_t size, int flags);
 int __wrap_getifaddrs(struct ifaddrs **all);
 void __wrap_freeifaddrs(struct ifaddrs *all);
+unsigned __wrap_if_nametoindex(const char *name);
+char *__wrap_if_indextoname(unsigned index, char *name);
+unsigned __wrap_route_interface(const struct sockaddr *peer, const struct sockaddr *local,
+                                unsigned bound);
 
 int __wrap_socket(int domain, int type, int protocol)
 {
@@ -89,6 +102,30 @@ void __wrap_freeifaddrs(struct ifaddrs *all)
     (void)all;
 }
 
+unsigned __wrap_if_nametoindex(const char *name)
+{
+    for (unsigned i = 0; i < entries; i++)
+        if (strcmp(entry[i].ifa_name, name) == 0)
+            return number[i];
+    return 0;
+}
+
+char *__wrap_if_indextoname(unsigned index, char *name)
+{
+    for (unsigned i = 0; i < entries; i++)
+        if (number[i] == index)
+            return strcpy(name, entry[i].ifa_name);
+    return NULL;
+}
+
+unsigned __wrap_route_interface(const struct sockaddr *peer, const struct sockaddr *local,
+                                unsigned bound)
+{
+    (void)peer, (void)local;
+    route_bound = bound;
+    return route;
+}
+
 static struct sockaddr_storage address_of(const char *text, uint32_t scope)
 {
     struct sockaddr_storage address = {0};
@@ -111,6 +148,7 @@ static void add(const char *name, unsigned flags, const char *address, uint32_t 
     assert_true(entries < MOST);
     struct ifaddrs *e = &entry[entries];
 
+    number[entries] = name[0] == 'l' ? 1 : 2 + (unsigned)(name[3] - '0');
     *e = (struct ifaddrs){.ifa_name = (char *)(uintptr_t)name, .ifa_flags = flags};
     if (address != NULL) {
         addresses[entries] = address_of(address, scope);
@@ -137,20 +175,30 @@ static void on_changed(void *context, unsigned port, const char *fault)
                    fault != NULL ? fault : "back");
 }
 
+static unsigned reported;
+
+static void on_reported(void *context)
+{
+    assert_ptr_equal(context, &loop);
+    reported++;
+}
+
 static void on_closed(void *context)
 {
     assert_ptr_equal(context, &loop);
     closed = true;
 }
 
+static const struct carrier_user user = {on_changed, on_reported, on_closed, &loop};
+
 static struct carrier *begin(void)
 {
     log_set_level(LOG_LEVEL_ERROR);
-    entries = asked = overruns = 0;
+    entries = asked = overruns = route = reported = 0;
     fails = no_netlink = false;
     told[0] = '\0';
     assert_int_equal(uv_loop_init(&loop), 0);
-    return carrier_open(&loop, on_changed, on_closed, &loop);
+    return carrier_open(&loop, &user);
 }
 
 static void end(struct carrier *c)
@@ -167,7 +215,20 @@ static void watch(struct carrier *c, unsigned port, const char *address, uint32_
 {
     const struct sockaddr_storage local = address_of(address, scope);
 
-    carrier_watch(c, port, (const struct sockaddr *)&local);
+    const struct carrier_ends ends = {(const struct sockaddr *)&local, NULL, "", false};
+
+    carrier_watch(c, port, &ends);
+}
+
+/* A link that is up, whose packets leave by `route`. */
+static void watch_link(struct carrier *c, const char *from, const char *to, uint32_t scope,
+                       const char *interface, bool bound)
+{
+    const struct sockaddr_storage local = address_of(from, scope), peer = address_of(to, scope);
+    const struct carrier_ends ends = {(const struct sockaddr *)&local,
+                                      (const struct sockaddr *)&peer, interface, bound};
+
+    carrier_watch(c, 0, &ends);
 }
 
 static void report(void)
@@ -192,8 +253,6 @@ static void a_carrier_goes_and_comes_back(void **state)
     (void)state;
     watch(c, 0, "10.0.0.1", 0);
     watch(c, 1, "10.0.1.1", 0);
-    assert_true(carrier_watches(c, 0));
-    assert_false(carrier_watches(c, 2));
     add("lo", LOOPBACK | WORKS, "127.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     add("eth1", CUT, "10.0.1.1", 0);
@@ -305,6 +364,113 @@ static void another_address(void **state)
     end(c);
 }
 
+enum { ETH0 = 2, ETH1 = 3 };
+
+/* One address on two cables. */
+static void the_route_says_which_cable_it_is(void **state)
+{
+    struct carrier *c = begin();
+    (void)state;
+    watch(c, 1, "10.0.0.1", 0); /* listens, and has had no link: it may be either */
+    watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
+    assert_true(carrier_has_peer(c, 0));
+    assert_false(carrier_has_peer(c, 1));
+    add("eth0", WORKS, "10.0.0.1", 0);
+    add("eth1", WORKS, "10.0.0.1", 0);
+    route = ETH1;
+    check(c, "");
+    assert_string_equal(carrier_interface(c, 0), "eth1");
+    assert_string_equal(carrier_interface(c, 1), "");
+    entry[0].ifa_flags = CUT;
+    report();
+    assert_int_equal(reported, 1);
+    check(c, "");
+    entry[0].ifa_flags = WORKS;
+    entry[1].ifa_flags = CUT;
+    report();
+    check(c, "0: no carrier on eth1; ");
+    end(c);
+}
+
+static void routes_change(void **state)
+{
+    struct carrier *c = begin();
+    (void)state;
+    watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
+    add("lo", LOOPBACK | WORKS, "10.0.0.1", 0);
+    add("eth0", WORKS, "10.1.0.1", 0);
+    add("eth1", WORKS, "10.1.1.1", 0);
+    route = ETH0;
+    check(c, "");
+    route = ETH1; /* both work: it goes on by the other one */
+    report();
+    check(c, "");
+    assert_string_equal(carrier_interface(c, 0), "eth1");
+    entry[2].ifa_flags = CUT; /* and now over a third host: that is not this link */
+    route = ETH0;
+    report();
+    check(c, "0: no carrier on eth1; ");
+    assert_string_equal(carrier_interface(c, 0), "eth1");
+    watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false); /* one that has been proved */
+    check(c, "0: back; ");
+    assert_string_equal(carrier_interface(c, 0), "eth0");
+    route = 0;
+    report();
+    check(c, "0: there is no route to 10.0.0.2:0 any more; ");
+    end(c);
+}
+
+static void an_interface_is_made_again(void **state)
+{
+    struct carrier *c = begin();
+    (void)state;
+    watch_link(c, "fe80::1", "fe80::2", ETH0, "eth0", false);
+    add("eth0", WORKS, "fe80::1", ETH0);
+    route = ETH0;
+    check(c, "");
+    entries = 0;
+    report();
+    check(c, "0: interface eth0 has been removed; ");
+    add("eth0", WORKS, "fe80::1", 70);
+    number[0] = route = 70;
+    report();
+    check(c, "0: back; ");
+    number[0] = route = 71; /* both within one turn of the loop */
+    ((struct sockaddr_in6 *)&addresses[0])->sin6_scope_id = 71;
+    report();
+    assert_true(carrier_look(c));
+    check(c, "0: interface eth0 has been made again; 0: back; ");
+    end(c);
+}
+
+static void an_interface_is_renamed(void **state)
+{
+    struct carrier *c = begin();
+    (void)state;
+    watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
+    add("eth0", WORKS, "10.0.0.1", 0);
+    route = ETH0;
+    check(c, "");
+    entry[0].ifa_name = (char[]){"lan0"};
+    entry[0].ifa_flags = CUT;
+    report();
+    check(c, "0: no carrier on lan0; ");
+    end(c);
+}
+
+static void a_link_is_bound_to_an_interface(void **state)
+{
+    struct carrier *c = begin();
+    (void)state;
+    watch_link(c, "10.0.0.1", "10.0.0.2", 0, "eth1", true);
+    add("eth0", WORKS, "10.0.0.1", 0);
+    add("eth1", CUT, "10.0.0.1", 0);
+    route = ETH1;
+    check(c, "0: no carrier on eth1; ");
+    assert_int_equal(route_bound, ETH1);
+    end(c);
+}
+
 static void without_netlink(void **state)
 {
     (void)state;
@@ -312,7 +478,7 @@ static void without_netlink(void **state)
     end(c);
     assert_int_equal(uv_loop_init(&loop), 0);
     no_netlink = true;
-    assert_null(carrier_open(&loop, on_changed, on_closed, &loop));
+    assert_null(carrier_open(&loop, &user));
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
@@ -325,6 +491,11 @@ int main(void)
         cmocka_unit_test(what_is_no_interface_is_never_at_fault),
         cmocka_unit_test(addresses_of_two_families),
         cmocka_unit_test(another_address),
+        cmocka_unit_test(the_route_says_which_cable_it_is),
+        cmocka_unit_test(routes_change),
+        cmocka_unit_test(an_interface_is_made_again),
+        cmocka_unit_test(an_interface_is_renamed),
+        cmocka_unit_test(a_link_is_bound_to_an_interface),
         cmocka_unit_test(without_netlink),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

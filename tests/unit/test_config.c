@@ -22,7 +22,7 @@ static const char *write_config(void **state, const char *text)
 
 static void every_setting_is_read(void **state)
 {
-    char text[4096], address[80];
+    char text[4096], address[ENDPOINT_TEXT_SIZE];
     struct config c;
     struct error e = {0};
     make_folder(at(state, "a"));
@@ -83,9 +83,9 @@ static void every_setting_is_read(void **state)
     assert_string_equal(c.group[ACCESS_EXCHANGE], "users");
     assert_string_equal(c.group[ACCESS_ADMIN], "admins");
     assert_int_equal(c.log_level, LOG_LEVEL_DEBUG);
-    address_format((struct sockaddr *)&c.address[0], address, sizeof address);
+    endpoint_format(&c.endpoint[0], address, sizeof address);
     assert_string_equal(address, "10.0.0.2:7411");
-    address_format((struct sockaddr *)&c.address[2], address, sizeof address);
+    endpoint_format(&c.endpoint[2], address, sizeof address);
     assert_string_equal(address, "[::1]:80");
     config_free(&c);
 }
@@ -219,13 +219,90 @@ static void what_does_not_fit_together_is_refused(void **state)
                "-0=1.2.3.4:5");
     UNFINISHED("has no link there", "dims=3", "rank=0", "+0=1.2.3.4:5", "-0=1.2.3.4:5",
                "+1=1.2.3.4:5");
-    UNFINISHED("port +0: ", "dims=3m", "rank=0", "+0=1.2.3.4");
     UNFINISHED("are rank 5, not 4", "dims=4x4", "rank=4", "coordinates=1,1");
     UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1");
     UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1,4");
     UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1,1,1");
     UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=-1,1");
     UNFINISHED("2 numbers with commas", "dims=4x4", "coordinates=1, 1");
+}
+
+/* Only what can never become right: nothing is looked up. */
+static void addresses_are_checked(void **state)
+{
+    static const struct {
+        const char *text, *printed; /* NULL: as it was written */
+    } good[] = {
+        {"10.0.0.1:7411", NULL},
+        {"10.0.0.1:1", NULL},
+        {"10.0.0.1:65535", NULL},
+        {"10.0.0.2:7411 on eth1", NULL},
+        {"  10.0.0.2:7411 \t on   eth1 ", "10.0.0.2:7411 on eth1"},
+        {"0.0.0.0:7411", NULL},
+        {"[::]:7411", NULL},
+        {"[fd00::1]:7411", NULL},
+        {"[FD00::B]:7411", NULL},
+        {"[fe80::b%eth0]:7411", NULL},
+        {"[fe80::b%2]:7411", NULL},
+        {"[fe80::b]:7411 on eth0", NULL},
+        {"[fe80::b%eth0]:7411 on eth0", "[fe80::b]:7411 on eth0"},
+        {"[::ffff:10.0.0.1]:7411", NULL},
+        {"localhost:7411", NULL},
+        {"Node-2.cable_1.example:7411", NULL},
+        {"no.such.name.invalid:7411", NULL},
+    };
+    static const struct {
+        const char *text, *why;
+    } bad[] = {
+        {"", "there is no port"},
+        {"10.0.0.1", "there is no port"},
+        {"10.0.0.1:", "from 1 to 65535"},
+        {"10.0.0.1:0", "from 1 to 65535"},
+        {"10.0.0.1:65536", "from 1 to 65535"},
+        {"10.0.0.1:99999", "from 1 to 65535"},
+        {"10.0.0.1:4294974707", "from 1 to 65535"},
+        {"10.0.0.1:-1", "from 1 to 65535"},
+        {"10.0.0.1:7411x", "from 1 to 65535"},
+        {"10.0.0.1:http", "from 1 to 65535"},
+        {":7411", "there is no address"},
+        {"10.0.0.256:7411", "not an IPv4 address"},
+        {"10.0.0.1%eth0:7411", "no such characters"},
+        {"a b:7411", "there is no port"},
+        {"[::1:7411", "there is no ]"},
+        {"[::1]7411", "there is no port"},
+        {"[10.0.0.1]:7411", "must be an IPv6 address"},
+        {"[name]:7411", "must be an IPv6 address"},
+        {"fd00::1:7411", "needs brackets"},
+        {"[fe80::b]:7411", "needs its interface"},
+        {"[fe80::b%]:7411", "no interface follows"},
+        {"[fe80::b%eth0]:7411 on eth1", "names two interfaces"},
+        {"[fe80::b%an-interface-of-16]:7411", "not the name of an interface"},
+        {"[fd00::1%eth0]:7411", "only a link-local address"},
+        {"10.0.0.1:7411 eth0", "only \"on\""},
+        {"10.0.0.1:7411 on", "only \"on\""},
+        {"10.0.0.1:7411 on ", "one interface"},
+        {"10.0.0.1:7411 on eth0 eth1", "one interface"},
+        {"10.0.0.1:7411 on an-interface-of-16", "not the name of an interface"},
+        {"10.0.0.1:7411 on a/b", "not the name of an interface"},
+    };
+    char text[ENDPOINT_TEXT_SIZE];
+    struct endpoint endpoint;
+    struct error e;
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        if (endpoint_parse(good[i].text, &endpoint, &e) != 0)
+            fail_msg("%s", e.text);
+        endpoint_format(&endpoint, text, sizeof text);
+        assert_string_equal(text, good[i].printed != NULL ? good[i].printed : good[i].text);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (endpoint_parse(bad[i].text, &endpoint, &e) == 0)
+            fail_msg("\"%s\" has been taken", bad[i].text);
+        assert_int_equal(e.code, ERROR_USAGE);
+        if (strstr(e.text, bad[i].why) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", bad[i].why, e.text);
+    }
+    check_refused(state, "[node]\nrank = 0\n[ports]\n+0 = 10.0.0.1:99999\n", 4, "port +0: ");
 }
 
 static void coordinates_are_as_good_as_a_rank(void **state)
@@ -263,6 +340,7 @@ int main(void)
         TEST(errors_name_file_and_line),
         TEST(a_missing_file_is_named),
         TEST(what_does_not_fit_together_is_refused),
+        TEST(addresses_are_checked),
         TEST(coordinates_are_as_good_as_a_rank),
         TEST(the_last_setting_wins),
     };

@@ -93,9 +93,9 @@ static void check(const struct options *o, const char *congestion)
 /* Set later, BBR's timer would stay. */
 static void sockets_are_set_up_before_they_connect_or_listen(void **state)
 {
-    struct sockaddr_storage address[TORUS_MAX_PORTS] = {0};
-    struct sockaddr_in *here = (struct sockaddr_in *)&address[0];
-    socklen_t length = sizeof *here;
+    struct endpoint endpoint[TORUS_MAX_PORTS] = {0};
+    struct sockaddr_in here;
+    socklen_t length = sizeof here;
     struct router_io io;
     struct torus torus;
     struct error e;
@@ -104,11 +104,12 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
 
     (void)state;
     assert_int_equal(torus_parse(&torus, "3", &e), 0);
-    *here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    address[1] = address[0];
+    assert_int_equal(endpoint_parse("127.0.0.1:1", &endpoint[0], &e), 0);
+    endpoint[0].port = 0; /* any */
+    endpoint[1] = endpoint[0];
     assert_int_equal(uv_loop_init(&loop), 0);
     const struct tcp_setup setup = {
-        &loop, &torus, address, another_congestion(congestion, sizeof congestion), 0, 7};
+        &loop, &torus, endpoint, another_congestion(congestion, sizeof congestion), 0, 7};
     struct tcp *tcp = tcp_new(&setup, 0, &io, &e);
     assert_non_null(tcp);
     check(&listening, congestion);
@@ -116,7 +117,8 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
     /* It dials itself. */
     for (unsigned port = 0; port < torus_ports(&torus); port++)
         if (torus_port_direction(port) > 0) {
-            assert_int_equal(getsockname(listener, (struct sockaddr *)&address[port], &length), 0);
+            assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &length), 0);
+            endpoint[port].port = ntohs(here.sin_port);
             io.dial(io.context, port);
         }
     check(&connecting, congestion);

@@ -310,7 +310,7 @@ struct torus_link {
     uint32_t port;       /* 2 * dimension for the + side, 2 * dimension + 1 for the - side */
     const char *name;    /* "+0", "-1" */
     uint32_t neighbour;  /* rank, or TORUS_RANK_NONE */
-    const char *address; /* that is dialled, or listened on */
+    const char *address; /* that is dialled, or listened on, as configured */
     enum torus_link_state state;
     const char *reason; /* why it is not up */
     uint64_t tx_bytes;  /* since this connection came up */
@@ -322,6 +322,7 @@ struct torus_link {
     const char *key;    /* id of the cluster key that the neighbour has proved to have; "" = none */
     uint32_t encrypted; /* 1: all that crosses the link is */
     uint64_t held_ms;   /* TORUS_LINK_HELD: how long it has to be quiet yet */
+    const char *interface; /* of the network that it uses, or would use; "" = not known */
 };
 
 struct torus_links {
