@@ -44,7 +44,11 @@ class Host:
             self.sysctl(f'net.ipv4.conf.{scope}.rp_filter', 0)
 
     def halt(self):
-        """All that the machine was goes, and with it its ends of the cables."""
+        """All that the machine was goes, and with it its cables. (The kernel removes the interfaces of a namespace
+        when it likes, which may be much later.)"""
+        for link in json.loads(self.run('ip', '-json', 'link', 'show', 'type', 'veth')):
+            if link and link['ifname'] in self.interfaces():
+                self.ip(f'link delete {link["ifname"]}')
         self.holder.stdin.close()
         self.holder.stdout.close()
         self.holder.wait(20)
@@ -62,6 +66,9 @@ class Host:
 
     def sysctl(self, name, value):
         self.run('sh', '-c', f'echo {value} >/proc/sys/{name.replace(".", "/")}')
+
+    def interfaces(self):
+        return {link['ifname'] for link in json.loads(self.run('ip', '-json', 'link'))}
 
     def index(self, interface):
         return json.loads(self.run('ip', '-json', 'link', 'show', interface))[0]['ifindex']
