@@ -141,3 +141,16 @@ def test_an_address_in_use_ends_the_start(pair):
     status, log = refused(pair, 1)
     pair.daemons[1] = first
     assert status == 1 and f'port -0: cannot listen on 10.0.0.2:{PORT}: address already in use' in log
+
+
+def test_a_name_server_that_does_not_answer(pair):
+    """It holds up neither the start, nor requests, nor the end."""
+    path = pair.folder / 'resolv.conf'
+    path.write_text('nameserver 10.0.0.2\noptions timeout:30 attempts:5\n')
+    pair[0].run('mount', '--bind', path, '/etc/resolv.conf')
+    pair[1].ip('address add 10.0.0.2/24 dev eth1')
+    pair[1].ip('route add blackhole 10.0.0.1')  # no answer, not even that nobody listens
+    configure(pair, dials=f'peer.cable.test:{PORT}')
+    pair.start(0)
+    pair.wait_link(0, '+0', up=False, state='dialling')
+    assert pair.end(0) == 0
