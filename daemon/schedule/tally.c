@@ -1,21 +1,30 @@
 #include "daemon/schedule/tally.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-#define ROOM_BITS 10u /* of the first table */
+#define ROOM_LEAST 1024u
+#define MULTIPLIER 0x9e3779b97f4a7c15u /* Fibonacci hashing */
+#define PROBES_MOST 16u /* for each find; it takes less than two if keys do not meet */
 
 /* The place of `key` in the table: the entry that has it, or an empty one. */
 static struct tally_entry *find_place(struct tally *t, uint64_t key)
 {
     size_t mask = t->room - 1;
-    size_t place = (size_t)(key * t->multiplier >> t->shift); /* multiply-shift hashing */
+    size_t place = (size_t)(key * t->multiplier >> 32) & mask;
 
+    t->finds++;
     for (t->probes++; t->at[place].count != 0 && t->at[place].key != key; t->probes++)
         place = (place + 1) & mask;
     return &t->at[place];
 }
 
-/* An odd number that depends on all bits of an address, which is a random one. */
+static bool is_slow(const struct tally *t)
+{
+    return t->probes > PROBES_MOST * (t->finds + ROOM_LEAST);
+}
+
+/* An odd number that depends on all bits of an address. */
 static uint64_t multiplier_of(const void *table)
 {
     uint64_t x = (uintptr_t)table;
@@ -25,30 +34,34 @@ static uint64_t multiplier_of(const void *table)
     return (x ^ x >> 31) | 1;
 }
 
-static int make_room(struct tally *t)
+/* Moves all entries to a table with more room or, if keys meet in this one, to other places. */
+static int move(struct tally *t)
 {
-    struct tally larger = {
-        .count = t->count,
-        .room = t->room == 0 ? 1u << ROOM_BITS : 2 * t->room,
-        .shift = t->room == 0 ? 64 - ROOM_BITS : t->shift - 1,
-        .probes = t->probes,
-    };
+    struct tally other = {.count = t->count,
+                          .room = t->room,
+                          .multiplier = t->multiplier,
+                          .earlier = t->earlier + t->probes};
 
-    larger.at = calloc(larger.room, sizeof *larger.at);
-    if (larger.at == NULL)
+    if (2 * t->count >= t->room)
+        other.room = t->room == 0 ? ROOM_LEAST : 2 * t->room;
+    other.at = calloc(other.room, sizeof *other.at);
+    if (other.at == NULL)
         return -1;
-    larger.multiplier = multiplier_of(larger.at);
+    if (t->room == 0)
+        other.multiplier = MULTIPLIER;
+    else if (is_slow(t))
+        other.multiplier = multiplier_of(other.at);
     for (size_t i = 0; i < t->room; i++)
         if (t->at[i].count != 0)
-            *find_place(&larger, t->at[i].key) = t->at[i];
+            *find_place(&other, t->at[i].key) = t->at[i];
     free(t->at);
-    *t = larger;
+    *t = other;
     return 0;
 }
 
 int tally_add(struct tally *t, uint64_t key)
 {
-    if (2 * t->count >= t->room && make_room(t) != 0)
+    if ((2 * t->count >= t->room || is_slow(t)) && move(t) != 0)
         return -1;
     struct tally_entry *entry = find_place(t, key);
     t->count += entry->count == 0;

@@ -10,15 +10,17 @@ struct tally_entry {
     uint64_t count; /* 0: an empty place in the table */
 };
 
-/* Zero-initialise. Open addressing, at most half full, until it is sorted. Keys may come from a file:
- * where they lie depends on the address of the table, so that nobody can choose keys that meet. */
+/* Zero-initialise. Open addressing, at most half full, until it is sorted. The keys may come from a
+ * file that was made to put them all into one place: when finding them takes too long, they move to
+ * places that depend on the address of the table, which nobody knows beforehand. */
 struct tally {
     struct tally_entry *at;
-    size_t count; /* different keys */
-    size_t room;  /* 0 or a power of two */
-    uint64_t multiplier;
-    unsigned shift;  /* 64 - log2(room) */
-    uint64_t probes; /* places that were looked at so far */
+    size_t count;        /* different keys */
+    size_t room;         /* 0 or a power of two */
+    uint64_t multiplier; /* decides on the places */
+    uint64_t finds;      /* how often a key was looked for since the entries moved, */
+    uint64_t probes;     /* how many places were looked at for that, */
+    uint64_t earlier;    /* and before */
 };
 
 /* Adds one to the count of a key. Returns 0, or -1 if there is no memory. Not after tally_sort(). */
