@@ -1,7 +1,6 @@
 #include "daemon/config.h"
 
 #include <errno.h>
-#include <ini.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +10,10 @@
 #include "daemon/base/log.h"
 #include "daemon/net/hops.h"
 #include "daemon/router/limits.h"
+#include "proto/ini.h"
 #include "proto/text.h"
 
+#define CONFIG_BYTES_MOST (1u << 20)
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
 #define DEFAULT_STATE "/var/lib/torusd"
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
@@ -43,7 +44,8 @@ void config_free(struct config *c)
 static int copy(char *out, size_t size, const char *name, const char *value, struct error *e)
 {
     if (strlen(value) >= size)
-        return error_set(e, ERROR_USAGE, "%s: too long", name);
+        return error_set(e, ERROR_USAGE, "%s: %zu bytes are too long, at most %zu are possible",
+                         name, strlen(value), size - 1);
     (void)strcpy(out, value);
     return 0;
 }
@@ -270,42 +272,31 @@ int config_set(struct config *c, const char *name, const char *value, struct err
     return error_set(e, ERROR_USAGE, "unknown setting \"%.40s\"", name);
 }
 
-struct reading {
-    struct config *config;
-    struct error *e;
-};
-
-static int on_value(void *context, const char *section, const char *name, const char *value)
+static int on_line(void *context, const struct ini_line *line, struct error *e)
 {
-    struct reading *r = context;
-    bool is_port = name[0] == '+' || name[0] == '-';
+    bool is_port;
 
-    if (strcmp(section, is_port ? "ports" : "node") != 0) {
-        (void)error_set(r->e, ERROR_USAGE, "\"%.40s\" in section [%.40s]; it belongs in [%s]", name,
-                        section, is_port ? "ports" : "node");
-        return 0;
+    if (line->name == NULL) {
+        if (strcmp(line->section, "node") == 0 || strcmp(line->section, "ports") == 0)
+            return 0;
+        return error_set(e, ERROR_USAGE, "unknown section [%.40s]: there are [node] and [ports]",
+                         line->section);
     }
-    return config_set(r->config, name, value, r->e) == 0;
+    is_port = line->name[0] == '+' || line->name[0] == '-';
+    if (line->section[0] == '\0')
+        return error_set(e, ERROR_USAGE, "\"%.40s\" above the first section; it belongs in [%s]",
+                         line->name, is_port ? "ports" : "node");
+    if (strcmp(line->section, is_port ? "ports" : "node") != 0)
+        return error_set(e, ERROR_USAGE, "\"%.40s\" in section [%.40s]; it belongs in [%s]",
+                         line->name, line->section, is_port ? "ports" : "node");
+    return config_set(context, line->name, line->value, e);
 }
 
 int config_read(struct config *c, const char *path, struct error *e)
 {
-    struct reading r = {c, e};
-    int line;
+    static const struct text_kind configuration = {"a configuration", CONFIG_BYTES_MOST};
 
-    (void)error_set(e, ERROR_USAGE, "neither \"name = value\" nor \"[section]\"");
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return error_set(e, ERROR_USAGE, "%s: %s", path, strerror(errno));
-    line = ini_parse_file(file, on_value, &r);
-    if (ferror(file)) /* a folder, for example */
-        line = -1;
-    (void)fclose(file);
-    if (line < 0)
-        return error_set(e, ERROR_IO, "%s: cannot be read", path);
-    if (line > 0)
-        return error_wrap(e, "%s:%d", path, line);
-    return 0;
+    return ini_read(path, &configuration, on_line, c, e);
 }
 
 static int rank_of_coordinates(struct config *c, struct error *e)

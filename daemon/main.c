@@ -76,11 +76,12 @@ static const char help[] =
     "  --log-level LEVEL    error, warning, info (default) or debug\n"
     "  --help, --version\n"
     "\n"
-    "The INI file has the same settings: [node] with dims, rank, coordinates, control, data_roots\n"
-    "(separated by colons), state_dir, key_file, second_key_file, encrypt, read_group,\n"
-    "exchange_group, admin_group, link_mbit, link_burst, daemons_per_processor, memory,\n"
-    "heartbeat_ms, silence_ms, congestion, hop_limit, log_level; [ports] with lines such as \"+0 = "
-    "10.0.0.2:7411\".\n"
+    "The INI file, UTF-8 text of at most 1 MiB, has the same settings: [node] with dims, rank,\n"
+    "coordinates, control, data_roots (separated by colons), state_dir, key_file,\n"
+    "second_key_file, encrypt, read_group, exchange_group, admin_group, link_mbit, link_burst,\n"
+    "daemons_per_processor, memory, heartbeat_ms, silence_ms, congestion, hop_limit,\n"
+    "log_level; [ports] with lines such as \"+0 = 10.0.0.2:7411\". ';' begins a comment; a\n"
+    "value ends with its line.\n"
     "\n"
     "exit status: 0 ended by a signal; 1 could not start; 2 invalid options\n";
 

@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proto/text_file.h"
+
 #define PREFIX "torusd-key-1 "
 #define PREFIX_SIZE (sizeof PREFIX - 1)
 #define LINE_SIZE (PREFIX_SIZE + 2 * KEY_SIZE + 1) /* with its newline */
+#define LINE_ROOM (LINE_SIZE + 5) /* a byte order mark, a carriage return, one byte too many */
 #define OTHERS (S_IRWXG | S_IRWXO)
 
 void key_set(struct key *key, const uint8_t *bytes)
@@ -82,34 +85,22 @@ static int check_file(const char *path, int fd, struct error *e)
     struct stat st;
 
     if (fstat(fd, &st) != 0)
-        return error_set(e, ERROR_IO, "key file %s: %s", path, strerror(errno));
+        return error_set(e, ERROR_IO, "key file %.200s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
-        return error_set(e, ERROR_REFUSED, "key file %s is not a file", path);
+        return error_set(e, ERROR_REFUSED, "key file %.200s is not a file", path);
     if ((st.st_mode & OTHERS) != 0)
-        return error_set(e, ERROR_REFUSED,
-                         "key file %s has mode %04o: others than its owner can use it; make a new "
-                         "key if they may have read it, and run chmod 600",
-                         path, (unsigned)(st.st_mode & 07777));
+        return error_set(
+            e, ERROR_REFUSED,
+            "key file %.200s has mode %04o: others than its owner can use it; make a new "
+            "key if they may have read it, and run chmod 600",
+            path, (unsigned)(st.st_mode & 07777));
     if (st.st_uid != geteuid() && st.st_uid != 0)
-        return error_set(e, ERROR_REFUSED,
-                         "key file %s belongs to user %u; it must belong to root or to the user %u "
-                         "that reads it",
-                         path, (unsigned)st.st_uid, (unsigned)geteuid());
+        return error_set(
+            e, ERROR_REFUSED,
+            "key file %.200s belongs to user %u; it must belong to root or to the user %u "
+            "that reads it",
+            path, (unsigned)st.st_uid, (unsigned)geteuid());
     return 0;
-}
-
-/* Reads at most `size` bytes. Returns how many, or -1. */
-static ssize_t read_all(int fd, char *to, size_t size)
-{
-    size_t have = 0;
-    ssize_t n;
-
-    while (have < size && (n = read(fd, to + have, size - have)) != 0) {
-        if (n < 0 && errno != EINTR)
-            return -1;
-        have += n > 0 ? (size_t)n : 0;
-    }
-    return (ssize_t)have;
 }
 
 static int parse(const char *line, size_t length, struct key *key)
@@ -118,6 +109,8 @@ static int parse(const char *line, size_t length, struct key *key)
     size_t parsed;
 
     if (length > 0 && line[length - 1] == '\n')
+        length--;
+    if (length > 0 && line[length - 1] == '\r')
         length--;
     if (length != LINE_SIZE - 1 || memcmp(line, PREFIX, PREFIX_SIZE) != 0 ||
         sodium_hex2bin(bytes, sizeof bytes, line + PREFIX_SIZE, length - PREFIX_SIZE, NULL, &parsed,
@@ -129,9 +122,25 @@ static int parse(const char *line, size_t length, struct key *key)
     return 0;
 }
 
+/* From a file that is open. The bytes of the key stay on the stack, and only until it returns. */
+static int read_line(int fd, struct key *key, struct error *e)
+{
+    static const struct text_kind key_file = {"a key file", 1024};
+    char line[LINE_ROOM];
+    const char *text = line;
+    ssize_t n = text_file_fill(fd, "the key", line, sizeof line, 0, e);
+    size_t length = (size_t)n;
+    int result = n < 0 ? -1 : text_check(&text, &length, &key_file, e);
+
+    if (result == 0 && parse(text, length, key) != 0)
+        result = error_set(e, ERROR_REFUSED,
+                           "it does not hold a key; make one with torusctl key generate");
+    sodium_memzero(line, sizeof line);
+    return result;
+}
+
 int key_read(const char *path, struct key *key, struct error *e)
 {
-    char line[LINE_SIZE + 1];
     int fd, result;
 
     errno = 0;
@@ -140,21 +149,13 @@ int key_read(const char *path, struct key *key, struct error *e)
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         int error = errno;
-        (void)error_set(e, ERROR_IO, "key file %s: %s", path, strerror(error));
+        (void)error_set(e, ERROR_IO, "key file %.200s: %s", path, strerror(error));
         errno = error;
         return -1;
     }
     result = check_file(path, fd, e);
-    if (result == 0) {
-        ssize_t length = read_all(fd, line, sizeof line);
-        if (length < 0)
-            result = error_set(e, ERROR_IO, "key file %s: %s", path, strerror(errno));
-        else if (parse(line, (size_t)length, key) != 0)
-            result = error_set(
-                e, ERROR_REFUSED,
-                "key file %s does not hold a key; make one with torusctl key generate", path);
-    }
-    sodium_memzero(line, sizeof line);
+    if (result == 0 && read_line(fd, key, e) != 0)
+        result = error_wrap(e, "key file %.200s", path);
     (void)close(fd);
     errno = 0;
     return result;

@@ -1,5 +1,5 @@
 /* The cluster key: what the daemons of one torus have in common, and nobody else. It is kept in a file
- * of one line, "torusd-key-1 " and 64 hexadecimal digits, that only its owner may read. */
+ * of one line, "torusd-key-1 " and 64 hexadecimal digits, that only its owner may read (text_file.h). */
 #ifndef TORUSD_PROTO_KEY_H
 #define TORUSD_PROTO_KEY_H
 

@@ -166,6 +166,65 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[ports]\n+ = 1.2.3.4:5\n", 2, "is not a port");
     check_refused(state, "rank = 1\n", 1, "it belongs in [node]");
     check_refused(state, "[node]\nnonsense\n", 2, "neither \"name = value\"");
+    check_refused(state, "[node]\n[cluster]\n", 2, "unknown section [cluster]");
+    check_refused(state, "[node]\ncongestion = 0123456789abcdef\n", 2,
+                  "congestion: 16 bytes are too long, at most 15");
+}
+
+/* What follows a setting in a line of its own, however far it is indented, is not part of it. */
+static void indented_lines_are_lines(void **state)
+{
+    struct config c;
+    struct error e = {0};
+
+    config_init(&c);
+    assert_int_equal(config_read(&c,
+                                 write_config(state, "  [node]\n\tdims = 4x8\n    rank = 3\n"
+                                                     "  ; a comment\n \t \n  [ports]\n"),
+                                 &e),
+                     0);
+    assert_int_equal(c.torus.nodes, 32);
+    assert_int_equal(c.rank, 3);
+    config_free(&c);
+    check_refused(state, "[node]\ndata_roots = /tmp\n  /usr\n", 3, "neither \"name = value\"");
+    check_refused(state, "[node]\nrank = 1\n  color = red\n", 3, "unknown setting \"color\"");
+}
+
+/* As editors on other systems write it. */
+static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+{
+    struct config c;
+    struct error e = {0};
+
+    config_init(&c);
+    assert_int_equal(config_read(&c,
+                                 write_config(state, "\xef\xbb\xbf[node]\r\ndims = 4x8\r\n\r\n"
+                                                     "congestion = \r\nrank = 3"),
+                                 &e),
+                     0);
+    assert_int_equal(c.torus.nodes, 32);
+    assert_string_equal(c.congestion, "");
+    config_free(&c);
+    check_refused(state, "[node]\r\nrank = 1\r\ncolor = red\r\n", 3, "unknown setting");
+    check_refused(state, "[node]\rrank = 1\r", 1, "lines end with LF or CR LF");
+}
+
+/* Of any length. */
+static void a_long_line_is_one_line(void **state)
+{
+    char text[4096], folder[3000];
+    struct config c;
+    struct error e = {0};
+
+    memset(folder, 'x', sizeof folder - 1);
+    folder[sizeof folder - 1] = '\0';
+    (void)snprintf(text, sizeof text, "[node]\ncontrol = /%s\nrank = 5\n", folder);
+    config_init(&c);
+    assert_int_equal(config_read(&c, write_config(state, text), &e), 0);
+    assert_int_equal(strlen(c.control), sizeof folder);
+    config_free(&c);
+    (void)snprintf(text, sizeof text, "[node]\ncontrol = /%s\nspeed = 5\n", folder);
+    check_refused(state, text, 3, "unknown setting \"speed\"");
 }
 
 static void a_missing_file_is_named(void **state)
@@ -176,7 +235,7 @@ static void a_missing_file_is_named(void **state)
     assert_int_equal(config_read(&c, at(state, "missing"), &e), -1);
     assert_non_null(strstr(e.text, at(state, "missing")));
     assert_int_equal(config_read(&c, *state, &e), -1); /* a folder */
-    assert_non_null(strstr(e.text, "cannot be read"));
+    assert_non_null(strstr(e.text, "a folder cannot be read as a configuration"));
     config_free(&c);
 }
 
@@ -338,6 +397,9 @@ int main(void)
         TEST(every_setting_is_read),
         TEST(what_is_left_out_has_a_default),
         TEST(errors_name_file_and_line),
+        TEST(indented_lines_are_lines),
+        TEST(marks_and_line_ends_of_editors_are_no_part_of_it),
+        TEST(a_long_line_is_one_line),
         TEST(a_missing_file_is_named),
         TEST(what_does_not_fit_together_is_refused),
         TEST(addresses_are_checked),

@@ -148,6 +148,30 @@ static void what_is_not_a_key_is_refused(void **state)
         assert_int_equal(key.bytes[i], i);
 }
 
+/* As editors on other systems write it. */
+static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+{
+#define DIGITS "torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+    static const char *const texts[] = {DIGITS "\r\n", "\xef\xbb\xbf" DIGITS "\r\n",
+                                        "\xef\xbb\xbf" DIGITS};
+    struct key key;
+    struct error e;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        write_file(texts[i], 0600);
+        if (key_read(path, &key, &e) != 0)
+            fail_msg("%zu: %s", i, e.text);
+        assert_int_equal(key.bytes[31], 31);
+    }
+    write_file(DIGITS "\r\n\n", 0600);
+    check_refused("does not hold a key");
+    write_file("\xff\xfet", 0600);
+    check_refused("UTF-16");
+    write_file("\x1f\x8b", 0600);
+    check_refused("gzip");
+#undef DIGITS
+}
+
 static void what_is_not_a_file_is_refused(void **state)
 {
     struct key key;
@@ -168,6 +192,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_that_others_can_use_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(files_of_other_users_are_refused, begin, end),
         cmocka_unit_test_setup_teardown(what_is_not_a_key_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(marks_and_line_ends_of_editors_are_no_part_of_it, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(what_is_not_a_file_is_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
