@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "client/cli/command.h"
+#include "client/cli/host_address.h"
 #include "client/cli/hosts_file.h"
 #include "client/cli/json.h"
 #include "client/cli/output_file.h"
@@ -222,8 +223,10 @@ static int check_texts(const struct cli *cli, const struct ip_routes_arguments *
 
     if (inet_pton(AF_INET, address, first) != 1)
         return cli_fail_usage(cli, "--address: \"%.50s\" is not an IPv4 address", address);
-    uint32_t value = ntohl(first->s_addr);
-    if (value < 1u << 24 || value > 0xdfffffffu - t->nodes || value >> 24 == 127)
+    /* The blocks that no host can be in are larger than a torus: both ends tell. */
+    struct in_addr last = {htonl(ntohl(first->s_addr) + t->nodes - 1)};
+    if (host_address_problem(*first) != NULL || host_address_problem(last) != NULL ||
+        ntohl(last.s_addr) < ntohl(first->s_addr))
         return cli_fail_usage(cli, "--address: %s and those that follow are not addresses of hosts",
                               address);
     if (a->congestion != NULL &&
@@ -313,10 +316,15 @@ const struct command command_ip_routes = {
         "\n"
         "  [beta]\n"
         "  rank = 1\n"
-        "  +0 = enp4s0 10.0.1.1      ; another one; the interface's address, if the cable has "
+        "  +0 = enp4s0 10.0.1.1/30   ; another one; the interface's address, if the cable has "
         "some\n"
         "  address = 10.128.7.1      ; the node's own, instead of the one that follows from "
         "--address\n"
+        "\n"
+        "It is UTF-8 text of at most 16 MiB. Refused, with their line, are addresses that no host "
+        "can\n"
+        "have, the interface lo, and names and addresses that come twice: in names, case makes no\n"
+        "difference, and 'beta' is the same host as 'beta.example'.\n"
         "\n"
         "DIR/HOST.sh is for the host HOST, where root runs it:\n"
         "\n"

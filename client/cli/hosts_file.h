@@ -8,16 +8,21 @@
 
 #include "client/cli/ip_routes.h"
 
-#define HOST_NAME_SIZE 50 /* inih cuts longer names of sections */
+#define HOST_NAME_SIZE 254     /* as DNS limits names */
+#define OWN_INTERFACE "torus0" /* what has a node's own address */
 
+/* Lines are those of the file, from 1; 0: it is not in the file. */
 struct cable_end {
     char interface[IFNAMSIZ]; /* "": not given */
     struct in_addr address;   /* of the interface on this cable; 0: not given */
+    uint32_t line;
 };
 
 struct host {
     char name[HOST_NAME_SIZE];
     struct in_addr address; /* the node's own */
+    uint32_t line;          /* of its section */
+    uint32_t address_line;
     struct cable_end port[TORUS_MAX_PORTS];
 };
 

@@ -6,8 +6,6 @@
 
 #include "client/cli/hosts_file.h"
 
-#define OWN_INTERFACE "torus0" /* what has the node's own address */
-
 struct route_script {
     const struct ip_routes *routes;
     const struct host *hosts; /* by rank */

@@ -568,6 +568,27 @@ static void config_seeds(const char *folder)
     (void)open_seed(folder, "config", "wrong", -1);
     (void)fputs("[node]\nmemory = 99999999999999999999GiB\nnonsense\n", out);
     close_seed();
+    open_seed(folder, "config", "indented", -1);
+    (void)fputs("\xef\xbb\xbf  [node] ; a section\r\n\tdims : 2 ;c\r\n  rank=1\r\n[ports]#\r\n",
+                out);
+    close_seed();
+    open_seed(folder, "config", "hosts", -1);
+    (void)fputs("[*]\n+0 = eth0\n-0 = eth1\n[a]\n+1 = e0 10.1.0.1/30\n[b.c]\n-1 = e1 10.1.0.2/30\n"
+                "[d-e]\naddress = 10.128.0.9\n+1=x:1\n[f_0]\n-1=y@z\n",
+                out);
+    close_seed();
+    open_seed(folder, "config", "hosts-alike", -1);
+    (void)fputs("[a]\nrank = 0\n-0 = lo 127.0.0.1\n[A.]\nrank = 0\naddress = 10.0.0.255/24\n", out);
+    close_seed();
+    open_seed(folder, "config", "utf-16", -1);
+    (void)fwrite("\xff\xfe[\0n\0o\0d\0e\0]\0\n", 1, 16, out);
+    close_seed();
+    open_seed(folder, "config", "xml", -1);
+    (void)fputs("<?xml version=\"1.0\"?>\n<!-- a --><algo name=\"x\"/>\n[node]\n", out);
+    close_seed();
+    open_seed(folder, "config", "json", -1);
+    (void)fputs("{\"schedule\": 1, \"dims\": \"2\"}\n[\n\"src\"]\nnum_ranks 2\n", out);
+    close_seed();
 }
 
 /* --- operations of fuzz_program --- */

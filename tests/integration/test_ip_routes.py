@@ -131,26 +131,55 @@ PAIR = '[a]\nrank = 0\n+0 = e0\n-0 = e1\n[b]\nrank = 1\n+0 = e0\n-0 = e1\n'
 @pytest.mark.parametrize('text,says', [
     ('', '0 of 2 hosts'),
     ('[a]\n+0 = e0\n-0 = e1\n', '1 of 2 hosts'),
-    (PAIR + '[c]\nrank = 1\n', 'hosts:10: [c] is one host too many'),
-    (PAIR.replace('rank = 1', 'rank = 0'), '[a] and [b] both have rank 0'),
-    (PAIR.replace('rank = 1\n', ''), '[b] has no rank'),
+    (PAIR + '[c]\nrank = 1\n', 'hosts:9: [c] is one host too many: the torus has 2 nodes'),
+    (PAIR.replace('rank = 1', 'rank = 0'), 'hosts:6: [a] and [b] both have rank 0'),
+    (PAIR.replace('rank = 1\n', ''), 'hosts:5: [b] has no rank'),
     (PAIR.replace('rank = 1', 'rank = 2'), "hosts:6: '2' is not a number from 0 to 1"),
-    (PAIR.replace('-0 = e1\n[b]', '[b]'), '[a] needs the interface of port -0'),
-    (PAIR.replace('-0 = e1\n[b]', '-0 = e0\n[b]'), '[a] has e0 at two ports'),
+    (PAIR.replace('-0 = e1\n[b]', '[b]'), 'hosts:1: [a] needs the interface of port -0'),
+    (PAIR.replace('-0 = e1\n[b]', '-0 = e0\n[b]'), 'hosts:4: [a] has e0 at two ports'),
     (PAIR + '+1 = e4\n', 'hosts:9: the torus has no port "+1"'),
     (PAIR + '+0 = e4\n', 'hosts:9: port +0 of [b] is given twice'),
     (PAIR + 'color = red\n', 'hosts:9: unknown setting "color"'),
     (PAIR + 'address = 10.0.0\n', 'hosts:9: "10.0.0" is not an IPv4 address'),
-    (PAIR + 'address = 10.128.0.1\n', '10.128.0.1 is used twice, by [a] and by [b]'),
-    (PAIR.replace('+0 = e0', '+0 = e0 10.128.0.2', 1), '10.128.0.2 is used twice'),
+    (PAIR + 'address = 10.128.0.1\n',
+     'hosts:9: the address 10.128.0.1 is used twice, by [a] (--address) and by [b]'),
+    (PAIR.replace('+0 = e0', '+0 = e0 10.128.0.2', 1), 'hosts:3: the address 10.128.0.2 is used twice'),
+    (PAIR.replace('+0 = e0', '+0 = e0 10.1.0.2/24') + 'address = 10.1.0.3\n',
+     'hosts:7: the address 10.1.0.2 is used twice, by [a] (line 3) and by [b]'),
+    *((PAIR + f'address = {address}\n', f'hosts:9: {address} {problem}: no host can have it')
+      for address, problem in (
+          ('0.0.0.0', 'is not specified'), ('0.1.2.3', 'is not specified'),
+          ('127.0.0.1', 'is a loopback address'), ('127.255.0.9', 'is a loopback address'),
+          ('224.0.0.1', 'is a multicast address'), ('239.1.1.1', 'is a multicast address'),
+          ('240.0.0.1', 'is reserved'), ('255.255.255.255', 'is the broadcast address'),
+          ('10.9.9.0/24', 'is the address of that network'),
+          ('10.9.9.255/24', 'is the broadcast address of that network'),
+          ('10.9.9.4/30', 'is the address of that network'))),
+    (PAIR.replace('-0 = e1\n[b]', '-0 = e1 255.255.255.255\n[b]'),
+     'hosts:4: 255.255.255.255 is the broadcast address'),
+    (PAIR + 'address = 10.9.9.1/33\n', 'hosts:9: "10.9.9.1/33": the prefix'),
+    (PAIR + 'address = 010.9.9.1\n', 'hosts:9: "010.9.9.1" is not an IPv4 address'),
+    (PAIR + 'address = 10.1.1.1\naddress = 10.1.1.2\n', 'hosts:10: address of [b] is given twice'),
+    (PAIR + 'rank = 1\n', 'hosts:9: rank of [b] is given twice; the first is in line 6'),
+    (PAIR.replace('+0 = e0', '+0 = lo', 1), 'hosts:3: lo is the loopback interface'),
+    (PAIR.replace('+0 = e0', '+0 = lo:1 10.0.0.1', 1), 'hosts:3: lo:1 is the loopback interface'),
+    ('[*]\n+0 = lo\n' + PAIR, 'hosts:2: lo is the loopback interface'),
+    (PAIR.replace('+0 = e0', '+0 = torus0', 1), 'hosts:3: torus0 is the interface that the scripts make'),
+    *((PAIR.replace('[a]', f'[{a}]').replace('[b]', f'[{b}]'),
+       f'hosts:5: [{b}] is the same host as [{a}] in line 1')
+      for a, b in (('a', 'a'), ('a', 'A'), ('nodeA', 'NODEa'), ('a.b', 'A.B.'), ('a', 'a.b'),
+                   ('a.b', 'a'))),
+    (PAIR.replace('[b]', '[localhost]'), 'hosts:5: "localhost" is every host\'s name for itself'),
+    (PAIR.replace('[b]', '[10.0.0.1]'), 'hosts:5: "10.0.0.1" is an address'),
+    ('[*]\n+0 = e1\n[*]\n' + PAIR, 'hosts:3: [*] comes twice; the first is in line 1'),
     (PAIR.replace('+0 = e0', '+0 = e0; rm -rf /', 1), '"e0;" is not the name of an interface'),
-    (PAIR.replace('+0 = e0', '+0 = interface-of-16c', 1), 'is not the name of an interface'),
+    (PAIR.replace('+0 = e0', '+0 = interface-of-16c', 1), 'it has 16 letters, at most 15 are possible'),
     (PAIR.replace('[b]', '[b/../c]'), '"b/../c" is not the name of a host'),
-    (PAIR.replace('[b]', f'[{"b" * 60}]'), 'is too long'),
+    (PAIR.replace('[b]', f'[{"b" * 254}]'), 'is too long: 254 of at most 253 letters'),
     ('+0 = e0\n' + PAIR, 'hosts:1: a setting before the first [HOST]'),
     ('[*]\nrank = 1\n' + PAIR, 'hosts:2: [*] has ports'),
     ('[*]\n+0 = e1 10.0.0.1\n' + PAIR, 'hosts:2: [*] cannot have addresses'),
-    (PAIR + 'what is this\n-5 = 3\n', 'hosts:9: neither "name = value" nor "[HOST]"'),
+    (PAIR + 'what is this\n-5 = 3\n', 'hosts:9: neither "name = value" nor "[section]"'),
 ])
 def test_mistakes_in_the_file(tmp_path, text, says):
     (tmp_path / 'hosts').write_text(text)
@@ -159,16 +188,33 @@ def test_mistakes_in_the_file(tmp_path, text, says):
     assert not (tmp_path / 'ip-routes').exists()
 
 
+def test_names_and_addresses_that_are_alike_but_not_the_same(tmp_path):
+    long = 'b' * 60 + '.example'
+    (tmp_path / 'hosts').write_text(f'''
+      [a.x]
+      +0 = e0 10.1.0.1/31
+      -0 = e1 10.1.0.0/31
+[{long}]
++0 = E1 10.1.1.254/24
+-0 = e1 10.1.1.1/24
+''')
+    done = torusctl('ip-routes', '--dims', '2', '--hosts', 'hosts', cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / 'ip-routes' / f'{long}.sh').exists()
+    assert (tmp_path / 'ip-routes' / 'hosts').read_text() == f'10.128.0.1 a.x\n10.128.0.2 {long}\n'
+
+
 @pytest.mark.parametrize('arguments,says', [
     (['--hosts', 'hosts'], '--dims is missing'),
     (['--dims', '2'], '--hosts is missing'),
     (['--dims', '2', '--hosts', 'nothing'], 'nothing: No such file'),
-    (['--dims', '2', '--hosts', '.'], 'cannot be read'),
+    (['--dims', '2', '--hosts', '.'], '.: a folder cannot be read as a file of hosts'),
     (['--dims', '2', '--hosts', 'hosts', '--without', '2'], "--without: '2': a torus of 2 has the nodes 0 to 1"),
     (['--dims', '2', '--hosts', 'hosts', '--without', '0:+1'], "--without: '0:+1': node 0 of a torus of 2 has no such port"),
     (['--dims', '2', '--hosts', 'hosts', '--address', 'x'], '"x" is not an IPv4 address'),
     (['--dims', '2', '--hosts', 'hosts', '--address', '127.0.0.1'], 'not addresses of hosts'),
     (['--dims', '2', '--hosts', 'hosts', '--address', '223.255.255.255'], 'not addresses of hosts'),
+    (['--dims', '2', '--hosts', 'hosts', '--address', '126.255.255.255'], 'not addresses of hosts'),
     (['--dims', '2', '--hosts', 'hosts', '--congestion', 'a b'], 'name of a congestion control'),
     (['--dims', '2', '--hosts', 'hosts', '--state', "/tmp/'"], 'not an absolute path'),
     (['--dims', '80x80', '--hosts', 'hosts'], '6400 nodes are too many'),
