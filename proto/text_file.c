@@ -46,6 +46,13 @@ static int bad_byte(const char *text, size_t length, const char *nul, const stru
                      kind->name);
 }
 
+bool text_is_wide_xml(const char *text, size_t length)
+{
+    return begins_with(text, length, "\xff\xfe<\0", 4) ||
+           begins_with(text, length, "\xfe\xff\0<", 4) || begins_with(text, length, "<\0?\0", 4) ||
+           begins_with(text, length, "\0<\0?", 4);
+}
+
 int text_check(const char **text, size_t *length, const struct text_kind *kind, struct error *e)
 {
     const char *format = text_format_binary(*text, *length);
@@ -53,6 +60,8 @@ int text_check(const char **text, size_t *length, const struct text_kind *kind, 
 
     if (format != NULL)
         return error_set(e, ERROR_REFUSED, "this is %s, not %s", format, kind->name);
+    if (kind->xml && text_is_wide_xml(*text, *length))
+        return 0;
     if (begins_with(*text, *length, "\xff\xfe\0\0", 4) ||
         begins_with(*text, *length, "\0\0\xfe\xff", 4))
         return bad_encoding("UTF-32", kind, e);
@@ -109,10 +118,7 @@ ssize_t text_file_fill(int fd, const char *name, char *text, size_t most, int pa
             break;
         if (n < 0 && errno != EINTR && errno != EAGAIN)
             return error_set(e, ERROR_IO, "%s", strerror(errno));
-        bool refused = n > 0 && memchr(text + done, '\0', (size_t)n) != NULL;
         done += n > 0 ? (size_t)n : 0;
-        if (refused)
-            break;
     }
     return (ssize_t)done;
 }
@@ -168,7 +174,7 @@ static int read_all(int fd, const char *path, const struct text_kind *kind, char
             return -1;
         *length += (size_t)n;
         more[*length] = '\0';
-    } while ((size_t)n == want && *length < limit && memchr(*text, '\0', *length) == NULL);
+    } while ((size_t)n == want && *length < limit);
     return 0;
 }
 

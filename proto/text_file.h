@@ -4,6 +4,7 @@
 #ifndef TORUSD_PROTO_TEXT_FILE_H
 #define TORUSD_PROTO_TEXT_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -12,6 +13,7 @@
 struct text_kind {
     const char *name; /* what it is, in errors: "a configuration" */
     size_t most;      /* its bytes; a multiple of 1024 */
+    bool xml;         /* XML in UTF-16 is passed on as it is: its readers know encodings */
 };
 
 /* Reads a whole file. Of pipes, terminals and devices it waits for what comes, and says on standard
@@ -26,8 +28,11 @@ int text_file_read(const char *path, const struct text_kind *kind, char **text, 
  * NUL byte, or it is packed or another known format that is not text. */
 int text_check(const char **text, size_t *length, const struct text_kind *kind, struct error *e);
 
-/* Reads from a descriptor, which should not block, until the file ends, `most` bytes are there, or a
- * byte is NUL. Nothing may come for `patience_ms` before it gives up. Returns the number of bytes, or
+/* Whether it begins as XML in UTF-16 does. */
+bool text_is_wide_xml(const char *text, size_t length);
+
+/* Reads from a descriptor, which should not block, until the file ends or `most` bytes are there.
+ * Nothing may come for `patience_ms` before it gives up. Returns the number of bytes, or
  * -1 with *e. `name` is for the line on standard error. */
 ssize_t text_file_fill(int fd, const char *name, char *text, size_t most, int patience_ms,
                        struct error *e);

@@ -121,7 +121,7 @@ static const char *json_format(const char *at, const char *end)
     if (memmem(at, line, "\"schedule\"", 10) != NULL)
         return TEXT_FORMAT_SCHEDULE;
     if (memmem(at, line, "\"src\"", 5) != NULL)
-        return "routes without a header";
+        return TEXT_FORMAT_ROUTES;
     if (memchr(at, '}', line) == NULL && newline != NULL)
         return "JSON with objects of several lines";
     return "JSON of another kind";
@@ -140,17 +140,19 @@ const char *text_format(const char *text, size_t length, char room[TEXT_FORMAT_S
 
     if (format != NULL)
         return format;
-    if (memmem(text, length, "\nnum_ranks ", 11) != NULL) /* behind comments */
-        return "a GOAL schedule";
     if (text_format_xml_root(text, length, root, sizeof root) != NULL)
         return xml_format(root, room);
     if (at < end && *at == '{')
         return json_format(at, end);
+    while (at < end && (*at == ';' || *at == '#'))
+        at = skip_blanks(behind(at, end, "\n"), end);
     if (at < end && *at == '[') {
         const char *next = skip_blanks(at + 1, end);
         bool array = next == end || strchr("[{\"]", *next) != NULL ||
                      memchr(at, '\n', (size_t)(next - at)) != NULL;
         return array ? "a JSON array" : TEXT_FORMAT_INI;
     }
+    if (memmem(text, length, "\nnum_ranks ", 11) != NULL) /* behind comments */
+        return "a GOAL schedule";
     return NULL;
 }

@@ -389,7 +389,7 @@ const struct command command_plan = {
         "exactly once, over links that exist, in steps that rise; a one-port schedule also if a\n"
         "node starts or ends two messages in one step. 'torusctl exchange --schedule FILE' runs "
         "it.\n"
-        "The header says:\n"
+        "It is UTF-8 text of at most 16 MiB, XML 64 MiB. The header says:\n"
         "  schedule   1, the version of the format\n"
         "  dims       the torus it is for\n"
         "  name       up to 20 letters, digits, '-', '_', '.' (\"imported\")\n"

@@ -1,56 +1,28 @@
 #include "client/cli/schedule_file.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/msccl.h"
+#include "proto/text_file.h"
+#include "proto/text_format.h"
 
-#define READ_MOST (64u << 20) /* XML is longer than our own format */
-
-/* All of a file, up to READ_MOST and one more byte. */
-static int read_all(FILE *file, char **text, size_t *length, struct error *e)
+/* What is of another format, and not a schedule that is damaged: that has lines to be named. */
+static int check_format(const char *format, struct error *e)
 {
-    size_t room = 0;
+    static const char *const readable[] = {TEXT_FORMAT_MSCCL, TEXT_FORMAT_SCHEDULE,
+                                           TEXT_FORMAT_ROUTES};
 
-    *text = NULL;
-    *length = 0;
-    while (!feof(file) && !ferror(file) && *length <= READ_MOST) {
-        if (*length == room) {
-            room = room == 0 ? 65536 : 2 * room;
-            char *more = realloc(*text, room);
-            if (more == NULL)
-                return error_set(e, ERROR_MEMORY, "out of memory");
-            *text = more;
-        }
-        *length += fread(*text + *length, 1, room - *length, file);
-    }
-    if (ferror(file))
-        return error_set(e, ERROR_IO, "%s", strerror(errno));
-    if (*length > READ_MOST)
-        return error_set(e, ERROR_REFUSED, "longer than %u MiB", READ_MOST >> 20);
-    return 0;
-}
-
-static bool begins_with(const char *text, size_t length, const char *what, size_t size)
-{
-    return length >= size && memcmp(text, what, size) == 0;
-}
-
-/* Our own format is ASCII, and begins with '{'. */
-static bool is_xml(const char *text, size_t length)
-{
-    size_t at = 0;
-
-    if (begins_with(text, length, "\xfe\xff", 2) || begins_with(text, length, "\xff\xfe", 2) ||
-        begins_with(text, length, "\0<", 2))
-        return true; /* UTF-16 */
-    if (begins_with(text, length, "\xef\xbb\xbf", 3))
-        at = 3;
-    while (at < length && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
-        at++;
-    return at < length && text[at] == '<';
+    if (format == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
+        if (strcmp(format, readable[i]) == 0)
+            return 0;
+    return error_set(
+        e, ERROR_REFUSED,
+        "this is %s, which cannot be read as a schedule: give MSCCL's XML (<algo ...>), "
+        "or torusd's own format, which begins with {\"schedule\":%d,\"dims\":...}",
+        format, IMPORTED_VERSION);
 }
 
 /* Replaces XML by what it means in torusd's own format. */
@@ -69,7 +41,7 @@ static int convert(struct schedule_file *f, const struct torus *torus, struct er
     return rc;
 }
 
-/* The lines that an error in converted text names are not lines of the user's file. */
+/* Of what convert() has written, the reader of the error has no lines. */
 static int verify(struct schedule_file *f, bool converted, const struct torus *torus,
                   struct error *e)
 {
@@ -81,23 +53,26 @@ static int verify(struct schedule_file *f, bool converted, const struct torus *t
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e)
 {
-    FILE *file = fopen(path, "re");
-    int rc;
+    static const struct text_kind schedule = {"a schedule", SCHEDULE_FILE_BYTES_MOST, .xml = true};
+    char room[TEXT_FORMAT_SIZE];
 
     *f = (struct schedule_file){0};
-    if (file == NULL)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    rc = read_all(file, &f->text, &f->length, e);
-    (void)fclose(file);
-    bool xml = rc == 0 && is_xml(f->text, f->length);
-    if (xml)
+    if (text_file_read(path, &schedule, &f->text, &f->length, e) != 0)
+        return -1;
+    /* What element XML in UTF-16 begins with is for its reader to say. */
+    const char *format = text_is_wide_xml(f->text, f->length)
+                             ? TEXT_FORMAT_MSCCL
+                             : text_format(f->text, f->length, room);
+    bool xml = format != NULL && strcmp(format, TEXT_FORMAT_MSCCL) == 0;
+    int rc = check_format(format, e);
+    if (rc == 0 && xml)
         rc = convert(f, torus, e);
     if (rc == 0)
         rc = verify(f, xml, torus, e);
     if (rc == 0)
         return 0;
     schedule_file_free(f);
-    return error_wrap(e, "%s", path);
+    return error_wrap(e, "%.200s", path);
 }
 
 void schedule_file_free(struct schedule_file *f)

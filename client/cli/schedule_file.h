@@ -4,6 +4,8 @@
 
 #include "daemon/schedule/imported.h"
 
+#define SCHEDULE_FILE_BYTES_MOST (64u << 20) /* XML is longer than our own format */
+
 struct schedule_file {
     char *text; /* in torusd's own format (imported.h), whatever the file's was */
     size_t length;
@@ -11,7 +13,7 @@ struct schedule_file {
     struct schedule_report report;
 };
 
-/* Reads and verifies a file in torusd's own format or, if it begins with '<', in MSCCL's; that does
+/* Reads and verifies a file in torusd's own format or in MSCCL's, judged by how it begins; MSCCL's does
  * not say which torus it is for, so that `torus`, which may otherwise be NULL, has to. Returns 0 with
  * *f, to be given to schedule_file_free(), or -1 with *e, which names the file. */
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,

@@ -1,4 +1,5 @@
 /* Giving the daemon a schedule, part by part: it says each time how much it has. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +83,8 @@ int torus_client_start_schedule(struct torus_client *client, const char *text, s
     struct upload *u;
 
     if (length == 0 || length > UINT32_MAX)
-        return fail(error, TORUS_ERROR_USAGE, "a schedule of %zu bytes", length);
+        return fail(error, TORUS_ERROR_USAGE,
+                    "a schedule of %zu bytes: 1 to %" PRIu32 " are possible", length, UINT32_MAX);
     u = calloc(1, sizeof *u);
     if (u == NULL)
         return fail_memory(error);

@@ -3,20 +3,42 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/text_file.h"
+
 #define NAME "calibration"
+
+/* Without what an editor on another system adds to line ends. */
+static void drop_carriage_returns(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; from++)
+        if (from[0] != '\r' || from[1] != '\n')
+            *to++ = *from;
+    *to = '\0';
+}
 
 int calibration_file_read(const struct journal *j, struct calibration *c, struct error *e)
 {
-    char text[CALIBRATION_TEXT_SIZE + 1];
-    ssize_t length = journal_fetch(j, NAME, text, sizeof text - 1, e);
+    static const struct text_kind calibration = {"a calibration", 1024};
+    char bytes[CALIBRATION_TEXT_SIZE + 64], text[sizeof bytes];
+    ssize_t fetched = journal_fetch(j, NAME, bytes, sizeof bytes - 1, e);
+    const char *begin = bytes;
+    size_t length = (size_t)fetched;
 
-    if (length < 0)
+    if (fetched < 0)
         return e->code == ERROR_NONE ? 0 : -1;
-    text[length] = '\0';
-    if ((ssize_t)strlen(text) != length || calibration_parse(text, c) != 0)
-        return error_set(e, ERROR_IO, "%s/" NAME " is damaged", j->path);
+    bytes[fetched] = '\0';
+    if (text_check(&begin, &length, &calibration, e) != 0)
+        return error_wrap(e, "%.200s/" NAME, j->path);
+    (void)strcpy(text, begin);
+    drop_carriage_returns(text);
+    if (calibration_parse(text, c) != 0)
+        return error_set(e, ERROR_IO,
+                         "%.200s/" NAME " is damaged: remove it, and run torusctl calibrate",
+                         j->path);
     if (calibration_check(c, e) != 0)
-        return error_wrap(e, "%s/" NAME, j->path);
+        return error_wrap(e, "%.200s/" NAME, j->path);
     return 1;
 }
 

@@ -8,6 +8,7 @@
 
 #include "daemon/schedule/json_line.h"
 #include "proto/sha256.h"
+#include "proto/text_file.h"
 
 #define DIGEST_SHOWN 8u /* digits of it in the algorithm's name */
 
@@ -564,6 +565,19 @@ static int read_lines(struct reader *r, const char *text, size_t length, struct 
     return check_routes(r, e);
 }
 
+/* A byte order mark at its beginning has no meaning, but is one of the bytes that the digest is of. */
+static int read_text(struct reader *r, const char *text, size_t length, struct error *e)
+{
+    static const struct text_kind schedule = {"a schedule", IMPORTED_BYTES_MOST};
+
+    if (length > IMPORTED_BYTES_MOST)
+        return error_set(e, ERROR_REFUSED,
+                         "a schedule of %zu bytes is longer than the %u MiB that are possible; a "
+                         "period may make it shorter",
+                         length, IMPORTED_BYTES_MOST >> 20);
+    return text_check(&text, &length, &schedule, e) != 0 ? -1 : read_lines(r, text, length, e);
+}
+
 /* Counts it, and holds it to its port model. */
 static int price(const struct imported *s, struct schedule_report *report, struct error *e)
 {
@@ -598,12 +612,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
         .segments = 1,
     };
     (void)snprintf(s->name, sizeof s->name, "imported");
-    int rc = length > IMPORTED_BYTES_MOST
-                 ? error_set(e, ERROR_REFUSED,
-                             "a schedule of %zu bytes is longer than the %u MiB "
-                             "that are possible; a period may make it shorter",
-                             length, IMPORTED_BYTES_MOST >> 20)
-                 : read_lines(&r, text, length, e);
+    int rc = read_text(&r, text, length, e);
     if (rc == 0) {
         sha256_text(text, length, s->digest);
         (void)snprintf(s->shown, sizeof s->shown, "%s@%.*s", s->name, (int)DIGEST_SHOWN, s->digest);

@@ -22,7 +22,8 @@
  *                p0 x p1 x ... box (no period: all sources)
  *
  * In a route, a missing segment is 0. Strings have no escapes, numbers no fractions or exponents;
- * unknown or repeated keys are errors, empty lines are ignored. */
+ * unknown or repeated keys are errors, empty lines and blanks at both ends of a line are ignored. The
+ * text is UTF-8, with or without a byte order mark; lines may end with CR LF. */
 #ifndef TORUSD_SCHEDULE_IMPORTED_H
 #define TORUSD_SCHEDULE_IMPORTED_H
 

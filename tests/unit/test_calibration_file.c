@@ -97,6 +97,27 @@ static void senseless_numbers_are_refused(void **state)
     }
 }
 
+/* As editors on other systems write it; of other encodings, it is said what they are. */
+static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+{
+    static const char text[] = "\xef\xbb\xbfid 0000000000000001\r\nversion 1\r\nmeasured_at 9\r\n"
+                               "step_seconds 0\r\nmessage_seconds 0\r\nbytes_per_second 1000\r\n"
+                               "replaced\r\n";
+    struct calibration c;
+    struct error e;
+
+    make_file(at(state, "calibration"), text, sizeof text - 1);
+    if (calibration_file_read(&journal, &c, &e) != 1)
+        fail_msg("%s", e.text);
+    assert_int_equal(c.measured_at, 9);
+    make_file(at(state, "calibration"), "\xff\xfei\0d\0", 6);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
+    assert_non_null(strstr(e.text, "/calibration: this is UTF-16"));
+    make_file(at(state, "calibration"), text + 3, 40);
+    assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
+    assert_non_null(strstr(e.text, "/calibration is damaged: remove it"));
+}
+
 static void a_folder_in_its_place_is_an_error(void **state)
 {
     struct calibration c;
@@ -116,6 +137,7 @@ int main(void)
         TEST(it_is_read_as_it_was_written),
         TEST(every_damage_is_noticed),
         TEST(senseless_numbers_are_refused),
+        TEST(marks_and_line_ends_of_editors_are_no_part_of_it),
         TEST(a_folder_in_its_place_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,9 +314,33 @@ static void files_that_are_too_long_are_refused(void **state)
     free(text);
 }
 
+/* As editors on other systems write it; the digest is that of all bytes, as whoever sends them has it. */
+static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+{
+    static const char text[] = "\xef\xbb\xbf {\"schedule\":1,\"dims\":\"2m\"}\r\n\r\n"
+                               "\t{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]} \r\n"
+                               "   {\"src\":1,\"dst\":0,\"legs\":[[0,0,-1,1]]}\r\n";
+    static const char utf16[] = "\xff\xfe{\0\"\0",
+                      bad_line[] = "\xef\xbb\xbf" HEADER "\r\n  nothing\r\n";
+    char digest[SHA256_TEXT_SIZE];
+    struct imported *s;
+    struct error e;
+
+    (void)state;
+    if (imported_read(&s, text, sizeof text - 1, NULL, NULL, &e) != 0)
+        fail_msg("%s", e.text);
+    sha256_text(text, sizeof text - 1, digest);
+    assert_string_equal(imported_digest(s), digest);
+    imported_free(s);
+    refused(utf16, sizeof utf16 - 1, "this is UTF-16", NULL);
+    refused(HEADER "\0", sizeof HEADER, "line 2 has a NUL byte", NULL);
+    refused(bad_line, sizeof bad_line - 1, "line 3, column 3: '{' is expected", NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(marks_and_line_ends_of_editors_are_no_part_of_it),
         cmocka_unit_test(digests_are_those_of_sha256sum),
         cmocka_unit_test(every_algorithm_is_read_back),
         cmocka_unit_test(what_drops_doubles_or_misroutes_a_block_is_refused),

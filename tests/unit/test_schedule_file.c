@@ -109,8 +109,8 @@ static void what_cannot_be_a_schedule_is_refused(void **state)
     (void)state;
     refused("", 0, &t, "the schedule is empty");
     refused("\0\0\0\0", 4, &t, "line 1");
-    refused("\xff\xfe", 2, &t, "not XML");
-    refused(marks, sizeof marks - 1, &t, "line 1");
+    refused("\xff\xfe", 2, &t, "this is UTF-16");
+    refused(marks, sizeof marks - 1, &t, "the schedule is empty");
     refused(BY_HAND, strlen(BY_HAND), NULL, "give --dims");
     refused(OWN, strlen(OWN), &t, "for a torus of 2m, not 3");
 }
@@ -126,10 +126,10 @@ static void files_that_cannot_be_read_are_refused(void **state)
     assert_int_equal(truncate(path, (64 << 20) + 1), 0);
     assert_int_equal(schedule_file_read(&file, path, &t, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "longer than 64 MiB"));
+    assert_non_null(strstr(e.text, "longer than the 64 MiB that a schedule can have"));
     assert_int_equal(schedule_file_read(&file, "/", &t, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
-    assert_string_equal(e.text, "/: Is a directory");
+    assert_string_equal(e.text, "/: a folder cannot be read as a schedule");
     assert_int_equal(schedule_file_read(&file, "/nothing/there", &t, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
 }

@@ -218,7 +218,7 @@ static void formats_of_text_are_recognised(void **state)
     check_format("<!-- ", "XML");
     check_format("<?xml?> nothing", "XML");
     check_format("{\"dims\":\"3\",\"schedule\":1}\n", TEXT_FORMAT_SCHEDULE);
-    check_format("{\"src\":1}\n{\"schedule\":1}", "routes without a header");
+    check_format("{\"src\":1}\n{\"schedule\":1}", TEXT_FORMAT_ROUTES);
     check_format("{\n  \"schedule\": 1\n}\n", "JSON with objects of several lines");
     check_format("{\"nodes\":3}", "JSON of another kind");
     check_format("{", "JSON of another kind");
@@ -226,6 +226,8 @@ static void formats_of_text_are_recognised(void **state)
     check_format("[{}]", "a JSON array");
     check_format("[", "a JSON array");
     check_format("[node]\n", TEXT_FORMAT_INI);
+    check_format("; a node\n\n# of two\n  [node]", TEXT_FORMAT_INI);
+    check_format("; a node", NULL);
     check_format("torusd-key-1 0011\n", "a cluster key");
     check_format("#!/bin/sh\n", "a script");
     check_format("", NULL);

@@ -1,0 +1,144 @@
+"""Files that commands and the daemon read: endless ones, ones of other kinds, and ones that other systems write."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from torus_net import find_program
+
+HOSTS = '[a]\n+0 = e0\n-0 = e1\n[b]\n+0 = e0\n-0 = e1\n'
+GIB = 1 << 30
+
+
+def run(program, *arguments, **options):
+    """An endless input fails by the timeout, not by how long anything takes."""
+    return subprocess.run([find_program(program), *map(str, arguments)], capture_output=True, text=True,
+                          timeout=120, **options)
+
+
+def torusctl(*arguments, **options):
+    return run('torusctl', *arguments, **options)
+
+
+# What reads a file: its name in errors, and the command.
+READERS = {
+    'a configuration': lambda file: ('torusd', '--config', file),
+    'a file of hosts': lambda file: ('torusctl', 'ip-routes', '--dims', '2', '--hosts', file, '--to', 'out'),
+    'a schedule': lambda file: ('torusctl', 'plan', '--import', file),
+    'a schedule, priced': lambda file: ('torusctl', 'predict', '--schedule', file),
+}
+
+
+@pytest.fixture(params=READERS)
+def read(request, tmp_path):
+    """read(file): what the command says that refuses it, and what the kind is called."""
+    def refused(file):
+        done = run(*READERS[request.param](file), cwd=tmp_path)
+        assert done.returncode in (1, 2), done
+        assert done.stderr.startswith(f'{READERS[request.param](file)[0]}: {file}'), done.stderr
+        assert not (tmp_path / 'out').exists()
+        return done.stderr, request.param.partition(',')[0]
+    return refused
+
+
+def test_endless_files_are_refused(read, tmp_path):
+    said, kind = read('/dev/zero')
+    assert f'line 1 has a NUL byte: this is not text, as {kind} is' in said
+    with open(tmp_path / 'sparse', 'w') as file:
+        file.truncate(10 * GIB)
+    said, kind = read('sparse')
+    assert f'MiB that {kind} can have' in said and 'longer than the ' in said
+    said, kind = read('.')
+    assert f'a folder cannot be read as {kind}' in said
+    said, kind = read('/proc/self/mem')
+    assert 'Input/output error' in said
+    said, kind = read('missing')
+    assert 'No such file or directory' in said
+
+
+def test_pipes_are_read_up_to_the_limit(read, tmp_path):
+    os.mkfifo(tmp_path / 'pipe')
+    with subprocess.Popen(['sh', '-c', 'exec yes "# a comment" >pipe'], cwd=tmp_path) as writer:
+        said, kind = read('pipe')
+        assert f'MiB that {kind} can have' in said
+        assert writer.wait(60) != 0  # nobody reads it any more
+
+
+def test_other_encodings_and_formats_are_named(read, tmp_path):
+    (tmp_path / 'wide').write_text(HOSTS, encoding='utf-16')
+    said, kind = read('wide')
+    assert f'this is UTF-16, and {kind} has to be UTF-8' in said
+    (tmp_path / 'packed').write_bytes(b'\x1f\x8b\x08\0')
+    said, kind = read('packed')
+    assert f'this is packed by gzip (unpack it with gunzip), not {kind}' in said
+
+
+@pytest.mark.parametrize('text,format', [
+    ('num_ranks 2\n\nrank 0 {\nl1: send 8b to 1 tag 0 nic 0\n}\n', 'a GOAL schedule'),
+    ('<svg xmlns="http://www.w3.org/2000/svg"/>\n', 'an SVG picture'),
+    ('<?xml version="1.0"?>\n<!-- <algo> -->\n<machines/>\n',
+     'XML with <machines> as its outermost element'),
+    ('{"nodes":3}\n', 'JSON of another kind'),
+    ('{\n  "schedule": 1,\n  "dims": "2"\n}\n', 'JSON with objects of several lines'),
+    ('[\n  {}\n]\n', 'a JSON array'),
+    ('torusd-key-1 00\n', 'a cluster key'),
+])
+def test_text_of_another_kind_is_named(read, tmp_path, text, format):
+    (tmp_path / 'file').write_text(text)
+    assert f'this is {format}' in read('file')[0]
+
+
+def test_what_torusctl_writes_itself_is_named(tmp_path):
+    for name, arguments in (('a GOAL schedule', ['--export', 'goal']), ('an SVG picture', ['--svg', '-']),
+                            ('JSON of another kind', ['--json'])):
+        (tmp_path / 'file').write_text(torusctl('plan', '--dims', '3', *arguments).stdout)
+        for dims in [], ['--dims', '3']:
+            done = torusctl('plan', '--import', 'file', *dims, cwd=tmp_path)
+            assert done.returncode == 1
+            assert f'file: this is {name}, which cannot be read as a schedule' in done.stderr
+
+
+@pytest.mark.parametrize('bytes_of', [
+    lambda text: b'\xef\xbb\xbf' + text.replace('\n', '\r\n').encode(),
+    lambda text: '\n'.join(f'  \t{line} ' for line in text.split('\n')).encode()])
+def test_marks_line_ends_and_indented_lines_are_understood(tmp_path, bytes_of):
+    file = tmp_path / 'file'
+    file.write_bytes(bytes_of(HOSTS))
+    assert torusctl('ip-routes', '--dims', '2', '--hosts', file, '--to', tmp_path / 'out').returncode == 0
+    file.write_bytes(bytes_of(torusctl('plan', '--dims', '3', '--export', 'torusd').stdout))
+    done = torusctl('--json', 'plan', '--import', file)
+    assert done.returncode == 0 and json.loads(done.stdout)['startups'] == 2
+    file.write_bytes(bytes_of('[node]\ndims = 2x2\nrank = 4\n'))
+    assert run('torusd', '--config', file).stderr == 'torusd: rank 4: 2x2 has ranks 0 to 3\n'
+    file.write_bytes(bytes_of('[node]\ndims = 2x2\n\ncolor = 4\n'))
+    assert f'{file}:4: unknown setting "color"' in run('torusd', '--config', file).stderr
+
+
+def test_xml_with_a_mark_and_line_ends(tmp_path):
+    xml = torusctl('plan', '--dims', '3', '--export', 'msccl').stdout
+    (tmp_path / 'xml').write_bytes(b'\xef\xbb\xbf\r\n' + xml.replace('\n', '\r\n').encode())
+    done = torusctl('--json', 'plan', '--import', tmp_path / 'xml', '--dims', '3')
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize('program,arguments', [
+    ('torusd', ('--dims', '1x1', '--rank', '4', '--config')),
+    ('torusctl', ('ip-routes', '--dims', '2', '--hosts'))])
+def test_what_is_waited_for_is_said(tmp_path, program, arguments):
+    os.mkfifo(tmp_path / 'pipe')
+    with subprocess.Popen([find_program(program), *arguments, 'pipe'], cwd=tmp_path, text=True,
+                          stderr=subprocess.PIPE) as waiting:
+        assert waiting.stderr.readline() == f'{program}: waiting for pipe: nothing comes from it\n'
+        (tmp_path / 'pipe').write_text('; nothing but a comment\n')
+        said = waiting.stderr.read()
+        assert waiting.wait(60) == 2 and ('rank 4: 1x1' in said or '0 of 2 hosts' in said)
+
+
+def test_a_command_may_be_the_file(tmp_path):
+    """As in bash: --import <(...)."""
+    command = f'"{find_program("torusctl")}" plan --dims 3 --export torusd'
+    done = subprocess.run(['bash', '-c', f'{command} | "{find_program("torusctl")}" plan --import /dev/stdin && '
+                           f'"{find_program("torusctl")}" plan --import <({command})'], capture_output=True,
+                          text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.count('verified') == 2, done
