@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/long_work.h"
 #include "proto/text.h"
 
 /* ---- Saying what went wrong ------------------------------------------------------------------ */
@@ -35,6 +36,7 @@ static int say(const struct cli *cli, const struct failure *f)
     char text[1024]; /* texts may quote arguments */
     bool named = f->id[0] == '\0' || strstr(f->text, f->id) != NULL;
 
+    long_work_end();
     (void)snprintf(text, sizeof text, "%s", f->text);
     text_clean(text);
     if (named)
@@ -96,6 +98,7 @@ int cli_connect(struct cli *cli)
 
 int cli_print(const struct cli *cli, json_t *value, const struct view *view)
 {
+    long_work_end();
     if (value == NULL)
         return cli_fail(cli, &(struct error){ERROR_MEMORY, "out of memory"});
     if (cli->json)

@@ -3,7 +3,9 @@
 
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/long_work.h"
 #include "client/cli/plan_report.h"
+#include "daemon/schedule/work.h"
 
 struct algorithms_arguments {
     const char *dims;
@@ -42,7 +44,7 @@ static const struct field cost_fields[] = {
     {"efficiency", "efficiency", FORMAT_PERCENT},
     {"contended", "contended_steps", FORMAT_PLAIN},
     {"minimal", "minimal", FORMAT_PLAIN},
-    {"refused because", "refused", FORMAT_PLAIN},
+    {"not counted because", "refused", FORMAT_PLAIN},
     {0},
 };
 static const struct field torus_fields[] = {
@@ -75,7 +77,7 @@ static json_t *registry_row(const struct algorithm *a)
     return NULL;
 }
 
-/* What the algorithm costs on the torus, or why it does not accept it. */
+/* What the algorithm costs on the torus, or why it does not accept it, or is not looked at here. */
 static json_t *cost_row(const struct algorithm *a, const struct torus *t)
 {
     struct schedule_report report;
@@ -85,13 +87,16 @@ static json_t *cost_row(const struct algorithm *a, const struct torus *t)
             json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
             json_object_set_new(o, "port_model", json_string(port_model_name(a->port_model)));
 
-    if (a->accepts(t, &e) != 0 || schedule_verify(t, a, &report, &e) != 0) {
-        r |= json_object_set_new(o, "accepts", json_false());
-        r |= json_object_set_new(o, "refused", json_string(e.text));
-    } else {
-        r |= json_object_set_new(o, "accepts", json_true());
+    long_work_next("the costs of %s", a->name);
+    bool accepted = a->accepts(t, &e) == 0;
+    bool counted = accepted && work_check(t, a, work_of(t, a), WORK_QUICK, &e) == 0 &&
+                   schedule_verify(t, a, &report, &e) == 0;
+    r |= json_object_set_new(o, "accepts", json_boolean(accepted));
+    if (counted) {
         r |= plan_set_report(o, a, &report);
         r |= plan_set_efficiency(o, a, &report);
+    } else {
+        r |= json_object_set_new(o, "refused", json_string(e.text));
     }
     if (r == 0)
         return o;
@@ -142,6 +147,9 @@ const struct command command_algorithms = {
         "Startups are the steps of a schedule. The transmission is, summed over the steps, the\n"
         "number of blocks on the busiest channel. 'torusctl help plan' explains the other "
         "figures.\n"
+        "Where an algorithm has too many different routes to follow them all here, 'torusctl "
+        "predict'\n"
+        "has what its formula says, and 'torusctl plan' follows more of them.\n"
         "\n"
         "cccube can be run in any number of packets up to half of the nodes: --algorithm cccube\n"
         "--q 5, or cccube-q5, in 5. For exchange, bench and predict, --q best, or cccube-best, is "

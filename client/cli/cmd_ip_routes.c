@@ -10,8 +10,10 @@
 #include "client/cli/host_address.h"
 #include "client/cli/hosts_file.h"
 #include "client/cli/json.h"
+#include "client/cli/long_work.h"
 #include "client/cli/output_file.h"
 #include "client/cli/route_script.h"
+#include "daemon/schedule/watch.h"
 
 #define DEFAULT_ADDRESS "10.128.0.1"
 #define DEFAULT_FOLDER "ip-routes"
@@ -95,12 +97,14 @@ static int measure(const struct ip_routes *r, struct figures *f, struct error *e
     *f = (struct figures){0};
     if (loads == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the routes");
-    for (uint32_t rank = 0; rank < nodes; rank++)
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        watch_tell((double)rank / nodes);
         for (uint32_t to = 0; to < nodes; to++) {
             uint32_t hops = follow(r, rank, to, loads);
             f->longest = hops > f->longest ? hops : f->longest;
             missing += hops == 0 && rank != to;
         }
+    }
     for (size_t i = 0; i < channels; i++)
         f->busiest = loads[i] > f->busiest ? loads[i] : f->busiest;
     for (uint32_t rank = 0; rank < nodes; rank++)
@@ -109,6 +113,12 @@ static int measure(const struct ip_routes *r, struct figures *f, struct error *e
     f->unreachable = missing / 2;
     free(loads);
     return 0;
+}
+
+static int find(struct ip_routes *r, struct figures *figures, struct error *e)
+{
+    long_work_next("the routes of %u nodes", r->torus.nodes);
+    return ip_routes_find(r, e) == 0 ? measure(r, figures, e) : -1;
 }
 
 /* "0, 1, 3": the nodes that reach this one. */
@@ -205,11 +215,14 @@ static int write_names(const struct route_script *s, const char *folder, struct 
 
 static int write_all(const struct route_script *s, const char *folder, struct error *e)
 {
+    long_work_next("the scripts of %u nodes", s->routes->torus.nodes);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return error_set(e, ERROR_IO, "cannot create %s: %s", folder, strerror(errno));
-    for (uint32_t rank = 0; rank < s->routes->torus.nodes; rank++)
+    for (uint32_t rank = 0; rank < s->routes->torus.nodes; rank++) {
+        watch_tell((double)rank / s->routes->torus.nodes);
         if (write_script(s, folder, rank, e) != 0)
             return -1;
+    }
     return write_names(s, folder, e);
 }
 
@@ -257,8 +270,8 @@ static int write_routes(const struct cli *cli, const struct ip_routes_arguments 
         (void)error_set(&e, ERROR_MEMORY, "out of memory for the hosts");
         return cli_fail(cli, &e);
     }
-    if (hosts_file_read(hosts, r, a->hosts, first, &e) != 0 || ip_routes_find(r, &e) != 0 ||
-        measure(r, &figures, &e) != 0 || write_all(&s, folder, &e) != 0)
+    if (hosts_file_read(hosts, r, a->hosts, first, &e) != 0 || find(r, &figures, &e) != 0 ||
+        write_all(&s, folder, &e) != 0)
         code = cli_fail(cli, &e);
     else
         code = cli_print(cli, value_of(&s, folder, &figures),

@@ -2,11 +2,13 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/goal.h"
 #include "client/cli/json.h"
+#include "client/cli/long_work.h"
 #include "client/cli/msccl.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/plan_picture.h"
@@ -15,6 +17,7 @@
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/simulate.h"
+#include "daemon/schedule/work.h"
 
 struct plan_arguments {
     const char *dims;
@@ -115,6 +118,7 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
 {
     struct error e;
 
+    long_work_next("%.80s", a->import);
     if (a->algorithm != NULL || a->q != NULL)
         return cli_fail_usage(cli, "--import and %s: give one or the other",
                               a->algorithm != NULL ? "--algorithm" : "--q");
@@ -133,6 +137,7 @@ static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
     struct damage damage;
     struct error e;
 
+    long_work_next("the routes --without %.80s", a->without);
     if (a->import != NULL || a->algorithm != NULL || a->q != NULL)
         return cli_fail_usage(cli, "--without and %s: give one or the other",
                               a->import != NULL      ? "--import"
@@ -268,6 +273,15 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     return cli_print(cli, o, &(struct view){sections, sizeof sections / sizeof sections[0]});
 }
 
+/* Whether there is not too much to print. A terminal shows by itself how far it is. */
+static int check_output(const struct torus *t, const struct algorithm *a, bool by_period,
+                        struct error *e)
+{
+    if (isatty(STDOUT_FILENO))
+        long_work_end();
+    return work_check(t, a, by_period ? work_of(t, a) : work_of_all(t, a), WORK_MOST, e);
+}
+
 /* Prints the schedule as a file. */
 static int export(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                   const struct algorithm *algorithm)
@@ -293,6 +307,8 @@ static int export(const struct cli *cli, const struct plan_arguments *a, const s
         return cli_fail_usage(cli, "--block-size is for --export goal");
     if (a->block_size != NULL && parse_size(a->block_size, &block_bytes, &e) != 0)
         return cli_fail_usage(cli, "--block-size: %s", e.text);
+    if (check_output(t, algorithm, a->period, &e) != 0)
+        return cli_fail(cli, &e);
     r = torusd ? schedule_export(stdout, t, algorithm, a->period, &e)
         : goal ? goal_print(stdout, t, algorithm, block_bytes, &e)
                : msccl_print(stdout, t, algorithm, &e);
@@ -304,9 +320,11 @@ static int export(const struct cli *cli, const struct plan_arguments *a, const s
 static int show(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
                 const struct algorithm *algorithm)
 {
+    char dims[TORUS_TEXT_SIZE];
     struct error e;
     uint32_t rank;
 
+    long_work_next("the routes of %s on %s", algorithm->name, torus_format(t, dims));
     if ((a->node != NULL) + a->routes + (a->export != NULL) > 1)
         return cli_fail_usage(cli, "--node, --routes and --export: give one of them");
     if ((a->routes || a->export != NULL) && plan_picture_option(&a->picture) != NULL)
@@ -324,7 +342,8 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
         return export(cli, a, t, algorithm);
     if (!a->routes)
         return print_plan(cli, a, t, algorithm, a->node != NULL ? &rank : NULL);
-    if (schedule_export_routes(stdout, t, algorithm, &e) != 0)
+    if (check_output(t, algorithm, false, &e) != 0 ||
+        schedule_export_routes(stdout, t, algorithm, &e) != 0)
         return cli_fail(cli, &e);
     return EXIT_DONE;
 }
@@ -375,6 +394,9 @@ const struct command command_plan = {
         "                 two combined messages in a step; with single hops, if all legs are one "
         "hop\n"
         "  minimal        whether every route is a shortest path\n"
+        "Where that takes more than a second, it says how far it is. Routes of more than 4 "
+        "billion\n"
+        "legs and hops are not followed; 'torusctl predict' knows formulas for any torus.\n"
         "\n"
         "--without shows the routes by which exchanges run while the torus is not whole: "
         "'detour'.\n"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/routes.h"
+#include "daemon/schedule/watch.h"
 
 /* A combined message, or a block's share of it. */
 struct message {
@@ -195,12 +196,16 @@ int goal_print(FILE *out, const struct torus *t, const struct algorithm *a, uint
 {
     struct routes routes;
     struct goal g = {.out = out, .routes = &routes, .block_bytes = block_bytes};
+    uint64_t followed = 0;
     int rc = 0;
 
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
-    while (rc == 0 && routes_next(&routes))
+    const uint64_t all = (uint64_t)routes.classes * (t->nodes - 1) * a->segments;
+    while (rc == 0 && routes_next(&routes)) {
         rc = add_route(&g);
+        watch_count(&followed, all);
+    }
     combine(&g.sends);
     combine(&g.arrivals);
     if (rc == 0)

@@ -1,6 +1,7 @@
 #include "client/cli/hosts_file.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 /* A section: a host before its rank is looked at. */
 struct section {
     struct host host;
+    uint32_t hash; /* of the name up to its first dot, in which names of one host agree */
     uint32_t rank, rank_line;
 };
 
@@ -44,6 +46,15 @@ static bool is_same_host(const char *a, const char *b)
     if (strncasecmp(a, b, a_length) != 0)
         return false;
     return a_length == b_length || (b[a_length] == '.' && memchr(a, '.', a_length) == NULL);
+}
+
+static uint32_t hash_of(const char *name)
+{
+    uint32_t hash = 0;
+
+    for (; *name != '\0' && *name != '.'; name++)
+        hash = 31 * hash + (uint32_t)tolower((unsigned char)*name);
+    return hash;
 }
 
 static int check_name(const char *name, struct error *e)
@@ -81,14 +92,15 @@ static int begin_section(struct reading *r, const char *name, uint32_t line, str
         return begin_defaults(r, line, e);
     if (check_name(name, e) != 0)
         return -1;
+    uint32_t hash = hash_of(name);
     for (uint32_t i = 0; i < r->count; i++)
-        if (is_same_host(r->sections[i].host.name, name))
+        if (r->sections[i].hash == hash && is_same_host(r->sections[i].host.name, name))
             return error_set(e, ERROR_USAGE, "[%.80s] is the same host as [%.80s] in line %u", name,
                              r->sections[i].host.name, r->sections[i].host.line);
     if (r->count == r->torus->nodes)
         return error_set(e, ERROR_USAGE, "[%.80s] is one host too many: the torus has %u %s", name,
                          r->torus->nodes, text_plural(r->torus->nodes, "node", "nodes"));
-    *s = (struct section){.host.line = line};
+    *s = (struct section){.host.line = line, .hash = hash};
     (void)strcpy(s->host.name, name);
     r->current = s;
     r->count++;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/schedule/watch.h"
+
 int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *without, struct error *e)
 {
     int rc;
@@ -110,6 +112,7 @@ int ip_routes_find(struct ip_routes *r, struct error *e)
     bool room = hops != NULL && queue != NULL;
 
     for (uint32_t destination = 0; room && destination < nodes; destination++) {
+        watch_tell((double)destination / nodes);
         measure(r, destination, hops, queue);
         torus_coordinates(&r->torus, destination, to);
         for (uint32_t rank = 0; rank < nodes; rank++)

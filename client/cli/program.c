@@ -10,6 +10,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "client/cli/long_work.h"
 #include "proto/descriptors.h"
 
 /* Whether failures are to be told in JSON must be known before the first one. */
@@ -68,7 +69,9 @@ static int run_command(struct cli *cli, const struct command *command,
             cli_fail_usage(cli, "unexpected argument '%.80s' after %s", argv[used], command->name);
     else {
         cli->socket = global->socket;
+        long_work_begin("%s", command->name);
         code = command->run(cli, arguments);
+        long_work_end();
     }
     torus_client_close(cli->client);
     free(arguments);

@@ -284,23 +284,38 @@ static int find_routes(struct search *s)
     return 0;
 }
 
+/* Whether ways of up to so many hops can be kept. */
+static int check_room(struct balance *b, uint32_t hops, struct error *e)
+{
+    uint64_t bytes;
+
+    b->stride = hops + SPARE_HOPS;
+    if (b->stride > b->nodes)
+        b->stride = b->nodes; /* no way comes to a node twice */
+    bytes = (uint64_t)b->nodes * b->nodes * b->segments * b->stride;
+    if (bytes <= BYTES_MOST)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "routes around links that are down need %llu MiB of memory on a torus of %u "
+                     "nodes: at most %llu are used for that",
+                     (unsigned long long)bytes >> 20, b->nodes,
+                     (unsigned long long)(BYTES_MOST >> 20));
+}
+
 /* Room for all routes. Returns 0, or -1 with *e. */
 static int make_room(struct search *s, struct error *e)
 {
     const struct torus *t = &s->damage->torus;
     struct balance *b = s->b;
-    uint32_t whole = 2 * torus_diameter(t), left = ways_diameter(&s->ways);
+    uint32_t whole = 2 * torus_diameter(t), left;
     size_t routes = (size_t)t->nodes * t->nodes * b->segments;
 
-    b->stride = (whole > left ? whole : left) + SPARE_HOPS;
-    if (b->stride > t->nodes)
-        b->stride = t->nodes; /* no way comes to a node twice */
-    if ((uint64_t)routes * b->stride > BYTES_MOST)
-        return error_set(e, ERROR_REFUSED,
-                         "routes around links that are down need %llu MiB of memory on a torus of "
-                         "%u nodes: at most %llu are used for that",
-                         (unsigned long long)routes * b->stride >> 20, t->nodes,
-                         (unsigned long long)(BYTES_MOST >> 20));
+    if (check_room(b, whole, e) !=
+        0) /* before it takes long to know how far the farthest are now */
+        return -1;
+    left = ways_diameter(&s->ways);
+    if (check_room(b, whole > left ? whole : left, e) != 0)
+        return -1;
     b->hops = calloc(routes, sizeof *b->hops);
     b->port = malloc(routes * b->stride);
     s->load = calloc(s->ways.channels, sizeof *s->load);

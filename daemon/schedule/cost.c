@@ -3,12 +3,9 @@
 #include "daemon/schedule/family.h"
 #include "daemon/schedule/formula.h"
 #include "daemon/schedule/verify.h"
+#include "daemon/schedule/work.h"
 
 const struct cost_parameters cost_paragon = {.ts = 75, .tw = 0.011, .rho = 0.014, .tp = 0};
-
-/* Legs and hops that a walk over the routes may meet: half a second, some seconds where messages
- * are so many that the processor's caches do not hold them. AT2 on 128x128 takes half of it. */
-enum { MOST_WORK = 1 << 26 };
 
 struct cost_time cost_price(const struct cost_counts *counts, const struct cost_parameters *p,
                             double block_bytes)
@@ -41,15 +38,7 @@ const char *cost_origin_name(enum cost_origin from)
 
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a)
 {
-    uint32_t period[TORUS_MAX_DIMS];
-    double routes = (double)t->nodes * a->segments, route = algorithm_max_legs(a, t);
-
-    algorithm_period(a, t, period);
-    for (unsigned i = 0; i < t->dims; i++) {
-        routes *= period[i];
-        route += t->size[i] / (t->wrap[i] ? 4.0 : 3.0); /* hops between two nodes, on average */
-    }
-    return routes * route <= MOST_WORK;
+    return work_of(t, a) <= WORK_QUICK;
 }
 
 int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,

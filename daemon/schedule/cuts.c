@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/schedule/watch.h"
 #include "daemon/schedule/ways.h"
 
 #define SEARCHED 64u /* boxes from which other parts are searched: the best of all so many */
@@ -72,6 +73,7 @@ static void enter_box(struct cut *c, const struct box *box)
     const struct torus *t = &c->damage->torus;
     uint32_t at[TORUS_MAX_DIMS];
 
+    watch_tell(-1);
     c->inner = c->outward = 0;
     for (uint32_t node = 0; node < t->nodes; node++) {
         bool inside = !c->damage->gone[node];

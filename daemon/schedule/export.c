@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/imported.h"
+#include "daemon/schedule/watch.h"
 
 static void print_header(FILE *out, const struct torus *t, const struct algorithm *a,
                          const uint32_t *period)
@@ -56,7 +57,10 @@ static int print_routes(FILE *out, const struct torus *t, const struct algorithm
 {
     uint32_t most = algorithm_max_legs(a, t);
     struct leg *legs = calloc((size_t)most + 1, sizeof *legs); /* never 0 bytes */
+    uint64_t printed = 0, all = (uint64_t)t->nodes * a->segments;
 
+    for (unsigned i = 0; i < t->dims; i++)
+        all *= period != NULL ? period[i] : t->size[i];
     if (legs == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for %" PRIu32 " legs", most);
     for (uint32_t source = 0; source < t->nodes && !ferror(out); source++) {
@@ -65,9 +69,11 @@ static int print_routes(FILE *out, const struct torus *t, const struct algorithm
         for (uint32_t destination = 0; destination < t->nodes && !ferror(out); destination++) {
             if (destination == source)
                 continue;
-            for (uint32_t segment = 0; segment < a->segments; segment++)
+            for (uint32_t segment = 0; segment < a->segments; segment++) {
                 print_route(out, source, destination, segment, legs,
                             algorithm_route(a, t, source, destination, segment, legs));
+                watch_count(&printed, all);
+            }
         }
     }
     free(legs);

@@ -6,6 +6,7 @@
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tally.h"
+#include "daemon/schedule/watch.h"
 
 /* A route that does something at the plan's node. */
 struct hit {
@@ -314,13 +315,16 @@ int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a,
 static int count_messages(struct draft *d, struct routes *r)
 {
     struct plan *p = d->plan;
+    uint64_t followed = 0;
 
     if (look_behind(d) != 0)
         return -1;
     routes_only_via(r, p->rank, &p->steps);
-    while (routes_next(r))
+    while (routes_next(r)) {
+        watch_count(&followed, 0);
         if (note_route(d) != 0)
             return -1;
+    }
     d->counted = true;
     p->send = make_messages(p, &d->sends, &p->sends);
     p->arrival = make_messages(p, &d->arrivals, &p->arrivals);

@@ -9,6 +9,7 @@
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/verify.h"
+#include "daemon/schedule/work.h"
 
 #define QUICK_ROUTES 4e6
 /* What a step takes beyond its busiest channel's bytes, as a part of them: no two links are equally
@@ -50,21 +51,9 @@ struct predict_costs predict_default_costs(double link_mbit, double nodes_per_pr
                                   .bytes_per_second = mbit * 1e6 / 8 * GOODPUT};
 }
 
-static double classes(const struct torus *t, const struct algorithm *a)
-{
-    struct routes r;
-    double count = t->nodes;
-
-    if (routes_open(&r, t, a, NULL) == 0) {
-        count = r.classes;
-        routes_close(&r);
-    }
-    return count;
-}
-
 bool predict_is_quick(const struct torus *t, const struct algorithm *a)
 {
-    return classes(t, a) * t->nodes * a->segments <= QUICK_ROUTES;
+    return work_routes(t, a) <= QUICK_ROUTES;
 }
 
 /* Messages a node has to send or pass on, on average over the nodes. */

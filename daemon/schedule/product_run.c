@@ -4,6 +4,7 @@
 
 #include "daemon/schedule/message_key.h"
 #include "daemon/schedule/tally.h"
+#include "daemon/schedule/watch.h"
 
 /* A combined message: rising keys are in the order of steps. */
 static uint64_t hop_key(uint32_t step, uint32_t from, uint32_t to)
@@ -107,6 +108,7 @@ int product_run(const struct product *p, enum product_algorithm a, product_route
 {
     struct product_walk walks[PRODUCT_MAX_DIMS];
     struct tally messages = {0};
+    uint64_t followed = 0;
     int rc = 0;
 
     if (p->nodes > PRODUCT_RUN_MOST_NODES)
@@ -118,8 +120,10 @@ int product_run(const struct product *p, enum product_algorithm a, product_route
     *r = (struct product_report){0};
     for (uint32_t s = 0; s < p->nodes && rc == 0; s++)
         for (uint32_t d = 0; d < p->nodes && rc == 0; d++)
-            if (s != d)
+            if (s != d) {
                 rc = follow(p, s, d, walks, route(p, a, s, d, walks), &messages, r, e);
+                watch_count(&followed, (uint64_t)p->nodes * (p->nodes - 1));
+            }
     uint64_t *sender = calloc(p->nodes, sizeof *sender);
     if (rc == 0 && sender == NULL)
         rc = no_memory(p, e);

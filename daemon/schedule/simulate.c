@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/detour.h"
+#include "daemon/schedule/watch.h"
+#include "daemon/schedule/work.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -33,6 +35,7 @@ struct simulation {
     uint32_t *most;    /* class * ports + port -> no piece there has further to go */
     uint32_t *moving;  /* class * ports + port it came in by -> piece, or NONE */
     uint32_t longest;
+    uint64_t moved; /* hops that have been made */
 };
 
 static void number_classes(struct simulation *s)
@@ -166,6 +169,7 @@ static uint64_t run(struct simulation *s)
             uint32_t index = s->moving[i];
             if (index == NONE)
                 continue;
+            watch_count(&s->moved, s->hops);
             s->piece[index].hop++;
             if (--s->piece[index].to_go > 0)
                 enqueue(s, (uint32_t)(i / ports), index);
@@ -176,42 +180,45 @@ static uint64_t run(struct simulation *s)
     return ticks;
 }
 
+static int make_pieces(struct simulation *s)
+{
+    const struct torus *t = s->torus;
+    struct leg *legs =
+        calloc((size_t)algorithm_max_legs(s->algorithm, t) + 1, sizeof *legs); /* never 0 bytes */
+    int rc = -1;
+
+    s->representative = calloc(t->nodes, sizeof *s->representative);
+    s->class_of = calloc(t->nodes, sizeof *s->class_of);
+    if (legs != NULL && s->representative != NULL && s->class_of != NULL) {
+        number_classes(s);
+        s->piece = calloc((size_t)s->classes * t->nodes * s->algorithm->segments, sizeof *s->piece);
+        rc = s->piece == NULL ? -1 : 0;
+    }
+    for (uint32_t class = 0; rc == 0 && class < s->classes; class ++)
+        rc = add_pieces(s, class, legs);
+    free(legs);
+    return rc;
+}
+
 int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *ticks,
                     struct error *e)
 {
     struct simulation s = {.torus = t, .algorithm = a};
-    struct leg *legs;
-    int rc = -1;
+    int rc;
 
     if (a->operation != OPERATION_EXCHANGE)
         return error_set(e, ERROR_REFUSED, "%s is not for an exchange", a->name);
-    if (algorithm_accepts(a, t, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0 ||
+        work_check(t, a, work_of(t, a), SIMULATE_WORK_MOST, e) != 0)
         return -1;
-    legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs); /* never 0 bytes */
-    s.representative = calloc(t->nodes, sizeof *s.representative);
-    s.class_of = calloc(t->nodes, sizeof *s.class_of);
-    if (legs != NULL && s.representative != NULL && s.class_of != NULL) {
-        number_classes(&s);
-        if ((uint64_t)s.classes * t->nodes * a->segments > SIMULATE_MOST_SEGMENTS) {
-            error_set(e, ERROR_REFUSED,
-                      "%s has too many segments there: %u nodes that differ with %u blocks each, "
-                      "in %u segments; at most %u can be simulated",
-                      a->name, s.classes, t->nodes - 1, a->segments, SIMULATE_MOST_SEGMENTS);
-            goto done;
-        }
-        s.piece = calloc((size_t)s.classes * t->nodes * a->segments, sizeof *s.piece);
-        rc = s.piece == NULL ? -1 : 0;
-    }
-    for (uint32_t class = 0; rc == 0 && class < s.classes; class ++)
-        rc = add_pieces(&s, class, legs);
+    rc = make_pieces(&s);
     if (rc == 0)
         rc = s.pieces > 0 ? make_lines(&s) : 0;
     if (rc == 0)
         *ticks = s.pieces > 0 ? run(&s) : 0;
     else
-        error_set(e, ERROR_MEMORY, "out of memory to simulate a stream of %u nodes", t->nodes);
-done:
-    free(legs);
+        (void)error_set(e, ERROR_MEMORY, "out of memory to simulate a stream of %u nodes",
+                        t->nodes);
     free(s.representative);
     free(s.class_of);
     free(s.piece);

@@ -10,13 +10,13 @@
 
 #include "daemon/schedule/algorithm.h"
 
-#define SIMULATE_MOST_SEGMENTS (1u << 23)
+#define SIMULATE_WORK_MOST (UINT64_C(1) << 28) /* legs and hops, as work.h estimates them */
 
 /* Sets *ticks to when the last segment has arrived, 0 on a torus of one node. The steps of the
  * routes are ignored, and a leg of several hops counts as single hops. One node of each
  * class (algorithm.h, period) stands for all. Memory and time grow with classes * N * segments *
  * hops of a route. Returns 0, or -1 with *e set (algorithm refuses the torus, is not for
- * exchanges, more than SIMULATE_MOST_SEGMENTS segments of the nodes that stand for all, no memory). */
+ * exchanges, more than SIMULATE_WORK_MOST, no memory). */
 int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *ticks,
                     struct error *e);
 

@@ -5,6 +5,10 @@
 #include "daemon/schedule/message_key.h"
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tally.h"
+#include "daemon/schedule/watch.h"
+#include "daemon/schedule/work.h"
+
+#define MESSAGES_MOST (1u << 25) /* they take 2 GiB */
 
 /* A channel of a place (struct run). */
 struct channel {
@@ -39,6 +43,7 @@ struct run {
     struct turn *turn;        /* by place */
     struct message *messages; /* of the current step */
     size_t count, room;
+    uint64_t started;    /* messages, of all steps */
     uint64_t block_hops; /* channels crossed by all blocks together */
 };
 
@@ -110,6 +115,9 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
         if (i >= new) {
             uint32_t class = r->class_of[here];
             struct leg moved = routes_moved_leg(r, leg, here, r->representative[class]);
+            if (messages->count == MESSAGES_MOST)
+                return error_set(e, ERROR_REFUSED, "%s has more than %u different messages there",
+                                 r->algorithm->name, MESSAGES_MOST);
             if (tally_add(messages, message_key(class, &moved)) != 0)
                 return no_memory(r, e);
         }
@@ -242,6 +250,7 @@ static void run_step(struct run *run, struct schedule_report *r)
     uint64_t load = 0, crowd = 0, hops = 0;
 
     for (size_t i = 0; i < run->count; i++) {
+        watch_count(&run->started, 0);
         start_message(run, &run->messages[i]);
         hops = later(hops, run->messages[i].leg.hops);
         run->block_hops += run->messages[i].blocks * run->messages[i].leg.hops;
@@ -323,10 +332,13 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
 {
     struct routes routes;
     struct tally messages = {0};
+    uint64_t followed = 0;
     int rc = 0;
 
-    if (routes_open_ends(&routes, t, a, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0 || work_check(t, a, work_of(t, a), WORK_MOST, e) != 0 ||
+        routes_open_ends(&routes, t, a, e) != 0)
         return -1;
+    const uint64_t all = (uint64_t)routes.classes * (t->nodes - 1) * a->segments;
     struct leg *other =
         calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *other); /* never 0 bytes */
     if (other == NULL)
@@ -336,8 +348,10 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
         .one_port_kept = true,
         .bound = algorithm_bound(a, t),
     };
-    while (rc == 0 && routes_next(&routes))
+    while (rc == 0 && routes_next(&routes)) {
         rc = check_route(&routes, other, &messages, &r->minimal, e);
+        watch_count(&followed, all);
+    }
     if (rc == 0)
         rc = price(&routes, &messages, r, e);
     tally_free(&messages);

@@ -28,7 +28,7 @@ struct schedule_report {
 
 /* Walks all routes. Returns 0 with *r filled if every block arrives exactly once over legal legs,
  * in an allgather over legs that form a tree; -1 with *e naming the first pair that does not, or
- * why the torus is not accepted. Trusts the algorithm's translation period, and looks at the routes
+ * why the torus is not accepted, or too much work (ERROR_REFUSED, see work.h). Trusts the algorithm's translation period, and looks at the routes
  * of one node of each class only. */
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e);

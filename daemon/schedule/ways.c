@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "daemon/schedule/watch.h"
+
 #define FAR UINT64_MAX
 
 struct ways_entry {
@@ -108,6 +110,7 @@ void ways_find(struct ways *w, uint32_t source, unsigned turn)
     w->before[source] = TORUS_NO_NODE;
     w->reached = 0;
     w->heaped = 0;
+    watch_tell(-1);
     push(w, (struct ways_entry){0, source});
     while (w->heaped > 0) {
         struct ways_entry nearest = pop(w);

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -142,3 +143,80 @@ def test_a_command_may_be_the_file(tmp_path):
                            f'"{find_program("torusctl")}" plan --import <({command})'], capture_output=True,
                           text=True, timeout=120)
     assert done.returncode == 0 and done.stdout.count('verified') == 2, done
+
+
+# --- sizes ---
+
+@pytest.mark.parametrize('command,says', [
+    (['plan', '--dims', '1024x1024'], 'the routes of at2 on 1024x1024 have about 1.7e+10 legs and hops'),
+    (['plan', '--dims', '1024x1024', '--algorithm', 'cccube'], 'too many to follow'),
+    (['plan', '--dims', '1024x1024', '--node', '5'], 'too many to follow'),
+    (['plan', '--dims', '1024x1024', '--svg', 'out'], 'too many to follow'),
+    (['plan', '--dims', '1024x1024', '--routes'], 'too many to follow'),
+    *((['plan', '--dims', '1024x1024', '--export', format], 'too many to follow')
+      for format in ('torusd', 'goal', 'msccl')),
+    (['plan', '--dims', '1024x1024', '--without', '3:+0'], 'at most 128 are used for that'),
+    (['plan', '--dims', '1025x1024'], 'has more than 1048576 nodes'),
+    (['plan', '--dims', '99999999999999999999'], 'has more than 1048576 nodes'),
+    (['simulate', '--dims', '1024x1024'], 'too many to follow'),
+    (['simulate', '--network', 'ring:2048'], 'at most 1024 can be simulated'),
+    (['simulate', '--banyan', '2048'], 'not a number from 0 to 1024'),
+    (['ip-routes', '--dims', '1024x1024', '--hosts', '/dev/zero'], 'routes are written for up to 4096'),
+])
+def test_what_is_too_large_is_refused(tmp_path, command, says):
+    done = torusctl(*command, cwd=tmp_path)
+    assert done.returncode in (1, 2) and says in done.stderr and done.stdout == ''
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_schedule_with_too_many_hops_is_refused(tmp_path):
+    size = 131069
+    (tmp_path / 'file').write_text(f'{{"schedule":1,"dims":"{size}m"}}\n')
+    done = torusctl('plan', '--import', tmp_path / 'file')
+    assert done.returncode == 1 and 'more than the 1048576 that a schedule can have' in done.stderr
+    with open(tmp_path / 'file', 'w') as file:
+        file.write(f'{{"schedule":1,"dims":"{size}x2","period":[1,1]}}\n')
+        for to in range(1, 2 * size):
+            along, across = divmod(to, 2)
+            legs = [[0, 0, 1, along] if along <= size // 2 else [0, 0, -1, size - along]] * (along > 0)
+            legs += [[1, 1, 1, 1]] * across
+            file.write(f'{{"src":0,"dst":{to},"legs":{json.dumps(legs, separators=(",", ":"))}}}\n')
+    done = torusctl('plan', '--import', tmp_path / 'file')
+    assert done.returncode == 1 and 'too many to follow' in done.stderr
+
+
+def test_algorithms_and_predict_answer_for_any_torus():
+    rows = json.loads(torusctl('--json', 'algorithms', '--dims', '1024x1024').stdout)['algorithms']
+    at2, = (row for row in rows if row['algorithm'] == 'at2')
+    assert at2['accepts'] and 'too many to follow' in at2['refused'] and 'startups' not in at2
+    times = json.loads(torusctl('--json', 'predict', '--dims', '1024x1024').stdout)['algorithms']
+    assert {row['from'] for row in times} == {'formula'}
+
+
+@pytest.mark.parametrize('command,what', [
+    (['plan', '--dims', '64mx64m', '--algorithm', 'direct'], 'the routes of direct on 64mx64m'),
+    (['plan', '--dims', '48x48', '--algorithm', 'direct', '--routes'], 'the routes of direct on 48x48'),
+    (['simulate', '--dims', '40mx40m', '--algorithm', 'direct'], 'simulate'),
+    (['ip-routes', '--dims', '64x64', '--hosts', 'hosts'], 'the (routes|scripts) of 4096 nodes')])
+def test_what_takes_long_says_how_far_it_is(tmp_path, command, what):
+    if 'ip-routes' in command:
+        (tmp_path / 'hosts').write_text('[*]\n+0=a\n-0=b\n+1=c\n-1=d\n'
+                                        + ''.join(f'[h{rank}]\n' for rank in range(4096)))
+    with subprocess.Popen([find_program('torusctl'), *command], cwd=tmp_path, text=True,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as working:
+        said = working.stderr.readline()
+        working.kill()
+    assert re.fullmatch(fr'torusctl: still at work on {what}: (\d+ %, )?\d+ s so far\n', said), said
+
+
+def test_on_a_terminal_it_is_said_in_one_line():
+    ours, theirs = os.openpty()
+    with subprocess.Popen([find_program('torusctl'), 'plan', '--dims', '64mx64m', '--algorithm', 'direct'],
+                          stdout=subprocess.DEVNULL, stderr=theirs) as working:
+        os.close(theirs)
+        said = b''
+        while said.count(b'so far') < 3:
+            said += os.read(ours, 4096)
+        working.kill()
+    os.close(ours)
+    assert said.startswith(b'\rtorusctl: still at work on ') and b'\n' not in said

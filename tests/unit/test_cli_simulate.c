@@ -119,7 +119,7 @@ static void refusals(void **state)
                    {"simulate --dims 4x4 --algorithm yangwang", "yangwang is not for an exchange"},
                    {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
                    {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
-                   {"simulate --dims 64x64 --algorithm tree", "too many segments"},
+                   {"simulate --dims 64x64 --algorithm tree", "too many to follow"},
                    {"simulate --dims 5y", "--dims"}};
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
