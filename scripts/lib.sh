@@ -45,6 +45,14 @@ install_packages() {
     fi
 }
 
+# check_launch LAUNCHER [argument...]: ends the script if a launcher of topo/ refuses the arguments, before
+# anything is installed or built for it.
+check_launch() {
+    local launcher=$1
+    shift
+    [[ ! -x $python ]] || "$python" "$checkout/topo/$launcher" --check-options "$@" || exit
+}
+
 # build FOLDER [cmake option...]: configures and compiles. Shows the output only on failure.
 build() {
     local folder=$1 log generator=()

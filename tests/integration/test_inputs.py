@@ -4,9 +4,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
-from torus_net import find_program
+from torus_net import CHECKOUT, find_program
 
 HOSTS = '[a]\n+0 = e0\n-0 = e1\n[b]\n+0 = e0\n-0 = e1\n'
 GIB = 1 << 30
@@ -220,3 +221,56 @@ def test_on_a_terminal_it_is_said_in_one_line():
         working.kill()
     os.close(ours)
     assert said.startswith(b'\rtorusctl: still at work on ') and b'\n' not in said
+
+
+# --- the launchers ---
+
+def launcher(*command, **options):
+    return subprocess.run([CHECKOUT / command[0], *command[1:]], capture_output=True, text=True, timeout=120,
+                          **options)
+
+
+@pytest.mark.parametrize('command', [
+    ['topo/torus.py', '1000x1000'], ['topo/torus.py', '1000x1000', '--loopback'],
+    ['topo/vms.py', '1000x1000'], ['scripts/vm-up', '1000x1000'], ['scripts/vm-up', '17x17'],
+    ['scripts/quickstart', '--dims', '1000x1000'], ['scripts/distributed-sort', '--dims', '1000x1000']])
+def test_a_torus_that_cannot_be_started_is_refused_first(command, tmp_path):
+    """Before anything is installed, built or started."""
+    tools = tmp_path / 'tools'
+    tools.mkdir()
+    for tool in 'apt-get', 'cmake', 'qemu-system-x86_64':
+        (tools / tool).write_text('#!/bin/sh\nexec sleep 1000\n')
+        (tools / tool).chmod(0o755)
+    done = launcher(*command, env={**os.environ, 'PATH': f'{tools}:{os.environ["PATH"]}', 'TORUS_BIN': ''})
+    assert done.returncode == 2 and re.search(r'has \d+ nodes; at most (4096|256) ', done.stderr), done
+    assert done.stdout == ''
+
+
+@pytest.mark.parametrize('arguments,says', [
+    (['--timeout', 'nan'], '"nan" is not a number of seconds above 0'),
+    (['--timeout', 'inf'], 'at most 1000000'), (['--timeout', '-1'], 'above 0'),
+    (['--ram', '9' * 20], 'is not a whole number from 0 to 1048576'),
+    (['--clock-step', '9' * 12], 'is not a whole number from -10000000 to 10000000'),
+    (['--program', '/dev/zero'], '/dev/zero is not a program'),
+    (['--program', 'huge'], 'huge is too large for a virtual machine: 10240 MiB of at most 256'),
+    (['--program', 'pipe'], 'pipe is not a program')])
+def test_numbers_and_files_of_the_launcher(tmp_path, arguments, says):
+    with open(tmp_path / 'huge', 'w') as file:
+        file.truncate(10 * GIB)
+    os.mkfifo(tmp_path / 'pipe')
+    for name in 'huge', 'pipe':
+        (tmp_path / name).chmod(0o755)
+    done = launcher('topo/vms.py', '2x2', *arguments, cwd=tmp_path)
+    assert done.returncode == 2 and says in done.stderr, done
+
+
+@pytest.mark.parametrize('text,says', [
+    (None, 'standard input is longer than the 64 MiB that a result can have'),
+    ('', 'is not a JSON object'), ('[' * 100000, 'is not a JSON object'),
+    *((text, 'but not what torusctl --json exchange prints') for text in ('{}', '[]', '3', 'null'))],
+    ids=lambda given: str(given)[:20])
+def test_a_report_of_what_is_no_result(text, says):
+    with open('/dev/zero') as endless:
+        given = {'stdin': endless} if text is None else {'input': text}
+        done = launcher(sys.executable, 'topo/torus_net/report.py', cwd=CHECKOUT, **given)
+    assert done.returncode == 1 and says in done.stderr and 'Traceback' not in done.stderr

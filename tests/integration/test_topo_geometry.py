@@ -63,6 +63,17 @@ def test_no_torus(text):
         Geometry(text)
 
 
+@pytest.mark.parametrize('text', ['4097', '64x65', '1000x1000', '999999x999999', 'x'.join(['999999'] * 8)])
+def test_what_no_machine_can_start_is_refused_before_anything_is_made_of_it(text, monkeypatch):
+    monkeypatch.setattr(Geometry, '_links', lambda self: pytest.fail('its links are listed'))
+    with pytest.raises(UsageError, match='at most 4096 can be started on one machine'):
+        Geometry(text)
+
+
+def test_the_largest_geometry():
+    assert len(Geometry('64x64').links) == 8192
+
+
 def test_interface_names_fit():
     emulated = pytest.importorskip('torus_net.emulated')
     for sign in '+-':

@@ -10,7 +10,8 @@ import math
 import re
 from dataclasses import dataclass
 
-MAX_DIMS = 8  # as in daemon/schedule/torus.h
+MAX_DIMS = 8        # as in daemon/schedule/torus.h
+MOST_NODES = 4096   # that are started on one machine; more are refused before anything is made of them
 
 
 class UsageError(Exception):
@@ -64,6 +65,9 @@ class Geometry:
         self.sizes = tuple(int(part.rstrip('m')) for part in parts)
         self.wraps = tuple(not part.endswith('m') for part in parts)
         self.nodes = math.prod(self.sizes)
+        if self.nodes > MOST_NODES:
+            raise UsageError(f'"{text}" has {self.nodes} nodes; at most {MOST_NODES} can be started on '
+                             'one machine')
         self.links = tuple(self._links())
         self._at = {end: link for link in self.links for end in link.ends}
 

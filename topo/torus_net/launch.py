@@ -70,12 +70,18 @@ def parse_arguments(argv):
     return options
 
 
-def make_torus(options, say):
-    """The torus that the options describe, not yet started."""
+def check_torus(options):
+    """The geometry, if the options describe a torus; nothing has to be built or installed for that."""
     geometry = Geometry(options.dims)
     if options.bw is not None:
         parse_mbit(options.bw, None if options.loopback else MININET_MAX_MBIT)
     make_limit(options.bw, options.burst, options.cable)
+    return geometry
+
+
+def make_torus(options, say):
+    """The torus that the options describe, not yet started."""
+    geometry = check_torus(options)
     kind, limit = LoopbackTorus, {}
     if not options.loopback:
         obstacle = mininet_obstacle()
@@ -94,12 +100,12 @@ def make_torus(options, say):
 
 
 def main(argv=None):
-    return launch('torus.py', parse_arguments(argv), make_torus, serve)
+    return launch('torus.py', parse_arguments(argv), check_torus, make_torus, serve)
 
 
-def launch(name, options, make, run):
+def launch(name, options, check, make, run):
     """Makes a torus as the options say, runs it, and takes it down whatever happens. `name` is the
-    program's name in messages. Returns the exit status."""
+    program's name in messages. With --check-options it only checks them. Returns the exit status."""
     def complain(text):
         print(f'{name}: {text}', file=sys.stderr, flush=True)
 
@@ -109,6 +115,9 @@ def launch(name, options, make, run):
     status, failed = 1, True
     try:
         try:
+            check(options)
+            if options.check_options:
+                return 0
             torus = make(options, say)
             status = run(torus, options, say, complain)
             failed = status != 0

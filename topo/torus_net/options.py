@@ -1,8 +1,11 @@
 """The options that the launchers share."""
 
 import argparse
+import re
 
 from .limit import FRAME
+
+LONGEST = 10 ** 6    # seconds of a time limit, more than eleven days
 
 
 EACH_EPILOG = """\
@@ -43,11 +46,32 @@ def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
                        ('silence', 'of silence after which a link is down')):
         parser.add_argument(f'--{name}-ms', metavar='TIME', help=f'milliseconds {what}')
     parser.add_argument('--log-level', metavar='LEVEL', help='log level of the daemons')
-    parser.add_argument('--timeout', metavar='SECONDS', type=float,
+    parser.add_argument('--timeout', metavar='SECONDS', type=seconds,
                         help='time limit for the torus to become whole (default: depends on its '
                              'size)')
+    parser.add_argument('--check-options', action='store_true', help=argparse.SUPPRESS)  # start nothing
     parser.add_argument('-q', '--quiet', action='store_true', help='print errors only')
     return parser
+
+
+def seconds(text):
+    """A time limit, for argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value <= LONGEST:  # nan is not
+        raise argparse.ArgumentTypeError(f'"{text}" is not a number of seconds above 0, at most {LONGEST}')
+    return value
+
+
+def whole_number(least, most):
+    """A type for argparse."""
+    def parse(text):
+        if re.fullmatch(r'-?[0-9]{1,18}', text) and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f'"{text[:40]}" is not a whole number from {least} to {most}')
+    return parse
 
 
 def daemon_options(options):

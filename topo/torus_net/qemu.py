@@ -60,7 +60,8 @@ def choose_accelerator(wanted, image, cache, say):
     known = Path(cache) / 'kvm.json'
     key = [boot, image.release, os.stat(shutil.which(QEMU)).st_mtime_ns]
     try:
-        remembered = json.loads(known.read_text())
+        with open(known, 'rb') as file:
+            remembered = json.loads(file.read(1000))
         if remembered['key'] == key:
             return remembered['accelerator']
     except (OSError, ValueError, KeyError, TypeError):

@@ -7,6 +7,8 @@ The exit status is 0 if the exchange was verified.
 import json
 import sys
 
+BYTES_MOST = 64 << 20  # that of 4096 nodes has some MiB
+
 
 def duration(seconds):
     if seconds is None:
@@ -48,11 +50,17 @@ def rows(result):
 
 
 def main():
+    text = sys.stdin.buffer.read(BYTES_MOST + 1)
+    if len(text) > BYTES_MOST:
+        sys.exit(f'standard input is longer than the {BYTES_MOST >> 20} MiB that a result can have')
     try:
-        result = json.load(sys.stdin)
-    except ValueError as e:
+        result = json.loads(text)
+        lines = list(rows(result))
+    except (ValueError, RecursionError) as e:
         sys.exit(f'standard input is not a JSON object: {e}')
-    for name, value in rows(result):
+    except (LookupError, TypeError, AttributeError):
+        sys.exit('standard input is JSON, but not what torusctl --json exchange prints')
+    for name, value in lines:
         print(f'  {name:24s} {value}')
     return 0 if result['verified'] != 'nothing' else 1
 

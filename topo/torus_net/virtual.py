@@ -36,6 +36,8 @@ from .virtual_cable import device, mute, unmute
 SILENCE_MS = 5000         # machines that share processors are not always run for a second
 DAEMON_MEMORY = '32MiB'   # torusd's default would not fit; enough for a group of programs
 MOST_NODES = 256
+MOST_RAM_MIB = 1 << 20
+PROGRAM_MOST = 256 << 20  # bytes, with what debuggers read, which is left out
 
 
 class VirtualTorus(Torus):
@@ -61,13 +63,8 @@ class VirtualTorus(Torus):
         if data_roots or wrap:
             raise UsageError('virtual machines have their own files, below /srv, and run torusd '
                              'directly: data roots and a wrapper are not supported')
-        if self.geometry.nodes > MOST_NODES:
-            raise UsageError(f'{self.geometry} has {self.geometry.nodes} nodes; at most '
-                             f'{MOST_NODES} virtual machines are supported')
         self.ram = RAM_MIB if ram is None else int(ram)
-        if self.ram < LEAST_RAM_MIB:
-            raise UsageError(f'{self.ram} MiB are too little for a virtual machine: the minimum '
-                             f'is {LEAST_RAM_MIB}')
+        check_machines(self.geometry, self.ram)
         if accelerator not in ('auto', 'tcg', 'kvm'):
             raise UsageError(f'"{accelerator}" is not an accelerator: use auto, tcg or kvm')
         self.accelerator = accelerator
@@ -268,6 +265,16 @@ class VirtualTorus(Torus):
         return {kind: sum(figures[kind] for figures in each) for kind in ('rss', 'pss')}
 
 
+def check_machines(geometry, ram):
+    """UsageError if there cannot be so many machines with so many MiB of memory each."""
+    if geometry.nodes > MOST_NODES:
+        raise UsageError(f'{geometry} has {geometry.nodes} nodes; at most {MOST_NODES} virtual machines '
+                         'are supported')
+    if ram < LEAST_RAM_MIB:
+        raise UsageError(f'{ram} MiB are too little for a virtual machine: the minimum is '
+                         f'{LEAST_RAM_MIB}')
+
+
 def _passable(text):
     if not str(text).isprintable() or set(str(text)) & set(' "'):
         raise UsageError(f'"{text}" cannot be passed to a virtual machine')
@@ -275,8 +282,11 @@ def _passable(text):
 
 
 def _program(path):
-    if not os.access(path, os.X_OK) or os.path.isdir(path):
+    if not os.access(path, os.X_OK) or not os.path.isfile(path):
         raise UsageError(f'{path} is not a program')
+    if os.path.getsize(path) > PROGRAM_MOST:
+        raise UsageError(f'{path} is too large for a virtual machine: {os.path.getsize(path) >> 20} MiB of '
+                         f'at most {PROGRAM_MOST >> 20}')
     return os.path.abspath(path)
 
 

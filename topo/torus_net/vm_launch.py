@@ -8,13 +8,13 @@ from . import interrupts
 from .geometry import Geometry
 from .launch import launch, run_commands
 from .limit import make_limit
-from .options import (EACH_EPILOG, check_action, check_options, daemon_options,
-                      launcher_parser)
+from .options import (EACH_EPILOG, check_action, check_options, daemon_options, launcher_parser,
+                      whole_number)
 from .process import TorusError
 from .prompt import LoopbackPrompt
 from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
 from .rate import parse_mbit
-from .virtual import VirtualTorus
+from .virtual import MOST_RAM_MIB, VirtualTorus, check_machines
 
 EPILOG = """\
 The machines boot Debian's cloud kernel, whose package is downloaded once (not installed), with an
@@ -50,13 +50,13 @@ def parse_arguments(argv):
                     'its own kernel, clock and file system, and takes it down at the end. Installs '
                     'missing Debian packages and builds in build/ unless --bin is given.',
         bw=', enforced by tc in the machines', memory='default 32MiB', bin='')
-    parser.add_argument('--ram', metavar='MIB', type=int, default=RAM_MIB,
+    parser.add_argument('--ram', metavar='MIB', type=whole_number(0, MOST_RAM_MIB), default=RAM_MIB,
                         help=f'memory of each machine in MiB, at least {LEAST_RAM_MIB} (default '
                              f'{RAM_MIB})')
     parser.add_argument('--accel', choices=('auto', 'tcg', 'kvm'), default='auto',
                         help='tcg works everywhere; auto (the default) uses kvm only after a '
                              'test boot succeeds')
-    parser.add_argument('--clock-step', metavar='SECONDS', type=int,
+    parser.add_argument('--clock-step', metavar='SECONDS', type=whole_number(-10 ** 7, 10 ** 7),
                         help="set the clock of each machine ahead of the previous one's")
     parser.add_argument('--program', metavar='FILE', action='append', default=[],
                         help='put this program, with its shared libraries, into /bin of every machine '
@@ -99,17 +99,24 @@ class VirtualPrompt(LoopbackPrompt):
         super().do_restart(line)
 
 
-def make_torus(options, say):
-    """The torus that the options describe, not yet started."""
+def check_torus(options):
+    """The geometry, if the options describe a torus; nothing has to be built or installed for that."""
     geometry = Geometry(options.dims)
+    check_machines(geometry, options.ram)
     if options.bw is not None:
         parse_mbit(options.bw)
+    make_limit(options.bw, options.burst)
+    return geometry
+
+
+def make_torus(options, say):
+    """The torus that the options describe, not yet started."""
+    geometry = check_torus(options)
     rtc = None
     if options.clock_step is not None:
         now = time.time()
         def rtc(rank):
             return now + rank * options.clock_step
-    make_limit(options.bw, options.burst)
     return VirtualTorus(geometry, bw=options.bw, burst=options.burst, bin=options.bin,
                         memory=options.memory, ram=options.ram, accelerator=options.accel, rtc=rtc,
                         programs=options.program, cache=options.cache, keep_logs=options.keep_logs,
@@ -136,7 +143,7 @@ class Progress:
 
 
 def main(argv=None):
-    return launch('vm-up', parse_arguments(argv), make_torus, serve)
+    return launch('vm-up', parse_arguments(argv), check_torus, make_torus, serve)
 
 
 def serve(torus, options, say, complain):
