@@ -18,6 +18,11 @@ Arrays
   processes.
 - In place: pass the same array as input and as `out`, or IN_PLACE as input.
 
+Numbers
+- Members, dimensions, counts and sizes are integers of Python or numpy. Other numbers, 1.0 as well, and
+  bools raise TypeError; integers that are not possible raise ValueError. Timeouts may be any number
+  but a bool.
+
 Without waiting
 - Each operation X also has start_X(), which returns a Call at once. Its wait() returns what X returns;
   done() tells whether it has ended. Until then leave the arrays alone. Several calls may be under way;
@@ -38,6 +43,9 @@ libtorus.so.1 as the system finds it.
 import ctypes
 import enum
 import itertools
+import math
+import numbers
+import operator
 import os
 import select
 import threading
@@ -132,6 +140,8 @@ _OTHERS = {
     'torus_memory_free': (None, [_GROUP, ctypes.c_void_p]),
     'torus_call_test': (_INT, [_CALL, ctypes.POINTER(_Error)]),
 }
+_MOST_BYTES = 2 ** 63 - 1  # of an array: numpy counts them with a sign
+_LONGEST = 2 ** 32 / 1000  # seconds of a timeout: torus.h has milliseconds
 _NAME = 'libtorus.so.1'
 
 
@@ -222,6 +232,17 @@ _TYPES = {np.dtype(name): number for number, name in enumerate(
 _OPERATORS = {name: number for number, name in enumerate(
     ('sum', 'product', 'min', 'max', 'and', 'or', 'xor'), start=1)}
 _IN_PLACE_ADDRESS = ctypes.c_void_p(-1).value
+
+
+def _integer(value, what):
+    """The number as an int. TypeError for what is not one, though it may be equal to one, as 1.0 and True
+    are: rounding it would hide a mistake."""
+    if not isinstance(value, (bool, np.bool_)):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f'{what} must be an integer, not {value!r:.40} ({type(value).__name__})')
 
 
 def _input(value):
@@ -402,6 +423,7 @@ class Group:
         calls are independent of this one's."""
         mask = 0
         for dimension in dimensions:
+            dimension = _integer(dimension, 'a dimension')
             if not 0 <= dimension < 32:
                 raise ValueError(f'{dimension} is not a dimension')
             mask |= 1 << dimension
@@ -437,9 +459,15 @@ class Group:
         dtype = np.dtype(dtype)
         if dtype.hasobject:
             raise TypeError('arrays of Python objects cannot be sent')
-        count = int(np.prod(shape, dtype=np.int64))
+        if not np.iterable(shape):
+            shape = shape,
+        shape = tuple(_integer(size, 'a size of the shape') for size in shape)
+        count = math.prod(shape)
         if count <= 0:
             return np.zeros(shape, dtype)  # which refuses negative dimensions
+        if count * dtype.itemsize > _MOST_BYTES:
+            raise ValueError(f'an array of {count} elements of {dtype} is too large: at most {_MOST_BYTES} '
+                             'bytes are possible')
         self._pointer()
         memory = _Memory(self._handle, count * dtype.itemsize)
         buffer = (ctypes.c_char * (count * dtype.itemsize)).from_address(memory.address)
@@ -538,6 +566,7 @@ class Group:
 
     def start_broadcast(self, array, root=0):
         _check_output(array, 'the array')
+        root = _integer(root, 'root')
         if not 0 <= root < self._size:
             raise ValueError(f'{root} is not a member: these are 0 to {self._size - 1}')
         return self._start('broadcast', _address(array), array.nbytes, root, result=lambda: array,
@@ -617,9 +646,11 @@ class Group:
         return values
 
     def _counts(self, counts):
-        counts = [int(count) for count in self._one_each(counts, 'counts')]
+        counts = [_integer(count, 'a count') for count in self._one_each(counts, 'counts')]
         if min(counts) < 0:
             raise ValueError(f'{min(counts)} is not a number of elements')
+        if sum(counts) > _MOST_BYTES:
+            raise ValueError(f'{sum(counts)} elements are too many: at most {_MOST_BYTES} are possible')
         return counts
 
     def _blocks(self, blocks):
@@ -648,6 +679,10 @@ def _bytes(text, what):
 def _milliseconds(seconds):
     if seconds is None:
         return 0
-    if not 0 < seconds < 2 ** 32 / 1000:
-        raise ValueError(f'a timeout of {seconds} seconds is not possible: it is None, or more than 0')
+    if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real):
+        raise TypeError(f'a timeout must be a number of seconds or None, not {seconds!r:.40} '
+                        f'({type(seconds).__name__})')
+    if not 0 < seconds < _LONGEST:
+        raise ValueError(f'a timeout of {seconds} seconds is not possible: it is None, or more than 0 and '
+                         f'less than {_LONGEST}')
     return max(1, round(seconds * 1000))

@@ -237,8 +237,13 @@ def misuse():
             raises(ValueError, call, np.zeros(size), counts=negative, text='-1 is not a number')
         raises(ValueError, g.alltoallv, [np.zeros(1)] * size, negative, text='-1 is not a number')
         raises(ValueError, g.array, -3, text='negative')
+        raises(ValueError, g.array, (2 ** 32 + 1, 2 ** 32), text='is too large: at most 9223372036854775807 bytes')
+        raises(ValueError, g.allgatherv, np.zeros(1), [2 ** 64] * size, text='elements are too many: at most')
         raises(ValueError, g.set_timeout, 0)
         raises(ValueError, g.set_timeout, -1)
+        raises(ValueError, g.set_timeout, float('nan'), text='less than 4294967.296')
+        raises(ValueError, g.set_timeout, 2 ** 40, text='less than 4294967.296')
+        integers(g)
         assert g.allreduce(1) == size  # nothing of that has been sent
     raises(ValueError, Group, timeout=0)
     raises(ValueError, Group, 'one\0another', text='null')
@@ -246,6 +251,38 @@ def misuse():
     assert e.code == ErrorCode.NO_DAEMON, e.code
     e = raises(TorusError, Group, '')
     assert e.code == ErrorCode.USAGE, e.code
+
+
+def integers(g):
+    """Only integers are taken for integers; the group is not affected by others."""
+    one, size = np.zeros(1), g.size
+    for wrong in 1.0, np.float64(0), np.float32(1), True, np.True_, '0', None, 0j, [0], np.zeros(2, int):
+        kind = type(wrong).__name__
+        raises(TypeError, g.broadcast, one, wrong, text='root must be an integer, not ')
+        raises(TypeError, g.broadcast, one, root=wrong, text=f'({kind})')
+        raises(TypeError, g.start_broadcast, one, wrong, text='root must be an integer')
+        raises(TypeError, g.part, wrong, text='a dimension must be an integer')
+        raises(TypeError, g.part, 0, wrong, text=f'({kind})')
+        for call in g.allgatherv, g.start_allgatherv, g.reduce_scatter, g.start_reduce_scatter:
+            raises(TypeError, call, np.zeros(size), counts=[wrong] * size, text='a count must be an integer')
+        for call in g.alltoallv, g.start_alltoallv:
+            raises(TypeError, call, [one] * size, [wrong] * size, text='a count must be an integer')
+        raises(TypeError, g.array, (3, wrong), text='a size of the shape must be an integer')
+        if not np.iterable(wrong):
+            raises(TypeError, g.array, wrong, text='a size of the shape must be an integer')
+    raises(TypeError, g.allgatherv, one, np.ones(size), text='not 1.0 (float64)')
+    for wrong in True, '1', 1j, [1], np.True_:
+        raises(TypeError, g.set_timeout, wrong, text='a timeout must be a number of seconds or None')
+        raises(TypeError, Group, timeout=wrong, text='a timeout must be a number')
+    for right in 0, np.int8(0), np.uint64(0), np.array(0):
+        assert g.broadcast(one, right) is one and g.array((right, 2)).shape == (0, 2)
+    g.part(np.int8(0)).close()
+    for right in 1, np.int32(1):
+        equal(g.allgatherv(one, [right] * size)[0], one)
+        assert g.array(right).shape == g.array([right]).shape == (1,)
+    for seconds in 1000, 1000.5, np.float32(1000), np.int64(1000), None:
+        g.set_timeout(seconds)
+    g.barrier()
 
 
 def mismatch():
