@@ -64,7 +64,9 @@ int parse_item(const char **text, char *item, size_t size, struct error *e)
     size_t length = strcspn(*text, ",");
 
     if (length >= size)
-        return error_set(e, ERROR_USAGE, "'%.40s...' is too long", *text);
+        return error_set(e, ERROR_USAGE,
+                         "'%.40s...' is too long: %zu characters, at most %zu are possible", *text,
+                         length, size - 1);
     memcpy(item, *text, length);
     item[length] = '\0';
     *text = (*text)[length] == ',' ? *text + length + 1 : NULL;

@@ -28,8 +28,10 @@ static int area_span(const struct group_area *a, uint32_t blocks, size_t *span,
         if (a->size[i] == 0)
             continue;
         if (__builtin_add_overflow(a->offset[i], a->size[i], &end))
-            return fail(e, TORUS_ERROR_USAGE, "block %u, of %zu bytes at offset %zu, is too large",
-                        (unsigned)i, a->size[i], a->offset[i]);
+            return fail(e, TORUS_ERROR_USAGE,
+                        "block %u, of %zu bytes at offset %zu, is too large: at most %zu bytes are "
+                        "possible there",
+                        (unsigned)i, a->size[i], a->offset[i], SIZE_MAX - a->offset[i]);
         if (end > *span)
             *span = end;
     }
@@ -184,7 +186,10 @@ static int stage(struct torus_call *c, const struct call_setup *o, struct place 
 
     if ((send->staged && in == 0) || (receive->staged && out == 0) ||
         __builtin_add_overflow(in, out, &total) || __builtin_add_overflow(total, counts, &total))
-        return fail(e, TORUS_ERROR_MEMORY, "the areas of the call have too many bytes");
+        return fail(
+            e, TORUS_ERROR_MEMORY,
+            "the areas of the call have too many bytes, %zu and %zu: at most %zu are possible",
+            send->size, receive->size, SIZE_MAX);
     if (total == 0)
         return 0;
     if (staging_lease(&s->staging, &s->link, total, &c->lease, e) != 0)

@@ -40,7 +40,8 @@ static struct group_area piece(const void *at, size_t bytes)
 static int product(size_t a, size_t b, size_t *out, struct torus_error *e)
 {
     if (__builtin_mul_overflow(a, b, out))
-        return fail(e, TORUS_ERROR_USAGE, "%zu times %zu bytes are too many", a, b);
+        return fail(e, TORUS_ERROR_USAGE,
+                    "%zu times %zu bytes are too many: at most %zu are possible", a, b, SIZE_MAX);
     return 0;
 }
 
@@ -49,8 +50,10 @@ static int sum(const size_t *each, uint32_t count, size_t *out, struct torus_err
     *out = 0;
     for (uint32_t i = 0; i < count; i++)
         if (__builtin_add_overflow(*out, each[i], out))
-            return fail(e, TORUS_ERROR_USAGE,
-                        "the sizes of the blocks are too many bytes together");
+            return fail(
+                e, TORUS_ERROR_USAGE,
+                "the sizes of the blocks are too many bytes together: at most %zu are possible",
+                SIZE_MAX);
     return 0;
 }
 

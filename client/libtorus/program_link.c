@@ -326,7 +326,9 @@ int link_memory_new(struct program_link *link, size_t bytes, struct shared_memor
 
     *memory = (struct shared_memory){0};
     if (size < bytes || size > SIZE_MAX / 2)
-        return fail(e, TORUS_ERROR_MEMORY, "%zu bytes of shared memory are too many", bytes);
+        return fail(e, TORUS_ERROR_MEMORY,
+                    "%zu bytes of shared memory are too many: at most %zu are possible", bytes,
+                    SIZE_MAX / 2);
     if (ask(link, PROGRAM_MEMORY, 0, size, PROGRAM_FILE, &m, &fd, e) != 0)
         return -1;
     result = allocate(fd, size, e);

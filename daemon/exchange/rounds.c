@@ -1,6 +1,7 @@
 /* From `go` until this node and all below it are done: rounds, of which a few overlap, and
  * repetitions. A child may be `window` rounds ahead of its parent; its messages come in the order of
  * the rounds all the same. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,10 @@ void rounds_begin(struct exchange *x)
 
     rounds = rounds > 0 ? rounds : 1;
     if (rounds > UINT64_MAX / x->spec.repeat) {
-        (void)error_set(&e, ERROR_USAGE, "too many rounds");
+        (void)error_set(&e, ERROR_USAGE,
+                        "%" PRIu32 " times %" PRIu64 " rounds are too many: at most "
+                        "%" PRIu64 " are possible",
+                        x->spec.repeat, rounds, UINT64_MAX);
         exchange_fail(x, &e);
         return;
     }

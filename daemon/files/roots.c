@@ -57,6 +57,13 @@ int roots_folder(const struct roots *roots, const struct place *place)
     return roots->root[place->root].folder;
 }
 
+/* As it is given, or with what stands for %r in it. */
+static int too_long(const char *path, struct error *e)
+{
+    return error_set(e, ERROR_USAGE, "path too long: at most %d bytes are possible: %.60s...",
+                     PATH_MAX - 2, path);
+}
+
 int path_expand(const char *path, uint32_t rank, char *out, struct error *e)
 {
     size_t used = 0;
@@ -78,7 +85,7 @@ int path_expand(const char *path, uint32_t rank, char *out, struct error *e)
         }
         used += (size_t)n;
         if (used >= PATH_MAX - 1)
-            return error_set(e, ERROR_USAGE, "path too long: %.60s...", path);
+            return too_long(path, e);
     }
     out[used] = '\0';
     return 0;
@@ -154,7 +161,7 @@ int roots_find(const struct roots *roots, const char *path, struct place *place,
         return outside(roots, path, e);
     while ((length = component(&rest, &start)) > 0) {
         if (used + length + 2 > sizeof place->path)
-            return error_set(e, ERROR_USAGE, "path too long: %.60s...", path);
+            return too_long(path, e);
         if (used > 0)
             place->path[used++] = '/';
         memcpy(place->path + used, start, length);

@@ -227,6 +227,18 @@ static void note_rival(void *argument, const char *name)
                         entry->folder, entry->final, name);
 }
 
+/* A name and what is added to it have `length` bytes together, where `size` have room. */
+static int name_too_long(const char *name, size_t length, size_t size, struct error *e)
+{
+    size_t added = length - strlen(name);
+
+    return error_set(
+        e, ERROR_USAGE,
+        "target name too long: %zu bytes, at most %zu are possible, since its temporary "
+        "folder's name is longer: %.60s...",
+        strlen(name), size - 1 - added, name);
+}
+
 /* After our own temporary folder has been made and locked: does another daemon write to the target,
  * or is it kept for an exchange in doubt? Of two at the same time, one at least sees the other. */
 static int check_rivals(const struct target *t, struct error *e)
@@ -236,7 +248,7 @@ static int check_rivals(const struct target *t, struct error *e)
 
     int n = snprintf(r.stem, sizeof r.stem, ".%s.torusd-", t->entry.final);
     if (n < 0 || (size_t)n >= sizeof r.stem)
-        return error_set(e, ERROR_USAGE, "target name too long: %.60s...", t->entry.final);
+        return name_too_long(t->entry.final, (size_t)n, sizeof r.stem, e);
     int result = files->list(files->context, t->parent, note_rival, &r);
     if (result < 0)
         return error_set(e, ERROR_IO, "%s cannot be read: %s", t->entry.folder, strerror(-result));
@@ -254,7 +266,7 @@ static int set_temporary(struct target *t, const char *name, uint32_t rank, stru
                      rank);
 
     if (n < 0 || (size_t)n >= sizeof t->entry.temporary || strlen(name) > NAME_MAX)
-        return error_set(e, ERROR_USAGE, "target name too long: %.60s...", name);
+        return name_too_long(name, (size_t)n, sizeof t->entry.temporary, e);
     return 0;
 }
 
@@ -279,7 +291,9 @@ static int set_names(struct target *t, const struct place *place, uint32_t rank,
         n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s/%s",
                      strcmp(root, "/") == 0 ? "" : root, t->above.path);
     if (n < 0 || (size_t)n >= sizeof t->entry.folder)
-        return error_set(e, ERROR_USAGE, "path too long: %.60s...", place->path);
+        return error_set(e, ERROR_USAGE,
+                         "path too long: %d bytes, at most %zu are possible: %.60s...", n,
+                         sizeof t->entry.folder - 1, place->path);
     return 0;
 }
 

@@ -56,7 +56,9 @@ static int check_blocks(const uint64_t *size, const uint64_t *offset, uint32_t m
         if (size[i] > *largest)
             *largest = size[i];
         if (__builtin_add_overflow(*total, size[i], total))
-            return error_set(e, ERROR_USAGE, "all blocks together are too large");
+            return error_set(e, ERROR_USAGE,
+                             "all blocks together are too large: at most %llu bytes are possible",
+                             (unsigned long long)UINT64_MAX);
     }
     return 0;
 }
@@ -65,8 +67,10 @@ static int check_size(uint64_t size, uint64_t count, uint64_t *bytes, struct err
 {
     if (size > SPEC_BLOCK_MOST || __builtin_mul_overflow(size, count, bytes) ||
         *bytes > SPEC_BLOCK_MOST)
-        return error_set(e, ERROR_USAGE, "%llu times %llu bytes are too many",
-                         (unsigned long long)count, (unsigned long long)size);
+        return error_set(e, ERROR_USAGE,
+                         "%llu times %llu bytes are too many: at most %llu TiB are possible",
+                         (unsigned long long)count, (unsigned long long)size,
+                         (unsigned long long)(SPEC_BLOCK_MOST >> 40));
     return 0;
 }
 
@@ -148,7 +152,10 @@ static int check_reduce_scatter(struct checked *c, uint32_t members, uint32_t ra
             c->largest = bytes;
         elements += call->receive_size[i];
         if (elements > SPEC_BLOCK_MOST)
-            return error_set(e, ERROR_USAGE, "all blocks together are too large");
+            return error_set(
+                e, ERROR_USAGE,
+                "all blocks together are too large: at most %llu elements are possible",
+                (unsigned long long)SPEC_BLOCK_MOST);
     }
     if (check_size(reduction_size(call->type), elements, &c->total, e) != 0 ||
         check_area(&call->send, c->total, "send", e) != 0)

@@ -134,7 +134,10 @@ int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
     message.joined_gather = d->joined_gather;
     size_t size = peer__group_table__get_packed_size(&message);
     if (size > TABLE_BYTES - 2)
-        return error_set(e, ERROR_MEMORY, "the group's table of algorithms is too long");
+        return error_set(e, ERROR_MEMORY,
+                         "the group's table of algorithms is too long: %zu bytes, at most %u are "
+                         "possible",
+                         size, TABLE_BYTES - 2);
     memset(table, 0, TABLE_BYTES);
     table[0] = (uint8_t)(size >> 8);
     table[1] = (uint8_t)size;

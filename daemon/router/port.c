@@ -95,7 +95,7 @@ void port_tell_turned_away(struct router *r, unsigned i, uint64_t now)
  * oldest of them; then anyone, so that nobody can choose. Our own connections stay. */
 void port_make_room(struct router *r, unsigned i)
 {
-    const struct error crowded = {ERROR_LINK, "too many connections at once"};
+    struct error crowded;
     struct link *silent = NULL, *other = NULL;
     unsigned count = 0, others = 0;
     uint64_t random;
@@ -111,8 +111,11 @@ void port_make_room(struct router *r, unsigned i)
                 other = link;
         }
     }
-    if (count >= PORT_CANDIDATES)
-        link_close(silent != NULL ? silent : other, &crowded, false);
+    if (count < PORT_CANDIDATES)
+        return;
+    (void)error_set(&crowded, ERROR_LINK, "too many connections at once, at most %u are possible",
+                    PORT_CANDIDATES);
+    link_close(silent != NULL ? silent : other, &crowded, false);
 }
 
 /* A connection of ours that is up, or may be soon. */

@@ -63,11 +63,11 @@ static void test_no_sizes(void **state)
         {"5 apples and some more of them", "the units are"},
         {"-1", "negative"},
         {"-1K", "negative"},
-        {"9223372036854775808", "too large"},
-        {"18446744073709551616", "too large"},
-        {"99999999999999999999999999999999999999", "too large"},
-        {"8589934592G", "too large"},
-        {"99999999999999999999G", "too large"},
+        {"9223372036854775808", "too large: at most 9223372036854775807 bytes"},
+        {"18446744073709551616", "too large: at most 9223372036854775807 bytes"},
+        {"99999999999999999999999999999999999999", "too large: at most 9223372036854775807 bytes"},
+        {"8589934592G", "too large: at most 9223372036854775807 bytes"},
+        {"99999999999999999999G", "too large: at most 9223372036854775807 bytes"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -190,6 +190,8 @@ static void test_lists(void **state)
     assert_int_equal(parse_item(&text, item, sizeof item, &e), 0);
     assert_string_equal(item, "at2");
     assert_int_equal(parse_item(&text, item, sizeof item, &e), -1);
+    assert_non_null(strstr(e.text, "is too long: "));
+    assert_non_null(strstr(e.text, " characters, at most 7 are possible"));
     text = "last";
     assert_int_equal(parse_item(&text, item, sizeof item, &e), 0);
     assert_string_equal(item, "last");

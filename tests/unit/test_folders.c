@@ -972,6 +972,40 @@ static void a_target_must_be_free(void **state)
     close_fixture(&f);
 }
 
+/* The error says how long it may be, and that is so. */
+static void a_name_of_a_target_has_a_limit(void **state)
+{
+    char name[NAME_MAX + 1];
+    struct fixture f;
+    struct ends ends;
+    size_t most;
+
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    request.to = at(state, "data/%s", name);
+    assert_int_equal(open_ends(&f, &ends, &request), -1);
+    assert_int_equal(ends.failure.code, ERROR_USAGE);
+    const char *limit = strstr(ends.failure.text, "target name too long: 255 bytes, at most ");
+    assert_non_null(limit);
+    most = strtoul(limit + strlen("target name too long: 255 bytes, at most "), NULL, 10);
+    close_ends(&f, &ends, false);
+    assert_in_range(most, 100, NAME_MAX - 1);
+    name[most] = '\0';
+    request.to = at(state, "data/%s", name);
+    open_well(&f, &ends, &request);
+    assert_int_equal(finish(&f, &ends), 0);
+    commit_well(&f, &ends);
+    close_ends(&f, &ends, false);
+    assert_int_equal(entries(at(state, "data/%s", name)), 3);
+    name[most] = 'x';
+    name[most + 1] = '\0';
+    request.to = at(state, "data/%s", name);
+    check_refused(&f, &request, ERROR_USAGE, "target name too long");
+    close_fixture(&f);
+}
+
 static void of_two_at_once_one_is_refused(void **state)
 {
     for (unsigned seed = 0; seed < 20; seed++) {
@@ -1712,6 +1746,7 @@ int main(void)
         TEST(bytes_can_be_read_again),
         TEST(a_file_that_changes_is_noticed),
         TEST(a_target_must_be_free),
+        TEST(a_name_of_a_target_has_a_limit),
         TEST(of_two_at_once_one_is_refused),
         TEST(rivals_of_other_nodes_are_refused),
         TEST(what_is_not_committed_is_removed),

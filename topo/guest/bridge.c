@@ -269,7 +269,7 @@ static int connect_to(const char *path)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why;
 
     if (fd < 0 || strlen(path) >= sizeof address.sun_path)
-        die("%s: no socket, or too long a path", path);
+        die("%s: no socket, or a path of more than %zu bytes", path, sizeof address.sun_path - 1);
     (void)strcpy(address.sun_path, path);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
         return fd;
@@ -342,7 +342,8 @@ static void listen_at(unsigned service)
     int n = snprintf(address.sun_path, sizeof address.sun_path, "%s~", paths[service]);
 
     if (fd < 0 || n < 0 || (size_t)n >= sizeof address.sun_path)
-        die("%s: no socket, or too long a path", paths[service]);
+        die("%s: no socket, or a path of more than %zu bytes", paths[service],
+            sizeof address.sun_path - 2);
     (void)unlink(address.sun_path);
     (void)umask(0177);
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 64) != 0 ||
