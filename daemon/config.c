@@ -309,9 +309,9 @@ static int rank_of_coordinates(struct config *c, struct error *e)
         unsigned long v = strtoul(text, &end, 10);
         char expected = i + 1 < c->torus.dims ? ',' : '\0';
         if (end == text || *text < '0' || *text > '9' || *end != expected || v >= c->torus.size[i])
-            return error_set(e, ERROR_USAGE,
-                             "coordinates \"%s\": %u numbers with commas, each below its dimension",
-                             c->coordinates, c->torus.dims);
+            return error_set(e, ERROR_USAGE, "coordinates \"%s\": %u %s below its dimension",
+                             c->coordinates, c->torus.dims,
+                             text_plural(c->torus.dims, "number", "numbers with commas, each"));
         at[i] = (uint32_t)v;
         text = end + 1;
     }

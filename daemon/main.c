@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/node.h"
 #include "proto/descriptors.h"
+#include "proto/text.h"
 
 enum { EXIT_USAGE = 2 };
 
@@ -278,7 +279,7 @@ static int run(const struct config *config)
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     leaked = node_free(signals.node);
     if (leaked > 0)
-        log_error("%zu buffers were leaked", leaked);
+        log_error("%zu %s leaked", leaked, text_plural(leaked, "buffer was", "buffers were"));
     if (uv_loop_close(&loop) != 0)
         log_error("some handles were not closed");
     log_info("ended");

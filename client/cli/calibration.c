@@ -7,6 +7,7 @@
 
 #include "client/cli/progress.h"
 #include "client/cli/quantile.h"
+#include "proto/text.h"
 
 #define PASSES 3u
 #define SMALL_SECONDS 0.08 /* about, for one algorithm with single bytes in one pass */
@@ -149,8 +150,8 @@ static int measure_at(struct meter *m, const struct calibration_run *run, struct
     const char *name = run->algorithm[i]->name;
     double repeat = SMALL_SECONDS / b->expected[i];
 
-    (void)snprintf(m->now, sizeof m->now, "blocks of %llu bytes: %s", (unsigned long long)b->bytes,
-                   name);
+    (void)snprintf(m->now, sizeof m->now, "blocks of %llu %s: %s", (unsigned long long)b->bytes,
+                   text_plural(b->bytes, "byte", "bytes"), name);
     repeat = repeat > BETWEEN_MOST ? BETWEEN_MOST : repeat < BETWEEN_LEAST ? BETWEEN_LEAST : repeat;
     if (measure(m, name, b->bytes, (uint32_t)repeat, 0.5, seconds, NULL, failed) != 0)
         return -1;

@@ -14,6 +14,7 @@
 #include "client/cli/output_file.h"
 #include "client/cli/route_script.h"
 #include "daemon/schedule/watch.h"
+#include "proto/text.h"
 
 #define DEFAULT_ADDRESS "10.128.0.1"
 #define DEFAULT_FOLDER "ip-routes"
@@ -117,7 +118,8 @@ static int measure(const struct ip_routes *r, struct figures *f, struct error *e
 
 static int find(struct ip_routes *r, struct figures *figures, struct error *e)
 {
-    long_work_next("the routes of %u nodes", r->torus.nodes);
+    long_work_next("the routes of %u %s", r->torus.nodes,
+                   text_plural(r->torus.nodes, "node", "nodes"));
     return ip_routes_find(r, e) == 0 ? measure(r, figures, e) : -1;
 }
 
@@ -215,7 +217,8 @@ static int write_names(const struct route_script *s, const char *folder, struct 
 
 static int write_all(const struct route_script *s, const char *folder, struct error *e)
 {
-    long_work_next("the scripts of %u nodes", s->routes->torus.nodes);
+    long_work_next("the scripts of %u %s", s->routes->torus.nodes,
+                   text_plural(s->routes->torus.nodes, "node", "nodes"));
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return error_set(e, ERROR_IO, "cannot create %s: %s", folder, strerror(errno));
     for (uint32_t rank = 0; rank < s->routes->torus.nodes; rank++) {

@@ -7,6 +7,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/command.h"
 #include "client/cli/perf_report.h"
+#include "proto/text.h"
 
 #define DEFAULT_SIZES "1-1MiB"
 #define DEFAULT_NAME "perf"
@@ -273,8 +274,9 @@ static int measure(struct place *place, const struct cli *cli, const struct perf
     if (r != 0)
         return cli_fail_client(cli, &failed);
     if (wrong > 0)
-        (void)fprintf(stderr, "torusctl: %llu blocks or elements arrived with wrong contents\n",
-                      (unsigned long long)wrong);
+        (void)fprintf(stderr, "torusctl: %llu %s arrived with wrong contents\n",
+                      (unsigned long long)wrong,
+                      text_plural(wrong, "block or element", "blocks or elements"));
     return wrong > 0 ? EXIT_FAILED : code;
 }
 

@@ -6,6 +6,7 @@
 #include "client/cli/json.h"
 #include "client/cli/quantile.h"
 #include "daemon/schedule/algorithm.h"
+#include "proto/text.h"
 
 static const struct field summary_fields[] = {
     {"exchange", "id", FORMAT_PLAIN},
@@ -219,8 +220,8 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     }
     if (torus.nodes != x->nodes) {
         error_set(e, ERROR_PROTOCOL,
-                  "the daemon's result contradicts itself: a torus of %s with %u nodes", x->dims,
-                  x->nodes);
+                  "the daemon's result contradicts itself: a torus of %s with %u %s", x->dims,
+                  x->nodes, text_plural(x->nodes, "node", "nodes"));
         return NULL;
     }
     o = json_object();

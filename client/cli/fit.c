@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "client/cli/quantile.h"
+#include "proto/text.h"
 
 #define SAME 1e-9 /* startups and bytes whose squared correlation is this near to 1 are multiples */
 
@@ -30,9 +31,8 @@ static int add_up(const struct fit_point *points, size_t count, struct sums *s, 
 {
     if (count < FIT_LEAST_POINTS)
         return error_set(
-            e, ERROR_REFUSED,
-            "%zu measurements are not enough for a fit: measure at least %d block sizes", count,
-            FIT_LEAST_POINTS);
+            e, ERROR_REFUSED, "%zu %s not enough for a fit: measure at least %d block sizes", count,
+            text_plural(count, "measurement is", "measurements are"), FIT_LEAST_POINTS);
     for (size_t i = 0; i < count; i++) {
         const struct fit_point *p = &points[i];
         if (!(p->seconds > 0) || !isfinite(p->seconds))

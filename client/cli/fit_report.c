@@ -9,6 +9,7 @@
 #include "client/cli/fit.h"
 #include "client/cli/json.h"
 #include "daemon/schedule/cost.h"
+#include "proto/text.h"
 
 #define TOGETHER "all"
 #define LONGEST 8        /* times the bound: what takes longer is fitted on request only */
@@ -218,9 +219,10 @@ static void remark_too_fast(struct report *r, const struct fitted *f)
     format_bytes(bytes, (double)largest);
     if (count > 0)
         remark(r,
-               "%s: %zu of %zu times, up to blocks of %s, are shorter than the bytes take at the "
+               "%s: %zu of %zu %s, up to blocks of %s, %s shorter than the bytes take at the "
                "links' rate: links pass bytes at once before they limit their rate",
-               f->name, count, f->count, bytes);
+               f->name, count, f->count, text_plural(f->count, "time", "times"), bytes,
+               text_plural(count, "is", "are"));
 }
 
 /* ---- All of it ------------------------------------------------------------------------------- */

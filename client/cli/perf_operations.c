@@ -5,6 +5,7 @@
 
 #include "client/cli/perf.h"
 #include "daemon/schedule/product.h"
+#include "proto/text.h"
 
 /* ---- Contents of blocks ---------------------------------------------------------------------- */
 
@@ -424,8 +425,9 @@ int perf_lay_out(struct perf_job *job, struct torus_error *e)
     if (job->bytes > INT64_MAX / 4 / job->members) {
         *e = (struct torus_error){.code = TORUS_ERROR_USAGE};
         (void)snprintf(e->text, sizeof e->text,
-                       "--sizes: %llu bytes are too many for %u members: at most %llu",
+                       "--sizes: %llu bytes are too many for %u %s: at most %llu",
                        (unsigned long long)job->bytes, job->members,
+                       text_plural(job->members, "member", "members"),
                        (unsigned long long)(INT64_MAX / 4 / job->members));
         return -1;
     }

@@ -11,6 +11,7 @@
 
 #include "client/cli/format.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/long_work.h"
 
 #define FIRST_MS 1000 /* what ends sooner needs no bar */
 #define REDRAW_MS 100
@@ -28,6 +29,8 @@ int64_t progress_clock(void)
 void progress_begin(struct progress *p, bool wanted)
 {
     const char *term = getenv("TERM");
+
+    long_work_end(); /* one line at a time */
     bool capable = term != NULL && strcmp(term, "dumb") != 0;
 
     *p = (struct progress){

@@ -71,8 +71,8 @@ int main(int argc, char **argv)
         r[i] = x[i] - sin((double)(first + i));
     double off = sqrt(product(r, r, n));
     if (first == 0)
-        printf("solved %zu equations on %zu nodes (%s) in %zu steps: error %.1e\n", size * n, size,
-               torus_group_dims(group), steps, off);
+        printf("solved %zu equations on %zu node%s (%s) in %zu steps: error %.1e\n", size * n, size,
+               size == 1 ? "" : "s", torus_group_dims(group), steps, off);
     torus_group_close(group);
     return !(off < 1e-9);
 }

@@ -69,8 +69,8 @@ int main(int argc, char **argv)
     if (torus_allreduce(group, TORUS_IN_PLACE, &worst, 1, TORUS_FLOAT64, TORUS_MAX, &error) != 0)
         errx(1, "%s", error.text);
     if (rank == 0)
-        printf("%d steps on %zu x %d cells on %zu nodes (%s): largest error %.1e\n", STEPS, all,
-               WIDTH, size, torus_group_dims(group), worst);
+        printf("%d steps on %zu x %d cells on %zu node%s (%s): largest error %.1e\n", STEPS, all,
+               WIDTH, size, size == 1 ? "" : "s", torus_group_dims(group), worst);
     torus_group_close(group);
     free(heat);
     free(next);

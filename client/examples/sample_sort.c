@@ -72,8 +72,8 @@ int main(int argc, char **argv)
     check(torus_allreduce(group, TORUS_IN_PLACE, totals, 3, TORUS_UINT64, TORUS_SUM, &error));
     bool right = totals[0] == 0 && totals[1] == 0 && totals[2] == count * size;
     if (rank == 0)
-        printf("sorted %zu numbers on %zu nodes (%s): %s\n", count * size, size,
-               torus_group_dims(group), right ? "right" : "WRONG");
+        printf("sorted %zu numbers on %zu node%s (%s): %s\n", count * size, size,
+               size == 1 ? "" : "s", torus_group_dims(group), right ? "right" : "WRONG");
     torus_group_close(group);
     return !right;
 }

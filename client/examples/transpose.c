@@ -62,8 +62,9 @@ int main(int argc, char **argv)
     if (torus_allreduce(group, TORUS_IN_PLACE, &wrong, 1, TORUS_UINT64, TORUS_SUM, &error) != 0)
         errx(1, "%s", error.text);
     if (rank == 0)
-        printf("transposed a matrix of %zu x %zu on %zu nodes (%s): %llu elements wrong\n",
-               size * n, size * n, size, torus_group_dims(group), (unsigned long long)wrong);
+        printf("transposed a matrix of %zu x %zu on %zu node%s (%s): %llu element%s wrong\n",
+               size * n, size * n, size, size == 1 ? "" : "s", torus_group_dims(group),
+               (unsigned long long)wrong, wrong == 1 ? "" : "s");
     torus_group_close(group); /* and the memory with it */
     return wrong != 0;
 }

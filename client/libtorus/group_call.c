@@ -4,6 +4,7 @@
 
 #include "client/libtorus/fail.h"
 #include "client/libtorus/group.h"
+#include "proto/text.h"
 
 /* Where an area is in memory that the daemon shares. */
 struct place {
@@ -29,9 +30,9 @@ static int area_span(const struct group_area *a, uint32_t blocks, size_t *span,
             continue;
         if (__builtin_add_overflow(a->offset[i], a->size[i], &end))
             return fail(e, TORUS_ERROR_USAGE,
-                        "block %u, of %zu bytes at offset %zu, is too large: at most %zu bytes are "
-                        "possible there",
-                        (unsigned)i, a->size[i], a->offset[i], SIZE_MAX - a->offset[i]);
+                        "block %u, of %zu %s at offset %zu, is too large: at most %zu can be there",
+                        (unsigned)i, a->size[i], text_plural(a->size[i], "byte", "bytes"),
+                        a->offset[i], SIZE_MAX - a->offset[i]);
         if (end > *span)
             *span = end;
     }
@@ -50,7 +51,8 @@ static int find_place(const struct torus_group *g, const struct group_area *a, c
     if (a->bytes == 0)
         return 0;
     if (a->at == NULL)
-        return fail(e, TORUS_ERROR_USAGE, "the %s area is NULL, and has %zu bytes", what, a->bytes);
+        return fail(e, TORUS_ERROR_USAGE, "the %s area is NULL, and has %zu %s", what, a->bytes,
+                    text_plural(a->bytes, "byte", "bytes"));
     memory = copies ? NULL : group_memory_of(g->session, a->at);
     if (memory == NULL) {
         *place = (struct place){.size = a->bytes, .staged = true};
@@ -60,8 +62,9 @@ static int find_place(const struct torus_group *g, const struct group_area *a, c
         (struct place){memory->number, (uint64_t)((uint8_t *)a->at - memory->data), span, false};
     if (span > memory->size - place->offset)
         return fail(e, TORUS_ERROR_USAGE,
-                    "the %s area ends %zu bytes behind the end of the memory that it begins in",
-                    what, (size_t)(span - (memory->size - place->offset)));
+                    "the %s area ends %zu %s behind the end of the memory that it begins in", what,
+                    (size_t)(span - (memory->size - place->offset)),
+                    text_plural(span - (memory->size - place->offset), "byte", "bytes"));
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "client/mpi/job.h"
 #include "client/mpi/real.h"
+#include "proto/text.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int keyval = MPI_KEYVAL_INVALID;
@@ -197,8 +198,8 @@ static enum reason look_up(struct communicator *c)
 static void say_where(const struct communicator *c, uint32_t size)
 {
     if (c->reason == REASON_TAKEN)
-        (void)fprintf(stderr, "torus: a communicator of size %u is on %u nodes\n", (unsigned)size,
-                      (unsigned)c->nodes);
+        (void)fprintf(stderr, "torus: a communicator of size %u is on %u %s\n", (unsigned)size,
+                      (unsigned)c->nodes, text_plural(c->nodes, "node", "nodes"));
     else
         (void)fprintf(stderr, "torus: a communicator of size %u is left to " ABI_NAME ": %s\n",
                       (unsigned)size, reason_text(c->reason));

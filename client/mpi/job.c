@@ -14,6 +14,7 @@
 #include "client/mpi/scratch.h"
 #include "client/mpi/settings.h"
 #include "client/mpi/statistics.h"
+#include "proto/text.h"
 
 #define ALL_PARTS_DIMS                                                                             \
     4u /* with up to so many dimensions all parts are opened, else lines and planes */
@@ -67,9 +68,9 @@ static void warn_not_served(void)
 static void say_served(const char *dims)
 {
     if (job.rank == 0 && job.verbose)
-        (void)fprintf(stderr, "torus: %u ranks on the torus %s, %u on each node%s\n",
-                      (unsigned)job.processes, dims, (unsigned)job.per_node,
-                      job.threaded ? ", MPI_THREAD_MULTIPLE" : "");
+        (void)fprintf(stderr, "torus: %u %s on the torus %s, %u on each node%s\n",
+                      (unsigned)job.processes, text_plural(job.processes, "rank", "ranks"), dims,
+                      (unsigned)job.per_node, job.threaded ? ", MPI_THREAD_MULTIPLE" : "");
 }
 
 /* ---- The torus ------------------------------------------------------------------------------- */
@@ -119,9 +120,9 @@ static int check_processes(void)
     if (job.nodes == 1)
         return because("the torus has a single node");
     if (job.processes % job.nodes != 0)
-        return because(
-            "its %u ranks cannot be the same number on each of the %u nodes of the torus",
-            (unsigned)job.processes, (unsigned)job.nodes);
+        return because("its %u %s cannot be the same number on each of the %u nodes of the torus",
+                       (unsigned)job.processes, text_plural(job.processes, "rank", "ranks"),
+                       (unsigned)job.nodes);
     job.per_node = job.processes / job.nodes;
     return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "client/mpi/job.h"
 #include "client/mpi/statistics.h"
+#include "proto/text.h"
 
 #define AGAIN_MS 10 /* until the next attempt to connect to one who has not called listen() yet */
 
@@ -155,8 +156,9 @@ static int be_host(int listener, const char *name, locals_open_fn *open, uint64_
     come = gather(listener, guests, end);
     if (come + 1 < job.per_node)
         m.result =
-            fail(e, "%u of the %u ranks that belong on node %u have come together there in time",
-                 (unsigned)come + 1, (unsigned)job.per_node, (unsigned)job.node);
+            fail(e, "%u of the %u ranks that belong on node %u %s come together there in time",
+                 (unsigned)come + 1, (unsigned)job.per_node, (unsigned)job.node,
+                 text_plural(come + 1, "has", "have"));
     else
         m.result = appoint(guests, come, name, open, end, e);
     if (m.result != 0)

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "proto/text.h"
+
 struct count {
     _Atomic uint64_t calls, bytes, nanoseconds;
 };
@@ -59,10 +61,10 @@ static void print_count(FILE *to, unsigned operation, unsigned reason, const cha
 
     if (c->calls == 0)
         return;
-    (void)fprintf(to, "%s%s %" PRIu64 " call%s", *separator, operations[operation], c->calls,
-                  c->calls == 1 ? "" : "s");
+    (void)fprintf(to, "%s%s %" PRIu64 " %s", *separator, operations[operation], c->calls,
+                  text_plural(c->calls, "call", "calls"));
     if (reason == REASON_TAKEN)
-        (void)fprintf(to, ", %" PRIu64 " bytes", c->bytes);
+        (void)fprintf(to, ", %" PRIu64 " %s", c->bytes, text_plural(c->bytes, "byte", "bytes"));
     (void)fprintf(to, ", %.3f s", (double)c->nanoseconds / 1e9);
     if (reason != REASON_TAKEN)
         (void)fprintf(to, " (%s)", reasons[reason]);

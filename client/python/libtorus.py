@@ -551,7 +551,7 @@ class Group:
         send = _input(send)
         counts = self._counts(counts)
         if counts[self._rank] != send.size:
-            raise ValueError(f'the array has {send.size} elements, but counts[{self._rank}] is '
+            raise ValueError(f'the array has {_counted(send.size, "element")}, but counts[{self._rank}] is '
                              f'{counts[self._rank]}')
         sizes = [count * send.itemsize for count in counts]
         out = np.empty(sum(counts), send.dtype)
@@ -611,7 +611,7 @@ class Group:
             counts = [each + (member < more) for member in range(self._size)]
         counts = self._counts(counts)
         if sum(counts) != send.shape[0]:
-            raise ValueError(f'counts are {sum(counts)} rows in all, but the array has '
+            raise ValueError(f'counts are {_counted(sum(counts), "row")} in all, but the array has '
                              f'{send.shape[0]}')
         row = int(np.prod(send.shape[1:], dtype=np.int64))
         out = _output(out, (counts[self._rank], *send.shape[1:]), send.dtype)
@@ -642,11 +642,11 @@ class Group:
     def _one_each(self, values, what):
         values = list(values)
         if len(values) != self._size:
-            raise ValueError(f'{len(values)} {what} for {self._size} members')
+            raise ValueError(f'{_counted(len(values), what)} for {_counted(self._size, "member")}')
         return values
 
     def _counts(self, counts):
-        counts = [_integer(count, 'a count') for count in self._one_each(counts, 'counts')]
+        counts = [_integer(count, 'a count') for count in self._one_each(counts, 'count')]
         if min(counts) < 0:
             raise ValueError(f'{min(counts)} is not a number of elements')
         if sum(counts) > _MOST_BYTES:
@@ -654,12 +654,17 @@ class Group:
         return counts
 
     def _blocks(self, blocks):
-        blocks = self._one_each((_input(block) for block in blocks), 'blocks')
+        blocks = self._one_each((_input(block) for block in blocks), 'block')
         if len({block.dtype for block in blocks}) > 1:
             raise TypeError('the blocks have different types')
         if blocks[0].dtype.itemsize == 0:
             raise ValueError(f'elements of type {blocks[0].dtype} have no bytes')
         return blocks
+
+
+def _counted(count, one):
+    """"1 member", "2 members"."""
+    return f'{count} {one}' if count == 1 else f'{count} {one}s'
 
 
 def _offsets(sizes):

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log_kinds.h"
+#include "proto/text.h"
 
 #define LINE_MOST 1024u
 #define ROOM ((size_t)256 * 1024)
@@ -112,8 +113,9 @@ static void tell_unwritten(void)
     if (before == 0)
         return;
     size_t n = begin_line(line, LOG_LEVEL_WARNING);
-    n += (size_t)snprintf(line + n, sizeof line - n,
-                          "%u lines are missing here: they could not be written in time\n", before);
+    n += (size_t)snprintf(
+        line + n, sizeof line - n, "%u %s missing here: %s could not be written in time\n", before,
+        text_plural(before, "line is", "lines are"), text_plural(before, "it", "they"));
     unwritten.lines = 0;
     write_whole(line, n);
     if (unwritten.lines > 0)
@@ -159,9 +161,10 @@ static void tell_left_out(bool all)
     while ((k = log_kinds_left_out(&queue.kinds, now, all ? 0 : LOG_KIND_TELL_NS)) != NULL) {
         char line[LINE_MOST];
         size_t n = begin_line(line, (enum log_level)k->level);
-        n += (size_t)snprintf(line + n, sizeof line - n,
-                              "%u more lines like this one were left out in %u s: %s\n",
-                              k->left_out, (unsigned)((now - k->since) / 1000000000), k->last);
+        n += (size_t)snprintf(
+            line + n, sizeof line - n, "%u more %s left out in %u s: %s\n", k->left_out,
+            text_plural(k->left_out, "line like this one was", "lines like this one were"),
+            (unsigned)((now - k->since) / 1000000000), k->last);
         if (!append(line, n))
             return;
         k->left_out = 0;

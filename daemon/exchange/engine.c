@@ -1,4 +1,5 @@
 #include "daemon/exchange/engine.h"
+#include "proto/text.h"
 
 #define CRUMB 64u /* bytes */
 #define CRUMBS_LEAST 64u
@@ -38,8 +39,9 @@ int engine_crumb(struct engine *engine, unsigned port, uint32_t length, struct e
 
     if (length >= CRUMB || ++engine->crumbs[port] <= most)
         return 0;
-    return error_set(e, ERROR_PROTOCOL, "%u frames with less than %u bytes each from within pieces",
-                     engine->crumbs[port], CRUMB);
+    return error_set(e, ERROR_PROTOCOL, "%u %s of less than %u bytes each from within pieces",
+                     engine->crumbs[port], text_plural(engine->crumbs[port], "frame", "frames"),
+                     CRUMB);
 }
 
 struct cut engine_cut(const struct engine_setup *setup, uint32_t least)

@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/piece.h"
+#include "proto/text.h"
 
 #define MEND_PART (32u * 1024u)
 #define MEND_TRIES 16u /* of pieces of one attempt; more is not chance */
@@ -296,9 +297,9 @@ static int check(const struct exchange *x, const char *what, uint32_t source, ui
 
     if (source < nodes && destination < nodes && source != destination && length <= MEND_PART)
         return 0;
-    return error_set(e, ERROR_PROTOCOL,
-                     "exchange %s: \"%s\" with %llu bytes from node %u to node %u", x->id, what,
-                     (unsigned long long)length, source, destination);
+    return error_set(e, ERROR_PROTOCOL, "exchange %s: \"%s\" with %llu %s from node %u to node %u",
+                     x->id, what, (unsigned long long)length, text_plural(length, "byte", "bytes"),
+                     source, destination);
 }
 
 int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)

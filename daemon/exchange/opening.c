@@ -8,6 +8,7 @@
 #include "daemon/exchange/pattern.h"
 #include "daemon/exchange/stepped.h"
 #include "daemon/exchange/streaming.h"
+#include "proto/text.h"
 
 #define MEMORY_SHARES 4u /* how many exchanges of any size fit in at once */
 #define WHOLE_PAGES 4096u
@@ -205,9 +206,11 @@ static int check_share(const struct exchange *x, uint64_t need, struct error *e)
     if (reserved == 0 || need <= most - reserved)
         return 0;
     return error_set(e, ERROR_BUSY,
-                     "node %u is busy: the %s needs %" PRIu64 " bytes of memory there, and others "
-                     "that node %u has not begun have %" PRIu64 " of %" PRIu64,
-                     rank_of(x), operation_name(x->spec.operation), need, x->root, reserved, most);
+                     "node %u is busy: the %s needs %" PRIu64
+                     " %s of memory there, and others that "
+                     "node %u has not begun have %" PRIu64 " of %" PRIu64,
+                     rank_of(x), operation_name(x->spec.operation), need,
+                     text_plural(need, "byte", "bytes"), x->root, reserved, most);
 }
 
 static int reserve(struct exchange *x, struct error *e)
@@ -232,10 +235,12 @@ static int reserve(struct exchange *x, struct error *e)
                          all->set.memory_budget);
     if (need > all->set.memory_budget - all->reserved)
         return error_set(e, ERROR_BUSY,
-                         "node %u is busy: the %s needs %" PRIu64 " bytes of memory there, "
-                         "%" PRIu64 " of %" PRIu64 " are free",
+                         "node %u is busy: the %s needs %" PRIu64 " %s of memory there, "
+                         "%" PRIu64 " of %" PRIu64 " %s free",
                          rank_of(x), operation_name(x->spec.operation), need,
-                         all->set.memory_budget - all->reserved, all->set.memory_budget);
+                         text_plural(need, "byte", "bytes"), all->set.memory_budget - all->reserved,
+                         all->set.memory_budget,
+                         text_plural(all->set.memory_budget - all->reserved, "is", "are"));
     x->own.reserved = need;
     all->reserved += need;
     return 0;
@@ -303,10 +308,11 @@ int opening_engine(struct exchange *x, struct error *e)
     if (own->engine != NULL)
         return own->sink->ops->opened(own->sink) ? 1 : 0;
     if (own->round_bytes == 0 || own->round_bytes > ROUND_MOST)
-        return error_set(e, ERROR_PROTOCOL, "invalid round size of %" PRIu64 " bytes per block",
-                         own->round_bytes);
+        return error_set(e, ERROR_PROTOCOL, "invalid round size of %" PRIu64 " %s per block",
+                         own->round_bytes, text_plural(own->round_bytes, "byte", "bytes"));
     if (own->window == 0 || own->window > (x->mode == MODE_STREAMING ? WINDOW_MOST : 1))
-        return error_set(e, ERROR_PROTOCOL, "invalid window of %u rounds", own->window);
+        return error_set(e, ERROR_PROTOCOL, "invalid window of %u %s", own->window,
+                         text_plural(own->window, "round", "rounds"));
     if (resume_lay_out(x, e) != 0 || reserve(x, e) != 0)
         return -1;
     if (own->source->ops->lay_out(own->source, own->round_bytes, segments, e) != 0 ||

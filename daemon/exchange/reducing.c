@@ -8,6 +8,7 @@
 #include "daemon/exchange/chunks.h"
 #include "daemon/exchange/digest.h"
 #include "daemon/exchange/queues.h"
+#include "proto/text.h"
 
 #define NONE UINT32_MAX
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
@@ -456,8 +457,8 @@ static int take_chunk(struct reducing *s, const struct piece *piece, uint32_t nu
     uint32_t length = chunk_length(s, piece, number);
 
     if (length > in->left)
-        return error_set(e, ERROR_PROTOCOL, "%u bytes less than the frame's pieces have",
-                         length - in->left);
+        return error_set(e, ERROR_PROTOCOL, "%u %s less than the frame's pieces have",
+                         length - in->left, text_plural(length - in->left, "byte", "bytes"));
     in->left -= length;
     if (chunk_gather(in->body, &in->cursor, length, chunk) != 0)
         (void)engine_no_memory(&s->base);
@@ -537,8 +538,8 @@ static int check_head(const struct reducing *s, const Peer__Head *head, uint64_t
     if (data->n_pieces == 0)
         return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
     if (data->n_sizes > 0)
-        return error_set(e, ERROR_PROTOCOL, "%zu sizes of pieces whose sizes are known",
-                         data->n_sizes);
+        return error_set(e, ERROR_PROTOCOL, "%zu %s of pieces whose sizes are known", data->n_sizes,
+                         text_plural(data->n_sizes, "size", "sizes"));
     return 0;
 }
 
@@ -565,7 +566,8 @@ static int reducing_frame(struct engine *engine, unsigned port, const Peer__Head
         if (take_piece(s, r, port, data->pieces[i], &in, e) != 0)
             return -1;
     if (in.left > 0 && !has_failed(s))
-        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the frame's pieces have", in.left);
+        return error_set(e, ERROR_PROTOCOL, "%u %s more than the frame's pieces have", in.left,
+                         text_plural(in.left, "byte", "bytes"));
     finish_rounds(s);
     return 0;
 }
@@ -755,18 +757,18 @@ static void describe_waiting(const struct reducing *s, const struct round *r, ch
         }
     }
     if (first_up != NONE)
-        (void)snprintf(
-            text, size,
-            "waiting for %u contributions, the first one to the block of node %u on port "
-            "%s",
-            up, trees->tree[trees->child[first_up].tree].owner,
-            torus_port_name(trees->child[first_up].port, name));
+        (void)snprintf(text, size,
+                       "waiting for %u %s, the first one to the block of node %u on port %s", up,
+                       text_plural(up, "contribution", "contributions"),
+                       trees->tree[trees->child[first_up].tree].owner,
+                       torus_port_name(trees->child[first_up].port, name));
     else if (first_down != NONE)
-        (void)snprintf(text, size, "waiting for %u results, the first one from node %u on port %s",
-                       down, trees->tree[first_down].owner,
+        (void)snprintf(text, size, "waiting for %u %s, the first one from node %u on port %s", down,
+                       text_plural(down, "result", "results"), trees->tree[first_down].owner,
                        torus_port_name(trees->tree[first_down].parent, name));
     else
-        (void)snprintf(text, size, "still sending %llu chunks", (unsigned long long)r->left);
+        (void)snprintf(text, size, "still sending %llu %s", (unsigned long long)r->left,
+                       text_plural(r->left, "chunk", "chunks"));
 }
 
 static void reducing_describe(const struct engine *engine, char *text, size_t size)
@@ -822,13 +824,15 @@ static int check(const struct engine_setup *setup, const struct reduction_trees 
         uint64_t size = setup->source->ops->size(setup->source, trees->tree[i].owner);
         if (size % element != 0)
             return error_set(e, ERROR_USAGE,
-                             "the block for node %u has %llu bytes, not whole elements of %u",
-                             trees->tree[i].owner, (unsigned long long)size, element);
+                             "the block for node %u has %llu %s, not whole elements of %u",
+                             trees->tree[i].owner, (unsigned long long)size,
+                             text_plural(size, "byte", "bytes"), element);
         empty = empty && size == 0;
     }
     if (setup->round_bytes % element != 0 || (setup->round_bytes == 0 && !empty))
-        return error_set(e, ERROR_USAGE, "rounds of %u bytes, not of whole elements of %u",
-                         setup->round_bytes, element);
+        return error_set(e, ERROR_USAGE, "rounds of %u %s, not of whole elements of %u",
+                         setup->round_bytes, text_plural(setup->round_bytes, "byte", "bytes"),
+                         element);
     return 0;
 }
 

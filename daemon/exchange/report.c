@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 static struct exchange_node_report *add_node(struct report *r, uint32_t most)
 {
@@ -83,14 +84,15 @@ int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, 
     if (r->reported == NULL || room_for_steps(r, steps) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a report");
     if (done->n_step_blocks != steps || done->n_step_messages != steps)
-        return error_set(e, ERROR_PROTOCOL, "a report of %zu steps, the schedule has %u",
-                         done->n_step_blocks, steps);
+        return error_set(e, ERROR_PROTOCOL, "a report of %zu %s, the schedule has %u",
+                         done->n_step_blocks, text_plural(done->n_step_blocks, "step", "steps"),
+                         steps);
     for (size_t i = 0; i < done->n_node; i++) {
         const Peer__NodeReport *in = done->node[i];
         struct exchange_node_report *out;
         if (in->rank >= t->nodes || in->n_port != torus_ports(t))
-            return error_set(e, ERROR_PROTOCOL, "a report of node %u with %zu ports", in->rank,
-                             in->n_port);
+            return error_set(e, ERROR_PROTOCOL, "a report of node %u with %zu %s", in->rank,
+                             in->n_port, text_plural(in->n_port, "port", "ports"));
         if (!may_report(x, port, in->rank))
             return error_set(e, ERROR_PROTOCOL, "a report of node %u, which is not due from here",
                              in->rank);

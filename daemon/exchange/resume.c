@@ -17,6 +17,7 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/remainder.h"
+#include "proto/text.h"
 
 #define KEPT_MOST 64u
 #define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */
@@ -614,9 +615,10 @@ static int check(const struct exchange *x, const Peer__Arrived *message, struct 
 
     if (message->node >= nodes || message->n_spans % 3 != 0 ||
         message->n_sizes != (files ? nodes : 0) || (message->n_spans == 0 && !files))
-        return error_set(e, ERROR_PROTOCOL,
-                         "exchange %s: arrived at node %u, in %zu numbers, with %zu sizes", x->id,
-                         message->node, message->n_spans, message->n_sizes);
+        return error_set(
+            e, ERROR_PROTOCOL, "exchange %s: arrived at node %u, in %zu %s, with %zu %s", x->id,
+            message->node, message->n_spans, text_plural(message->n_spans, "number", "numbers"),
+            message->n_sizes, text_plural(message->n_sizes, "size", "sizes"));
     for (size_t i = 0; i < message->n_sizes; i++)
         if (message->sizes[i] == NOT_TOLD)
             return error_set(e, ERROR_PROTOCOL, "exchange %s: a block without end of node %u",
@@ -631,12 +633,13 @@ static int check(const struct exchange *x, const Peer__Arrived *message, struct 
                              x->id, message->node, spans);
         if (s[0] >= nodes || (i > 0 && s[0] < node) || s[1] < place || s[1] >= most || s[2] == 0 ||
             s[2] > most - s[1])
-            return error_set(
-                e, ERROR_PROTOCOL,
-                "exchange %s: arrived at node %u: %llu bytes at %llu of the block from "
-                "node %llu, which cannot be",
-                x->id, message->node, (unsigned long long)s[2], (unsigned long long)s[1],
-                (unsigned long long)s[0]);
+            return error_set(e, ERROR_PROTOCOL,
+                             "exchange %s: arrived at node %u: %llu %s at %llu of the block from "
+                             "node %llu, which "
+                             "cannot be",
+                             x->id, message->node, (unsigned long long)s[2],
+                             text_plural(s[2], "byte", "bytes"), (unsigned long long)s[1],
+                             (unsigned long long)s[0]);
         node = s[0];
         place = s[1] + s[2];
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "proto/sha256.h"
+#include "proto/text.h"
 
 #define DIGEST_DIGITS (SHA256_TEXT_SIZE - 1)
 #define NOBODY UINT32_MAX
@@ -305,9 +306,10 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
     if (total == 0 || total > IMPORTED_BYTES_MOST || (s->total != 0 && total != s->total) ||
         length > FRAME_SCHEDULE_PART || offset > total || length > total - offset)
         return error_set(e, ERROR_PROTOCOL,
-                         "schedule %.8s: %zu bytes at %" PRIu32 " of %" PRIu32 ", where %" PRIu32
-                         " of %" PRIu32 " are here",
-                         s->digest, length, offset, total, s->have, s->total);
+                         "schedule %.8s: %zu %s at %" PRIu32 " of %" PRIu32 ", where %" PRIu32
+                         " of %" PRIu32 " %s here",
+                         s->digest, length, text_plural(length, "byte", "bytes"), offset, total,
+                         s->have, s->total, text_plural(s->have, "is", "are"));
     /* Behind what is here: it was asked for before the schedule was forgotten, and is now fetched again. */
     if (offset > s->have || offset + length <= s->have)
         return 0;
@@ -384,9 +386,9 @@ void schedule_tick(struct schedules *all, struct schedule *s, uint64_t at)
         return;
     (void)error_set(&e, ERROR_TIMEOUT,
                     "node %" PRIu32 " has sent %" PRIu32 " of %" PRIu32
-                    " bytes of schedule %.8s, and nothing for %d s",
-                    asked_node(all, s), s->have, s->total, s->digest,
-                    (int)(SCHEDULES_PATIENCE / SECONDS));
+                    " %s of schedule %.8s, and nothing for %d s",
+                    asked_node(all, s), s->have, s->total, text_plural(s->total, "byte", "bytes"),
+                    s->digest, (int)(SCHEDULES_PATIENCE / SECONDS));
     fail(all, s, &e);
 }
 
@@ -415,8 +417,8 @@ int schedules_query_heard(struct schedules *all, unsigned port, const Peer__Sche
     }
     if (s->total != 0 && query->offset >= s->total)
         return error_set(e, ERROR_PROTOCOL,
-                         "query for schedule %.8s at %" PRIu32 " of %" PRIu32 " bytes", s->digest,
-                         query->offset, s->total);
+                         "query for schedule %.8s at %" PRIu32 " of %" PRIu32 " %s", s->digest,
+                         query->offset, s->total, text_plural(s->total, "byte", "bytes"));
     if (query->offset == UINT32_MAX)
         return error_set(e, ERROR_PROTOCOL, "query for schedule %.8s at its end", s->digest);
     s->wanted[port] = query->offset + 1;

@@ -165,8 +165,8 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     root = exchange_root_of(id);
     if (root >= nodes || message->n_rank == 0 || message->n_rank > nodes)
         return error_set(e, ERROR_PROTOCOL,
-                         "invalid confirmation of %zu nodes for an exchange of node %u",
-                         message->n_rank, root);
+                         "invalid confirmation of %zu %s for an exchange of node %u",
+                         message->n_rank, text_plural(message->n_rank, "node", "nodes"), root);
     for (size_t i = 0; i < message->n_rank; i++)
         if (message->rank[i] >= nodes || message->rank[i] == root)
             return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",

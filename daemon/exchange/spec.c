@@ -152,8 +152,8 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if (barrier && (s->block_bytes > 0 || spec_has_folders(s)))
         return error_set(e, ERROR_USAGE, "a %s has no blocks", operation_name(s->operation));
     if (s->operation == OPERATION_BROADCAST && s->sender >= t->nodes)
-        return error_set(e, ERROR_USAGE, "node %u is not one of the %u nodes of this torus",
-                         s->sender, t->nodes);
+        return error_set(e, ERROR_USAGE, "node %u is not in this torus, which has %u %s", s->sender,
+                         t->nodes, text_plural(t->nodes, "node", "nodes"));
     if ((s->from[0] == '\0') != (s->to[0] == '\0'))
         return error_set(e, ERROR_USAGE,
                          "a source folder needs a target folder, and a target a source");

@@ -3,6 +3,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
+#include "proto/text.h"
 
 #define S(state) (1u << EXCHANGE_##state)
 #define ACTIVE                                                                                     \
@@ -201,11 +202,12 @@ int exchanges_check(const struct exchanges *all, struct error *e)
         tellable += x->client_state == CLIENT_WAITING && x->own.closing == 0;
     }
     if (reserved != all->reserved || reserved > all->set.memory_budget)
-        return error_set(e, ERROR_PROTOCOL, "%llu bytes are reserved, not %llu of %llu",
-                         (unsigned long long)reserved, (unsigned long long)all->reserved,
-                         (unsigned long long)all->set.memory_budget);
+        return error_set(
+            e, ERROR_PROTOCOL, "%llu %s reserved, not %llu of %llu", (unsigned long long)reserved,
+            text_plural(reserved, "byte is", "bytes are"), (unsigned long long)all->reserved,
+            (unsigned long long)all->set.memory_budget);
     if (tellable != all->tellable)
-        return error_set(e, ERROR_PROTOCOL, "%u clients are to be notified, not %u", tellable,
-                         all->tellable);
+        return error_set(e, ERROR_PROTOCOL, "%u %s to be notified, not %u", tellable,
+                         text_plural(tellable, "client is", "clients are"), all->tellable);
     return 0;
 }

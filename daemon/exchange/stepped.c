@@ -6,6 +6,7 @@
 
 #include "daemon/exchange/cargo.h"
 #include "daemon/schedule/relay.h"
+#include "proto/text.h"
 
 #define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
 /* Pieces with digests that end in a frame: one of them may have begun before it. */
@@ -447,7 +448,8 @@ static int end_block(struct stepped *s, struct arrival *a, struct error *e)
     if (!has_digest(s, in->offset))
         return 0;
     if (a->digests == a->data->n_digests)
-        return error_set(e, ERROR_PROTOCOL, "a block of %u bytes without its digest", in->offset);
+        return error_set(e, ERROR_PROTOCOL, "a block of %u %s without its digest", in->offset,
+                         text_plural(in->offset, "byte", "bytes"));
     uint64_t digest = a->data->digests[a->digests++];
     if (is_relayed(a))
         return 0;
@@ -496,8 +498,8 @@ static int next_length(const struct stepped *s, struct arrival *a, uint32_t *len
         return 0;
     *length = a->data->sizes[a->sizes++];
     if (*length > a->cut.stride)
-        return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes, the longest has %u", *length,
-                         a->cut.stride);
+        return error_set(e, ERROR_PROTOCOL, "a piece of %u %s, the longest has %u", *length,
+                         text_plural(*length, "byte", "bytes"), a->cut.stride);
     return 1;
 }
 
@@ -525,14 +527,16 @@ static int take_in(struct stepped *s, struct arrival *a, struct error *e)
         a->begun++;
     }
     if (a->have > 0)
-        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the message's blocks have",
-                         a->have);
+        return error_set(e, ERROR_PROTOCOL, "%u %s more than the message's blocks have", a->have,
+                         text_plural(a->have, "byte", "bytes"));
     if (a->sizes < a->data->n_sizes)
-        return error_set(e, ERROR_PROTOCOL, "%zu sizes more than blocks begin in it",
-                         a->data->n_sizes - a->sizes);
+        return error_set(e, ERROR_PROTOCOL, "%zu %s more than blocks begin in it",
+                         a->data->n_sizes - a->sizes,
+                         text_plural(a->data->n_sizes - a->sizes, "size", "sizes"));
     if (a->digests < a->data->n_digests)
-        return error_set(e, ERROR_PROTOCOL, "%zu digests more than blocks end in it",
-                         a->data->n_digests - a->digests);
+        return error_set(e, ERROR_PROTOCOL, "%zu %s more than blocks end in it",
+                         a->data->n_digests - a->digests,
+                         text_plural(a->data->n_digests - a->digests, "digest", "digests"));
     return 0;
 }
 
@@ -551,8 +555,8 @@ static const struct plan_message *find_arrival(const struct stepped *s, unsigned
                          (uint16_t)data->left);
     if (m == NULL)
         (void)error_set(e, ERROR_PROTOCOL,
-                        "no message of step %u with %u hops, %u of them to go, is expected here",
-                        data->step, data->hops, data->left);
+                        "no message of step %u with %u %s, %u to go, is expected here", data->step,
+                        data->hops, text_plural(data->hops, "hop", "hops"), data->left);
     return m;
 }
 
@@ -610,8 +614,8 @@ static int pass_clear(struct stepped *s, unsigned port, const Peer__Clear *clear
     if (clear->hops > UINT16_MAX ||
         plan_arrival(s->plan, clear->step, (uint8_t)onward, (uint16_t)clear->hops,
                      (uint16_t)(clear->hops - clear->left)) == NULL)
-        return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u hops passes here",
-                         clear->step, clear->hops);
+        return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u %s passes here", clear->step,
+                         clear->hops, text_plural(clear->hops, "hop", "hops"));
     next.left--;
     send_clear(s, onward, &next);
     return 0;
@@ -624,8 +628,8 @@ static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear
     const struct plan *plan = s->plan;
 
     if (clear->left >= clear->hops)
-        return error_set(e, ERROR_PROTOCOL, "a clear with %u of %u hops to go", clear->left,
-                         clear->hops);
+        return error_set(e, ERROR_PROTOCOL, "a clear with %u of %u %s to go", clear->left,
+                         clear->hops, text_plural(clear->hops, "hop", "hops"));
     if ((clear->round & ENGINE_ROUND_MASK) != (taking(s) & ENGINE_ROUND_MASK))
         return error_set(e, ERROR_PROTOCOL, "a clear for round %u (modulo %u) in round %llu",
                          clear->round, ENGINE_ROUND_MASK + 1, (unsigned long long)taking(s));
@@ -639,8 +643,8 @@ static int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear
         engine_wake_port(&s->base, port);
         return 0;
     }
-    return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u hops starts here", clear->step,
-                     clear->hops);
+    return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u %s starts here", clear->step,
+                     clear->hops, text_plural(clear->hops, "hop", "hops"));
 }
 
 /* --- going out --- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/exchange/cargo.h"
+#include "proto/text.h"
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
 #define FILL_LEAST (16u * 1024u)
@@ -365,8 +366,9 @@ static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint
             return error_set(e, ERROR_PROTOCOL, "piece %u without its size", place);
         flow->length = a->data->sizes[a->sizes++];
         if (flow->length > r->cut.stride)
-            return error_set(e, ERROR_PROTOCOL, "a piece of %u bytes, the longest has %u",
-                             flow->length, r->cut.stride);
+            return error_set(e, ERROR_PROTOCOL, "a piece of %u %s, the longest has %u",
+                             flow->length, text_plural(flow->length, "byte", "bytes"),
+                             r->cut.stride);
         flow->begun = true;
     }
     *length = flow->length - flow->came < a->have ? flow->length - flow->came : a->have;
@@ -477,8 +479,10 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
         if (begin_piece(s, r, port, data->pieces[i], &a, &index, &length, &digest, e) != 0)
             return -1;
         if (i + 1 < data->n_pieces && length < r->flow[index].length - r->flow[index].came)
-            return error_set(e, ERROR_PROTOCOL, "%u bytes less than the frame's pieces have",
-                             r->flow[index].length - r->flow[index].came - length);
+            return error_set(
+                e, ERROR_PROTOCOL, "%u %s less than the frame's pieces have",
+                r->flow[index].length - r->flow[index].came - length,
+                text_plural(r->flow[index].length - r->flow[index].came - length, "byte", "bytes"));
         if (data->n_pieces == 1 && is_within(&r->flow[index], length) &&
             engine_crumb(&s->base, port, length, e) != 0)
             return -1;
@@ -488,13 +492,16 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
         a.have -= length;
     }
     if (a.have > 0)
-        return error_set(e, ERROR_PROTOCOL, "%u bytes more than the frame's pieces have", a.have);
+        return error_set(e, ERROR_PROTOCOL, "%u %s more than the frame's pieces have", a.have,
+                         text_plural(a.have, "byte", "bytes"));
     if (a.sizes < data->n_sizes)
-        return error_set(e, ERROR_PROTOCOL, "%zu sizes more than pieces begin in it",
-                         data->n_sizes - a.sizes);
+        return error_set(e, ERROR_PROTOCOL, "%zu %s more than pieces begin in it",
+                         data->n_sizes - a.sizes,
+                         text_plural(data->n_sizes - a.sizes, "size", "sizes"));
     if (a.digests < data->n_digests)
-        return error_set(e, ERROR_PROTOCOL, "%zu digests more than pieces end in it",
-                         data->n_digests - a.digests);
+        return error_set(e, ERROR_PROTOCOL, "%zu %s more than pieces end in it",
+                         data->n_digests - a.digests,
+                         text_plural(data->n_digests - a.digests, "digest", "digests"));
     finish_rounds(s);
     return 0;
 }
@@ -763,13 +770,14 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
             first = i;
     }
     if (first == NONE)
-        (void)snprintf(text, size, "still sending %u pieces", r->left);
+        (void)snprintf(text, size, "still sending %u %s", r->left,
+                       text_plural(r->left, "piece", "pieces"));
     else
-        (void)snprintf(text, size,
-                       "waiting for %u pieces, the first one from node %u on port %s to node %u",
-                       waiting, s->passages->passage[first].source,
-                       torus_port_name(s->passages->passage[first].in, name),
-                       engine_neighbour(engine, s->passages->passage[first].in));
+        (void)snprintf(
+            text, size, "waiting for %u %s, the first one from node %u on port %s to node %u",
+            waiting, text_plural(waiting, "piece", "pieces"), s->passages->passage[first].source,
+            torus_port_name(s->passages->passage[first].in, name),
+            engine_neighbour(engine, s->passages->passage[first].in));
 }
 
 static void streaming_free(struct engine *engine)

@@ -11,6 +11,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/group/internal.h"
+#include "proto/text.h"
 
 #define BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
 
@@ -177,8 +178,9 @@ void agreement_advance(struct part *p)
         return;
     }
     p->agreed = true;
-    log_debug("group \"%s\", part %u: %u calls go on from call %llu", s->name, p->mask,
-              made_again(p), (unsigned long long)agreed.first);
+    log_debug("group \"%s\", part %u: %u %s on from call %llu", s->name, p->mask, made_again(p),
+              text_plural(made_again(p), "call goes", "calls go"),
+              (unsigned long long)agreed.first);
     if (p->mask == 0 && s->over)
         session_is_over(s);
     calls_advance(p);

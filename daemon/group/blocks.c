@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/group/internal.h"
+#include "proto/text.h"
 
 /* A block in an area. */
 struct run {
@@ -229,9 +230,9 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
         return 0; /* a segment that the block does not reach */
     offset += b->skip;
     if (offset > wire || left > wire - offset)
-        return error_set(e, ERROR_USAGE,
-                         "member %u sends more than the %llu bytes that member %u expects of it",
-                         origin, (unsigned long long)run.size, b->rank);
+        return error_set(
+            e, ERROR_USAGE, "member %u sends more than the %llu %s that member %u expects of it",
+            origin, (unsigned long long)run.size, text_plural(run.size, "byte", "bytes"), b->rank);
     b->got[origin] += left;
     if (b->kept)
         return 0;
@@ -265,10 +266,10 @@ int blocks_check(const struct blocks *b, struct error *e)
     for (uint32_t origin = 0; origin < b->members; origin++) {
         uint64_t size = got_from(b, origin).size;
         if (b->got[origin] != blocks_wire(b, size))
-            return error_set(
-                e, ERROR_USAGE,
-                "member %u sends less than the %llu bytes that member %u expects of it", origin,
-                (unsigned long long)size, b->rank);
+            return error_set(e, ERROR_USAGE,
+                             "member %u sends less than the %llu %s that member %u expects of it",
+                             origin, (unsigned long long)size, text_plural(size, "byte", "bytes"),
+                             b->rank);
     }
     return 0;
 }

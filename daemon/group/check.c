@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/group/internal.h"
+#include "proto/text.h"
 
 const char *group_operation_name(uint32_t operation)
 {
@@ -34,8 +35,9 @@ static int check_area(const struct program_area *area, uint64_t bytes, const cha
     if (area->offset > memory || area->size > memory - area->offset)
         return error_set(e, ERROR_USAGE, "the %s area is outside of the program's memory", which);
     if (bytes > area->size)
-        return error_set(e, ERROR_USAGE, "the %s area has %llu bytes, %llu are needed", which,
-                         (unsigned long long)area->size, (unsigned long long)bytes);
+        return error_set(e, ERROR_USAGE, "the %s area has %llu of the %llu %s that are needed",
+                         which, (unsigned long long)area->size, (unsigned long long)bytes,
+                         text_plural(bytes, "byte", "bytes"));
     return 0;
 }
 
@@ -185,8 +187,8 @@ static int check_operation(struct checked *c, uint32_t members, uint32_t own, st
         return check_allgatherv(c, members, own, e);
     case GROUP_BROADCAST:
         if (call->root >= members)
-            return error_set(e, ERROR_USAGE, "root %u is not one of the %u members", call->root,
-                             members);
+            return error_set(e, ERROR_USAGE, "root %u is not one of the members, which are 0 to %u",
+                             call->root, members - 1);
         c->largest = c->total = call->size;
         if (call->size > SPEC_BLOCK_MOST)
             return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");

@@ -7,6 +7,7 @@
 #include "daemon/group/internal.h"
 #include "daemon/schedule/family.h"
 #include "daemon/schedule/product.h"
+#include "proto/text.h"
 
 #define OCTAVE_MOST 47u
 
@@ -165,7 +166,8 @@ static int take_choices(struct choices *to, Peer__GroupTable__Choice **from, siz
                         enum operation operation, const struct torus *t, struct error *e)
 {
     if (count == 0 || count > CHOICES_MOST)
-        return error_set(e, ERROR_PROTOCOL, "a table of %zu algorithms", count);
+        return error_set(e, ERROR_PROTOCOL, "a table of %zu %s: it has 1 to %u", count,
+                         text_plural(count, "algorithm", "algorithms"), CHOICES_MOST);
     for (size_t i = 0; i < count; i++)
         if (take_choice(&to->choice[i], from[i], operation, t, e) != 0)
             return -1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/group/internal.h"
+#include "proto/text.h"
 
 static struct session *of(struct engine *engine)
 {
@@ -567,8 +568,9 @@ int session_check(const struct session *s, struct error *e)
         return 0; /* it has stopped where it was */
     for (const struct part *p = s->part; p != NULL; p = p->next) {
         if (!parked_agrees(p))
-            return error_set(e, ERROR_PROTOCOL, "group \"%s\": %llu bytes are parked, or not",
-                             s->name, (unsigned long long)p->parked_bytes);
+            return error_set(e, ERROR_PROTOCOL, "group \"%s\": %llu %s parked, or not", s->name,
+                             (unsigned long long)p->parked_bytes,
+                             text_plural(p->parked_bytes, "byte is", "bytes are"));
         if (!calls_agree(p))
             return error_set(e, ERROR_PROTOCOL, "group \"%s\": calls that cannot be under way",
                              s->name);

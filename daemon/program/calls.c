@@ -12,6 +12,7 @@
 #include <limits.h>
 
 #include "daemon/program/internal.h"
+#include "proto/text.h"
 
 _Static_assert(PROGRAM_CALLS == 64, "under_way has a bit for each slot");
 _Static_assert(PROGRAM_TEXT_SIZE == sizeof((struct error *)NULL)->text, "a text fits");
@@ -151,8 +152,9 @@ static int find(const struct program *p, uint32_t number, uint64_t offset, uint6
         return error_set(e, ERROR_USAGE, "the program has no shared memory %u", number);
     if (offset > memory->size || size > memory->size - offset)
         return error_set(e, ERROR_USAGE,
-                         "%llu bytes at offset %llu do not lie in shared memory %u, which has %llu",
-                         (unsigned long long)size, (unsigned long long)offset, number,
+                         "%llu %s at offset %llu %s not lie in shared memory %u, which has %llu",
+                         (unsigned long long)size, text_plural(size, "byte", "bytes"),
+                         (unsigned long long)offset, text_plural(size, "does", "do"), number,
                          (unsigned long long)memory->size);
     *area = (struct program_area){memory, offset, size};
     return 0;

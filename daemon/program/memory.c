@@ -9,6 +9,8 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "proto/text.h"
+
 #define BLOCK 512u       /* that st_blocks counts */
 #define LARGE (1u << 20) /* takes longer to unmap than to hand over to a thread */
 
@@ -19,8 +21,8 @@ int memory_file(uint64_t size, struct error *e)
     if (fd >= 0 && size <= INT64_MAX && ftruncate(fd, (off_t)size) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         return fd;
-    (void)error_set(e, ERROR_MEMORY, "the daemon cannot create a memory file of %llu bytes: %s",
-                    (unsigned long long)size,
+    (void)error_set(e, ERROR_MEMORY, "the daemon cannot create a memory file of %llu %s: %s",
+                    (unsigned long long)size, text_plural(size, "byte", "bytes"),
                     strerror(fd >= 0 && size > INT64_MAX ? EFBIG : errno));
     if (fd >= 0)
         (void)close(fd);
@@ -67,9 +69,12 @@ struct program_memory *memory_map(int fd, uv_loop_t *loop, struct error *e)
         return NULL;
     }
     if ((uint64_t)st.st_blocks * BLOCK < (uint64_t)st.st_size) {
-        (void)error_set(e, ERROR_MEMORY,
-                        "%llu bytes of shared memory were requested, and only %llu are allocated",
-                        (unsigned long long)st.st_size, (unsigned long long)st.st_blocks * BLOCK);
+        (void)error_set(e, ERROR_MEMORY, "%llu %s requested, and only %llu %s allocated",
+                        (unsigned long long)st.st_size,
+                        text_plural((uint64_t)st.st_size, "byte of shared memory was",
+                                    "bytes of shared memory were"),
+                        (unsigned long long)st.st_blocks * BLOCK,
+                        text_plural((uint64_t)st.st_blocks * BLOCK, "is", "are"));
         return NULL;
     }
     mapping = calloc(1, sizeof *mapping);
@@ -77,8 +82,9 @@ struct program_memory *memory_map(int fd, uv_loop_t *loop, struct error *e)
                ? mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
                : MAP_FAILED;
     if (data == MAP_FAILED) {
-        (void)error_set(e, ERROR_MEMORY, "the daemon cannot map %llu bytes of shared memory: %s",
-                        (unsigned long long)st.st_size, strerror(errno));
+        (void)error_set(e, ERROR_MEMORY, "the daemon cannot map %llu %s of shared memory: %s",
+                        (unsigned long long)st.st_size,
+                        text_plural((uint64_t)st.st_size, "byte", "bytes"), strerror(errno));
         free(mapping);
         return NULL;
     }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/text.h"
+
 #define GATHER (3 * MILLISECONDS)
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
@@ -117,8 +119,9 @@ static int check(const struct router *r, unsigned port, const Peer__LinkState__E
     least = torus_distance(r->torus, neighbour, entry->rank);
     if (entry->hops < least || (entry->rank == neighbour && entry->hops != 0))
         return error_set(e, ERROR_PROTOCOL,
-                         "link state of node %u over %u hops, but node %u is %u hops away from it",
-                         entry->rank, entry->hops, neighbour, least);
+                         "link state of node %u over %u %s, but node %u is %u %s away from it",
+                         entry->rank, entry->hops, text_plural(entry->hops, "hop", "hops"),
+                         neighbour, least, text_plural(least, "hop", "hops"));
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "proto/text.h"
 
 #define BACKOFF_FIRST (50 * MILLISECONDS)
 #define BACKOFF_MOST (2 * SECONDS)
@@ -81,10 +82,11 @@ void port_tell_turned_away(struct router *r, unsigned i, uint64_t now)
         t->since = ROUTER_NEVER;
         return;
     }
-    log_warning(
-        "port %s: %u more connections that are not the neighbour were rejected in %d s, the "
-        "last one: %s",
-        torus_port_name(i, name), t->others, (int)(TURNED_AWAY_TIME / SECONDS), t->last);
+    log_warning("port %s: %u more %s rejected in %d s, the last one: %s", torus_port_name(i, name),
+                t->others,
+                text_plural(t->others, "connection that is not the neighbour was",
+                            "connections that are not the neighbour were"),
+                (int)(TURNED_AWAY_TIME / SECONDS), t->last);
     /* They are counted only, from now on, until there is a while with few. */
     t->since = now;
     t->logged = TURNED_AWAY_LOGGED;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "proto/text.h"
 
 #define OVERSLEPT (500 * MILLISECONDS)
 
@@ -163,10 +164,11 @@ static int check_link(struct router *r, struct link *link, uint64_t now, bool be
         return error_set(why, ERROR_PROTOCOL, "no complete frame for %d s",
                          (int)(frame_time(r) / SECONDS));
     if (is_stuck(r, link, now))
-        return error_set(why, ERROR_PROTOCOL,
-                         "node %u has read nothing for %d s while %zu bytes wait for it",
-                         r->port[link->port].neighbour, (int)(ROUTER_STALL / SECONDS),
-                         r->port[link->port].control.bytes);
+        return error_set(
+            why, ERROR_PROTOCOL, "node %u has read nothing for %d s while %zu %s for it",
+            r->port[link->port].neighbour, (int)(ROUTER_STALL / SECONDS),
+            r->port[link->port].control.bytes,
+            text_plural(r->port[link->port].control.bytes, "byte waits", "bytes wait"));
     return 0;
 }
 

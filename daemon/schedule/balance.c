@@ -5,6 +5,7 @@
 
 #include "daemon/schedule/registry.h"
 #include "daemon/schedule/ways.h"
+#include "proto/text.h"
 
 #define BYTES_MOST (UINT64_C(128) << 20) /* of all routes */
 #define SPARE_HOPS                                                                                 \
@@ -322,7 +323,8 @@ static int make_room(struct search *s, struct error *e)
     s->way = calloc(t->nodes, sizeof *s->way);
     if (b->hops != NULL && b->port != NULL && s->load != NULL && s->way != NULL)
         return 0;
-    return error_set(e, ERROR_MEMORY, "out of memory for routes between %u nodes", t->nodes);
+    return error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", t->nodes,
+                     text_plural(t->nodes, "node", "nodes"));
 }
 
 int balance_find(struct balance *b, const struct damage *d, struct error *e)
@@ -336,7 +338,8 @@ int balance_find(struct balance *b, const struct damage *d, struct error *e)
         return -1;
     rc = make_room(&s, e);
     if (rc == 0 && find_routes(&s) != 0)
-        rc = error_set(e, ERROR_MEMORY, "out of memory for routes between %u nodes", nodes);
+        rc = error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", nodes,
+                       text_plural(nodes, "node", "nodes"));
     ways_free(&s.ways);
     free(s.load);
     free(s.price);

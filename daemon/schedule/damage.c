@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/text.h"
+
 int damage_init(struct damage *d, const struct torus *t, struct error *e)
 {
     *d = (struct damage){.torus = *t};
@@ -12,7 +14,8 @@ int damage_init(struct damage *d, const struct torus *t, struct error *e)
     if (d->dead != NULL && d->gone != NULL)
         return 0;
     damage_free(d);
-    return error_set(e, ERROR_MEMORY, "out of memory for the links of %u nodes", t->nodes);
+    return error_set(e, ERROR_MEMORY, "out of memory for the links of %u %s", t->nodes,
+                     text_plural(t->nodes, "node", "nodes"));
 }
 
 void damage_free(struct damage *d)
@@ -210,7 +213,8 @@ int damage_is_connected(const struct damage *d, struct error *e)
     int rc = 0;
 
     if (reached == NULL || order == NULL) {
-        rc = error_set(e, ERROR_MEMORY, "out of memory for the links of %u nodes", nodes);
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the links of %u %s", nodes,
+                       text_plural(nodes, "node", "nodes"));
         goto done;
     }
     for (uint32_t rank = 0; rank < nodes; rank++)

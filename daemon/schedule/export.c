@@ -5,6 +5,7 @@
 
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/watch.h"
+#include "proto/text.h"
 
 static void print_header(FILE *out, const struct torus *t, const struct algorithm *a,
                          const uint32_t *period)
@@ -62,7 +63,8 @@ static int print_routes(FILE *out, const struct torus *t, const struct algorithm
     for (unsigned i = 0; i < t->dims; i++)
         all *= period != NULL ? period[i] : t->size[i];
     if (legs == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for %" PRIu32 " legs", most);
+        return error_set(e, ERROR_MEMORY, "out of memory for %" PRIu32 " %s", most,
+                         text_plural(most, "leg", "legs"));
     for (uint32_t source = 0; source < t->nodes && !ferror(out); source++) {
         if (period != NULL && !is_in_first_box(t, period, source))
             continue;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/schedule/cccube.h"
+#include "proto/text.h"
 
 enum { ALL_DEGREES = 128 }; /* up to this one every degree is tried */
 
@@ -73,7 +74,8 @@ static struct member *make(const struct family *f, uint32_t degree)
     m->algorithm.degree = degree;
     m->algorithm.route = NULL;
     (void)snprintf(m->name, sizeof m->name, "%s-q%u", f->base->name, degree);
-    (void)snprintf(m->summary, sizeof m->summary, "%s, in %u packets", f->summary, degree);
+    (void)snprintf(m->summary, sizeof m->summary, "%s, in %u %s", f->summary, degree,
+                   text_plural(degree, "packet", "packets"));
     m->algorithm.name = m->name;
     m->algorithm.summary = m->summary;
     m->algorithm.startups = f->startups;

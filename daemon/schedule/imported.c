@@ -8,6 +8,7 @@
 
 #include "daemon/schedule/json_line.h"
 #include "proto/sha256.h"
+#include "proto/text.h"
 #include "proto/text_file.h"
 
 #define DIGEST_SHOWN 8u /* digits of it in the algorithm's name */
@@ -228,7 +229,8 @@ static int check_period(struct reader *r, struct error *e)
     s->classes = 1;
     for (unsigned i = 0; i < TORUS_MAX_DIMS; i++) {
         if (given && (i < t->dims) != (s->period[i] != 0))
-            return json_line_error(&r->line, e, "the period has to have %u numbers", t->dims);
+            return json_line_error(&r->line, e, "the period has to have %u %s", t->dims,
+                                   text_plural(t->dims, "number", "numbers"));
         if (i >= t->dims)
             break;
         if (!given)
@@ -394,9 +396,11 @@ static uint32_t cross(const struct reader *r, const struct leg *leg, uint32_t he
     torus_port_name(port, name);
     if (leg->hops >= size)
         (void)bad_route(r, e,
-                        "in step %" PRIu32 " node %" PRIu32 " sends it %u hops by port %s, where "
-                        "there are %" PRIu32 " nodes",
-                        leg->step, here, (unsigned)leg->hops, name, size);
+                        "in step %" PRIu32 " node %" PRIu32 " sends it %u %s by port %s, where "
+                        "there %s %" PRIu32 " %s",
+                        leg->step, here, (unsigned)leg->hops, text_plural(leg->hops, "hop", "hops"),
+                        name, text_plural(size, "is", "are"), size,
+                        text_plural(size, "node", "nodes"));
     else if (s->algorithm.single_hops && leg->hops > 1)
         (void)bad_route(r, e,
                         "in step %" PRIu32 " node %" PRIu32 " sends it %u hops, but ports are "
@@ -405,9 +409,10 @@ static uint32_t cross(const struct reader *r, const struct leg *leg, uint32_t he
     else if ((end = torus_walk(&s->torus, here, leg->dim, leg->direction, leg->hops)) ==
              TORUS_NO_NODE)
         (void)bad_route(r, e,
-                        "in step %" PRIu32 " node %" PRIu32 " sends it %u hops by port %s: there "
-                        "is no link",
-                        leg->step, here, (unsigned)leg->hops, name);
+                        "in step %" PRIu32 " node %" PRIu32 " sends it %u %s by port %s: there is "
+                        "no link",
+                        leg->step, here, (unsigned)leg->hops, text_plural(leg->hops, "hop", "hops"),
+                        name);
     return end;
 }
 

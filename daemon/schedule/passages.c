@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/routes.h"
+#include "proto/text.h"
 
 struct list {
     struct passage *at;
@@ -412,7 +413,7 @@ int passages_most_transit(const struct torus *t, const struct algorithm *a, uint
     free(n.count);
     free(n.branched);
     routes_close(&r);
-    return rc == 0
-               ? 0
-               : error_set(e, ERROR_MEMORY, "out of memory for the passages of %u nodes", t->nodes);
+    return rc == 0 ? 0
+                   : error_set(e, ERROR_MEMORY, "out of memory for the passages of %u %s", t->nodes,
+                               text_plural(t->nodes, "node", "nodes"));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/schedule/routes.h"
+#include "proto/text.h"
 
 uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps)
 {
@@ -156,7 +157,7 @@ int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t
     free(waits.comes);
     free(waits.leaves);
     routes_close(&routes);
-    return rc == 0
-               ? 0
-               : error_set(e, ERROR_MEMORY, "out of memory for the waits of %u nodes", t->nodes);
+    return rc == 0 ? 0
+                   : error_set(e, ERROR_MEMORY, "out of memory for the waits of %u %s", t->nodes,
+                               text_plural(t->nodes, "node", "nodes"));
 }

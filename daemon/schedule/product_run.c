@@ -5,6 +5,7 @@
 #include "daemon/schedule/message_key.h"
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/watch.h"
+#include "proto/text.h"
 
 /* A combined message: rising keys are in the order of steps. */
 static uint64_t hop_key(uint32_t step, uint32_t from, uint32_t to)
@@ -29,7 +30,8 @@ static uint32_t key_to(uint64_t key)
 
 static int no_memory(const struct product *p, struct error *e)
 {
-    return error_set(e, ERROR_MEMORY, "out of memory to simulate %u nodes", p->nodes);
+    return error_set(e, ERROR_MEMORY, "out of memory to simulate %u %s", p->nodes,
+                     text_plural(p->nodes, "node", "nodes"));
 }
 
 /* The node that is `stride` further along a dimension, modulo its size. */

@@ -4,6 +4,7 @@
 
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tree.h"
+#include "proto/text.h"
 
 _Static_assert(TORUS_MAX_PORTS <= 16, "a set of ports has 16 bits");
 
@@ -120,7 +121,8 @@ static int walk(struct reduction_trees *p, struct routes *r, uint16_t *children,
     int rc = 0;
 
     if (g.parent == NULL || g.children == NULL || g.distance == NULL)
-        rc = error_set(e, ERROR_MEMORY, "out of memory for the trees of %u nodes", nodes);
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the trees of %u %s", nodes,
+                       text_plural(nodes, "node", "nodes"));
     for (uint32_t c = 0; rc == 0 && c < r->classes; c++) {
         for (uint32_t segment = 0; rc == 0 && segment < p->segments; segment++) {
             r->source = r->representative[c];

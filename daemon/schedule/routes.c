@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proto/text.h"
+
 /* Numbers the classes, and tables what a walk over the torus asks for at every hop. */
 static void fill_tables(struct routes *r)
 {
@@ -42,7 +44,8 @@ static int open_by(struct routes *r, const struct torus *t, const struct algorit
     if (r->representative == NULL || r->class_of == NULL || r->neighbour == NULL ||
         r->leg == NULL) {
         routes_close(r);
-        return error_set(e, ERROR_MEMORY, "out of memory for the routes of %u nodes", t->nodes);
+        return error_set(e, ERROR_MEMORY, "out of memory for the routes of %u %s", t->nodes,
+                         text_plural(t->nodes, "node", "nodes"));
     }
     fill_tables(r);
     return 0;

@@ -5,6 +5,7 @@
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/watch.h"
 #include "daemon/schedule/work.h"
+#include "proto/text.h"
 
 enum { NONE = UINT32_MAX };
 
@@ -217,8 +218,8 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
     if (rc == 0)
         *ticks = s.pieces > 0 ? run(&s) : 0;
     else
-        (void)error_set(e, ERROR_MEMORY, "out of memory to simulate a stream of %u nodes",
-                        t->nodes);
+        (void)error_set(e, ERROR_MEMORY, "out of memory to simulate a stream of %u %s", t->nodes,
+                        text_plural(t->nodes, "node", "nodes"));
     free(s.representative);
     free(s.class_of);
     free(s.piece);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/tree.h"
+#include "proto/text.h"
 
 /* What the trees are found with. */
 struct finder {
@@ -95,7 +96,8 @@ int spread_find(struct spread *s, const struct damage *d, struct error *e)
     if (enough)
         return 0;
     spread_free(s);
-    return error_set(e, ERROR_MEMORY, "out of memory for the trees of %u nodes", t->nodes);
+    return error_set(e, ERROR_MEMORY, "out of memory for the trees of %u %s", t->nodes,
+                     text_plural(t->nodes, "node", "nodes"));
 }
 
 void spread_free(struct spread *s)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proto/text.h"
+
 /* The port of `rank` towards the root: back along the last leg of the path from the root, which is
  * in the highest dimension where the two differ. -1 at the root. */
 static int parent_port(const struct torus *t, uint32_t root, uint32_t rank)
@@ -35,7 +37,8 @@ int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct err
     uint32_t *order = calloc(t->nodes, sizeof *order), known = 0;
 
     if (order == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u nodes", t->nodes);
+        return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u %s", t->nodes,
+                         text_plural(t->nodes, "node", "nodes"));
     for (uint32_t node = 0; node < t->nodes; node++)
         parent[node] = TREE_NONE;
     order[known++] = root;

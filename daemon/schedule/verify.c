@@ -7,6 +7,7 @@
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/watch.h"
 #include "daemon/schedule/work.h"
+#include "proto/text.h"
 
 #define MESSAGES_MOST (1u << 25) /* they take 2 GiB */
 
@@ -54,8 +55,8 @@ static uint32_t place(const struct run *run, uint32_t node)
 
 static int no_memory(const struct routes *r, struct error *e)
 {
-    return error_set(e, ERROR_MEMORY, "out of memory for the messages of %u nodes",
-                     r->torus->nodes);
+    return error_set(e, ERROR_MEMORY, "out of memory for the messages of %u %s", r->torus->nodes,
+                     text_plural(r->torus->nodes, "node", "nodes"));
 }
 
 static int bad_route(const struct routes *r, struct error *e, const char *why, uint32_t leg)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/watch.h"
+#include "proto/text.h"
 
 #define FAR UINT64_MAX
 
@@ -27,7 +28,8 @@ int ways_init(struct ways *w, const struct damage *d, struct error *e)
     if (w->neighbour == NULL || w->cost == NULL || w->distance == NULL || w->before == NULL ||
         w->via == NULL || w->order == NULL || w->heap == NULL) {
         ways_free(w);
-        return error_set(e, ERROR_MEMORY, "out of memory for the ways between %u nodes", nodes);
+        return error_set(e, ERROR_MEMORY, "out of memory for the ways between %u %s", nodes,
+                         text_plural(nodes, "node", "nodes"));
     }
     for (uint32_t node = 0; node < nodes; node++)
         for (unsigned port = 0; port < ports; port++)

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+from torus_net import counted
+
 from . import all_port, banyan, broadcast, cccube, model, one_port, page, products, text
 from .document import ORIGINS
 from .torusctl import Torusctl
@@ -38,8 +40,10 @@ def summary(paper):
     rows = paper.compared
     counts = [f'{sum(row.by == origin for row in rows)} by {origin}' for origin in ORIGINS]
     known = sum(row.explained and not row.equal for row in rows)
-    return (f'{len(rows)} rows compared ({", ".join(counts)}): {known} differ for a known reason, '
-            f'{len(paper.unexplained)} are wrong or missing; {len(paper.figures)} figures')
+    return (f'{counted(len(rows), "row")} compared ({", ".join(counts)}): '
+            f'{counted(known, "differs", "differ")} for a known reason, '
+            f'{counted(len(paper.unexplained), "is", "are")} wrong or missing; '
+            f'{counted(len(paper.figures), "figure")}')
 
 
 def write(papers, folder, with_plots):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from torus_net import CHECKOUT, find_program
+from torus_net import CHECKOUT, counted, find_program, plural
 
 HOSTS = '[a]\n+0 = e0\n-0 = e1\n[b]\n+0 = e0\n-0 = e1\n'
 GIB = 1 << 30
@@ -274,3 +274,23 @@ def test_a_report_of_what_is_no_result(text, says):
         given = {'stdin': endless} if text is None else {'input': text}
         done = launcher(sys.executable, 'topo/torus_net/report.py', cwd=CHECKOUT, **given)
     assert done.returncode == 1 and says in done.stderr and 'Traceback' not in done.stderr
+
+
+# --- words ---
+
+def test_one_of_them_has_the_word_for_one(shared):
+    """Of a torus of one node, and of one byte, block, line or host."""
+    done = launcher('topo/torus.py', '1', '--loopback', '--run', 'torusctl status',
+                    env={**os.environ, 'TORUS_BIN': os.path.dirname(find_program('torusd'))})
+    assert done.returncode == 0 and 'starting 1 daemon\n' in done.stderr
+    assert '1 in loopback: 1 node and 0 links up after ' in done.stderr
+    torus = shared('1')
+    refused = torus.ctl(0, 'broadcast', '--root', '5', '--block-size', '1')
+    assert 'node 5 is not in this torus, which has 1 node' in refused.stderr, refused.stderr
+    assert 'coordinates "x": 1 number below its dimension' in run(
+        'torusd', '--dims', '3', '--coordinates', 'x').stderr
+
+
+def test_the_words_of_counts():
+    assert [counted(n, 'node') for n in range(3)] == ['0 nodes', '1 node', '2 nodes']
+    assert [plural(n, 'it is', 'they are') for n in range(3)] == ['they are', 'it is', 'they are']

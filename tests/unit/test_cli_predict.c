@@ -21,10 +21,9 @@ static int predict(const char *arguments)
 
 static json_t *value_of(const char *arguments)
 {
-    assert_int_equal(predict(arguments), 0);
-    json_t *value = json_loads(out, 0, NULL);
-    assert_non_null(value);
-    return value;
+    char all[1024];
+    (void)snprintf(all, sizeof all, "predict %s", arguments);
+    return run_cli_json(all);
 }
 
 /* The object in the list under `key` that is about this algorithm, and that block size if not 0. */
@@ -58,7 +57,7 @@ static const char *text(const json_t *o, const char *key)
 
 static void enumerated(void **state)
 {
-    json_t *value = value_of("--dims 8x12 --algorithm at2 --block-size 1KiB --json");
+    json_t *value = value_of("--dims 8x12 --algorithm at2 --block-size 1KiB");
     const json_t *counts = about(value, "algorithms", "at2", 0);
     const json_t *time = about(value, "times", "at2", 1024);
     (void)state;
@@ -77,7 +76,7 @@ static void enumerated(void **state)
 
 static void by_formula(void **state)
 {
-    json_t *value = value_of("--dims 16x16 --algorithm suh-yalamanchili --block-size 1 --json");
+    json_t *value = value_of("--dims 16x16 --algorithm suh-yalamanchili --block-size 1");
     const json_t *counts = about(value, "algorithms", "suh-yalamanchili", 0);
     (void)state;
 
@@ -94,7 +93,7 @@ static void by_formula(void **state)
 /* All: what a torus refuses is named with the reason; times are by block size, fastest first. */
 static void all_of_them(void **state)
 {
-    json_t *value = value_of("--dims 16x16 --block-size 4KiB,16 --json");
+    json_t *value = value_of("--dims 16x16 --block-size 4KiB,16");
     const json_t *times = json_object_get(value, "times");
     double size = 0, time = 0;
     size_t i;
@@ -120,7 +119,7 @@ static void all_of_them(void **state)
 static void parameters(void **state)
 {
     json_t *value = value_of("--dims 8 --algorithm=ar --block-size 10 --ts 1000 --tw 0.5 "
-                             "--rho 3 --tp 2 --json");
+                             "--rho 3 --tp 2");
     const json_t *time = about(value, "times", "ar", 10);
     (void)state;
 
@@ -160,7 +159,7 @@ static void best_of_a_family(void **state)
         json_int_t size;
         const char *algorithm;
     } best[] = {{1, "cccube"}, {64, "cccube"}, {1024, "cccube-q4"}, {1048576, "cccube-q32"}};
-    json_t *value = value_of("--dims 8x8 --algorithm cccube-best --block-size 1,64,1K,1M --json");
+    json_t *value = value_of("--dims 8x8 --algorithm cccube-best --block-size 1,64,1K,1M");
     (void)state;
 
     assert_int_equal(json_array_size(json_object_get(value, "algorithms")), 3);
@@ -182,7 +181,7 @@ static void best_of_a_family(void **state)
     json_decref(value);
 
     /* Too large to follow the routes. */
-    value = value_of("--dims 256x256 --algorithm cccube-q100 --json");
+    value = value_of("--dims 256x256 --algorithm cccube-q100");
     assert_string_equal(text(about(value, "algorithms", "cccube-q100", 0), "from"), "formula");
     json_decref(value);
 }

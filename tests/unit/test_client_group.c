@@ -376,7 +376,8 @@ static void test_usage(void **state)
           torus_alltoallv(g, buffer, sizes, NULL, buffer, sizes, sizes, &e));
     FAILS(TORUS_ERROR_USAGE, "together: at most 18446744073709551615 are possible",
           torus_alltoallv(g, buffer, huge, sizes, buffer, sizes, sizes, &e));
-    FAILS(TORUS_ERROR_USAGE, "is too large: at most 0 bytes are possible there",
+    FAILS(TORUS_ERROR_USAGE,
+          "of 1 byte at offset 18446744073709551615, is too large: at most 0 can be there",
           torus_alltoallv(g, buffer, sizes, end, buffer, sizes, sizes, &e));
     FAILS(TORUS_ERROR_USAGE, "member 6", torus_broadcast(g, buffer, 1, 6, &e));
     FAILS(TORUS_ERROR_USAGE, "not a type",

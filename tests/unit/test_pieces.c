@@ -314,10 +314,10 @@ static void digests_that_cannot_be_are_refused(void **state)
     bad = from, bad.digests = 1;
     refuses(&bad, "piece 1 without its digest");
     bad = from, bad.digests = 3;
-    refuses(&bad, "1 digests more than pieces end in it");
+    refuses(&bad, "1 digest more than pieces end in it");
     from = both_from_0(in, PIECE_DIGEST_LEAST - 1);
     bad = from, bad.digests = 1;
-    refuses(&bad, "1 digests more than pieces end in it");
+    refuses(&bad, "1 digest more than pieces end in it");
 }
 
 /* In an allgather the block of node 0 stays here and goes on; our own leaves by both ports. */
@@ -516,7 +516,7 @@ static void digests_that_cannot_be_are_refused_in_steps_too(void **state)
     bad[2].body = bad[3].body = passing;
     for (int i = 0; i < 4; i++) {
         const char *text = i % 2 == 0 ? "a block of 300 bytes without its digest"
-                                      : "1 digests more than blocks end in it";
+                                      : "1 digest more than blocks end in it";
         struct node *node = open_stepped(false);
         send_frame(node, &bad[i]);
         assert_null(node->f.up[bad[i].port]->link);

@@ -298,11 +298,11 @@ static void where_it_stands_can_be_said(void **state)
     net_run(net);
     engine_describe(net->member[1].engine, text, sizeof text);
     assert_string_equal(
-        text, "waiting for 1 contributions, the first one to the block of node 0 on port +0");
+        text, "waiting for 1 contribution, the first one to the block of node 0 on port +0");
     engine_admit(net->member[2].engine, 0);
     net_run(net);
     engine_describe(net->member[1].engine, text, sizeof text);
-    assert_string_equal(text, "waiting for 1 results, the first one from node 0 on port -0");
+    assert_string_equal(text, "waiting for 1 result, the first one from node 0 on port -0");
     net->member[1].full = true;
     engine_admit(net->member[0].engine, 0);
     net_run(net);
@@ -329,7 +329,7 @@ static void nothing_is_sent_on_a_link_that_was_down(void **state)
     assert_int_equal(net->packets, 1);
     assert_int_equal(net->member[0].engine->rounds_finished, 0);
     engine_describe(net->member[1].engine, text, sizeof text);
-    assert_string_equal(text, "still sending 1 chunks");
+    assert_string_equal(text, "still sending 1 chunk");
     net_close(net);
 }
 

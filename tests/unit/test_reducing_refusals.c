@@ -76,7 +76,7 @@ static void frames_that_are_not_expected_are_refused(void **state)
     bad = (struct frame){.port = PLUS, .length = 12};
     refuses(&line, false, &bad, "a frame without pieces");
     bad = (struct frame){.port = PLUS, .pieces = 1, .sizes = 1, .length = 12};
-    refuses(&line, false, &bad, "1 sizes of pieces whose sizes are known");
+    refuses(&line, false, &bad, "1 size of pieces whose sizes are known");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {1}, .length = 12};
     refuses(&line, false, &bad, "piece 1 of a channel that has 1");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {UINT32_MAX}, .length = 12};
@@ -86,7 +86,7 @@ static void frames_that_are_not_expected_are_refused(void **state)
     bad = (struct frame){.port = PLUS, .pieces = 1};
     refuses(&line, false, &bad, "12 bytes less than the frame's pieces have");
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 13};
-    refuses(&line, false, &bad, "1 bytes more than the frame's pieces have");
+    refuses(&line, false, &bad, "1 byte more than the frame's pieces have");
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 12};
     refuses(&line, true, &bad, "piece 0 has arrived already");
     bad = (struct frame){.port = PLUS, .pieces = 2, .length = 24}; /* twice in one frame */

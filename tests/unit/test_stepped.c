@@ -282,11 +282,11 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
     bad = relayed, bad.left = 0;
     refuses(true, &bad, "is expected here");
     bad = from_0, bad.body = "bBbBcCcCc";
-    refuses(true, &bad, "bytes more than the message's blocks have");
+    refuses(true, &bad, "1 byte more than the message's blocks have");
     bad = from_0, bad.sizes = 1, bad.size[0] = 4;
-    refuses(true, &bad, "1 sizes more than blocks begin in it");
+    refuses(true, &bad, "1 size more than blocks begin in it");
     bad = relayed, bad.body = "ggggg";
-    refuses(true, &bad, "bytes more than the message's blocks have");
+    refuses(true, &bad, "1 byte more than the message's blocks have");
 }
 
 static void sizes_that_cannot_be_are_refused(void **state)
@@ -294,7 +294,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
     struct frame bad;
     (void)state;
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 3, .size = {1, 1, 1}, .body = "bc"};
-    refuses(false, &bad, "sizes more than");
+    refuses(false, &bad, "1 size more than");
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {1, 5}, .body = "bbb"};
     refuses(false, &bad, "a piece of 5 bytes, the longest has 4");
     bad =

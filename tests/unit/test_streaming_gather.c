@@ -341,7 +341,7 @@ static void what_a_neighbour_must_not_send(void **state)
     bad = one_from_0, bad.pieces = 2, bad.body = "bBbBb";
     refuses(&line, &bad, "piece 0 has arrived already");
     bad = one_from_0, bad.body = "bBbBb";
-    refuses(&line, &bad, "1 bytes more than the frame's pieces have");
+    refuses(&line, &bad, "1 byte more than the frame's pieces have");
     bad = one_from_0, bad.body = "";
     refuses(&line, &bad, "comes without a byte");
     bad = one_from_0, bad.round = 1;
@@ -351,7 +351,7 @@ static void what_a_neighbour_must_not_send(void **state)
     bad = one_from_0, bad.sizes = 1, bad.size[0] = 5;
     refuses(&sized, &bad, "a piece of 5 bytes, the longest has 4");
     bad = one_from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 4;
-    refuses(&sized, &bad, "1 sizes more than pieces begin in it");
+    refuses(&sized, &bad, "1 size more than pieces begin in it");
 
     struct node *node = open_engine(&line); /* twice, after it has gone on */
     accepts(node, &one_from_0);

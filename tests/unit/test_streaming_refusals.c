@@ -60,17 +60,17 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     bad = from_0, bad.body = "";
     refuses(&whole, &bad, "comes without a byte");
     bad = from_0, bad.body = "bBb"; /* a part of one that is not the last */
-    refuses(&whole, &bad, "1 bytes less than the frame's pieces have");
+    refuses(&whole, &bad, "1 byte less than the frame's pieces have");
     bad = from_0, bad.piece[0] = 1, bad.piece[1] = 0, bad.body = "cCcC";
     refuses(&whole, &bad, "comes without a byte");
     bad = from_0, bad.pieces = 1, bad.body = "";
     refuses(&whole, &bad, "comes without a byte");
     bad = from_0, bad.body = "bBbBcCcCx";
-    refuses(&whole, &bad, "1 bytes more than the frame's pieces have");
+    refuses(&whole, &bad, "1 byte more than the frame's pieces have");
     bad = from_0, bad.pieces = 1;
     refuses(&whole, &bad, "4 bytes more than the frame's pieces have");
     bad = from_2, bad.body = "gGgGhHhHh";
-    refuses(&whole, &bad, "1 bytes more than the frame's pieces have");
+    refuses(&whole, &bad, "1 byte more than the frame's pieces have");
     bad = from_0, bad.round = 1;
     refuses(&whole, &bad, "data of round 1 (modulo 128) in round 0");
     bad = from_0, bad.round = 127;
@@ -89,13 +89,13 @@ static void sizes_that_cannot_be_are_refused(void **state)
     struct frame bad;
     (void)state;
     bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
-    refuses(&whole, &bad, "1 sizes more than pieces begin in it");
+    refuses(&whole, &bad, "1 size more than pieces begin in it");
     bad = from_0;
     refuses(&sizes, &bad, "piece 0 without its size");
     bad = from_0, bad.sizes = 1, bad.size[0] = 4;
     refuses(&sizes, &bad, "piece 1 without its size");
     bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
-    refuses(&sizes, &bad, "1 sizes more than pieces begin in it");
+    refuses(&sizes, &bad, "1 size more than pieces begin in it");
     bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
     refuses(&sizes, &bad, "a piece of 5 bytes, the longest has 4");
     bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;

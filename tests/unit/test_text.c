@@ -162,6 +162,15 @@ static size_t logged(char *out, size_t size, enum log_level level, const char *t
     return (size_t)n;
 }
 
+static void a_count_has_its_word(void **state)
+{
+    (void)state;
+    assert_string_equal(text_plural(0, "node", "nodes"), "nodes");
+    assert_string_equal(text_plural(1, "node", "nodes"), "node");
+    assert_string_equal(text_plural(2, "node", "nodes"), "nodes");
+    assert_string_equal(text_plural(UINT64_C(1) << 32 | 1, "node", "nodes"), "nodes");
+}
+
 static void a_log_line_is_one_line(void **state)
 {
     char out[2048], text[1500];
@@ -187,6 +196,7 @@ int main(void)
         cmocka_unit_test(long_sentences_are_cut),
         cmocka_unit_test(every_code_has_a_name_of_its_own),
         cmocka_unit_test(log_levels_have_names),
+        cmocka_unit_test(a_count_has_its_word),
         cmocka_unit_test(a_log_line_is_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,10 +14,12 @@ from .qemu import vm_obstacle
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import CommandFailed, Node, Torus
 from .virtual import VirtualTorus
+from .words import counted, plural
 
 __all__ = ['CHECKOUT', 'CommandFailed', 'Geometry', 'Link', 'LoopbackTorus', 'MININET_MAX_MBIT',
-           'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'VirtualTorus', 'find_program',
-           'mininet_obstacle', 'parse_bytes', 'parse_mbit', 'same_layout', 'vm_obstacle']
+           'Node', 'Port', 'Torus', 'TorusError', 'UsageError', 'VirtualTorus', 'counted',
+           'find_program', 'mininet_obstacle', 'parse_bytes', 'parse_mbit', 'plural', 'same_layout',
+           'vm_obstacle']
 
 
 def __getattr__(name):

@@ -21,6 +21,7 @@ from .obstacle import mininet_obstacle
 from .process import Daemon, RunFolder, TorusError, stop_all
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import Node, Torus
+from .words import counted
 
 NOBODY = '02:00:00:00:00:01'  # no interface has this hardware address
 
@@ -276,7 +277,8 @@ class MininetTorus(Torus):
             raise UsageError(obstacle)
         Mininet.inited = True  # else it changes kernel settings of the whole machine
         lg.setLogLevel('output')  # the output of commands at the prompt, but no progress
-        self.say(f'creating {self.geometry.nodes} namespaces and {len(self.geometry.links)} links')
+        self.say(f'creating {counted(self.geometry.nodes, "namespace")} and '
+                 f'{counted(len(self.geometry.links), "link")}')
         topo = TorusTopo(torus=self)
         self.net = _Net(topo=topo, link=TorusLink, controller=None, build=False)
         self.net.build()

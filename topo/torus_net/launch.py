@@ -17,6 +17,7 @@ from .programs import run_programs
 from .prompt import interact
 from .limit import make_limit
 from .rate import MININET_MAX_MBIT, parse_mbit
+from .words import counted
 
 EPILOG = """\
 The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
@@ -142,8 +143,8 @@ def launch(name, options, check, make, run):
 def serve(torus, options, say, complain):
     begin = time.monotonic()
     torus.start()
-    say(f'{torus.geometry} in {torus.kind}: {torus.geometry.nodes} nodes and '
-        f'{len(torus.geometry.links)} links up after {time.monotonic() - begin:.1f} s')
+    say(f'{torus.geometry} in {torus.kind}: {counted(torus.geometry.nodes, "node")} and '
+        f'{counted(len(torus.geometry.links), "link")} up after {time.monotonic() - begin:.1f} s')
     if options.ip_routes:
         torus.set_ip_routes(options.without)
     if options.run_each is not None or options.run is not None:

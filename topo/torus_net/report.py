@@ -7,6 +7,8 @@ The exit status is 0 if the exchange was verified.
 import json
 import sys
 
+from words import counted  # beside this program
+
 BYTES_MOST = 64 << 20  # that of 4096 nodes has some MiB
 
 
@@ -20,7 +22,7 @@ def size(count):
     for unit, factor in (('GiB', 2 ** 30), ('MiB', 2 ** 20), ('KiB', 2 ** 10)):
         if count >= factor:
             return f'{count / factor:.4g} {unit}'
-    return f'{count} bytes'
+    return counted(count, 'byte')
 
 
 def span(values, form):

@@ -18,6 +18,7 @@ from . import interrupts
 from .geometry import Geometry, UsageError
 from .process import RunFolder, TorusError, find_program, same_layout, stop_all, tail
 from .rate import parse_mbit
+from .words import counted
 
 
 class CommandFailed(TorusError):
@@ -171,7 +172,7 @@ class Torus:
             with interrupts.held():
                 self.run = RunFolder(self.keep_logs, self.data_roots)
             self._build()
-            self.say(f'starting {len(self.nodes)} daemons')
+            self.say(f'starting {counted(len(self.nodes), "daemon")}')
             for node in self.nodes:
                 node.start()
             self.wait_whole(self.timeout)

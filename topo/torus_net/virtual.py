@@ -32,6 +32,7 @@ from .qemu import (CLOCK, CONSOLE, LEAST_RAM_MIB, OVERHEAD_MIB, QEMU, RAM_MIB, a
                    choose_accelerator, machine_arguments, vm_obstacle)
 from .torus import Torus
 from .virtual_cable import device, mute, unmute
+from .words import counted, plural
 
 SILENCE_MS = 5000         # machines that share processors are not always run for a second
 DAEMON_MEMORY = '32MiB'   # torusd's default would not fit; enough for a group of programs
@@ -94,7 +95,7 @@ class VirtualTorus(Torus):
         need, have = self.geometry.nodes * (self.ram + OVERHEAD_MIB), available_memory() >> 20
         if need > have:
             raise TorusError(
-                f'{self.geometry.nodes} virtual machines of {self.ram} MiB may need {need} MiB of '
+                f'{counted(self.geometry.nodes, "virtual machine")} of {self.ram} MiB may need {need} MiB of '
                 f'memory including qemu itself, but only {have} MiB are available; choose a '
                 'smaller torus or less --ram')
 
@@ -117,7 +118,7 @@ class VirtualTorus(Torus):
                          for port in self.geometry.ports(rank)}
             cables = {port.name: ends[rank][port.name] for port in self.geometry.ports(rank)}
             self.nodes.append(VirtualNode(self, rank, Machine(rank, self, cables), addresses))
-        self.say(f'booting {self.geometry.nodes} virtual machines ({self.accelerator}, {self.ram} '
+        self.say(f'booting {counted(self.geometry.nodes, "virtual machine")} ({self.accelerator}, {self.ram} '
                  f'MiB each, Linux {image.release})')
         self._begin = time.monotonic()
 
@@ -249,8 +250,8 @@ class VirtualTorus(Torus):
             self.progress(self.geometry.nodes - len(waiting), self.geometry.nodes)
             if waiting and time.monotonic() >= deadline:
                 rank = min(waiting)
-                raise TorusError(f'{len(waiting)} of {self.geometry.nodes} virtual machines were '
-                                 f'not up in time\n{self._log_tail(rank)}')
+                raise TorusError(f'{len(waiting)} of {counted(self.geometry.nodes, "virtual machine")} '
+                                 f'{plural(len(waiting), "was", "were")} not up in time\n{self._log_tail(rank)}')
             if waiting:
                 time.sleep(0.02)
 

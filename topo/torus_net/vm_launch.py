@@ -15,6 +15,7 @@ from .prompt import LoopbackPrompt
 from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
 from .rate import parse_mbit
 from .virtual import MOST_RAM_MIB, VirtualTorus, check_machines
+from .words import counted
 
 EPILOG = """\
 The machines boot Debian's cloud kernel, whose package is downloaded once (not installed), with an
@@ -150,7 +151,7 @@ def serve(torus, options, say, complain):
     torus.start()
     used = torus.memory_used()
     say(f'{torus.geometry} in virtual machines: {torus.geometry.nodes} up after '
-        f'{torus.boot_seconds:.1f} s, all {len(torus.geometry.links)} links up after '
+        f'{torus.boot_seconds:.1f} s, {counted(len(torus.geometry.links), "link")} up after '
         f'{torus.join_seconds:.1f} s, {used["pss"] >> 20} MiB of memory in total (PSS; RSS '
         f'{used["rss"] >> 20} MiB)')
     if options.run_each is not None or options.run is not None:

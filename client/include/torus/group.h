@@ -11,7 +11,7 @@
  *         errx(1, "%s", error.text);
  *     if (torus_allreduce(group, &mine, &sum, 1, TORUS_FLOAT64, TORUS_SUM, &error) != 0)
  *         errx(1, "%s", error.text);
- *     printf("%u nodes\n", (unsigned)sum);
+ *     printf("nodes: %u\n", (unsigned)sum);
  *     torus_group_close(group);
  *
  * Members are numbered as the nodes of the torus are: row-major, the last dimension fastest. Member r
