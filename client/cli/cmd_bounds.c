@@ -49,6 +49,7 @@ static const struct field bound_fields[] = {
     {0},
 };
 static const struct field reduction_fields[] = {
+    {"bound, reduce", "reduce", FORMAT_PLAIN},
     {"bound, reduce-scatter", "reduce_scatter", FORMAT_PLAIN},
     {"bound, allreduce", "allreduce", FORMAT_PLAIN},
     {"allreduce in two phases", "two_phases", FORMAT_PLAIN},
@@ -117,7 +118,8 @@ static json_t *bounds_value(const struct product *p)
 static json_t *reductions_value(const struct product *p)
 {
     double phase = product_bound_reduce_scatter(p);
-    return json_pack("{s:o, s:o, s:o}", "reduce_scatter", json_number(phase), "allreduce",
+    return json_pack("{s:o, s:o, s:o, s:o}", "reduce", json_number(product_bound_reduce(p)),
+                     "reduce_scatter", json_number(phase), "allreduce",
                      json_number(product_bound_allreduce(p)), "two_phases", json_number(2 * phase));
 }
 
@@ -224,6 +226,10 @@ const struct command command_bounds = {
         "                    With arrays also what the nodes in the middle of one have to send, "
         "and in\n"
         "                    a two-dimensional mesh all nodes but the corners\n"
+        "  reduce            what the node with the fewest links, d, has to send of its vector, or "
+        "to "
+        "take\n"
+        "                    in of the result if it is the root: 1/d. The same for a broadcast\n"
         "  reduce-scatter    what the node with the fewest links, d, has to send of its vector "
         "with\n"
         "                    all ports at once: (N-1)/N / d. The same for an allgather\n"

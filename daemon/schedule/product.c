@@ -243,6 +243,11 @@ static double fewest_links(const struct product *p)
     return links;
 }
 
+double product_bound_reduce(const struct product *p)
+{
+    return p->nodes == 1 ? 0 : 1 / fewest_links(p);
+}
+
 double product_bound_reduce_scatter(const struct product *p)
 {
     if (p->nodes == 1)
@@ -258,7 +263,13 @@ double product_bound_allreduce(const struct product *p)
         return 0;
     for (unsigned i = 0; i < p->dims; i++)
         channels += 2 * copies(p, i) * (double)factor_links(&p->factor[i]);
-    return larger(2.0 * (p->nodes - 1) / channels, 1 / fewest_links(p));
+    return larger(2.0 * (p->nodes - 1) / channels, product_bound_reduce(p));
+}
+
+double torus_bound_reduce(const struct torus *t)
+{
+    const struct product p = product_of_torus(t);
+    return product_bound_reduce(&p);
 }
 
 double torus_bound_reduce_scatter(const struct torus *t)

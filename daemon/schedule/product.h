@@ -62,11 +62,18 @@ double product_bound_single_hops(const struct product *p);
  * with C channels, two of them a link, it is the larger of 2(N-1)/C and 1/d. Where all nodes have
  * the same number of links, that is 2(N-1)/N / d, twice reduce-scatter: Jain, Sabharwal: Optimal Bucket
  * Algorithms for Large MPI Collectives on Torus Interconnects (2010). Where not, in arrays, a
- * reduce-scatter into equal blocks and an allgather of them take longer than that bound. */
+ * reduce-scatter into equal blocks and an allgather of them take longer than that bound.
+ *
+ * Reduce to a root, and backwards broadcast: a node with d links sends all of its own vector, or, at
+ * the root, takes in all of the result: 1/d for the node with the fewest links. Where a root has as
+ * many trees as that, no two of which share a channel, each carrying an equal part attains it; how many
+ * there can be: Edmonds: Edge-Disjoint Branchings (in: Combinatorial Algorithms, 1973, p. 91). */
+double product_bound_reduce(const struct product *p);
 double product_bound_reduce_scatter(const struct product *p);
 double product_bound_allreduce(const struct product *p);
 
 /* The same of a torus or mesh. */
+double torus_bound_reduce(const struct torus *t);
 double torus_bound_reduce_scatter(const struct torus *t);
 double torus_bound_allreduce(const struct torus *t);
 

@@ -13,6 +13,7 @@ struct growth {
     uint8_t *parent; /* port that leads to the source */
     uint16_t *children;
     uint16_t *distance;
+    uint32_t *edges; /* children in the trees of all segments so far */
 };
 
 static int allocate_trees(struct reduction_trees *p, uint64_t count, uint16_t **children)
@@ -91,17 +92,23 @@ static int grow(struct growth *g, struct routes *r, uint32_t source_class, uint3
     return 0;
 }
 
-/* The tree as seen from each node that is like ours. */
+/* The tree as seen from each node that is like ours; for one root, from that which is ours if the
+ * source is the root. */
 static void note(struct reduction_trees *p, const struct routes *r, const struct growth *g,
-                 uint16_t *children)
+                 uint32_t root, uint16_t *children)
 {
     for (uint32_t here = 0; here < r->torus->nodes; here++) {
         if (g->distance[here] > p->most_distance)
             p->most_distance = g->distance[here];
+        g->edges[here] += (uint32_t)__builtin_popcount(g->children[here]);
+        if (p->single && g->edges[here] > p->most_children)
+            p->most_children = g->edges[here];
         if (r->class_of[here] != r->class_of[p->rank])
             continue;
         uint32_t owner = routes_move(r, r->source, here, p->rank);
-        size_t index = (size_t)owner * p->segments + r->segment;
+        if (p->single && owner != root)
+            continue;
+        size_t index = (size_t)(p->single ? 0 : owner) * p->segments + r->segment;
         p->tree[index] =
             (struct reduction_tree){.owner = owner,
                                     .segment = (uint16_t)r->segment,
@@ -112,29 +119,34 @@ static void note(struct reduction_trees *p, const struct routes *r, const struct
     }
 }
 
-static int walk(struct reduction_trees *p, struct routes *r, uint16_t *children, struct error *e)
+static int walk(struct reduction_trees *p, struct routes *r, uint32_t root, uint16_t *children,
+                struct error *e)
 {
     const uint32_t nodes = r->torus->nodes;
     struct growth g = {.parent = calloc(nodes, sizeof *g.parent),
                        .children = calloc(nodes, sizeof *g.children),
-                       .distance = calloc(nodes, sizeof *g.distance)};
+                       .distance = calloc(nodes, sizeof *g.distance),
+                       .edges = calloc(nodes, sizeof *g.edges)};
     int rc = 0;
 
-    if (g.parent == NULL || g.children == NULL || g.distance == NULL)
+    if (g.parent == NULL || g.children == NULL || g.distance == NULL || g.edges == NULL)
         rc = error_set(e, ERROR_MEMORY, "out of memory for the trees of %u %s", nodes,
                        text_plural(nodes, "node", "nodes"));
     for (uint32_t c = 0; rc == 0 && c < r->classes; c++) {
+        if (p->single && c != r->class_of[root])
+            continue;
         for (uint32_t segment = 0; rc == 0 && segment < p->segments; segment++) {
             r->source = r->representative[c];
             r->segment = segment;
             rc = grow(&g, r, c, segment, e);
             if (rc == 0)
-                note(p, r, &g, children);
+                note(p, r, &g, root, children);
         }
     }
     free(g.parent);
     free(g.children);
     free(g.distance);
+    free(g.edges);
     return rc;
 }
 
@@ -146,21 +158,20 @@ static int no_memory(struct reduction_trees *p, struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for the trees of node %u", rank);
 }
 
-int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
-                    uint32_t rank, struct error *e)
+/* Of all nodes, or of `root` alone. */
+static int build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
+                 uint32_t root, struct error *e)
 {
     struct routes routes;
     uint16_t *children = NULL;
+    uint64_t owners = p->single ? 1 : t->nodes;
 
-    *p = (struct reduction_trees){.rank = rank, .segments = a->segments};
-    if (rank >= t->nodes)
-        return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
     if (a->operation != OPERATION_ALLGATHER)
         return error_set(e, ERROR_USAGE, "%s is not an algorithm for an allgather", a->name);
     if (routes_open(&routes, t, a, e) != 0)
         return -1;
-    int rc = allocate_trees(p, (uint64_t)t->nodes * a->segments, &children);
-    bool walked = rc == 0 && walk(p, &routes, children, e) == 0;
+    int rc = allocate_trees(p, owners * a->segments, &children);
+    bool walked = rc == 0 && walk(p, &routes, root, children, e) == 0;
     routes_close(&routes);
     if (rc == 0 && walked)
         rc = order_channels(p, torus_ports(t), children);
@@ -174,6 +185,29 @@ int reduction_build(struct reduction_trees *p, const struct torus *t, const stru
     return 0;
 }
 
+static int no_node(const struct torus *t, uint32_t rank, struct error *e)
+{
+    return error_set(e, ERROR_USAGE, "there is no node %u among %u", rank, t->nodes);
+}
+
+int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
+                    uint32_t rank, struct error *e)
+{
+    *p = (struct reduction_trees){.rank = rank, .segments = a->segments};
+    if (rank >= t->nodes)
+        return no_node(t, rank, e);
+    return build(p, t, a, TORUS_NO_NODE, e);
+}
+
+int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
+                           const struct algorithm *a, uint32_t root, uint32_t rank, struct error *e)
+{
+    *p = (struct reduction_trees){.rank = rank, .single = true, .segments = a->segments};
+    if (rank >= t->nodes || root >= t->nodes)
+        return no_node(t, rank >= t->nodes ? rank : root, e);
+    return build(p, t, a, root, e);
+}
+
 /* One tree, in which this node has the place `node`, so many hops from the root. */
 static int plant(struct reduction_trees *p, const struct torus *t, uint32_t root, uint32_t distance,
                  const struct tree_node *node, struct error *e)
@@ -181,6 +215,7 @@ static int plant(struct reduction_trees *p, const struct torus *t, uint32_t root
     uint16_t *children = NULL;
     int rc = allocate_trees(p, 1, &children);
 
+    p->most_children = torus_ports(t);
     if (rc == 0) {
         p->tree[0] = (struct reduction_tree){.owner = root,
                                              .distance = (uint16_t)distance,
@@ -203,8 +238,7 @@ int reduction_build_single(struct reduction_trees *p, const struct torus *t, uin
 
     *p = (struct reduction_trees){.rank = rank, .single = true, .segments = 1};
     if (rank >= t->nodes || root >= t->nodes)
-        return error_set(e, ERROR_USAGE, "there is no node %u among %u",
-                         rank >= t->nodes ? rank : root, t->nodes);
+        return no_node(t, rank >= t->nodes ? rank : root, e);
     torus_coordinates(t, root, at);
     for (unsigned i = 0; i < t->dims; i++) {
         uint32_t before = at[i], behind = t->size[i] - 1 - at[i];

@@ -5,7 +5,8 @@
  * others. Backwards, every node has a contribution to that block, and passes what it has got from
  * its children, combined with its own, to its parent, until the owner has all of them:
  * MPI_Reduce_scatter with one block for each node, MPI_Reduce with one owner. Each tree has each
- * channel at most once, and the channels carry what they do in the allgather, the other way.
+ * channel at most once, and the channels carry what they do in the allgather, the other way; with one
+ * owner, what they do in a broadcast (the bound is that of torus_bound_reduce()).
  *
  * What crosses a channel has the same order at both of its ends: first what goes up (to an owner),
  * by (owner, segment), then what goes down again from the owners, by the same. A piece is named by
@@ -40,10 +41,12 @@ struct reduction_tree {
 
 struct reduction_trees {
     uint32_t rank;
-    bool single;                 /* one owner only */
-    uint32_t segments;           /* of each block */
-    uint32_t most_distance;      /* in any tree, of any node: the same at all nodes */
-    uint32_t count, edges;       /* trees, and children of all of them */
+    bool single;            /* one owner only */
+    uint32_t segments;      /* of each block */
+    uint32_t most_distance; /* in any tree, of any node: the same at all nodes */
+    uint32_t count, edges;  /* trees, and children of all of them */
+    uint32_t most_children; /* with one owner: an upper bound on `edges` of any node, the same at
+                             * all nodes */
     struct reduction_tree *tree; /* by (owner, segment) */
     struct reduction_child *child;
     /* By port, of what goes up: how many pieces come in and leave, and what by its place: the
@@ -61,11 +64,17 @@ struct reduction_trees {
 int reduction_build(struct reduction_trees *p, const struct torus *t, const struct algorithm *a,
                     uint32_t rank, struct error *e);
 
+/* The same with one owner, `root`: one tree for each of the algorithm's segments, which are its routes
+ * from the root backwards. */
+int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
+                           const struct algorithm *a, uint32_t root, uint32_t rank,
+                           struct error *e);
+
 /* For reduction_build(): the algorithm whose trees load the channels most evenly, if blocks are
  * long enough for its segments. Two for each dimension of more than one node. */
 const struct algorithm *reduction_even(const struct torus *t);
 
-/* The same with one owner, `root`, and one tree of least depth (tree.h). */
+/* One owner, `root`, and one tree of least depth (tree.h). Otherwise as reduction_build(). */
 int reduction_build_single(struct reduction_trees *p, const struct torus *t, uint32_t root,
                            uint32_t rank, struct error *e);
 /* The same over the links that are in order, all of whose nodes the root must reach. */

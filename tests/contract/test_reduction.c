@@ -72,6 +72,8 @@ static void check_trees(const struct torus *t)
         assert_int_equal(p->rank, rank);
         assert_int_equal(p->count, trees);
         assert_int_equal(p->most_distance, all[0].most_distance);
+        assert_int_equal(p->most_children, all[0].most_children);
+        assert_true(!p->single || p->edges <= p->most_children);
         edges += p->edges;
         uint32_t first = 0;
         for (uint32_t i = 0; i < p->count; i++) {
@@ -211,6 +213,106 @@ static void segments_load_channels_evenly(void **state)
 
 /* --- with one owner --- */
 
+/* What a node passes on in a tree: whose contributions it has combined, and how often, as the definition
+ * of a reduction says it. Each node is asked by its parent once. */
+static void combine(const struct torus *t, uint32_t rank, uint32_t index, uint32_t *times)
+{
+    const struct reduction_trees *p = &all[rank];
+    const struct reduction_tree *tree = &p->tree[index];
+
+    times[rank]++;
+    for (uint32_t i = tree->first; i < tree->first + tree->children; i++)
+        combine(t, torus_neighbour(t, rank, p->child[i].port), index, times);
+}
+
+static void check_all_are_combined_once(const struct torus *t, uint32_t root)
+{
+    for (uint32_t index = 0; index < all[root].count; index++) {
+        uint32_t times[NODES_MOST] = {0};
+        combine(t, root, index, times);
+        for (uint32_t rank = 0; rank < t->nodes; rank++)
+            assert_int_equal(times[rank], 1);
+    }
+}
+
+/* The messages of the tree of one segment are those by which a broadcast from the root reaches the
+ * nodes, the other way. */
+static void check_rooted(const struct torus *t, const struct algorithm *a, uint32_t root)
+{
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
+    uint32_t most = 0;
+
+    assert_non_null(legs);
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        assert_int_equal(reduction_build_rooted(&all[rank], t, a, root, rank, NULL), 0);
+        assert_true(all[rank].single);
+        assert_int_equal(all[rank].count, a->segments);
+        most = all[rank].edges > most ? all[rank].edges : most;
+    }
+    check_trees(t);
+    check_all_are_combined_once(t, root);
+    assert_int_equal(all[0].most_children, most);
+    for (uint32_t node = 0; node < t->nodes; node++)
+        for (uint32_t segment = 0; segment < a->segments && node != root; segment++) {
+            uint32_t count = algorithm_route(a, t, root, node, segment, legs), hops = 0;
+            const struct reduction_tree *tree = &all[node].tree[segment];
+            for (uint32_t i = 0; i < count; i++)
+                hops += legs[i].hops;
+            assert_int_equal(tree->owner, root);
+            assert_int_equal(tree->parent,
+                             torus_port(legs[count - 1].dim, -legs[count - 1].direction));
+            assert_int_equal(tree->distance, hops);
+        }
+    free(legs);
+    close_all(t);
+}
+
+static void rooted_trees_are_the_broadcasts_backwards(void **state)
+{
+    unsigned checked = 0;
+    (void)state;
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        for (unsigned s = 0; s < SHAPES && a->operation == OPERATION_ALLGATHER; s++) {
+            struct torus t;
+            assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
+            if (algorithm_accepts(a, &t, NULL) != 0)
+                continue;
+            for (uint32_t root = 0; root < t.nodes; root += 1 + t.nodes / 7) {
+                check_rooted(&t, a, root);
+                checked++;
+            }
+        }
+    }
+    assert_true(checked > 8 * SHAPES);
+}
+
+/* Of disjoint trees no channel carries more of the vector than torus_bound_reduce() says for the torus,
+ * where there are as many trees as a node has links; and none is used by two of them anywhere. */
+static void disjoint_trees_meet_the_bound(void **state)
+{
+    static const char *const tori[] = {"8",     "9m",  "4x4",   "5x7",     "8x8",
+                                       "4mx4m", "3x8", "2x3x4", "2mx3mx4m"};
+    const struct algorithm *a = algorithm_find("disjoint");
+    (void)state;
+    for (unsigned s = 0; s < sizeof tori / sizeof tori[0]; s++) {
+        struct torus t;
+        assert_int_equal(torus_parse(&t, tori[s], NULL), 0);
+        for (uint32_t root = 0; root < t.nodes; root += 1 + t.nodes / 7) {
+            uint32_t most = 0;
+            for (uint32_t rank = 0; rank < t.nodes; rank++) {
+                assert_int_equal(reduction_build_rooted(&all[rank], &t, a, root, rank, NULL), 0);
+                for (unsigned port = 0; port < torus_ports(&t); port++)
+                    most = all[rank].departures[port] > most ? all[rank].departures[port] : most;
+            }
+            if (fabs((double)most / a->segments - torus_bound_reduce(&t)) > 1e-12)
+                fail_msg("%s, root %u: %u of %u parts on a channel", tori[s], root, most,
+                         a->segments);
+            close_all(&t);
+        }
+    }
+}
+
 static void one_owner_has_a_tree_of_least_depth(void **state)
 {
     (void)state;
@@ -269,12 +371,14 @@ static void bounds_follow_from_the_links(void **state)
             channels += links;
             fewest = links < fewest ? links : fewest;
         }
-        double reduce_scatter = 0, allreduce = 0;
+        double reduce = 0, reduce_scatter = 0, allreduce = 0;
         if (t.nodes > 1) {
+            reduce = 1.0 / fewest;
             reduce_scatter = (t.nodes - 1.0) / t.nodes / fewest;
             allreduce = 2.0 * (t.nodes - 1) / channels;
             allreduce = allreduce > 1.0 / fewest ? allreduce : 1.0 / fewest;
         }
+        assert_true(fabs(torus_bound_reduce(&t) - reduce) < 1e-12);
         assert_true(fabs(torus_bound_reduce_scatter(&t) - reduce_scatter) < 1e-12);
         assert_true(fabs(torus_bound_allreduce(&t) - allreduce) < 1e-12);
     }
@@ -341,6 +445,12 @@ static void what_is_not_a_tree_is_refused(void **state)
         "2x2x2", algorithm_find("balanced"), 0,
         "balanced takes tori and meshes of up to two dimensions of more than one node, not 2x2x2");
     assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
+    assert_int_equal(reduction_build_rooted(&p, &t, algorithm_find("balanced"), 16, 3, &e), -1);
+    assert_string_equal(e.text, "there is no node 16 among 16");
+    assert_int_equal(reduction_build_rooted(&p, &t, &a, 1, 3, &e), -1);
+    assert_string_equal(e.text, "the routes of made from node 0 are not a tree: nothing can be "
+                                "reduced along them");
+    assert_null(p.tree);
     assert_int_equal(reduction_build_single(&p, &t, 0, 16, &e), -1);
     assert_string_equal(e.text, "there is no node 16 among 16");
     assert_int_equal(reduction_build_single(&p, &t, 17, 0, &e), -1);
@@ -354,6 +464,8 @@ int main(void)
         cmocka_unit_test(balanced_ones_load_no_channel_above_the_bound),
         cmocka_unit_test(segments_load_channels_evenly),
         cmocka_unit_test(one_owner_has_a_tree_of_least_depth),
+        cmocka_unit_test(rooted_trees_are_the_broadcasts_backwards),
+        cmocka_unit_test(disjoint_trees_meet_the_bound),
         cmocka_unit_test(a_good_root_is_in_the_middle),
         cmocka_unit_test(bounds_follow_from_the_links),
         cmocka_unit_test(segments_have_trees_of_their_own),

@@ -95,33 +95,35 @@ static void reductions(void **state)
     static const struct {
         const char *network;
         double reduce_scatter, allreduce;
-    } known[] = {{"--dims 1", 0, 0},
-                 {"--dims 2m", 1 / 2.0, 1},
-                 {"--dims 2", 1 / 4.0, 1 / 2.0}, /* two links */
-                 {"--dims 8", 7 / 16.0, 7 / 8.0},
-                 {"--dims 4x4", 15 / 64.0, 15 / 32.0},
-                 {"--dims 5x7", 34 / 140.0, 34 / 70.0},
-                 {"--dims 1x5x1", 4 / 10.0, 4 / 5.0},
-                 {"--dims 2x3x4", 23 / 144.0, 23 / 72.0},
-                 {"--dims 6m", 5 / 6.0, 1},             /* up and down at the same time */
-                 {"--dims 3mx3m", 8 / 18.0, 16 / 24.0}, /* 12 links */
-                 {"--dims 4mx4m", 15 / 32.0, 30 / 48.0},
-                 {"--dims 2mx2m", 3 / 8.0, 3 / 4.0},
-                 {"--dims 5mx4", 19 / 60.0, 38 / 72.0}, /* 20 + 16 links */
-                 {"--dims 2x9m", 17 / 54.0, 34 / 68.0},
-                 {"--network complete:5", 4 / 20.0, 8 / 20.0},
-                 {"--network complete:2^4", 15 / 64.0, 15 / 32.0},
-                 {"--network complete:4xarray:3", 11 / 48.0, 22 / 52.0}}; /* 18 + 8 links */
+        unsigned fewest; /* links of a node */
+    } known[] = {{"--dims 1", 0, 0, 0},
+                 {"--dims 2m", 1 / 2.0, 1, 1},
+                 {"--dims 2", 1 / 4.0, 1 / 2.0, 2}, /* two links */
+                 {"--dims 8", 7 / 16.0, 7 / 8.0, 2},
+                 {"--dims 4x4", 15 / 64.0, 15 / 32.0, 4},
+                 {"--dims 5x7", 34 / 140.0, 34 / 70.0, 4},
+                 {"--dims 1x5x1", 4 / 10.0, 4 / 5.0, 2},
+                 {"--dims 2x3x4", 23 / 144.0, 23 / 72.0, 6},
+                 {"--dims 6m", 5 / 6.0, 1, 1},             /* up and down at the same time */
+                 {"--dims 3mx3m", 8 / 18.0, 16 / 24.0, 2}, /* 12 links */
+                 {"--dims 4mx4m", 15 / 32.0, 30 / 48.0, 2},
+                 {"--dims 2mx2m", 3 / 8.0, 3 / 4.0, 2},
+                 {"--dims 5mx4", 19 / 60.0, 38 / 72.0, 3}, /* 20 + 16 links */
+                 {"--dims 2x9m", 17 / 54.0, 34 / 68.0, 3},
+                 {"--network complete:5", 4 / 20.0, 8 / 20.0, 4},
+                 {"--network complete:2^4", 15 / 64.0, 15 / 32.0, 4},
+                 {"--network complete:4xarray:3", 11 / 48.0, 22 / 52.0, 4}}; /* 18 + 8 links */
     (void)state;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[64] = "bounds ";
         json_t *value = run_cli_json(strcat(arguments, known[i].network));
-        const double got[] = {number(value, "reductions", "reduce_scatter"),
-                              number(value, "reductions", "allreduce"),
-                              number(value, "reductions", "two_phases")};
+        const double got[] = {
+            number(value, "reductions", "reduce_scatter"), number(value, "reductions", "allreduce"),
+            number(value, "reductions", "two_phases"), number(value, "reductions", "reduce")};
         const double expected[] = {known[i].reduce_scatter, known[i].allreduce,
-                                   2 * known[i].reduce_scatter};
-        for (int j = 0; j < 3; j++)
+                                   2 * known[i].reduce_scatter,
+                                   known[i].fewest > 0 ? 1.0 / known[i].fewest : 0};
+        for (int j = 0; j < 4; j++)
             if (got[j] - expected[j] > 1e-9 || expected[j] - got[j] > 1e-9)
                 fail_msg("%s: %f, not %f", known[i].network, got[j], expected[j]);
         json_decref(value);
