@@ -24,8 +24,10 @@ struct job {
     const struct algorithm *algorithm;
     enum mode mode;
     uint32_t sender;
+    bool reduces;
     struct plan plan;
     struct passages passages;
+    struct reduction_trees trees;
     uint32_t most_transit;
     struct counted *counted; /* COUNT: by index */
     struct damage damage;    /* DETOUR */
@@ -58,6 +60,9 @@ struct planner {
 
 static int build(struct job *j)
 {
+    if (j->reduces)
+        return reduction_build_rooted(&j->trees, &j->torus, j->algorithm, j->sender, j->rank,
+                                      &j->error);
     if (j->mode == MODE_STREAMING)
         return passages_build_source(&j->passages, &j->torus, j->algorithm, j->rank, j->sender,
                                      &j->error);
@@ -146,17 +151,18 @@ static void free_job(struct job *j)
     damage_free(&j->damage);
     plan_free(&j->plan);
     passages_free(&j->passages);
+    reduction_free(&j->trees);
     free(j->counted);
     free(j);
 }
 
-static struct planned *find(struct planner *p, const struct algorithm *a, enum mode mode,
-                            uint32_t sender)
+/* What is planned as the job says. */
+static struct planned *find(const struct planner *p, const struct job *like)
 {
     struct planned *found = p->planned;
 
-    while (found != NULL &&
-           (found->algorithm != a || found->mode != mode || found->sender != sender))
+    while (found != NULL && (found->algorithm != like->algorithm || found->mode != like->mode ||
+                             found->sender != like->sender || found->reduces != like->reduces))
         found = found->next;
     return found;
 }
@@ -219,7 +225,7 @@ static void install(struct planner *p, struct job *j)
         p->is_counted = true;
         return;
     }
-    planned = find(p, j->algorithm, j->mode, j->sender);
+    planned = find(p, j);
     if (planned == NULL)
         return; /* nobody waits for it any more: the next one asks again */
     if (j->kind == TRANSIT) {
@@ -229,9 +235,11 @@ static void install(struct planner *p, struct job *j)
     }
     planned->plan = j->plan;
     planned->passages = j->passages;
+    planned->trees = j->trees;
     planned->built = true;
     j->plan = (struct plan){0};
     j->passages = (struct passages){0};
+    j->trees = (struct reduction_trees){0};
 }
 
 /* The others are many: as many broadcasts as nodes, and half as many algorithms of a family. */
@@ -245,7 +253,8 @@ static bool has_job(const struct planner *p, const struct planned *planned)
 {
     for (const struct job *j = p->jobs; j != NULL; j = j->next)
         if ((j->kind == BUILD || j->kind == TRANSIT) && j->algorithm == planned->algorithm &&
-            j->mode == planned->mode && j->sender == planned->sender)
+            j->mode == planned->mode && j->sender == planned->sender &&
+            j->reduces == planned->reduces)
             return true;
     return false;
 }
@@ -254,6 +263,7 @@ static void free_planned(struct planned *planned)
 {
     plan_free(&planned->plan);
     passages_free(&planned->passages);
+    reduction_free(&planned->trees);
     free(planned);
 }
 
@@ -301,7 +311,8 @@ static bool is_for_the_same(const struct job *j, const struct job *like)
         return false;
     if (j->kind == DETOUR)
         return damage_equal(&j->damage, &like->damage);
-    return j->algorithm == like->algorithm && j->mode == like->mode && j->sender == like->sender;
+    return j->algorithm == like->algorithm && j->mode == like->mode && j->sender == like->sender &&
+           j->reduces == like->reduces;
 }
 
 static bool under_way(const struct planner *p, const struct job *like)
@@ -405,36 +416,56 @@ void planner_leave_detour(struct planner *p, const struct detour *detour)
     drop_detours(p, DETOURS_KEPT);
 }
 
-int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
-                bool anywhere, struct planned **out, struct error *e)
+/* What the job, a BUILD, would bring, and what is on its way at the most if `anywhere`. */
+static int get(struct planner *p, const struct job *build_job, bool anywhere, struct planned **out,
+               struct error *e)
 {
-    struct planned *planned = find(p, a, mode, sender);
-    struct job like = {.kind = BUILD, .algorithm = a, .mode = mode, .sender = sender};
+    struct planned *planned = find(p, build_job);
+    struct job transit = *build_job;
 
     if (planned == NULL) {
         drop_unused(p);
         planned = calloc(1, sizeof *planned);
         if (planned == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
-        planned->algorithm = a;
-        planned->mode = mode;
-        planned->sender = sender;
+        planned->algorithm = build_job->algorithm;
+        planned->mode = build_job->mode;
+        planned->sender = build_job->sender;
+        planned->reduces = build_job->reduces;
         planned->next = p->planned;
         p->planned = planned;
     }
     if (!planned->built)
-        return begin(p, &like, e);
-    like.kind = TRANSIT;
+        return begin(p, build_job, e);
+    transit.kind = TRANSIT;
     if (anywhere && !planned->transit_known)
-        return begin(p, &like, e);
+        return begin(p, &transit, e);
     planned->users++;
     *out = planned;
     return 1;
 }
 
+int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
+                bool anywhere, struct planned **out, struct error *e)
+{
+    const struct job like = {.kind = BUILD, .algorithm = a, .mode = mode, .sender = sender};
+
+    return get(p, &like, anywhere, out, e);
+}
+
+int planner_get_reduction(struct planner *p, const struct algorithm *a, uint32_t root,
+                          struct planned **out, struct error *e)
+{
+    const struct job like = {
+        .kind = BUILD, .algorithm = a, .mode = MODE_STREAMING, .sender = root, .reduces = true};
+
+    return get(p, &like, false, out, e);
+}
+
 struct planned *planner_get_empty(struct planner *p)
 {
-    struct planned *planned = find(p, NULL, MODE_STEPPED, TORUS_NO_NODE);
+    const struct job like = {.mode = MODE_STEPPED, .sender = TORUS_NO_NODE};
+    struct planned *planned = find(p, &like);
 
     if (planned == NULL) {
         planned = calloc(1, sizeof *planned);

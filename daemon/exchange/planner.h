@@ -9,6 +9,7 @@
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/predict.h"
+#include "daemon/schedule/reduction.h"
 
 /* This node's part of a schedule. */
 struct planned {
@@ -16,9 +17,11 @@ struct planned {
     const struct algorithm *algorithm;
     enum mode mode;
     uint32_t sender; /* of a broadcast; TORUS_NO_NODE: all have blocks */
+    bool reduces;    /* to `sender`, against the routes of its broadcast */
     struct plan plan;
-    struct passages passages; /* for streaming, instead */
-    uint32_t most_transit;    /* pieces on their way, at the most, at the node that has most */
+    struct passages passages;     /* for streaming, instead */
+    struct reduction_trees trees; /* if it reduces, instead */
+    uint32_t most_transit;        /* pieces on their way, at the most, at the node that has most */
     bool built, transit_known;
     unsigned users;
 };
@@ -50,6 +53,10 @@ void planner_free(struct planner *p);
  * back with planner_put(); 0 if it is being computed (wake follows); -1 with *e. */
 int planner_get(struct planner *p, const struct algorithm *a, enum mode mode, uint32_t sender,
                 bool anywhere, struct planned **out, struct error *e);
+/* The trees of a reduction to `root`, which are those of the algorithm's broadcast backwards, in
+ * (*out)->trees. As planner_get(). */
+int planner_get_reduction(struct planner *p, const struct algorithm *a, uint32_t root,
+                          struct planned **out, struct error *e);
 /* Of a barrier: no messages. Returns NULL if there is no memory. */
 struct planned *planner_get_empty(struct planner *p);
 void planner_put(struct planner *p, struct planned *planned);

@@ -126,6 +126,8 @@ static uint32_t choose_chunk(const struct engine_setup *set, const struct reduct
 
     if (!trees->single && links > 0)
         most = most * (t->nodes - 1) / links;
+    else if (trees->segments > 1 && links > 0) /* of one owner: a part on each link */
+        most /= links;
     most /= FILLS_A_CHANNEL;
     most = most < REDUCTION_LEAST_CHUNK ? REDUCTION_LEAST_CHUNK
            : most > FILL_MOST           ? FILL_MOST

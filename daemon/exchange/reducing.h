@@ -5,7 +5,9 @@
  * tree, to all nodes.
  *
  *     trees of all nodes        reduce-scatter; everywhere: allreduce
- *     one tree                  reduce to its root; everywhere: allreduce for short vectors
+ *     trees of one owner        reduce to it: nothing comes back, and a node is through when it has
+ *                               passed on its own and its children's parts
+ *     one tree                  everywhere: allreduce for short vectors
  *     one tree, empty block     a gate: the root knows that all have come; everywhere: a barrier
  *
  * Order. A node combines an element of its own block with those of its children by rising port:

@@ -136,13 +136,24 @@ static unsigned whole_port(const struct net *net, unsigned port)
     return net->how.whole != NULL ? port + 2 : port;
 }
 
+static int build_trees(struct reduction_trees *trees, const struct net *net, uint32_t rank,
+                       struct error *e)
+{
+    const struct how *how = &net->how;
+    const struct algorithm *a =
+        how->algorithm != NULL ? algorithm_find(how->algorithm) : how->other;
+
+    if (a == NULL)
+        return reduction_build_single(trees, &net->torus, how->root, rank, e);
+    return how->rooted ? reduction_build_rooted(trees, &net->torus, a, how->root, rank, e)
+                       : reduction_build(trees, &net->torus, a, rank, e);
+}
+
 static void open_member(struct net *net, uint32_t rank)
 {
     static const struct source_ops source_ops = {.size = source_size, .read = source_read};
     static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_pending};
     const struct how *how = &net->how;
-    const struct algorithm *a =
-        how->algorithm != NULL ? algorithm_find(how->algorithm) : how->other;
     struct member *m = &net->member[rank];
     struct error e;
 
@@ -150,8 +161,7 @@ static void open_member(struct net *net, uint32_t rank)
     fixture_open(&m->f, how->whole != NULL ? how->whole : how->dims, whole_rank(net, rank), NULL);
     m->source.ops = &source_ops;
     m->sink.ops = &sink_ops;
-    if ((a != NULL ? reduction_build(&m->trees, &net->torus, a, rank, &e)
-                   : reduction_build_single(&m->trees, &net->torus, how->root, rank, &e)) != 0)
+    if (build_trees(&m->trees, net, rank, &e) != 0)
         fail_msg("%s", e.text);
     make_vectors(net, m);
     m->part.torus = net->torus;

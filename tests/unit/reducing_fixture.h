@@ -14,6 +14,7 @@ struct how {
     const char *dims;
     const char *algorithm;         /* of the trees; NULL: one tree, to `root` */
     const struct algorithm *other; /* or this one */
+    bool rooted;                   /* only the trees of `root` */
     uint32_t root;
     enum reduction_type type;
     enum reduction_operator operation;

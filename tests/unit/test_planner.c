@@ -155,6 +155,46 @@ static void who_broadcasts_often(void **state)
     planner_free(a.planner);
 }
 
+/* The trees of a reduction are another plan than those of a broadcast from the same node, and what cannot be
+ * made of one is not reported of the other. */
+static void who_reduces(void **state)
+{
+    const struct algorithm *algorithm = algorithm_find("disjoint");
+    struct planned *broadcast, *reduction;
+    struct asking a;
+    struct error e;
+
+    (void)state;
+    begin_on(&a, "4x4");
+    assert_int_equal(planner_get_reduction(a.planner, algorithm, 5, &reduction, &e), 0);
+    assert_int_equal(planner_get(a.planner, algorithm, MODE_STREAMING, 5, false, &broadcast, &e),
+                     0);
+    assert_int_equal(planner_get_reduction(a.planner, algorithm, 5, &reduction, &e), 0);
+    stepper_finish(&a.stepper);
+    assert_int_equal(a.wakes, 2); /* what is under way is not begun again */
+    assert_int_equal(planner_get_reduction(a.planner, algorithm, 5, &reduction, &e), 1);
+    assert_int_equal(planner_get(a.planner, algorithm, MODE_STREAMING, 5, false, &broadcast, &e),
+                     1);
+    assert_ptr_not_equal(broadcast, reduction);
+    assert_int_equal(reduction->trees.count, algorithm->segments);
+    assert_int_equal(reduction->trees.tree[0].owner, 5);
+    assert_int_equal(broadcast->trees.count, 0);
+    planner_put(a.planner, broadcast);
+    planner_put(a.planner, reduction);
+    assert_int_equal(planner_get_reduction(a.planner, algorithm, 6, &reduction, &e), 0);
+    memory_fails(0);
+    memory_counts_here(true);
+    assert_true(stepper_step(&a.stepper));
+    memory_counts_here(false);
+    assert_true(memory_failed());
+    stepper_finish(&a.stepper);
+    assert_int_equal(planner_get_reduction(a.planner, algorithm, 6, &reduction, &e), 0);
+    stepper_finish(&a.stepper);
+    assert_int_equal(planner_get_reduction(a.planner, algorithm, 6, &reduction, &e), 1);
+    planner_put(a.planner, reduction);
+    planner_free(a.planner);
+}
+
 /* Of broadcasts there are as many as nodes: what others have them asked for, and do not come for, is not all
  * kept; nor is more begun at once than can be done soon. */
 static void what_nobody_comes_for(void **state)
@@ -193,7 +233,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_waits_hears_of_a_failure),  cmocka_unit_test(who_asks_later_does_not),
         cmocka_unit_test(who_asks_for_another_does_not), cmocka_unit_test(what_is_kept),
-        cmocka_unit_test(who_broadcasts_often),          cmocka_unit_test(what_nobody_comes_for),
+        cmocka_unit_test(who_broadcasts_often),          cmocka_unit_test(who_reduces),
+        cmocka_unit_test(what_nobody_comes_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

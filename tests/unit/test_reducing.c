@@ -63,6 +63,32 @@ static void every_shape_with_every_algorithm(void **state)
         }
 }
 
+/* To one owner, along all of its trees. */
+static void every_shape_with_the_trees_of_a_root(void **state)
+{
+    static const char *const algorithms[] = {"balanced", "yangwang", "saadschultz", "disjoint"};
+    struct how how = {.rooted = true, .type = REDUCTION_FLOAT32, .operation = REDUCTION_SUM};
+    uint64_t runs = 0;
+    (void)state;
+    for (unsigned i = 0; i < SHAPES; i++)
+        for (unsigned j = 0; j < 4; j++) {
+            struct torus t;
+            how.dims = shapes[i];
+            how.algorithm = algorithms[j];
+            assert_int_equal(torus_parse(&t, shapes[i], NULL), 0);
+            if (algorithm_accepts(algorithm_find(how.algorithm), &t, NULL) != 0)
+                continue;
+            for (unsigned k = 0; k < 8; k++) {
+                how.elements = k % 2 == 0 ? 7 : 30; /* not one for each of twelve parts, and more */
+                how.unchecked = k / 2 % 2 == 0;
+                how.per_round = k / 4 == 0 ? 0 : 13;
+                how.window = 1 + k / 4;
+                how.root = (uint32_t)(runs % t.nodes);
+                run(&how, ++runs);
+            }
+        }
+}
+
 /* The sums of numbers of different magnitudes depend on their order. */
 static void bits_do_not_depend_on_what_comes_first(void **state)
 {
@@ -80,9 +106,17 @@ static void bits_do_not_depend_on_what_comes_first(void **state)
          .per_round = 1100,
          .window = 2},
         {.dims = "3x3m", .root = 4, .everywhere = true, .late = true, .elements = 3},
+        {.dims = "4x4",
+         .algorithm = "disjoint",
+         .rooted = true,
+         .root = 6,
+         .late = true,
+         .elements = 7000,
+         .per_round = 2000,
+         .window = 2},
     };
     (void)state;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 4; i++)
         for (uint64_t seed = 0; seed < seeds; seed++) {
             struct how how = hows[i];
             how.type = seed % 2 == 0 ? REDUCTION_FLOAT64 : REDUCTION_FLOAT32;
@@ -224,6 +258,58 @@ static void a_long_vector_takes_no_more_than_the_bound(void **state)
     net_close(net);
 }
 
+/* A message from each node but the root, with a digest; and each node is through when it has passed on
+ * what it has, whether the root has come or not. */
+static void who_is_not_the_root_only_passes_on(void **state)
+{
+    const struct how how = {.dims = "4x4",
+                            .algorithm = "balanced",
+                            .rooted = true,
+                            .root = 9,
+                            .type = REDUCTION_FLOAT64,
+                            .operation = REDUCTION_SUM,
+                            .elements = 3};
+    struct net *net = net_open(&how, 1);
+    (void)state;
+    net->member[9].admitted = 1; /* not yet */
+    net_run(net);
+    for (uint32_t rank = 0; rank < 16; rank++)
+        assert_int_equal(net->member[rank].engine->rounds_finished, rank != 9);
+    assert_int_equal(net->packets, 15);
+    assert_int_equal(net->bodies, 15 * (3 * 8 + 8));
+    engine_admit(net->member[9].engine, 0);
+    net_run(net);
+    net_check(net);
+    assert_int_equal(net->packets, 15);
+    net_close(net);
+}
+
+/* A quarter of the vector comes to the root by each of its links, and no channel carries more. */
+static void a_long_vector_comes_to_the_root_by_all_links(void **state)
+{
+    const struct how how = {.dims = "4x4",
+                            .algorithm = "disjoint",
+                            .rooted = true,
+                            .root = 5,
+                            .type = REDUCTION_INT32,
+                            .operation = REDUCTION_SUM,
+                            .unchecked = true,
+                            .elements = 12000};
+    struct net *net = net_open(&how, 1);
+    (void)state;
+    net_run(net);
+    net_check(net);
+    assert_int_equal(net->bodies, 15 * 48000);
+    for (uint32_t rank = 0; rank < 16; rank++)
+        for (unsigned port = 0; port < 4; port++)
+            assert_true(net->member[rank].engine->counts.port[port].tx_bytes <= 12000);
+    for (unsigned port = 0; port < 4; port++) {
+        assert_int_equal(net->member[5].engine->counts.port[port].rx_bytes, 12000);
+        assert_int_equal(net->member[5].engine->counts.port[port].tx_bytes, 0);
+    }
+    net_close(net);
+}
+
 static void empty_blocks_of_several_owners_are_not_sent(void **state)
 {
     const struct how how = {.dims = "2x3",
@@ -270,9 +356,10 @@ static void what_is_damaged_is_not_combined(void **state)
         {.dims = "3x3", .algorithm = "balanced", .elements = 5},
         {.dims = "2x3", .root = 4, .everywhere = true, .elements = 2},
         {.dims = "2x2", .algorithm = "balanced", .everywhere = true, .elements = 3000},
+        {.dims = "3x3", .algorithm = "disjoint", .rooted = true, .root = 7, .elements = 40},
     };
     (void)state;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 4; i++)
         for (uint64_t packet = 1; packet <= 8; packet++) {
             struct how how = hows[i];
             how.type = REDUCTION_FLOAT64;
@@ -375,6 +462,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_and_operator),
         cmocka_unit_test(every_shape_with_every_algorithm),
+        cmocka_unit_test(every_shape_with_the_trees_of_a_root),
         cmocka_unit_test(bits_do_not_depend_on_what_comes_first),
         cmocka_unit_test(long_blocks_go_in_chunks_and_rounds),
         cmocka_unit_test(long_chunks_are_not_copied),
@@ -383,6 +471,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(short_vectors_cross_each_edge_once_up_and_once_down),
         cmocka_unit_test(nothing_is_known_before_everybody_has_come),
         cmocka_unit_test(a_long_vector_takes_no_more_than_the_bound),
+        cmocka_unit_test(who_is_not_the_root_only_passes_on),
+        cmocka_unit_test(a_long_vector_comes_to_the_root_by_all_links),
         cmocka_unit_test(empty_blocks_of_several_owners_are_not_sent),
         cmocka_unit_test(what_is_damaged_is_not_combined),
         cmocka_unit_test(where_it_stands_can_be_said),
