@@ -3,9 +3,9 @@
  * A call starts here when the program has made it and all before it are complete here, but perhaps for
  * the one right before it. So when one to which every member contributes is complete, all members have
  * completed the one before the last and all before that: frames of at most two such calls can come
- * before their call has been made. After GROUP_UNPROVEN_MOST others (of a broadcast nobody hears whether
- * it has arrived), or so many bytes of them as an eager call may have, a barrier of the group's own is
- * put in, which no program waits for.
+ * before their call has been made. Of a broadcast nobody hears whether it has arrived: of such calls
+ * GROUP_UNPROVEN_MOST can come too early, with no more bytes than an eager call may have. Before one more
+ * a barrier of the group's own is put in, which no program waits for.
  *
  * A small call needs no leave: its engine sends at once, from a copy, and what comes too early is
  * parked (parking.c). A large one begins when a wave has told that all have called, goes on in
@@ -364,14 +364,7 @@ static int by_number(const struct call *a, const struct call *b)
 /* Whether its end tells that all members have made it. */
 static bool tells(const struct call *c)
 {
-    switch (c->what.call.operation) {
-    case GROUP_BROADCAST:
-    case GROUP_ALLGATHERV:
-    case GROUP_REDUCE_SCATTER:
-        return c->waves;
-    default:
-        return true;
-    }
+    return c->waves || !check_is_unproven(c->what.call.operation);
 }
 
 /* All members have completed the calls before this one. */

@@ -294,3 +294,17 @@ uint32_t check_signature(const struct checked *c, uint32_t members, bool uncheck
             sum = mix(sum, call->receive_size[i]);
     return ((uint32_t)(sum >> 32) & ~UINT32_C(15)) | (uint32_t)call->operation;
 }
+
+/* --- what its end tells --- */
+
+bool check_is_unproven(uint32_t operation)
+{
+    switch (operation) {
+    case GROUP_BROADCAST:
+    case GROUP_ALLGATHERV:
+    case GROUP_REDUCE_SCATTER:
+        return true;
+    default:
+        return false;
+    }
+}

@@ -43,13 +43,19 @@ struct limits {
  * knows it: of one more than fit into the size of one. */
 #define GROUP_COPIES 6u
 
+/* Bytes of a vector, or a block, on its way to a neighbour: with the digests of its frames. */
+static inline uint64_t part_wire_bytes(uint64_t bytes)
+{
+    return bytes + (bytes / REDUCTION_LEAST_CHUNK + 1) * DIGEST_SIZE;
+}
+
 /* Of the part of a torus `whole` that is the torus `t`, damaged or not: all parts that there can be,
  * each with a large call under way, are within group_memory(whole). */
 struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged);
 uint64_t group_memory(const struct torus *whole);
 
-/* Calls in a row that no member learns from whether the others have made them, until one is put in
- * that tells it. */
+/* Calls in a row that no member learns from whether the others have made them; before one more, or one with
+ * which they would have more bytes than one that is eager may have, another one is put in that tells it. */
 #define GROUP_UNPROVEN_MOST 8u
 /* Calls that frames may belong to, from the first that is not over here. */
 #define GROUP_WINDOW 32u
@@ -161,7 +167,7 @@ struct part {
     uint64_t first_eager; /* limits.eager of a part that is whole: for the two below, which count
                                      * the same at all members whatever goes down */
     unsigned unproven;
-    uint64_t unproven_bytes;
+    uint64_t unproven_bytes; /* as part_wire_bytes() */
     struct parked *parked,
         *parked_last;      /* in the order of arrival; a peer may send tens of thousands */
     uint64_t parked_bytes; /* of bodies; and what their heads take */
@@ -212,6 +218,8 @@ int check_call(struct checked *out, const struct group_call *call, uint32_t memb
 void checked_free(struct checked *c);
 /* Equal at two members only if they call the same; the low four bits are the operation. */
 uint32_t check_signature(const struct checked *c, uint32_t members, bool unchecked);
+/* Whether a call without waves can be complete at a member while others have not made it. */
+bool check_is_unproven(uint32_t operation);
 
 /* --- blocks.c --- */
 

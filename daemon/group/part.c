@@ -167,7 +167,8 @@ int part_detour(struct part *p, struct error *e)
 _Static_assert(GROUP_COPIES <= 8, "those of all parts are within a fraction of what they may park");
 
 /* Of two calls that a late member has not made all that goes to it or through it is parked there: a
- * node's blocks as many times as they have hops, or a vector from each neighbour. */
+ * node's blocks as many times as they have hops, or a vector from each neighbour, with digests. Instead of
+ * the first there may be several without a proof, which have no more bytes together. */
 static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t parked)
 {
     uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;
@@ -177,7 +178,10 @@ static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t parke
 
     times = times > half ? times : half;
     times = times > 2 ? times : 2; /* for the copies */
-    return parked / 4 / times < GROUP_EAGER_MOST ? parked / 4 / times : GROUP_EAGER_MOST;
+    uint64_t eager = parked / 4 / times;
+    while (eager > 0 && part_wire_bytes(eager) > parked / 4 / times)
+        eager -= eager / 1024 + 1;
+    return eager < GROUP_EAGER_MOST ? eager : GROUP_EAGER_MOST;
 }
 
 struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged)

@@ -113,31 +113,23 @@ static int open_part(struct session *s, const struct group_call *call, uint64_t 
 /* Whether every member that completes such a call knows that all have made it. */
 static bool is_proof(const struct part *p, const struct checked *what)
 {
-    switch (what->call.operation) {
-    case GROUP_BROADCAST:
-    case GROUP_ALLGATHERV:
-    case GROUP_REDUCE_SCATTER:
-        return what->total == 0 || what->total > p->first_eager;
-    default:
-        return true;
-    }
+    return !check_is_unproven(what->call.operation) || what->total == 0 ||
+           what->total > p->first_eager;
 }
 
-/* Whether one is to be put in that tells all. */
-static bool needs_proof(struct part *p, const struct checked *what)
+/* Whether a proof has to be put in before this call: as many others have none as may come early, or more
+ * bytes would. */
+static bool needs_proof(const struct part *p, const struct checked *what)
 {
-    if (is_proof(p, what)) {
-        p->unproven = 0;
-        p->unproven_bytes = 0;
-        return false;
-    }
-    p->unproven++;
-    p->unproven_bytes += what->total;
-    if (p->unproven < GROUP_UNPROVEN_MOST && p->unproven_bytes <= p->first_eager)
-        return false;
+    return !is_proof(p, what) &&
+           (p->unproven == GROUP_UNPROVEN_MOST ||
+            part_wire_bytes(what->total) > part_wire_bytes(p->first_eager) - p->unproven_bytes);
+}
+
+static void forget_unproven(struct part *p)
+{
     p->unproven = 0;
     p->unproven_bytes = 0;
-    return true;
 }
 
 int session_call(struct session *s, const struct group_call *call, uint64_t name, struct error *e)
@@ -156,10 +148,22 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
         return error_set(e, ERROR_USAGE, "no such part of the group is open");
     if (check_call(&what, call, p->members, p->own, e) != 0)
         return -1;
-    bool prove = needs_proof(p, &what);
+    const bool proof = is_proof(p, &what);
+    const uint64_t bytes = part_wire_bytes(what.total);
+    if (needs_proof(p, &what)) {
+        if (put_in_bare(p, GROUP_PROOF, e) != 0) {
+            checked_free(&what);
+            return -1;
+        }
+        forget_unproven(p);
+    }
     result = put_in(p, &what, name, false, e);
-    if (result == 0 && prove)
-        result = put_in_bare(p, GROUP_PROOF, e);
+    if (result == 0 && proof)
+        forget_unproven(p);
+    if (result == 0 && !proof) {
+        p->unproven++;
+        p->unproven_bytes += bytes;
+    }
     calls_advance(p);
     return result;
 }

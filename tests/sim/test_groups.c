@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/group/internal.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
@@ -79,6 +80,7 @@ static void each_operation_everywhere(void **state)
             for (unsigned k = 0; k < 4; k++)
                 call[k] = (struct sim_call){.operation = (enum group_operation)o,
                                             .size = sizes[k],
+                                            .root = (uint32_t)(i + k) % t.nodes,
                                             .type = REDUCTION_INT32,
                                             .operator= REDUCTION_SUM };
             run_calls(tori[i], 100 * i + o, call, 4, 1, 0, false);
@@ -432,6 +434,65 @@ static void large_data_is_not_parked(void **state)
     }
 }
 
+/* Calls that a program has had completed, of the one that has most. */
+static uint32_t most_completed(struct sim *sim, const struct sim_programs *programs)
+{
+    uint32_t most = 0;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        uint32_t completed = sim_program_completed(programs, rank);
+        most = completed > most ? completed : most;
+        if (sim_program_error(programs, rank)->code != ERROR_NONE)
+            sim_violated(sim, "calls", "%s", sim_program_error(programs, rank)->text);
+    }
+    return most;
+}
+
+/* As many calls without a proof as are eager together are ahead of who is late, and the one behind them. Of
+ * each so many times its bytes come there. */
+static void check_late(enum group_operation operation, const char *dims, uint32_t times,
+                       unsigned number)
+{
+    /* So fast that bytes hardly count: all of a vector goes along one tree. */
+    const struct sim_setup world = {
+        .dims = dims, .seed = number, .latency = 10000, .rate = UINT64_C(12500000000)};
+    struct sim *sim = sim_new(&world);
+    const struct torus *t = sim_torus(sim);
+    const struct limits limits = limits_of(t, t, false);
+    const uint32_t late = t->nodes / 2;
+    struct sim_call call[3 * GROUP_UNPROVEN_MOST];
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = call, .calls = 3 * number, .depth = 3 * number, .stay = true};
+    struct group_info info[2];
+
+    for (unsigned i = 0; i < setup.calls; i++)
+        call[i] = (struct sim_call){.operation = operation,
+                                    .type = REDUCTION_UINT8,
+                                    .operator= REDUCTION_XOR,
+                                    .size = (limits.eager - 8 * GROUP_UNPROVEN_MOST) / number};
+    sim_run_until_whole(sim);
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+    sim_program_stop(programs, late);
+    sim_pass(sim, 10 * SECONDS);
+    assert_int_equal(most_completed(sim, programs), number + 1);
+    assert_int_equal(groups_list(sim_groups(sim, late), info, 2), 1);
+    assert_in_range(info[0].parked, call[0].size * (number + 1) * times, limits.parked);
+    sim_program_go_on(programs, late);
+    assert_true(sim_run(sim, 60 * SECONDS, all_completed, programs));
+    sim_programs_free(programs);
+    sim_free(sim);
+}
+
+/* Nobody waits for who gets a broadcast, but all that comes there before it has called fits in. */
+static void who_is_late_for_rooted_calls_is_not_swamped(void **state)
+{
+    (void)state;
+    for (unsigned number = 1; number <= GROUP_UNPROVEN_MOST; number *= 2) {
+        check_late(GROUP_BROADCAST, "3x3x3", 1, number);
+        check_late(GROUP_BROADCAST, "5m", 1, number);
+    }
+}
+
 /* Starts programs that all make these calls, but one of them another one first, and awaits that they
  * differ. */
 static void check_mismatch(const char *dims, uint64_t seed, const struct sim_call *call,
@@ -688,6 +749,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(groups_wait_for_memory),
         cmocka_unit_test(exchanges_run_beside_groups),
         cmocka_unit_test(large_data_is_not_parked),
+        cmocka_unit_test(who_is_late_for_rooted_calls_is_not_swamped),
         cmocka_unit_test(who_waits_for_each_other_is_told),
         cmocka_unit_test(a_mistake_behind_fails_it_for_all),
         cmocka_unit_test(who_has_left_is_named),
