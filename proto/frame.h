@@ -14,7 +14,7 @@
 
 #include "proto/error.h"
 
-#define PROTOCOL_VERSION 9u
+#define PROTOCOL_VERSION 10u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on what is no longer than this */

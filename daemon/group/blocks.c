@@ -116,6 +116,12 @@ static const uint8_t *digest_of(struct blocks *b, uint32_t index, const uint8_t 
     return digest;
 }
 
+/* Whether what this member has for itself goes to others, too. */
+static bool is_for_others(const struct blocks *b)
+{
+    return b->layout != LAYOUT_EXCHANGE && b->what->call.operation != GROUP_REDUCE;
+}
+
 static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_t most,
                        struct extent *out, struct error *e)
 {
@@ -142,7 +148,7 @@ static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_
     if (b->digests && offset < run.size && out->length < run.size && !b->digested[index])
         digest_pass(&b->passing_out[index], out->data, offset, out->length, run.size,
                     seed_of(b, b->rank, index));
-    if (destination != b->rank || b->layout != LAYOUT_EXCHANGE)
+    if (destination != b->rank || is_for_others(b))
         b->bytes_out += out->length;
     return 1;
 }
@@ -236,7 +242,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
     b->got[origin] += left;
     if (b->kept)
         return 0;
-    if (origin != b->rank)
+    if (origin != b->rank || (b->what->call.operation == GROUP_REDUCE && b->members > 1))
         b->bytes_in += left;
     if (offset < run.size) {
         uint8_t *to = b->to + run.offset + offset;
@@ -434,7 +440,8 @@ void blocks_free(struct blocks *b)
 
 static bool everywhere(const struct blocks *b)
 {
-    return b->layout == LAYOUT_VECTOR && b->what->call.operation != GROUP_REDUCE_SCATTER;
+    return b->layout == LAYOUT_VECTOR && b->what->call.operation != GROUP_REDUCE_SCATTER &&
+           b->what->call.operation != GROUP_REDUCE;
 }
 
 /* A vector in a slab takes the place of what is sent. */

@@ -3,13 +3,15 @@
  * A call starts here when the program has made it and all before it are complete here, but perhaps for
  * the one right before it. So when one to which every member contributes is complete, all members have
  * completed the one before the last and all before that: frames of at most two such calls can come
- * before their call has been made. Of a broadcast nobody hears whether it has arrived: of such calls
- * GROUP_UNPROVEN_MOST can come too early, with no more bytes than an eager call may have. Before one more
- * a barrier of the group's own is put in, which no program waits for.
+ * before their call has been made. Of a broadcast nobody hears whether it has arrived, and of a reduce only
+ * its root: of such calls GROUP_UNPROVEN_MOST can come too early, with no more bytes than an eager call may
+ * have. Before one more a barrier of the group's own is put in, which no program waits for.
  *
  * A small call needs no leave: its engine sends at once, from a copy, and what comes too early is
- * parked (parking.c). A large one begins when a wave has told that all have called, goes on in
- * rounds that waves keep together, and is complete when the last wave has told that all have all.
+ * parked (parking.c). A reduce is complete at a member that is not its root when what it has to send is on
+ * its way, and it is over everywhere when it is complete at the root. A large call begins when a wave has
+ * told that all have called, goes on in rounds that waves keep together, and is complete when the last wave
+ * has told that all have all.
  *
  * When a link goes down all calls that are not over everywhere are made again, on other routes: also by
  * members where they are complete, from what they have kept (agreement.c). A large call that is complete
@@ -270,6 +272,18 @@ static uint64_t bit_of(uint64_t number)
     return UINT64_C(1) << number % 64;
 }
 
+/* This member is the root of a reduce, to which all members contribute. */
+static bool is_reduced_here(const struct call *c)
+{
+    return c->what.call.operation == GROUP_REDUCE && c->what.call.root == c->part->own;
+}
+
+/* Whether it is over at all members when it is complete here: all its data is where it belongs. */
+static bool ends_everywhere(const struct call *c)
+{
+    return c->large || !moves(c) || is_reduced_here(c);
+}
+
 /* `everywhere`: it is over at all members. */
 static int complete(struct call *c, bool everywhere, struct error *e)
 {
@@ -350,7 +364,7 @@ static int advance(struct call *c, struct error *e)
         if (check_engines(c, e) != 0)
             return -1;
         if (is_complete(c))
-            return complete(c, c->large || !moves(c), e);
+            return complete(c, ends_everywhere(c), e);
     }
     return 0;
 }
@@ -364,7 +378,7 @@ static int by_number(const struct call *a, const struct call *b)
 /* Whether its end tells that all members have made it. */
 static bool tells(const struct call *c)
 {
-    return c->waves || !check_is_unproven(c->what.call.operation);
+    return c->waves || is_reduced_here(c) || !check_is_unproven(c->what.call.operation);
 }
 
 /* All members have completed the calls before this one. */

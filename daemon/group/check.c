@@ -17,6 +17,7 @@ const char *group_operation_name(uint32_t operation)
         [GROUP_ALLREDUCE] = "allreduce",
         [GROUP_REDUCE_SCATTER] = "reduce_scatter",
         [GROUP_PART] = "part",
+        [GROUP_REDUCE] = "reduce",
         [GROUP_PROOF] = "a barrier of the group's own",
         [GROUP_LEAVE] = "leave the group",
     };
@@ -140,6 +141,42 @@ static int check_allreduce(struct checked *c, struct error *e)
     return call->in_place ? 0 : check_area(&call->send, c->total, "send", e);
 }
 
+static int check_root(const struct group_call *call, uint32_t members, struct error *e)
+{
+    if (call->root < members)
+        return 0;
+    return error_set(e, ERROR_USAGE, "root %u is not one of the members, which are 0 to %u",
+                     call->root, members - 1);
+}
+
+static int check_broadcast(struct checked *c, uint32_t members, struct error *e)
+{
+    const struct group_call *call = &c->call;
+
+    if (check_root(call, members, e) != 0)
+        return -1;
+    c->largest = c->total = call->size;
+    if (call->size > SPEC_BLOCK_MOST)
+        return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
+    return check_area(&call->receive, call->size, "receive", e);
+}
+
+static int check_reduce(struct checked *c, uint32_t members, uint32_t own, struct error *e)
+{
+    const struct group_call *call = &c->call;
+    bool is_root = call->root == own;
+
+    if (check_root(call, members, e) != 0 || check_reduction(c, e) != 0 ||
+        check_size(reduction_size(call->type), call->size, &c->total, e) != 0)
+        return -1;
+    c->largest = c->total;
+    if (call->in_place && !is_root)
+        return error_set(e, ERROR_USAGE, "reduce in place is possible at its root only");
+    if (check_area(&call->receive, is_root ? c->total : 0, "receive", e) != 0)
+        return -1;
+    return call->in_place ? 0 : check_area(&call->send, c->total, "send", e);
+}
+
 static int check_reduce_scatter(struct checked *c, uint32_t members, uint32_t rank, struct error *e)
 {
     const struct group_call *call = &c->call;
@@ -171,7 +208,7 @@ static int check_operation(struct checked *c, uint32_t members, uint32_t own, st
     const struct group_call *call = &c->call;
     bool may_be_in_place = call->operation == GROUP_ALLGATHER ||
                            call->operation == GROUP_ALLGATHERV ||
-                           call->operation == GROUP_ALLREDUCE;
+                           call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE;
 
     if (call->in_place && !may_be_in_place)
         return error_set(e, ERROR_USAGE, "%s in place is not possible here",
@@ -186,15 +223,11 @@ static int check_operation(struct checked *c, uint32_t members, uint32_t own, st
     case GROUP_ALLGATHERV:
         return check_allgatherv(c, members, own, e);
     case GROUP_BROADCAST:
-        if (call->root >= members)
-            return error_set(e, ERROR_USAGE, "root %u is not one of the members, which are 0 to %u",
-                             call->root, members - 1);
-        c->largest = c->total = call->size;
-        if (call->size > SPEC_BLOCK_MOST)
-            return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
-        return check_area(&call->receive, call->size, "receive", e);
+        return check_broadcast(c, members, e);
     case GROUP_ALLREDUCE:
         return check_allreduce(c, e);
+    case GROUP_REDUCE:
+        return check_reduce(c, members, own, e);
     case GROUP_REDUCE_SCATTER:
         return check_reduce_scatter(c, members, own, e);
     case GROUP_BARRIER:
@@ -278,12 +311,13 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 uint32_t check_signature(const struct checked *c, uint32_t members, bool unchecked)
 {
     const struct group_call *call = &c->call;
-    bool reduces = call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE_SCATTER;
+    bool reduces = call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE_SCATTER ||
+                   call->operation == GROUP_REDUCE;
     uint64_t sum = mix(unchecked, (uint32_t)call->operation);
 
     if (call->operation != GROUP_ALLTOALLV)
         sum = mix(sum, call->size);
-    if (call->operation == GROUP_BROADCAST)
+    if (call->operation == GROUP_BROADCAST || call->operation == GROUP_REDUCE)
         sum = mix(sum, call->root);
     if (call->operation == GROUP_PART)
         sum = mix(sum, call->part);
@@ -303,6 +337,7 @@ bool check_is_unproven(uint32_t operation)
     case GROUP_BROADCAST:
     case GROUP_ALLGATHERV:
     case GROUP_REDUCE_SCATTER:
+    case GROUP_REDUCE:
         return true;
     default:
         return false;

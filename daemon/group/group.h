@@ -56,25 +56,26 @@ enum group_operation {
     GROUP_ALLREDUCE,
     GROUP_REDUCE_SCATTER,
     GROUP_PART, /* makes `part` known: its members' calls may follow */
+    GROUP_REDUCE,
 };
-#define GROUP_OPERATIONS (GROUP_PART + 1u)
+#define GROUP_OPERATIONS (GROUP_REDUCE + 1u)
 
 /* What a program calls. Whoever passes it on has checked nothing: group_call() does. */
 struct group_call {
     enum group_operation operation;
     uint32_t part; /* bit d: dimension d; all of the torus' dimensions: the whole group. For
                          * GROUP_PART: the part to be made */
-    uint32_t root; /* broadcast */
+    uint32_t root; /* broadcast, reduce */
     enum reduction_type type;
     enum reduction_operator operator;
-    uint64_t size; /* alltoall, allgather: bytes of a block; broadcast: bytes; allreduce:
+    uint64_t size; /* alltoall, allgather: bytes of a block; broadcast: bytes; allreduce, reduce:
                          * elements */
     /* By member, of the part's size; else NULL. Alltoallv: all four, in bytes. Allgatherv: receive
      * only. Reduce_scatter: receive_size, in elements. Copied. */
     const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;
     /* What the sizes and offsets above count from. Broadcast: the buffer is `receive`, at the root,
-     * too. In place (allgather, allgatherv and allreduce only; for others pass a copy): `send` is
-     * ignored, the input lies in `receive`. */
+     * too. Reduce: only the root uses `receive`. In place (allgather, allgatherv, allreduce, and reduce
+     * at its root, only; for others pass a copy): `send` is ignored, the input lies in `receive`. */
     struct program_area send, receive;
     bool in_place;
     uint64_t timeout_ns; /* 0: none */

@@ -87,9 +87,10 @@ struct choices {
 
 struct decisions {
     struct choices exchange;
-    struct choices gather, broadcast;
-    uint64_t long_reduction; /* bytes of a vector from which it is combined on all trees */
-    uint64_t joined_gather;  /* bytes up to which all blocks of an allgather are one vector */
+    struct choices gather;
+    struct choices broadcast; /* and, backwards, reduce */
+    uint64_t long_reduction;  /* bytes of a vector from which it is combined on all trees */
+    uint64_t joined_gather;   /* bytes up to which all blocks of an allgather are one vector */
 };
 
 struct part;

@@ -122,7 +122,7 @@ static bool is_reduction(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
     return operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE_SCATTER ||
-           operation == GROUP_PART;
+           operation == GROUP_REDUCE || operation == GROUP_PART;
 }
 
 static bool is_exchange(const struct call *c)
@@ -157,42 +157,6 @@ static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32
     c->rounds = c->block_bytes / c->round_bytes + (c->block_bytes % c->round_bytes != 0);
 }
 
-/* Returns 1; 0 if the trees are being found; or -1. */
-static int open_reduction(struct call *c, struct error *e)
-{
-    struct part *p = c->part;
-    const struct group_call *call = &c->what.call;
-    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
-    const struct reducing_options options = {.type = c->spreads ? REDUCTION_UINT8 : call->type,
-                                             .operation =
-                                                 c->spreads ? REDUCTION_OR : call->operator,
-                                             .everywhere = call->operation != GROUP_REDUCE_SCATTER,
-                                             .unchecked = p->session->unchecked};
-    bool all = is_long(c);
-    uint64_t elements = c->what.total / reduction_size(call->type);
-    uint32_t element = reduction_size(call->type), ports = torus_ports(p->torus);
-
-    c->blocks.single = !all;
-    c->block_bytes = !all ? c->what.total
-                     : call->operation == GROUP_REDUCE_SCATTER
-                         ? c->what.largest
-                         : (elements / p->members + 1) * element;
-    c->block_bytes -= c->skip < c->block_bytes ? c->skip : c->block_bytes;
-    int found = all ? part_trees(p, e) : 1;
-    if (found <= 0)
-        return found;
-    const struct reduction_trees *trees = all ? &p->trees : &p->tree;
-    setup.segments = trees->segments;
-    choose_rounds(c, (all ? p->torus->nodes : 1u) * (uint64_t)(ports + 1),
-                  (uint64_t)element * setup.segments, DATA_WINDOW);
-    setup.round_bytes = (uint32_t)c->round_bytes;
-    setup.window = c->window;
-    struct engine *engine = reducing_new(&setup, trees, &options, e);
-    if (engine != NULL)
-        engine->rounds = c->rounds;
-    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
-}
-
 /* An allgather that is so short that few messages count for more than few bytes. */
 static bool is_joined(const struct call *c)
 {
@@ -223,7 +187,7 @@ static int open_joined(struct call *c, struct error *e)
 
 static const struct choices *choices_for(const struct decisions *d, enum group_operation operation)
 {
-    if (operation == GROUP_BROADCAST)
+    if (operation == GROUP_BROADCAST || operation == GROUP_REDUCE)
         return &d->broadcast;
     return operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV ? &d->gather
                                                                          : &d->exchange;
@@ -245,6 +209,81 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
                                                            : detour_gather(p->detour),
                                .mode = MODE_STREAMING};
     return 1;
+}
+
+/* The trees of a reduction whose block_bytes are known: a short vector takes the tree of the waves, a long one
+ * the trees of all members, and a reduce those of a broadcast from its root, backwards. *vectors is how many
+ * blocks a node holds at most: its own, and those of its children. Returns 1 with *out; 0 if the trees are
+ * being found; or -1. */
+static int find_trees(struct call *c, const struct reduction_trees **out, uint64_t *vectors,
+                      struct error *e)
+{
+    struct part *p = c->part;
+    struct choice choice;
+    int result = 1;
+
+    *out = &p->tree;
+    if (is_long(c)) {
+        *vectors = (uint64_t)p->torus->nodes * (torus_ports(p->torus) + 1);
+        *out = &p->trees;
+        return part_trees(p, e);
+    }
+    if (c->what.call.operation == GROUP_REDUCE) {
+        if (c->planned == NULL)
+            result = choose_algorithm(c, &choice, e);
+        if (c->planned == NULL && result > 0)
+            result = planner_get_reduction(p->planner, choice.algorithm,
+                                           part_rank(p, c->what.call.root), &c->planned, e);
+        if (result <= 0)
+            return result;
+        *out = &c->planned->trees;
+    }
+    *vectors = 1 + ((*out)->most_children + (*out)->segments - 1) / (*out)->segments;
+    return 1;
+}
+
+/* The size of each owner's block, or of the largest. */
+static uint64_t reduced_bytes(const struct call *c)
+{
+    uint32_t element = reduction_size(c->what.call.type);
+
+    if (!is_long(c))
+        return c->what.total;
+    return c->what.call.operation == GROUP_REDUCE_SCATTER
+               ? c->what.largest
+               : (c->what.total / element / c->part->members + 1) * element;
+}
+
+/* Returns 1; 0 if the trees are being found; or -1. */
+static int open_reduction(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    const struct group_call *call = &c->what.call;
+    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    const struct reducing_options options = {
+        .type = c->spreads ? REDUCTION_UINT8 : call->type,
+        .operation = c->spreads ? REDUCTION_OR : call->operator,
+        .everywhere = call->operation != GROUP_REDUCE_SCATTER && call->operation != GROUP_REDUCE,
+        .unchecked = p->session->unchecked};
+    const struct reduction_trees *trees;
+    uint64_t vectors;
+
+    c->blocks.single = !is_long(c);
+    c->block_bytes = reduced_bytes(c);
+    c->block_bytes -= c->skip < c->block_bytes ? c->skip : c->block_bytes;
+    int found = find_trees(c, &trees, &vectors, e);
+    if (found <= 0)
+        return found;
+    if (call->operation == GROUP_REDUCE)
+        vectors++; /* what the root keeps of its own, in place, until all have finished the round */
+    setup.segments = trees->segments;
+    choose_rounds(c, vectors, (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
+    setup.round_bytes = (uint32_t)c->round_bytes;
+    setup.window = c->window;
+    struct engine *engine = reducing_new(&setup, trees, &options, e);
+    if (engine != NULL)
+        engine->rounds = c->rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
 /* Exchanges, allgathers, broadcasts. Returns 1; 0 if the schedule is being computed; or -1. */

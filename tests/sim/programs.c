@@ -56,12 +56,28 @@ struct sim_programs {
     uint64_t left_out; /* bit: a part (up to 6 dimensions) that programs could not open */
 };
 
+enum group_operation sim_any_operation(struct chance *c)
+{
+    enum group_operation operation;
+
+    do
+        operation = GROUP_ALLTOALL + (enum group_operation)chance_below(c, GROUP_OPERATIONS - 1);
+    while (operation == GROUP_PART);
+    return operation;
+}
+
+bool sim_may_be_in_place(enum group_operation operation)
+{
+    return operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV ||
+           operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE;
+}
+
 struct sim_call sim_any_call(struct chance *c, const struct torus *t)
 {
     static const uint64_t sizes[] = {0, 1, 3, 8, 64, 65, 1000, 4096, 5000, 20000};
     uint64_t size = sizes[chance_below(c, sizeof sizes / sizeof *sizes)];
     struct sim_call call = {
-        .operation = GROUP_ALLTOALL + (enum group_operation)chance_below(c, GROUP_PART - 1),
+        .operation = sim_any_operation(c),
         .type = (enum reduction_type)(1 + chance_below(c, REDUCTION_TYPES - 1)),
         .operator=(enum reduction_operator)(1 + chance_below(c, REDUCTION_OPERATORS - 1)),
         .size = chance_below(c, 25) == 0 ? 20000 + chance_below(c, 60000) : size,
@@ -70,9 +86,7 @@ struct sim_call sim_any_call(struct chance *c, const struct torus *t)
 
     if (!reduction_allowed(call.type, call.operator))
         call.operator= REDUCTION_MAX;
-    call.in_place = chance_below(c, 3) == 0 &&
-                    (call.operation == GROUP_ALLGATHER || call.operation == GROUP_ALLGATHERV ||
-                     call.operation == GROUP_ALLREDUCE);
+    call.in_place = chance_below(c, 3) == 0 && sim_may_be_in_place(call.operation);
     return call;
 }
 
@@ -243,6 +257,10 @@ static void shape_of(struct shape *s, const struct sim_call *call, uint64_t seed
     case GROUP_ALLREDUCE:
         s->send_bytes = s->receive_bytes = call->size * element;
         break;
+    case GROUP_REDUCE:
+        s->send_bytes = call->size * element;
+        s->receive_bytes = team->rank == call->root ? s->send_bytes : 0;
+        break;
     case GROUP_REDUCE_SCATTER:
         for (uint32_t i = 0; i < team->size; i++) {
             s->receive[i] = uneven(seed, call->size, i, 0);
@@ -256,13 +274,19 @@ static void shape_of(struct shape *s, const struct sim_call *call, uint64_t seed
     }
 }
 
+/* This member makes the call in place: of a reduce only the root can. */
+static bool is_in_place(const struct sim_call *call, const struct team *team)
+{
+    return call->in_place && (call->operation != GROUP_REDUCE || team->rank == call->root);
+}
+
 /* Where the receive area, in place, or the send area has what this member sends. */
 static void fill(const struct made *m, uint64_t seed, const struct team *team,
                  const struct shape *s)
 {
     const struct sim_call *call = &m->call;
     uint8_t *send = m->send->byte + ROOM, *receive = m->receive->byte + ROOM;
-    uint8_t *to = call->in_place ? receive : send;
+    uint8_t *to = is_in_place(call, team) ? receive : send;
     uint64_t element = reduction_size(call->type);
 
     switch (call->operation) {
@@ -286,6 +310,7 @@ static void fill(const struct made *m, uint64_t seed, const struct team *team,
             write_block(receive, call->size, block_seed(seed, call->root, 0));
         break;
     case GROUP_ALLREDUCE:
+    case GROUP_REDUCE:
     case GROUP_REDUCE_SCATTER:
         for (uint64_t k = 0; element > 0 && k < s->send_bytes / element; k++)
             put_element(to + k * element, call, seed, team->rank, k);
@@ -376,6 +401,10 @@ static void check_made(const struct program *p, const struct made *m)
         break;
     case GROUP_ALLREDUCE:
         check_vector(p, m, got, 0, call->size, seed, &team);
+        break;
+    case GROUP_REDUCE:
+        if (team.rank == call->root)
+            check_vector(p, m, got, 0, call->size, seed, &team);
         break;
     case GROUP_REDUCE_SCATTER:
         for (uint32_t i = 0; i < team.rank; i++)
@@ -473,7 +502,7 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
 {
     struct sim_programs *all = p->all;
     struct group_call call = *right;
-    unsigned kind = (unsigned)chance_below(&all->chance, 6);
+    unsigned kind = (unsigned)chance_below(&all->chance, 8);
     struct error e;
 
     if (kind == 0) {
@@ -492,6 +521,13 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
     } else if (kind == 4) {
         call.operation = GROUP_PART;
         call.part = 1u << all->torus->dims;
+    } else if (kind == 5) {
+        call.operation = GROUP_REDUCE;
+        call.root = members;
+    } else if (kind == 6) { /* elsewhere than at the root, or into no memory */
+        call.operation = GROUP_REDUCE;
+        call.in_place = true;
+        call.size = call.receive.memory->size + 1;
     } else {
         call.receive.offset = call.receive.memory->size + 1;
         call.operation = GROUP_ALLGATHER;
@@ -504,13 +540,14 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
 /* Whether the group need not fail if one program calls this and the others that. */
 static bool may_pass(const struct sim_call *a, const struct sim_call *b)
 {
-    bool reduces = a->operation == GROUP_ALLREDUCE || a->operation == GROUP_REDUCE_SCATTER;
+    bool reduces = a->operation == GROUP_ALLREDUCE || a->operation == GROUP_REDUCE_SCATTER ||
+                   a->operation == GROUP_REDUCE;
 
     if (a->operation != b->operation)
         return false;
     if (a->operation == GROUP_ALLTOALLV || a->operation == GROUP_ALLGATHERV)
         return true; /* what comes of the sizes may be the same */
-    if (a->operation == GROUP_BROADCAST && a->root != b->root)
+    if ((a->operation == GROUP_BROADCAST || a->operation == GROUP_REDUCE) && a->root != b->root)
         return false;
     if (reduces && (a->type != b->type || a->operator!= b->operator))
         return false;
@@ -576,7 +613,7 @@ static void make(struct program *p, uint32_t index)
                                     .receive_offset = s.receive_at,
                                     .send = area_of(m->send),
                                     .receive = area_of(m->receive),
-                                    .in_place = m->call.in_place,
+                                    .in_place = is_in_place(&m->call, &team),
                                     .timeout_ns = m->call.timeout};
     if (all->set.careless && chance_below(&all->chance, 8) == 0)
         call_wrongly(p, &call, team.size);

@@ -18,6 +18,10 @@ struct sim_call {
     uint64_t timeout;
 };
 
+/* Any that programs call on the whole and on parts. */
+enum group_operation sim_any_operation(struct chance *c);
+/* Whether it can be made in place, by some members at least. */
+bool sim_may_be_in_place(enum group_operation operation);
 /* One of anything on the whole torus; large ones, in rounds, now and then. */
 struct sim_call sim_any_call(struct chance *c, const struct torus *t);
 

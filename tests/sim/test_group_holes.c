@@ -373,11 +373,13 @@ static void large_vectors_in_place(void **state)
         struct damage d;
         struct sim *sim = begin(seed, &d);
         for (unsigned i = 0; i < 3; i++)
-            call[i] = (struct sim_call){.operation = GROUP_ALLREDUCE,
-                                        .type = REDUCTION_FLOAT64,
-                                        .operator= REDUCTION_SUM,
-                                        .size = 50000 + any(sim, 400000),
-                                        .in_place = true};
+            call[i] =
+                (struct sim_call){.operation = any(sim, 2) == 0 ? GROUP_ALLREDUCE : GROUP_REDUCE,
+                                  .root = any(sim, sim_torus(sim)->nodes),
+                                  .type = REDUCTION_FLOAT64,
+                                  .operator= REDUCTION_SUM,
+                                  .size = 50000 + any(sim, 400000),
+                                  .in_place = true};
         const struct sim_programs_setup setup = {
             .name = "g", .call = call, .calls = 3, .seed = seed, .depth = 1 + any(sim, 3)};
         struct sim_programs *programs = sim_programs_new(sim, &setup);
@@ -416,7 +418,9 @@ static void small_vectors_in_place(void **state)
         struct damage d;
         struct sim *sim = begin(seed, &d);
         for (unsigned i = 0; i < CALLS_MOST; i++)
-            call[i] = (struct sim_call){.operation = GROUP_ALLREDUCE,
+            call[i] = (struct sim_call){.operation =
+                                            seed % 3 < any(sim, 3) ? GROUP_ALLREDUCE : GROUP_REDUCE,
+                                        .root = any(sim, sim_torus(sim)->nodes),
                                         .type = REDUCTION_FLOAT64,
                                         .operator= REDUCTION_SUM,
                                         .size = any(sim, 400),
@@ -431,6 +435,48 @@ static void small_vectors_in_place(void **state)
             for (unsigned tries = 0; tries < 3; tries++)
                 change(sim, &d, false);
         must_succeed(sim, programs);
+        sim_programs_free(programs);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
+/* All others are through with reduces, and have used the memory again, when links go down that what they sent
+ * had to take; only then comes the root. */
+static void reduces_that_are_complete_but_at_their_root(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
+        struct sim_call call[GROUP_UNPROVEN_MOST];
+        struct damage d;
+        struct sim *sim = begin(seed, &d);
+        const uint32_t root = any(sim, sim_torus(sim)->nodes);
+        const struct sim_programs_setup setup = {.name = "g",
+                                                 .call = call,
+                                                 .calls = 1 + any(sim, GROUP_UNPROVEN_MOST),
+                                                 .seed = seed,
+                                                 .depth = GROUP_UNPROVEN_MOST,
+                                                 .stay = true};
+        for (unsigned i = 0; i < setup.calls; i++)
+            call[i] = (struct sim_call){.operation = GROUP_REDUCE,
+                                        .root = root,
+                                        .type = REDUCTION_FLOAT64,
+                                        .operator= REDUCTION_SUM,
+                                        .size = 1 + any(sim, 1000),
+                                        .in_place = any(sim, 2) == 0};
+        struct sim_programs *programs = sim_programs_new(sim, &setup);
+        sim_program_stop(programs, root);
+        assert_true(sim_run(sim, 60 * SECONDS, is_open, NULL));
+        sim_pass(sim, 1 * SECONDS);
+        for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+            assert_int_equal(sim_program_completed(programs, rank), rank == root ? 0 : setup.calls);
+        for (unsigned left = 1 + any(sim, 4); left > 0; left--)
+            change(sim, &d, false);
+        sim_pass(sim, any(sim, 2) * 500 * MILLISECONDS);
+        sim_program_go_on(programs, root);
+        if (!sim_run(sim, 60 * SECONDS, have_all, programs))
+            sim_violated(sim, "ends", "%u programs have made all calls",
+                         sim_programs_done(programs));
         sim_programs_free(programs);
         damage_free(&d);
         sim_free(sim);
@@ -626,6 +672,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(links_change_while_it_is_open),
         cmocka_unit_test(large_vectors_in_place),
         cmocka_unit_test(small_vectors_in_place),
+        cmocka_unit_test(reduces_that_are_complete_but_at_their_root),
         cmocka_unit_test(links_of_the_root_are_replaced),
         cmocka_unit_test(the_root_is_cut_off),
         cmocka_unit_test(a_program_ends_as_a_link_goes_down),

@@ -84,15 +84,17 @@ static const struct scene {
 #define SCENES_A_FIELD 3u
 #define SCENES (sizeof scenes / sizeof *scenes)
 
-static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 100},
-                                        {.operation = GROUP_ALLTOALLV, .size = 100},
-                                        {
-                                            .operation = GROUP_ALLREDUCE,
-                                            .size = 10,
-                                            .type = REDUCTION_INT32,
-                                            .operator= REDUCTION_SUM },
-                                            {.operation = GROUP_BARRIER},
-};
+static const struct sim_call calls[] = {
+    {.operation = GROUP_ALLTOALL, .size = 100}, {.operation = GROUP_ALLTOALLV, .size = 100},
+    {.operation = GROUP_ALLREDUCE, .size = 10, .type = REDUCTION_INT32, .operator= REDUCTION_SUM },
+     {.operation = GROUP_BARRIER},
+     {
+         .operation = GROUP_REDUCE,
+         .root = 3,
+         .size = 10,
+         .type = REDUCTION_INT32,
+         .operator= REDUCTION_SUM },
+    };
 static const struct sim_call late_calls[] = {{.operation = GROUP_BARRIER, .timeout = 1 * SECONDS}};
 
 /* What comes of a lie: each contains those before it. */

@@ -184,7 +184,7 @@ static int check(const struct queued *q, struct error *e)
     uint64_t element = c->type >= 1 && c->type <= 10 ? UINT64_C(1) : 0, all = 0;
 
     if (c->in_place && c->operation != GROUP_ALLGATHER && c->operation != GROUP_ALLGATHERV &&
-        c->operation != GROUP_ALLREDUCE)
+        c->operation != GROUP_ALLREDUCE && (c->operation != GROUP_REDUCE || c->root != q->rank))
         return error_set(e, ERROR_USAGE, "not in place");
     switch (c->operation) {
     case GROUP_ALLTOALL:
@@ -211,6 +211,13 @@ static int check(const struct queued *q, struct error *e)
         if (element == 0 || c->operator<1 || c->operator> 7)
             return error_set(e, ERROR_USAGE, "no such type or operator");
         return check_areas(q, c->receive.size, c->receive.size, e);
+    case GROUP_REDUCE:
+        if (c->root >= q->members)
+            return error_set(e, ERROR_USAGE, "no such root");
+        if (element == 0 || c->operator<1 || c->operator> 7)
+            return error_set(e, ERROR_USAGE, "no such type or operator");
+        return c->root == q->rank ? check_areas(q, c->receive.size, c->receive.size, e)
+                                  : check_areas(q, c->send.size, 0, e);
     case GROUP_REDUCE_SCATTER:
         for (uint32_t i = 0; i < q->members; i++)
             if (size[i] > UINT32_MAX)
@@ -285,6 +292,7 @@ static void carry_out(const struct queued *q)
     switch (c->operation) {
     case GROUP_ALLTOALL:
     case GROUP_ALLREDUCE:
+    case GROUP_REDUCE:
         copy(q, 0, 0, c->receive.size);
         break;
     case GROUP_ALLTOALLV:

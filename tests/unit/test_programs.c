@@ -605,7 +605,7 @@ static void test_page_that_changes(void **state)
     s.guest = &g;
     assert_int_equal(pthread_create(&thread, NULL, scribble, &s), 0);
     for (uint32_t k = 0; k < 5000; k++) {
-        const struct program_request request = {.operation = 1 + k % GROUP_PART,
+        const struct program_request request = {.operation = 1 + k % (GROUP_OPERATIONS - 1),
                                                 .part = 1 + k % 3,
                                                 .type = 1,
                                                 .operator= 1,

@@ -60,7 +60,7 @@ struct sim_call swarm_draw_call(const struct swarm_world *w, uint32_t part, stru
     uint32_t members = members_of(&w->torus, part);
     uint64_t most = most_bytes(w, chance_below(c, 12) == 0);
     struct sim_call call = {
-        .operation = GROUP_ALLTOALL + (enum group_operation)chance_below(c, GROUP_PART - 1),
+        .operation = sim_any_operation(c),
         .part = part,
         .root = (uint32_t)chance_below(c, members),
         .type = (enum reduction_type)(1 + chance_below(c, REDUCTION_TYPES - 1)),
@@ -69,7 +69,7 @@ struct sim_call swarm_draw_call(const struct swarm_world *w, uint32_t part, stru
 
     if (!reduction_allowed(call.type, call.operator))
         call.operator= REDUCTION_MAX;
-    if (call.operation == GROUP_ALLREDUCE)
+    if (call.operation == GROUP_ALLREDUCE || call.operation == GROUP_REDUCE)
         most /= reduction_size(call.type);
     else if (call.operation == GROUP_REDUCE_SCATTER)
         most /= (uint64_t)reduction_size(call.type) * members;
@@ -78,9 +78,7 @@ struct sim_call swarm_draw_call(const struct swarm_world *w, uint32_t part, stru
     call.size = chance_magnitude(c, 1, most > 0 ? most : 1);
     if (chance_below(c, 8) == 0 || call.operation == GROUP_BARRIER)
         call.size = 0;
-    call.in_place = chance_below(c, 3) == 0 &&
-                    (call.operation == GROUP_ALLGATHER || call.operation == GROUP_ALLGATHERV ||
-                     call.operation == GROUP_ALLREDUCE);
+    call.in_place = chance_below(c, 3) == 0 && sim_may_be_in_place(call.operation);
     return call;
 }
 
@@ -102,16 +100,23 @@ static void draw_any(const struct swarm_world *w, struct swarm_group *g, struct 
     g->setup.shuffle = parts > 0 && chance_below(c, 2) == 0;
 }
 
-/* One member ahead of all others, which hear from nobody else. */
-static void draw_broadcasts(const struct swarm_world *w, struct swarm_group *g, struct chance *c)
+/* One member ahead of all others, which hear from nobody else; or behind all others, which wait for
+ * nobody. */
+static void draw_rooted(const struct swarm_world *w, struct swarm_group *g, struct chance *c)
 {
     uint32_t root = (uint32_t)chance_below(c, w->torus.nodes);
+    unsigned mixed = (unsigned)chance_below(c, 3); /* all broadcasts, all reduces, both */
 
-    for (unsigned i = 0; i < 40; i++)
+    for (unsigned i = 0; i < 40; i++) {
+        bool reduce = mixed == 1 || (mixed == 2 && chance_below(c, 2) == 0);
         g->call[g->setup.calls++] = (struct sim_call){
-            .operation = GROUP_BROADCAST,
+            .operation = reduce ? GROUP_REDUCE : GROUP_BROADCAST,
             .root = chance_below(c, 8) == 0 ? (uint32_t)chance_below(c, w->torus.nodes) : root,
+            .type = REDUCTION_UINT8,
+            .operator= REDUCTION_MAX,
+            .in_place = reduce && chance_below(c, 2) == 0,
             .size = chance_magnitude(c, 1, most_bytes(w, false))};
+    }
 }
 
 static void draw_group(const struct swarm_world *w, struct swarm_group *g, unsigned index,
@@ -123,7 +128,7 @@ static void draw_group(const struct swarm_world *w, struct swarm_group *g, unsig
     g->at = chance_below(c, 4) == 0 ? chance_magnitude(c, 1, 5 * SECONDS) : chance_below(c, 1000);
     (void)snprintf(g->name, sizeof g->name, "g%u", index);
     if (chance_below(c, 5) == 0)
-        draw_broadcasts(w, g, c);
+        draw_rooted(w, g, c);
     else
         draw_any(w, g, c);
     g->hurries = chance_below(c, 10) == 0;
