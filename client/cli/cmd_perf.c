@@ -24,7 +24,7 @@ struct perf_arguments {
 
 static const struct option options[] = {
     {"OPERATION", "OPERATION", offsetof(struct perf_arguments, operation),
-     "alltoall, alltoallv, allgather, broadcast, barrier, allreduce or\nreduce-scatter"},
+     "alltoall, alltoallv, allgather, broadcast, barrier, allreduce, reduce\nor reduce-scatter"},
     {"--sizes", "SIZES", offsetof(struct perf_arguments, sizes),
      "separated by commas: 64,4KiB; 1-1MiB stands for 1, 4, 16 and so on\nup to 1MiB (default: "
      "1-1MiB)"},
@@ -46,7 +46,7 @@ static const struct option options[] = {
      "call it in each part of the torus along these dimensions: 1 for the\nrows of 4x8, 0,2 for "
      "planes (default: in the whole torus)"},
     {"--root", "RANK", offsetof(struct perf_arguments, root),
-     "whose data is broadcast (default: 0)"},
+     "whose data is broadcast, or who gets what is reduced (default: 0)"},
     {"--type", "TYPE", offsetof(struct perf_arguments, type),
      "of reductions: int8 to int64, uint8 to uint64, float32 or float64\n(default: float64)"},
     {"--op", "OPERATOR", offsetof(struct perf_arguments, combination),

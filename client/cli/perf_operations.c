@@ -192,10 +192,10 @@ static double received_broadcast(const struct perf_job *job)
     return (double)job->bytes * (job->members - 1) / job->members;
 }
 
-/* By the node that has the fewest links. */
+/* A reduce backwards. */
 static double bound_broadcast(const struct perf_job *job, const struct torus *t)
 {
-    return t->nodes > 1 ? (double)job->bytes / torus_fewest_links(t) : 0;
+    return (double)job->bytes * torus_bound_reduce(t);
 }
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
@@ -322,6 +322,30 @@ static double bound_allreduce(const struct perf_job *job, const struct torus *t)
     return (double)job->bytes * torus_bound_allreduce(t);
 }
 
+/* Only the root gets the result. */
+static void lay_out_reduce(struct perf_job *job)
+{
+    lay_out_allreduce(job);
+    if (job->rank != job->plan->root)
+        job->receive_size = 0;
+}
+
+static int call_reduce(struct perf_job *job, struct torus_error *e)
+{
+    return torus_reduce(job->group, job->send, job->receive, job->count, job->plan->type,
+                        job->plan->combination, job->plan->root, e);
+}
+
+static uint64_t wrong_reduce(const struct perf_job *job)
+{
+    return job->rank == job->plan->root ? wrong_allreduce(job) : 0;
+}
+
+static double bound_reduce(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_reduce(t);
+}
+
 /* The vector is divided as evenly as it can be; the counts are in receive_bytes. */
 static void lay_out_reduce_scatter(struct perf_job *job)
 {
@@ -407,6 +431,16 @@ const struct perf_operation perf_operations[] = {
      .wrong = wrong_allreduce,
      .received = received_allreduce,
      .bound = bound_allreduce},
+    {.name = "reduce",
+     .sized = true,
+     .reduces = true,
+     .rooted = true,
+     .lay_out = lay_out_reduce,
+     .call = call_reduce,
+     .fill = fill_vector,
+     .wrong = wrong_reduce,
+     .received = received_reduce_scatter,
+     .bound = bound_reduce},
     {.name = "reduce-scatter",
      .sized = true,
      .reduces = true,

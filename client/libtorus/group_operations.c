@@ -166,6 +166,14 @@ int torus_start_allgatherv(struct torus_group *group, const void *send, void *re
     return group_start(group, &o, call, error);
 }
 
+static int check_root(const struct torus_group *group, uint32_t root, struct torus_error *e)
+{
+    if (root < group->size)
+        return 0;
+    return fail(e, TORUS_ERROR_USAGE, "there is no member %u: the group has %u", (unsigned)root,
+                (unsigned)group->size);
+}
+
 int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
                           struct torus_call **call, struct torus_error *error)
 {
@@ -173,9 +181,8 @@ int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes,
     bool is_root = root == group->rank;
 
     *call = NULL;
-    if (root >= group->size)
-        return fail(error, TORUS_ERROR_USAGE, "there is no member %u: the group has %u",
-                    (unsigned)root, (unsigned)group->size);
+    if (check_root(group, root, error) != 0)
+        return -1;
     o.receive = piece(buffer, bytes);
     o.input = is_root ? bytes : 0;
     o.output = is_root ? 0 : bytes;
@@ -220,6 +227,29 @@ int torus_start_allreduce(struct torus_group *group, const void *send, void *rec
     if (check_reduction(type, operation, &o, error) != 0 ||
         product(count, torus_type_size(type), &bytes, error) != 0 ||
         two_areas(&o, send, bytes, receive, bytes, error) != 0)
+        return -1;
+    o.input = o.request.in_place != 0 ? bytes : 0;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_reduce(struct torus_group *group, const void *send, void *receive, size_t count,
+                       enum torus_type type, enum torus_operator operation, uint32_t root,
+                       struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request = {.operation = GROUP_REDUCE, .size = count, .root = root}};
+    bool is_root = root == group->rank;
+    size_t bytes;
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0 || check_reduction(type, operation, &o, error) != 0 ||
+        product(count, torus_type_size(type), &bytes, error) != 0)
+        return -1;
+    if (!is_root && send == TORUS_IN_PLACE)
+        return fail(
+            error, TORUS_ERROR_USAGE,
+            "TORUS_IN_PLACE is for the root of a reduce, member %u, only: this is member %u",
+            (unsigned)root, (unsigned)group->rank);
+    if (two_areas(&o, send, bytes, is_root ? receive : NULL, is_root ? bytes : 0, error) != 0)
         return -1;
     o.input = o.request.in_place != 0 ? bytes : 0;
     return group_start(group, &o, call, error);
@@ -318,6 +348,17 @@ int torus_allreduce(struct torus_group *group, const void *send, void *receive, 
     struct torus_call *call;
 
     if (torus_start_allreduce(group, send, receive, count, type, operation, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_reduce(struct torus_group *group, const void *send, void *receive, size_t count,
+                 enum torus_type type, enum torus_operator operation, uint32_t root,
+                 struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_reduce(group, send, receive, count, type, operation, root, &call, error) != 0)
         return -1;
     return torus_call_wait(call, error);
 }

@@ -122,6 +122,7 @@ _STARTS = {
     'broadcast': [_ARRAY, _SIZE, _U32],
     'barrier': [],
     'allreduce': [_ARRAY, _ARRAY, _SIZE, _INT, _INT],
+    'reduce': [_ARRAY, _ARRAY, _SIZE, _INT, _INT, _U32],
     'reduce_scatter': [_ARRAY, _ARRAY, _SIZES, _INT, _INT],
 }
 _OTHERS = {
@@ -566,9 +567,7 @@ class Group:
 
     def start_broadcast(self, array, root=0):
         _check_output(array, 'the array')
-        root = _integer(root, 'root')
-        if not 0 <= root < self._size:
-            raise ValueError(f'{root} is not a member: these are 0 to {self._size - 1}')
+        root = self._checked_root(root)
         return self._start('broadcast', _address(array), array.nbytes, root, result=lambda: array,
                            kept=array)
 
@@ -594,6 +593,28 @@ class Group:
             _check_overlap(kept, out)
             address = _address(kept)
         return self._start('allreduce', address, _address(out), out.size, *_reduction(out.dtype, op),
+                           result=lambda: out if out.shape else out[()], kept=(kept, out))
+
+    def reduce(self, send, op='sum', root=0, out=None):
+        """The same, but only member `root` gets the result; the others get None. In place: of the others'
+        `out` only the contents are used, as their input."""
+        return self.start_reduce(send, op, root, out).wait()
+
+    def start_reduce(self, send, op='sum', root=0, out=None):
+        root = self._checked_root(root)
+        in_place = _is_in_place(send, out)
+        if in_place:
+            _check_output(out)
+        kept = out if in_place else _input(send)
+        reduction = *_reduction(kept.dtype, op), root
+        if self._rank != root:
+            return self._start('reduce', _address(kept), None, kept.size, *reduction,
+                               result=lambda: None, kept=kept)
+        if not in_place:
+            out = _output(out, kept.shape, kept.dtype)
+            _check_overlap(kept, out)
+        address = _IN_PLACE_ADDRESS if in_place else _address(kept)
+        return self._start('reduce', address, _address(out), out.size, *reduction,
                            result=lambda: out if out.shape else out[()], kept=(kept, out))
 
     def reduce_scatter(self, send, op='sum', counts=None, out=None):
@@ -633,6 +654,12 @@ class Group:
         if getattr(_library, f'torus_start_{name}')(self._pointer(), *arguments, pointer, error) != 0:
             _raise(error)
         return Call(self, pointer, result, kept)
+
+    def _checked_root(self, root):
+        root = _integer(root, 'root')
+        if not 0 <= root < self._size:
+            raise ValueError(f'{root} is not a member: these are 0 to {self._size - 1}')
+        return root
 
     def _check_first(self, array):
         if array.ndim == 0 or array.shape[0] != self._size:

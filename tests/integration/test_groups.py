@@ -38,7 +38,7 @@ def test_all_that_the_program_of_these_tests_can_call(members):
     for memory in 'barrier', f'memory {1 * MIB}':
         members.do(memory)
         for size in 1, 1000, 100001:
-            for call in 'alltoall', 'alltoallv', 'allgather', 'allreduce', 'broadcast':
+            for call in 'alltoall', 'alltoallv', 'allgather', 'allreduce', 'broadcast', 'reduce':
                 members.do(f'{call} {size}')
         members.do('part 2')
         members.do('alltoall 5000 3')
@@ -344,6 +344,29 @@ def test_rounds_of_faults_in_namespaces(shared, kind):
 
 
 # ---- Links --------------------------------------------------------------------------------------
+
+def test_a_link_goes_down_before_the_root_of_reduces_has_called(cabled):
+    """All others are through with them, and have overwritten what they have sent; what has come to the root by
+    that link is sent again on another way."""
+    torus = cabled('3x3')
+    with Members(torus) as members:
+        members.do('open g')
+        for count in 1, 1000, 10000:
+            for member in members.but(5):
+                member.tell(f'reduce {count} 5')
+            assert [member.answer() for member in members.but(5)] == ['ok'] * 8
+        torus.cable.cut_after(0)
+        wait_for(lambda: around(torus, 'g') == {'link 4:+1'}, 30)
+        for count in 1, 1000, 10000:
+            assert members[5].do(f'reduce {count} 5') == 'ok'
+        members.do('barrier')
+        members.do('reduce 100000 5')
+        torus.cable.mend()
+        wait_for(lambda: around(torus, 'g') == {''}, 60)
+        members.do('reduce 1 5')
+        members.do('close')
+
+
 
 @pytest.mark.mininet
 @pytest.mark.parametrize('cut', ['down', 'mute'])

@@ -185,6 +185,22 @@ static void check_allreduce(uint8_t *from, uint8_t *to, unsigned round, bool in_
             wrong("allreduce", i * sizeof *out);
 }
 
+static void check_reduce(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
+{
+    size_t count = draw_size();
+    uint32_t root = (uint32_t)chance(size);
+    bool from_to = in_place && rank == root;
+    int64_t *in = (int64_t *)(void *)(from_to ? to : from), *out = (int64_t *)(void *)to;
+
+    for (size_t i = 0; i < count; i++)
+        in[i] = (int64_t)(i * 7 + round) * (rank + 1);
+    OK(torus_reduce(group, from_to ? TORUS_IN_PLACE : from, rank == root ? to : NULL, count,
+                    TORUS_INT64, TORUS_SUM, root, &e));
+    for (size_t i = 0; rank == root && i < count; i++)
+        if (out[i] != (int64_t)(i * 7 + round) * size * (size + 1) / 2)
+            wrong("reduce", i * sizeof *out);
+}
+
 static void check_reduce_scatter(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
     size_t n[size], count = 0, before = 0;
@@ -224,9 +240,9 @@ static bool one_is_to_end(void)
 /* Several calls under way, which are waited for in another order. */
 static void check_several(uint8_t *from, uint8_t *to, unsigned round)
 {
-    struct torus_call *call[4];
-    size_t block = draw_size() % (ROOM / size), first = chance(4);
-    uint64_t in[2] = {rank + 1, round}, out[2] = {0, 0};
+    struct torus_call *call[5];
+    size_t block = draw_size() % (ROOM / size), first = chance(5);
+    uint64_t in[2] = {rank + 1, round}, out[2] = {0, 0}, all = 0;
     uint32_t root = (uint32_t)chance(size);
     uint8_t word = rank == root ? (uint8_t)round : 0;
 
@@ -236,14 +252,17 @@ static void check_several(uint8_t *from, uint8_t *to, unsigned round)
     OK(torus_start_allreduce(group, in, out, 2, TORUS_UINT64, TORUS_SUM, &call[1], &e));
     OK(torus_start_broadcast(group, &word, 1, root, &call[2], &e));
     OK(torus_start_barrier(group, &call[3], &e));
-    for (size_t i = 0; i < 4; i++)
-        OK(torus_call_wait(call[(first + 3 * i) % 4], &e));
+    OK(torus_start_reduce(group, in, &all, 1, TORUS_UINT64, TORUS_MAX, root, &call[4], &e));
+    for (size_t i = 0; i < 5; i++)
+        OK(torus_call_wait(call[(first + 3 * i) % 5], &e));
     for (uint32_t i = 0; i < size; i++)
         check_block("alltoall", to + i * block, i, rank, block, round);
     if (out[0] != (uint64_t)size * (size + 1) / 2 || out[1] != (uint64_t)size * round)
         wrong("allreduce", 0);
     if (word != (uint8_t)round)
         wrong("broadcast", 0);
+    if (all != (rank == root ? size : 0))
+        wrong("reduce", 0);
 }
 
 static struct torus_group *choice[3]; /* the whole, and its parts along the first two dimensions */
@@ -290,7 +309,7 @@ static void run_all(uint64_t seed, unsigned rounds)
         if (rounds == 0 && round % 8 == 7 && one_is_to_end())
             break;
         choose(chance(2) == 0 ? chance(choices) : 0);
-        uint64_t what = chance(9), where = chance(4);
+        uint64_t what = chance(10), where = chance(4);
         uint8_t *from = (where & 1) != 0 ? plain[0] : shared[0];
         uint8_t *to = (where & 2) != 0 ? plain[1] : shared[1];
         bool in_place = chance(3) == 0;
@@ -310,6 +329,8 @@ static void run_all(uint64_t seed, unsigned rounds)
             check_reduce_scatter(from, to, round, in_place);
         else if (what == 7)
             check_several(from, to, round);
+        else if (what == 8)
+            check_reduce(from, to, round, in_place);
         else
             OK(torus_barrier(group, &e));
     }

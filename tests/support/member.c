@@ -8,7 +8,7 @@
  *     memory BYTES            registered memory for both buffers of the calls that follow
  *     alltoall BYTES [COUNT]  blocks of so many bytes; so often, 0: for ever
  *     alltoallv BYTES         the same with all sizes equal
- *     allgather BYTES, broadcast BYTES ROOT, allreduce COUNT, barrier [COUNT]
+ *     allgather BYTES, broadcast BYTES ROOT, allreduce COUNT, reduce COUNT ROOT, barrier [COUNT]
  *     part MASK               what follows is called on that part; 0: on the whole
  *     close
  *
@@ -182,6 +182,28 @@ static int do_allreduce(uint64_t count, uint64_t unused)
     return 0;
 }
 
+/* What has been sent is overwritten: nobody needs it any more. */
+static int do_reduce(uint64_t count, uint64_t root)
+{
+    uint64_t *in, *out, ranks = 0;
+
+    if (need(count * sizeof *in) != 0)
+        return -1;
+    in = (uint64_t *)(void *)from;
+    out = (uint64_t *)(void *)to;
+    for (uint32_t i = 0; i < size; i++)
+        ranks += node(i) + 1;
+    for (uint64_t i = 0; i < count; i++)
+        in[i] = (i + 1) * (rank + 1);
+    if (torus_reduce(group, in, out, count, TORUS_UINT64, TORUS_SUM, (uint32_t)root, &e) != 0)
+        return -1;
+    memset(from, 0xee, count * sizeof *in);
+    for (uint64_t i = 0; rank == node((uint32_t)root) && i < count; i++)
+        if (out[i] != (i + 1) * ranks)
+            wrong_what = "reduce";
+    return 0;
+}
+
 static int do_barrier(uint64_t count, uint64_t unused)
 {
     (void)unused;
@@ -242,8 +264,8 @@ static const struct {
 } commands[] = {
     {"alltoall", do_alltoall, 1},   {"alltoallv", do_alltoallv, 0}, {"allgather", do_allgather, 0},
     {"broadcast", do_broadcast, 0}, {"allreduce", do_allreduce, 0}, {"barrier", do_barrier, 0},
-    {"timeout", do_timeout, 0},     {"memory", do_memory, 0},       {"part", do_part, 0},
-    {"close", do_close, 0},
+    {"reduce", do_reduce, 0},       {"timeout", do_timeout, 0},     {"memory", do_memory, 0},
+    {"part", do_part, 0},           {"close", do_close, 0},
 };
 
 static int carry_out(const char *line)

@@ -142,6 +142,14 @@ def reductions():
                 assert g.allreduce(both, op, out=both) is both
                 equal(both, wanted)
                 equal(g.reduce_scatter(vector(g.rank), op), np.array_split(wanted, g.size)[g.rank])
+                root = len(op) % g.size
+                only = g.reduce(vector(g.rank), op, root)
+                assert only is None if g.rank != root else np.array_equal(only, wanted)
+                both = vector(g.rank)
+                assert g.reduce(IN_PLACE, op, root, out=both) is (both if g.rank == root else None)
+                equal(both, wanted if g.rank == root else vector(g.rank))
+        total = g.reduce(1.5, root=g.size - 1)
+        assert total is None if g.rank < g.size - 1 else total == 1.5 * g.size
         total = g.allreduce(1.5)
         assert total == 1.5 * g.size and isinstance(total, np.float64)
         rows = np.full((g.size + 1, 4), g.rank)
@@ -226,6 +234,11 @@ def misuse():
         raises(TypeError, g.allgather, np.array([None]), text='Python objects')
         raises(ValueError, g.broadcast, np.zeros(1), size, text='is not a member')
         raises(ValueError, g.broadcast, np.zeros(1), -1)
+        raises(ValueError, g.reduce, np.zeros(1), 'sum', size, text='is not a member')
+        raises(ValueError, g.reduce, np.zeros(1), 'plus', text='"plus" is not an operator')
+        raises(ValueError, g.reduce, IN_PLACE, text='IN_PLACE')
+        if g.rank == 0:
+            raises(ValueError, g.reduce, np.zeros(2), out=np.zeros(3), text='shape')
         raises(ValueError, g.alltoallv, [np.zeros(1)] * (size + 1), text='members')
         raises(ValueError, g.alltoallv, [np.zeros(2, 'V0')] * size, text='no bytes')
         raises(ValueError, g.start_alltoallv, [np.zeros(2, 'V0')] * size, [2] * size, text='no bytes')

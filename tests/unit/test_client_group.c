@@ -302,6 +302,19 @@ static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
     OK(torus_allreduce(g, TORUS_IN_PLACE, to, 2000, TORUS_INT32, TORUS_XOR, &e));
     expect(to, 8000, 10);
 
+    fill(from, 8000, 13);
+    OK(torus_reduce(g, from, to, 1000, TORUS_FLOAT64, TORUS_SUM, 4, &e)); /* to this member */
+    expect(to, 8000, 13);
+    fill(to, 8000, 14);
+    OK(torus_reduce(g, TORUS_IN_PLACE, to, 2000, TORUS_INT32, TORUS_XOR, 4, &e));
+    expect(to, 8000, 14);
+    OK(torus_reduce(g, from, to, 1000, TORUS_FLOAT64, TORUS_SUM, 0, &e)); /* to another one */
+    OK(torus_reduce(g, from, NULL, 1000, TORUS_FLOAT64, TORUS_SUM, 0, &e));
+    OK(torus_reduce(g, from, from, 1000, TORUS_FLOAT64, TORUS_SUM, 0, &e));
+    assert_int_equal(daemon_.groups.last.receive.size, 0);
+    expect(to, 8000, 14);
+    expect(from, 8000, 13);
+
     fill(from, 20204, 11);
     memset(to, 0, 60000);
     OK(torus_reduce_scatter(g, from, to, sizes, TORUS_UINT32, TORUS_MAX, &e));
@@ -386,6 +399,18 @@ static void test_usage(void **state)
           torus_allreduce(g, buffer, buffer + 500, 1, TORUS_INT8, (enum torus_operator)0, &e));
     FAILS(TORUS_ERROR_USAGE, "integers",
           torus_allreduce(g, buffer, buffer + 500, 1, TORUS_FLOAT32, TORUS_OR, &e));
+    FAILS(TORUS_ERROR_USAGE, "member 6",
+          torus_reduce(g, buffer, buffer + 500, 1, TORUS_INT8, TORUS_SUM, 6, &e));
+    FAILS(TORUS_ERROR_USAGE, "integers",
+          torus_reduce(g, buffer, buffer + 500, 1, TORUS_FLOAT32, TORUS_OR, 0, &e));
+    FAILS(TORUS_ERROR_USAGE, "for the root of a reduce, member 0, only: this is member 4",
+          torus_reduce(g, TORUS_IN_PLACE, buffer, 1, TORUS_INT8, TORUS_SUM, 0, &e));
+    FAILS(TORUS_ERROR_USAGE, "overlap",
+          torus_reduce(g, buffer, buffer + 3, 4, TORUS_INT8, TORUS_SUM, 4, &e));
+    FAILS(TORUS_ERROR_USAGE, "NULL",
+          torus_reduce(g, buffer, NULL, 4, TORUS_INT8, TORUS_SUM, 4, &e));
+    FAILS(TORUS_ERROR_USAGE, "too many",
+          torus_reduce(g, buffer, NULL, SIZE_MAX / 2, TORUS_INT64, TORUS_SUM, 0, &e));
     FAILS(TORUS_ERROR_USAGE, "NULL",
           torus_start_reduce_scatter(g, buffer, buffer, NULL, TORUS_INT8, TORUS_SUM, &call, &e));
     assert_null(call);

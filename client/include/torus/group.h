@@ -22,7 +22,9 @@
  *   operator. Where they differ, the group fails on every node, and the error says which two members
  *   disagree and how.
  * - A call may return on one member before others have made it, except torus_barrier(), which returns
- *   when all have. Who is late delays the group and does not fail it, unless a timeout is set.
+ *   when all have. A short torus_reduce() waits for nobody above the member on the way to the root, so
+ *   that most members return at once. A member that is late delays the group and does not fail it, unless
+ *   a timeout is set.
  * - Different groups, and a group and its parts, are independent of each other in the order of calls.
  *
  * Memory
@@ -231,6 +233,13 @@ TORUS_EXPORT int torus_allreduce(struct torus_group *group, const void *send, vo
                                  size_t count, enum torus_type type, enum torus_operator operation,
                                  struct torus_error *error);
 
+/* MPI_Reduce: as torus_allreduce(), but only member `root` receives the result, and the order also
+ * depends on the root. On other members `receive` is not used and may be NULL, and TORUS_IN_PLACE is an
+ * error (_USAGE). Where the root has n links, each brings it 1/n of a long vector, combined on the way. */
+TORUS_EXPORT int torus_reduce(struct torus_group *group, const void *send, void *receive,
+                              size_t count, enum torus_type type, enum torus_operator operation,
+                              uint32_t root, struct torus_error *error);
+
 /* MPI_Reduce_scatter: the members' vectors, of the sum of counts[] elements at `send`, are combined
  * element by element; member i receives counts[i] elements of the result, those that begin behind
  * the elements of members before it. The same counts on all members. In place: the vector is in the
@@ -273,6 +282,10 @@ TORUS_EXPORT int torus_start_allreduce(struct torus_group *group, const void *se
                                        size_t count, enum torus_type type,
                                        enum torus_operator operation, struct torus_call **call,
                                        struct torus_error *error);
+TORUS_EXPORT int torus_start_reduce(struct torus_group *group, const void *send, void *receive,
+                                    size_t count, enum torus_type type,
+                                    enum torus_operator operation, uint32_t root,
+                                    struct torus_call **call, struct torus_error *error);
 TORUS_EXPORT int torus_start_reduce_scatter(struct torus_group *group, const void *send,
                                             void *receive, const size_t *counts,
                                             enum torus_type type, enum torus_operator operation,
