@@ -328,45 +328,64 @@ int nodes_barrier(struct communicator *c, struct torus_error *error)
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
 
-static int reduce_alone(struct communicator *c, const struct vector *v, const void *send,
-                        void *receive, struct torus_error *e)
+/* The vectors of the nodes, combined for the rank at `only`, or for all. */
+static int reduce(const struct communicator *c, const struct vector *v, const void *send,
+                  void *receive, uint32_t only, struct torus_error *e)
 {
+    if (only == PLACE_ALL)
+        return allreduce(c, v, send, receive, e);
+    return TORUS_CALL(e,
+                      torus_start_reduce(c->group, send == receive ? TORUS_IN_PLACE : send, receive,
+                                         v->count * v->reduction.parts, v->reduction.type,
+                                         v->reduction.operator, only / c->locals, &call, e));
+}
+
+/* Of the only rank on its node: one that gets nothing needs no memory for it, but for operands that are not
+ * the torus'. */
+static int reduce_alone(struct communicator *c, const struct vector *v, const void *send,
+                        void *receive, uint32_t only, struct torus_error *e)
+{
+    void *room = NULL;
+    int result;
+
     if (v->reduction.logical) {
-        reduction_normalise(v->reduction.type, receive, send, v->count);
-        send = receive;
+        if (receive == NULL && (room = scratch_take(v->count * v->type_size)) == NULL)
+            return nodes_lack_memory(c, e);
+        reduction_normalise(v->reduction.type, room != NULL ? room : receive, send, v->count);
+        send = room != NULL ? room : receive;
     }
-    return allreduce(c, v, send, receive, e);
+    result = reduce(c, v, send, receive, only, e);
+    scratch_give(room);
+    return result;
 }
 
 int nodes_reduce(struct communicator *c, const struct vector *v, const void *send, void *receive,
                  uint32_t only, struct torus_error *error)
 {
     const size_t bytes = v->count * v->type_size;
-    bool wants = only == PLACE_ALL || only == c->node * c->locals + c->local;
+    const bool leads = communicator_leads(c);
+    const bool here = only == PLACE_ALL || only / c->locals == c->node;
+    const bool wants = only == PLACE_ALL || only == c->node * c->locals + c->local;
     void *room = NULL, *out = receive;
     int result = 0;
 
-    if (communicator_leads(c) && !wants) {
+    if (c->locals == 1)
+        return reduce_alone(c, v, send, receive, only, error);
+    if (leads && !wants) {
         out = room = scratch_take(bytes);
         if (room == NULL)
             result = nodes_lack_memory(c, error);
     }
-    if (c->locals == 1) {
-        if (result == 0)
-            result = reduce_alone(c, v, send, out, error);
-        scratch_give(room);
-        return result;
-    }
     if (result == 0 && node_reduce(c, v, send, out) != 0)
         result = node_failed(error);
-    if (result == 0 && communicator_leads(c))
-        result = allreduce(c, v, out, out, error);
+    if (result == 0 && leads)
+        result = reduce(c, v, out, here ? out : NULL, only, error);
     result = node_settle(c, result, error);
     if (result == 0 && only == PLACE_ALL)
         result = node_broadcast(c, out, bytes) != 0 ? node_failed(error) : 0;
-    else if (result == 0 && wants && !communicator_leads(c))
+    else if (result == 0 && wants && !leads)
         result = node_receive(c, 0, receive, bytes) != 0 ? node_failed(error) : 0;
-    else if (result == 0 && communicator_leads(c) && !wants && only / c->locals == c->node)
+    else if (result == 0 && leads && here && !wants)
         result = node_send(c, only % c->locals, out, bytes) != 0 ? node_failed(error) : 0;
     scratch_give(room);
     return result;
