@@ -112,6 +112,14 @@ def test_all_is_taken(shared, library):
     assert taken['Alltoall'] == 1 + 4 + 1 + 40 + 1 + 2 and not fallen_back
 
 
+def test_the_root_of_a_reduce_is_late(shared, library):
+    """The others do not wait for it."""
+    result = scenario(shared('2x3'), library, 'late-root', nodes=[3, 0, 5, 1, 4, 2])
+    right(result, 6)
+    taken, fallen_back = mpi.taken(result)
+    assert taken['Reduce'] == 12 and not fallen_back
+
+
 def test_cartesian_communicators(shared, library):
     """The grid, its rows and columns; not a communicator of some ranks, nor between two groups."""
     result = scenario(shared('2x2'), library, 'cartesian', mode='verbose')

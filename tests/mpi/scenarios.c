@@ -105,6 +105,35 @@ static void late(void)
     }
 }
 
+/* The root calls when all others are through, which the torus lets be, though MPI does not promise it; not
+ * with any number of calls ahead, so that all meet between two roots. */
+static void late_root(void)
+{
+    int in[300], sum[300], flag, all;
+
+    for (int root = 0; root < size; root++) {
+        use(MPI_COMM_WORLD);
+        for (int i = 0; i < 300; i++)
+            in[i] = sum[i] = 1000 * rank + i;
+        flag = rank == root ? 8 : 1; /* neither 0 nor the same: true */
+        if (rank != root) {
+            MPI_Reduce(in, NULL, 300, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+            MPI_Reduce(&flag, NULL, 1, MPI_INT, MPI_LAND, root, MPI_COMM_WORLD);
+            memset(in, 0, sizeof in);
+            MPI_Send(&rank, 1, MPI_INT, root, 6, MPI_COMM_WORLD);
+            continue;
+        }
+        for (int i = 1; i < size; i++)
+            MPI_Recv(&all, 1, MPI_INT, MPI_ANY_SOURCE, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Reduce(MPI_IN_PLACE, sum, 300, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+        MPI_Reduce(&flag, &all, 1, MPI_INT, MPI_LAND, root, MPI_COMM_WORLD);
+        for (int i = 0; i < 300; i++)
+            CHECK(sum[i] == 1000 * size * (size - 1) / 2 + size * i);
+        CHECK(all == 1);
+    }
+    use(MPI_COMM_WORLD);
+}
+
 static void late_at_first(void)
 {
     if (rank == 1)
@@ -540,6 +569,7 @@ static const struct {
     {"plain", plain},
     {"isend", isend},
     {"late", late},
+    {"late-root", late_root},
     {"late-at-first", late_at_first},
     {"aborts", aborts},
     {"many-communicators", many_communicators},
