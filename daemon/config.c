@@ -294,7 +294,8 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
 
 int config_read(struct config *c, const char *path, struct error *e)
 {
-    static const struct text_kind configuration = {"a configuration", CONFIG_BYTES_MOST};
+    static const struct text_kind configuration = {.name = "a configuration",
+                                                   .most = CONFIG_BYTES_MOST};
 
     return ini_read(path, &configuration, on_line, c, e);
 }

@@ -125,7 +125,7 @@ static int parse(const char *line, size_t length, struct key *key)
 /* From a file that is open. The bytes of the key stay on the stack, and only until it returns. */
 static int read_line(int fd, struct key *key, struct error *e)
 {
-    static const struct text_kind key_file = {"a key file", 1024};
+    static const struct text_kind key_file = {.name = "a key file", .most = 1024};
     char line[LINE_ROOM];
     const char *text = line;
     ssize_t n = text_file_fill(fd, "the key", line, sizeof line, 0, e);

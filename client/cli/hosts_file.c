@@ -354,7 +354,7 @@ static int check_addresses(const struct host *hosts, const struct torus *t, cons
 int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
                     struct in_addr first, struct error *e)
 {
-    static const struct text_kind hosts_file = {"a file of hosts", BYTES_MOST};
+    static const struct text_kind hosts_file = {.name = "a file of hosts", .most = BYTES_MOST};
     struct reading reading = {.torus = &r->torus};
     int rc;
 

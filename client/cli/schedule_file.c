@@ -53,7 +53,8 @@ static int verify(struct schedule_file *f, bool converted, const struct torus *t
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e)
 {
-    static const struct text_kind schedule = {"a schedule", SCHEDULE_FILE_BYTES_MOST, .xml = true};
+    static const struct text_kind schedule = {
+        .name = "a schedule", .most = SCHEDULE_FILE_BYTES_MOST, .xml = true};
     char room[TEXT_FORMAT_SIZE];
 
     *f = (struct schedule_file){0};

@@ -20,7 +20,7 @@ static void drop_carriage_returns(char *text)
 
 int calibration_file_read(const struct journal *j, struct calibration *c, struct error *e)
 {
-    static const struct text_kind calibration = {"a calibration", 1024};
+    static const struct text_kind calibration = {.name = "a calibration", .most = 1024};
     char bytes[CALIBRATION_TEXT_SIZE + 64], text[sizeof bytes];
     ssize_t fetched = journal_fetch(j, NAME, bytes, sizeof bytes - 1, e);
     const char *begin = bytes;

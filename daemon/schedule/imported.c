@@ -573,7 +573,7 @@ static int read_lines(struct reader *r, const char *text, size_t length, struct 
 /* A byte order mark at its beginning has no meaning, but is one of the bytes that the digest is of. */
 static int read_text(struct reader *r, const char *text, size_t length, struct error *e)
 {
-    static const struct text_kind schedule = {"a schedule", IMPORTED_BYTES_MOST};
+    static const struct text_kind schedule = {.name = "a schedule", .most = IMPORTED_BYTES_MOST};
 
     if (length > IMPORTED_BYTES_MOST)
         return error_set(e, ERROR_REFUSED,

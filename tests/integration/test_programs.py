@@ -7,11 +7,12 @@ import re
 import pytest
 from support.programs import example, finish_each, python, run_each, start_each
 from support.waiting import wait_for
+from torus_net import counted
 
-EXAMPLES = {'transpose': r'transposed a matrix of (\d+) x \1 on {nodes} nodes \({dims}\): 0 elements wrong',
-            'sample_sort': r'sorted \d+ numbers on {nodes} nodes \({dims}\): right',
-            'halos': r'100 steps on \d+ x 256 cells on {nodes} nodes \({dims}\): largest error \S+',
-            'conjugate_gradients': r'solved \d+ equations on {nodes} nodes \({dims}\) in \d+ steps: '
+EXAMPLES = {'transpose': r'transposed a matrix of (\d+) x \1 on {nodes} \({dims}\): 0 elements wrong',
+            'sample_sort': r'sorted \d+ numbers on {nodes} \({dims}\): right',
+            'halos': r'100 steps on \d+ x 256 cells on {nodes} \({dims}\): largest error \S+',
+            'conjugate_gradients': r'solved \d+ equations on {nodes} \({dims}\) in \d+ steps: '
                                    r'error \S+'}
 SIZED = ['alltoall', 'alltoallv', 'allgather', 'broadcast', 'allreduce', 'reduce', 'reduce-scatter']
 
@@ -22,7 +23,7 @@ def test_examples(shared, dims, name):
     """Each verifies its result itself."""
     torus = shared(dims)
     first, *others = run_each(torus, example(torus, name))
-    pattern = EXAMPLES[name].format(nodes=torus.geometry.nodes, dims=dims)
+    pattern = EXAMPLES[name].format(nodes=counted(torus.geometry.nodes, 'node'), dims=dims)
     assert re.fullmatch(pattern + '\n', first.stdout), first.stdout
     assert [result.stdout for result in others] == [''] * len(others)
 

@@ -12,7 +12,7 @@
 #include "folder_fixture.h"
 #include "proto/ini.h"
 
-static const struct text_kind kind = {"a test", 64u << 10};
+static const struct text_kind kind = {.name = "a test", .most = 64u << 10};
 
 struct seen {
     char text[1024];

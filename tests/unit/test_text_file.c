@@ -19,7 +19,7 @@
 #include "proto/text_file.h"
 #include "proto/text_format.h"
 
-static const struct text_kind kind = {"a test", 64u << 10};
+static const struct text_kind kind = {.name = "a test", .most = 64u << 10};
 
 static void check_read(const char *path, const char *expected, size_t length)
 {
