@@ -95,7 +95,7 @@ static int enter_again(struct exchange *x)
         return -1;
     around_drop(x);
     tree_node(torus_of(x), rank_of(x), rank_of(x), &x->tree);
-    x->fault = NO_FAULT;
+    x->fault = UNSEEN_FAULT;
     x->failure.code = ERROR_NONE;
     x->verdict_heard = x->taken_back = false;
     x->timeout_ns = x->entered.timeout_ns;

@@ -169,6 +169,7 @@ void failure_topology(struct exchange *x)
 {
     uint64_t now = router_now(router_of(x));
 
+    x->fault.unseen = false;
     for (int port = exchange_has_begun(x) ? port_down(x, 0) : -1; port >= 0;
          port = port_down(x, (unsigned)port + 1)) {
         bool silent = x->state == EXCHANGE_FAILING && port == x->tree.parent &&
@@ -219,6 +220,8 @@ uint64_t failure_deadline(const struct exchange *x)
     uint64_t gone = exchange_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
     uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
 
+    if (x->fault.unseen)
+        return 0;
     if (x->state == EXCHANGE_DECIDING)
         return x->client_state == CLIENT_WAITING ? at : ROUTER_NEVER;
     if (x->state == EXCHANGE_COMMITTING)
@@ -338,6 +341,10 @@ static void tell_in_doubt(struct exchange *x)
 
 void failure_tick(struct exchange *x, uint64_t now)
 {
+    if (x->fault.unseen)
+        failure_topology(x);
+    if (exchange_has_ended(x->state))
+        return;
     if (x->state == EXCHANGE_FAILING) {
         if (!fail_without_root(x) && now >= x->deadline) /* its root says nothing */
             exchange_enter(x, EXCHANGE_FAILED);

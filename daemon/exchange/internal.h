@@ -132,11 +132,14 @@ struct fault {
     uint32_t down;      /* which needs this node, and takes it for down; TORUS_NO_NODE: none */
     struct error e;
     uint32_t lost;     /* ports whose links have been down: nothing is sent or taken there */
+    bool unseen;       /* links that were down when this attempt began have not been looked at */
     uint64_t mends_at; /* a group that is open begins anew then, at its root, as links that it goes
                         * around are up again; 0: none are */
 };
 
 #define NO_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE})
+/* The same of what waits for its next attempt: links that went down before are not told of again. */
+#define UNSEEN_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE, .unseen = true})
 
 /* The root's: when it may begin. */
 struct turn {

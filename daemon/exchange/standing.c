@@ -49,7 +49,7 @@ bool standing_suspend(struct exchange *x)
     x->verdict_heard = x->taken_back = false;
     x->rounds = (struct rounds){.count = 1};
     report_free(&x->report); /* programs may have left by then */
-    x->fault = NO_FAULT;
+    x->fault = UNSEEN_FAULT;
     x->timeout_ns = SPEC_LONGEST_TIMEOUT;
     x->deadline = router_now(router_of(x)) + x->timeout_ns;
     x->turn.asks_at = router_now(router_of(x)) + ASK_TIME;
