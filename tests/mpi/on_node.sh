@@ -4,5 +4,5 @@
 line=$(printf '%s\n' "$MPI_TEST_RANKS" | sed -n "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} + 1))p")
 export TORUS_SOCKET="${line%% *}"
 preload="${line#* }"
-[ -z "$preload" ] || export LD_PRELOAD="$preload"
+[ -z "$preload" ] || export LD_PRELOAD="$preload${LD_PRELOAD:+:$LD_PRELOAD}"
 exec "$@"

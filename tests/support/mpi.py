@@ -15,13 +15,15 @@ from .waiting import SLOWNESS
 
 LAUNCHERS = {
     # Ranks as on different machines. With shared memory, MPICH 4.0.2 alone crashes in an MPI_Reduce in
-    # place with some roots.
-    'mpich': ['mpiexec.mpich', '-genv', 'MPIR_CVAR_NOLOCAL', '1'],
+    # place with some roots. Over TCP they wait in the kernel, with PATIENCE, instead of polling: more ranks than
+    # processors would keep each other from running.
+    'mpich': ['mpiexec.mpich', '-genv', 'MPIR_CVAR_NOLOCAL', '1', '-genv', 'UCX_TLS', 'tcp,self'],
     # Open MPI 4.1.4 alone adds short numbers with saturation (its AVX component), and delivers wrong blocks
     # where the types of sender and receiver differ (its tuned component).
     'openmpi': ['mpiexec.openmpi', '--allow-run-as-root', '--oversubscribe', '--bind-to', 'none',
                 '--mca', 'mpi_yield_when_idle', '1', '--mca', 'op', '^avx', '--mca', 'coll', '^tuned'],
 }
+PATIENCE = Path('topo', 'libtorus-mpi-hosts.so')
 ON_NODE = CHECKOUT / 'tests' / 'mpi' / 'on_node.sh'
 
 
@@ -53,10 +55,16 @@ class Run:
     def __init__(self, torus, library, command, nodes=None, without=(), losing=(), mode='stats',
                  preloaded=None, **environment):
         nodes = range(len(torus.nodes)) if nodes is None else nodes
-        lost = build_folder(torus) / 'tests' / 'mpi' / 'liblost_setup.so'
+        def preloads(rank):
+            if library == 'mpich':
+                yield build_folder(torus) / PATIENCE
+            if mode and rank not in without:
+                yield preload(torus, preloaded or library)
+            if rank in losing:
+                yield build_folder(torus) / 'tests' / 'mpi' / 'liblost_setup.so'
+
         lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
-                 f'{preload(torus, preloaded or library) if mode and rank not in without else ""}'
-                 f'{f":{lost}" if rank in losing else ""}'
+                 f'{":".join(map(str, preloads(rank)))}'
                  for rank, node in enumerate(nodes)]
         # A launcher's processes and ours end together; it also ends its ranks when it is killed.
         self.process = subprocess.Popen(
