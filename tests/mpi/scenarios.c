@@ -1,63 +1,13 @@
 /* What can happen to a program around its collective operations: scenarios NAME..., one after the other.
  * Each rank checks its own results, prints "rank R: right" at the end, and exits with 0. */
 #define _GNU_SOURCE
-#include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "rank %d: line %d: wrong: %s\n", rank, __LINE__, #condition);          \
-            MPI_Abort(MPI_COMM_WORLD, 1);                                                          \
-        }                                                                                          \
-    } while (0)
-
-static int rank, size;
-
-static void say(const char *format, ...)
-{
-    va_list arguments;
-    char line[1024];
-    int n = snprintf(line, sizeof line, "rank %d: ", rank);
-
-    va_start(arguments, format);
-    n += vsnprintf(line + n, sizeof line - (size_t)n - 1, format, arguments);
-    va_end(arguments);
-    line[n++] = '\n';
-    fwrite(line, 1, (size_t)n, stdout);
-    fflush(stdout);
-}
-
-/* Some of everything on a communicator. */
-static void use(MPI_Comm comm)
-{
-    int n, r, sum, in[256], out[256];
-
-    MPI_Comm_size(comm, &n);
-    MPI_Comm_rank(comm, &r);
-    for (int i = 0; i < n; i++)
-        out[i] = 1000 * r + i;
-    MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, comm);
-    for (int i = 0; i < n; i++)
-        CHECK(in[i] == 1000 * i + r);
-    MPI_Allreduce(&r, &sum, 1, MPI_INT, MPI_SUM, comm);
-    CHECK(sum == n * (n - 1) / 2);
-    sum = r == n - 1 ? 77 : 0;
-    MPI_Bcast(&sum, 1, MPI_INT, n - 1, comm);
-    CHECK(sum == 77);
-    MPI_Allgather(&r, 1, MPI_INT, in, 1, MPI_INT, comm);
-    for (int i = 0; i < n; i++)
-        CHECK(in[i] == i);
-    MPI_Barrier(comm);
-}
+#include "scenario.h"
 
 static void pause_for(double seconds)
 {
@@ -562,10 +512,7 @@ static void cost(void)
         say("%.3f us a call", best / calls * 1e6);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(void);
-} scenarios[] = {
+static const struct scenario scenarios[] = {
     {"plain", plain},
     {"isend", isend},
     {"late", late},
@@ -590,33 +537,10 @@ static const struct {
 #endif
 };
 
-static void run(const char *name)
-{
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        if (strcmp(scenarios[i].name, name) == 0) {
-            scenarios[i].run();
-            return;
-        }
-    fprintf(stderr, "unknown scenario %s\n", name);
-    MPI_Abort(MPI_COMM_WORLD, 2);
-}
-
 int main(int argc, char **argv)
 {
-    int level;
+    bool threaded = argc > 1 && strcmp(argv[1], "threads") == 0;
 
-    if (argc > 1 && strcmp(argv[1], "threads") == 0) {
-        MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-        if (level != MPI_THREAD_MULTIPLE)
-            MPI_Abort(MPI_COMM_WORLD, 1);
-    } else {
-        MPI_Init(&argc, &argv);
-    }
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int i = 1; i < argc; i++)
-        run(argv[i]);
-    say("right");
-    MPI_Finalize();
-    return 0;
+    return run_scenarios(scenarios, sizeof scenarios / sizeof scenarios[0], argc, argv,
+                         threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE);
 }
