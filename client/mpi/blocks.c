@@ -114,7 +114,7 @@ int blocks_pack(const struct block_list *list, const struct communicator *c, cha
     for (uint32_t place = 0; place < c->size; place++) {
         uint32_t r = c->rank_at[place];
         int result = datatype_pack(type_of(list, r), block_at(list, r),
-                                   (size_t)number_at(&list->blocks->counts, r), bytes, c->handle);
+                                   (size_t)number_at(&list->blocks->counts, r), bytes);
         if (result != MPI_SUCCESS)
             return result;
         bytes += block_bytes(list, r);
@@ -127,7 +127,7 @@ int blocks_unpack(const struct block_list *list, const struct communicator *c, c
     for (uint32_t place = 0; place < c->size; place++) {
         uint32_t r = c->rank_at[place];
         int result = datatype_unpack(type_of(list, r), block_at(list, r),
-                                     (size_t)number_at(&list->blocks->counts, r), bytes, c->handle);
+                                     (size_t)number_at(&list->blocks->counts, r), bytes);
         if (result != MPI_SUCCESS)
             return result;
         bytes += block_bytes(list, r);

@@ -10,16 +10,10 @@ enum reason taking_ends(struct taking *t, int result, const struct torus_error *
     return REASON_TAKEN;
 }
 
-enum reason taking_fails(struct taking *t, int error_class)
+enum reason taking_returns(struct taking *t, int code)
 {
-    t->result = error_class;
-    t->raises = true;
-    return REASON_TAKEN;
-}
-
-enum reason taking_has_failed(struct taking *t, int error_code)
-{
-    t->result = error_code;
+    t->result = code;
+    t->raises = code != MPI_SUCCESS;
     return REASON_TAKEN;
 }
 

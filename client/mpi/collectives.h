@@ -64,9 +64,8 @@ enum reason take_reduce_scatter(struct taking *t, const void *send, void *receiv
 /* What has become of the call on the torus: 0, or -1 with *error. */
 enum reason taking_ends(struct taking *t, int result, const struct torus_error *error);
 
-/* An error of MPI that the error handler is to be called with, or that it has been called with. */
-enum reason taking_fails(struct taking *t, int error_class);
-enum reason taking_has_failed(struct taking *t, int error_code);
+/* The call is over without the torus: MPI_SUCCESS, or an error class or code of MPI, for the error handler. */
+enum reason taking_returns(struct taking *t, int code);
 
 /* There is no memory for it on this rank. */
 enum reason taking_lacks_memory(struct taking *t);

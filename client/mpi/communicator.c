@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/mpi/errhandlers.h"
 #include "client/mpi/job.h"
 #include "client/mpi/real.h"
 #include "proto/text.h"
@@ -185,13 +186,19 @@ static enum reason look_up(struct communicator *c)
     }
     reason = find_nodes(c, world);
     free(world);
-    if (reason == REASON_TAKEN)
-        reason = claim(c);
+    if (reason == REASON_TAKEN && c->local == 0)
+        c->group = job.part[c->dimensions];
+    return reason;
+}
+
+/* What all ranks of the communicator do together. */
+static enum reason join(struct communicator *c)
+{
+    enum reason reason = claim(c);
+
     if (reason == REASON_TAKEN && c->locals > 1 &&
         real.Comm_split(c->handle, (int)c->node, (int)c->local, &c->on_node) != MPI_SUCCESS)
         reason = REASON_COMMUNICATOR;
-    if (reason == REASON_TAKEN && c->local == 0)
-        c->group = job.part[c->dimensions];
     return reason;
 }
 
@@ -235,13 +242,18 @@ static void create_keyval(void)
 static struct communicator *set_up(MPI_Comm comm)
 {
     struct communicator *c = calloc(1, sizeof *c);
+    struct errhandlers errhandlers;
     uint32_t size;
 
     if (c == NULL)
         return NULL;
     c->handle = comm;
     c->on_node = mpi.null;
+    errhandlers_set_aside(&errhandlers, comm);
     c->reason = look_up(c);
+    errhandlers_put_back(&errhandlers);
+    if (c->reason == REASON_TAKEN)
+        c->reason = join(c);
     size = c->size;
     if (job.verbose && c->rank == 0)
         say_where(c, size);

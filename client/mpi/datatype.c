@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/mpi/errhandlers.h"
+#include "client/mpi/job.h"
 #include "client/mpi/real.h"
 
 #define PIECE ((size_t)1 << 30) /* that is packed at a time: sizes are int */
@@ -37,11 +39,20 @@ static bool is_row(MPI_Datatype handle, unsigned depth)
     return result;
 }
 
+/* Asks in a way that reports an error on the preload's own communicator, and not by an error handler of the
+ * program. */
+static bool is_type(MPI_Datatype handle)
+{
+    int size;
+
+    return handle != mpi.type_null && real.Pack_size(0, handle, job.messages, &size) == MPI_SUCCESS;
+}
+
 int datatype_read(MPI_Datatype handle, struct datatype *type)
 {
     MPI_Count size, lower, extent, true_lower, true_extent;
 
-    if (handle == mpi.type_null || real.Type_size_x(handle, &size) != MPI_SUCCESS || size < 0 ||
+    if (!is_type(handle) || real.Type_size_x(handle, &size) != MPI_SUCCESS || size < 0 ||
         real.Type_get_extent_x(handle, &lower, &extent) != MPI_SUCCESS ||
         real.Type_get_true_extent_x(handle, &true_lower, &true_extent) != MPI_SUCCESS)
         return -1;
@@ -66,30 +77,29 @@ static size_t piece_of(const struct datatype *type, size_t left)
 }
 
 /* Into that many bytes: more than an int can say only of a single element, where there is a call for it. */
-static int pack(const void *at, int count, MPI_Datatype type, void *bytes, size_t size,
-                MPI_Comm comm)
+static int pack(const void *at, int count, MPI_Datatype type, void *bytes, size_t size)
 {
     int position = 0;
 
 #if ABI_LARGE_COUNTS
     MPI_Count large_position = 0;
     if (size > INT_MAX)
-        return real.Pack_c(at, count, type, bytes, (MPI_Count)size, &large_position, comm);
+        return real.Pack_c(at, count, type, bytes, (MPI_Count)size, &large_position, job.messages);
 #endif
-    return real.Pack(at, count, type, bytes, (int)size, &position, comm);
+    return real.Pack(at, count, type, bytes, (int)size, &position, job.messages);
 }
 
-static int unpack(const void *bytes, size_t size, void *at, int count, MPI_Datatype type,
-                  MPI_Comm comm)
+static int unpack(const void *bytes, size_t size, void *at, int count, MPI_Datatype type)
 {
     int position = 0;
 
 #if ABI_LARGE_COUNTS
     MPI_Count large_position = 0;
     if (size > INT_MAX)
-        return real.Unpack_c(bytes, (MPI_Count)size, &large_position, at, count, type, comm);
+        return real.Unpack_c(bytes, (MPI_Count)size, &large_position, at, count, type,
+                             job.messages);
 #endif
-    return real.Unpack(bytes, (int)size, &position, at, count, type, comm);
+    return real.Unpack(bytes, (int)size, &position, at, count, type, job.messages);
 }
 
 /* Elements of a type as MPI_Pack() takes them. */
@@ -106,19 +116,23 @@ static int elements_at(struct elements *e, const struct datatype *type, const vo
 {
     const int number = (int)count;
     const MPI_Aint below = -1;
+    struct errhandlers errhandlers;
     int result;
 
     *e = (struct elements){(uintptr_t)at, number, type->handle};
     if (at != NULL)
         return MPI_SUCCESS;
+    errhandlers_set_aside(&errhandlers, mpi.null);
     result = real.Type_create_hindexed(1, &number, &below, type->handle, &e->type);
-    if (result != MPI_SUCCESS) {
+    if (result == MPI_SUCCESS) {
+        e->at = 1;
+        e->count = 1;
+        result = real.Type_commit(&e->type);
+    } else {
         e->type = type->handle;
-        return result;
     }
-    e->at = 1;
-    e->count = 1;
-    return real.Type_commit(&e->type);
+    errhandlers_put_back(&errhandlers);
+    return result;
 }
 
 static void elements_end(struct elements *e, const struct datatype *type)
@@ -127,8 +141,7 @@ static void elements_end(struct elements *e, const struct datatype *type)
         (void)real.Type_free(&e->type);
 }
 
-int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes,
-                  MPI_Comm comm)
+int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes)
 {
     const char *from = at;
     char *to = bytes;
@@ -145,7 +158,7 @@ int datatype_pack(const struct datatype *type, const void *at, size_t count, voi
         n = piece_of(type, count);
         result = elements_at(&e, type, from, n);
         if (result == MPI_SUCCESS)
-            result = pack((const void *)e.at, e.count, e.type, to, n * type->size, comm);
+            result = pack((const void *)e.at, e.count, e.type, to, n * type->size);
         elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;
@@ -155,8 +168,7 @@ int datatype_pack(const struct datatype *type, const void *at, size_t count, voi
     return MPI_SUCCESS;
 }
 
-int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes,
-                    MPI_Comm comm)
+int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes)
 {
     const char *from = bytes;
     char *to = at;
@@ -173,7 +185,7 @@ int datatype_unpack(const struct datatype *type, void *at, size_t count, const v
         n = piece_of(type, count);
         result = elements_at(&e, type, to, n);
         if (result == MPI_SUCCESS)
-            result = unpack(from, n * type->size, (void *)e.at, e.count, e.type, comm);
+            result = unpack(from, n * type->size, (void *)e.at, e.count, e.type);
         elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;

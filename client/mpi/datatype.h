@@ -20,11 +20,9 @@ int datatype_read(MPI_Datatype handle, struct datatype *type);
 bool datatype_is_packable(const struct datatype *type);
 
 /* Between `count` elements at `at` and their bytes, one behind the other. Return MPI_SUCCESS, or an
- * error of MPI, with which the communicator's error handler has been called. */
-int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes,
-                  MPI_Comm comm);
-int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes,
-                    MPI_Comm comm);
+ * error of MPI, with which no error handler has been called. */
+int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes);
+int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes);
 
 /* What the torus does to such a type with such an operator. */
 struct reduction {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/mpi/errhandlers.h"
 #include "client/mpi/real.h"
 
 #define PREFIX "the torus failed: "
@@ -21,6 +22,21 @@ static void add_class(void)
     (void)real.Add_error_string(added, "the torus failed");
 }
 
+static int add_code(const char *text)
+{
+    struct errhandlers errhandlers;
+    int added;
+
+    errhandlers_set_aside(&errhandlers, mpi.null);
+    (void)pthread_once(&once, add_class);
+    if (real.Add_error_code(class_of_torus, &added) == MPI_SUCCESS)
+        (void)real.Add_error_string(added, text);
+    else
+        added = class_of_torus;
+    errhandlers_put_back(&errhandlers);
+    return added;
+}
+
 /* The code for a text. The last one is kept: a group that has failed ends all calls with the same text,
  * and codes cannot be given back. */
 static int code_of(const char *text)
@@ -30,12 +46,9 @@ static int code_of(const char *text)
     static int last = MPI_ERR_OTHER;
     int code;
 
-    (void)pthread_once(&once, add_class);
     (void)pthread_mutex_lock(&mutex);
     if (strcmp(text, last_text) != 0) {
-        last = class_of_torus;
-        if (real.Add_error_code(class_of_torus, &last) == MPI_SUCCESS)
-            (void)real.Add_error_string(last, text);
+        last = add_code(text);
         (void)snprintf(last_text, sizeof last_text, "%s", text);
     }
     code = last;

@@ -53,87 +53,42 @@ static bool is_first(const char *service)
     return look_up(service, found) ? strcmp(found, mine) == 0 : job.rank == 0;
 }
 
-/* ---- Error handlers ---------------------------------------------------------------------------- */
-
-/* Those of the communicators, set aside: a name that is unknown or refused ends nobody. */
-struct handlers {
-    MPI_Errhandler kept[2];
-    bool replaced[2];
-};
-
-static MPI_Comm comm_of(int i)
-{
-    return i == 0 ? mpi.world : mpi.self;
-}
-
-static void set_aside(struct handlers *h)
-{
-    for (int i = 0; i < 2; i++)
-        h->replaced[i] = real.Comm_get_errhandler(comm_of(i), &h->kept[i]) == MPI_SUCCESS &&
-                         real.Comm_set_errhandler(comm_of(i), mpi.errors_return) == MPI_SUCCESS;
-}
-
-static void put_back(struct handlers *h)
-{
-    for (int i = 0; i < 2; i++)
-        if (h->replaced[i]) {
-            (void)real.Comm_set_errhandler(comm_of(i), h->kept[i]);
-            (void)real.Errhandler_free(&h->kept[i]);
-        }
-}
-
 /* ---- What is called ---------------------------------------------------------------------------- */
 
 bool first_of_program(void)
 {
-    struct handlers handlers;
     char service[128];
-    bool first;
 
-    set_aside(&handlers);
     name_of_service(FIRST, service, sizeof service);
-    first = is_first(service);
-    put_back(&handlers);
-    return first;
+    return is_first(service);
 }
 
 void first_say_opened(void)
 {
-    struct handlers handlers;
-
-    set_aside(&handlers);
     name_of_service(OPENED, said, sizeof said);
     /* Of several that say it, MPICH's launcher keeps the first, who takes it back. */
     if (real.Publish_name(said, mpi.info_null, "opened") != MPI_SUCCESS)
         said[0] = '\0';
-    put_back(&handlers);
 }
 
 bool first_hear_opened(void)
 {
     char service[128], found[MPI_MAX_PORT_NAME];
-    struct handlers handlers;
     bool heard;
 
-    set_aside(&handlers);
     name_of_service(OPENED, service, sizeof service);
     heard = look_up(service, found);
     for (int waited = 0; !heard && waited < HEARD_MS; waited += LISTENS_MS) {
         (void)poll(NULL, 0, LISTENS_MS);
         heard = look_up(service, found);
     }
-    put_back(&handlers);
     return heard;
 }
 
 void first_unsay_opened(void)
 {
-    struct handlers handlers;
-
     if (said[0] == '\0')
         return;
-    set_aside(&handlers);
     (void)real.Unpublish_name(said, mpi.info_null, "opened");
-    put_back(&handlers);
     said[0] = '\0';
 }

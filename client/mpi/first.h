@@ -1,6 +1,6 @@
 /* What the processes of a program tell each other by names that the launcher publishes, where they cannot use
  * MPI otherwise: some may lack this preload. Where the launcher does not publish names, nobody hears
- * anything. In MPI_Init only. */
+ * anything. In MPI_Init only, while error handlers are set aside (errhandlers.h): an unknown name is an error. */
 #ifndef TORUSD_MPI_FIRST_H
 #define TORUSD_MPI_FIRST_H
 

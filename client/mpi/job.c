@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/mpi/errhandlers.h"
 #include "client/mpi/first.h"
 #include "client/mpi/locals.h"
 #include "client/mpi/real.h"
@@ -256,6 +257,22 @@ void job_leave(void)
 
 /* ---- Beginning and ending -------------------------------------------------------------------- */
 
+/* Every process of the program does so at the same point. */
+static int make_messages(void)
+{
+    if (real.Comm_dup(mpi.world, &job.messages) != MPI_SUCCESS)
+        return because("MPI_Comm_dup has failed");
+    if (real.Comm_set_errhandler(job.messages, mpi.errors_return) != MPI_SUCCESS)
+        return because("MPI_Comm_set_errhandler has failed");
+    return 0;
+}
+
+static void free_messages(void)
+{
+    if (job.messages != mpi.null)
+        (void)real.Comm_free(&job.messages);
+}
+
 /* Every process of the program comes here, so that they can use MPI to settle the rest: whether all are
  * ready (a link or a daemon may have been lost for some of them only, up to the last moment), and where
  * each is. What it returns is the same on all of them. */
@@ -273,6 +290,8 @@ static int agree(bool ready)
         ready = false;
         (void)because("a rank is out of memory");
     }
+    if (make_messages() != 0)
+        ready = false;
     here[UNREADY] = (int)(ready ? job.processes : job.rank); /* the lowest of all */
     here[SINGLE] = !job.threaded;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
@@ -292,10 +311,9 @@ static int agree(bool ready)
     }
     first_unready = 0; /* whose turn it is to speak, if anything is wrong below */
     if (real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
-                       mpi.world) != MPI_SUCCESS ||
-        real.Comm_dup(mpi.world, &job.probed) != MPI_SUCCESS) {
+                       mpi.world) != MPI_SUCCESS) {
         free(count);
-        return because("MPI_Allgather or MPI_Comm_dup has failed");
+        return because("MPI_Allgather has failed");
     }
     job.threaded = all[SINGLE] == 0;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
@@ -350,7 +368,7 @@ static int ends(MPI_Comm comm, int keyval, void *value, void *extra)
         statistics_print();
     job_is_served = false;
     close_group();
-    (void)real.Comm_free(&job.probed);
+    free_messages();
     return MPI_SUCCESS;
 }
 
@@ -377,8 +395,10 @@ static void wait_for_end(void)
 void job_begin(void)
 {
     struct settings settings = settings_read();
+    struct errhandlers errhandlers;
     int rank, processes, level;
 
+    job.messages = mpi.null;
     if (settings.off || real.Comm_rank(mpi.world, &rank) != MPI_SUCCESS ||
         real.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1)
         return;
@@ -392,11 +412,14 @@ void job_begin(void)
                       "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, stats "
                       "or verbose, TORUS_MPI_TIMEOUT a number of seconds\n",
                       settings.wrong);
+    errhandlers_set_aside(&errhandlers, mpi.null);
     job_is_served = open_job(settings.timeout_ms) == 0;
     if (job_is_served) {
         wait_for_end();
     } else {
         warn_not_served();
         close_group();
+        free_messages();
     }
+    errhandlers_put_back(&errhandlers);
 }

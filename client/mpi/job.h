@@ -26,11 +26,16 @@ struct job {
     bool threaded; /* MPI_THREAD_MULTIPLE: one communicator at a time on the same nodes */
     bool verbose, statistics;
     bool leads;
-    MPI_Comm probed;           /* the same processes; without messages, for MPI_Iprobe */
-    struct torus_group *group; /* NULL: this process does not lead */
+    /* The same processes, for the preload's own messages: the only communicator that it makes, so that the
+     * program can have all others of those that MPI has. Its errors are returned. */
+    MPI_Comm messages;
+    struct torus_group *group;                /* NULL: this process does not lead */
     struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
     bool refused[1u << JOB_DIMS];             /* the torus lacks links that the part would need */
 };
+
+#define JOB_UNUSED_TAG 0 /* of job.messages: there is never a message with it */
+#define JOB_FIRST_TAG 1
 
 extern struct job job;
 

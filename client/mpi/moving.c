@@ -60,11 +60,11 @@ static enum reason alltoall_packed(struct taking *t, const struct block_list *se
     if (out == NULL || in == NULL) {
         reason = taking_lacks_memory(t);
     } else if ((code = blocks_pack(send, t->c, out)) != MPI_SUCCESS) {
-        reason = taking_has_failed(t, code);
+        reason = taking_returns(t, code);
     } else if (nodes_alltoall(t->c, out, send_bytes, in, receive_bytes, same, &error) != 0) {
         reason = taking_ends(t, -1, &error);
     } else {
-        reason = taking_has_failed(t, blocks_unpack(receive, t->c, in));
+        reason = taking_returns(t, blocks_unpack(receive, t->c, in));
     }
     scratch_give(in);
     scratch_give(out);
@@ -85,13 +85,13 @@ static enum reason alltoall_of(struct taking *t, const struct block_list *send,
         is_missing(receive, received))
         return REASON_ARGUMENTS;
     if (same && sent != received)
-        return taking_fails(t, MPI_ERR_TRUNCATE);
+        return taking_returns(t, MPI_ERR_TRUNCATE);
     /* Elsewhere the blocks have other sizes, but hardly other types. */
     if (same ? block_is_too_large(send_bytes[0])
              : !blocks_are_packable(send, c) || !blocks_are_packable(receive, c))
         return REASON_LARGE;
     if (same && sent == 0)
-        return taking_has_failed(t, MPI_SUCCESS);
+        return taking_returns(t, MPI_SUCCESS);
     if (is_alias(send, receive, sent))
         return REASON_ARGUMENTS;
     if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
@@ -126,8 +126,7 @@ enum reason take_alltoall(struct taking *t, const struct blocks *send, const str
 
 /* The block of this rank: where its bytes are, one behind the other, perhaps in *room. Returns
  * MPI_SUCCESS, or an error. */
-static int own_block(const struct communicator *c, const struct block_list *list, uint32_t index,
-                     const void **at, void **room)
+static int own_block(const struct block_list *list, uint32_t index, const void **at, void **room)
 {
     const struct datatype *type = &list->one;
 
@@ -140,7 +139,7 @@ static int own_block(const struct communicator *c, const struct block_list *list
         return MPI_ERR_NO_MEM;
     *at = *room;
     return datatype_pack(type, block_at(list, index),
-                         (size_t)number_at(&list->blocks->counts, index), *room, c->handle);
+                         (size_t)number_at(&list->blocks->counts, index), *room);
 }
 
 /* Straight into the program's memory, where that can be. Returns whether it can. */
@@ -184,9 +183,9 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
     if (received == SIZE_MAX || is_missing(receive, received) || is_missing(send, mine))
         return REASON_ARGUMENTS;
     if (mine != c->numbers[c->place_of[c->rank]])
-        return taking_fails(t, MPI_ERR_TRUNCATE);
+        return taking_returns(t, MPI_ERR_TRUNCATE);
     if (received == 0)
-        return taking_has_failed(t, MPI_SUCCESS);
+        return taking_returns(t, MPI_SUCCESS);
     for (uint32_t place = 0; place < c->size; place++)
         if (block_is_too_large(c->numbers[place]))
             return REASON_LARGE;
@@ -194,10 +193,10 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
         send->blocks->type == receive->blocks->type &&
         block_at(send, 0) == block_at(receive, c->rank))
         return REASON_ARGUMENTS;
-    result = own_block(c, send, index, &block, &room);
+    result = own_block(send, index, &block, &room);
     if (result != MPI_SUCCESS) {
         scratch_give(room);
-        return result == MPI_ERR_NO_MEM ? taking_lacks_memory(t) : taking_has_failed(t, result);
+        return result == MPI_ERR_NO_MEM ? taking_lacks_memory(t) : taking_returns(t, result);
     }
     if (allgather_directly(t, receive, block, mine, in_place, received, same, &result, &error)) {
         (void)taking_ends(t, result, &error);
@@ -207,7 +206,7 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
         result = nodes_allgather(c, block, all, c->numbers, same, &error);
         (void)taking_ends(t, result, &error);
         if (result == 0)
-            t->result = blocks_unpack(receive, c, all);
+            (void)taking_returns(t, blocks_unpack(receive, c, all));
     }
     scratch_give(all);
     scratch_give(room);
@@ -243,7 +242,7 @@ enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Da
     if (is_missing(&list, bytes))
         return REASON_ARGUMENTS;
     if (bytes == 0)
-        return taking_has_failed(t, MPI_SUCCESS);
+        return taking_returns(t, MPI_SUCCESS);
     if (block_is_too_large(bytes))
         return REASON_LARGE;
     if (!list.plain) {
@@ -251,15 +250,15 @@ enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Da
         if (at == NULL)
             return taking_lacks_memory(t);
         if ((uint32_t)root == c->rank)
-            result = datatype_pack(&list.one, buffer, (size_t)count, at, c->handle);
+            result = datatype_pack(&list.one, buffer, (size_t)count, at);
     }
     if (result == MPI_SUCCESS) {
         int ended = nodes_broadcast(c, at, bytes, c->place_of[root], &error);
         (void)taking_ends(t, ended, &error);
         if (ended == 0 && !list.plain && (uint32_t)root != c->rank)
-            t->result = datatype_unpack(&list.one, buffer, (size_t)count, at, c->handle);
+            (void)taking_returns(t, datatype_unpack(&list.one, buffer, (size_t)count, at));
     } else {
-        (void)taking_has_failed(t, result);
+        (void)taking_returns(t, result);
     }
     if (!list.plain)
         scratch_give(at);

@@ -64,6 +64,7 @@
     X(Lookup_name)                                                                                 \
     X(Op_commutative)                                                                              \
     X(Pack)                                                                                        \
+    X(Pack_size)                                                                                   \
     X(Publish_name)                                                                                \
     X(Query_thread)                                                                                \
     X(Recv)                                                                                        \

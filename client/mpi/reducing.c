@@ -48,7 +48,7 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
     if (count > 0 && (is_no_buffer(from) || (gets && is_no_buffer(receive))))
         return REASON_ARGUMENTS;
     if (count == 0)
-        return taking_has_failed(t, MPI_SUCCESS);
+        return taking_returns(t, MPI_SUCCESS);
     if (gets && send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, t->bytes)) {
         if (ABI_ALIAS_IS_ERROR && send == receive)
             return REASON_ARGUMENTS;
@@ -116,7 +116,7 @@ enum reason take_reduce_scatter(struct taking *t, const void *send, void *receiv
         return REASON_ARGUMENTS;
     t->bytes = bytes_of(&v);
     if (v.count == 0)
-        return taking_has_failed(t, MPI_SUCCESS);
+        return taking_returns(t, MPI_SUCCESS);
     if (ABI_ALIAS_IS_ERROR && send == receive && mine > 0)
         return REASON_ARGUMENTS;
     if (!c->in_order || (send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, mine))) {

@@ -31,7 +31,7 @@ static bool give_turn(void)
     uint64_t begin = processor_time();
     int found;
 
-    (void)real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job.probed, &found, MPI_STATUS_IGNORE);
+    (void)real.Iprobe(MPI_ANY_SOURCE, JOB_UNUSED_TAG, job.messages, &found, MPI_STATUS_IGNORE);
     return processor_time() - begin > BUSY;
 }
 

@@ -11,11 +11,13 @@
 #include <cmocka.h>
 
 #include "client/mpi/blocks.h"
+#include "client/mpi/job.h"
 #include "client/mpi/real.h"
 #include "client/mpi/settings.h"
 
 struct real real;
 struct real_handles mpi;
+struct job job;
 
 /* ---- Programs -------------------------------------------------------------------------------- */
 
@@ -55,6 +57,14 @@ static size_t packed[8]; /* bytes by call, */
 static unsigned calls;
 static bool large[8]; /* and whether it was one with large sizes */
 static MPI_Count size_of_type;
+
+static int pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size)
+{
+    (void)type, (void)comm;
+    assert_int_equal(count, 0); /* an int may not be able to say more */
+    *size = 0;
+    return MPI_SUCCESS;
+}
 
 static int type_size(MPI_Datatype type, MPI_Count *size)
 {
@@ -114,6 +124,7 @@ static void set_type(size_t size)
 {
     size_of_type = (MPI_Count)size;
     calls = 0;
+    real.Pack_size = pack_size;
     real.Type_size_x = type_size;
     real.Type_get_extent_x = extent;
     real.Type_get_true_extent_x = extent;
@@ -130,8 +141,8 @@ static char *const nowhere = (char *)(uintptr_t)4096;
 
 static void pack_both_ways(const struct datatype *type, size_t count)
 {
-    assert_int_equal(datatype_pack(type, nowhere, count, nowhere, mpi.world), MPI_SUCCESS);
-    assert_int_equal(datatype_unpack(type, nowhere, count, nowhere, mpi.world), MPI_SUCCESS);
+    assert_int_equal(datatype_pack(type, nowhere, count, nowhere), MPI_SUCCESS);
+    assert_int_equal(datatype_unpack(type, nowhere, count, nowhere), MPI_SUCCESS);
 }
 
 static void elements_are_packed_in_pieces(void **state)
