@@ -105,6 +105,8 @@ static int place(struct communicator *c, const int *world)
         c->in_order &= c->place_of[r] == r;
     c->node = c->place_of[c->rank] / c->locals;
     c->local = c->place_of[c->rank] % c->locals;
+    for (uint32_t l = 0; l < c->locals; l++)
+        c->on_node[l] = world[c->rank_at[c->node * c->locals + l]];
     return 0;
 }
 
@@ -124,8 +126,9 @@ static enum reason find_nodes(struct communicator *c, const int *world)
     c->locals = (uint32_t)(c->size / nodes);
     c->rank_at = calloc(c->size, sizeof *c->rank_at);
     c->place_of = calloc(c->size, sizeof *c->place_of);
+    c->on_node = calloc(c->locals, sizeof *c->on_node);
     c->numbers = calloc(4 * (size_t)c->size, sizeof *c->numbers);
-    if (c->rank_at == NULL || c->place_of == NULL || c->numbers == NULL)
+    if (c->rank_at == NULL || c->place_of == NULL || c->on_node == NULL || c->numbers == NULL)
         return REASON_COMMUNICATOR;
     return place(c, world) == 0 ? REASON_TAKEN : REASON_RANKS;
 }
@@ -156,15 +159,14 @@ static void release(struct communicator *c)
 {
     free(c->rank_at);
     free(c->place_of);
+    free(c->on_node);
     free(c->numbers);
-    if (c->on_node != mpi.null)
-        (void)real.Comm_free(&c->on_node);
     if (c->owns_part) {
         job_lock();
         is_owned[c->dimensions] = false;
         job_unlock();
     }
-    *c = (struct communicator){.handle = c->handle, .reason = c->reason, .on_node = mpi.null};
+    *c = (struct communicator){.handle = c->handle, .reason = c->reason};
 }
 
 static enum reason look_up(struct communicator *c)
@@ -188,17 +190,6 @@ static enum reason look_up(struct communicator *c)
     free(world);
     if (reason == REASON_TAKEN && c->local == 0)
         c->group = job.part[c->dimensions];
-    return reason;
-}
-
-/* What all ranks of the communicator do together. */
-static enum reason join(struct communicator *c)
-{
-    enum reason reason = claim(c);
-
-    if (reason == REASON_TAKEN && c->locals > 1 &&
-        real.Comm_split(c->handle, (int)c->node, (int)c->local, &c->on_node) != MPI_SUCCESS)
-        reason = REASON_COMMUNICATOR;
     return reason;
 }
 
@@ -248,12 +239,11 @@ static struct communicator *set_up(MPI_Comm comm)
     if (c == NULL)
         return NULL;
     c->handle = comm;
-    c->on_node = mpi.null;
     errhandlers_set_aside(&errhandlers, comm);
     c->reason = look_up(c);
     errhandlers_put_back(&errhandlers);
     if (c->reason == REASON_TAKEN)
-        c->reason = join(c);
+        c->reason = claim(c);
     size = c->size;
     if (job.verbose && c->rank == 0)
         say_where(c, size);

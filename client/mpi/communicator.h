@@ -20,7 +20,7 @@ struct communicator {
     bool in_order;             /* every rank is its own place */
     uint32_t *rank_at;         /* [place] */
     uint32_t *place_of;        /* [rank] */
-    MPI_Comm on_node;          /* the ranks on this node; MPI_COMM_NULL if there is one */
+    int *on_node;              /* [local] the ranks on this node, as MPI_COMM_WORLD counts them */
     struct torus_group *group; /* NULL: this process does not lead */
     bool owns_part;            /* the only communicator on these nodes, under MPI_THREAD_MULTIPLE */
     size_t *numbers;           /* room for 4 * size of them */

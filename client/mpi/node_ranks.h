@@ -1,4 +1,5 @@
-/* Messages among the ranks on a node, by MPI; rank 0 of them leads. For more than one rank only. */
+/* Messages among a communicator's ranks on a node, by MPI; rank 0 of them leads. Errors of MPI are returned and call
+ * no error handler. */
 #ifndef TORUSD_MPI_NODE_RANKS_H
 #define TORUSD_MPI_NODE_RANKS_H
 
@@ -9,7 +10,7 @@
 int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes);
 int node_receive(const struct communicator *c, uint32_t from, void *at, size_t bytes);
 
-/* From the leader to all others. */
+/* From the leader to all others. Long ones in pieces, which nobody but this function receives. */
 int node_broadcast(const struct communicator *c, void *at, size_t bytes);
 
 /* The combined vectors at the leader's `receive`; there, `send` may be the same. */

@@ -68,6 +68,7 @@
     X(Publish_name)                                                                                \
     X(Query_thread)                                                                                \
     X(Recv)                                                                                        \
+    X(Reduce_local)                                                                                \
     X(Send)                                                                                        \
     X(Type_commit)                                                                                 \
     X(Type_create_hindexed)                                                                        \
