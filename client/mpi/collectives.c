@@ -3,6 +3,13 @@
 #include "client/mpi/failure.h"
 #include "client/mpi/nodes.h"
 
+#define SHORT_BYTES ((size_t)64 << 10)
+
+bool taking_is_short(const struct taking *t, size_t bytes)
+{
+    return t->first && bytes <= SHORT_BYTES;
+}
+
 enum reason taking_ends(struct taking *t, int result, const struct torus_error *error)
 {
     t->result = result == 0 ? MPI_SUCCESS : failure_of_torus(error);

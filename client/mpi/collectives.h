@@ -39,6 +39,7 @@ struct blocks {
 /* What is known of a call. */
 struct taking {
     struct communicator *c;
+    bool first; /* call on a communicator that may have been made for a single one */
     int result;
     bool raises;    /* the error handler is to be called with it */
     uint64_t bytes; /* that this rank passes on, for the statistics */
@@ -66,6 +67,9 @@ enum reason taking_ends(struct taking *t, int result, const struct torus_error *
 
 /* The call is over without the torus: MPI_SUCCESS, or an error class or code of MPI, for the error handler. */
 enum reason taking_returns(struct taking *t, int code);
+
+/* Whether a first call is so short that it is left to MPI: REASON_FIRST. `bytes` is the same on all ranks. */
+bool taking_is_short(const struct taking *t, size_t bytes);
 
 /* There is no memory for it on this rank. */
 enum reason taking_lacks_memory(struct taking *t);

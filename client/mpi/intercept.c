@@ -25,6 +25,8 @@ struct call {
  * the library is called, which may call an error handler that never returns, and then leave(). */
 static bool enter(struct call *call, enum operation operation, MPI_Comm comm)
 {
+    struct communicator *c;
+
     if (__builtin_expect(!job_is_served, 0) || depth > 0) {
         if (real.Init == NULL)
             real_find();
@@ -34,11 +36,9 @@ static bool enter(struct call *call, enum operation operation, MPI_Comm comm)
     depth++;
     call->operation = operation;
     call->begin = job.statistics ? statistics_now() : 0;
-    call->taking = (struct taking){.c = communicator_of(comm)};
-    if (call->taking.c == NULL)
-        call->reason = REASON_ARGUMENTS;
-    else
-        call->reason = call->taking.c->reason;
+    c = communicator_of(comm);
+    call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
+    call->taking = (struct taking){.c = c, .first = c != NULL && communicator_is_new(c)};
     depth -= call->reason != REASON_TAKEN;
     return call->reason == REASON_TAKEN;
 }

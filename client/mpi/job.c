@@ -10,9 +10,9 @@
 
 #include "client/mpi/errhandlers.h"
 #include "client/mpi/first.h"
+#include "client/mpi/lanes.h"
 #include "client/mpi/locals.h"
 #include "client/mpi/real.h"
-#include "client/mpi/scratch.h"
 #include "client/mpi/settings.h"
 #include "client/mpi/statistics.h"
 #include "proto/text.h"
@@ -27,8 +27,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct torus_error why; /* this program is not served */
 static uint32_t first_unready; /* of all ranks, once they have told each other */
 static bool have_agreed;
-static struct torus_error failed; /* why this process has given up; code 0: it has not */
-static unsigned operations;       /* under way */
+static bool refused[1u << JOB_DIMS]; /* the torus lacks links that the part would need */
+static struct torus_error failed;    /* why this process has given up; code 0: it has not */
+static unsigned operations;          /* under way */
 
 void job_lock(void)
 {
@@ -156,7 +157,7 @@ static int name_of_group(char *name, size_t size)
 }
 
 /* Rows, columns, planes... A dimension of size 1 makes no difference, and is in none. */
-static bool is_part(uint32_t mask)
+bool job_is_part(uint32_t mask)
 {
     unsigned wide = 0, in = 0;
 
@@ -178,53 +179,29 @@ static uint32_t all_dims(void)
     return mask;
 }
 
-bool job_has_part(uint32_t dimensions)
+bool job_is_all(uint32_t mask)
 {
-    return dimensions == all_dims() || (is_part(dimensions) && !job.refused[dimensions]);
+    return mask == all_dims();
 }
 
-/* A part that links are missing from is refused to all, and the group goes on: communicators of it are left
- * to MPI. If it is the group that has failed, its next call tells. */
-static int open_parts(void)
+bool job_has_part(uint32_t mask)
 {
-    for (uint32_t mask = 1; mask < 1u << job.dims; mask++) {
-        if (!is_part(mask) || torus_group_part(job.group, mask, &job.part[mask], &why) == 0)
-            continue;
-        if (why.code != TORUS_ERROR_LINK)
-            return -1;
-        job.refused[mask] = true;
-    }
-    job.part[all_dims()] = job.group;
-    return 0;
+    return job_is_all(mask) || (job_is_part(mask) && !refused[mask]);
 }
 
 static int open_group(const char *name, uint32_t timeout_ms)
 {
-    struct torus_group_options options;
-
-    torus_group_options_init(&options);
-    options.name = name;
-    options.timeout_ms = timeout_ms;
-    return torus_group_open(&options, &job.group, &why);
+    return lanes_open(name, timeout_ms, &why);
 }
 
-/* Of a leader. When the barrier has ended, the group is open at every node, as it is here. */
+/* Of a leader. */
 static int complete_group(void)
 {
-    if (open_parts() != 0 || torus_barrier(job.group, &why) != 0)
+    if (lanes_complete(&why) != 0)
         return -1;
     for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
-        if (job.part[mask] != NULL)
-            torus_group_set_timeout(job.part[mask], 0);
+        refused[mask] = job_is_part(mask) && lanes_part(0, mask) == NULL;
     return 0;
-}
-
-static void close_group(void)
-{
-    scratch_forget();
-    torus_group_close(job.group);
-    job.group = NULL;
-    memset(job.part, 0, sizeof job.part);
 }
 
 bool job_has_failed(struct torus_error *error)
@@ -250,8 +227,8 @@ void job_enter(void)
 void job_leave(void)
 {
     job_lock();
-    if (--operations == 0 && failed.code != 0 && job.group != NULL)
-        close_group();
+    if (--operations == 0 && failed.code != 0)
+        lanes_close();
     job_unlock();
 }
 
@@ -295,7 +272,7 @@ static int agree(bool ready)
     here[UNREADY] = (int)(ready ? job.processes : job.rank); /* the lowest of all */
     here[SINGLE] = !job.threaded;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
-        here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
+        here[PARTS + mask] = !refused[mask]; /* only leaders know */
     if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
         MPI_SUCCESS) {
         free(count);
@@ -317,7 +294,7 @@ static int agree(bool ready)
     }
     job.threaded = all[SINGLE] == 0;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
-        job.refused[mask] = all[PARTS + mask] == 0;
+        refused[mask] = all[PARTS + mask] == 0;
     for (uint32_t i = 0; i < job.processes; i++)
         if (job.process[i].node < job.nodes)
             count[job.process[i].node]++;
@@ -367,7 +344,7 @@ static int ends(MPI_Comm comm, int keyval, void *value, void *extra)
     if (job_is_served && job.statistics && job.rank == 0)
         statistics_print();
     job_is_served = false;
-    close_group();
+    lanes_close();
     free_messages();
     return MPI_SUCCESS;
 }
@@ -418,7 +395,7 @@ void job_begin(void)
         wait_for_end();
     } else {
         warn_not_served();
-        close_group();
+        lanes_close();
         free_messages();
     }
     errhandlers_put_back(&errhandlers);

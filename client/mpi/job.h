@@ -23,15 +23,12 @@ struct job {
     uint32_t node;            /* this one */
     uint32_t rank, processes; /* of MPI_COMM_WORLD */
     struct job_process *process;
-    bool threaded; /* MPI_THREAD_MULTIPLE: one communicator at a time on the same nodes */
+    bool threaded; /* MPI_THREAD_MULTIPLE at one of them or more: communicators share (sharing.h) */
     bool verbose, statistics;
     bool leads;
     /* The same processes, for the preload's own messages: the only communicator that it makes, so that the
      * program can have all others of those that MPI has. Its errors are returned. */
     MPI_Comm messages;
-    struct torus_group *group;                /* NULL: this process does not lead */
-    struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
-    bool refused[1u << JOB_DIMS];             /* the torus lacks links that the part would need */
 };
 
 #define JOB_UNUSED_TAG 0 /* of job.messages: there is never a message with it */
@@ -45,7 +42,10 @@ extern bool job_is_served;
 /* Called when MPI_Init has ended. */
 void job_begin(void);
 
-/* Whether there is a part with these dimensions, all of them longer than 1: the same on all ranks. */
+/* Of dimensions, all of them longer than 1: whether they are those of the torus; whether a part can have them; and
+ * whether there is that part, or it is all of the torus. The same on all ranks. */
+bool job_is_all(uint32_t dimensions);
+bool job_is_part(uint32_t dimensions);
 bool job_has_part(uint32_t dimensions);
 
 /* To be held around all uses of the group; does nothing unless threads may call at the same time. */

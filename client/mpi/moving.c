@@ -94,6 +94,8 @@ static enum reason alltoall_of(struct taking *t, const struct block_list *send,
         return taking_returns(t, MPI_SUCCESS);
     if (is_alias(send, receive, sent))
         return REASON_ARGUMENTS;
+    if (same && taking_is_short(t, sent))
+        return REASON_FIRST;
     if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
         (send == receive || !same ||
          !areas_overlap(send->blocks->at, sent, receive->blocks->at, received)))
@@ -193,6 +195,8 @@ static enum reason allgather_of(struct taking *t, const struct block_list *send,
         send->blocks->type == receive->blocks->type &&
         block_at(send, 0) == block_at(receive, c->rank))
         return REASON_ARGUMENTS;
+    if (taking_is_short(t, received))
+        return REASON_FIRST;
     result = own_block(send, index, &block, &room);
     if (result != MPI_SUCCESS) {
         scratch_give(room);
@@ -245,6 +249,8 @@ enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Da
         return taking_returns(t, MPI_SUCCESS);
     if (block_is_too_large(bytes))
         return REASON_LARGE;
+    if (taking_is_short(t, bytes))
+        return REASON_FIRST;
     if (!list.plain) {
         at = scratch_take(bytes);
         if (at == NULL)
@@ -268,7 +274,10 @@ enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Da
 enum reason take_barrier(struct taking *t)
 {
     struct torus_error error;
-    int result = nodes_barrier(t->c, &error);
+    int result;
 
+    if (taking_is_short(t, 0))
+        return REASON_FIRST;
+    result = nodes_barrier(t->c, &error);
     return taking_ends(t, result, &error);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/mpi/job.h"
+#include "client/mpi/placement.h"
 #include "client/mpi/real.h"
 #include "client/mpi/scratch.h"
 
@@ -20,10 +21,17 @@ static size_t at_most(size_t limit, size_t left)
     return left < limit ? left : limit;
 }
 
-/* One communicator at a time uses a part of the torus, so its calls do not mix, whichever threads make them. */
+/* One communicator at a time has a lane in a part of the torus, so that what threads send on several communicators
+ * does not mix. */
 static int tag_of(const struct communicator *c)
 {
     return JOB_FIRST_TAG + (int)c->dimensions;
+}
+
+/* As job.messages counts them. */
+static int rank_of(const struct communicator *c, uint32_t local)
+{
+    return c->placement->world[c->rank_at[c->node * c->locals + local]];
 }
 
 int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes)
@@ -32,7 +40,7 @@ int node_send(const struct communicator *c, uint32_t to, const void *at, size_t 
 
     for (size_t n; bytes > 0; bytes -= n, from += n) {
         n = at_most(MESSAGE, bytes);
-        if (real.Send(from, (int)n, mpi.byte, c->on_node[to], tag_of(c), job.messages) !=
+        if (real.Send(from, (int)n, mpi.byte, rank_of(c, to), tag_of(c), job.messages) !=
             MPI_SUCCESS)
             return -1;
     }
@@ -45,7 +53,7 @@ int node_receive(const struct communicator *c, uint32_t from, void *at, size_t b
 
     for (size_t n; bytes > 0; bytes -= n, to += n) {
         n = at_most(MESSAGE, bytes);
-        if (real.Recv(to, (int)n, mpi.byte, c->on_node[from], tag_of(c), job.messages,
+        if (real.Recv(to, (int)n, mpi.byte, rank_of(c, from), tag_of(c), job.messages,
                       MPI_STATUS_IGNORE) != MPI_SUCCESS)
             return -1;
     }

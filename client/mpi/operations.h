@@ -29,6 +29,7 @@ enum operation {
     X(RANKS, "a communicator without the lowest rank of each node, or with more ranks on some")    \
     X(INTERCOMMUNICATOR, "an intercommunicator")                                                   \
     X(ONE_NODE, "a communicator on one node")                                                      \
+    X(FIRST, "the first call of a communicator")                                                   \
     X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
     X(OPERATOR, "an operator that torusd lacks")                                                   \
     X(TYPE, "a type that torusd cannot reduce")                                                    \

@@ -49,6 +49,8 @@ enum reason take_reduce(struct taking *t, const void *send, void *receive, int64
         return REASON_ARGUMENTS;
     if (count == 0)
         return taking_returns(t, MPI_SUCCESS);
+    if (taking_is_short(t, t->bytes))
+        return REASON_FIRST;
     if (gets && send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, t->bytes)) {
         if (ABI_ALIAS_IS_ERROR && send == receive)
             return REASON_ARGUMENTS;
@@ -119,6 +121,8 @@ enum reason take_reduce_scatter(struct taking *t, const void *send, void *receiv
         return taking_returns(t, MPI_SUCCESS);
     if (ABI_ALIAS_IS_ERROR && send == receive && mine > 0)
         return REASON_ARGUMENTS;
+    if (taking_is_short(t, t->bytes))
+        return REASON_FIRST;
     if (!c->in_order || (send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, mine))) {
         copy = scratch_take(t->bytes);
         if (copy == NULL)

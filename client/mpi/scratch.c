@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "client/mpi/job.h"
+#include "client/mpi/lanes.h"
 
 #define LEAST ((size_t)64 << 10)
 #define IDLE 4u                       /* pieces that are kept, */
@@ -23,7 +24,7 @@ static void drop(struct piece **at)
 
     *at = p->next;
     if (p->shared)
-        torus_memory_free(job.group, p->at);
+        torus_memory_free(lanes_of_memory(), p->at);
     else
         free(p->at);
     free(p);
@@ -59,8 +60,8 @@ static struct piece *add(size_t bytes)
     if (p == NULL)
         return NULL;
     p->size = rounded(bytes);
-    if (job.group != NULL && !job_has_failed(&ignored))
-        p->at = torus_memory_new(job.group, p->size, &ignored);
+    if (lanes_of_memory() != NULL && !job_has_failed(&ignored))
+        p->at = torus_memory_new(lanes_of_memory(), p->size, &ignored);
     p->shared = p->at != NULL;
     if (!p->shared)
         p->at = malloc(p->size);

@@ -301,10 +301,32 @@ static void short_lived(void)
         say("%.1f us a communicator", time[TURNS / 2] * 1e6);
 }
 
+static void long_first_call(void)
+{
+    enum { COUNT = 20000 };
+    double *in = calloc(COUNT, sizeof *in), *out = calloc(COUNT, sizeof *out);
+    MPI_Comm comm;
+
+    in[COUNT - 1] = rank;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, comm);
+    CHECK(out[COUNT - 1] == size * (size - 1) / 2);
+    MPI_Comm_free(&comm);
+    free(in);
+    free(out);
+}
+
 static const struct scenario scenarios[] = {
-    {"few-left", few_left},   {"kept", kept},         {"freed", freed},
-    {"left-open", left_open}, {"between", between},   {"until-none", until_none},
-    {"callbacks", callbacks}, {"handlers", handlers}, {"short-lived", short_lived},
+    {"few-left", few_left},
+    {"kept", kept},
+    {"freed", freed},
+    {"left-open", left_open},
+    {"between", between},
+    {"until-none", until_none},
+    {"callbacks", callbacks},
+    {"handlers", handlers},
+    {"short-lived", short_lived},
+    {"long-first-call", long_first_call},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,85 @@
+#include "client/mpi/lanes.h"
+
+#include <string.h>
+
+#include "client/mpi/job.h"
+#include "client/mpi/scratch.h"
+
+struct lane {
+    struct torus_group *group;
+    struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
+};
+
+static struct lane lanes[1];
+static unsigned count;
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static int open_lane(struct lane *lane, const char *its_name, uint32_t timeout_ms,
+                     struct torus_error *e)
+{
+    struct torus_group_options options;
+
+    *lane = (struct lane){0};
+    torus_group_options_init(&options);
+    options.name = its_name;
+    options.timeout_ms = timeout_ms;
+    return torus_group_open(&options, &lane->group, e);
+}
+
+/* If it is the group that has failed, its next call tells. */
+static int open_parts(struct lane *lane, struct torus_error *e)
+{
+    for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
+        if (job_is_all(mask))
+            lane->part[mask] = lane->group;
+        else if (job_is_part(mask) &&
+                 torus_group_part(lane->group, mask, &lane->part[mask], e) != 0 &&
+                 e->code != TORUS_ERROR_LINK)
+            return -1;
+    return 0;
+}
+
+/* When the barrier has ended, the group is open at every node, as it is here. */
+static int complete_lane(struct lane *lane, struct torus_error *e)
+{
+    if (open_parts(lane, e) != 0 || torus_barrier(lane->group, e) != 0)
+        return -1;
+    for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
+        if (lane->part[mask] != NULL)
+            torus_group_set_timeout(lane->part[mask], 0);
+    return 0;
+}
+
+int lanes_open(const char *its_name, uint32_t timeout_ms, struct torus_error *error)
+{
+    if (open_lane(&lanes[0], its_name, timeout_ms, error) != 0)
+        return -1;
+    count = 1;
+    return 0;
+}
+
+int lanes_complete(struct torus_error *error)
+{
+    return complete_lane(&lanes[0], error);
+}
+
+/* ---- What there is --------------------------------------------------------------------------- */
+
+struct torus_group *lanes_part(unsigned lane, uint32_t dimensions)
+{
+    return lane < count ? lanes[lane].part[dimensions] : NULL;
+}
+
+struct torus_group *lanes_of_memory(void)
+{
+    return lanes[0].group;
+}
+
+void lanes_close(void)
+{
+    scratch_forget();
+    while (count > 0)
+        torus_group_close(lanes[--count].group);
+    memset(lanes, 0, sizeof lanes);
+}
