@@ -166,3 +166,8 @@ enum reason communicator_enter(struct communicator *c)
     }
     return reason;
 }
+
+void communicator_leave(struct communicator *c)
+{
+    sharing_leave(c);
+}

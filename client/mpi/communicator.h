@@ -41,8 +41,9 @@ struct communicator *communicator_of(MPI_Comm comm);
 /* Whether this is the first call on a communicator that the program has made. */
 bool communicator_is_new(const struct communicator *c);
 
-/* A call on it begins: REASON_TAKEN if it may use the torus. All ranks of the communicator make this call at the same
- * point, and get the same. */
+/* A call on it begins: REASON_TAKEN if it may use the torus, until communicator_leave(). All ranks of the
+ * communicator make this call at the same point, and get the same. */
 enum reason communicator_enter(struct communicator *c);
+void communicator_leave(struct communicator *c);
 
 #endif

@@ -60,6 +60,7 @@ static int leave(const struct call *call, int result)
 static bool takes(struct call *call, enum reason reason)
 {
     job_leave();
+    communicator_leave(call->taking.c);
     depth--;
     call->reason = reason;
     return reason == REASON_TAKEN;

@@ -14,6 +14,7 @@
 #include "client/mpi/locals.h"
 #include "client/mpi/real.h"
 #include "client/mpi/settings.h"
+#include "client/mpi/sharing.h"
 #include "client/mpi/statistics.h"
 #include "proto/text.h"
 
@@ -41,6 +42,11 @@ void job_unlock(void)
 {
     if (job.threaded)
         (void)pthread_mutex_unlock(&mutex);
+}
+
+void job_wait(pthread_cond_t *condition)
+{
+    (void)pthread_cond_wait(condition, &mutex);
 }
 
 /* ---- What is said ---------------------------------------------------------------------------- */
@@ -399,4 +405,6 @@ void job_begin(void)
         free_messages();
     }
     errhandlers_put_back(&errhandlers);
+    if (job_is_served)
+        sharing_begin();
 }

@@ -5,6 +5,7 @@
 #ifndef TORUSD_MPI_JOB_H
 #define TORUSD_MPI_JOB_H
 
+#include <pthread.h>
 #include <torus/group.h>
 
 #include "client/mpi/abi.h"
@@ -51,6 +52,9 @@ bool job_has_part(uint32_t dimensions);
 /* To be held around all uses of the group; does nothing unless threads may call at the same time. */
 void job_lock(void);
 void job_unlock(void);
+
+/* Locked; waits for a condition that another thread signals. */
+void job_wait(pthread_cond_t *condition);
 
 /* Gives up, because this process cannot make a call that others wait for: no call of its own succeeds
  * any more, and when the last job_leave() has been called, the group is closed, which fails those of

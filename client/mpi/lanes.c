@@ -1,17 +1,27 @@
 #include "client/mpi/lanes.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "client/mpi/claims.h"
 #include "client/mpi/job.h"
 #include "client/mpi/scratch.h"
+#include "client/mpi/torus_call.h"
+
+#define ANOTHER_MS 5000 /* to open one: all leaders are there, but the daemons may lack memory */
 
 struct lane {
     struct torus_group *group;
     struct torus_group *part[1u << JOB_DIMS]; /* by the dimensions in it; the group for all */
 };
 
-static struct lane lanes[1];
+static char name[64]; /* of the first */
+static struct lane lanes[LANES_MOST];
 static unsigned count;
+static struct lane another; /* that is not one of them yet */
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -53,7 +63,8 @@ static int complete_lane(struct lane *lane, struct torus_error *e)
 
 int lanes_open(const char *its_name, uint32_t timeout_ms, struct torus_error *error)
 {
-    if (open_lane(&lanes[0], its_name, timeout_ms, error) != 0)
+    (void)snprintf(name, sizeof name, "%s", its_name);
+    if (open_lane(&lanes[0], name, timeout_ms, error) != 0)
         return -1;
     count = 1;
     return 0;
@@ -64,7 +75,61 @@ int lanes_complete(struct torus_error *error)
     return complete_lane(&lanes[0], error);
 }
 
+/* ---- Another one ----------------------------------------------------------------------------- */
+
+struct opening {
+    char name[sizeof name + 12];
+    int result;
+    _Atomic bool ended;
+};
+
+static void *open_another(void *context)
+{
+    struct opening *o = context;
+    struct torus_error e;
+
+    o->result = open_lane(&another, o->name, ANOTHER_MS, &e);
+    if (o->result == 0)
+        o->result = complete_lane(&another, &e);
+    atomic_store(&o->ended, true);
+    return NULL;
+}
+
+/* In a thread, since libtorus waits, and another process may come to its own call only if MPI goes on in this one. */
+int lanes_open_another(void)
+{
+    struct opening o = {.result = -1};
+    pthread_t thread;
+
+    (void)snprintf(o.name, sizeof o.name, "%s-%u", name, count);
+    if (pthread_create(&thread, NULL, open_another, &o) != 0)
+        return -1;
+    while (!atomic_load(&o.ended)) {
+        torus_call_let_mpi_go_on();
+        (void)poll(NULL, 0, 1);
+    }
+    (void)pthread_join(thread, NULL);
+    return o.result;
+}
+
+void lanes_keep_another(void)
+{
+    lanes[count++] = another;
+    another = (struct lane){0};
+}
+
+void lanes_drop_another(void)
+{
+    torus_group_close(another.group);
+    another = (struct lane){0};
+}
+
 /* ---- What there is --------------------------------------------------------------------------- */
+
+unsigned lanes_count(void)
+{
+    return count;
+}
 
 struct torus_group *lanes_part(unsigned lane, uint32_t dimensions)
 {

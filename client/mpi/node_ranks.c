@@ -25,7 +25,7 @@ static size_t at_most(size_t limit, size_t left)
  * does not mix. */
 static int tag_of(const struct communicator *c)
 {
-    return JOB_FIRST_TAG + (int)c->dimensions;
+    return JOB_FIRST_TAG + (int)(c->share.lane << JOB_DIMS | c->dimensions);
 }
 
 /* As job.messages counts them. */

@@ -24,9 +24,8 @@ static uint64_t processor_time(void)
     return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Lets MPI make progress, by a probe that finds nothing: one that finds a message need do no more.
- * Returns whether MPI seems to have had something to do. */
-static bool give_turn(void)
+/* By a probe that finds nothing: one that finds a message need do no more. */
+bool torus_call_let_mpi_go_on(void)
 {
     uint64_t begin = processor_time();
     int found;
@@ -78,7 +77,7 @@ static int wait_until_ended(struct torus_call *call, struct torus_error *error)
             lately = moved ? 0 : lately - lately / 8 + (statistics_now() - begin) / 8;
             return ended;
         }
-        slice = give_turn() ? LEAST_SLICE : next_slice(statistics_now() - begin);
+        slice = torus_call_let_mpi_go_on() ? LEAST_SLICE : next_slice(statistics_now() - begin);
         moved = moved || slice == LEAST_SLICE;
     }
 }
@@ -97,7 +96,7 @@ bool torus_call_is_for_later(int started, const struct torus_error *error)
         job_has_failed(&ignored))
         return false;
     job_unlock();
-    (void)give_turn();
+    (void)torus_call_let_mpi_go_on();
     (void)poll(NULL, 0, 1);
     return true;
 }

@@ -28,4 +28,7 @@ bool torus_call_is_for_later(int started, const struct torus_error *error);
 /* Unlocks it. */
 int torus_call_end(int started, struct torus_call *call, struct torus_error *error);
 
+/* Lets MPI make progress. Returns whether it seems to have had something to do. */
+bool torus_call_let_mpi_go_on(void);
+
 #endif

@@ -1,0 +1,54 @@
+"""Communicators of several threads with the preloads (client/mpi), on loopback, under MPI_THREAD_MULTIPLE: whatever the
+order of their calls, all end, are right, and most of them use the torus."""
+
+import importlib.util
+
+import pytest
+from support import mpi
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=['mpich', 'openmpi'])
+def library(request):
+    return request.param
+
+
+def run(torus, library, command, nodes=(0, 1, 2, 3), **options):
+    """Checks that all results are right. Returns how many of the calls the torus has taken."""
+    mpi.skip_without(torus, library)
+    result = mpi.run(torus, library, command, nodes=nodes, **options)
+    said = sorted(line for line in result.stdout.splitlines() if line.endswith('right'))
+    assert said == sorted(f'rank {rank}: right' for rank in range(len(nodes)))
+    taken, fallen_back = (sum(counts.values()) for counts in mpi.taken(result))
+    return taken / (taken + fallen_back)
+
+
+# What the torus takes of each scenario of tests/mpi/threads.c. How much more it is depends on how the threads run.
+@pytest.mark.parametrize('scenario,share', [
+    ('crossing', 0.85), ('one-freed', 0.9), ('world-once', 0.95), ('uneven', 0.75), ('one-thread-elsewhere', 0.85)])
+def test_most_is_taken(shared, library, scenario, share):
+    torus = shared('2x2')
+    assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > share
+
+
+@pytest.mark.parametrize('scenario', ['everywhere', 'changing', 'bursts'])
+def test_communicators_compete(shared, library, scenario):
+    """More than there is room for, on all nodes, rows and columns, which come and go."""
+    torus = shared('2x2')
+    assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > 0
+
+
+def test_several_ranks_a_node(shared):
+    torus = shared('2x2')
+    for scenario, share in ('crossing', 0.85), ('bursts', 0), ('everywhere', 0):
+        assert run(torus, 'openmpi', [mpi.program(torus, 'openmpi', 'threads'), scenario],
+                   nodes=[0, 1, 2, 3] * 2) > share
+
+
+def test_mpi4py(shared):
+    """It asks for MPI_THREAD_MULTIPLE unless told otherwise; here, one thread calls."""
+    if not importlib.util.find_spec('mpi4py'):
+        pytest.skip('there is no mpi4py')
+    torus = shared('2x2')
+    assert run(torus, 'openmpi', ['/usr/bin/python3', mpi.ON_NODE.parent / 'mpi4py_communicators.py']) > 0.85

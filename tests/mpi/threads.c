@@ -1,0 +1,226 @@
+/* Communicators in several threads: threads NAME..., one after the other. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "scenario.h"
+
+#define MOST 8
+
+/* What a thread does: so many turns of use() on a communicator. */
+struct work {
+    MPI_Comm comm;
+    int turns;
+    int delay_us; /* before the first */
+};
+
+static void *work(void *context)
+{
+    const struct work *w = context;
+
+    if (w->delay_us > 0)
+        usleep((useconds_t)w->delay_us);
+    for (int i = 0; i < w->turns; i++)
+        use(w->comm);
+    return NULL;
+}
+
+static void work_all(struct work *works, int count)
+{
+    pthread_t threads[MOST];
+
+    for (int i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, work, &works[i]);
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Two whose first calls come in different orders on different ranks. The delay makes it likely; whatever the order
+ * is, the results are the same. */
+static void start_crossing(MPI_Comm *comms, int turns)
+{
+    struct work works[2];
+
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+        works[i] = (struct work){comms[i], turns, rank % 2 == i ? 0 : 20000};
+    }
+    work_all(works, 2);
+}
+
+static void crossing(void)
+{
+    MPI_Comm comms[2];
+
+    start_crossing(comms, 100);
+    MPI_Comm_free(&comms[0]);
+    MPI_Comm_free(&comms[1]);
+}
+
+/* After a few calls one of them is gone, and the other one goes on. */
+static void one_freed(void)
+{
+    MPI_Comm comms[2];
+
+    start_crossing(comms, 1);
+    MPI_Comm_free(&comms[0]);
+    for (int i = 0; i < 100; i++)
+        use(comms[1]);
+    MPI_Comm_free(&comms[1]);
+}
+
+/* As a library does that is started on the world and works on a communicator of its own. */
+static void world_once(void)
+{
+    int value = rank == 0 ? 5 : 0;
+    MPI_Comm comm;
+
+    MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    CHECK(value == 5);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < 100; i++)
+        use(comm);
+    MPI_Comm_free(&comm);
+}
+
+/* One thread, five communicators of the same ranks, one of them much more than others. */
+static void uneven(void)
+{
+    MPI_Comm comms[5];
+    unsigned state = 7;
+
+    for (int i = 0; i < 5; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    for (int i = 0; i < 400; i++) {
+        state = state * 1103515245u + 12345u; /* the same on all ranks */
+        use(comms[state >> 16 & 1 ? 3 : state >> 20 & 7 ? 4 : (int)(state >> 24) % 3]);
+    }
+    for (int i = 0; i < 5; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+/* More threads than lanes, on the world, duplicates, rows and columns at the same time. On odd ranks the threads begin
+ * in the opposite order. */
+static void everywhere(void)
+{
+    MPI_Comm comms[MOST] = {MPI_COMM_WORLD};
+    struct work works[MOST];
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[2]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[3]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2 % 2, rank, &comms[4]);
+    MPI_Comm_dup(comms[4], &comms[5]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &comms[6]);
+    MPI_Comm_dup(comms[6], &comms[7]);
+    for (int i = 0; i < MOST; i++)
+        works[rank % 2 == 0 ? i : MOST - 1 - i] = (struct work){comms[i], 60, 0};
+    work_all(works, MOST);
+    for (int i = 1; i < MOST; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+/* Threads that make, use and free communicators, each from one of its own. */
+static void *come_and_go(void *context)
+{
+    const struct work *w = context;
+
+    for (int i = 0; i < w->turns; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(w->comm, &comm);
+        for (int k = 0; k < 1 + i % 5; k++)
+            use(comm);
+        MPI_Comm_free(&comm);
+        use(w->comm);
+    }
+    return NULL;
+}
+
+static void changing(void)
+{
+    struct work works[4];
+    pthread_t threads[4];
+
+    for (int i = 0; i < 4; i++) {
+        works[i].turns = 25;
+        MPI_Comm_dup(MPI_COMM_WORLD, &works[i].comm);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[(i + rank) % 4], NULL, come_and_go, &works[(i + rank) % 4]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; i++)
+        MPI_Comm_free(&works[i].comm);
+}
+
+/* Threads that use now one, now another of their communicators, so that these lose the torus to each other again and
+ * again. */
+struct bursts {
+    MPI_Comm comms[3];
+    unsigned state;
+};
+
+static void *burst(void *context)
+{
+    struct bursts *b = context;
+
+    for (int i = 0; i < 12; i++) {
+        b->state = b->state * 1103515245u + 12345u;
+        for (unsigned k = b->state >> 16 & 15; k > 0; k--)
+            use(b->comms[(b->state >> 24) % 3]);
+    }
+    return NULL;
+}
+
+static void bursts(void)
+{
+    struct bursts each[3];
+    pthread_t threads[3];
+
+    for (int i = 0; i < 3; i++) {
+        each[i].state = (unsigned)i;
+        for (int k = 0; k < 3; k++)
+            MPI_Comm_split(MPI_COMM_WORLD, 0, k == 0 ? rank : -rank, &each[i].comms[k]);
+    }
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, burst, &each[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 9; i++)
+        MPI_Comm_free(&each[i / 3].comms[i % 3]);
+}
+
+/* Rank 0 calls in two threads what all others call in one, in an order that depends on the turn. */
+static void one_thread_elsewhere(void)
+{
+    MPI_Comm comms[2];
+    struct work works[2];
+
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+        works[i] = (struct work){comms[i], 80, 0};
+    }
+    if (rank == 0)
+        work_all(works, 2);
+    for (int i = 0; i < 80 && rank != 0; i++) {
+        use(comms[(i >> 2) % 2]);
+        use(comms[1 - (i >> 2) % 2]);
+    }
+    for (int i = 0; i < 2; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+static const struct scenario scenarios[] = {
+    {"crossing", crossing},     {"one-freed", one_freed},
+    {"world-once", world_once}, {"uneven", uneven},
+    {"bursts", bursts},         {"everywhere", everywhere},
+    {"changing", changing},     {"one-thread-elsewhere", one_thread_elsewhere},
+};
+
+int main(int argc, char **argv)
+{
+    return run_scenarios(scenarios, sizeof scenarios / sizeof scenarios[0], argc, argv,
+                         MPI_THREAD_MULTIPLE);
+}

@@ -1,0 +1,137 @@
+/* What the ranks of a communicator decide about the torus (client/mpi/claims.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "client/mpi/claims.h"
+
+/* A lane that this communicator's ranks all know: the first one's owner has made so many calls. */
+static struct lane_votes owned(int owner, int calls)
+{
+    return (struct lane_votes){
+        .yields = 1, .owner = owner, .minus_owner = -owner, .calls = calls, .minus_calls = -calls};
+}
+
+static struct votes one_lane(struct lane_votes lane)
+{
+    return (struct votes){.proceeds = 1, .lanes = 1, .lane = {lane}};
+}
+
+/* After `before` had been said at call 4. */
+static struct claim then(struct votes before, struct votes now, uint32_t calls)
+{
+    struct looks looks = {0};
+
+    claims_look(&looks, &before, 4);
+    return claims_decide(&now, &looks, calls);
+}
+
+static void a_free_lane_is_taken(void **state)
+{
+    const struct looks none = {0};
+    struct votes v = one_lane(owned(1, 10));
+
+    (void)state;
+    v.lane[1].free = 1;
+    assert_int_equal(claims_decide(&v, &none, 2).kind, CLAIM_LANE);
+    assert_int_equal(claims_decide(&v, &none, 2).lane, 1);
+    v.proceeds = 0; /* another one asks */
+    assert_int_equal(claims_decide(&v, &none, 2).kind, CLAIM_NOTHING);
+}
+
+static void an_idle_owner_loses_it(void **state)
+{
+    const struct looks none = {0};
+    struct votes idle = one_lane(owned(1, 10)), used = one_lane(owned(1, 11));
+
+    (void)state;
+    assert_int_equal(claims_decide(&idle, &none, 2).kind, CLAIM_NOTHING); /* nothing to compare */
+    assert_int_equal(then(idle, idle, 8).kind, CLAIM_LANE);
+    assert_int_equal(then(idle, used, 6).kind, CLAIM_NOTHING);
+}
+
+static void whoever_calls_twice_as_often_gets_it(void **state)
+{
+    struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
+
+    (void)state;
+    assert_int_equal(then(before, after, 4 + 20).kind, CLAIM_NOTHING);
+    assert_int_equal(then(before, after, 4 + 22).kind, CLAIM_LANE);
+}
+
+/* Of two that are used, the one that is used less. */
+static void the_less_used_lane_is_taken(void **state)
+{
+    struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
+
+    (void)state;
+    before.lane[1] = owned(3, 5);
+    after.lane[1] = owned(3, 6);
+    assert_int_equal(then(before, after, 4 + 40).kind, CLAIM_LANE);
+    assert_int_equal(then(before, after, 4 + 40).lane, 1);
+}
+
+static void a_lane_stays_with_an_owner_that(struct votes before, struct votes after)
+{
+    assert_int_equal(then(before, after, 1000).kind, CLAIM_NOTHING);
+}
+
+static void it_is_not_taken_where_ranks_differ(void **state)
+{
+    struct votes before = one_lane(owned(1, 10)), after = before;
+
+    (void)state;
+    after.lane[0].yields = 0; /* is in a call, or has ranks that would not hear of it */
+    a_lane_stays_with_an_owner_that(before, after);
+    after = before;
+    after.lane[0].minus_calls = -11; /* has made more calls at one rank than at another */
+    a_lane_stays_with_an_owner_that(before, after);
+    after = one_lane(owned(2, 10)); /* is another one than before */
+    a_lane_stays_with_an_owner_that(before, after);
+    after = before;
+    before.lane[0].minus_owner = -2; /* was not the same everywhere */
+    a_lane_stays_with_an_owner_that(before, after);
+}
+
+static void a_lane_is_opened_after_some_use(void **state)
+{
+    struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
+
+    (void)state;
+    after.opens = 1;
+    assert_int_equal(then(before, after, 8).kind, CLAIM_NOTHING);
+    assert_int_equal(then(before, after, 16).kind, CLAIM_NEW);
+    assert_int_equal(then(before, after, 16).lane, 1);
+    after.lane[0] = owned(1, 10); /* idle: the one that there is will do */
+    assert_int_equal(then(before, after, 16).kind, CLAIM_LANE);
+}
+
+/* Ranks that have never had to do with a lane leave the decision to others. */
+static void unknown_lanes_are_nobodys(void **state)
+{
+    struct votes v = one_lane((struct lane_votes){.yields = 1,
+                                                  .owner = VOTE_ANY,
+                                                  .minus_owner = VOTE_ANY,
+                                                  .calls = VOTE_ANY,
+                                                  .minus_calls = VOTE_ANY});
+
+    (void)state;
+    assert_int_equal(then(v, v, 1000).kind, CLAIM_NOTHING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_free_lane_is_taken),
+        cmocka_unit_test(an_idle_owner_loses_it),
+        cmocka_unit_test(whoever_calls_twice_as_often_gets_it),
+        cmocka_unit_test(the_less_used_lane_is_taken),
+        cmocka_unit_test(it_is_not_taken_where_ranks_differ),
+        cmocka_unit_test(a_lane_is_opened_after_some_use),
+        cmocka_unit_test(unknown_lanes_are_nobodys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
