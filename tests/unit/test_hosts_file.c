@@ -139,7 +139,7 @@ static void the_first_mistake_ends_the_reading(void **state)
 static void check_large(int length)
 {
     struct host *hosts = calloc(4096, sizeof *hosts);
-    char name[300];
+    char name[512];
     struct error e;
 
     assert_non_null(hosts);

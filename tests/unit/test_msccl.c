@@ -195,17 +195,18 @@ static void a_connection_has_one_thread_block_at_each_end(void **state)
     char *xml = malloc(sizeof idle + sizeof BY_HAND);
     assert_non_null(xml);
     (void)strcpy(xml, idle);
+    char *end = xml + strlen(xml);
     const char *rest = strstr(GPU0, "<tb");
     for (const char *p = rest; *p != '\0';) {
         /* The thread blocks of GPU 0 come after two more. */
         if (strncmp(p, "<tb id='", 8) == 0) {
-            (void)sprintf(xml + strlen(xml), "<tb id='%c", p[8] + 2);
+            end += sprintf(end, "<tb id='%c", p[8] + 2);
             p += 9;
         } else {
-            (void)strncat(xml, p++, 1);
+            *end++ = *p++;
         }
     }
-    (void)strcat(xml, GPU1 GPU2 "</algo>");
+    (void)strcpy(end, GPU1 GPU2 "</algo>");
     imported_free(msccl_read_back(xml, strlen(xml), &t, &(struct schedule_report){0}));
     free(xml);
 }
