@@ -22,11 +22,11 @@ int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, str
  * the peer can be reached straight, else the shortest. Steps get new numbers: as early as the blocks
  * are there and the thread block's order allows.
  *
- * Returns 0 with *routes, to be freed by the caller, or -1 with NULL and *e (ERROR_REFUSED), which
- * names the line or the GPU, thread block and step: not XML as MSCCL's, not an alltoall for as many GPUs as
- * nodes, a peer that is not in a straight line, two thread blocks at one end of a connection, something
- * other than send, receive, copy and nop, a step that waits for ever, or a block that comes to the
- * wrong place; or ERROR_MEMORY.
+ * Returns 0 with *routes, to be freed by the caller, or -1 with NULL and *e. ERROR_REFUSED names the
+ * line, or the GPU, thread block and step: not XML as MSCCL's, not an alltoall for as many GPUs as
+ * nodes, a peer that is not in a straight line, two thread blocks at one end of a connection,
+ * something other than send, receive, copy and nop, a step that waits for ever, or a block that comes
+ * to the wrong place. ERROR_MEMORY: out of memory.
  *
  * Takes time linear in the length of the XML and the number of chunks that its steps move, and memory
  * for at most four times the XML, 4 bytes for each chunk of the GPUs' buffers (scratch buffers as far
