@@ -60,7 +60,7 @@ static void open_world(struct world *w, const char *dims, uint64_t seed)
 
 static bool is_victim(const struct world *w, uint32_t rank)
 {
-    return (w->victims & UINT64_C(1) << rank) != 0;
+    return rank < 64 && (w->victims & UINT64_C(1) << rank) != 0;
 }
 
 static void kill_all(struct world *w)
