@@ -1,7 +1,7 @@
 /* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
- * names are exported; the library's own is found by its PMPI name behind ours. The library calls
- * such functions inside itself, too: while we use it, `depth` tells those calls, which go straight on. It is 0
- * again whenever an error handler may be called, since that may jump away. */
+ * names are exported; the library's own is found by its PMPI name behind ours. Calls that the library makes
+ * inside itself are passed on to it. */
+#include "client/mpi/caller.h"
 #include "client/mpi/collectives.h"
 #include "client/mpi/job.h"
 #include "client/mpi/real.h"
@@ -9,8 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static _Thread_local unsigned depth __attribute__((tls_model("initial-exec")));
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
@@ -23,23 +21,22 @@ struct call {
 
 /* Whether the torus may carry out a call on this communicator. If it returns false, the function of
  * the library is called, which may call an error handler that never returns, and then leave(). */
-static bool enter(struct call *call, enum operation operation, MPI_Comm comm)
+static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
+                  const void *return_address)
 {
     struct communicator *c;
 
-    if (__builtin_expect(!job_is_served, 0) || depth > 0) {
+    if (__builtin_expect(!job_is_served, 0) || caller_is_mpi(return_address)) {
         if (real.Init == NULL)
             real_find();
         call->begin = UINT64_MAX;
         return false;
     }
-    depth++;
     call->operation = operation;
     call->begin = job.statistics ? statistics_now() : 0;
     c = communicator_of(comm);
     call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
     call->taking = (struct taking){.c = c, .first = c != NULL && communicator_is_new(c)};
-    depth -= call->reason != REASON_TAKEN;
     return call->reason == REASON_TAKEN;
 }
 
@@ -61,7 +58,6 @@ static bool takes(struct call *call, enum reason reason)
 {
     job_leave();
     communicator_leave(call->taking.c);
-    depth--;
     call->reason = reason;
     return reason == REASON_TAKEN;
 }
@@ -71,7 +67,8 @@ static bool takes(struct call *call, enum reason reason)
     do {                                                                                           \
         struct call call;                                                                          \
         struct taking *t = &call.taking;                                                           \
-        if (enter(&call, its_operation, comm) && (job_enter(), takes(&call, take)))                \
+        if (enter(&call, its_operation, comm, __builtin_return_address(0)) &&                      \
+            (job_enter(), takes(&call, take)))                                                     \
             return leave(&call, t->result);                                                        \
         return leave(&call, otherwise);                                                            \
     } while (0)
@@ -81,34 +78,24 @@ static bool takes(struct call *call, enum reason reason)
 
 /* ---- Beginning ------------------------------------------------------------------------------- */
 
-static int end_of_init(int result)
+static int end_of_init(int result, bool by_mpi)
 {
-    depth--;
-    if (result == MPI_SUCCESS && depth == 0) {
-        depth++;
+    if (result == MPI_SUCCESS && !by_mpi)
         job_begin();
-        depth--;
-    }
     return result;
-}
-
-static void begin_of_init(void)
-{
-    real_find();
-    depth++;
 }
 
 int PMPI_Init(int *argc, char ***argv)
 {
-    begin_of_init();
-    return end_of_init(real.Init(argc, argv));
+    real_find();
+    return end_of_init(real.Init(argc, argv), CALLED_BY_MPI());
 }
 ALSO_AS_MPI(Init);
 
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    begin_of_init();
-    return end_of_init(real.Init_thread(argc, argv, required, provided));
+    real_find();
+    return end_of_init(real.Init_thread(argc, argv, required, provided), CALLED_BY_MPI());
 }
 ALSO_AS_MPI(Init_thread);
 

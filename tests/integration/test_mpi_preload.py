@@ -197,6 +197,15 @@ def test_abort(shared, library):
     assert result.returncode == 7 and 'right' not in result.stdout
 
 
+def test_calls_inside_mpi_are_not_counted(shared, library, tmp_path):
+    """Of the MPI library's collective input and output: they are not the program's."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    result = mpi.run(torus, library, [mpi.program(torus, library, 'files'), tmp_path], OMPI_MCA_io='romio321')
+    right(result)
+    assert mpi.taken(result) == [{'Barrier': 1}, {}]
+
+
 # ---- Without the torus ---------------------------------------------------------------------------
 
 def warnings(result):
