@@ -8,6 +8,9 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,12 +34,23 @@
 #define ABI_LARGE_COUNTS 0
 #endif
 
+/* Persistent collective operations: MPI_X_init in MPI 4; before that, Open MPI has them as MPIX_X_init. */
+#if MPI_VERSION >= 4
+#define ABI_HAS_PERSISTENT 1
+#define ABI_PERSISTENT(name) MPI_##name
+#elif defined OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define ABI_HAS_PERSISTENT 1
+#define ABI_PERSISTENT(name) MPIX_##name
+#else
+#define ABI_HAS_PERSISTENT 0
+#endif
+
 /* A handle constant (MPI_INT, MPI_COMM_WORLD...), once real_find() has succeeded. MPICH's are numbers.
  * Those of Open MPI expand to the address of an object, "((MPI_Datatype) ((void *) &(ompi_mpi_int)))",
  * whose name real_object() takes from that text. */
-#ifdef OPEN_MPI
 #define ABI_TEXT_(...) #__VA_ARGS__
 #define ABI_TEXT(...) ABI_TEXT_(__VA_ARGS__)
+#ifdef OPEN_MPI
 #define ABI_HANDLE(handle) ((__typeof__(handle))real_object(ABI_TEXT(handle)))
 #else
 #define ABI_HANDLE(handle) (handle)

@@ -57,6 +57,31 @@ static void find_function(const char *name, void *to)
     memcpy(to, &found, sizeof found);
 }
 
+static void find_functions(void)
+{
+#define X(name) find_function("PMPI_" #name, &real.name);
+    REAL_TAKEN(X)
+    REAL_LARGE(X)
+    REAL_OTHERS(X)
+#undef X
+#define X(name, shape) find_function("PMPI_" #name, &real.name);
+    UNSERVED_OF_MPI_PLAIN(X)
+    UNSERVED_OF_MPI(X)
+#undef X
+#define X(name, shape) find_function("P" ABI_TEXT(ABI_PERSISTENT(name)), &real.name);
+    UNSERVED_PERSISTENT_PLAIN(X)
+    UNSERVED_PERSISTENT(X)
+#undef X
+#if ABI_LARGE_COUNTS
+#define X(name, shape) find_function("PMPI_" #name "_c", &real.name##_c);
+    UNSERVED_OF_MPI(X)
+#undef X
+#define X(name, shape) find_function("P" ABI_TEXT(ABI_PERSISTENT(name##_c)), &real.name##_c);
+    UNSERVED_PERSISTENT(X)
+#undef X
+#endif
+}
+
 static void find_all(void)
 {
     if (find(RTLD_DEFAULT, OTHERS_SYMBOL) != NULL) {
@@ -66,11 +91,7 @@ static void find_all(void)
                     stderr);
         exit(EXIT_FAILURE);
     }
-#define X(name) find_function("PMPI_" #name, &real.name);
-    REAL_TAKEN(X)
-    REAL_LARGE(X)
-    REAL_OTHERS(X)
-#undef X
+    find_functions();
     if (real.Init == NULL) {
         (void)fprintf(stderr, ABI_PRELOAD ": cannot find the library of " ABI_NAME
                                           " that this program calls\n");

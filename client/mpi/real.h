@@ -2,7 +2,7 @@
 #ifndef TORUSD_MPI_REAL_H
 #define TORUSD_MPI_REAL_H
 
-#include "client/mpi/abi.h"
+#include "client/mpi/unserved.h"
 
 /* Those that the preload defines itself. */
 #define REAL_TAKEN(X)                                                                              \
@@ -52,6 +52,7 @@
     X(Comm_get_errhandler)                                                                         \
     X(Comm_group)                                                                                  \
     X(Comm_rank)                                                                                   \
+    X(Comm_remote_size)                                                                            \
     X(Comm_set_attr)                                                                               \
     X(Comm_set_errhandler)                                                                         \
     X(Comm_size)                                                                                   \
@@ -69,7 +70,10 @@
     X(Query_thread)                                                                                \
     X(Recv)                                                                                        \
     X(Reduce_local)                                                                                \
+    X(Request_free)                                                                                \
     X(Send)                                                                                        \
+    X(Start)                                                                                       \
+    X(Startall)                                                                                    \
     X(Type_commit)                                                                                 \
     X(Type_create_hindexed)                                                                        \
     X(Type_free)                                                                                   \
@@ -81,11 +85,31 @@
     X(Unpack)                                                                                      \
     X(Unpublish_name)
 
+/* clang-format off */
 struct real {
 #define X(name) __typeof__(PMPI_##name) *name;
-    REAL_TAKEN(X) REAL_LARGE(X) REAL_OTHERS(X)
+    REAL_TAKEN(X)
+    REAL_LARGE(X)
+    REAL_OTHERS(X)
 #undef X
+#define X(name, shape) __typeof__(MPI_##name) *name;
+    UNSERVED_OF_MPI_PLAIN(X)
+    UNSERVED_OF_MPI(X)
+#undef X
+#define X(name, shape) __typeof__(ABI_PERSISTENT(name)) *name;
+    UNSERVED_PERSISTENT_PLAIN(X)
+    UNSERVED_PERSISTENT(X)
+#undef X
+#if ABI_LARGE_COUNTS
+#define X(name, shape) __typeof__(MPI_##name##_c) *name##_c;
+    UNSERVED_OF_MPI(X)
+#undef X
+#define X(name, shape) __typeof__(ABI_PERSISTENT(name##_c)) *name##_c;
+    UNSERVED_PERSISTENT(X)
+#undef X
+#endif
 };
+/* clang-format on */
 
 struct real_handles {
     MPI_Comm world, self, null;

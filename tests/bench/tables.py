@@ -529,7 +529,7 @@ def foreign_tables(result):
 def _counted(said):
     """The calls in a line of the preload, by the reason if they have one: "Alltoall 12, Bcast 3"."""
     reasons = {}
-    for name, calls, reason in re.findall(r'MPI_(\w+) (\d+) calls?,[^;(]*(?:\((.*?)\))?(?=;|$)', said):
+    for name, calls, reason in re.findall(r'MPIX?_(\w+) (\d+) calls?[^;(]*(?:\((.*?)\))?(?=;|$)', said):
         reasons.setdefault(reason, []).append(f'{name} {calls}')
     return '; '.join(', '.join(calls) + (f' ({reason})' if reason else '')
                      for reason, calls in reasons.items()) or 'nothing'

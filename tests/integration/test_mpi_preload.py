@@ -197,6 +197,51 @@ def test_abort(shared, library):
     assert result.returncode == 7 and 'right' not in result.stdout
 
 
+# ---- What is not served ---------------------------------------------------------------------------
+
+def library_of(program):
+    """The MPI library that a program is linked with."""
+    linked = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
+    path, = re.findall(r'libmpi(?:ch)?\.so\S* => (\S+)', linked)
+    return path
+
+
+def test_all_collectives_are_seen(shared, library):
+    """The preload defines every function of collective communication that the library has, by both names."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    exist = mpi.collectives_of(library_of(mpi.program(torus, library, 'unserved')))
+    assert len(exist) > 100 and mpi.collectives_of(mpi.preload(torus, library)) == exist
+
+
+def base_names(symbols):
+    return {re.sub('P?MPIX?_|_c$', '', symbol) for symbol in symbols}
+
+
+def test_unserved_collectives_are_counted(shared, library):
+    """All of them, each call once, with its bytes and the reason; the starts of persistent ones."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    program = mpi.program(torus, library, 'unserved')
+    result = mpi.run(torus, library, [program])
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    unserved, turns = mpi.unserved(result), 1 if library == 'openmpi' else 2  # with large counts
+    exist = mpi.collectives_of(library_of(program))
+    assert not taken and set(fallen_back) == set(unserved) == base_names(exist) - OPERATIONS
+    for name, (calls, starts, size, why) in unserved.items():
+        persistent, plain = name.endswith('_init'), name in ('Ibarrier', 'Barrier_init')
+        assert calls == (1 if plain else turns) + (name == 'Igather'), name
+        assert starts == 0 or persistent and starts % calls == 0 and starts <= 3 * calls, name
+        assert why == 'not served by torusd' + (
+            ': persistent' if persistent else ': nonblocking' if name[0] == 'I' else
+            ': neighborhood' if name.startswith('Neighbor') else ''), name
+        if re.fullmatch('I?((all)?reduce|bcast|(ex)?scan|gather)', name, re.IGNORECASE):
+            assert size == turns * 4, name
+    assert unserved['Ialltoall'][2] == unserved['Ireduce_scatter_block'][2] == turns * 4 * 4
+    assert unserved['Allreduce_init'][:3] == (turns, 3 * turns, 3 * turns * 4)
+
+
 def test_calls_inside_mpi_are_not_counted(shared, library, tmp_path):
     """Of the MPI library's collective input and output: they are not the program's."""
     torus = shared('2x2')
@@ -352,8 +397,8 @@ def test_a_rank_is_killed(shared, library):
 
 # ---- Languages -----------------------------------------------------------------------------------
 
-FORTRAN = {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
-           'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+UNSERVED_FORTRAN = {'Gather', 'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 'Ibarrier', 'Neighbor_allgather',
+                    'Ineighbor_alltoall', 'Allreduce_init'}
 
 
 def test_languages(shared, library):
@@ -369,13 +414,18 @@ def test_languages(shared, library):
         assert result.stdout == 'right\n'
         taken, fallen_back = mpi.taken(result)
         if command[0] in fortran:
-            assert set(taken) == FORTRAN
+            assert set(taken) == OPERATIONS
             assert (taken['Alltoall'], taken['Allreduce'], taken['Barrier']) == (2, 3, 1)
-            assert fallen_back == {'Allreduce': 2}  # MPI_LOGICAL, and the first call on a row
+            # MPI_LOGICAL, and the first call on a row.
+            assert fallen_back == {'Allreduce': 2, **dict.fromkeys(UNSERVED_FORTRAN, 1)}
+            assert mpi.unserved(result)['Allreduce_init'][:3] == (1, 2, 8)
         elif len(command) == 1:
             assert (taken, fallen_back) == ({'Allgather': 1, 'Allreduce': 2, 'Alltoall': 1, 'Barrier': 1}, {})
         else:
             assert (taken['Alltoall'], taken['Barrier'], taken['Reduce_scatter_block']) == (2, 1, 1)
+            unserved = mpi.unserved(result)
+            assert unserved['Iallreduce'][:3] == (3, 0, 24)
+            assert all(unserved[name][0] == 1 for name in ('Ibarrier', 'Scan', 'Neighbor_alltoall'))
 
 
 PATTERNS = {'transpose': (['6', '1'], {'Alltoall', 'Alltoallv', 'Alltoallw'}),

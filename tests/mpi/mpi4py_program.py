@@ -41,6 +41,21 @@ counts = np.empty(row.size, dtype=int)
 row.Allgather(np.array([rank]), counts)
 right &= np.array_equal(counts, np.arange(row.size) + rank // 2 * 2)
 row.Free()
+
+# What torusd does not serve.
+total = np.empty(1, dtype=int)
+for _ in range(3):
+    world.Iallreduce(np.array([rank]), total).Wait()
+    right &= bool(total[0] == n * (n - 1) // 2)
+world.Ibarrier().Wait()
+world.Gather(np.array([rank]), ranks if rank == 0 else None)
+world.Scan(np.array([rank]), total)
+right &= bool(total[0] == rank * (rank + 1) // 2)
+ring = world.Create_cart([n], [True])
+ring.Neighbor_alltoall(np.array([rank, rank]), counts)
+right &= list(counts) == [(rank - 1) % n, (rank + 1) % n]
+ring.Free()
+
 world.Barrier()
 if world.reduce(bool(right), op=MPI.LAND) and rank == 0:
     print('right')

@@ -2,5 +2,5 @@
 program mpif_h
     implicit none
     include 'mpif.h'
-    include 'fortran_body.inc'
+#include "fortran_body.inc"
 end program

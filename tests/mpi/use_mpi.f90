@@ -2,5 +2,5 @@
 program use_mpi
     use mpi
     implicit none
-    include 'fortran_body.inc'
+#include "fortran_body.inc"
 end program

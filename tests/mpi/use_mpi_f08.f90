@@ -1,12 +1,17 @@
 ! Collective operations through the module mpi_f08.
 program use_mpi_f08
     use mpi_f08
+#ifdef OPEN_MPI
+    use mpi_f08_ext
+#endif
     implicit none
     integer, parameter :: most = 64
     integer :: ierror, rank, n, i, total
     integer :: out(most), in(most), counts(most), displacements(most)
+    integer :: byte_displacements(most)
     type(MPI_Datatype) :: types(most)
-    type(MPI_Comm) :: row
+    type(MPI_Comm) :: row, ring
+    type(MPI_Request) :: request
     double precision :: x(most), y(most)
     double complex :: z, w
     logical :: right, all_right
@@ -62,6 +67,7 @@ program use_mpi_f08
     call MPI_Allreduce(rank, total, 1, MPI_INTEGER, MPI_SUM, row, ierror)
     right = right .and. total == 4 * (rank / 2) + 1
     call MPI_Comm_free(row, ierror)
+#include "fortran_unserved.inc"
     call MPI_Allreduce(right, all_right, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, ierror)
     call MPI_Barrier(MPI_COMM_WORLD, ierror)
     if (rank == 0 .and. all_right) print '(a)', 'right'

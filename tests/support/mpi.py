@@ -128,9 +128,26 @@ def taken(result):
     counts = []
     for part in line.split('fallen back:'):
         counts.append({})
-        for name, calls in re.findall(r'MPI_(\w+) (\d+) call', part):
+        for name, calls in re.findall(r'MPIX?_(\w+) (\d+) call', part):
             counts[-1][name] = counts[-1].get(name, 0) + int(calls)
     return counts
+
+
+def unserved(result):
+    """{operation: (calls, starts, bytes, why)} that torusd does not serve, of the line at the end."""
+    line, = re.findall(r'^torus: taken: .*; fallen back: (.*)$', result.stderr, re.MULTILINE)
+    return {name: (int(calls), int(starts or 0), int(size or 0), why) for name, calls, starts, size, why in re.findall(
+        r'MPIX?_(\w+) (\d+) calls?(?:, (\d+) starts?)?(?:, (\d+) bytes)? \((not served by torusd[^)]*)\)', line)}
+
+
+def collectives_of(library):
+    """The names of all functions of collective communication in that shared library or preload, "MPI_Ibcast" and
+    "PMPI_Ibcast"."""
+    symbols = subprocess.run(['nm', '--dynamic', '--defined-only', '--format=just-symbols', library],
+                             check=True, capture_output=True, text=True).stdout.split()
+    return {symbol for symbol in symbols if re.fullmatch(
+        r'P?MPIX?_I?(neighbor_)?(barrier|bcast|(all)?gatherv?|scatterv?|alltoall[vw]?|(all)?reduce|'
+        r'reduce_scatter(_block)?|(ex)?scan)(_init)?(_c)?', symbol, re.IGNORECASE) and symbol[-1].islower()}
 
 
 # ---- Results of tests/mpi/collectives.c -----------------------------------------------------------
