@@ -124,6 +124,19 @@ def test_the_root_of_a_reduce_is_late(shared, library):
     assert taken['Reduce'] == 12 and not fallen_back
 
 
+@pytest.mark.parametrize('dims,nodes', [('2x2', [0, 1, 2, 3]), ('1x2', [0, 1, 1, 0])])
+def test_pending_messages(shared, library, dims, nodes):
+    """Large messages that are pending while their senders or receivers wait on the torus: in both directions,
+    around rings, for every operation."""
+    torus = shared(dims)
+    mpi.skip_without(torus, library)
+    result = mpi.run(torus, library, [mpi.program(torus, library, 'pending'), 1000000, 1], nodes=nodes, seconds=180,
+                     OMPI_MCA_btl='tcp,self')  # with shared memory, the receiver alone moves a message
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    assert set(taken.values()) == {12} and len(taken) == 7 and not fallen_back
+
+
 def test_cartesian_communicators(shared, library):
     """The grid, its rows and columns; not a communicator of some ranks, nor between two groups."""
     result = scenario(shared('2x2'), library, 'cartesian', mode='verbose')
