@@ -33,6 +33,8 @@
  * adds 1 to the page's. It wakes up a futex wait for the latter if `waiting` is set, which it clears.
  * If the program has asked for notices, it sets `noticed`, and if that was 0, sends one byte to the
  * end for notices.
+ * If the request says so, the daemon finds out after some time whom the call waits for; the slot's outcome has that
+ * as its text until the call ends, if `late` is k + 1.
  * Once the group has failed, `failed` is 1, with the reason; all its calls end with that.
  *
  * Either side may write the page at any time: the daemon copies a request once, before it checks it,
@@ -96,7 +98,7 @@ struct program_request {
     uint32_t operation, part, root, type, operator;
     uint32_t in_place;
     uint32_t send_memory, receive_memory, counts_memory; /* 0: none */
-    uint32_t unused;
+    uint32_t late_ms; /* after which the daemon finds out whom the call waits for; 0: never */
     uint64_t size;
     uint64_t timeout_ns;
     uint64_t send_offset, send_size;
@@ -116,6 +118,8 @@ struct program_slot {
     _Alignas(64) struct program_request request; /* the program's */
     _Alignas(64) struct program_outcome outcome; /* the daemon's, as the next */
     _Atomic uint32_t ended;
+    /* The daemon's: the call's number + 1 while the text of `outcome` says whom it waits for; else 0. */
+    _Atomic uint32_t late;
 };
 
 struct program_page {

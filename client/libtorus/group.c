@@ -299,6 +299,7 @@ int torus_group_part(struct torus_group *group, uint32_t dimensions, struct toru
     p->session = group->session;
     p->dimensions = dimensions;
     p->timeout_ms = group->timeout_ms;
+    p->late_ms = group->late_ms;
     number_members(p);
     part_text(p->text, group->text, dimensions);
     /* The whole group does not have to be made known. */
@@ -333,6 +334,11 @@ const char *torus_group_dims(const struct torus_group *group)
 void torus_group_set_timeout(struct torus_group *group, uint32_t milliseconds)
 {
     group->timeout_ms = milliseconds;
+}
+
+void torus_group_set_late(struct torus_group *group, uint32_t milliseconds)
+{
+    group->late_ms = milliseconds;
 }
 
 int torus_group_fd(const struct torus_group *group)

@@ -34,7 +34,7 @@ struct torus_group {
     struct torus_group *next; /* part */
     uint32_t dimensions;      /* bit d: dimension d */
     uint32_t rank, size;
-    uint32_t timeout_ms;
+    uint32_t timeout_ms, late_ms;
     char text[PROGRAM_TEXT_SIZE];
 };
 

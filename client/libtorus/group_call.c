@@ -223,6 +223,7 @@ static void fill_request(struct program_request *r, const struct torus_call *c,
 {
     *r = o->request;
     r->part = c->group->dimensions;
+    r->late_ms = c->group->late_ms;
     r->timeout_ns = c->group->timeout_ms * UINT64_C(1000000);
     r->send_memory = send->number;
     r->send_offset = send->offset;
@@ -302,6 +303,11 @@ int torus_call_test(struct torus_call *call, struct torus_error *error)
         (void)settle(call);
     }
     return finish(call, error) == 0 ? 1 : -1;
+}
+
+bool torus_call_late(const struct torus_call *call, char *whom, size_t size)
+{
+    return !call->ended && link_is_late(&call->group->session->link, call->number, whom, size);
 }
 
 bool torus_call_pause(const struct torus_call *call, uint64_t nanoseconds)

@@ -399,6 +399,21 @@ bool link_has_ended(const struct program_link *link, uint32_t number, struct tor
     return true;
 }
 
+bool link_is_late(const struct program_link *link, uint32_t number, char *whom, size_t size)
+{
+    const struct program_slot *slot = &link->page->slot[number % PROGRAM_CALLS];
+    struct program_outcome o;
+
+    if (atomic_load(&slot->late) != number + 1)
+        return false;
+    o = slot->outcome;
+    if (atomic_load(&slot->late) != number + 1)
+        return false; /* it has ended: the text may be that of its end */
+    o.text[sizeof o.text - 1] = '\0';
+    copy_text(whom, size, o.text);
+    return true;
+}
+
 int link_is_whole(struct program_link *link, struct torus_error *e)
 {
     refuse_children(link);

@@ -68,6 +68,9 @@ void link_submit(struct program_link *link);
 /* Whether call `number` has ended; then *e says why, or has code 0. */
 bool link_has_ended(const struct program_link *link, uint32_t number, struct torus_error *e);
 
+/* Whether the daemon has said whom a call that has not ended waits for; then copies that. */
+bool link_is_late(const struct program_link *link, uint32_t number, char *whom, size_t size);
+
 /* Whether the connection is still good: 0, or -1 with *e. */
 int link_check(struct program_link *link, struct torus_error *e);
 

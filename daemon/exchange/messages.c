@@ -42,6 +42,7 @@ static const struct {
      PARENT, commit_heard},
     {PEER__HEAD__KIND_GROUP_CENSUS, "group census", S(RUNNING), ANY, session_message},
     {PEER__HEAD__KIND_GROUP_ANSWER, "group answer", S(RUNNING), CHILD, session_message},
+    {PEER__HEAD__KIND_GROUP_REPORT, "group report", S(RUNNING), PARENT, session_message},
     {PEER__HEAD__KIND_GROUP_COMPARE, "group compare", S(READY) | S(RUNNING), NEIGHBOUR,
      session_message},
 };
@@ -96,6 +97,7 @@ HANDLE_FIRST(Peer__Commit);
 HANDLE_FIRST(Peer__GroupCensus);
 HANDLE_FIRST(Peer__GroupCompare);
 HANDLE_FIRST(Peer__GroupAnswer);
+HANDLE_FIRST(Peer__GroupReport);
 
 static uint32_t handle_of(const Peer__Head *head)
 {

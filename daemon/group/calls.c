@@ -24,12 +24,12 @@
 
 /* --- making --- */
 
-static uint64_t deadline_of(const struct part *p, const struct group_call *call)
+/* In so many nanoseconds; 0: never. */
+static uint64_t time_after(const struct part *p, uint64_t nanoseconds)
 {
     uint64_t now = router_now(p->session->base.set.router);
 
-    return call->timeout_ns > 0 && call->timeout_ns < ROUTER_NEVER - now ? now + call->timeout_ns
-                                                                         : ROUTER_NEVER;
+    return nanoseconds > 0 && nanoseconds < ROUTER_NEVER - now ? now + nanoseconds : ROUTER_NEVER;
 }
 
 struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal)
@@ -47,7 +47,8 @@ struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool 
     c->number = p->next_number++;
     c->signature = check_signature(&c->what, p->members, p->session->unchecked);
     p->signature[c->number % SIGNATURES] = c->signature;
-    c->deadline = deadline_of(p, &c->what.call);
+    c->deadline = time_after(p, c->what.call.timeout_ns);
+    c->late_at = time_after(p, c->what.call.late_ns);
     c->compare_at = ROUTER_NEVER;
     /* Of an uneven exchange only the first wave tells. */
     c->large = c->what.total > p->limits.eager && what->call.operation != GROUP_ALLTOALLV;
@@ -95,20 +96,51 @@ void call_free(struct call *c)
 
 #define CENSUS_TIME (2 * SECONDS)
 
-void calls_overdue(struct call *c, uint64_t now)
+static void fail_overdue(const struct call *c, const char *whom)
 {
     struct error e;
 
+    (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.3f s%s%s",
+                    group_operation_name(c->what.call.operation),
+                    (double)c->what.call.timeout_ns / 1e9, *whom != '\0' ? ": " : "", whom);
+    session_fail(c->part->session, &e);
+}
+
+void calls_overdue(struct call *c, uint64_t now)
+{
     if (!c->overdue) {
         c->overdue = true;
         c->deadline = now + CENSUS_TIME;
         census_ask(c->part->session, c);
         return;
     }
-    (void)error_set(&e, ERROR_TIMEOUT, "%s has not ended within %.3f s",
-                    group_operation_name(c->what.call.operation),
-                    (double)c->what.call.timeout_ns / 1e9);
-    session_fail(c->part->session, &e);
+    fail_overdue(c, c->all_called ? CENSUS_ALL_CALLED : "");
+}
+
+void calls_late(struct call *c, uint64_t now)
+{
+    c->late_at = now + c->what.call.late_ns;
+    census_ask(c->part->session, c);
+}
+
+void calls_reported(struct part *p, uint32_t number, bool asked, bool all_called, const char *whom)
+{
+    struct group *program = p->session->group;
+    struct call *c = p->calls;
+
+    while (c != NULL && (uint32_t)c->number != number)
+        c = c->next;
+    if (c == NULL)
+        return;
+    c->all_called = all_called;
+    if (c->overdue) {
+        if (!all_called) /* else it may be about to end */
+            fail_overdue(c, whom);
+    } else if (c->late_at != ROUTER_NEVER) {
+        if (!asked || program == NULL || c->internal || c->told ||
+            group_call_late(program, c, whom))
+            c->late_at = ROUTER_NEVER; /* only one program is told */
+    }
 }
 
 /* --- what two members call differently --- */

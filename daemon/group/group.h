@@ -79,6 +79,7 @@ struct group_call {
     struct program_area send, receive;
     bool in_place;
     uint64_t timeout_ns; /* 0: none */
+    uint64_t late_ns;    /* after which the program is told whom the call waits for; 0: never */
 };
 
 /* The program. Its functions are never called from inside a function of this file. */
@@ -92,6 +93,8 @@ struct group_client {
     /* Once, the last of all: it has failed, or could not be opened. The calls under way have failed
      * with the same error. The group is no longer good. */
     void (*ended)(void *context, const struct error *e);
+    /* A call waits for other members: which, in a text to be copied. NULL: the program is not told. */
+    void (*late)(void *context, uint64_t call, const char *text);
 };
 
 struct group_options {

@@ -21,7 +21,10 @@ struct group {
     struct exchange *exchange; /* NULL while it is being started */
     struct session *session;   /* NULL: not open by all yet, or failed */
     bool open, open_due;       /* the program has to be told that */
-    uint64_t *completed;       /* names of calls that it has to be told of */
+    bool late_due;             /* the program has to be told whom this call waits for */
+    uint64_t late;
+    char late_text[200];
+    uint64_t *completed; /* names of calls that it has to be told of */
     size_t completions, room;
     uint64_t calls, calls_done, bytes_sent, bytes_received;
 };
@@ -174,6 +177,16 @@ void group_is_open(struct group *g)
     g->open_due = g->all->due = true;
 }
 
+bool group_call_late(struct group *g, const struct call *c, const char *whom)
+{
+    if (g->late_due)
+        return false;
+    g->late = c->name;
+    (void)snprintf(g->late_text, sizeof g->late_text, "%s", whom);
+    g->late_due = g->all->due = true;
+    return true;
+}
+
 void group_call_complete(struct group *g, const struct call *c)
 {
     struct error e;
@@ -207,6 +220,9 @@ static bool tell(struct groups *all, struct group *g)
         g->open = true;
         client.opened(client.context, g);
     }
+    if (g->late_due && client.late != NULL)
+        client.late(client.context, g->late, g->late_text);
+    g->late_due = false;
     for (;;) {
         const struct group *found = all->groups;
         while (found != NULL && found != g)
@@ -357,7 +373,7 @@ void groups_tick(struct groups *all)
                 continue;
             }
         }
-        if (!g->open_due && g->completions == 0) {
+        if (!g->open_due && !g->late_due && g->completions == 0) {
             g = g->next;
             continue;
         }

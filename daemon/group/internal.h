@@ -4,7 +4,7 @@
  *     session     the engine of a group: frames in, frames out, failure
  *     agreement   which calls are made again, when it goes on around a link that went down
  *     compare     what stands still is compared with what the neighbours have called
- *     census      who has not made a call that has not ended in time
+ *     census      which nodes have not made a call that has not ended in time
  *     calls       when a call starts, what it waits for, when it is complete
  *     stages      the engines of a call
  *     decisions   which algorithm for which operation and size
@@ -353,8 +353,10 @@ struct call {
     uint64_t number;
     uint32_t signature;
     uint64_t deadline;
+    uint64_t late_at;    /* when it is asked whom it waits for */
     uint64_t compare_at; /* when it has stood still for long, or again */
     bool overdue;
+    bool all_called; /* as the last census has found */
     bool waves; /* round 0: all have called; then one after each round, up to window rounds later */
     bool large;
     struct wave wave;
@@ -392,6 +394,11 @@ int calls_find(const struct part *p, const Peer__GroupCall *mark, struct call **
                struct error *e);
 /* Its time is over: asks who has not made it, and fails when nobody says. */
 void calls_overdue(struct call *c, uint64_t now);
+/* It takes long: asks whom it waits for, from time to time, until somebody knows. */
+void calls_late(struct call *c, uint64_t now);
+/* Whom a call waits for, in words. If it is overdue, it fails with that, unless all have called it: then it has a
+ * little time left to end. Else the program of the node that has asked first is told. */
+void calls_reported(struct part *p, uint32_t number, bool asked, bool all_called, const char *whom);
 /* Whether a member has called otherwise: says so in *e. */
 bool signatures_differ(const struct part *p, uint32_t own, uint32_t theirs, unsigned port,
                        struct error *e);
@@ -422,24 +429,26 @@ void agreement_free(struct part *p);
 /* --- census.c --- */
 
 #define CENSUS_NAMED 8u
+#define CENSUS_ALL_CALLED "all have called it"
 
-/* Up to all children have answered. One at a time: the session fails at its end. */
+/* One at a time. A question that comes meanwhile is dropped at the root; its asker asks again, or fails without
+ * a list. */
 struct census {
-    bool asked;   /* this node has passed a question on to its parent, or is the root */
-    bool running; /* the question has come down to here */
+    bool running; /* `question` has come down to here, and this node has not answered it yet */
     Peer__GroupCensus question;
     uint32_t owed; /* child ports */
     uint32_t missing[CENSUS_NAMED], count, others;
     uint64_t deadline; /* of the root: who has not answered by then is not waited for */
 };
 
-/* A call has not ended in time here. */
+/* A call has not ended in time here. calls_reported() gets the result, unless the call has ended. */
 void census_ask(struct session *s, const struct call *c);
 /* Messages; the functions return 0, or -1 with *e. */
 int census_heard(struct session *s, unsigned port, const Peer__GroupCensus *question,
                  struct error *e);
 int census_answered(struct session *s, unsigned port, const Peer__GroupAnswer *answer,
                     struct error *e);
+int census_reported(struct session *s, const Peer__GroupReport *report, struct error *e);
 void census_tick(struct session *s);
 
 /* --- session.c --- */
@@ -500,6 +509,8 @@ struct groups {
 /* What a program is told about later. */
 void group_call_complete(struct group *g, const struct call *c);
 void group_is_open(struct group *g);
+/* Returns false if it is to be told of another one first. */
+bool group_call_late(struct group *g, const struct call *c, const char *whom);
 /* The member of this name here that has no session yet, which it gets. */
 struct group *groups_join(struct groups *all, struct session *s);
 /* The session ends. */

@@ -435,6 +435,8 @@ static int session_message(struct engine *engine, unsigned port, const Peer__Hea
         return census_heard(of(engine), port, head->group_census, e);
     if (head->kind_case == PEER__HEAD__KIND_GROUP_COMPARE)
         return compare_heard(of(engine), port, head->group_compare, e);
+    if (head->kind_case == PEER__HEAD__KIND_GROUP_REPORT)
+        return census_reported(of(engine), head->group_report, e);
     return census_answered(of(engine), port, head->group_answer, e);
 }
 
@@ -543,6 +545,7 @@ uint64_t session_deadline(const struct session *s)
     for (const struct part *p = s->part; p != NULL; p = p->next)
         for (const struct call *c = p->calls; c != NULL; c = c->next) {
             at = c->deadline < at ? c->deadline : at;
+            at = c->late_at < at ? c->late_at : at;
             at = c->compare_at < at ? c->compare_at : at;
         }
     return at;
@@ -559,6 +562,8 @@ void session_tick(struct session *s, uint64_t now)
              c = c->next) {
             if (now >= c->deadline)
                 calls_overdue(c, now);
+            if (now >= c->late_at && !c->overdue)
+                calls_late(c, now);
             if (now >= c->compare_at)
                 compare_send(c, now);
         }

@@ -98,6 +98,7 @@ void program_call_ended(struct program *p, uint32_t number, const struct error *
     struct program_slot *slot = &p->page->slot[number % PROGRAM_CALLS];
 
     p->under_way &= ~(UINT64_C(1) << number % PROGRAM_CALLS);
+    atomic_store(&slot->late, 0);
     fill(&slot->outcome, e);
     atomic_store(&slot->ended, number + 1);
     atomic_store(&p->page->ended, ++p->ended);
@@ -105,6 +106,14 @@ void program_call_ended(struct program *p, uint32_t number, const struct error *
         (void)syscall(SYS_futex, &p->page->ended, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     if (p->wants_notices && atomic_exchange(&p->page->noticed, 1) == 0)
         program_notify(p);
+}
+
+void program_call_late(struct program *p, uint32_t number, const char *whom)
+{
+    struct program_slot *slot = &p->page->slot[number % PROGRAM_CALLS];
+
+    (void)snprintf(slot->outcome.text, sizeof slot->outcome.text, "%s", whom);
+    atomic_store(&slot->late, number + 1);
 }
 
 void program_fail(struct program *p, const struct error *e)
@@ -226,6 +235,7 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
         .size = r->size,
         .in_place = r->in_place != 0,
         .timeout_ns = r->timeout_ns,
+        .late_ns = r->late_ms * MILLISECONDS,
     };
 
     if (r->operation == 0 || r->operation >= GROUP_OPERATIONS)

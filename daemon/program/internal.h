@@ -98,6 +98,7 @@ void program_unshare(struct program *p);
 /* The doorbell has rung: takes its calls. */
 void program_look(struct program *p);
 void program_call_ended(struct program *p, uint32_t number, const struct error *e);
+void program_call_late(struct program *p, uint32_t number, const char *whom);
 /* The group has failed: so have all calls under way. */
 void program_fail(struct program *p, const struct error *e);
 void program_notify(struct program *p);

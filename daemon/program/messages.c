@@ -103,6 +103,11 @@ static void on_called(void *context, uint64_t call, const struct error *e)
     program_call_ended(context, (uint32_t)call, e);
 }
 
+static void on_late(void *context, uint64_t call, const char *whom)
+{
+    program_call_late(context, (uint32_t)call, whom);
+}
+
 static void on_ended(void *context, const struct error *e)
 {
     struct program *p = context;
@@ -117,7 +122,7 @@ static void on_ended(void *context, const struct error *e)
 
 static int take_open(struct program *p, const struct program_message *m)
 {
-    const struct group_client client = {p, on_opened, on_called, on_ended};
+    const struct group_client client = {p, on_opened, on_called, on_ended, on_late};
     const struct group_options options = {.name = p->name,
                                           .timeout_ns = m->size,
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,

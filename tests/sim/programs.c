@@ -41,6 +41,8 @@ struct program {
         *instead; /* by call; what it has mistaken for it, or operation 0. NULL: nothing */
     struct error error;
     uint64_t told_at;
+    uint32_t late_times;
+    char late[200];
     bool *gone; /* by node: it has been left out; NULL: none has */
 };
 
@@ -614,7 +616,8 @@ static void make(struct program *p, uint32_t index)
                                     .send = area_of(m->send),
                                     .receive = area_of(m->receive),
                                     .in_place = is_in_place(&m->call, &team),
-                                    .timeout_ns = m->call.timeout};
+                                    .timeout_ns = m->call.timeout,
+                                    .late_ns = m->call.late};
     if (all->set.careless && chance_below(&all->chance, 8) == 0)
         call_wrongly(p, &call, team.size);
     m->next = p->made;
@@ -760,6 +763,21 @@ static void on_called(void *context, uint64_t name, const struct error *e)
     go_on(p);
 }
 
+/* Of a call that has not ended. */
+static void on_late(void *context, uint64_t name, const char *whom)
+{
+    struct program *p = context;
+    const struct made *m = p->made;
+
+    while (m != NULL && (m->index != name || m->completed))
+        m = m->next;
+    if (m == NULL || m->call.late == 0)
+        sim_violated(p->all->sim, "calls", "node %u is told whom call %llu waits for", p->rank,
+                     (unsigned long long)name);
+    p->late_times++;
+    (void)snprintf(p->late, sizeof p->late, "%s", whom);
+}
+
 static void on_open(struct sim *sim, void *context);
 
 static void shrink(struct program *p)
@@ -799,7 +817,7 @@ static void on_open(struct sim *sim, void *context)
 {
     struct program *p = context;
     struct node *node = &sim->node[p->rank];
-    const struct group_client client = {p, on_opened, on_called, on_ended};
+    const struct group_client client = {p, on_opened, on_called, on_ended, on_late};
     const struct group_options options = {.name = p->all->set.name,
                                           .timeout_ns = p->all->set.timeout,
                                           .unchecked = p->all->set.unchecked,
@@ -927,6 +945,12 @@ uint32_t sim_program_completed(const struct sim_programs *all, uint32_t rank)
 const struct error *sim_program_error(const struct sim_programs *all, uint32_t rank)
 {
     return &all->program[rank].error;
+}
+
+uint32_t sim_program_late(const struct sim_programs *p, uint32_t rank, const char **whom)
+{
+    *whom = p->program[rank].late;
+    return p->program[rank].late_times;
 }
 
 uint64_t sim_program_told_at(const struct sim_programs *all, uint32_t rank)

@@ -16,6 +16,7 @@ struct sim_call {
     uint64_t size; /* bytes of a block, or elements */
     bool in_place;
     uint64_t timeout;
+    uint64_t late; /* after which a program is told whom the call waits for; 0: never */
 };
 
 /* Any that programs call on the whole and on parts. */
@@ -65,6 +66,9 @@ bool sim_programs_left_out(const struct sim_programs *p, uint32_t part);
 
 /* Whether the group that the program has opened has been opened without this node. */
 bool sim_program_is_without(const struct sim_programs *p, uint32_t rank, uint32_t node);
+
+/* How often a program has been told whom a call waits for, and what at last: "" if never. */
+uint32_t sim_program_late(const struct sim_programs *p, uint32_t rank, const char **whom);
 
 uint64_t sim_program_told_at(const struct sim_programs *p, uint32_t rank);
 

@@ -146,8 +146,13 @@ TORUS_EXPORT uint32_t torus_group_node(const struct torus_group *group, uint32_t
 TORUS_EXPORT const char *torus_group_dims(const struct torus_group *group);
 
 /* For calls made from now on; 0: none. A call that has not ended by then fails the group with
- * TORUS_ERROR_TIMEOUT, and the text names members that have not made it. */
+ * TORUS_ERROR_TIMEOUT, and the text names members that have not made it; unless it ends while these are being
+ * found out. */
 TORUS_EXPORT void torus_group_set_timeout(struct torus_group *group, uint32_t milliseconds);
+
+/* For calls made from now on; 0, as at first: never. When a call has not ended after so many milliseconds, the
+ * daemon finds out which members have not made it, for torus_call_late(). */
+TORUS_EXPORT void torus_group_set_late(struct torus_group *group, uint32_t milliseconds);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
@@ -303,6 +308,11 @@ TORUS_EXPORT int torus_call_test(struct torus_call *call, struct torus_error *er
  * called while another thread uses the group, except to end this call or to close the group or part.
  * A daemon that has gone away is not noticed here, but by torus_call_test(). */
 TORUS_EXPORT bool torus_call_pause(const struct torus_call *call, uint64_t nanoseconds);
+
+/* Whether this member has been told whom a call that is under way waits for: "node 3 has not called it", "all have
+ * called it"; nodes are ranks in the torus. Copies that into `whom`, of `size` bytes. Of several members that
+ * wait in a call, one is told: the first that its daemon asks for. See torus_group_set_late(). */
+TORUS_EXPORT bool torus_call_late(const struct torus_call *call, char *whom, size_t size);
 
 /* Readable when a call may have ended since the last torus_call_test() or torus_call_wait() of any
  * call of the group or its parts. Owned by the group; the same for its parts. */

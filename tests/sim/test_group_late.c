@@ -1,0 +1,267 @@
+/* Calls of groups that take long: which members they wait for, and who is told that.
+ *
+ *     test_sim_group_late [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/events.h"
+#include "tests/sim/programs.h"
+
+static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 10 : 40;
+
+/* All but the first have rows. */
+static const char *const tori[] = {"8", "2x2", "3x5", "4x4", "3mx4", "3x2", "2x3x2"};
+
+#define TORI (sizeof tori / sizeof tori[0])
+
+/* `rate`: bytes a second. */
+static struct sim *begin_with(const char *dims, uint64_t seed, uint64_t rate)
+{
+    const struct sim_setup setup = {.dims = dims,
+                                    .seed = seed,
+                                    .latency = 50 * MICROSECONDS,
+                                    .rate = rate,
+                                    .shared = seed % 2 == 1,
+                                    .chop = true};
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    return sim;
+}
+
+static struct sim *begin(const char *dims, uint64_t seed)
+{
+    return begin_with(dims, seed, 125000000);
+}
+
+/* ---- Conditions ------------------------------------------------------------------------------ */
+
+struct watched {
+    struct sim_programs *programs;
+    uint32_t who; /* makes its calls later than the others */
+};
+
+static bool all_completed(struct sim *sim, void *context)
+{
+    const struct watched *w = context;
+
+    return sim_programs_done(w->programs) == sim_torus(sim)->nodes;
+}
+
+static bool has_called(struct sim *sim, void *context)
+{
+    const struct watched *w = context;
+
+    (void)sim;
+    return sim_program_state(w->programs, w->who).calls > 0;
+}
+
+static bool others_have_called(struct sim *sim, void *context)
+{
+    const struct watched *w = context;
+    uint32_t count = 0;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        count += rank != w->who && sim_program_state(w->programs, rank).calls > 0;
+    return count == sim_torus(sim)->nodes - 1;
+}
+
+static void start(struct watched *w, struct sim *sim, uint64_t seed, const struct sim_call *call,
+                  uint32_t calls)
+{
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = call, .calls = calls, .seed = seed, .depth = 1, .stay = true};
+
+    w->programs = sim_programs_new(sim, &setup);
+    w->who = (uint32_t)(seed * 3 % sim_torus(sim)->nodes);
+}
+
+static void end(struct watched *w, struct sim *sim)
+{
+    sim_program_go_on(w->programs, w->who);
+    if (!sim_run(sim, 60 * SECONDS, all_completed, w))
+        sim_violated(sim, "ends", "a call has not ended");
+    sim_pass(sim, 10 * SECONDS);
+    assert_int_equal(sim_programs_failed(w->programs), 0);
+    sim_programs_free(w->programs);
+    sim_free(sim);
+}
+
+/* ---- With a timeout -------------------------------------------------------------------------- */
+
+/* The last member makes the call just before others run out of time: it ends while these find out whom it waits
+ * for, and does not fail. */
+static void what_ends_meanwhile_does_not_fail(void **state)
+{
+    (void)state;
+    const struct sim_call call = {.operation = GROUP_BARRIER, .timeout = 2 * SECONDS};
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = begin(tori[seed % TORI], seed);
+        struct watched w;
+
+        start(&w, sim, seed, &call, 1);
+        sim_program_stop(w.programs, w.who);
+        assert_true(sim_run(sim, 5 * SECONDS, others_have_called, &w));
+        sim_pass(sim, 2 * SECONDS - (20 + seed % 10 * 20) * MICROSECONDS);
+        end(&w, sim);
+    }
+}
+
+/* All make a call whose bytes take longer than its timeout: it has two more seconds to end, and then fails. */
+static void what_all_have_called_gets_time_to_end(void **state)
+{
+    (void)state;
+    const uint64_t rate = 1000000, sizes[] = {2000000, 8000000};
+
+    for (unsigned i = 0; i < 2; i++) {
+        const struct sim_call call = {
+            .operation = GROUP_BROADCAST, .size = sizes[i], .timeout = 500 * MILLISECONDS};
+        struct sim *sim = begin_with("2", 1, rate);
+        struct watched w;
+
+        start(&w, sim, 1, &call, 1);
+        (void)sim_run(sim, 30 * SECONDS, all_completed, &w);
+        assert_int_equal(sim_programs_done(w.programs), i == 0 ? 2 : 0);
+        assert_int_equal(sim_programs_failed(w.programs), i == 0 ? 0 : 2);
+        if (i == 1)
+            assert_non_null(strstr(sim_program_error(w.programs, 0)->text,
+                                   "has not ended within 0.500 s: all have called it"));
+        sim_programs_free(w.programs);
+        sim_free(sim);
+    }
+}
+
+/* ---- Without --------------------------------------------------------------------------------- */
+
+/* The only program that has been told whom a call waits for, and that it has been told it once. */
+static uint32_t only_one_is_told(struct sim *sim, const struct watched *w, const char **whom)
+{
+    uint32_t told = TORUS_NO_NODE;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        const char *text;
+        uint32_t times = sim_program_late(w->programs, rank, &text);
+        if (times > 1 || (times == 1 && told != TORUS_NO_NODE))
+            sim_violated(sim, "late", "node %u is told %u times, node %u as well", rank, times,
+                         told);
+        if (times == 1) {
+            told = rank;
+            *whom = text;
+        }
+    }
+    if (told == TORUS_NO_NODE)
+        sim_violated(sim, "late", "no program is told");
+    return told;
+}
+
+static void check_told(struct sim *sim, const struct watched *w, bool in_row)
+{
+    const struct torus *t = sim_torus(sim);
+    uint32_t here[TORUS_MAX_DIMS], there[TORUS_MAX_DIMS];
+    const char *whom = "";
+    char words[80];
+
+    torus_coordinates(t, only_one_is_told(sim, w, &whom), here);
+    torus_coordinates(t, w->who, there);
+    for (unsigned d = 0; d + 1 < t->dims && in_row; d++)
+        assert_int_equal(here[d], there[d]);
+    (void)snprintf(words, sizeof words, "node %u has not called it", w->who);
+    assert_string_equal(whom, words);
+    assert_int_equal(sim_programs_failed(w->programs), 0);
+}
+
+/* One program is told, whether there is a timeout later or not, and nothing fails. */
+static void whom_a_call_waits_for_is_told(void **state)
+{
+    (void)state;
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        const struct sim_call call = {.operation = seed % 4 < 2 ? GROUP_BARRIER : GROUP_ALLTOALL,
+                                      .size = seed % 8 == 7 ? 70000 : 70,
+                                      .late = 2 * SECONDS,
+                                      .timeout = seed % 3 == 0 ? 120 * SECONDS : 0};
+        struct sim *sim = begin(tori[seed % TORI], seed);
+        struct watched w;
+
+        start(&w, sim, seed, &call, 1);
+        sim_program_stop(w.programs, w.who);
+        sim_pass(sim, 60 * SECONDS);
+        check_told(sim, &w, false);
+        end(&w, sim);
+    }
+}
+
+/* A call of a row waits for its members: one of these is told. The other rows wait for nobody. */
+static void whom_a_row_waits_for_is_told(void **state)
+{
+    (void)state;
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = begin(tori[1 + seed % (TORI - 1)], seed);
+        const uint32_t row = 1u << (sim_torus(sim)->dims - 1);
+        const struct sim_call calls[] = {{.operation = GROUP_PART, .part = row},
+                                         {.operation = GROUP_ALLREDUCE,
+                                          .part = row,
+                                          .size = 5,
+                                          .type = REDUCTION_INT16,
+                                          .operator= REDUCTION_SUM,
+                                          .late = 2 * SECONDS}};
+        struct watched w;
+
+        start(&w, sim, seed, calls, 2);
+        assert_true(sim_run(sim, 5 * SECONDS, has_called, &w));
+        sim_program_stop(w.programs, w.who);
+        sim_pass(sim, 60 * SECONDS);
+        check_told(sim, &w, true);
+        end(&w, sim);
+    }
+}
+
+/* A node that does not answer holds up nobody: the answer is that not all do. */
+static void a_node_that_stands_still_is_not_waited_for(void **state)
+{
+    (void)state;
+    const struct sim_call call = {.operation = GROUP_BARRIER, .late = 2 * SECONDS};
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct sim *sim = begin(tori[seed % TORI], seed);
+        const char *whom = "";
+        struct watched w;
+
+        start(&w, sim, seed, &call, 1);
+        sim_program_stop(w.programs, w.who);
+        assert_true(sim_run(sim, 5 * SECONDS, others_have_called, &w));
+        sim_pass(sim, 2 * SECONDS - 10 * MILLISECONDS);
+        sim_freeze(sim, w.who, 1500 * MILLISECONDS);
+        sim_pass(sim, 10 * SECONDS);
+        (void)only_one_is_told(sim, &w, &whom);
+        assert_true(strstr(whom, "not all nodes answer") != NULL ||
+                    strstr(whom, "has not called it") != NULL);
+        end(&w, sim);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ends_meanwhile_does_not_fail),
+        cmocka_unit_test(what_all_have_called_gets_time_to_end),
+        cmocka_unit_test(whom_a_call_waits_for_is_told),
+        cmocka_unit_test(whom_a_row_waits_for_is_told),
+        cmocka_unit_test(a_node_that_stands_still_is_not_waited_for),
+    };
+
+    if (argc > 2) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
