@@ -6,6 +6,7 @@
 #include "client/mpi/job.h"
 #include "client/mpi/real.h"
 #include "client/mpi/statistics.h"
+#include "client/mpi/torus_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,8 @@ static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
     c = communicator_of(comm);
     call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
     call->taking = (struct taking){.c = c, .first = c != NULL && communicator_is_new(c)};
+    if (call->reason == REASON_TAKEN)
+        torus_call_for(operation, c->size);
     return call->reason == REASON_TAKEN;
 }
 

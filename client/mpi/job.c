@@ -389,11 +389,12 @@ void job_begin(void)
     job.processes = (uint32_t)processes;
     job.verbose = settings.verbose;
     job.statistics = settings.statistics;
+    job.late_ms = settings.late_ms;
     job.threaded = real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     if (settings.wrong != NULL && rank == 0)
         (void)fprintf(stderr,
                       "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, stats "
-                      "or verbose, TORUS_MPI_TIMEOUT a number of seconds\n",
+                      "or verbose, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE a number of seconds\n",
                       settings.wrong);
     errhandlers_set_aside(&errhandlers, mpi.null);
     job_is_served = open_job(settings.timeout_ms) == 0;

@@ -26,6 +26,7 @@ struct job {
     struct job_process *process;
     bool threaded; /* MPI_THREAD_MULTIPLE at one of them or more: communicators share (sharing.h) */
     bool verbose, statistics;
+    uint32_t late_ms; /* as in struct settings */
     bool leads;
     /* The same processes, for the preload's own messages: the only communicator that it makes, so that the
      * program can have all others of those that MPI has. Its errors are returned. */

@@ -56,8 +56,10 @@ static int complete_lane(struct lane *lane, struct torus_error *e)
     if (open_parts(lane, e) != 0 || torus_barrier(lane->group, e) != 0)
         return -1;
     for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
-        if (lane->part[mask] != NULL)
+        if (lane->part[mask] != NULL) {
             torus_group_set_timeout(lane->part[mask], 0);
+            torus_group_set_late(lane->part[mask], job.late_ms);
+        }
     return 0;
 }
 

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #define TIMEOUT_S 30
+#define LATE_S 60
+#define MOST_S 86400
 
 /* Of an environment variable; NULL if it is empty, too. */
 static const char *value_of(const char *variable)
@@ -14,6 +16,24 @@ static const char *value_of(const char *variable)
     const char *value = getenv(variable);
 
     return value != NULL && *value != '\0' ? value : NULL;
+}
+
+/* Of a variable with a number of seconds. */
+static uint32_t milliseconds(const char *variable, unsigned long least, unsigned long usual,
+                             const char **wrong)
+{
+    const char *value = value_of(variable);
+    unsigned long seconds = usual;
+    char *end;
+
+    if (value != NULL) {
+        seconds = strtoul(value, &end, 10);
+        if (*end != '\0' || seconds < least || seconds > MOST_S) {
+            *wrong = variable;
+            seconds = usual;
+        }
+    }
+    return (uint32_t)seconds * 1000;
 }
 
 struct settings settings_read(void)
@@ -25,7 +45,7 @@ struct settings settings_read(void)
                   {"on", {0}},
                   {"stats", {.statistics = true}},
                   {"verbose", {.statistics = true, .verbose = true}}};
-    const char *value = value_of("TORUS_MPI"), *timeout = value_of("TORUS_MPI_TIMEOUT");
+    const char *value = value_of("TORUS_MPI");
     struct settings s = {0};
 
     if (value != NULL) {
@@ -34,15 +54,8 @@ struct settings settings_read(void)
             if (strcmp(values[i].value, value) == 0)
                 s = values[i].settings;
     }
-    s.timeout_ms = TIMEOUT_S * 1000;
-    if (timeout != NULL) {
-        char *end;
-        unsigned long seconds = strtoul(timeout, &end, 10);
-        if (*end != '\0' || seconds == 0 || seconds > 86400)
-            s.wrong = "TORUS_MPI_TIMEOUT";
-        else
-            s.timeout_ms = (uint32_t)seconds * 1000;
-    }
+    s.timeout_ms = milliseconds("TORUS_MPI_TIMEOUT", 1, TIMEOUT_S, &s.wrong);
+    s.late_ms = milliseconds("TORUS_MPI_LATE", 0, LATE_S, &s.wrong);
     return s;
 }
 

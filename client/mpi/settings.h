@@ -8,10 +8,11 @@
 struct settings {
     bool off, statistics, verbose;
     uint32_t timeout_ms; /* for the processes of a program to find each other */
+    uint32_t late_ms;    /* after which one that waits says for whom; 0: never */
     const char *wrong;   /* the name of a variable with an invalid value; NULL: none */
 };
 
-/* TORUS_MPI and TORUS_MPI_TIMEOUT. */
+/* TORUS_MPI, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE. */
 struct settings settings_read(void);
 
 /* What tells this program from others that run on the same torus at the same time, and is the same in

@@ -1,6 +1,7 @@
 #include "client/mpi/torus_call.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "client/mpi/job.h"
@@ -64,10 +65,35 @@ static uint64_t first_slice(void)
     return slice < USUAL_SLICE ? USUAL_SLICE : slice > FIRST_SLICE ? FIRST_SLICE : slice;
 }
 
+static _Thread_local struct {
+    enum operation operation;
+    uint32_t ranks; /* of its communicator */
+} purpose;
+
+void torus_call_for(enum operation operation, uint32_t ranks)
+{
+    purpose.operation = operation;
+    purpose.ranks = ranks;
+}
+
+/* Whom the call waits for: only one of the processes that wait is told. Returns whether it has been said. */
+static bool say_if_late(const struct torus_call *call, uint64_t taken)
+{
+    char whom[200];
+
+    if (!torus_call_late(call, whom, sizeof whom))
+        return false;
+    (void)fprintf(stderr,
+                  "torus: rank %u has waited %.0f s in %s on a communicator of %u ranks: %s\n",
+                  (unsigned)job.rank, (double)taken / 1e9, operation_name(purpose.operation),
+                  (unsigned)purpose.ranks, whom);
+    return true;
+}
+
 static int wait_until_ended(struct torus_call *call, struct torus_error *error)
 {
     uint64_t begin = statistics_now(), slice = first_slice();
-    bool moved = false;
+    bool moved = false, said = false;
 
     for (;;) {
         int ended;
@@ -77,6 +103,7 @@ static int wait_until_ended(struct torus_call *call, struct torus_error *error)
             lately = moved ? 0 : lately - lately / 8 + (statistics_now() - begin) / 8;
             return ended;
         }
+        said = said || say_if_late(call, statistics_now() - begin);
         slice = torus_call_let_mpi_go_on() ? LEAST_SLICE : next_slice(statistics_now() - begin);
         moved = moved || slice == LEAST_SLICE;
     }

@@ -20,6 +20,9 @@
         torus_call_end(started, call, error);                                                      \
     })
 
+/* What this thread's next calls of the torus are for, to be said if they wait for long. */
+void torus_call_for(enum operation operation, uint32_t ranks);
+
 /* Locks the job. Returns 0, or -1 with *error if its group has failed. */
 int torus_call_begin(struct torus_error *error);
 /* Whether it could not be started because other threads have as many under way as there can be. Then

@@ -124,6 +124,21 @@ def test_the_root_of_a_reduce_is_late(shared, library):
     assert taken['Reduce'] == 12 and not fallen_back
 
 
+def test_whom_a_call_waits_for(shared, library):
+    """After a while, one of the ranks that wait says so; on request, none does."""
+    torus = shared('2x2')
+    mpi.skip_without(torus, library)
+    program = mpi.program(torus, library, 'scenarios')
+    said, silent = mpi.run_all(torus, [(library, [program, 'late-at-first'], {'mode': 'on', 'TORUS_MPI_LATE': late})
+                                       for late in ('1', '0')])
+    right(said)
+    right(silent)
+    warning, = warnings(said)
+    assert re.fullmatch(r'torus: rank [023] has waited [12] s in MPI_Alltoall on a communicator of 4 ranks: '
+                        'node 1 has not called it', warning), warning
+    assert not warnings(silent)
+
+
 @pytest.mark.parametrize('dims,nodes', [('2x2', [0, 1, 2, 3]), ('1x2', [0, 1, 1, 0])])
 def test_pending_messages(shared, library, dims, nodes):
     """Large messages that are pending while their senders or receivers wait on the torus: in both directions,
