@@ -14,7 +14,7 @@
 #ifdef OPEN_MPI
 #define COMPONENT "mca_" /* mca_io_romio321.so */
 #else
-#define COMPONENT NULL
+#define COMPONENT ""
 #endif
 
 /* An executable or a shared library, as it is mapped. */
@@ -48,7 +48,7 @@ static bool is_mpi(const struct dl_phdr_info *info, const struct object *object)
     const char *name = slash != NULL ? slash + 1 : info->dlpi_name;
 
     return contains(object, (uintptr_t)real.Barrier) ||
-           (COMPONENT != NULL && strncmp(name, COMPONENT, strlen(COMPONENT)) == 0);
+           (COMPONENT[0] != '\0' && strncmp(name, COMPONENT, strlen(COMPONENT)) == 0);
 }
 
 struct search {

@@ -635,7 +635,8 @@ static void it_fails_as_it_opens(void **state)
     sim_pass(sim, 10 * SECONDS);
     for (unsigned turn = 0; turn < 2; turn++) { /* in the first one schedules are counted */
         struct told told = {.opened = false};
-        const struct group_client client = {&told, on_opened, on_called, on_ended};
+        const struct group_client client = {
+            .context = &told, .opened = on_opened, .called = on_called, .ended = on_ended};
         struct groups *groups = sim_groups(sim, 0);
         sim_enter(node);
         struct group *group = group_open(groups, &options, &client, &e);
