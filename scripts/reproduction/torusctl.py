@@ -5,6 +5,8 @@ import subprocess
 from collections import Counter
 from textwrap import shorten
 
+from torus_net import patience
+
 from . import walk
 from .document import Failed
 
@@ -33,8 +35,7 @@ class Torusctl:
     def _output(self, words):
         what = f'torusctl {" ".join(words)}'
         try:
-            done = subprocess.run([self.program, *words], capture_output=True, text=True,
-                                  check=False, timeout=TIMEOUT)
+            done = patience.run([self.program, *words], TIMEOUT)
         except subprocess.TimeoutExpired as late:
             raise Failed(f'{what}: no answer within {TIMEOUT} s') from late
         except (OSError, UnicodeDecodeError) as error:
@@ -109,9 +110,9 @@ class Torusctl:
 
     def routes(self, dims, algorithm):
         """[(source, destination, segment, [[step, dimension, direction, hops], ...]), ...]"""
-        lines = self._run('plan', '--dims', dims, '--algorithm', algorithm, '--routes')
+        lines = self._run('plan', '--dims', dims, '--algorithm', algorithm, '--routes').splitlines()
         return [(route['src'], route['dst'], route['segment'], route['legs'])
-                for route in map(json.loads, lines.splitlines())]
+                for route in json.loads(f'[{",".join(lines)}]')]
 
     def routes_from_0(self, dims, algorithm):
         """{destination: [[step, dimension, direction, hops], ...]} for the blocks of node 0."""

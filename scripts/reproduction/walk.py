@@ -15,6 +15,7 @@ class Torus:
         self.sizes = [int(size.rstrip('m')) for size in dims.split('x')]
         self.wraps = [not size.endswith('m') for size in dims.split('x')]
         self.nodes = prod(self.sizes)
+        self._places = [self._place(node) for node in range(self.nodes)]
         self._next = {(dim, direction): [self._neighbour(node, dim, direction)
                                          for node in range(self.nodes)]
                       for dim in range(len(self.sizes)) for direction in (1, -1)}
@@ -25,6 +26,9 @@ class Torus:
         return prod(int(size.rstrip('m')) for size in dims.split('x'))
 
     def coordinates(self, node):
+        return list(self._places[node])
+
+    def _place(self, node):
         at = []
         for size in reversed(self.sizes):
             node, rest = divmod(node, size)
@@ -52,9 +56,9 @@ class Torus:
 
     def distance(self, a, b):
         hops = 0
-        for x, y, size, wraps in zip(self.coordinates(a), self.coordinates(b), self.sizes,
-                                     self.wraps):
-            hops += min((x - y) % size, (y - x) % size) if wraps else abs(x - y)
+        for x, y, size, wraps in zip(self._places[a], self._places[b], self.sizes, self.wraps):
+            apart = abs(x - y)
+            hops += min(apart, size - apart) if wraps else apart
         return hops
 
     def ports(self, node):

@@ -13,8 +13,9 @@ import pytest
 
 # Files that take longest, most of them by waiting. They come first, so that at the end of a run in parallel, by
 # file (scripts/test), not one of them is what all others wait for.
-LONG = ('test_commit', 'test_overload', 'test_attacks', 'test_failures', 'test_mpi_preload', 'test_slow_disk',
-        'test_reproduce', 'test_exchange', 'test_big', 'test_mininet', 'test_chaos', 'test_bench',
+LONG = ('test_commit', 'test_overload', 'test_attacks', 'test_failures', 'test_slow_disk', 'test_mpi_preload',
+        'test_exchange', 'test_group_failures', 'test_mininet', 'test_chaos', 'test_bench', 'test_picture',
+        'test_allgather', 'test_topo_launch', 'test_folders', 'test_programs', 'test_groups', 'test_big',
         'test_topo_exchange')
 # Their tests share tori in Mininet, one of each shape.
 SHARING = ('test_mininet', 'test_mininet_collectives')
@@ -25,6 +26,7 @@ sys.path[:0] = [str(CHECKOUT / 'topo'), str(CHECKOUT / 'tests')]
 from support.background import heed_sigint  # noqa: E402
 from support.hosts import Hosts, obstacle as hosts_obstacle  # noqa: E402
 from support.reports import LIVE, add_logs  # noqa: E402
+from support.shared_failures import SharedFailures  # noqa: E402
 from support.wire import says_whole  # noqa: E402
 from torus_net import LoopbackTorus, TorusError, mininet_obstacle  # noqa: E402
 from torus_net.process import tail  # noqa: E402
@@ -39,6 +41,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     heed_sigint()
+    config.pluginmanager.register(SharedFailures(config))
     config.addinivalue_line('markers', 'mininet: needs Mininet and root')
     config.addinivalue_line('markers', 'hosts: makes machines of network namespaces, and needs root')
     config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
@@ -142,10 +145,15 @@ def shared(request):
             except TorusError:
                 del made[key]
                 stop(torus)
-        made[key] = torus = kind(dims, **options)
+        torus = kind(dims, **options)
         torus.used_by = test
         LIVE.append(torus)
-        return torus.start()
+        try:
+            made[key] = torus.start()  # else the next test tries that again
+        except BaseException:
+            LIVE.remove(torus)
+            raise
+        return torus
 
     yield get
     for torus in made.values():

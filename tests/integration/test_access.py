@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support.waiting import wait_for
 from torus_net import find_program
+from torus_net.patience import Patience, run, wait
 
 DAEMON, STRANGER = 54321, 54322  # users and groups that no system has
 
@@ -71,8 +72,7 @@ class Ring:
         return self.folder / f'run{rank}' / 'sock'
 
     def ctl(self, *args, prefix=(), rank=0):
-        return subprocess.run([*prefix, self.folder / 'torusctl', '--socket', self.socket(rank), *args],
-                              capture_output=True, text=True, env=self.env, timeout=60)
+        return run([*prefix, self.folder / 'torusctl', '--socket', self.socket(rank), *args], env=self.env)
 
     def wait_whole(self):
         def whole():
@@ -88,7 +88,7 @@ class Ring:
         for process in self.processes:
             process.terminate()
         for process in self.processes:
-            assert process.wait(20) == 0, self.log()
+            assert wait(process, Patience(20)) == 0, self.log()
 
 
 @contextlib.contextmanager
@@ -189,18 +189,17 @@ def test_programs_need_the_exchange_group():
         script = ('import socket, struct, sys\n'
                   's = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n'
                   f's.connect("{torus.socket(0)}.programs")\n'
-                  's.settimeout(1)\n'
+                  's.settimeout(float(sys.argv[1]))\n'
                   'try:\n'
                   '    print(s.recv(1000)[32:].split(bytes(1))[0].decode())\n'
                   'except TimeoutError:\n'
                   '    print("welcome")\n')
 
-        def answer(prefix):
-            return subprocess.run([*prefix, '/usr/bin/python3', '-c', script], capture_output=True,
-                                  text=True, check=True, timeout=30).stdout
+        def answer(prefix, seconds):
+            return run([*prefix, '/usr/bin/python3', '-c', script, str(seconds)]).stdout
 
-        assert f'the group {groups[1][0]} (exchange_group)' in answer(as_user(STRANGER))
-        assert answer(as_user(STRANGER, groups[1][1])) == 'welcome\n'
+        assert f'the group {groups[1][0]} (exchange_group)' in answer(as_user(STRANGER), 1000)
+        assert answer(as_user(STRANGER, groups[1][1]), 1) == 'welcome\n'
         # Not named: the group of the daemon, for which here is only a number.
         result = torus.ctl('status', prefix=as_user(STRANGER))
         assert f'only members of the group {DAEMON} (read_group)' in result.stderr
@@ -232,8 +231,7 @@ def test_who_may_do_nothing_keeps_nobody_out():
 
 
 def test_a_group_that_does_not_exist(tmp_path):
-    result = subprocess.run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--read-group',
-                             'no-such-group', '--control', tmp_path / 's', '--state-dir', tmp_path],
-                            capture_output=True, text=True, timeout=20)
+    result = run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--read-group',
+                  'no-such-group', '--control', tmp_path / 's', '--state-dir', tmp_path], 20)
     assert result.returncode == 1
     assert 'read_group: there is no group "no-such-group" on this system' in result.stderr

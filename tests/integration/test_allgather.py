@@ -299,7 +299,7 @@ def test_barrier(shared, dims, last):
 
     def enter(rank):
         came[rank] = time.monotonic()
-        result = torus.json(rank, 'barrier', '--timeout', 60)
+        result = torus.json(rank, 'barrier', '--timeout', 600)
         through[rank] = time.monotonic()
         return result
 
@@ -321,7 +321,7 @@ def test_barriers_of_other_names_and_again(shared):
 
     def enter(rank):
         for name in ('', 'b', 'b', ''):
-            torus.json(rank, 'barrier', *(['--name', name] if name else []), '--timeout', 60)
+            torus.json(rank, 'barrier', *(['--name', name] if name else []), '--timeout', 600)
         return True
 
     with ThreadPoolExecutor(16) as pool:

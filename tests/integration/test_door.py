@@ -10,14 +10,14 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 
 import pytest
 from torus_net import LoopbackTorus
+from torus_net.patience import Patience, communicate, run
 
 from support.expect import check_result
 from support.memory import MemoryWatch
-from support.waiting import SLOWNESS, wait_for
+from support.waiting import wait_for
 from support.wire import (DIALLER, HEAD, connect, fields_of, finish, frames, hello, key_id, peer,
                           proof_digest, read_frame, read_key, send, shake_hands, until_closed)
 
@@ -51,7 +51,7 @@ def one_node_with(torus, rank, *options):
         node.terminate()
         node.daemon.command = before
         node.start()
-        torus.wait_whole(30 * SLOWNESS)
+        torus.wait_whole(30)
 
 
 # --- the key file ---
@@ -84,9 +84,8 @@ def test_a_daemon_refuses_a_key_that_others_can_read(shared, tmp_path, mode):
     torus = shared('2x2')
     path = make_key(torus, tmp_path / 'key')
     path.chmod(mode)
-    result = subprocess.run([torus.torusd, '--dims', '1x1', '--rank', '0', '--key-file', str(path),
-                             '--control', str(tmp_path / 'sock'), '--state-dir', str(tmp_path)],
-                            capture_output=True, text=True, timeout=20)
+    result = run([torus.torusd, '--dims', '1x1', '--rank', '0', '--key-file', str(path),
+                  '--control', str(tmp_path / 'sock'), '--state-dir', str(tmp_path)], 20)
     assert result.returncode == 1
     assert f'{path} has mode {mode:04o}' in result.stderr and 'chmod 600' in result.stderr
     result = torus.ctl(0, 'key', 'id', path)
@@ -161,7 +160,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
     stages = (to_both, f'{ids[0]}, and {ids[1]} is accepted'), (to_new, f'{ids[1]}, and {ids[0]} is accepted'), \
              (to_new_only, f'cluster key {ids[1]}; links')
     running = subprocess.Popen([torus.torusctl, '--socket', str(torus.run.socket(0)), '--json', 'exchange',
-                                '--block-size', '64KiB', '--repeat', '100000', '--timeout', '120'],
+                                '--block-size', '64KiB', '--repeat', '100000', '--timeout', '3000'],
                                stdout=subprocess.PIPE, text=True)
     try:
         wait_for(lambda: any(x['state'] == 'running' for x in torus.status(0)['exchanges']))
@@ -176,7 +175,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
         assert 'is no longer accepted' in torus.node(0).log()
     finally:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=60)
+        communicate(running, Patience(60))
     # Back to the old key, with restarts now: at any time two neighbours have a key in common.
     old, new = new, old
     ids.reverse()
@@ -185,7 +184,7 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
             stage(folders[rank])
             torus.node(rank).terminate()
             torus.node(rank).start()
-            torus.wait_whole(30 * SLOWNESS)
+            torus.wait_whole(30)
     assert {one['key'] for node in torus.nodes for one in torus.links(node.rank)['links']} == {ids[1]}
     # A key that cannot be read: the daemon goes on with what it has.
     (folders[0] / 'key').chmod(0o644)
@@ -234,7 +233,7 @@ def recorded(torus):
     recorder = Recorder(torus.node(5).addresses['-0'])
     try:
         with one_node_with(torus, 1, f'--port=+0={recorder.address}'):
-            torus.wait_whole(30 * SLOWNESS)
+            torus.wait_whole(30)
             heard = {role: data for role, data in recorder.heard.items()}
     finally:
         recorder.close()
@@ -340,7 +339,7 @@ def test_a_stranger_without_the_key_gets_nowhere(torus):
         read_frame(s)
         send(s, peer('proof', {1: proof_digest(wrong, DIALLER, one, theirs)}))
         check_sent_away(torus, told(s), 'wrong proof')
-    with connect(torus.node(5).addresses['-0'], 20 * SLOWNESS) as s:  # and waits
+    with connect(torus.node(5).addresses['-0'], 20) as s:  # and waits
         send(s, peer('hello', {1: one[1], 2: one[2], 3: one[3], 4: 0, 6: one[6], 7: one[7]}))
         until_closed(s)
     refused(torus, 5, 'did not prove that it has the cluster key within')
@@ -371,11 +370,11 @@ def test_strangers_delay_nobody(torus):
 
     def exchange():
         return subprocess.Popen([torus.torusctl, '--socket', str(torus.run.socket(0)), '--json', 'exchange',
-                                 '--block-size', '4KiB', '--repeat', '1000', '--timeout', '100'],
+                                 '--block-size', '4KiB', '--repeat', '1000', '--timeout', '3000'],
                                 stdout=subprocess.PIPE, text=True)
 
     def end(client):
-        out, _ = client.communicate(timeout=120)
+        out, _ = communicate(client, Patience(120))
         assert client.returncode == 0 and json.loads(out)['repeat'] == 1000
 
     with MemoryWatch(torus) as watch:
@@ -383,7 +382,7 @@ def test_strangers_delay_nobody(torus):
         memory = watch.most[5]
         crowd, descriptors = [], 0
         for i in range(STRANGERS):
-            s = connect(address, 20 * SLOWNESS)
+            s = connect(address, 20)
             send(s, rng.choice(sayings)())
             crowd.append(s)
             if i % 50 == 0:
@@ -424,7 +423,7 @@ def test_encrypted_links_carry_what_others_do(loopback, dims):
         check_result(torus.exchange(algorithm, size), dims, algorithm, size)
     torus.node(1).kill()
     torus.node(1).restart()
-    torus.wait_whole(30 * SLOWNESS)
+    torus.wait_whole(30)
     check_result(torus.exchange('direct', 5000), dims, 'direct', 5000)
 
 
@@ -441,7 +440,7 @@ def test_what_crosses_an_encrypted_link_cannot_be_read(loopback, tmp_path, encry
     recorder = Recorder(torus.node(1).addresses['-0'])
     try:
         with one_node_with(torus, 0, f'--port=+0={recorder.address}'):
-            torus.wait_whole(30 * SLOWNESS)
+            torus.wait_whole(30)
             torus.exchange(source=tmp_path / 'out%r', target=tmp_path / 'in%r')
             assert (tmp_path / 'in1' / '0').read_bytes() == secret
             assert len(recorder.heard[DIALLER]) > len(secret)
@@ -477,10 +476,10 @@ def test_a_damaged_record_costs_the_connection(loopback):
     recorder._pass = damage
     try:
         with one_node_with(torus, 0, f'--port=+0={recorder.address}'):
-            torus.wait_whole(30 * SLOWNESS)
+            torus.wait_whole(30)
             flip.set()
             refused(torus, 1, 'what has come is not what the neighbour has encrypted')
-            torus.wait_whole(30 * SLOWNESS)
+            torus.wait_whole(30)
             check_result(torus.exchange('direct', 5000), '3', 'direct', 5000)
     finally:
         recorder._pass = normal

@@ -10,15 +10,15 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 
 import pytest
 from support.background import Client, LongExchange, stopped
 from support.expect import check_result, torusctl
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
-from support.waiting import SLOWNESS, state_of, wait_for, wait_state
-from torus_net import find_program
+from support.waiting import state_of, wait_for, wait_state
 from support.wire import connect, frame, frames, send
+from torus_net import find_program
+from torus_net.patience import Patience, communicate, run, wait
 
 REQUEST = frame({1: {}})  # for the status
 
@@ -28,9 +28,13 @@ def torus(shared):
     return shared('4x4')
 
 
+# For daemons whose links are not given up while a neighbour is stopped, however long that takes here.
+PATIENT = '--silence-ms=300000',
+
+
 def still_works(torus, rank=0, algorithm='at2', size=30000):
     """The torus is whole, or becomes it, and the next exchange is as it should be."""
-    torus.wait_whole(30 * SLOWNESS)
+    torus.wait_whole(30)
     result = torus.exchange(algorithm, size, rank=rank)
     check_result(result, str(torus.geometry), algorithm, size)
     for node in torus.nodes:
@@ -166,8 +170,7 @@ def test_one_node_has_little_memory(loopback):
 
 def daemon(*args, seconds=30):
     """Runs a torusd that must end by itself."""
-    return subprocess.run([find_program('torusd'), *map(str, args)], capture_output=True, text=True,
-                          timeout=seconds * SLOWNESS)
+    return run([find_program('torusd'), *map(str, args)], seconds)
 
 
 def test_a_listening_address_that_is_taken(torus, tmp_path):
@@ -219,8 +222,7 @@ class Lonely:
         return self.ctl('status').returncode == 0
 
     def ctl(self, *args):
-        return subprocess.run([find_program('torusctl'), '--socket', self.control, *map(str, args)],
-                              capture_output=True, text=True, timeout=60 * SLOWNESS)
+        return run([find_program('torusctl'), '--socket', self.control, *map(str, args)])
 
     def __enter__(self):
         return self
@@ -228,7 +230,7 @@ class Lonely:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
-        assert self.process.wait(30 * SLOWNESS) == 0, self.log.read_text()
+        assert wait(self.process, Patience(30)) == 0, self.log.read_text()
 
 
 def test_a_control_socket_of_a_stopped_daemon(tmp_path):
@@ -269,7 +271,7 @@ def test_the_sockets_of_a_successor_stay(tmp_path):
             (tmp_path / name).unlink()
         with Lonely(tmp_path, state='other') as second:
             first.process.terminate()
-            assert first.process.wait(30 * SLOWNESS) == 0
+            assert wait(first.process, Patience(30)) == 0
             assert all((tmp_path / name).is_socket() for name in names)
             assert second.serves()
     assert not any((tmp_path / name).exists() for name in names)
@@ -306,9 +308,8 @@ def test_files_that_may_not_be_so_large(tmp_path):
 def test_descriptors_do_not_suffice_to_start(tmp_path):
     """Whatever is missing first: it says so. With fewer libuv ends the process."""
     for limit in range(8, 13):
-        result = subprocess.run(['prlimit', f'--nofile={limit}', find_program('torusd'), '--dims', '1x1', '--rank', '0',
-                                 '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'],
-                                capture_output=True, text=True, timeout=30 * SLOWNESS)
+        result = run(['prlimit', f'--nofile={limit}', find_program('torusd'), '--dims', '1x1', '--rank', '0',
+                      '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'], 30)
         assert result.returncode == 1
         assert re.search('cannot start: .*(oo many open files|EMFILE)', result.stderr), (limit, result.stderr)
 
@@ -316,9 +317,8 @@ def test_descriptors_do_not_suffice_to_start(tmp_path):
 @pytest.mark.memory  # sanitizers need far more address space
 def test_no_threads(tmp_path):
     """Said at the start, and not when the first folder is opened. Each thread's stack would be too large."""
-    result = subprocess.run(['prlimit', f'--stack={1 << 33}', f'--as={1 << 32}', find_program('torusd'), '--dims', '1x1',
-                             '--rank', '0', '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'],
-                            capture_output=True, text=True, timeout=30 * SLOWNESS)
+    result = run(['prlimit', f'--stack={1 << 33}', f'--as={1 << 32}', find_program('torusd'), '--dims', '1x1',
+                  '--rank', '0', '--control', tmp_path / 'sock', '--state-dir', tmp_path / 'state'], 30)
     assert result.returncode == 1 and 'no threads for its disks can be started' in result.stderr
 
 
@@ -388,7 +388,7 @@ class Impostor:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(20)
+        wait(self.process, Patience(20))
 
 
 IMPOSTORS = {
@@ -445,7 +445,7 @@ def test_around_a_link_that_is_down(loopback, tmp_path):
     key = ['--key-file', torus.key_file()]
     with Impostor(torus, 5, tmp_path, key, addresses):
         for rank in others(torus, 5):
-            wait_for(lambda rank=rank: torus.status(rank)['faults'] == [fault], 30 * SLOWNESS)
+            wait_for(lambda rank=rank: torus.status(rank)['faults'] == [fault], 30)
         for options in ([], ['--repeat', '3'], ['--mode', 'stepped']):
             result = torus.exchange('auto', 20000, rank=6, options=options)
             assert result['without'] == 'link 5:+1' and result['algorithm'] == 'detour', result
@@ -494,7 +494,7 @@ def test_a_link_goes_down_in_a_session(cabled):
     result = cut_meanwhile(torus, block_size=100_000, rank=8, options=['--repeat', '4'])
     assert result['verified'] == 'every byte' and result['repeat'] == 4, result
     torus.cable.mend()
-    torus.wait_whole(30 * SLOWNESS)
+    torus.wait_whole(30)
     torus.cable.cut_after(300_000)
     shown = torus.ctl(8, 'exchange', '--block-size', 300_000).stdout
     assert re.search('^without +link 4:[+]1$', shown, re.M), shown
@@ -605,7 +605,7 @@ def test_a_daemon_that_ends_in_the_middle(torus):
 @pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
 def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
     """Also while much waits to be written to it: more than the kernel buffers on a loopback."""
-    torus = loopback('4x4', memory='1GiB')
+    torus = loopback('4x4', memory='1GiB', extra=PATIENT)
     for _ in range(10):  # what node 1 sends at that moment may be for others
         torus.wait_whole(30)
         with LongExchange(torus, algorithm=algorithm), stopped(torus.node(5)):
@@ -619,17 +619,19 @@ def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
 
 
 def piles_up(node, seconds):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    patience = Patience(seconds)
+    while not patience.over:
         if max(unread(node), default=0) > 30_000:
             return True
     return False
 
 
 def unread(node):
-    """The bytes in each of the daemon's sockets that nobody has taken yet."""
-    said = subprocess.run(['ss', '-tnpH'], capture_output=True, text=True, check=True).stdout
-    return [int(line.split()[2]) for line in said.splitlines() if f'pid={node.pid},' in line]
+    """The bytes in each of the daemon's connections to neighbours that nobody has taken yet."""
+    said = run(['ss', '-tnH']).stdout
+    sockets = [line.split()[2:5] for line in said.splitlines()]  # bytes, its own address, the other one's
+    return [int(size) for size, *ends in sockets for name, address in node.addresses.items()
+            if ends[name[0] == '+'] == address]  # a port + dials that address, a port - has it
 
 
 @pytest.mark.parametrize('busy,algorithm', [(0, 'at2'), *(
@@ -732,7 +734,7 @@ def test_without_nodes_that_are_down(torus):
                 'is down' in refused.stderr or 'in parts' in refused.stderr), refused.stderr
         for rank in dead:
             torus.node(rank).start()
-        torus.wait_whole(30 * SLOWNESS)
+        torus.wait_whole(30)
         assert 'missing' not in torus.exchange('auto', 20000, rank=3, options=SHRINK)
         still_works(torus, rank=dead[0])
 
@@ -766,7 +768,7 @@ def test_files_without_a_node(loopback, tmp_path):
     left = {pair: size for pair, size in sizes.items() if 4 not in pair}
     check_target(target, left)
     torus.node(4).start()
-    torus.wait_whole(30 * SLOWNESS)
+    torus.wait_whole(30)
     wait_tidy(torus, tmp_path)
     check_target(target, left)
     assert not os.path.exists(target.replace('%r', '4'))
@@ -783,7 +785,7 @@ def test_what_is_left_is_in_parts(shared):
         refused = torus.ctl(rank, 'exchange', '--block-size', 1, *SHRINK)
         assert refused.returncode == 1 and 'the torus is in parts' in refused.stderr, refused.stderr
     torus.node(3).start()
-    torus.wait_whole(30 * SLOWNESS)
+    torus.wait_whole(30)
     assert 'missing' not in torus.exchange('auto', 1, options=SHRINK)
 
 
@@ -826,12 +828,12 @@ def test_a_client_that_does_not_read(torus):
     with connect(node.socket) as s:
         s.setblocking(False)
         # Until there has been no room for a second: 50 MB of requests would be answered with GBs.
-        while select.select([], [s], [], 1 * SLOWNESS)[1]:
+        while select.select([], [s], [], 1)[1]:
             sent += s.send(REQUEST * 1000)
             assert sent < 50_000_000, 'all its requests are read'
         assert node.memory()['RssAnon'] - before < 8 << 20
         still_works(torus, rank=2)
-        s.settimeout(20 * SLOWNESS)
+        s.be_patient(20)
         while replies < sent // len(REQUEST):
             piece = s.recv(1 << 20)
             assert piece
@@ -928,7 +930,7 @@ def test_progress_on_a_terminal(torus):
                                 '--algorithm', 'at2', '--block-size', '32MiB'], stderr=terminal,
                                stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     os.close(terminal)
-    out, _ = process.communicate(timeout=120 * SLOWNESS)
+    out, _ = communicate(process, Patience(120))
     shown = b''
     try:
         while piece := os.read(main, 65536):

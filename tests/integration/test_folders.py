@@ -12,6 +12,7 @@ from support.expect import check_result
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from support.waiting import wait_for
 from torus_net import CommandFailed
+from torus_net.patience import Patience, communicate
 
 SHAPES = [('4x4', 'at2'), ('5x3', 'at2'), ('4x4', 'direct'), ('2x2', 'at2'), ('1x6', 'ar'),
           ('1x1', 'at2'), ('1x2', 'ar'), ('3x2x2', 'direct'), ('4x4', 'stream'), ('3x2x2', 'stream')]
@@ -353,7 +354,7 @@ def test_a_file_changed_during_the_exchange(torus, base):
             f.write(b'changed')
     finally:
         frozen.send_signal(signal.SIGCONT)
-    out, err = client.communicate(timeout=60)
+    out, err = communicate(client, Patience(60))
     assert client.returncode == 1, out
     assert f'{base}/out-2/8 was changed while it was being sent' in err, err
     wait_tidy(torus, base)
@@ -375,7 +376,7 @@ def test_a_file_cut_short_during_the_exchange(torus, base):
         os.truncate(f'{base}/out-2/8', 1000)
     finally:
         frozen.send_signal(signal.SIGCONT)
-    out, err = client.communicate(timeout=60)
+    out, err = communicate(client, Patience(60))
     assert client.returncode == 1, out
     assert f'{base}/out-2/8' in err and ('shorter' in err or 'changed' in err), err
     wait_tidy(torus, base)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from support.members import around
-from support.waiting import SLOWNESS, wait_for
+from support.waiting import wait_for
+from torus_net import patience
+from torus_net.patience import Patience, communicate
 from torus_net.process import find_program
 
 PROGRAM = Path(find_program('torusd')).parent / 'tests' / 'support' / 'group_program'
@@ -35,9 +37,9 @@ class Program:
     def wait_open(self):
         assert self.process.stdout.readline() == 'open\n'
 
-    def end(self, seconds=60):
+    def end(self, left=None):
         """Waits until it exits. Returns (exit status, standard output)."""
-        out, _ = self.process.communicate(timeout=seconds * SLOWNESS)
+        out, _ = communicate(self.process, left or Patience(60))
         return self.process.returncode, out
 
 
@@ -59,8 +61,8 @@ class Programs:
         for program in self.all:
             program.wait_open()
 
-    def end(self, seconds=60):
-        return [program.end(seconds) for program in self.all]
+    def end(self):
+        return [program.end() for program in self.all]
 
 
 def run(torus, name, *command):
@@ -105,14 +107,12 @@ def test_names(torus):
 
 def ends_everywhere(torus, programs, besides, seconds):
     """All others end in time, with the same error, which is returned."""
-    texts = set()
-    start = time.monotonic()
+    texts, left = set(), Patience(seconds + 5)
     for program in programs.all:
         if program.rank not in besides:
-            status, out = program.end()
+            status, out = program.end(left)
             assert status == 1, out
             texts.add(out)
-    assert time.monotonic() - start < seconds * SLOWNESS + 5
     assert len(texts) == 1, texts
     return texts.pop()
 
@@ -209,7 +209,7 @@ def test_around_a_link_that_is_down(cabled):
         assert around(torus, 'around') == {'link 4:+1'}
         assert re.search('^around +open +link 4:[+]1 ', torus.ctl(0, 'status').stdout, re.M)
         torus.cable.mend()
-        torus.wait_whole(30 * SLOWNESS)
+        torus.wait_whole(30)
         still_works(torus)
         wait_for(lambda: around(torus, 'around') == {''}, 60)
         programs.all[2].process.terminate()
@@ -253,7 +253,7 @@ def test_a_link_goes_down_under_those_that_are_left(cabled):
         wait_for(lambda: around(torus, 'left', left) == {'node 0, link 4:+1'}, 30)
         torus.node(0).start()
         torus.cable.mend()
-        torus.wait_whole(30 * SLOWNESS)
+        torus.wait_whole(30)
         wait_for(lambda: around(torus, 'left', left) == {'node 0'}, 60)
         torus.cable.cut_after(0)
         wait_for(lambda: around(torus, 'left', left) == {'node 0, link 4:+1'}, 30)
@@ -262,7 +262,7 @@ def test_a_link_goes_down_under_those_that_are_left(cabled):
         for rank in left:
             status, out = programs.all[rank].end()
             assert (status, out) == (0, ''), f'node {rank}: {out}'
-    torus.wait_whole(60 * SLOWNESS)
+    torus.wait_whole(60)
     still_works(torus)
 
 
@@ -291,8 +291,7 @@ def test_the_socket_is_not_for_everybody(torus):
 
 def test_a_control_path_too_long_for_both_sockets(tmp_path):
     path = tmp_path / ('s' * (103 - len(str(tmp_path)) - 1))
-    result = subprocess.run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--control', path,
-                             '--state-dir', tmp_path / 'state'], capture_output=True, text=True,
-                            timeout=60, check=False)
+    result = patience.run([find_program('torusd'), '--dims', '1x1', '--rank', '0', '--control', path,
+                        '--state-dir', tmp_path / 'state'])
     assert result.returncode == 1 and 'a path of at most 98 bytes' in result.stderr
     assert not path.exists()

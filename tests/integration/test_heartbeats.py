@@ -2,13 +2,13 @@
 
 import json
 import signal
-import subprocess
 
 import pytest
 from support.background import LongExchange, stopped
 from support.launcher import LauncherBench, launcher_bench
 from support.waiting import wait_for
 from torus_net import find_program
+from torus_net.patience import run
 
 
 @pytest.fixture
@@ -40,8 +40,7 @@ def test_settings_are_shown(loopback):
     (['--silence-ms=100'], 'silence_ms "100" is not a number of milliseconds from 300 to 600000'),
     (['--heartbeat-ms=600'], 'silence_ms 1000 must be at least twice heartbeat_ms, which is 600')])
 def test_settings_that_do_not_fit(options, says):
-    result = subprocess.run([find_program('torusd'), '--dims=1x1', '--rank=0', *options],
-                            capture_output=True, text=True, timeout=20)
+    result = run([find_program('torusd'), '--dims=1x1', '--rank=0', *options], 20)
     assert (result.returncode, result.stdout) == (2, '') and says in result.stderr
 
 

@@ -67,7 +67,7 @@ def test_barrier(torus_of, dims):
     nodes = torus.geometry.nodes
     before = counters(torus)
     with ThreadPoolExecutor(nodes) as pool:
-        results = list(pool.map(lambda rank: torus.json(rank, 'barrier', '--timeout', 60),
+        results = list(pool.map(lambda rank: torus.json(rank, 'barrier', '--timeout', 600),
                                 range(nodes)))
     assert all(result['operation'] == 'barrier' and result['blocks_delivered'] == 0
                for result in results)

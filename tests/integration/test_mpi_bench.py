@@ -1,12 +1,12 @@
 """scripts/mpi-bench: what it says about options that it does not take, and about programs that fail. What it
 measures is in test_bench.py."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from bench import foreign
 from torus_net import CHECKOUT, find_program
+from torus_net.patience import run
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.slow
     (['--bin'], 'mpi-bench: --bin requires a value (try --help)\n')])
 def test_errors_name_the_command(options, said):
     built = Path(find_program('torusd')).parent
-    done = subprocess.run([CHECKOUT / 'scripts' / 'mpi-bench', '--no-install', '--bin', built, *options],
-                          capture_output=True, text=True, check=False, timeout=60)
+    done = run([CHECKOUT / 'scripts' / 'mpi-bench', '--no-install', '--bin', built, *options])
     assert (done.returncode, done.stdout) == (2, '') and done.stderr.startswith(said), done.stderr
 
 

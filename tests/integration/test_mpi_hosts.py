@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from support.launcher import LauncherBench, launcher_bench
 from torus_net import CHECKOUT
+from torus_net.patience import stretched
 
 pytestmark = pytest.mark.mininet
 
@@ -36,7 +37,7 @@ def test_ranks_on_all_hosts(bench, programs, dims, ranks):
     hosts = 9 if dims == '3x3' else 2
     for library, mpiexec in LIBRARIES.items():
         done = bench.run(dims, '--bw', '50', '--ip-routes', '--quiet', '--run',
-                         f'timeout 60 {mpiexec} -n {ranks} {programs}/{library}')
+                         f'timeout {stretched(60)} {mpiexec} -n {ranks} {programs}/{library}')
         lines = done.stdout.splitlines()
         assert done.returncode == 0 and lines.pop() == 'finalized', (library, done.stdout, done.stderr)
         said = [line.split() for line in sorted(lines)]

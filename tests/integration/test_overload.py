@@ -15,8 +15,9 @@ import pytest
 from support.background import Client, LongExchange, stopped
 from support.memory import MemoryWatch
 from support.trees import check_target, leftovers, listing, make_sources, wait_tidy
-from support.waiting import SLOWNESS, wait_for
+from support.waiting import wait_for
 from support.wire import connect, frame, frames, peer, peer_frame, read_key, send, shake_hands
+from torus_net.patience import Patience, stretched
 
 REFUSED = 2              # enum error_code
 BARRIER = 3              # enum operation
@@ -68,7 +69,7 @@ def crowd(torus, requests, within):
     """A client for each (rank, request), all at once. Returns the answers in their order; code 0 is
     success. All of them must come within so many seconds."""
     selector = selectors.DefaultSelector()
-    began = time.monotonic()
+    began, patience = time.monotonic(), Patience(within)
     answers = [None] * len(requests)
     clients = []
     try:
@@ -79,9 +80,8 @@ def crowd(torus, requests, within):
             s.setblocking(False)
             selector.register(s, selectors.EVENT_READ, [number, rank, b''])
         while None in answers:
-            left = began + within * SLOWNESS - time.monotonic()
-            assert left > 0, f'{answers.count(None)} of {len(answers)} clients got no answer'
-            for key, _ in selector.select(left):
+            assert not patience.over, f'{answers.count(None)} of {len(answers)} clients got no answer'
+            for key, _ in selector.select(patience.pause):
                 number, rank, data = key.data
                 piece = key.fileobj.recv(65536)
                 assert piece, f'node {rank} has closed the connection'
@@ -236,10 +236,12 @@ class Folders:
         self.source = make_sources(base, self.sizes)
         self.numbers = itertools.count()
 
-    def start(self, timeout):
+    def start(self):
+        """An exchange that gives up after self.timeout seconds."""
+        self.timeout = stretched(2, least=8)
         self.target = f'{self.base}/in-{next(self.numbers)}-%r'
         return Client(self.torus, 'exchange', '--algorithm', 'at2', '--from', self.source, '--to',
-                      self.target, '--timeout', timeout, rank=4)
+                      self.target, '--timeout', self.timeout, rank=4)
 
     def wait_decided(self, client):
         """Returns at the very moment of the decision; False if the client has ended before."""
@@ -266,13 +268,13 @@ def test_a_node_that_does_not_confirm(folders, rank, how):
     torus, node = folders.torus, folders.torus.node(rank)
     others = [r for r in range(9) if r != rank]
     for _ in range(20):
-        with folders.start(timeout=8) as client:
+        with folders.start() as client:
             decided = folders.wait_decided(client)
             if how == 'stopped':
                 node.send_signal(signal.SIGSTOP)
             else:
                 node.kill()
-            code, _, err = client.end(8 + 4)
+            code, _, err = client.end(folders.timeout + 4)
             if code == 4:
                 wait_for(lambda: not reserved(torus, others), 10)
             if how == 'stopped':
@@ -294,14 +296,14 @@ def test_an_obstacle_that_stays(folders):
     reserved, until it is gone."""
     torus = folders.torus
     with stopped(torus.node(8)):
-        client = folders.start(timeout=8)
+        client = folders.start()
         obstacle = Path(folders.target.replace('%r', '2'))
         wait_for(lambda: [path for path in listing(folders.base)
                           if path.startswith(f'.{obstacle.name}.torusd')], 20)
         obstacle.mkdir()
         (obstacle / 'mine').write_text('mine')
     with client:
-        code, _, err = client.end(8 + 4)
+        code, _, err = client.end(folders.timeout + 4)
     assert code == 4 and 'node 2' in err and 'not empty' in err, (code, err)
     wait_for(lambda: not reserved(torus, range(9)), 10)
     assert (obstacle / 'mine').read_text() == 'mine'
@@ -314,7 +316,7 @@ def test_an_obstacle_that_stays(folders):
 @pytest.mark.parametrize('neighbours', [('+0',), ('+0', '-1')], ids=['one', 'two'])
 def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
     """It does not wait for what they will never read."""
-    torus = loopback('3x3')
+    torus = loopback('3x3', extra=['--silence-ms=300000'])  # no link is given up meanwhile
     around = {'+0': 7, '-1': 3}
     with LongExchange(torus, rank=4, algorithm='direct') as client:
         with stopped(*(torus.node(around[name]) for name in neighbours)):
@@ -322,11 +324,11 @@ def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
                 sent = sum(link['tx_bytes'] for link in torus.links(4)['links'])
                 time.sleep(0.2)
                 return sum(link['tx_bytes'] for link in torus.links(4)['links']) < sent + 1000
-            wait_for(full, 4)
+            wait_for(full)
             node = torus.node(4)
             node.send_signal(signal.SIGTERM)
             began = time.monotonic()
-            assert node.daemon.wait(3 * SLOWNESS) == 0
+            assert node.daemon.wait(3) == 0
             print(f'ended after {time.monotonic() - began:.2f} s')
         client.end(60)
     torus.node(4).start()

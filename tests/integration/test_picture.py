@@ -5,11 +5,11 @@ import json
 import os
 import re
 import stat
-import subprocess
 from xml.etree import ElementTree
 
 import pytest
 from torus_net import CHECKOUT, Geometry
+from torus_net.patience import run
 from torus_net.process import find_program
 
 SVG = '{http://www.w3.org/2000/svg}'
@@ -19,8 +19,7 @@ Message = collections.namedtuple('Message', 'start end port hops')
 
 
 def torusctl(*arguments, **options):
-    return subprocess.run([find_program('torusctl'), *arguments], capture_output=True, check=False, timeout=60,
-                          **options)
+    return run([find_program('torusctl'), *arguments], text=False, **options)
 
 
 def plan(dims, algorithm, *arguments):
@@ -299,9 +298,8 @@ def test_a_file_is_replaced_where_links_lead(tmp_path):
 def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path):
     (tmp_path / 'old.svg').write_text('old')
     for name in ('old.svg', 'new.svg'):
-        done = subprocess.run(['bash', '-c', 'trap "" XFSZ; ulimit -f 4; exec "$@"', '-', find_program('torusctl'),
-                               'plan', '--dims', '8x8', '--svg', tmp_path / name],
-                              capture_output=True, text=True, check=False, timeout=60)
+        done = run(['bash', '-c', 'trap "" XFSZ; ulimit -f 4; exec "$@"', '-', find_program('torusctl'),
+                    'plan', '--dims', '8x8', '--svg', tmp_path / name])
         assert (done.returncode, done.stdout) == (1, '')
         assert f'cannot write {tmp_path / name}: File too large' in done.stderr
     assert os.listdir(tmp_path) == ['old.svg']
@@ -318,9 +316,8 @@ def test_where_no_file_can_be(tmp_path, file, says):
 
 def test_standard_output_that_cannot_be_written():
     with open('/dev/full', 'wb') as full:
-        done = subprocess.run([find_program('torusctl'), 'plan', '--dims', '8x8', '--svg', '-'], stdout=full,
-                              stderr=subprocess.PIPE, check=False, timeout=60)
-    assert done.returncode == 1 and b'No space left' in done.stderr
+        done = run([find_program('torusctl'), 'plan', '--dims', '8x8', '--svg', '-'], stdout=full)
+    assert done.returncode == 1 and 'No space left' in done.stderr
 
 
 @pytest.mark.parametrize(('arguments', 'code', 'says'), [

@@ -16,7 +16,7 @@ CASES = [(dims, algorithm) for dims, names in ALGORITHMS.items() for algorithm i
 def check_times(result, repeat):
     each = result['seconds_each']
     assert result['repeat'] == repeat == len(each)
-    assert all(0 < seconds < 60 for seconds in each)
+    assert all(seconds > 0 for seconds in each)
     assert result['seconds'] == pytest.approx(statistics.median(each), rel=1e-9, abs=1e-9)
     assert result['seconds_min'] == min(each) and result['seconds_max'] == max(each)
     assert 0 <= result['seconds_spread'] <= max(each) - min(each) + 1e-12

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from support.background import Client
 from support.trees import check_target, make_sources, random_sizes, wait_tidy
-from support.waiting import SLOWNESS, wait_for
+from support.waiting import wait_for
+from torus_net.patience import SLOWNESS
 from torus_net.process import find_program
 
 SILENCE_MS = 5000  # ROUTER_STALL
@@ -29,7 +30,7 @@ class Watch:
     def _watch(self, rank):
         while not self.over.wait(0.2):
             try:
-                result = self.torus.ctl(rank, '--json', 'status', timeout=SILENCE_MS / 1000 * SLOWNESS)
+                result = self.torus.ctl(rank, '--json', 'status', timeout=SILENCE_MS / 1000)
                 if result.returncode != 0:
                     self.problems.append(f'node {rank}: {result.stderr}')
             except Exception as e:  # it is shown in the thread that waits
@@ -66,7 +67,7 @@ def test_disks_that_hang(loopback, tmp_path):
         f'SLOW_DISK={control}', f'SLOW_DISK_IN={":".join(words)}', f'SLOW_DISK_MS={HANG_MS}'])
     sizes = random_sizes(4, 'slow', 300000)
     source = make_sources(tmp_path, sizes)
-    run = ['exchange', '--algorithm', 'at2', '--timeout', 600, '--from', source, '--to',
+    run = ['exchange', '--algorithm', 'at2', '--timeout', 3000, '--from', source, '--to',
            f'{tmp_path}/in-%r']
 
     control.touch()

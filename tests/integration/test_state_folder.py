@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.waiting import SLOWNESS, wait_for
+from support.waiting import wait_for
+from torus_net.patience import Patience, run, wait
 from torus_net.process import find_program
 
 
@@ -17,8 +18,7 @@ def arguments(folder, *more):
 
 def refusal(folder, *more):
     """What a daemon says that must not start."""
-    result = subprocess.run(arguments(folder, *more), capture_output=True, text=True,
-                            timeout=30 * SLOWNESS)
+    result = run(arguments(folder, *more), 30)
     assert result.returncode == 1, result.stderr
     return result.stderr
 
@@ -30,7 +30,7 @@ def starts(folder, *more):
         return process.poll() is None
     finally:
         process.terminate()
-        process.wait(20 * SLOWNESS)
+        wait(process, Patience(20))
 
 
 @pytest.fixture

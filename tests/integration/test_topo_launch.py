@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -145,11 +144,9 @@ def _other_bin(bench, torusd):
 @network
 def test_a_daemon_that_dies_early_is_noticed_at_once(bench, network):
     folder = _other_bin(bench, '#!/bin/sh\necho "the reason" >&2\nexit 3\n')
-    begin = time.monotonic()
-    result = bench.run('2x2', *network, '--bin', folder, '--run', 'echo no')
+    result = bench.run('2x2', *network, '--bin', folder, '--timeout', '1000', '--run', 'echo no')
     assert (result.returncode, result.stdout) == (1, '')
     assert 'exited with status 3' in result.stderr and 'the reason' in result.stderr
-    assert time.monotonic() - begin < 15
     kept = re.search(r'logs: (\S+)', result.stderr)[1]
     shutil.rmtree(kept)
     shutil.rmtree(folder)

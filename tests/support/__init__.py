@@ -6,6 +6,7 @@ expect      what an exchange must report, computed from the routes
 memory      the daemons' memory over time
 trees       folders for exchanges
 wire        frames as a hostile peer or client would write them
+shared_failures  what becomes of tests that share a fixture which fails
 launcher    launchers whose processes and files can be distinguished from others
 reports     logs of running tori in the reports of failed tests
 axes        axes of plots; needs matplotlib

@@ -3,7 +3,9 @@
 import signal
 import subprocess
 
-from .waiting import SLOWNESS, exchanges, wait_running
+from torus_net.patience import Patience, communicate
+
+from .waiting import exchanges, wait_running
 
 
 def heed_sigint():
@@ -33,9 +35,10 @@ class Client:
     def send_signal(self, signum):
         self.process.send_signal(signum)
 
-    def end(self, seconds=60):
-        """Waits until it exits. Returns (exit status, standard output, standard error)."""
-        out, err = self.process.communicate(timeout=seconds * SLOWNESS)
+    def end(self, patience=60):
+        """Waits until it exits, with a Patience or so many seconds of it. Returns (exit status, standard output,
+        standard error)."""
+        out, err = communicate(self.process, patience if isinstance(patience, Patience) else Patience(patience))
         return self.process.returncode, out, err
 
 

@@ -32,10 +32,11 @@ import subprocess
 import time
 
 from torus_net import TorusError
+from torus_net.patience import Patience
 
 from .background import Client
 from .trees import random_sizes
-from .waiting import SLOWNESS, wait_for
+from .waiting import wait_for
 
 NOTICED = 15      # seconds more until its client has heard
 RECOVERY = 60     # seconds until the torus is whole again, and tidy
@@ -58,7 +59,7 @@ class Exchange:
         self.shrinks = self.algorithm == 'auto' and rng.random() < 0.4
         arguments = [*arguments, '--algorithm', self.algorithm,
                      *(['--on-failure', 'shrink'] if self.shrinks else [])]
-        self.began = time.monotonic()
+        self.patience = Patience(self.timeout + NOTICED)
         self.killed = False
         self.client = Client(self.torus, '--json', 'exchange', '--timeout', self.timeout, *arguments,
                              rank=self.rank)
@@ -70,8 +71,7 @@ class Exchange:
     def end(self):
         """Waits for the client. Returns its exit status, None if it was killed."""
         try:
-            left = self.began + (self.timeout + NOTICED) * SLOWNESS - time.monotonic()
-            self.status, self.said, self.error = self.client.end(max(left, 1) / SLOWNESS)
+            self.status, self.said, self.error = self.client.end(self.patience)
         except subprocess.TimeoutExpired:
             raise AssertionError(f'{self}: the client of node {self.rank} has not ended') from None
         finally:
@@ -428,7 +428,7 @@ def mend(ground):
             ground.daemon(node.rank).start()
         else:
             ground.daemon(node.rank).send_signal(signal.SIGCONT)
-    torus.wait_whole(RECOVERY * SLOWNESS)
+    torus.wait_whole(RECOVERY)
 
 
 def one_round(ground, seed):
@@ -458,7 +458,7 @@ def one_round(ground, seed):
         statuses = [work.end() for work in works]
         for node in torus.nodes:
             assert not ground.has_died(node.rank), f'daemon {node.rank} has died'
-        torus.wait_whole(RECOVERY * SLOWNESS)
+        torus.wait_whole(RECOVERY)
         for work in works:
             work.check(faults.may_be_missing())
         if survive:

@@ -4,11 +4,11 @@ geometry, without anything that a daemon has counted."""
 import functools
 import json
 import math
-import subprocess
 from collections import Counter, defaultdict, namedtuple
 from fractions import Fraction
 
 from torus_net import Geometry, Port, UsageError, find_program
+from torus_net.patience import run
 
 FIRST = ('ar', 'at2', 'direct')  # the first three; there are more
 Message = namedtuple('Message', 'start step port hops')  # a combined message
@@ -16,8 +16,7 @@ Message = namedtuple('Message', 'start step port hops')  # a combined message
 
 def torusctl(*args):
     """Runs a torusctl command that needs no daemon."""
-    return subprocess.run([find_program('torusctl'), *map(str, args)], capture_output=True,
-                          text=True, timeout=120)
+    return run([find_program('torusctl'), *map(str, args)], 120)
 
 
 def torusctl_json(*args):

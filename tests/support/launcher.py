@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 
 from torus_net import CHECKOUT
+from torus_net.patience import Patience, communicate
 
 from .waiting import wait_for
 
@@ -40,7 +41,7 @@ class LauncherBench:
 
     @staticmethod
     def end(process, text=None, seconds=120):
-        out, err = process.communicate(text, timeout=seconds)
+        out, err = communicate(process, Patience(seconds), text)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def processes(self):

@@ -7,7 +7,9 @@ import signal
 import subprocess
 from pathlib import Path
 
-from .waiting import SLOWNESS, wait_for
+from torus_net.patience import Patience
+
+from .waiting import wait_for
 
 
 class Member:
@@ -33,7 +35,9 @@ class Member:
         return True
 
     def answer(self, seconds=30):
-        assert self.has_answered(seconds * SLOWNESS), f'no answer from node {self.node.rank}'
+        patience = Patience(seconds)
+        while not self.has_answered(patience.pause):
+            assert not patience.over, f'no answer from node {self.node.rank}'
         line, _, self.read = self.read.partition(b'\n')
         return line.decode()
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from torus_net import CHECKOUT
-
-from .waiting import SLOWNESS
+from torus_net.patience import Patience, communicate
 
 LAUNCHERS = {
     # Ranks as on different machines. With shared memory, MPICH 4.0.2 alone crashes in an MPI_Reduce in
@@ -81,13 +80,13 @@ class Run:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.communicate(timeout=20)
+                communicate(self.process, Patience(20))
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.communicate()
 
     def end(self, seconds=60):
-        out, err = self.process.communicate(timeout=seconds * SLOWNESS)
+        out, err = communicate(self.process, Patience(seconds))
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, out, err)
 
 

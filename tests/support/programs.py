@@ -4,8 +4,7 @@ import subprocess
 from pathlib import Path
 
 from torus_net import CHECKOUT
-
-from .waiting import SLOWNESS
+from torus_net.patience import Patience, communicate
 
 
 def example(torus, name):
@@ -35,7 +34,7 @@ def finish_each(processes, seconds=60):
     results = []
     try:
         for process in processes:
-            out, err = process.communicate(timeout=seconds * SLOWNESS)
+            out, err = communicate(process, Patience(seconds))
             results.append(subprocess.CompletedProcess(process.args, process.returncode, out, err))
     finally:
         for process in processes:

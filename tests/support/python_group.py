@@ -1,4 +1,5 @@
-"""What client/python/libtorus.py does: run on every node, with what to do as the argument."""
+"""What client/python/libtorus.py does: run on every node, with what to do, one after the other, as
+arguments."""
 
 import gc
 import os
@@ -322,4 +323,6 @@ def interrupted_waiting():
 
 
 if __name__ == '__main__':
-    globals()[sys.argv[1]]()
+    for name in sys.argv[1:]:
+        print(name, file=sys.stderr, flush=True)
+        globals()[name]()

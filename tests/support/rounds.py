@@ -11,12 +11,13 @@ import subprocess
 import time
 from pathlib import Path
 
+from torus_net.patience import Patience
+
 from .programs import python
-from .waiting import SLOWNESS
 
 DIED = 'cancelled: group "rounds": the program of node {} has died, or has ended without closing the group'
 LONGEST_STOP = 3.0  # seconds; links are given up after 5 s of silence
-PATIENCE = 60       # seconds after which a program is said to hang
+HANGS = 60          # seconds after which a program is said to hang
 # What is said of a daemon that has been killed: "node 3, where the group began, went down" if the
 # group was opened through it, "link 3:+0 to node 6 is down" if it is up again before all of them are
 # known to be.
@@ -116,12 +117,12 @@ class Programs:
         self.all[rank].process.stdout.close()
         self.all[rank] = self._start(self.all[rank].node)
 
-    def wait(self, enough, what, seconds=PATIENCE):
+    def wait(self, enough, what, seconds=HANGS):
         """Until enough(program) is true of all."""
-        deadline = time.monotonic() + seconds * SLOWNESS
+        patience = Patience(seconds)
         while not all(enough(program) for program in self.all):
             late = [program.node.rank for program in self.all if not enough(program)]
-            assert time.monotonic() < deadline, f'{what}: not so at nodes {late}'
+            assert not patience.over, f'{what}: not so at nodes {late}'
             self.look(0.1)
 
     def look(self, seconds):
@@ -253,7 +254,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
     pattern = re.compile(re.escape(DIED.format(rank)) + '|refused: .* has group "rounds" open|' + (
         DOWN.format(rank) + '|(lost|no daemon): |link: the torus is not whole: ' if daemon else
         'exit status -9'))
-    deadline = begin + PATIENCE * SLOWNESS
+    patience = Patience(HANGS)
     while not all(program.ended_at is not None and program.said == '' for program in programs.all):
         programs.look(0.01)
         for program in programs.all:
@@ -263,7 +264,7 @@ def _opening(torus, programs, rank, rng, daemon=False):
         if all(program.is_open for program in programs.all):  # perhaps before the fault
             programs.all[0].terminate()
             programs.wait(lambda program: program.ended_at is not None, 'ended')
-        assert time.monotonic() < deadline, 'the group was not opened'
+        assert not patience.over, 'the group was not opened'
     return time.monotonic() - begin, 0
 
 

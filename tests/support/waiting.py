@@ -1,17 +1,16 @@
-"""Waiting for conditions."""
+"""Waiting for conditions. All limits of waiting, here and elsewhere in the tests, are those of
+torus_net.patience: they count the time for which the machine has let the test and its daemons run."""
 
-import os
 import time
 
-# Everything takes longer under valgrind ($TORUS_WRAP) and sanitizers.
-SLOWNESS = float(os.environ.get('TORUS_SLOWNESS') or (10 if os.environ.get('TORUS_WRAP') else 1))
+from torus_net.patience import Patience
 
 
 def wait_for(condition, seconds=30, what='the condition did not become true', pause=0.01):
     """Returns the first true value of condition(); AssertionError with `what` (text or function)."""
-    deadline = time.monotonic() + seconds * SLOWNESS
+    patience = Patience(seconds)
     while True:
-        late = time.monotonic() >= deadline
+        late = patience.over
         value = condition()
         if value:
             return value

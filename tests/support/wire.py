@@ -10,6 +10,8 @@ import socket
 import struct
 from pathlib import Path
 
+from torus_net.patient_socket import PatientSocket
+
 HEADER = Path(__file__).resolve().parents[2] / 'proto' / 'frame.h'
 VERSION = int(re.search(r'#define PROTOCOL_VERSION (\d+)u', HEADER.read_text())[1])
 
@@ -171,14 +173,15 @@ def shake_hands(s, key, dims, rank, port, boot=7):
 
 
 def connect(address, timeout=20):
-    """A TCP connection to "127.0.0.1:4711", or to the Unix socket of that path."""
-    if '/' in address:
-        s = socket.socket(socket.AF_UNIX)  # to wait for room in the queue it has to block
-        s.connect(address)
-        s.settimeout(timeout)
-        return s
+    """A TCP connection to "127.0.0.1:4711", or to the Unix socket of that path: a PatientSocket."""
     host, _, port = address.rpartition(':')
-    return socket.create_connection((host, int(port)), timeout)
+    s = PatientSocket(socket.AF_UNIX if '/' in address else socket.AF_INET, timeout)
+    try:
+        s.connect(address if '/' in address else (host, int(port)))
+    except OSError:
+        s.close()
+        raise
+    return s
 
 
 def says_whole(path):

@@ -19,6 +19,7 @@ import pytest
 from support.waiting import wait_for
 from support.wire import until_closed
 from torus_net.guest_image import GUEST, bridge_program, default_cache
+from torus_net.patience import Patience, stretched, wait
 
 CHANNELS = 64  # of one bridge
 
@@ -31,7 +32,7 @@ class Bridge:
         program = str(bridge_program(default_cache(), print))
         self.control, self.shell = str(folder / 'control'), str(folder / 'shell')
         self.daemon = socket.socket(socket.AF_UNIX)
-        self.daemon.settimeout(20)
+        self.daemon.settimeout(stretched(20))
         self.daemon.bind(str(folder / 'daemon'))
         self.stream, device = pty.openpty()
         tty.setraw(device)
@@ -49,12 +50,12 @@ class Bridge:
 
     def accept(self):
         connection = self.daemon.accept()[0]
-        connection.settimeout(20)
+        connection.settimeout(stretched(20))
         return connection
 
     def connect(self, path=None):
         connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(20)
+        connection.settimeout(stretched(20))
 
         def connected():
             try:
@@ -299,13 +300,13 @@ def test_the_end_of_the_stream_ends_everything(bridge):
     os.close(bridge.device)
     bridge.device = os.dup(bridge.stream)
     assert client.recv(9) == b''
-    assert bridge.outside.wait(20) == 0
+    assert wait(bridge.outside, Patience(20)) == 0
     assert not os.path.exists(bridge.control) and not os.path.exists(bridge.shell)
 
 
 def test_what_is_no_bridge_is_refused(unserved):
     os.write(unserved.device, b'Debian GNU/Linux 12 login: ')
-    assert unserved.outside.wait(20) == 1
+    assert wait(unserved.outside, Patience(20)) == 1
     assert not os.path.exists(unserved.control)
 
 

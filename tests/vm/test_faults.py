@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from support.waiting import SLOWNESS, wait_for
+from support.waiting import wait_for
 from torus_net.virtual import interface_name
 
 pytestmark = pytest.mark.parametrize('dims', ['2x2'])
@@ -26,15 +26,15 @@ def test_a_pulled_cable(machines):
     ends = (0, '+0'), (2, '-0')
     machines.link_down(0, '+0')
     try:
-        machines.wait_broken(60 * SLOWNESS, (0, 2))
+        machines.wait_broken(60, (0, 2))
         assert [carrier(machines, *end) for end in ends] == ['0', '0']
         assert machines.exchange('auto', 5000, rank=1, within=90)['without'] == 'link 0:+0'
         machines.node(2).restart()
-        machines.wait_broken(60 * SLOWNESS, (0, 2))
+        machines.wait_broken(60, (0, 2))
         assert [carrier(machines, *end) for end in ends] == ['0', '0']
     finally:
         machines.link_up(0, '+0')
-    machines.wait_whole(60 * SLOWNESS)
+    machines.wait_whole(60)
     assert [carrier(machines, *end) for end in ends] == ['1', '1']
 
 
@@ -45,10 +45,10 @@ def test_a_mute_cable(machines):
         mute(*end)
         try:
             assert carrier(machines, 0, '+0') == '1' and not hears(machines, 0, 2, '-0')
-            machines.wait_broken(60 * SLOWNESS, (0, 2))
+            machines.wait_broken(60, (0, 2))
         finally:
             machines.link_unmute(*end)
-        machines.wait_whole(60 * SLOWNESS)
+        machines.wait_whole(60)
         assert hears(machines, 0, 2, '-0')
 
 
@@ -59,14 +59,14 @@ def test_a_daemon_ends_in_its_machine(machines):
     for end, status in (daemon.kill, 128 + signal.SIGKILL), (daemon.terminate, 0):
         assert daemon.alive and end() == status
         assert node.alive and not daemon.alive
-        machines.wait_broken(60 * SLOWNESS, (0, 1, 2))
+        machines.wait_broken(60, (0, 1, 2))
         daemon.start()
         assert daemon.alive
-        machines.wait_whole(60 * SLOWNESS)
+        machines.wait_whole(60)
     assert node.get('/srv/stays') == {'file': b'content'}
     daemon.send_signal(signal.SIGSTOP)
     try:
         wait_for(lambda: machines.status(0)['whole'] is False)
     finally:
         daemon.send_signal(signal.SIGCONT)
-    machines.wait_whole(60 * SLOWNESS)
+    machines.wait_whole(60)

@@ -2,8 +2,6 @@
 
 import ctypes
 import os
-import signal
-import time
 
 
 def adopt_orphans():
@@ -31,19 +29,3 @@ def descendants():
             found.add(child)
             todo.append(child)
     return found
-
-
-def end_all(which, pause=time.sleep):
-    """Ends the processes that which() returns: SIGTERM, and SIGKILL after 3 seconds. pause(seconds)
-    passes the time between two looks at them."""
-    for signum, patience in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
-        for pid in which():
-            try:
-                os.kill(pid, signum)
-            except ProcessLookupError:
-                pass
-        deadline = time.monotonic() + patience
-        while which() and time.monotonic() < deadline:
-            pause(0.02)
-        if not which():
-            return

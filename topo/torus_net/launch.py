@@ -6,13 +6,14 @@ import sys
 import time
 
 from . import interrupts
-from .descendants import adopt_orphans, descendants, end_all
+from .descendants import adopt_orphans, descendants
 from .geometry import Geometry, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
 from .options import (EACH_EPILOG, check_action, check_options, daemon_options,
                       launcher_parser)
-from .process import TorusError
+from .patience import Patience, wait
+from .process import TorusError, end_all
 from .programs import run_programs
 from .prompt import interact
 from .limit import make_limit
@@ -189,6 +190,6 @@ def run_command(command, environment, enter=()):
 
 def _wait_quietly(process, seconds):
     try:
-        process.wait(seconds)
+        wait(process, Patience(seconds))
     except subprocess.TimeoutExpired:
         pass

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from . import interrupts
 from .geometry import UsageError
+from .patience import Patience, wait
+from .patient_socket import PatientSocket
 from .process import Daemon, TorusError
 from .torus import Node
 from .virtual_cable import Monitor
@@ -77,7 +79,7 @@ class Machine(Daemon):
             return
         self.monitor.close()
         try:
-            self.bridge.wait(5)
+            wait(self.bridge, Patience(5))
         except subprocess.TimeoutExpired:
             self.bridge.kill()
             self.bridge.wait()
@@ -166,9 +168,8 @@ class VirtualNode(Node):
         """Starts a shell command in the machine. Returns a connected socket for its input and output."""
         if '\n' in command:
             raise ValueError('the command has more than one line')
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection = PatientSocket(socket.AF_UNIX, timeout)
         try:
-            connection.settimeout(timeout)
             connection.connect(self.shell_socket)
             connection.sendall(command.encode() + b'\n')
         except OSError as e:

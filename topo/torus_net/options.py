@@ -48,7 +48,7 @@ def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
     parser.add_argument('--log-level', metavar='LEVEL', help='log level of the daemons')
     parser.add_argument('--timeout', metavar='SECONDS', type=seconds,
                         help='time limit for the torus to become whole (default: depends on its '
-                             'size)')
+                             'size). Time in which its processes wait for a processor does not count')
     parser.add_argument('--check-options', action='store_true', help=argparse.SUPPRESS)  # start nothing
     parser.add_argument('-q', '--quiet', action='store_true', help='print errors only')
     return parser

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from . import interrupts
 from .geometry import UsageError
+from .patience import Patience, wait
 from .storage import is_volatile
 
+GRACE = 15.0  # seconds that daemons have to exit
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
@@ -196,8 +198,9 @@ class Daemon:
             self.process.send_signal(signum)
 
     def wait(self, timeout=None):
-        """Waits for the process. Returns its exit status; negative: the signal that killed it."""
-        return self.process.wait(timeout)
+        """Waits for the process, at most so many seconds. Returns its exit status; negative: the signal that
+        killed it."""
+        return self.process.wait() if timeout is None else wait(self.process, Patience(timeout))
 
     def problem(self):
         """What is wrong with how the process exited, as text, or None."""
@@ -214,8 +217,8 @@ class Daemon:
         return f'node {self.rank} exited with status {code}'
 
 
-def stop_all(daemons, grace=15.0):
-    """Ends the daemons: SIGTERM to all, SIGKILL to what is left after `grace` seconds.
+def stop_all(daemons, slowness=1):
+    """Ends the daemons: SIGTERM to all, SIGKILL to what is left after GRACE seconds.
 
     Returns the problems as texts: daemons that had died before, exited with an error, or did not
     exit.
@@ -224,9 +227,9 @@ def stop_all(daemons, grace=15.0):
     running = [daemon for daemon in daemons if daemon.alive]
     for daemon in running:
         daemon.send_signal(signal.SIGTERM)
-    deadline = time.monotonic() + grace
+    patience = Patience(GRACE, slowness)
     left = running
-    while left and time.monotonic() < deadline:
+    while left and not patience.over:
         time.sleep(0.005)
         left = [daemon for daemon in left if daemon.alive]
         for daemon in left:
@@ -234,12 +237,28 @@ def stop_all(daemons, grace=15.0):
             if daemon.stopped:
                 daemon.send_signal(signal.SIGCONT)
     for daemon in left:
-        problems.append(f'node {daemon.rank} did not exit within {grace:g} s of SIGTERM')
+        problems.append(f'node {daemon.rank} did not exit within {patience.seconds:g} s of SIGTERM')
         daemon.send_signal(signal.SIGKILL)
         daemon.wait()
     problems += [text for text in (daemon.problem() for daemon in running if daemon not in left)
                  if text]
     return problems
+
+
+def end_all(which, pause=time.sleep):
+    """Ends the processes that which() returns: SIGTERM, and SIGKILL after 3 seconds. pause(seconds)
+    passes the time between two looks at them."""
+    for signum, seconds in ((signal.SIGTERM, 3.0), (signal.SIGKILL, 5.0)):
+        for pid in which():
+            try:
+                os.kill(pid, signum)
+            except ProcessLookupError:
+                pass
+        patience = Patience(seconds)
+        while which() and not patience.over:
+            pause(0.02)
+        if not which():
+            return
 
 
 def tail(text, lines=15):

@@ -5,10 +5,11 @@ import selectors
 import signal
 import subprocess
 import sys
-import time
 
 from . import interrupts
-from .descendants import adopt_orphans, descendants, end_all
+from .descendants import adopt_orphans, descendants
+from .patience import Patience
+from .process import end_all
 
 GRACE = 3.0           # seconds that the others have to end by themselves when a program has failed
 LONGEST_LINE = 1 << 20
@@ -30,13 +31,12 @@ def run_programs(torus, each, command=None, complain=lambda text: None):
                 if command is not None:
                     programs.add('the command of --run', subprocess.Popen(
                         [*torus.enter(), '/bin/sh', '-c', command], env=torus.environment()))
-            programs.wait(lambda: programs.unread or programs.failed_at is not None
-                          and time.monotonic() >= programs.failed_at + GRACE)
+            programs.wait(lambda: programs.unread or programs.grace is not None and programs.grace.over)
         except KeyboardInterrupt:
             # On a terminal, Ctrl-C reached the programs too: let them exit by themselves.
             if sys.stdin.isatty():
-                deadline = time.monotonic() + GRACE
-                programs.wait(lambda: time.monotonic() >= deadline)
+                patience = Patience(GRACE)
+                programs.wait(lambda: patience.over)
             raise
         finally:
             with interrupts.held():
@@ -56,7 +56,7 @@ class _Programs:
         self.selector = selectors.DefaultSelector()
         self.running = {}      # process: its name in messages
         self.status = 0        # of the first that failed
-        self.failed_at = None  # when, by the monotonic clock
+        self.grace = None      # of the others, when one has failed
         self.ending = False    # from here on they are ended from outside, which is not a failure
         self.unread = False    # nobody reads the output any more: what comes of it is lost
 
@@ -84,7 +84,7 @@ class _Programs:
     def wait(self, enough):
         """Returns when all have ended, or enough() is true."""
         while self.running and not enough():
-            self.look(0.1 if self.failed_at is not None or self.ending else 1)
+            self.look(0.1 if self.grace is not None or self.ending else 1)
 
     def look(self, seconds):
         """Waits so long for something to happen, and deals with what does."""
@@ -109,9 +109,9 @@ class _Programs:
 
     def _ended(self, process):
         name, code = self.running.pop(process), process.returncode
-        if code == 0 or self.failed_at is not None or self.ending:
+        if code == 0 or self.grace is not None or self.ending:
             return
-        self.status, self.failed_at = code if code > 0 else 128 - code, time.monotonic()
+        self.status, self.grace = code if code > 0 else 128 - code, Patience(GRACE)
         how = f'exit status {code}' if code > 0 else f'killed by signal {-code}'
         if self.running:
             how += f'; what is still running in {GRACE:g} s will be ended'

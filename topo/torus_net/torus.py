@@ -16,6 +16,7 @@ from pathlib import Path
 
 from . import interrupts
 from .geometry import Geometry, UsageError
+from .patience import SLOWNESS, Patience, communicate, run
 from .process import RunFolder, TorusError, find_program, same_layout, stop_all, tail
 from .rate import parse_mbit
 from .words import counted
@@ -129,7 +130,8 @@ class Torus:
     keep_logs   folder for the logs, which are kept; without it they are removed unless a run fails
     key         whether the daemons have a cluster key, a new one for each run (default: yes)
     extra       more options for each torusd, or a function of the rank that returns them
-    timeout     seconds within which the torus must be whole (default: depends on its size)
+    timeout     seconds within which the torus must be whole (default: depends on its size); these and all
+                other limits of waiting here are those of patience.py
     say         function called with progress messages
     """
 
@@ -152,9 +154,8 @@ class Torus:
         self.extra = extra
         self.log_level = log_level
         self.daemons_per_processor = max(1, self.geometry.nodes / len(os.sched_getaffinity(0)))
-        slowness = 10 if self.wrap else 1
-        self.timeout = timeout or (30 + 0.25 * self.geometry.nodes) * slowness
-        self.grace = 15 * slowness
+        self.slowness = max(SLOWNESS, 10 if self.wrap else 1)
+        self.timeout = timeout or 30 + 0.25 * self.geometry.nodes
         self.say = say or (lambda text: None)
         self.limit = None  # see limit.py
         self._help = None
@@ -188,7 +189,7 @@ class Torus:
         if self.run is None:
             return self.problems
         with interrupts.held():
-            self.problems = stop_all([node.daemon for node in self.nodes], self.grace)
+            self.problems = stop_all([node.daemon for node in self.nodes], self.slowness)
             self._tear_down()
             self.kept_logs = self.run.close(keep_logs=failed or bool(self.problems))
             self.run = None
@@ -216,8 +217,7 @@ class Torus:
         """Whether torusd has this option: a new build is also compared with older ones."""
         if self._help is None:
             try:
-                self._help = subprocess.run([self.torusd, '--help'], stdin=subprocess.DEVNULL, timeout=5,
-                                            capture_output=True, text=True).stdout
+                self._help = run([self.torusd, '--help'], 10).stdout
             except subprocess.TimeoutExpired:
                 self._help = ''  # it will not start either, which is said then
         return option in self._help
@@ -272,6 +272,12 @@ class Torus:
 
     def ctl(self, rank, *args, timeout=120, check=False, program=None):
         """Runs torusctl (or `program`) at a node. Returns a subprocess.CompletedProcess with text."""
+        result = self._ctl(rank, args, Patience(timeout, self.slowness), program)
+        if check and result.returncode:
+            raise CommandFailed(result)
+        return result
+
+    def _ctl(self, rank, args, patience, program):
         env = {**os.environ, 'TORUS_SOCKET': str(self.run.socket(rank))}
         process = None
         try:
@@ -279,16 +285,13 @@ class Torus:
                 process = subprocess.Popen([program or self.torusctl, *map(str, args)], env=env, text=True,
                                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                            stderr=subprocess.PIPE, start_new_session=True)
-            out, err = process.communicate(timeout=timeout)
+            out, err = communicate(process, patience)
         except BaseException:
             if process is not None:
                 process.kill()
                 process.communicate()
             raise
-        result = subprocess.CompletedProcess(process.args, process.returncode, out, err)
-        if check and result.returncode:
-            raise CommandFailed(result)
-        return result
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def json(self, rank, *args, timeout=120, program=None):
         """What torusctl --json prints, as an object. CommandFailed if it fails."""
@@ -323,27 +326,28 @@ class Torus:
 
     def wait_whole(self, timeout=30, ranks=None):
         """Returns when the given nodes (default: all) report that every link is up."""
-        deadline = time.monotonic() + timeout
+        self._wait_whole(Patience(timeout, self.slowness), ranks)
+
+    def _wait_whole(self, patience, ranks=None):
         for rank in range(self.geometry.nodes) if ranks is None else ranks:
-            self._wait_status(rank, deadline, lambda status: status['whole'])
+            self._wait_status(rank, patience, lambda status: status['whole'])
 
     def wait_broken(self, timeout=30, ranks=(0,)):
         """Returns when the given nodes report that the torus is not whole."""
-        deadline = time.monotonic() + timeout
+        patience = Patience(timeout, self.slowness)
         for rank in ranks:
-            self._wait_status(rank, deadline, lambda status: not status['whole'], False)
+            self._wait_status(rank, patience, lambda status: not status['whole'], False)
 
-    def _wait_status(self, rank, deadline, wanted, all_alive=True):
+    def _wait_status(self, rank, patience, wanted, all_alive=True):
         pause = 0.02
         while True:
             self._look_after_daemons(all_alive, rank)
-            left = deadline - time.monotonic()
+            late = patience.over
             said = 'it does not answer'
             result = None
             if self.run.socket(rank).exists():
                 try:
-                    result = self.ctl(rank, '--json', 'status', timeout=max(left, 0.1),
-                                      program=self.watcher)
+                    result = self._ctl(rank, ['--json', 'status'], patience, self.watcher)
                 except subprocess.TimeoutExpired:
                     pass
             if result is not None and result.returncode == 0:
@@ -360,7 +364,7 @@ class Torus:
                 raise CommandFailed(result)  # not our torusctl
             elif result is not None:
                 said = result.stderr.strip() or said
-            if time.monotonic() >= deadline:
+            if late:
                 raise TorusError(f'node {rank} was not ready in time: {said}\n'
                                  + self._log_tail(rank))
             time.sleep(pause)

@@ -229,17 +229,16 @@ class VirtualTorus(Torus):
         arguments += list(self.extra(rank) if callable(self.extra) else self.extra)
         return [_passable(argument) for argument in arguments]
 
-    def wait_whole(self, timeout=30, ranks=None):
+    def _wait_whole(self, patience, ranks=None):
         first = self.boot_seconds is None
-        deadline = time.monotonic() + timeout
         if first:
-            self._wait_up(deadline)
+            self._wait_up(patience)
             self.boot_seconds = time.monotonic() - self._begin
-        super().wait_whole(max(deadline - time.monotonic(), 1), ranks)
+        super()._wait_whole(patience, ranks)
         if first:
             self.join_seconds = time.monotonic() - self._begin
 
-    def _wait_up(self, deadline):
+    def _wait_up(self, patience):
         """Waits until the daemon of every machine answers."""
         waiting = set(range(self.geometry.nodes))
         while waiting:
@@ -248,7 +247,7 @@ class VirtualTorus(Torus):
                 if self.run.socket(rank).exists():
                     waiting.discard(rank)
             self.progress(self.geometry.nodes - len(waiting), self.geometry.nodes)
-            if waiting and time.monotonic() >= deadline:
+            if waiting and patience.over:
                 rank = min(waiting)
                 raise TorusError(f'{len(waiting)} of {counted(self.geometry.nodes, "virtual machine")} '
                                  f'{plural(len(waiting), "was", "were")} not up in time\n{self._log_tail(rank)}')

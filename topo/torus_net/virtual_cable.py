@@ -8,7 +8,7 @@ import socket
 from .process import TorusError
 
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
-ANSWER_SECONDS = 60
+ANSWER_SECONDS = 600  # qemu answers as soon as it runs; if it has died, the connection is closed
 
 
 class _Instruction(ctypes.Structure):

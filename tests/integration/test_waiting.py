@@ -1,0 +1,179 @@
+"""Limits of waiting (torus_net.patience), and what becomes of tests that share a fixture which fails."""
+
+import io
+import os
+import re
+import resource
+import select
+import socket
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from support.waiting import wait_for
+from torus_net import patience
+from torus_net.patience import Patience
+from torus_net.patient_socket import PatientSocket
+
+SUPPORT = Path(__file__).resolve().parents[1]
+BUSY = ['/bin/sh', '-c', 'while :; do :; done']
+
+
+class Clock:
+    """The clock, and counters that say that of each second so much was lost."""
+
+    def __init__(self, monkeypatch, lost=0.0):
+        self.now, self.lost, self.ran, self.waited = 100.0, lost, 0.0, 0.0
+        monkeypatch.setattr(patience.time, 'monotonic', lambda: self.now)
+        monkeypatch.setattr(patience, '_look', lambda since: (self.now, {'7': (self.ran, self.waited)}))
+
+    def pass_until_over(self, limit):
+        """How long that takes on the wall."""
+        begin = self.now
+        while not limit.over:
+            step = min(limit.pause, 0.125)
+            self.now += step
+            self.ran += step * (1 - self.lost)
+            self.waited += step * self.lost
+        return self.now - begin
+
+
+@pytest.mark.parametrize('lost,wall', [(0, 20), (0.5, 40), (0.9, 200), (0.999, 20 * patience.MOST_DELAYED)])
+def test_only_time_without_a_processor_is_given_back(monkeypatch, lost, wall):
+    took = Clock(monkeypatch, lost).pass_until_over(Patience(20, slowness=1))
+    assert wall <= took <= wall + 2 * patience.PERIOD + 0.2
+
+
+def test_a_limit_below_the_period(monkeypatch):
+    assert 0.25 <= Clock(monkeypatch).pass_until_over(Patience(0.25, slowness=1)) <= 0.75
+
+
+@pytest.mark.parametrize('threads,lost', [
+    ({}, 0), ({'1': (0, 0)}, 0), ({'1': (0.5, 0)}, 0),
+    ({'1': (0.1, 0.3)}, 0.3),                       # it slept for the rest
+    ({'1': (0.1, 0.2), '2': (0.1, 0.4)}, 0.6),      # one after another
+    ({'1': (0.5, 1.5), '2': (0.5, 1.5)}, 0.75),     # at the same time, each at a quarter of its speed
+])
+def test_what_is_lost(threads, lost):
+    before = {'1': (10.0, 20.0), '3': (5.0, 5.0)}  # 2 is new, 3 has ended
+    after = {name: tuple(a + b for a, b in zip(times, before.get(name, (0, 0)))) for name, times in threads.items()}
+    assert patience._lost(before, after, 1.0) == pytest.approx(lost)
+
+
+@pytest.fixture
+def one_processor():
+    """This process, and what it starts, share one processor with another process, which is busy."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    busy = subprocess.Popen(BUSY)
+    try:
+        yield
+    finally:
+        busy.kill()
+        busy.wait()
+        os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.skipif(not Path('/proc/self/schedstat').exists(), reason='the kernel does not count')
+def test_a_program_gets_its_seconds_of_processor_time(one_processor):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    with pytest.raises(subprocess.TimeoutExpired):
+        patience.run(BUSY, 1)
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before > 0.8  # on the wall: half of 1
+
+
+def test_what_never_comes_is_given_up(one_processor):
+    with pytest.raises(AssertionError, match='it did not come'):
+        wait_for(lambda: None, 0.5, 'it did not come')
+    with pytest.raises(subprocess.TimeoutExpired):
+        patience.run(['sleep', '1000'], 0.5)
+
+
+def test_input_and_output_of_a_slow_program():
+    process = subprocess.Popen(['/bin/sh', '-c', 'cat; sleep 1.5; echo end; exit 3'], text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    text = 'x' * 200000
+    assert patience.communicate(process, Patience(60), text) == (f'{text}end\n', None)
+    assert patience.wait(process, Patience(1)) == 3
+
+
+def test_more_threads_stretch_times(monkeypatch):
+    monkeypatch.setattr(patience.os, 'sched_getaffinity', lambda pid: {0, 1})
+
+    def at(load):
+        monkeypatch.setattr(patience, 'open', lambda path: io.StringIO(load), raising=False)
+        return patience.stretched(3) / patience.SLOWNESS
+    assert at('0.50 9.00 9.00 1/100 77') == 3
+    assert at('8.00 1.00 1.00 1/100 77') == 12
+    assert at('0.50 1.00 1.00 20/100 77') == 30
+    assert patience.stretched(3, least=40) == 40 * patience.SLOWNESS
+
+
+def test_a_patient_socket(tmp_path):
+    with socket.create_server(('127.0.0.1', 0)) as server, PatientSocket(socket.AF_INET, 0.2) as client:
+        client.connect(server.getsockname())
+        other, _ = server.accept()
+        with other:
+            other.sendall(b'here')
+            assert client.recv(100) == b'here'
+            with pytest.raises(TimeoutError):
+                client.recv(100)
+            with pytest.raises(TimeoutError):
+                client.sendall(bytes(100_000_000))  # nobody reads that
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                client.recv(100)
+            client.be_patient(0.2)
+            with pytest.raises(TimeoutError):
+                client.recv(100)
+            assert select.select([other], [], [], 0)[0]
+        address = server.getsockname()
+    with PatientSocket(socket.AF_INET, 5) as client, pytest.raises(ConnectionRefusedError):
+        client.connect(address)
+
+
+FILE = '''
+import pytest
+
+@pytest.fixture(scope='module')
+def late():
+    raise RuntimeError('too late')
+
+@pytest.fixture
+def another():
+    raise RuntimeError('of its own')
+
+def test_one(late): pass
+def test_two(late): pass
+def test_three(another): pass
+def test_four(another): pass
+def test_five(): pass
+def test_six(late): pass
+'''
+CONFTEST = f'''
+import sys
+sys.path.insert(0, {str(SUPPORT)!r})
+from support.shared_failures import SharedFailures
+
+def pytest_configure(config):
+    config.pluginmanager.register(SharedFailures(config))
+'''
+
+
+@pytest.mark.parametrize('parallel', [(), ('-n', '2', '--dist', 'loadfile')], ids=['alone', 'parallel'])
+def test_a_shared_fixture_that_fails_is_one_failure(tmp_path, parallel):
+    (tmp_path / 'test_it.py').write_text(textwrap.dedent(FILE))
+    (tmp_path / 'conftest.py').write_text(CONFTEST)
+
+    def run(*options):
+        env = {name: value for name, value in os.environ.items() if not name.startswith('PYTEST_')}
+        return patience.run([sys.executable, '-m', 'pytest', '-q', '-rsE', '--rootdir', tmp_path, *options, tmp_path],
+                            cwd=tmp_path, env=env).stdout
+    said = run(*parallel)
+    assert '1 passed, 2 skipped, 3 errors' in said
+    assert re.findall(r'^ERROR test_it.py::(\w+)', said, re.M) == ['test_one', 'test_three', 'test_four']
+    assert 'it needs what has failed in test_it.py::test_one' in said
+    (tmp_path / 'test_it.py').write_text(textwrap.dedent(FILE).replace("raise RuntimeError('too late')", 'pass'))
+    assert '3 passed, 2 errors' in run('--last-failed')

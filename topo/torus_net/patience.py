@@ -1,0 +1,137 @@
+"""Limits on waiting that do not depend on how busy the machine is.
+
+A limit by the clock on the wall is a guess at how long something takes on a machine that does nothing else.
+A Patience is a limit on the time for which the machine has let us run: its seconds pass as on the wall,
+except for the time in which this process and its descendants had work to do but no processor. Linux counts
+that time for every thread (/proc/PID/task/TID/schedstat; where it does not, seconds pass as on the wall).
+Hence
+- waiting for what never comes ends when the limit has passed, because a process that sleeps loses nothing;
+- a program that computes gets so many seconds of processor time;
+- beside other work, or at a low priority, waiting may take longer by the time which that work takes from us.
+"""
+
+import os
+import subprocess
+import time
+
+from .descendants import descendants
+
+# Programs under valgrind ($TORUS_WRAP) and in emulated machines compute more slowly.
+SLOWNESS = float(os.environ.get('TORUS_SLOWNESS') or (10 if os.environ.get('TORUS_WRAP') else 1))
+PERIOD = 1.0       # seconds between two looks at the counters: more than a thread has to wait for a processor at a time
+MOST_DELAYED = 100  # a limit never takes more than so many times as long on the wall
+
+
+class Patience:
+    """`seconds` to wait, times `slowness`:
+
+        patience = Patience(20)
+        while not condition():
+            if patience.over:
+                raise ...
+            time.sleep(min(0.01, patience.pause))
+    """
+
+    def __init__(self, seconds, slowness=SLOWNESS):
+        self.seconds = self._left = seconds * slowness
+        self._period = min(PERIOD, self.seconds)
+        self._since = time.monotonic()
+        self._end = self._since + self.seconds * MOST_DELAYED
+        self._counters = None  # at _since. Most waits end soon: the first period costs no look, and counts for nothing
+
+    @property
+    def over(self):
+        """Whether no seconds are left."""
+        if time.monotonic() - self._since >= self._period and self._left > 0:
+            self._look()
+        return self._left <= 0 or time.monotonic() >= self._end
+
+    @property
+    def pause(self):
+        """The seconds after which to ask again at the latest."""
+        return max(self._since + self._period - time.monotonic(), 0.01)
+
+    def _look(self):
+        before, since = self._counters, self._since
+        self._since, self._counters = _look(since)
+        if before is not None:
+            self._left -= self._since - since - _lost(before, self._counters, self._since - since)
+
+
+_latest = 0.0, {}  # look
+
+
+def _look(since):
+    """When the counters were read, and {thread: (seconds on a processor, seconds of waiting for one)} of this process
+    and all its descendants. Threads that wait at the same time share a look."""
+    global _latest
+    now = time.monotonic()
+    when, counters = _latest
+    if now - when < PERIOD / 4 and when - since > PERIOD / 2:
+        return when, counters
+    counters = {}
+    for pid in (os.getpid(), *descendants()):
+        try:
+            for thread in os.listdir(f'/proc/{pid}/task'):
+                with open(f'/proc/{pid}/task/{thread}/schedstat') as file:
+                    ran, waited, _ = file.read().split()
+                counters[thread] = int(ran) / 1e9, int(waited) / 1e9
+        except OSError:
+            continue  # it has just ended, or the kernel does not count
+    _latest = now, counters
+    return _latest
+
+
+def _lost(before, after, seconds):
+    """How many of the seconds between two looks had work that waited for a processor. If one process does
+    something after another, these are all seconds in which one of them waited. If more has been done in this time
+    than one process can, then so much of it that the share of waiting is the same."""
+    ran = waited = 0.0
+    for thread, (ran_after, waited_after) in after.items():
+        ran_before, waited_before = before.get(thread, (0.0, 0.0))
+        ran += max(ran_after - ran_before, 0.0)
+        waited += max(waited_after - waited_before, 0.0)
+    return waited * min(1.0, seconds / (ran + waited)) if waited > 0 else 0.0
+
+
+def stretched(seconds, least=0):
+    """For a limit by the clock on the wall that is given to a program, such as --timeout of torusctl: these seconds,
+    times the number of threads that want to run on each processor, now or on average in the last minute."""
+    with open('/proc/loadavg') as file:
+        average, _, _, threads, _ = file.read().split()
+    want = max(float(average), int(threads.partition('/')[0]))
+    return round(max(seconds * max(1.0, want / len(os.sched_getaffinity(0))), least) * SLOWNESS, 1)
+
+
+def communicate(process, patience, text=None):
+    """process.communicate() while there is patience; then subprocess.TimeoutExpired."""
+    while True:
+        try:
+            return process.communicate(text, timeout=patience.pause)
+        except subprocess.TimeoutExpired:
+            if patience.over:
+                raise subprocess.TimeoutExpired(process.args, patience.seconds) from None
+            text = None  # the process has been given it
+
+
+def wait(process, patience):
+    """process.wait() while there is patience; then subprocess.TimeoutExpired."""
+    while True:
+        try:
+            return process.wait(patience.pause)
+        except subprocess.TimeoutExpired:
+            if patience.over:
+                raise subprocess.TimeoutExpired(process.args, patience.seconds) from None
+
+
+def run(command, seconds=60, **options):
+    """Runs a command as subprocess.run() does, and ends it after so many seconds with subprocess.TimeoutExpired. It reads
+    nothing; what it writes is returned as text. Options of subprocess.Popen may change that."""
+    options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **options}
+    with subprocess.Popen(command, **options) as process:
+        try:
+            out, err = communicate(process, Patience(seconds))
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
