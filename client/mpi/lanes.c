@@ -11,7 +11,7 @@
 #include "client/mpi/scratch.h"
 #include "client/mpi/torus_call.h"
 
-#define ANOTHER_MS 5000 /* to open one: all leaders are there, but the daemons may lack memory */
+#define ANOTHER_MS 1000 /* to open one: all leaders are there, but the daemons may lack memory */
 
 struct lane {
     struct torus_group *group;
@@ -82,26 +82,28 @@ int lanes_complete(struct torus_error *error)
 struct opening {
     char name[sizeof name + 12];
     int result;
+    struct torus_error error;
     _Atomic bool ended;
 };
 
 static void *open_another(void *context)
 {
     struct opening *o = context;
-    struct torus_error e;
 
-    o->result = open_lane(&another, o->name, ANOTHER_MS, &e);
+    o->result = open_lane(&another, o->name, ANOTHER_MS, &o->error);
     if (o->result == 0)
-        o->result = complete_lane(&another, &e);
+        o->result = complete_lane(&another, &o->error);
     atomic_store(&o->ended, true);
     return NULL;
 }
 
 /* In a thread, since libtorus waits, and another process may come to its own call only if MPI goes on in this one. */
-int lanes_open_another(void)
+int lanes_open_another(struct torus_error *error)
 {
     struct opening o = {.result = -1};
     pthread_t thread;
+
+    *error = (struct torus_error){.code = TORUS_ERROR_MEMORY, .text = "there are no threads left"};
 
     (void)snprintf(o.name, sizeof o.name, "%s-%u", name, count);
     if (pthread_create(&thread, NULL, open_another, &o) != 0)
@@ -111,6 +113,7 @@ int lanes_open_another(void)
         (void)poll(NULL, 0, 1);
     }
     (void)pthread_join(thread, NULL);
+    *error = o.error;
     return o.result;
 }
 

@@ -13,8 +13,8 @@ int lanes_open(const char *name, uint32_t timeout_ms, struct torus_error *error)
 int lanes_complete(struct torus_error *error);
 
 /* Opens another one, while MPI goes on. It is there when it is kept; till then, and if not, it is to be dropped.
- * Returns 0 or -1. */
-int lanes_open_another(void);
+ * Returns 0, or -1 with *error. */
+int lanes_open_another(struct torus_error *error);
 /* Locked, as all below. */
 void lanes_keep_another(void);
 void lanes_drop_another(void);

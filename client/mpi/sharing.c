@@ -1,6 +1,7 @@
 #include "client/mpi/sharing.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "client/mpi/communicator.h"
@@ -112,23 +113,35 @@ static void own_in_call(struct communicator *c, unsigned lane, uint32_t which)
     c->share.under_way = true;
 }
 
+static void say_opened(bool opened, const char *why_not)
+{
+    if (opened)
+        (void)fprintf(stderr, "torus: a second group is open: communicators are used together\n");
+    else
+        (void)fprintf(stderr, "torus: a second group could not be opened: %s\n", why_not);
+}
+
 /* All leaders of the torus do so at the same time, each in its rank of `c`. */
 static void open_lane(struct communicator *c, unsigned lane)
 {
-    int mine = communicator_leads(c) ? lanes_open_another() == 0 : true, all = false;
+    const bool leads = communicator_leads(c);
+    struct torus_error error;
+    int mine = leads ? lanes_open_another(&error) == 0 : true, all = false;
     bool opened =
         real.Allreduce(&mine, &all, 1, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS && all;
 
     job_lock();
-    if (opened && communicator_leads(c))
+    if (leads && opened)
         lanes_keep_another();
-    else if (communicator_leads(c))
+    else if (leads)
         lanes_drop_another();
     if (opened)
         own_in_call(c, lane, 1);
     else
         open_again_at = statistics_now() + OPEN_AGAIN_NS;
     job_unlock();
+    if (job.verbose && leads && (c->rank == 0 || !mine))
+        say_opened(opened, mine ? "not all nodes could" : error.text);
 }
 
 /* The second and third step. Returns what all have said. */

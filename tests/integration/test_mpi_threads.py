@@ -5,6 +5,7 @@ import importlib.util
 
 import pytest
 from support import mpi
+from torus_net import LoopbackTorus
 
 pytestmark = pytest.mark.slow
 
@@ -14,13 +15,18 @@ def library(request):
     return request.param
 
 
-def run(torus, library, command, nodes=(0, 1, 2, 3), **options):
-    """Checks that all results are right. Returns how many of the calls the torus has taken."""
+def checked(torus, library, command, nodes=(0, 1, 2, 3), **options):
+    """The run, whose results are all right."""
     mpi.skip_without(torus, library)
     result = mpi.run(torus, library, command, nodes=nodes, **options)
     said = sorted(line for line in result.stdout.splitlines() if line.endswith('right'))
     assert said == sorted(f'rank {rank}: right' for rank in range(len(nodes)))
-    taken, fallen_back = (sum(counts.values()) for counts in mpi.taken(result))
+    return result
+
+
+def run(*arguments, **options):
+    """How much of the calls the torus has taken."""
+    taken, fallen_back = (sum(counts.values()) for counts in mpi.taken(checked(*arguments, **options)))
     return taken / (taken + fallen_back)
 
 
@@ -37,6 +43,23 @@ def test_communicators_compete(shared, library, scenario):
     """More than there is room for, on all nodes, rows and columns, which come and go."""
     torus = shared('2x2')
     assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > 0
+
+
+def test_a_second_group(shared, library):
+    """Two that are in use at the same time, all the time, get a group each."""
+    torus = shared('2x2')
+    result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')
+    assert 'a second group is open' in result.stderr
+
+
+def test_no_memory_for_a_second_group(library):
+    """The daemons have room for one: the program goes on with that."""
+    with LoopbackTorus('2x2', memory='32MiB') as torus:
+        result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')
+    assert 'a second group could not be opened' in result.stderr
+    assert 'a second group is open' not in result.stderr
+    taken, fallen_back = mpi.taken(result)
+    assert taken and fallen_back
 
 
 def test_several_ranks_a_node(shared):
