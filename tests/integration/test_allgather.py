@@ -269,7 +269,7 @@ def test_a_missing_file(shared, root, base):
     (('allgather',), 2, 'nothing to allgather'),
     (('broadcast', '--block-size', 1), 2, '--root is missing'),
     (('broadcast', '--root', 'x', '--block-size', 1), 2, '--root'),
-    (('broadcast', '--root', 16, '--block-size', 1), 2, 'node 16 is not one of the 16 nodes'),
+    (('broadcast', '--root', 16, '--block-size', 1), 2, 'node 16 is not in this torus, which has 16 nodes'),
 ])
 def test_refused(shared, args, code, says):
     failed = shared('4x4').ctl(0, '--json', *args)

@@ -1,5 +1,6 @@
 """A broadcast on the world, then all else on a duplicate, on rows, and on communicators that come and go."""
 
+import sys
 import numpy as np
 from mpi4py import MPI
 
@@ -24,5 +25,5 @@ for turn in range(settings['turns']):
         passing.Free()
 row.Free()
 if work.allreduce(bool(right), op=MPI.LAND):
-    print(f'rank {rank}: right')
+    sys.stdout.write(f'rank {rank}: right\n')  # at once: lines of several ranks must not mix
 work.Free()

@@ -7,7 +7,10 @@ The exit status is 0 if the exchange was verified.
 import json
 import sys
 
-from words import counted  # beside this program
+try:
+    from .words import counted
+except ImportError:  # run as a program
+    from words import counted
 
 BYTES_MOST = 64 << 20  # that of 4096 nodes has some MiB
 
