@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from torus_net import CHECKOUT, counted, find_program, plural
+from torus_net import CHECKOUT, counted, find_program, patience, plural
 
 HOSTS = '[a]\n+0 = e0\n-0 = e1\n[b]\n+0 = e0\n-0 = e1\n'
 GIB = 1 << 30
@@ -15,8 +15,7 @@ GIB = 1 << 30
 
 def run(program, *arguments, **options):
     """An endless input fails by the timeout, not by how long anything takes."""
-    return subprocess.run([find_program(program), *map(str, arguments)], capture_output=True, text=True,
-                          timeout=120, **options)
+    return patience.run([find_program(program), *map(str, arguments)], 120, **options)
 
 
 def torusctl(*arguments, **options):
@@ -64,7 +63,7 @@ def test_pipes_are_read_up_to_the_limit(read, tmp_path):
     with subprocess.Popen(['sh', '-c', 'exec yes "# a comment" >pipe'], cwd=tmp_path) as writer:
         said, kind = read('pipe')
         assert f'MiB that {kind} can have' in said
-        assert writer.wait(60) != 0  # nobody reads it any more
+        assert patience.wait(writer, patience.Patience(60)) != 0  # nobody reads it any more
 
 
 def test_other_encodings_and_formats_are_named(read, tmp_path):
@@ -134,15 +133,14 @@ def test_what_is_waited_for_is_said(tmp_path, program, arguments):
         assert waiting.stderr.readline() == f'{program}: waiting for pipe: nothing comes from it\n'
         (tmp_path / 'pipe').write_text('; nothing but a comment\n')
         said = waiting.stderr.read()
-        assert waiting.wait(60) == 2 and ('rank 4: 1x1' in said or '0 of 2 hosts' in said)
+        assert patience.wait(waiting, patience.Patience(60)) == 2 and ('rank 4: 1x1' in said or '0 of 2 hosts' in said)
 
 
 def test_a_command_may_be_the_file(tmp_path):
     """As in bash: --import <(...)."""
     command = f'"{find_program("torusctl")}" plan --dims 3 --export torusd'
-    done = subprocess.run(['bash', '-c', f'{command} | "{find_program("torusctl")}" plan --import /dev/stdin && '
-                           f'"{find_program("torusctl")}" plan --import <({command})'], capture_output=True,
-                          text=True, timeout=120)
+    done = patience.run(['bash', '-c', f'{command} | "{find_program("torusctl")}" plan --import /dev/stdin && '
+                         f'"{find_program("torusctl")}" plan --import <({command})'], 120)
     assert done.returncode == 0 and done.stdout.count('verified') == 2, done
 
 
@@ -226,8 +224,7 @@ def test_on_a_terminal_it_is_said_in_one_line():
 # --- the launchers ---
 
 def launcher(*command, **options):
-    return subprocess.run([CHECKOUT / command[0], *command[1:]], capture_output=True, text=True, timeout=120,
-                          **options)
+    return patience.run([CHECKOUT / command[0], *command[1:]], 120, **options)
 
 
 @pytest.mark.parametrize('command', [

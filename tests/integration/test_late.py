@@ -2,7 +2,7 @@
 
 import pytest
 from support.hosts import PORT
-from support.waiting import wait_for
+from torus_net.patience import Patience, wait
 
 pytestmark = pytest.mark.hosts
 
@@ -26,7 +26,7 @@ def configure(two, dials=f'10.0.0.2:{PORT}', listens=f'10.0.0.2:{PORT}'):
 def refused(two, rank):
     """A daemon that does not start: its exit status and what it says."""
     two.spawn(rank)
-    status = two.daemons.pop(rank).wait(20)
+    status = wait(two.daemons.pop(rank), Patience(20))
     return status, two.log(rank)
 
 

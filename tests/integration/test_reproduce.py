@@ -4,20 +4,19 @@ once; what else is tested runs parts of it."""
 import json
 import os
 import shlex
-import subprocess
 import sys
 from itertools import combinations
 
 import pytest
 from torus_net import CHECKOUT
+from torus_net.patience import run
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 PAPERS = ('all-port', 'broadcast', 'banyan', 'cccube', 'one-port', 'products')
 
 
 def reproduce(out, *options):
-    return subprocess.run([CHECKOUT / 'scripts' / 'reproduce', '--bin', BIN, '--no-install', '--out',
-                           out, *options], capture_output=True, text=True, check=False, timeout=300)
+    return run([CHECKOUT / 'scripts' / 'reproduce', '--bin', BIN, '--no-install', '--out', out, *options], 300)
 
 
 def by_table(folder):
@@ -294,8 +293,8 @@ def test_plots_do_not_change(figures, tmp_path):
     figure = figures[1]
     del figure.panels[1:]
     files = []
-    for run in ('one', 'two'):
-        folder = tmp_path / run
+    for name in ('one', 'two'):
+        folder = tmp_path / name
         folder.mkdir()
         plots.draw(figure, folder)
         files.append([(file.name, file.read_bytes()) for file in sorted(folder.iterdir())])

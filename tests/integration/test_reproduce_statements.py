@@ -4,7 +4,6 @@ page makes it of torusctl's answers. Parts of the page are made; test_reproduce.
 import json
 import os
 import shlex
-import subprocess
 import sys
 from collections import defaultdict
 from itertools import product
@@ -12,6 +11,7 @@ from math import ceil, prod
 
 import pytest
 from torus_net import CHECKOUT
+from torus_net.patience import run
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 TS, TW = 75, 0.011  # of the Intel Paragon, microseconds: Liu et al., section 5
@@ -19,14 +19,14 @@ TS, TW = 75, 0.011  # of the Intel Paragon, microseconds: Liu et al., section 5
 
 def ask(*words):
     """The JSON object that a command of torusctl prints."""
-    done = subprocess.run([f'{BIN}/torusctl', *map(str, words), '--json'], capture_output=True,
-                          text=True, check=True, timeout=60)
+    done = run([f'{BIN}/torusctl', *map(str, words), '--json'])
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def routes(dims, algorithm):
-    done = subprocess.run([f'{BIN}/torusctl', 'plan', '--dims', dims, '--algorithm', algorithm,
-                           '--routes'], capture_output=True, text=True, check=True, timeout=60)
+    done = run([f'{BIN}/torusctl', 'plan', '--dims', dims, '--algorithm', algorithm, '--routes'])
+    assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

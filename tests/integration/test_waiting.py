@@ -1,5 +1,6 @@
 """Limits of waiting (torus_net.patience), and what becomes of tests that share a fixture which fails."""
 
+import ast
 import io
 import os
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.waiting import wait_for
-from torus_net import patience
+from torus_net import CHECKOUT, patience
 from torus_net.patience import Patience
 from torus_net.patient_socket import PatientSocket
 
@@ -97,6 +98,7 @@ def test_input_and_output_of_a_slow_program():
     text = 'x' * 200000
     assert patience.communicate(process, Patience(60), text) == (f'{text}end\n', None)
     assert patience.wait(process, Patience(1)) == 3
+    assert patience.run(['cat'], input=text).stdout == text and patience.run(['cat']).stdout == ''
 
 
 def test_more_threads_stretch_times(monkeypatch):
@@ -132,6 +134,33 @@ def test_a_patient_socket(tmp_path):
         address = server.getsockname()
     with PatientSocket(socket.AF_INET, 5) as client, pytest.raises(ConnectionRefusedError):
         client.connect(address)
+
+
+def limits_on_the_wall(path):
+    """Calls of subprocess, or of its processes, with a limit of their own."""
+    for call in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        name, of = call.func.attr, getattr(call.func.value, 'id', '')
+        timeout = any(keyword.arg == 'timeout' for keyword in call.keywords)
+        if timeout and (name == 'communicate' or of == 'subprocess') or \
+                name == 'wait' and call.args and isinstance(call.args[0], ast.Constant) and of != 'over' and \
+                getattr(call.func.value, 'attr', '') not in ('daemon', 'over'):
+            yield f'{path}:{call.lineno}'
+
+
+def test_no_program_has_a_limit_on_the_wall():
+    folders = [CHECKOUT / folder for folder in ('tests/integration', 'tests/support', 'tests/vm', 'topo/torus_net',
+                                                'scripts/reproduction')]
+    files = [path for folder in folders for path in folder.glob('*.py') if path != Path(patience.__file__).resolve()]
+    assert len(files) > 100
+    assert [found for path in files for found in limits_on_the_wall(path)] == []
+
+
+def test_limits_on_the_wall_are_found(tmp_path):
+    (tmp_path / 'x.py').write_text('subprocess.run(command,\n    timeout=5)\nprocess.wait(5)\nclient.communicate(timeout=9)\n'
+                                   'run(command, 5)\nprocess.wait()\ntorus.ctl(timeout=3)\nself.over.wait(0.2)\n')
+    assert [found.rpartition(':')[2] for found in limits_on_the_wall(tmp_path / 'x.py')] == ['1', '3', '4']
 
 
 FILE = '''

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from support.waiting import wait_for
+from torus_net.patience import Patience, wait
 from torus_net.process import find_program
 
 PORT = 7411
@@ -51,7 +52,7 @@ class Host:
                 self.ip(f'link delete {link["ifname"]}')
         self.holder.stdin.close()
         self.holder.stdout.close()
-        self.holder.wait(20)
+        wait(self.holder, Patience(20))
 
     def enter(self):
         return ['nsenter', '--target', str(self.holder.pid), '--net', '--mount', '--']
@@ -165,7 +166,7 @@ class Hosts:
         daemon = self.daemons.pop(rank)
         daemon.send_signal(signal.SIGTERM)
         try:
-            return daemon.wait(20)
+            return wait(daemon, Patience(20))
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()

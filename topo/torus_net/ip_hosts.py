@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import interrupts
 from .addresses import link_address
+from .patience import Patience, wait
 from .process import CHECKOUT, TorusError
 
 DEVICE = 'torus0'  # as in client/cli/route_script.c
@@ -114,7 +115,7 @@ class IpHosts:
                 keeper.stdin.close()
             for keeper in self.keepers:
                 try:
-                    keeper.wait(5)
+                    wait(keeper, Patience(5))
                 except subprocess.TimeoutExpired:
                     keeper.kill()
                     keeper.wait()

@@ -124,13 +124,14 @@ def wait(process, patience):
                 raise subprocess.TimeoutExpired(process.args, patience.seconds) from None
 
 
-def run(command, seconds=60, **options):
+def run(command, seconds=60, input=None, **options):
     """Runs a command as subprocess.run() does, and ends it after so many seconds with subprocess.TimeoutExpired. It reads
-    nothing; what it writes is returned as text. Options of subprocess.Popen may change that."""
-    options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True, **options}
+    `input`; what it writes is returned as text. Options of subprocess.Popen may change that."""
+    options = {'stdin': subprocess.DEVNULL if input is None else subprocess.PIPE, 'stdout': subprocess.PIPE,
+               'stderr': subprocess.PIPE, 'text': True, **options}
     with subprocess.Popen(command, **options) as process:
         try:
-            out, err = communicate(process, Patience(seconds))
+            out, err = communicate(process, Patience(seconds), input)
         except BaseException:
             process.kill()
             raise

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from . import interrupts
 from .guest_image import debian_package
+from .patience import Patience, communicate
 
 QEMU = 'qemu-system-x86_64'
 RAM_MIB = 96
@@ -84,7 +85,7 @@ def kernel_runs(accelerator, image, seconds=TRIAL_SECONDS):
                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT, start_new_session=True,
                                        errors='replace')
-        return 'torus: it runs' in process.communicate(timeout=seconds)[0]
+        return 'torus: it runs' in communicate(process, Patience(seconds))[0]
     except subprocess.TimeoutExpired:
         return False
     finally:
