@@ -2,6 +2,7 @@
 addresses that several of them have."""
 
 import re
+
 import pytest
 from support.hosts import PORT
 

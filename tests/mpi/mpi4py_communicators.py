@@ -1,6 +1,7 @@
 """A broadcast on the world, then all else on a duplicate, on rows, and on communicators that come and go."""
 
 import sys
+
 import numpy as np
 from mpi4py import MPI
 
