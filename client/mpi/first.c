@@ -16,8 +16,7 @@
 #define FIRST "torus-"
 #define OPENED "torusopened-"
 #define SETTLED_MS 500 /* in which a process that has not found a name has published its own */
-#define HEARD_MS 1000  /* in which those who have opened a group that fails have said so, */
-#define LISTENS_MS 100 /* looked for so often */
+#define LISTENS_MS 100 /* what others say is looked for so often */
 
 static char said[128]; /* the name of it; "": nothing */
 
@@ -71,16 +70,18 @@ void first_say_opened(void)
         said[0] = '\0';
 }
 
-bool first_hear_opened(void)
+bool first_hear_opened(uint32_t most_ms)
 {
-    char service[128], found[MPI_MAX_PORT_NAME];
+    char opened[128], alone[128], found[MPI_MAX_PORT_NAME];
     bool heard;
 
-    name_of_service(OPENED, service, sizeof service);
-    heard = look_up(service, found);
-    for (int waited = 0; !heard && waited < HEARD_MS; waited += LISTENS_MS) {
+    name_of_service(OPENED, opened, sizeof opened);
+    name_of_service(FIRST, alone, sizeof alone);
+    heard = look_up(opened, found);
+    for (uint32_t waited = 0; !heard && waited < most_ms && !look_up(alone, found);
+         waited += LISTENS_MS) {
         (void)poll(NULL, 0, LISTENS_MS);
-        heard = look_up(service, found);
+        heard = look_up(opened, found);
     }
     return heard;
 }

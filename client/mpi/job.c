@@ -24,6 +24,8 @@
 struct job job;
 bool job_is_served;
 
+#define MISSED_MS 10000u /* in which a node that is cut off is missed by all others */
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct torus_error why; /* this program is not served */
 static uint32_t first_unready; /* of all ranks, once they have told each other */
@@ -312,6 +314,12 @@ static int agree(bool ready)
     return result;
 }
 
+/* The group could not be opened here: whether it may be open elsewhere. */
+static bool is_in_doubt(void)
+{
+    return why.code == TORUS_ERROR_IN_DOUBT || why.code == TORUS_ERROR_LOST;
+}
+
 static int open_job(uint32_t timeout_ms)
 {
     char dims[128], name[64];
@@ -328,11 +336,12 @@ static int open_job(uint32_t timeout_ms)
         opened = locals_open(name, open_group, timeout_ms, &why) == 0;
     }
     /* A group that is open here has been asked for by all, so all ranks have this preload and use MPI to
-     * decide. Only one that has not seen it open must be told so. */
+     * decide. Only one that has not seen it open, but others may have, must be told so: they say so when their first
+     * call has failed, within its timeout, which begins when a node that is cut off has been missed. */
     ready = opened && (!job.leads || complete_group() == 0);
     if (opened && !ready)
         first_say_opened();
-    if (!opened && !first_hear_opened())
+    if (!opened && (!is_in_doubt() || !first_hear_opened(timeout_ms + MISSED_MS)))
         return -1;
     result = agree(ready);
     first_unsay_opened();

@@ -25,6 +25,11 @@ static bool has_gone(const struct exchange *x)
     return x->rounds.first_went != 0;
 }
 
+bool exchange_may_have_gone(const struct exchange *x)
+{
+    return has_gone(x) || x->resumes[0] != '\0' || x->entered.ready;
+}
+
 static bool is_of(const struct exchange *x, const struct spec *spec)
 {
     return x->spec.operation == spec->operation && x->spec.shrink == spec->shrink && !has_gone(x) &&
@@ -97,7 +102,7 @@ static int enter_again(struct exchange *x)
     tree_node(torus_of(x), rank_of(x), rank_of(x), &x->tree);
     x->fault = UNSEEN_FAULT;
     x->failure.code = ERROR_NONE;
-    x->verdict_heard = x->taken_back = false;
+    x->verdict_heard = x->taken_back = x->before_go = false;
     x->timeout_ns = x->entered.timeout_ns;
     x->deadline = x->entered.deadline;
     exchange_enter(x, EXCHANGE_ENTERED);

@@ -191,6 +191,10 @@ void exchange_release(struct exchange *x);
 /* The same, and it fails everywhere for this reason, unless it has been decided to commit it. */
 void exchange_give_up(struct exchange *x, const struct error *why);
 
+/* Of a barrier, or a group that is being opened: whether it may have gone on at other nodes, whatever it has come to
+ * at this one. False is certain. */
+bool exchange_may_have_gone(const struct exchange *x);
+
 /* Good until the client is told, but it changes when the exchange begins anew because a node was
  * busy or a link went down. */
 const char *exchange_id(const struct exchange *x);

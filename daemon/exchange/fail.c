@@ -307,6 +307,8 @@ int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))
         return 0;
     x->verdict_heard = true;
+    x->before_go = message->before_go;
+    x->entered.ready &= !x->before_go;
     take_error(message->code, message->reason, &why);
     x->taken_back = why.code == ERROR_BUSY;
     if (!x->taken_back || !bears_taking_back(x))

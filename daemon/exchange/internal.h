@@ -160,6 +160,8 @@ struct turn {
 struct entered {
     uint64_t deadline, timeout_ns;
     char former[EXCHANGE_ID_SIZE]; /* the last attempt that has been taken back here */
+    bool
+        ready; /* the root may have heard so, and not have said yet that it has told nobody to go */
 };
 
 /* Links that are out of order, which it goes around, and nodes, which it leaves out. */
@@ -199,7 +201,8 @@ struct exchange {
     struct error failure; /* when FAILING, FAILED or IN_DOUBT; WAITING: why it was busy */
     bool damaged;         /* FAILING: and it was damage on the way here */
     bool verdict_heard;   /* it failed by the root's decision, not only by its own: */
-    bool taken_back;      /* that it begins anew, which need not be the last word */
+    bool taken_back;      /* that it begins anew, which need not be the last word; */
+    bool before_go;       /* and that it had told nobody to go, in any attempt */
     uint64_t began, deadline, timeout_ns;
 
     struct fault fault;

@@ -114,6 +114,7 @@ static void send_ready(struct exchange *x)
     Peer__Ready ready = PEER__READY__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
+    x->entered.ready = true;
     ready.exchange = x->handle;
     head.kind_case = PEER__HEAD__KIND_READY;
     head.ready = &ready;

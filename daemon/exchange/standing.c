@@ -46,7 +46,7 @@ bool standing_suspend(struct exchange *x)
     standing_name(x);
     if (!own_fault)
         x->failure.code = ERROR_NONE;
-    x->verdict_heard = x->taken_back = false;
+    x->verdict_heard = x->taken_back = x->before_go = false;
     x->rounds = (struct rounds){.count = 1};
     report_free(&x->report); /* programs may have left by then */
     x->fault = UNSEEN_FAULT;

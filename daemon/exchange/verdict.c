@@ -62,9 +62,10 @@ bool verdict_is_cut(const struct exchange *x)
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
 
-/* About an exchange by this handle and id. *head refers to *message, and that to the texts. */
+/* About an exchange by this handle and id. *head refers to *message, and that to the texts. `before_go`: as
+ * the root has said. */
 static void fill(Peer__Head *head, Peer__Verdict *message, uint32_t handle, const char *id,
-                 const struct error *e, uint32_t left)
+                 const struct error *e, uint32_t left, bool before_go)
 {
     peer__head__init(head);
     peer__verdict__init(message);
@@ -73,6 +74,7 @@ static void fill(Peer__Head *head, Peer__Verdict *message, uint32_t handle, cons
     message->code = (uint32_t)e->code;
     message->reason = (char *)(uintptr_t)e->text;
     message->left = left;
+    message->before_go = before_go;
     head->kind_case = PEER__HEAD__KIND_VERDICT;
     head->verdict = message;
 }
@@ -83,7 +85,7 @@ void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, i
     Peer__Verdict message;
     Peer__Head head;
 
-    fill(&head, &message, x->handle, x->id, e, left);
+    fill(&head, &message, x->handle, x->id, e, left, x->before_go);
     if (left > 0)
         router_flood(router_of(x), except, &head);
     else
@@ -93,6 +95,7 @@ void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, i
 void verdict_send(struct exchange *x, const struct error *e)
 {
     x->verdict_heard = true;
+    x->before_go = x->rounds.first_went == 0 && x->resumes[0] == '\0';
     verdict_pass_on(x, e, verdict_is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
@@ -105,7 +108,7 @@ void verdict_send_former(const struct exchange *x, const struct error *e)
 
     if (former[0] == '\0' || (strcmp(former, x->id) == 0 && exchange_has_begun(x)))
         return;
-    fill(&head, &message, x->turn.former_handle, former, e, torus_of(x)->nodes);
+    fill(&head, &message, x->turn.former_handle, former, e, torus_of(x)->nodes, false);
     router_flood(router_of(x), -1, &head);
 }
 
@@ -117,7 +120,7 @@ void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection 
     char id[EXCHANGE_ID_SIZE];
 
     fill(&head, &message, objection->exchange, text_printable(id, sizeof id, objection->id), e,
-         router_torus(all->set.router)->nodes);
+         router_torus(all->set.router)->nodes, false);
     router_send(all->set.router, port, &head);
 }
 
@@ -131,7 +134,7 @@ void verdicts_repeat(struct exchanges *all, unsigned port)
             continue;
         /* All hops, as the other end may have been restarted meanwhile. */
         fill(&head, &message, x->handle, standing_is_one(x) ? resume_name(x) : x->id, &x->failure,
-             torus_of(x)->nodes);
+             torus_of(x)->nodes, x->before_go);
         router_send(all->set.router, port, &head);
     }
 }

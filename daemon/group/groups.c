@@ -237,11 +237,16 @@ static bool tell(struct groups *all, struct group *g)
     return true;
 }
 
+/* What its program is told has the code ERROR_IN_DOUBT if others may have had it open. */
 static void end(struct group *g, const struct error *e)
 {
     const struct group_client client = g->client;
     struct error why = *e;
 
+    if (!g->open && !g->open_due && g->exchange != NULL && exchange_may_have_gone(g->exchange)) {
+        why.code = ERROR_IN_DOUBT;
+        (void)error_wrap(&why, "other programs may have had it open");
+    }
     (void)error_wrap(&why, "group \"%s\"", g->name);
     if (!tell(g->all, g))
         return;

@@ -1,7 +1,10 @@
 /* For LD_PRELOAD beside a preload of MPI programs: at this rank, the torus is lost while it is set up.
- * $LOST_SETUP is "open": the group opens everywhere, and this rank is told that it could not;
- * "barrier": the last barrier ends everywhere, and this rank is told that it has failed. */
+ * $LOST_SETUP is "open": the group opens everywhere, and this rank is told that it could not; "unseen": the same,
+ * but the others hear of it later; "barrier": the last barrier ends everywhere, and this rank is told that it has
+ * failed. */
 #include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +17,25 @@ static void *find(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-static int loses(const char *what, struct torus_error *error)
+#define UNSEEN_MS 3000
+
+static int loses(const char *what, enum torus_error_code code, struct torus_error *error)
 {
     const char *which = getenv("LOST_SETUP");
 
     if (which == NULL || strcmp(which, what) != 0)
         return 0;
-    error->code = TORUS_ERROR_LINK;
+    error->code = code;
     (void)snprintf(error->text, sizeof error->text, "lost: %s", what);
     return -1;
+}
+
+/* As when a node is cut off: it is missed after a while. */
+static void *close_later(void *group)
+{
+    (void)poll(NULL, 0, UNSEEN_MS);
+    torus_group_close(group);
+    return NULL;
 }
 
 int torus_group_open(const struct torus_group_options *options, struct torus_group **group,
@@ -31,11 +44,18 @@ int torus_group_open(const struct torus_group_options *options, struct torus_gro
     REAL(torus_group_open);
     int result = real(options, group, error);
 
-    if (result == 0 && loses("open", error) != 0) {
+    if (result == 0 && loses("open", TORUS_ERROR_IN_DOUBT, error) != 0) {
         torus_group_close(*group);
-        *group = NULL;
         result = -1;
     }
+    if (result == 0 && loses("unseen", TORUS_ERROR_IN_DOUBT, error) != 0) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, close_later, *group) != 0)
+            abort();
+        result = -1;
+    }
+    if (result != 0)
+        *group = NULL;
     return result;
 }
 
@@ -44,5 +64,5 @@ int torus_barrier(struct torus_group *group, struct torus_error *error)
     REAL(torus_barrier);
     int result = real(group, error);
 
-    return result == 0 ? loses("barrier", error) : result;
+    return result == 0 ? loses("barrier", TORUS_ERROR_LINK, error) : result;
 }

@@ -56,6 +56,8 @@ struct sim_programs {
     uint64_t disturbed_at, failed_at, moved_at;
     unsigned disturbances;
     uint64_t left_out; /* bit: a part (up to 6 dimensions) that programs could not open */
+    bool opened;       /* by a program; */
+    bool never_opens;  /* and another one was told that none can have */
 };
 
 enum group_operation sim_any_operation(struct chance *c)
@@ -719,6 +721,15 @@ static void go_on(struct program *p)
            p);
 }
 
+/* Each opens the group once, unless it shrinks it. */
+static void check_certain(const struct sim_programs *all)
+{
+    if (all->opened && all->never_opens && !all->set.shrinks)
+        sim_violated(all->sim, "opening",
+                     "a program has opened the group, and one that could not was "
+                     "not told that others may have");
+}
+
 static void on_opened(void *context, struct group *group)
 {
     struct program *p = context;
@@ -730,7 +741,8 @@ static void on_opened(void *context, struct group *group)
     }
     if (group_members(group) != team_of(p, all_dimensions(p->all->torus)).size)
         sim_violated(p->all->sim, "members", "node %u: %u members", p->rank, group_members(group));
-    p->open = true;
+    p->open = p->all->opened = true;
+    check_certain(p->all);
     p->all->moved_at = sim_now(p->all->sim);
     go_on(p);
 }
@@ -807,6 +819,8 @@ static void on_ended(void *context, const struct error *e)
 
     p->told_at = p->all->moved_at = sim_now(p->all->sim);
     p->group = NULL;
+    p->all->never_opens |= !p->open && e->code != ERROR_IN_DOUBT;
+    check_certain(p->all);
     if (p->all->set.shrinks && p->open && e->code == ERROR_LINK)
         shrink(p);
     else

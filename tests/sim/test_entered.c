@@ -25,8 +25,16 @@ static void kill_victim(struct sim *sim, void *unused)
     sim_kill(sim, VICTIM, SIM_CRASH);
 }
 
+static void cut_victim_off(struct sim *sim, void *unused)
+{
+    (void)unused;
+    for (unsigned port = 0; port < torus_ports(sim_torus(sim)); port++)
+        if (torus_neighbour(sim_torus(sim), VICTIM, port) != TORUS_NO_NODE)
+            sim_set_wire(sim, VICTIM, port, SIM_WIRE_CUT);
+}
+
 /* At a moment when some have entered and others have not. */
-static struct sim *new_sim(uint64_t seed)
+static struct sim *new_sim(uint64_t seed, void (*harm)(struct sim *, void *))
 {
     const struct sim_setup setup = {.dims = "3mx3m",
                                     .seed = seed,
@@ -36,25 +44,51 @@ static struct sim *new_sim(uint64_t seed)
     struct sim *sim = sim_new(&setup);
 
     sim_run_until_whole(sim);
-    sim_at(sim, sim_now(sim) + chance_below(sim_chance(sim), 1 * MILLISECONDS), kill_victim, NULL);
+    sim_at(sim, sim_now(sim) + chance_below(sim_chance(sim), 3 * MILLISECONDS), harm, NULL);
     return sim;
 }
 
-static void a_group_is_opened(void **state)
+/* A program that could not open it hears whether others may have: that none does when it was told that none can
+ * is checked in tests/sim/programs.c. */
+static void check_opening(void (*harm)(struct sim *, void *))
 {
     static const struct sim_call call = {.operation = GROUP_BARRIER};
+    unsigned doubts = 0, certain = 0, beside_open = 0;
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = new_sim(seed);
+        struct sim *sim = new_sim(seed, harm);
+        unsigned open = 0, in_doubt = 0;
         const struct sim_programs_setup setup = {
             .name = "g", .call = &call, .calls = 1, .seed = seed, .depth = 1, .pause = 2000000};
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         if (!sim_programs_run(programs, HEARD_TIME))
             sim_violated(sim, "entered", "a program waits for a node that is down");
+        for (uint32_t rank = 0; rank < NODES; rank++) {
+            const struct error *e = sim_program_error(programs, rank);
+            bool opened = sim_program_state(programs, rank).open;
+            open += opened;
+            in_doubt += !opened && e->code == ERROR_IN_DOUBT;
+            certain += !opened && e->code == ERROR_LINK;
+        }
+        doubts += in_doubt;
+        beside_open += in_doubt > 0 && open > 0;
         sim_programs_free(programs);
         sim_free(sim);
     }
+    assert_true(beside_open > 0); /* both have been played */
+    assert_true(certain > doubts);
+}
+
+static void a_group_is_opened(void **state)
+{
+    (void)state;
+    check_opening(kill_victim);
+}
+
+static void a_group_is_opened_and_a_node_is_cut_off(void **state)
+{
+    (void)state;
+    check_opening(cut_victim_off);
 }
 
 /* When each client comes to the barrier. */
@@ -92,7 +126,7 @@ static void a_barrier_is_entered(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = new_sim(seed);
+        struct sim *sim = new_sim(seed, kill_victim);
         struct arrivals a = {.next = 0};
         for (uint32_t rank = 0; rank < NODES; rank++)
             sim_at(sim, sim_now(sim) + chance_below(sim_chance(sim), 1 * MILLISECONDS), enter, &a);
@@ -106,6 +140,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_group_is_opened),
+        cmocka_unit_test(a_group_is_opened_and_a_node_is_cut_off),
         cmocka_unit_test(a_barrier_is_entered),
     };
     if (argc == 3) {

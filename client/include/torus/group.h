@@ -82,7 +82,8 @@ static inline void torus_group_options_init(struct torus_group_options *options)
  * NULL. Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that
  * is empty, longer than 63 bytes, not UTF-8, or has control characters), _REFUSED (a program has this
  * group open on this node), _LINK (a node is down, or cannot be reached), _TIMEOUT (the text names nodes
- * that have not opened it), _MEMORY, _BUSY. */
+ * that have not opened it), _MEMORY, _BUSY, _IN_DOUBT (this node was cut off, or another one failed, when all
+ * had opened it: some may have it open, and hear of it by their calls). */
 TORUS_EXPORT int torus_group_open(const struct torus_group_options *options,
                                   struct torus_group **group, struct torus_error *error);
 

@@ -81,7 +81,7 @@ enum torus_error_code {
     TORUS_ERROR_CANCELLED, /* torus_client_cancel(), or a callback that asked for it */
     TORUS_ERROR_DAMAGED,   /* data arrived that differs from what was sent */
     TORUS_ERROR_IN_DOUBT,  /* committed, but not confirmed by all nodes; or that is not known (see
-                            * torus_client_exchange()) */
+                            * torus_client_exchange()); a group that may be open elsewhere */
     TORUS_ERROR_BUSY,      /* no memory or no turn for it now; it may be tried again */
     TORUS_ERROR_NO_DAEMON = 100, /* nobody listens at that socket */
     TORUS_ERROR_LOST, /* the daemon has closed the connection; nothing was to be committed */
