@@ -9,7 +9,8 @@
 #include "daemon/net/address.h"
 #include "daemon/net/hops.h"
 
-#define SYN_RETRIES 2 /* about seven seconds */
+#define SYN_RETRIES 2              /* about seven seconds */
+#define IPV6_PREFER_SRC_PUBLIC 0x2 /* of linux/in6.h, which cannot be had beside netinet/in.h */
 
 struct dial {
     uv_poll_t poll;
@@ -57,6 +58,15 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     dial->user.done(dial->user.context, error == 0 ? fd : -1, error, farther ? host : NULL);
 }
 
+/* Addresses that are made for privacy are removed after some days, and the link would go down with its own. */
+static void prefer_lasting_source(int fd, sa_family_t family)
+{
+    const int lasting = IPV6_PREFER_SRC_PUBLIC;
+
+    if (family == AF_INET6)
+        (void)setsockopt(fd, IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, &lasting, sizeof lasting);
+}
+
 static int open_socket(const struct sockaddr *address, const struct socket_options *options,
                        const char *interface, struct reserve *reserve)
 {
@@ -70,6 +80,7 @@ static int open_socket(const struct sockaddr *address, const struct socket_optio
         return -1;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof retries);
     hops_keep_errors(fd, address->sa_family);
+    prefer_lasting_source(fd, address->sa_family);
     if (socket_set_up(options, fd, address->sa_family, interface) == 0 &&
         (connect(fd, address, address_length(address)) == 0 || errno == EINPROGRESS))
         return fd;

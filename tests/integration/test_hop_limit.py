@@ -6,54 +6,89 @@ from support.hosts import PORT
 pytestmark = pytest.mark.hosts
 
 
-def ring_on_loopback(hosts, cut=False, **settings):
+class IPv4:
+    known = {'forward': 'net.ipv4.ip_forward', 'host': 32, 'cable': 30, 'options': ''}
+    node, plus, minus = '10.255.0.{}', '10.0.{}.1', '10.0.{}.2'
+    endpoint = '{}:' + str(PORT)
+
+
+class IPv6:
+    known = {'forward': 'net.ipv6.conf.all.forwarding', 'host': 128, 'cable': 64, 'options': 'nodad'}
+    node, plus, minus = 'fd00:ff::{}', 'fd00:{}::1', 'fd00:{}::2'
+    endpoint = '[{}]:' + str(PORT)
+
+
+class Ring:
     """A ring of three. Nodes are known by addresses of their loopback interfaces; each reaches the two others
     over their cables, or over each other. `cut`: the cable between nodes 0 and 1 is from the start."""
-    for a in range(3):
-        b = (a + 1) % 3
-        hosts.cable(a, 'plus', b, 'minus')
-        hosts[a].ip(f'address add 10.0.{a}.1/30 dev plus')
-        hosts[b].ip(f'address add 10.0.{a}.2/30 dev minus')
-    for a in range(3):
-        up, down = (a + 1) % 3, (a - 1) % 3
-        host = hosts[a]
-        host.sysctl('net.ipv4.ip_forward', 1)
-        host.ip(f'address add 10.255.0.{a}/32 dev lo')
-        for node, metric_up, metric_down in (up, 10, 20), (down, 20, 10):
-            source = f'src 10.255.0.{a}'
-            host.ip(f'route add 10.255.0.{node} via 10.0.{a}.2 dev plus metric {metric_up} {source}')
-            host.ip(f'route add 10.255.0.{node} via 10.0.{down}.1 dev minus metric {metric_down} {source}')
-        hosts.configure(a, {'+0': f'10.255.0.{up}:{PORT}', '-0': f'10.255.0.{a}:{PORT}'}, **settings)
-    if cut:
-        cut_between_0_and_1(hosts)
-    hosts.start(0, 1, 2)
-    hosts.wait_up()
+
+    def __init__(self, hosts, family, cut=False, **settings):
+        self.hosts, self.family, known = hosts, family, family.known
+        for a in range(3):
+            b = (a + 1) % 3
+            hosts.cable(a, 'plus', b, 'minus')
+            hosts[a].ip(f'address add {self.plus(a)}/{known["cable"]} dev plus {known["options"]}')
+            hosts[b].ip(f'address add {self.minus(a)}/{known["cable"]} dev minus {known["options"]}')
+        for a in range(3):
+            up, down = (a + 1) % 3, (a - 1) % 3
+            hosts[a].sysctl(known['forward'], 1)
+            hosts[a].ip(f'address add {self.node(a)}/{known["host"]} dev lo {known["options"]}')
+            for node, metric_up, metric_down in (up, 10, 20), (down, 20, 10):
+                self.route(a, node, f'via {self.minus(a)} dev plus metric {metric_up}')
+                self.route(a, node, f'via {self.plus(down)} dev minus metric {metric_down}')
+            hosts.configure(a, {'+0': self.endpoint(up), '-0': self.endpoint(a)}, **settings)
+        if cut:
+            self.cut()
+        hosts.start(0, 1, 2)
+        hosts.wait_up()
+
+    def node(self, rank):
+        return self.family.node.format(rank)
+
+    def plus(self, cable):
+        return self.family.plus.format(cable)
+
+    def minus(self, cable):
+        return self.family.minus.format(cable)
+
+    def endpoint(self, rank):
+        return self.family.endpoint.format(self.node(rank))
+
+    def route(self, rank, to, how):
+        self.hosts[rank].ip(f'route add {self.node(to)} {how} src {self.node(rank)}')
+
+    def cut(self):
+        """The cable between nodes 0 and 1, at both ends, so that both use their other routes."""
+        self.hosts[0].ip('link set plus down')
+        self.hosts[1].ip('link set minus down')
+
+    def mend(self):
+        known = self.family.known
+        for rank, other, end, own, gateway in (0, 1, 'plus', self.plus(0), self.minus(0)), \
+                (1, 0, 'minus', self.minus(0), self.plus(0)):
+            self.hosts[rank].ip(f'link set {end} up')
+            if self.family is IPv6:  # which a link that is set down loses
+                self.hosts[rank].ip(f'address add {own}/{known["cable"]} dev {end} {known["options"]}')
+            self.route(rank, other, f'via {gateway} dev {end} metric 10')
 
 
-def cut_between_0_and_1(hosts):
-    """At both ends, so that both use their other routes."""
-    hosts[0].ip('link set plus down')
-    hosts[1].ip('link set minus down')
+@pytest.mark.parametrize('family', [IPv4, IPv6])
+def test_no_link_crosses_a_third_host(hosts, family):
+    torus = hosts('3', 3)
+    ring = Ring(torus, family)
+    ring.cut()
+    torus.wait_link(0, '+0', up=False, reason='no carrier on plus, which is set down')
+    torus.end(0)  # a node that has not known the cable
+    torus.start(0)
+    link = torus.wait_link(0, '+0', up=False, reason=f'the route there leads over another host ({ring.node(2)})')
+    assert link['reason'].startswith(f'{ring.endpoint(1)}: ') and 'hop_limit 1' in link['reason']
+    torus.wait_link(1, '-0', up=False)
+    torus.wait_link(0, '-0', up=True)
+    assert torus.link(1, '+0')['up']
+    ring.mend()
+    torus.wait_up()
 
 
-def test_no_link_crosses_a_third_host(hosts):
-    ring = hosts('3', 3)
-    ring_on_loopback(ring)
-    cut_between_0_and_1(ring)
-    ring.wait_link(0, '+0', up=False, reason='no carrier on plus, which is set down')
-    ring.end(0)  # a node that has not known the cable
-    ring.start(0)
-    link = ring.wait_link(0, '+0', up=False, reason='the route there leads over another host (10.255.0.2)')
-    assert link['reason'].startswith(f'10.255.0.1:{PORT}: ') and 'hop_limit 1' in link['reason']
-    ring.wait_link(1, '-0', up=False)
-    ring.wait_link(0, '-0', up=True)
-    assert ring.link(1, '+0')['up']
-    for a, b, end, gateway in (0, 1, 'plus', '10.0.0.2'), (1, 0, 'minus', '10.0.0.1'):
-        ring[a].ip(f'link set {end} up')
-        ring[a].ip(f'route add 10.255.0.{b} via {gateway} dev {end} metric 10 src 10.255.0.{a}')
-    ring.wait_up()
-
-
-def test_a_link_may_cross_hosts_if_that_is_wanted(hosts):
-    ring = hosts('3', 3)
-    ring_on_loopback(ring, cut=True, hop_limit=2)
+@pytest.mark.parametrize('family', [IPv4, IPv6])
+def test_a_link_may_cross_hosts_if_that_is_wanted(hosts, family):
+    Ring(hosts('3', 3), family, cut=True, hop_limit=2)

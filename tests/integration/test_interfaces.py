@@ -1,10 +1,12 @@
 """A cable is the interface that a connection uses: interfaces that go and come back with another index, and
 addresses that several of them have."""
 
+import json
 import re
 
 import pytest
 from support.hosts import PORT
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.hosts
 
@@ -169,3 +171,46 @@ def test_an_address_that_moves_and_an_interface_that_is_renamed(hosts):
     two.wait_link(1, '-0', up=False, reason='no carrier on br0')
     two[0].ip('link set eth0 up')
     two.wait_up()
+
+
+def test_addresses_made_for_privacy(hosts):
+    """A desktop's kernel prefers them, and removes them after some days: no link uses them."""
+    two = hosts('2m', 2)
+    two.cable(0, 'eth0', 1, 'eth0')
+    two[0].sysctl('net.ipv6.conf.eth0.use_tempaddr', 2)
+    for rank in 0, 1:
+        two[rank].ip(f'address add fd00::{rank + 1}/64 dev eth0 nodad mngtmpaddr')
+
+    def temporary():
+        return [address['local'] for interface in json.loads(two[0].run('ip', '-json', '-6', 'address', 'show', 'eth0'))
+                for address in interface.get('addr_info', []) if address.get('temporary')]
+
+    wait_for(lambda: temporary() and 'tentative' not in two[0].ip('-6 address show eth0'))
+    assert temporary()[0] in two[0].ip('route get fd00::2'), 'what others would use'
+    two.configure(0, {'+0': f'[fd00::2]:{PORT}'})
+    two.configure(1, {'-0': f'[fd00::2]:{PORT}'})
+    two.start(0, 1)
+    two.wait_up()
+    assert 'link to node 0 is up ([fd00::1]:' in two.log(1)
+
+
+def test_one_address_on_both_cables_with_strict_checks_of_sources(hosts):
+    """As Red Hat's systems have them: what comes by another interface than the route back uses is dropped."""
+    ring = hosts('3', 3)
+    for a in range(3):
+        ring.cable(a, 'plus', (a + 1) % 3, 'minus')
+    for a in range(3):
+        ring[a].sysctl('net.ipv4.conf.all.rp_filter', 1)
+        for end, neighbour in ('plus', (a + 1) % 3), ('minus', (a - 1) % 3):
+            ring[a].ip(f'address add 10.0.0.{a + 1}/32 dev {end}')
+            ring[a].ip(f'route add 10.0.0.{neighbour + 1}/32 dev {end} src 10.0.0.{a + 1}')
+        ring.configure(a, {'+0': f'10.0.0.{(a + 1) % 3 + 1}:{PORT}', '-0': f'10.0.0.{a + 1}:{PORT}'})
+    ring.start(0, 1, 2)
+    ring.wait_up()
+    ring[0].ip('link set plus down')
+    ring.wait_link(0, '+0', up=False, reason='no carrier on plus')
+    ring.wait_link(1, '-0', up=False)
+    assert ring.link(0, '-0')['up'] and ring.link(1, '+0')['up']
+    ring[0].ip('link set plus up')
+    ring[0].ip('route add 10.0.0.2/32 dev plus src 10.0.0.1')
+    ring.wait_up()
