@@ -123,6 +123,12 @@ static int set_admin_group(struct config *c, const char *value, struct error *e)
     return set_group(c, ACCESS_ADMIN, value, e);
 }
 
+int config_add_root(struct config *c, const char *folder, struct error *e)
+{
+    return roots_add(&c->roots, file_system_posix(), folder, e);
+}
+
+/* A folder whose name has a colon cannot be in the list: --data-root takes it. */
 static int set_roots(struct config *c, const char *value, struct error *e)
 {
     char *list = strdup(value), *rest = list, *one;
@@ -130,7 +136,12 @@ static int set_roots(struct config *c, const char *value, struct error *e)
 
     while (result == 0 && rest != NULL && (one = strsep(&rest, ":")) != NULL)
         if (*one != '\0')
-            result = roots_add(&c->roots, file_system_posix(), one, e);
+            result = config_add_root(c, one, e);
+    if (result != 0 && strchr(value, ':') != NULL)
+        error_wrap(e,
+                   "data_roots \"%.80s\" (colons separate folders; one with a colon in its "
+                   "name needs --data-root)",
+                   value);
     free(list);
     return result;
 }

@@ -13,7 +13,7 @@
 #include "proto/descriptors.h"
 #include "proto/text.h"
 
-enum { EXIT_USAGE = 2 };
+enum { EXIT_USAGE = 2, SETTING_NAME_SIZE = 64 };
 
 static const char help[] =
     "torusd: one node of a torus of directly cabled machines\n"
@@ -42,7 +42,9 @@ static const char help[] =
     "  --admin-group GROUP  or also change what is set (torusctl calibrate). Those not named are\n"
     "                       the group of the daemon; without all three, who may connect to the\n"
     "                       control socket (the daemon's user and group) may do everything\n"
-    "  --data-root DIR      folder exchanges may read and write below DIR; may be repeated\n"
+    "  --data-root DIR      folder exchanges may read and write below DIR, one folder whatever "
+    "its\n"
+    "                       name; may be repeated\n"
     "  --state-dir DIR      records that must survive a crash or power failure (default\n"
     "                       /var/lib/torusd); each daemon needs its own, on a disk if the data\n"
     "                       roots are on disks\n"
@@ -96,61 +98,53 @@ static int set_port(struct config *config, char *value, struct error *e)
     return config_set(config, value, equals + 1, e);
 }
 
+/* An option that is named as its setting is: "--state-dir" sets "state_dir". */
+static int set_setting(struct config *config, const char *option, const char *value,
+                       struct error *e)
+{
+    char name[SETTING_NAME_SIZE];
+
+    (void)snprintf(name, sizeof name, "%s", option);
+    for (char *c = name; *c != '\0'; c++)
+        if (*c == '-')
+            *c = '_';
+    return config_set(config, name, value, e);
+}
+
 /* 0: go on; otherwise *exit_code is set. */
 static int read_options(int argc, char **argv, struct config *config, int *exit_code)
 {
-    enum { CONFIG = 256, PORT, HELP, VERSION, SETTING };
-    static const char *const setting[] = {"dims",
-                                          "rank",
-                                          "coordinates",
-                                          "control",
-                                          "state_dir",
-                                          "data_roots",
-                                          "link_mbit",
-                                          "memory",
-                                          "congestion",
-                                          "log_level",
-                                          "daemons_per_processor",
-                                          "link_burst",
-                                          "key_file",
-                                          "second_key_file",
-                                          "encrypt",
-                                          "read_group",
-                                          "exchange_group",
-                                          "admin_group",
-                                          "heartbeat_ms",
-                                          "silence_ms",
-                                          "hop_limit"};
+    enum { CONFIG = 256, PORT, DATA_ROOT, HELP, VERSION, SETTING };
     static const struct option options[] = {
         {"config", required_argument, NULL, CONFIG},
         {"port", required_argument, NULL, PORT},
         {"help", no_argument, NULL, HELP},
         {"version", no_argument, NULL, VERSION},
-        {"dims", required_argument, NULL, SETTING + 0},
-        {"rank", required_argument, NULL, SETTING + 1},
-        {"coordinates", required_argument, NULL, SETTING + 2},
-        {"control", required_argument, NULL, SETTING + 3},
-        {"state-dir", required_argument, NULL, SETTING + 4},
-        {"data-root", required_argument, NULL, SETTING + 5},
-        {"link-mbit", required_argument, NULL, SETTING + 6},
-        {"memory", required_argument, NULL, SETTING + 7},
-        {"congestion", required_argument, NULL, SETTING + 8},
-        {"log-level", required_argument, NULL, SETTING + 9},
-        {"daemons-per-processor", required_argument, NULL, SETTING + 10},
-        {"link-burst", required_argument, NULL, SETTING + 11},
-        {"key-file", required_argument, NULL, SETTING + 12},
-        {"second-key-file", required_argument, NULL, SETTING + 13},
-        {"encrypt", required_argument, NULL, SETTING + 14},
-        {"read-group", required_argument, NULL, SETTING + 15},
-        {"exchange-group", required_argument, NULL, SETTING + 16},
-        {"admin-group", required_argument, NULL, SETTING + 17},
-        {"heartbeat-ms", required_argument, NULL, SETTING + 18},
-        {"silence-ms", required_argument, NULL, SETTING + 19},
-        {"hop-limit", required_argument, NULL, SETTING + 20},
+        {"dims", required_argument, NULL, SETTING},
+        {"rank", required_argument, NULL, SETTING},
+        {"coordinates", required_argument, NULL, SETTING},
+        {"control", required_argument, NULL, SETTING},
+        {"state-dir", required_argument, NULL, SETTING},
+        {"data-root", required_argument, NULL, DATA_ROOT},
+        {"link-mbit", required_argument, NULL, SETTING},
+        {"memory", required_argument, NULL, SETTING},
+        {"congestion", required_argument, NULL, SETTING},
+        {"log-level", required_argument, NULL, SETTING},
+        {"daemons-per-processor", required_argument, NULL, SETTING},
+        {"link-burst", required_argument, NULL, SETTING},
+        {"key-file", required_argument, NULL, SETTING},
+        {"second-key-file", required_argument, NULL, SETTING},
+        {"encrypt", required_argument, NULL, SETTING},
+        {"read-group", required_argument, NULL, SETTING},
+        {"exchange-group", required_argument, NULL, SETTING},
+        {"admin-group", required_argument, NULL, SETTING},
+        {"heartbeat-ms", required_argument, NULL, SETTING},
+        {"silence-ms", required_argument, NULL, SETTING},
+        {"hop-limit", required_argument, NULL, SETTING},
         {0},
     };
     struct error e = {0};
-    int option, result = 0;
+    int option, index, result = 0;
 
     *exit_code = EXIT_USAGE;
     /* The file first, so that options override it wherever they stand. */
@@ -162,12 +156,15 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
         }
     opterr = 1;
     optind = 1;
-    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while (result == 0 && (option = getopt_long(argc, argv, "", options, &index)) != -1) {
         switch (option) {
         case CONFIG:
             break;
         case PORT:
             result = set_port(config, optarg, &e);
+            break;
+        case DATA_ROOT:
+            result = config_add_root(config, optarg, &e);
             break;
         case HELP:
             (void)fputs(help, stdout);
@@ -181,7 +178,7 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
             (void)fputs("torusd --help lists the options\n", stderr);
             return -1;
         default:
-            result = config_set(config, setting[option - SETTING], optarg, &e);
+            result = set_setting(config, options[index].name, optarg, &e);
         }
     }
     if (result == 0 && optind < argc)

@@ -336,6 +336,34 @@ def test_wrong_settings(tmp_path, args, said):
     assert said in result.stderr and result.stdout == ''
 
 
+def test_an_option_names_one_data_root(tmp_path):
+    """Whatever its name: a colon in it does not open the folder before the colon."""
+    for name in ('a', 'a:b', 'a/out', 'a:b/out'):
+        (tmp_path / name).mkdir()
+    for name in ('a', 'a:b'):
+        (tmp_path / name / 'out' / '0').write_text(name)
+    with Lonely(tmp_path, '--dims', '1x1', '--rank', 0, '--data-root', f'{tmp_path}/a:b') as one:
+        assert json.loads(one.ctl('--json', 'status').stdout)['data_roots'] == [f'{tmp_path}/a:b']
+        result = one.ctl('exchange', '--from', tmp_path / 'a:b/out', '--to', tmp_path / 'a:b/in')
+        assert result.returncode == 0, result.stderr
+        result = one.ctl('exchange', '--from', tmp_path / 'a/out', '--to', tmp_path / 'a/in')
+        assert result.returncode == 1 and 'not below' in result.stderr, result.stderr
+    result = daemon('--dims', '1x1', '--rank', 0, '--control', tmp_path / 'sock', '--data-root', '')
+    assert result.returncode == 2 and 'data root' in result.stderr
+
+
+def test_the_list_of_data_roots_says_what_it_cannot_name(tmp_path):
+    (tmp_path / 'a:b').mkdir()
+    (tmp_path / 'ini').write_text(f'[node]\ndims = 1x1\nrank = 0\ndata_roots = {tmp_path}/a:b\n')
+    result = daemon('--config', tmp_path / 'ini')
+    assert result.returncode == 2 and 'ini:4: ' in result.stderr and '--data-root' in result.stderr
+
+
+def test_one_data_root_of_a_launcher_is_no_list(loopback, tmp_path):
+    torus = loopback('1x1', data_roots=str(tmp_path))
+    assert torus.json(0, 'status')['data_roots'] == [str(tmp_path)]
+
+
 def test_a_daemon_ends_by_sigterm_and_the_socket_goes(loopback):
     torus = loopback('2x2')
     path = torus.node(2).socket

@@ -146,6 +146,8 @@ class Torus:
         self.torusctl = find_program('torusctl', bin)
         self.watcher = find_program('torusctl', os.environ.get('TORUS_WATCH_BIN') or bin)
         self.memory = memory
+        if isinstance(data_roots, (str, os.PathLike)):  # one folder, and not its letters
+            data_roots = (data_roots,)
         self.data_roots = [_data_root(folder) for folder in data_roots]
         wrap = os.environ.get('TORUS_WRAP', '') if wrap is None else wrap
         self.wrap = shlex.split(wrap) if isinstance(wrap, str) else list(wrap)
