@@ -86,6 +86,12 @@ int cli_fail_usage(const struct cli *cli, const char *format, ...)
     return say(cli, &(struct failure){EXIT_USAGE, error_name(ERROR_USAGE), "", text, hint});
 }
 
+void cli_warn(const char *text)
+{
+    long_work_end();
+    (void)fprintf(stderr, "torusctl: warning: %s\n", text);
+}
+
 /* ---- Services to the commands ---------------------------------------------------------------- */
 
 int cli_connect(struct cli *cli)

@@ -42,4 +42,7 @@ int cli_fail_client(const struct cli *cli, const struct torus_error *e);
 int cli_fail_usage(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Says something on stderr that the user should know although the command has not failed. */
+void cli_warn(const char *text);
+
 #endif

@@ -1,5 +1,7 @@
 #include "client/cli/exchange_report.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +22,8 @@ static const struct field summary_fields[] = {
     {"reroutes", "reroutes", FORMAT_PLAIN},
     {"damages", "damages", FORMAT_PLAIN},
     {"kept bytes", "kept_bytes", FORMAT_BYTES},
+    {"missing files", "missing_files", FORMAT_PLAIN},
+    {"unused files", "unused_files", FORMAT_PLAIN},
     {"block", "block_bytes", FORMAT_BYTES},
     {"time", "seconds", FORMAT_SECONDS},
     {"predicted", "predicted_seconds", FORMAT_SECONDS},
@@ -118,6 +122,18 @@ static int set_ports(json_t *object, const struct torus_node *n)
     return r | json_object_set_new(object, "ports", ports);
 }
 
+/* Files that were not moved, where there are any. */
+static int set_unmoved(json_t *object, uint64_t missing, uint64_t unused)
+{
+    int r = 0;
+
+    if (missing > 0)
+        r |= json_object_set_new(object, "missing_files", json_count(missing));
+    if (unused > 0)
+        r |= json_object_set_new(object, "unused_files", json_count(unused));
+    return r;
+}
+
 static int set_nodes(json_t *object, const struct torus_result *x)
 {
     json_t *list = json_array();
@@ -129,6 +145,7 @@ static int set_nodes(json_t *object, const struct torus_result *x)
         r |= json_object_set_new(o, "seconds", json_real(seconds(x->node[i]->nanoseconds)));
         r |= json_object_set_new(o, "most_starts", json_integer(x->node[i]->most_starts));
         r |= json_object_set_new(o, "most_ends", json_integer(x->node[i]->most_ends));
+        r |= set_unmoved(o, x->node[i]->missing_files, x->node[i]->unused_files);
         r |= set_ports(o, x->node[i]);
         r |= json_array_append_new(list, o);
     }
@@ -240,6 +257,7 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
         r |= json_object_set_new(o, "damages", json_integer(x->damages));
     if (x->kept_bytes > 0) /* and not sent again */
         r |= json_object_set_new(o, "kept_bytes", json_count(x->kept_bytes));
+    r |= set_unmoved(o, x->missing_files, x->unused_files);
     r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
     r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
     if (repeated)
@@ -260,4 +278,34 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     json_decref(o);
     error_set(e, ERROR_MEMORY, "out of memory for the result");
     return NULL;
+}
+
+/* "node 0: 5, node 2: 1", or as many of them as fit. */
+static void list_unused(const struct torus_result *x, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < x->node_count && used < size; i++)
+        if (x->node[i]->unused_files > 0)
+            used +=
+                (size_t)snprintf(out + used, size - used, "%snode %" PRIu32 ": %" PRIu64,
+                                 used > 0 ? ", " : "", x->node[i]->rank, x->node[i]->unused_files);
+    if (used >= size)
+        (void)strcpy(out + size - sizeof "...", "...");
+}
+
+void exchange_report_warning(const struct torus_result *x, char *out, size_t size)
+{
+    char nodes[200];
+
+    out[0] = '\0';
+    if (x->unused_files == 0)
+        return;
+    list_unused(x, nodes, sizeof nodes);
+    (void)snprintf(out, size,
+                   "%" PRIu64 " source %s not sent: files are named after the nodes that get them, "
+                   "0 to %" PRIu32 " (%s)",
+                   x->unused_files, text_plural(x->unused_files, "file was", "files were"),
+                   x->nodes - 1, nodes);
 }

@@ -14,6 +14,9 @@
 json_t *exchange_report(const struct torus_result *r, double call_seconds, bool repeated,
                         struct error *e);
 
+/* Writes a warning of files that were not sent since no node is named like them; "" if there are none. */
+void exchange_report_warning(const struct torus_result *r, char *out, size_t size);
+
 /* Its view; `per_node` adds a table with one line per port of each node. */
 struct view exchange_report_view(bool repeated, bool per_node);
 

@@ -135,6 +135,7 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
                         double call_seconds)
 {
     struct view view = exchange_report_view(a->repeat != NULL, a->per_node);
+    char warning[512];
     struct error e;
     json_t *value = exchange_report(result, call_seconds, a->repeat != NULL, &e);
 
@@ -145,7 +146,11 @@ static int print_result(const struct cli *cli, const struct exchange_arguments *
         json_decref(value);
         value = NULL;
     }
-    return cli_print(cli, value, &view);
+    int code = cli_print(cli, value, &view);
+    exchange_report_warning(result, warning, sizeof warning);
+    if (warning[0] != '\0')
+        cli_warn(warning);
+    return code;
 }
 
 /* Runs what is requested, or else a barrier, and prints how it went. `bound_of` is what the lower

@@ -107,6 +107,8 @@ static int fill_nodes(struct result_holder *h, struct torus_error *e)
             .most_ends = from->most_ends,
             .port_count = from->n_port,
             .port = h->ports + used,
+            .missing_files = from->missing_files,
+            .unused_files = from->unused_files,
         };
         for (size_t j = 0; j < from->n_port; j++, used++) {
             h->ports[used] = &h->port[used];
@@ -154,6 +156,8 @@ static int fill(struct result_holder *h, struct torus_error *e)
         .kept_bytes = in->kept_bytes,
         .missing_count = in->n_missing,
         .missing = in->missing,
+        .missing_files = in->missing_files,
+        .unused_files = in->unused_files,
     };
     return 0;
 }

@@ -52,6 +52,8 @@ static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
     node->nanoseconds = from->nanoseconds;
     node->most_starts = from->most_starts;
     node->most_ends = from->most_ends;
+    node->missing_files = from->unmoved.missing;
+    node->unused_files = from->unmoved.unused;
     node->port = &f->ports[(size_t)i * ports];
     for (unsigned p = 0; p < ports; p++) {
         Control__ExchangeResult__Port *to = &f->port[(size_t)i * ports + p];
@@ -84,6 +86,8 @@ static void fill(Control__ExchangeResult *message, struct figures *f, const stru
     message->reroutes = result->reroutes;
     message->damages = result->damages;
     message->kept_bytes = result->kept_bytes;
+    message->missing_files = result->unmoved.missing;
+    message->unused_files = result->unmoved.unused;
     message->without = (char *)(uintptr_t)result->without;
     message->link_mbit = link_mbit;
     message->startups = result->startups;

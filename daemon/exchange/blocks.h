@@ -64,13 +64,20 @@ struct source_ops {
     uint64_t (*mark)(const struct source *s, uint32_t destination);
 };
 
+/* Files that an exchange did not move although somebody may think that it has. */
+struct unmoved {
+    uint64_t missing; /* not there, and taken for empty, */
+    uint64_t unused;  /* or there, and named after no node */
+};
+
 struct source {
     const struct source_ops *ops;
     bool sized; /* each block has a size of its own; else all have the one that was asked for */
     /* NULL, or what is left out of its blocks, by destination, said before lay_out(); borrowed. Offsets then count
      * the other bytes only. */
     const struct arrived *skips;
-    bool even; /* said then, too: see lay_out() */
+    bool even;              /* said then, too: see lay_out() */
+    struct unmoved unmoved; /* known once opened */
 };
 
 /* For sources: how much is to be read of a block that has so many bytes, */

@@ -78,6 +78,7 @@ struct exchange_node_report {
     uint64_t blocks_delivered, bytes_delivered;
     uint32_t most_starts, most_ends; /* legs at a time, see engine.h */
     uint32_t mended;                 /* pieces that came again, because they had arrived damaged */
+    struct unmoved unmoved;          /* files of its source folder */
     struct engine_port_counts port[TORUS_MAX_PORTS];
     struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
 };
@@ -102,9 +103,10 @@ struct exchange_result {
     const struct exchange_node_report *node; /* rising ranks; NULL: known at the root only */
     uint32_t nodes;                          /* so many */
     uint32_t repeat;
-    const uint64_t *each; /* `repeat` of them: nanoseconds; NULL: known at the root only */
-    uint64_t all_ns;      /* from the first go until all had done the last, at the root */
-    enum check check;     /* what was compared with what had been sent */
+    const uint64_t *each;   /* `repeat` of them: nanoseconds; NULL: known at the root only */
+    uint64_t all_ns;        /* from the first go until all had done the last, at the root */
+    enum check check;       /* what was compared with what had been sent */
+    struct unmoved unmoved; /* of all nodes */
 };
 
 /* Who asked for an exchange. */

@@ -47,6 +47,7 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
     mine->most_starts = counts->most_starts;
     mine->most_ends = counts->most_ends;
     mine->mended = mend_count(x);
+    mine->unmoved = x->own.source->unmoved;
     memcpy(mine->port, counts->port, sizeof mine->port);
     for (unsigned p = 0; p < torus_ports(torus_of(x)); p++) {
         struct port_info info;
@@ -106,6 +107,7 @@ int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, 
         out->most_starts = in->most_starts;
         out->most_ends = in->most_ends;
         out->mended = in->mended;
+        out->unmoved = (struct unmoved){.missing = in->missing_files, .unused = in->unused_files};
         for (size_t p = 0; p < in->n_port; p++) {
             out->port[p] = (struct engine_port_counts){
                 .tx_bytes = in->port[p]->tx_bytes,
@@ -149,6 +151,8 @@ int report_send(struct exchange *x)
         node[i].most_starts = from->most_starts;
         node[i].most_ends = from->most_ends;
         node[i].mended = from->mended;
+        node[i].missing_files = from->unmoved.missing;
+        node[i].unused_files = from->unmoved.unused;
         node[i].n_port = ports;
         node[i].port = &port_reports[i * ports];
         for (unsigned p = 0; p < ports; p++) {
@@ -307,6 +311,8 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         result->blocks_delivered += r->node[i].blocks_delivered;
         result->bytes_delivered += r->node[i].bytes_delivered;
         result->damages += r->node[i].mended;
+        result->unmoved.missing += r->node[i].unmoved.missing;
+        result->unmoved.unused += r->node[i].unmoved.unused;
     }
     for (uint32_t step = 0; step < r->steps; step++) {
         result->startups += r->step_messages[step] > 0;

@@ -239,6 +239,7 @@ static int open_file(struct folder_source *s, uint32_t d, struct error *e)
         return -1;
     if (f->marked != 0 && f->marked != mark_of(f))
         return was_changed(path, e);
+    s->base.unmoved.missing += !f->there;
     if (f->there || s->request.missing_ok)
         return 0;
     return error_set(
@@ -281,6 +282,30 @@ static void return_file(const struct folder_source *s, uint32_t d, int fd)
         files_of(s)->close(files_of(s)->context, fd);
 }
 
+/* What may lie in any folder and is no data: what is hidden, and what mkfs has made. */
+static bool is_no_data(const char *name)
+{
+    return name[0] == '.' || strcmp(name, "lost+found") == 0;
+}
+
+/* Whether a file is named after a node: its rank, as file_path() writes it. */
+static bool names_node(const char *name, uint32_t nodes)
+{
+    char *end;
+    unsigned long rank = strtoul(name, &end, 10);
+
+    return name[0] >= '0' && name[0] <= '9' && (name[0] != '0' || name[1] == '\0') &&
+           *end == '\0' && rank < nodes;
+}
+
+static void count_unused(void *argument, const char *name)
+{
+    struct folder_source *s = argument;
+
+    if (!is_no_data(name) && !names_node(name, s->request.nodes))
+        s->base.unmoved.unused++;
+}
+
 /* Whether the source is a folder of files or, where that is possible, the file itself. */
 static int look_at(struct folder_source *s, const char *from, struct error *e)
 {
@@ -290,6 +315,9 @@ static int look_at(struct folder_source *s, const char *from, struct error *e)
     int file = roots_open(s->folders->roots, from, &place, &status, e);
     bool exchange = s->request.operation == OPERATION_EXCHANGE;
 
+    /* A folder that may be searched but not read has its files, and nobody learns of others. */
+    if (file >= 0 && status.kind == FILE_FOLDER)
+        (void)files->list(files->context, file, count_unused, s);
     if (file >= 0)
         files->close(files->context, file);
     else if (e->code != ERROR_NONE || exchange) {

@@ -394,3 +394,48 @@ def test_a_failed_call_from_python(torus):
     with pytest.raises(CommandFailed) as caught:
         torus.exchange('at2', source='/nonexistent/%r', target='/nonexistent/in')
     assert caught.value.returncode == 1
+
+
+def test_files_that_no_node_takes_are_counted(torus, base):
+    """Those of higher ranks, of other names, and folders; not what is hidden or mkfs has made."""
+    sizes = random_sizes(16, 'unused', 3000)
+    source = make_sources(base, sizes)
+    for path in 'out-0/16', 'out-0/007', 'out-0/part-00000', 'out-9/99999999999999999999':
+        (base / path).write_bytes(b'1')
+    for path in 'out-9/more', 'out-9/lost+found', 'out-9/.cache':
+        (base / path).mkdir()
+    (base / 'out-1/.hidden').write_bytes(b'1')
+    result = torus.ctl(5, 'exchange', '--from', source, '--to', f'{base}/in-%r')
+    assert result.returncode == 0 and 'missing files' not in result.stdout
+    assert [line.split()[2] for line in result.stdout.splitlines() if line.startswith('unused files')] == ['5']
+    assert 'warning: 5 source files were not sent' in result.stderr, result.stderr
+    assert '0 to 15' in result.stderr and 'node 0: 3, node 9: 2' in result.stderr, result.stderr
+    check_target(f'{base}/in-%r', sizes)
+
+
+def test_nothing_is_named_after_a_node(torus, base):
+    """With --missing-ok that is a success which moves nothing: it says so."""
+    for rank in range(16):
+        (base / f'out-{rank}').mkdir()
+        (base / f'out-{rank}' / f'part-{rank:05}').write_bytes(b'1')
+    told = ['--json', 'exchange', '--from', f'{base}/out-%r', '--to', f'{base}/in-%r', '--missing-ok']
+    result = torus.ctl(3, *told)
+    shown = json.loads(result.stdout)
+    assert (shown['missing_files'], shown['unused_files'], shown['bytes_delivered']) == (256, 16, 0)
+    assert all((node['missing_files'], node['unused_files']) == (16, 1) for node in shown['per_node'])
+    assert result.returncode == 0 and 'warning: 16 source files' in result.stderr
+
+
+@pytest.mark.parametrize('operation,missing', [('allgather', 2), ('broadcast', 0)])
+def test_files_of_one_block_a_node_are_counted(torus, base, operation, missing):
+    """A folder with a file for each node is for all nodes. Of a broadcast only the sender's is looked at."""
+    (base / 'out').mkdir()
+    for name in set(range(18)) - {3, 8}:
+        (base / 'out' / str(name)).write_bytes(b'1')
+    sender = ('--root', 5) if operation == 'broadcast' else ()
+    result = torus.ctl(0, '--json', operation, *sender, '--from', f'{base}/out', '--to', f'{base}/in-%r',
+                       '--missing-ok')
+    assert result.returncode == 0, result.stderr
+    shown = json.loads(result.stdout)
+    assert shown.get('missing_files', 0) == missing
+    assert shown['unused_files'] == 2 * (1 if operation == 'broadcast' else 16)

@@ -176,7 +176,12 @@ static void test_numbers(void **state)
 
 static const struct torus_port port = {"+0", 1, 2, 3, 4, 5, 6};
 static const struct torus_port *const ports[] = {&port};
-static const struct torus_node node = {1, 99000000, 4, 2, 1, ports};
+static const struct torus_node node = {.rank = 1,
+                                       .nanoseconds = 99000000,
+                                       .most_starts = 4,
+                                       .most_ends = 2,
+                                       .port_count = 1,
+                                       .port = ports};
 static const struct torus_node *const nodes[] = {&node};
 static const struct torus_result result = {
     .id = "0.7.1",
@@ -264,6 +269,40 @@ static void test_report_of_damage(void **state)
                         "all-port, what is in order");
     assert_int_equal(json_integer_value(json_object_get(value, "reroutes")), 2);
     assert_int_equal(json_integer_value(json_object_get(value, "damages")), 1);
+    json_decref(value);
+}
+
+/* Files that were not moved: counted, and warned of where nobody has asked for it. */
+static void test_report_of_files_not_moved(void **state)
+{
+    struct torus_node with = node;
+    const struct torus_node *const list[] = {&with, &with, &with};
+    struct torus_result r = result;
+    struct error e;
+    char warning[512];
+
+    (void)state;
+    exchange_report_warning(&r, warning, sizeof warning);
+    assert_string_equal(warning, "");
+    r.missing_files = 9;
+    exchange_report_warning(&r, warning, sizeof warning);
+    assert_string_equal(warning, "");
+    with.unused_files = 1;
+    r.unused_files = 1;
+    r.node = list;
+    r.node_count = 1;
+    exchange_report_warning(&r, warning, sizeof warning);
+    assert_string_equal(warning,
+                        "1 source file was not sent: files are named after the nodes that get "
+                        "them, 0 to 15 (node 1: 1)");
+    with.unused_files = r.unused_files = UINT64_MAX;
+    with.rank = UINT32_MAX;
+    r.node_count = 3;
+    exchange_report_warning(&r, warning, 100);
+    assert_int_equal(strlen(warning), 99);
+    json_t *value = exchange_report(&r, 0.125, false, &e);
+    assert_int_equal(json_integer_value(json_object_get(value, "missing_files")), 9);
+    assert_int_equal(json_integer_value(json_object_get(value, "unused_files")), INT64_MAX);
     json_decref(value);
 }
 
@@ -381,6 +420,7 @@ int main(void)
         cmocka_unit_test(test_report_of_repetitions),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_report_of_damage),
+        cmocka_unit_test(test_report_of_files_not_moved),
         cmocka_unit_test(test_report_without_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -452,6 +452,8 @@ struct torus_node {
     uint32_t most_ends;   /* and that ended (1 with one-port algorithms) */
     size_t port_count;
     const struct torus_port *const *port;
+    uint64_t missing_files; /* see torus_result; of this node's source */
+    uint64_t unused_files;
 };
 
 /* With several repetitions, all counts and the nodes' times are those of the last one. */
@@ -484,6 +486,12 @@ struct torus_result {
     uint64_t kept_bytes; /* that had arrived before the last time, and did not come again */
     size_t missing_count;
     const uint32_t *missing; /* torus_request.shrink: nodes that took no part; rising */
+
+    /* Files, of the sources of all nodes: with torus_request.missing_ok, those that were not there and
+     * count as empty; and those that were not sent, since their names are no ranks of this torus
+     * (hidden ones and lost+found do not count). */
+    uint64_t missing_files;
+    uint64_t unused_files;
 };
 
 #define TORUS_DIGEST_SIZE 65 /* 64 hexadecimal digits and the terminating 0 */
