@@ -12,6 +12,7 @@
 #include "daemon/node.h"
 #include "proto/descriptors.h"
 #include "proto/text.h"
+#include "proto/version.h"
 
 enum { EXIT_USAGE = 2, SETTING_NAME_SIZE = 64 };
 
@@ -171,7 +172,8 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
             *exit_code = EXIT_SUCCESS;
             return -1;
         case VERSION:
-            (void)puts("torusd " TORUSD_VERSION);
+            (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n",
+                         VERSION_PROTOCOLS);
             *exit_code = EXIT_SUCCESS;
             return -1;
         case '?':
@@ -271,8 +273,9 @@ static int run(const struct config *config)
     (void)uv_signal_start(&signals.interrupt, on_signal, SIGINT);
     (void)uv_signal_start(&signals.read_keys, on_hangup, SIGHUP);
     hold_hangup(SIG_UNBLOCK);
-    log_info("torusd " TORUSD_VERSION ": node %u of %s, control socket %s", config->rank,
-             torus_format(&config->torus, dims), config->control);
+    log_info("torusd " TORUSD_VERSION " (" VERSION_PROTOCOLS_FORMAT
+             "): node %u of %s, control socket %s",
+             VERSION_PROTOCOLS, config->rank, torus_format(&config->torus, dims), config->control);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     leaked = node_free(signals.node);
     if (leaked > 0)

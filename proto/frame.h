@@ -14,7 +14,11 @@
 
 #include "proto/error.h"
 
+/* Neighbours must have the same, */
 #define PROTOCOL_VERSION 10u
+/* and so must a client and its daemon: of control.proto as a whole. Fields and requests that an older side may
+ * ignore, or refuse by themselves, do not change it. */
+#define CONTROL_VERSION 1u
 
 #define FRAME_PREFIX_SIZE 8u
 #define FRAME_MAX_BODY (64u * 1024u)        /* a relay can pass on what is no longer than this */

@@ -20,6 +20,7 @@ static const struct field node_fields[] = {
     {"links", "link_mbit", FORMAT_MBIT},
     {"data roots", "data_roots", FORMAT_LINES},
     {"torusd", "version", FORMAT_PLAIN},
+    {"protocols", "protocols", FORMAT_PLAIN},
     {"process", "pid", FORMAT_PLAIN},
     {"up for", "uptime_seconds", FORMAT_SECONDS},
     {0},
@@ -148,6 +149,9 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(memory, "used_bytes", json_count(s->memory_used));
 
     r |= json_object_set_new(o, "version", json_string(s->version));
+    r |= json_object_set_new(o, "peer_protocol", json_known(s->peer_protocol));
+    r |= json_object_set_new(o, "control_protocol", json_known(s->control_protocol));
+    r |= json_object_set_new(o, "program_protocol", json_known(s->program_protocol));
     r |= json_object_set_new(o, "pid", json_count(s->pid));
     r |= json_set_torus(o, t);
     r |= json_object_set_new(o, "rank", json_integer(s->rank));
@@ -169,6 +173,16 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     return NULL;
 }
 
+/* Those of the value in one line, for people. */
+static void set_protocols(json_t *o, const struct torus_status *s)
+{
+    (void)json_object_set_new(
+        o, "protocols",
+        s->peer_protocol == 0 ? json_null()
+                              : json_sprintf("peer %u, control %u, program %u", s->peer_protocol,
+                                             s->control_protocol, s->program_protocol));
+}
+
 static int run(struct cli *cli, const void *arguments)
 {
     struct torus_status *status;
@@ -187,8 +201,11 @@ static int run(struct cli *cli, const void *arguments)
         error_wrap(&wrong, "the daemon's dimensions are invalid");
         code = cli_fail(cli, &wrong);
     } else {
-        code = cli_print(cli, value_of(status, &torus),
-                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+        json_t *value = value_of(status, &torus);
+        if (!cli->json)
+            set_protocols(value, status);
+        code =
+            cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
     }
     torus_status_free(status);
     return code;
@@ -204,6 +221,10 @@ const struct command command_status = {
         "otherwise\n"
         "the faults are listed. The costs are those that times of exchanges are predicted with;\n"
         "see 'torusctl help calibrate'.\n"
+        "\n"
+        "Links come up only between daemons of the same peer protocol. torusctl and other clients\n"
+        "need the daemon's control protocol, programs with groups its program protocol;\n"
+        "'torusctl --version' and 'torusd --version' show those of what is installed.\n"
         "\n"
         "Unconfirmed are exchanges that began at this node and are committed, but nodes have not\n"
         "confirmed yet that their output is in place: they are down, cannot be reached, or\n"

@@ -12,6 +12,7 @@
 #include "client/cli/help.h"
 #include "client/cli/long_work.h"
 #include "proto/descriptors.h"
+#include "proto/version.h"
 
 /* Whether failures are to be told in JSON must be known before the first one. */
 static bool wants_json(int argc, char **argv)
@@ -25,9 +26,12 @@ static bool wants_json(int argc, char **argv)
 static int print_version(const struct cli *cli)
 {
     if (cli->json)
-        (void)printf("{\"version\":\"%s\"}\n", TORUSD_VERSION);
+        (void)printf("{\"version\":\"%s\",\"peer_protocol\":%u,\"control_protocol\":%u,"
+                     "\"program_protocol\":%u}\n",
+                     TORUSD_VERSION, VERSION_PROTOCOLS);
     else
-        (void)printf("torusctl %s\n", TORUSD_VERSION);
+        (void)printf("torusctl %s\n" VERSION_PROTOCOLS_FORMAT "\n", TORUSD_VERSION,
+                     VERSION_PROTOCOLS);
     return EXIT_DONE;
 }
 

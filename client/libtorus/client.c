@@ -377,7 +377,9 @@ int client_start(struct torus_client *c, const struct operation *operation,
         return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent an unsolicited reply",
                     c->connection.path);
     }
-    if (connection_queue(&c->connection, request, e) != 0) {
+    Control__Request versioned = *request;
+    versioned.version = CONTROL_VERSION;
+    if (connection_queue(&c->connection, &versioned, e) != 0) {
         drop(c);
         return -1;
     }

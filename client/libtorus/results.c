@@ -291,6 +291,9 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .groups = h->groups,
         .unconfirmed_count = in->n_unconfirmed,
         .unconfirmed = h->unconfirmed_list,
+        .peer_protocol = in->peer_protocol,
+        .control_protocol = in->control_protocol,
+        .program_protocol = in->program_protocol,
     };
     return 0;
 }

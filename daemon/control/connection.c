@@ -130,6 +130,19 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
     answer_requests(client);
 }
 
+static int check_request(const Control__Request *request, struct error *e)
+{
+    if (request != NULL && request->version != 0 && request->version != CONTROL_VERSION)
+        return error_set(e, ERROR_PROTOCOL,
+                         "the client speaks control protocol %u, and torusd " TORUSD_VERSION
+                         " speaks %u: install both from the same release of torusd",
+                         request->version, CONTROL_VERSION);
+    if (request == NULL || request->kind_case == CONTROL__REQUEST__KIND__NOT_SET)
+        return error_set(e, ERROR_PROTOCOL,
+                         "not a request that this daemon knows; is it of another version?");
+    return 0;
+}
+
 /* One request after the other, as long as the replies are read. */
 static void answer_requests(struct control_client *client)
 {
@@ -141,11 +154,9 @@ static void answer_requests(struct control_client *client)
     while (!is_behind(client) &&
            (more = frame_stream_next(&client->in, MAX_REQUEST, &head, &size, &e)) > 0) {
         Control__Request *request = control__request__unpack(NULL, size, head);
-        if (request == NULL || request->kind_case == CONTROL__REQUEST__KIND__NOT_SET) {
+        if (check_request(request, &e) != 0) {
             if (request != NULL)
                 control__request__free_unpacked(request, NULL);
-            (void)error_set(&e, ERROR_PROTOCOL,
-                            "not a request that this daemon knows; is it of another version?");
             refuse_client(client, &e);
             return;
         }

@@ -4,6 +4,7 @@
 
 #include "daemon/control/internal.h"
 #include "daemon/net/address.h"
+#include "proto/version.h"
 
 #define EXCHANGES_SHOWN 16u
 #define FAULTS_SHOWN 16u
@@ -97,6 +98,9 @@ static void on_status(struct control_client *client, const Control__Request *req
     (void)request;
     torus_coordinates(t, router_rank(set->router), coordinates);
     status.version = (char *)(uintptr_t)TORUSD_VERSION;
+    status.peer_protocol = PROTOCOL_VERSION;
+    status.control_protocol = CONTROL_VERSION;
+    status.program_protocol = PROGRAM_VERSION;
     status.dims = torus_format(t, dims);
     status.rank = router_rank(set->router);
     status.n_coordinates = t->dims;

@@ -275,6 +275,10 @@ struct torus_status {
     const struct torus_group_info *const *groups;
     size_t unconfirmed_count;
     const struct torus_unconfirmed *const *unconfirmed; /* the youngest first, 16 at most */
+
+    /* Versions of the protocols that the daemon speaks; 0: it does not say. Neighbours must have the same
+     * first one, clients and their daemon the second, and programs with groups and their daemon the third. */
+    uint32_t peer_protocol, control_protocol, program_protocol;
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
