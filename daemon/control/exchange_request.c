@@ -36,6 +36,7 @@ static void on_progress(uv_timer_t *timer)
     progress.rounds = now.rounds;
     progress.done_bytes = now.done_bytes;
     progress.total_bytes = now.total_bytes;
+    progress.waits_for = now.waits_for;
     progress.state = (char *)(uintptr_t)exchange_state_name(now.state);
     reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
     reply.progress = &progress;

@@ -22,6 +22,8 @@ static void send_commit(struct exchange *x)
 static void begin(struct exchange *x, bool wave)
 {
     exchange_enter(x, EXCHANGE_COMMITTING);
+    if (exchange_is_root(x) && waiting_may(x) && x->spec.timeout_ns == 0)
+        x->deadline = router_now(router_of(x)) + LONGEST_WAIT;
     if (!exchange_is_root(x)) {
         wave_begin(x);
         x->owed &= wave ? ~x->fault.lost : OWN_PART;
@@ -126,7 +128,7 @@ void commit_topology(struct exchange *x)
 
 uint64_t commit_deadline(const struct exchange *x)
 {
-    uint64_t until = unconfirmed_until(decision_find(x->all, x->id), x->all);
+    uint64_t until = unconfirmed_until(decision_find(x->all, x->id), x->all, waiting_may(x));
 
     return until < x->deadline ? until : x->deadline;
 }

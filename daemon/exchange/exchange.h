@@ -122,6 +122,8 @@ struct exchange_progress {
     uint32_t repetition, repeat;
     uint64_t round, rounds;           /* of a repetition */
     uint64_t done_bytes, total_bytes; /* delivered at this node; total 0: not known */
+    /* What is down, if it waits for that: "node 4 (1,0)"; "": nothing. */
+    char waits_for[sizeof(((struct error *)0)->text)];
 };
 
 struct exchange_info {

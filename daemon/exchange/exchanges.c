@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
+#include "daemon/exchange/sentence.h"
 #include "proto/text.h"
 
 #define ENDED_REMEMBERED 64u /* for stale frames and for status */
@@ -292,14 +293,14 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
     uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
     uint32_t finished =
-        r->repetition + (x->state == EXCHANGE_PAUSED ||
+        x->turn.repeated + r->repetition + (x->state == EXCHANGE_PAUSED ||
                          (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
                           (x->owed & OWN_PART) == 0));
 
     *progress = (struct exchange_progress){
         .state = x->state,
-        .repetition = r->repetition,
-        .repeat = x->spec.repeat,
+        .repetition = x->turn.repeated + r->repetition,
+        .repeat = x->turn.repeated + x->spec.repeat,
         .round = r->round - exchange_first_round(x),
         .rounds = r->count,
         .done_bytes =
@@ -307,10 +308,13 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
     };
     if (x->own.engine != NULL && x->own.resumed != NULL)
         progress->done_bytes += x->own.resumed->bytes;
-    if (__builtin_mul_overflow(bytes, x->spec.repeat, &progress->total_bytes))
+    if (__builtin_mul_overflow(bytes, progress->repeat, &progress->total_bytes))
         progress->total_bytes = 0; /* too much to be told */
     else
         progress->done_bytes += bytes * finished;
+    struct sentence awaited = {.used = 0};
+    waiting_describe(x, &awaited);
+    (void)snprintf(progress->waits_for, sizeof progress->waits_for, "%s", awaited.text);
 }
 
 static void info(const struct exchange *x, struct exchange_info *out)

@@ -10,9 +10,11 @@
 /* Which of several repetitions it is that fails: the root's word, so that all say the same. */
 static void name_repetition(struct exchange *x)
 {
-    if (x->spec.repeat > 1 && x->state == EXCHANGE_RUNNING)
-        (void)error_wrap(&x->failure, "repetition %u of %u", x->rounds.repetition + 1,
-                         x->spec.repeat);
+    uint32_t repeat = x->turn.repeated + x->spec.repeat;
+
+    if (repeat > 1 && x->state == EXCHANGE_RUNNING)
+        (void)error_wrap(&x->failure, "repetition %u of %u",
+                         x->turn.repeated + x->rounds.repetition + 1, repeat);
 }
 
 /* A child is heard when all below it have come, so these are whole branches. */

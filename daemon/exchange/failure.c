@@ -5,6 +5,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
+#include "daemon/exchange/sentence.h"
 
 /* What has been heard of the root is of another start than the one that the exchange began with. */
 static bool root_differs(const struct exchange *x)
@@ -69,10 +70,25 @@ static bool fail_without_root(struct exchange *x)
  * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
 static uint64_t objection_time(const struct exchange *x)
 {
-    if (x->fault.lost == 0 || !x->goes_around || may_be_committed(x) ||
+    if (x->fault.lost == 0 || !waiting_or_around(x) || may_be_committed(x) ||
         (spec_is_entered(&x->spec) && x->state == EXCHANGE_RUNNING && !standing_is_one(x)))
         return VERDICT_TIME;
     return SETTLE_TIME;
+}
+
+/* It has not begun, and can when all nodes can be reached again. */
+static bool waits_for_links(const struct exchange *x)
+{
+    return !exchange_has_begun(x) && waiting_or_around(x);
+}
+
+/* The root's: whether it can do without what is down, or waits until it is up again; then it begins anew. */
+static bool begins_anew(const struct exchange *x, bool node_down, struct error *why)
+{
+    if (!retry_goes_around(x) || router_now(router_of(x)) < x->fault.at + SETTLE_TIME)
+        return false;
+    return waiting_may(x) ||
+           (!node_down && around_check_now(x->all, around_left_out(x), why) == 0);
 }
 
 /* The root's: `e` names the node that is down and needed, or the link. */
@@ -85,8 +101,9 @@ static void judge_at_root(struct exchange *x, uint64_t now, uint32_t down, const
     if (node_down && now < absent_dead_at(x->all, down))
         return;
     x->fault.judged_at = now;
-    if (!node_down && retry_goes_around(x) && now >= x->fault.at + SETTLE_TIME &&
-        around_check_now(x->all, around_left_out(x), &why) == 0)
+    if (waiting_may(x) && waits_for_links(x))
+        return; /* as long as its timeout allows */
+    if (begins_anew(x, node_down, &why))
         retry_around(x, e);
     else if (node_down || now >= x->fault.at + absent_naming_time(x->all))
         exchange_fail(x, &why);
@@ -106,6 +123,9 @@ static void judge_fault(struct exchange *x, uint64_t now)
         root_is_gone(x, &e);
     else if (down != TORUS_NO_NODE && down != x->root)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
+    /* Not all have entered it yet, so it is over nowhere. */
+    if (root_down && x->state == EXCHANGE_PREPARING && waiting_may(x) && barrier_take_back(x))
+        return;
     if (may_be_committed(x)) {
         if (root_down || late)
             enter_doubt(x, &e);
@@ -159,12 +179,6 @@ bool failure_own_link_down(const struct exchange *x, struct error *e)
     return true;
 }
 
-/* It has not begun, and can when all nodes can be reached again. */
-static bool waits_for_links(const struct exchange *x)
-{
-    return !exchange_has_begun(x) && x->goes_around;
-}
-
 void failure_topology(struct exchange *x)
 {
     uint64_t now = router_now(router_of(x));
@@ -209,6 +223,8 @@ static uint64_t next_judgement(const struct exchange *x)
 
     if (!exchange_is_root(x))
         return x->fault.at + objection_time(x);
+    if (waiting_may(x) && waits_for_links(x))
+        return ROUTER_NEVER; /* when links come up */
     if (x->fault.down != TORUS_NO_NODE)
         return absent_dead_at(x->all, x->fault.down);
     return x->fault.at +
@@ -286,7 +302,16 @@ static void describe_owed(const struct exchange *x, char *text, size_t size)
 static void time_is_over(struct exchange *x)
 {
     struct error e;
+    struct sentence awaited = {.used = 0};
     char where[160], owed[100];
+
+    waiting_describe(x, &awaited);
+    if (awaited.used > 0) {
+        (void)error_set(&e, ERROR_TIMEOUT, "its timeout of %.1f s is over while it waited for %s",
+                        (double)x->timeout_ns / 1e9, awaited.text);
+        exchange_fail(x, &e);
+        return;
+    }
 
     /* What programs enter begins when all have, but at its root it may wait for memory by then. */
     if (x->state == EXCHANGE_WAITING &&

@@ -52,7 +52,7 @@
 #define ASK_EVERY (2 * SECONDS)
 #define LOOK_EVERY (ASK_EVERY / 4)
 /* How long an exchange without a timeout of its own waits for its turn. */
-#define LONGEST_WAIT (3600 * SECONDS)
+#define LONGEST_WAIT (3600 * SECONDS) /* or for nodes that are down */
 
 /* What has been reported from this node and below; the root's is everybody's. */
 struct report {
@@ -148,6 +148,9 @@ struct turn {
     uint64_t since;      /* it waits */
     uint64_t back_at;    /* the last attempt was taken back */
     uint64_t asks_at;    /* a node that waits for the next attempt of a group asks its root then */
+    uint32_t repeated;   /* repetitions that were complete in attempts before this one and count: spec.repeat is
+                          * what is left of them; */
+    uint64_t first_went; /* then, when the first of these began */
     bool anew;           /* it has begun before, and needs another name */
     uint32_t reroutes;   /* times that it was taken back because a link went down, */
     uint32_t damages;    /* and because something was damaged on its way, */
@@ -615,8 +618,9 @@ void decisions_remind_soon(struct exchanges *all);
 /* unconfirmed.c */
 /* Which nodes have not confirmed, why, and what becomes of that, in words. */
 void unconfirmed_describe(const struct decision *d, const struct exchanges *all, struct error *e);
-/* When it is known that those that have not will not soon. ROUTER_NEVER: they may at any moment. */
-uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all);
+/* When it is known that those that have not will not soon. ROUTER_NEVER: they may at any moment, as may nodes that
+ * are down if these are waited for. */
+uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all, bool waits);
 
 /* barrier.c */
 #define BARRIER_ROOT 0u
@@ -638,6 +642,16 @@ void barrier_lead(struct exchange *x);
 bool barrier_take_back(struct exchange *x);
 /* The client's word of it differs from the root's: it fails for all. Returns whether it does. */
 bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared);
+
+/* waiting.c */
+/* Whether it waits for nodes and links that are down, instead of failing. A group that has been open does not:
+ * a node that went down has lost it. */
+bool waiting_may(const struct exchange *x);
+/* Whether it begins anew when a link goes down: it goes around links, or waits for what is down. */
+bool waiting_or_around(const struct exchange *x);
+/* Adds what it waits for at the moment ("node 4 (1,0)"), if it waits. */
+struct sentence;
+void waiting_describe(const struct exchange *x, struct sentence *s);
 
 /* standing.c */
 /* A group that has been open here, and goes on when a link goes down; also one that has been shrunk, without

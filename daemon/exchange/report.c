@@ -292,7 +292,7 @@ void report_result(const struct exchange *x, struct exchange_result *result)
         .rounds = x->rounds.count,
         .node = exchange_is_root(x) ? r->node : NULL,
         .nodes = exchange_is_root(x) ? r->nodes : 0,
-        .repeat = x->spec.repeat,
+        .repeat = x->turn.repeated + x->spec.repeat,
         .each = x->rounds.each,
         .all_ns = x->rounds.all_ns,
         .bound = bound(x, t),

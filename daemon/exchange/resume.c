@@ -21,7 +21,8 @@
 
 #define KEPT_MOST 64u
 #define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */
-#define KEPT_TIME (10 * SECONDS) /* files; the next attempt is usually prepared within a second */
+#define KEPT_TIME (10 * SECONDS) /* files; the next attempt is usually prepared within a second, \
+                                  * if it does not wait for nodes that are down */
 #define SPAN_BYTES 5u            /* in a message, about */
 #define WORTH 8u                 /* times as many bytes to be moved as to be said */
 #define PAIRS_OF_MOST 1024u      /* nodes; 16 MiB */
@@ -235,6 +236,8 @@ bool resume_may_follow(const struct exchange *x)
 static void keep_files(struct exchange *x, struct resumed *r, struct kept *k)
 {
     k->until = router_now(router_of(x)) + KEPT_TIME;
+    if (waiting_may(x) && x->began + x->timeout_ns > k->until)
+        k->until = x->began + x->timeout_ns;
     k->marks = r->marks;
     r->marks = NULL;
     move_parked(&r->parked, &k->parked, &k->here);

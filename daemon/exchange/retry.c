@@ -1,5 +1,6 @@
 /* An exchange for which a node had no room is taken back everywhere, and begins anew later, under a
  * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile, and
+ * one that waits for nodes that are down, as soon as these are back (waiting.c), and
  * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
  * be kept (resume.c). */
 #include <string.h>
@@ -38,7 +39,7 @@ bool retry_may(const struct exchange *x)
  * by the session of their group. */
 bool retry_goes_around(const struct exchange *x)
 {
-    if (!x->goes_around || !exchange_is_root(x) || x->turn.reroutes == REROUTES_MOST)
+    if (!waiting_or_around(x) || !exchange_is_root(x) || x->turn.reroutes == REROUTES_MOST)
         return false;
     if (standing_is_one(x) && x->state == EXCHANGE_RUNNING)
         return true;
@@ -59,7 +60,24 @@ bool retry_mends(const struct exchange *x)
     return exchange_is_root(x) && (!spec_is_entered(&x->spec) || standing_is_one(x)) &&
            damages(x) < DAMAGES_MOST &&
            (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) &&
-           (x->goes_around || !verdict_is_cut(x));
+           (waiting_or_around(x) || !verdict_is_cut(x));
+}
+
+/* Of one that waits, repetitions that all nodes have completed are not made again. Of any other all are: they are
+ * compared with each other, so their routes have to be the same. */
+static void keep_repetitions(struct exchange *x)
+{
+    const struct rounds *r = &x->rounds;
+    uint32_t done = r->each_count - x->turn.repeated;
+
+    if (!x->spec.wait || done == 0)
+        return;
+    if (done == x->spec.repeat) /* something was found to be damaged at the end: at least the last one is made again */
+        done--;
+    if (x->turn.first_went == 0)
+        x->turn.first_went = r->first_went;
+    x->turn.repeated += done;
+    x->spec.repeat -= done;
 }
 
 /* As if it had never begun. What has been counted, moved or written is given up. */
@@ -70,11 +88,15 @@ static void forget_attempt(struct exchange *x)
     x->own.round_bytes = 0;
     x->own.whole_block = 0;
     x->own.largest_block = x->own.bytes_here = x->own.bytes_below = x->own.delivered_bytes = 0;
-    *r = (struct rounds){.count = 1, .each = r->each, .each_room = r->each_room};
+    keep_repetitions(x);
+    *r = (struct rounds){.count = 1,
+                         .each = r->each,
+                         .each_count = x->turn.repeated,
+                         .each_room = r->each_room};
     report_free(&x->report);
     if (spec_chooses_late(&x->spec))
         x->algorithm = NULL;
-    if (x->goes_around) /* what is down now it goes around the next time */
+    if (waiting_or_around(x)) /* what is down now it goes around the next time, or waits for */
         x->fault = NO_FAULT;
 }
 

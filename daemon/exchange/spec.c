@@ -77,6 +77,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
         .to = message->to,
         .missing_ok = message->missing_ok,
         .shrink = message->shrink,
+        .wait = message->wait,
         .unchecked = message->unchecked,
         .repeat = message->repeat,
         .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
@@ -109,6 +110,7 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->to = (char *)(uintptr_t)s->to;
     message->missing_ok = s->missing_ok;
     message->shrink = s->shrink;
+    message->wait = s->wait;
     message->unchecked = s->unchecked;
     message->repeat = s->repeat;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
@@ -166,6 +168,9 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
         (s->operation != OPERATION_EXCHANGE || spec_has_schedule(s)))
         return error_set(e, ERROR_USAGE,
                          "only exchanges with algorithm auto can leave out nodes that are down");
+    if (s->shrink && s->wait)
+        return error_set(e, ERROR_USAGE,
+                         "nodes that are down are either left out or waited for, not both");
     if (barrier && spec_has_schedule(s))
         return error_set(e, ERROR_USAGE, "a %s has no schedule", operation_name(s->operation));
     return check_name(s, t, e);

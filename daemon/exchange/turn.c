@@ -92,7 +92,7 @@ static int try_begin(struct exchange *x)
         return 0;
     result = find_way(x, &e);
 
-    if (result < 0 && e.code == ERROR_LINK && x->goes_around) {
+    if (result < 0 && e.code == ERROR_LINK && waiting_or_around(x)) {
         failure_topology(x); /* for how long it waits for the links */
         return exchange_has_ended(x->state) ? 1 : 0;
     }
@@ -150,7 +150,7 @@ static int try_begin(struct exchange *x)
 /* It waits for links that are down, or for the verdict on them (failure.c). */
 static bool awaits_links(const struct exchange *x)
 {
-    return x->fault.at != ROUTER_NEVER && x->goes_around;
+    return x->fault.at != ROUTER_NEVER && waiting_or_around(x);
 }
 
 static bool may_begin(const struct exchange *x)
@@ -207,7 +207,7 @@ void turns_advance(struct exchanges *all)
 /* Why what is asked for cannot be done while links are down. */
 static int check_links(const struct exchanges *all, const struct spec *spec, struct error *e)
 {
-    if (topology_whole(router_topology(all->set.router)))
+    if (spec->wait || topology_whole(router_topology(all->set.router)))
         return 0;
     if (!around_may(spec))
         return refuse_faulty(all, e);

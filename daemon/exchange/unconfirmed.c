@@ -1,13 +1,10 @@
 /* A decision that not all nodes have confirmed: who has not, why, and how long the client waits for them. It
  * does not wait for the whole timeout if that is known to be in vain: all that are left cannot be reached, or
  * something is in the way of an output that somebody has to remove. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
-
-#define NAMED_MOST 4u
+#include "daemon/exchange/sentence.h"
 
 enum reason { DOWN, CUT_OFF, LATE, OBSTRUCTED };
 
@@ -32,36 +29,17 @@ static enum reason reason_of(const struct decision *d, const struct exchanges *a
     return rank == d->obstacle_at ? OBSTRUCTED : LATE;
 }
 
-/* Text that is added to, and cut where it does not fit. */
-struct sentence {
-    char text[sizeof((struct error *)0)->text];
-    size_t used;
+struct unconfirmed {
+    const struct decision *d;
+    const struct exchanges *all;
+    enum reason reason;
 };
 
-static void __attribute__((format(printf, 2, 3))) add(struct sentence *s, const char *format, ...)
+static bool is_one(const void *context, uint32_t rank)
 {
-    va_list ap;
+    const struct unconfirmed *u = context;
 
-    va_start(ap, format);
-    int n = vsnprintf(s->text + s->used, sizeof s->text - s->used, format, ap);
-    va_end(ap);
-    s->used += n > 0 ? (size_t)n : 0;
-    if (s->used >= sizeof s->text)
-        s->used = sizeof s->text - 1;
-}
-
-/* "5 (1,1)" */
-static void add_node(struct sentence *s, const struct torus *t, uint32_t rank)
-{
-    uint32_t at[TORUS_MAX_DIMS];
-
-    add(s, "%u", rank);
-    if (t->dims == 1)
-        return; /* the same number */
-    torus_coordinates(t, rank, at);
-    for (unsigned dim = 0; dim < t->dims; dim++)
-        add(s, "%s%u", dim == 0 ? " (" : ",", at[dim]);
-    add(s, ")");
+    return !decision_has(u->d, rank) && reason_of(u->d, u->all, rank) == u->reason;
 }
 
 /* "nodes 5 (1,1), 6 (1,2) and 3 more went down before ...": those that have not confirmed for this reason.
@@ -69,23 +47,13 @@ static void add_node(struct sentence *s, const struct torus *t, uint32_t rank)
 static uint32_t add_clause(struct sentence *s, const struct decision *d,
                            const struct exchanges *all, enum reason reason, const char *before)
 {
-    const struct torus *t = router_torus(all->set.router);
-    uint32_t count = 0, named = 0;
+    const struct unconfirmed u = {d, all, reason};
+    struct sentence nodes = {.used = 0};
+    uint32_t count = sentence_add_nodes(&nodes, router_torus(all->set.router), is_one, &u);
 
-    for (uint32_t rank = 0; rank < t->nodes; rank++)
-        count += !decision_has(d, rank) && reason_of(d, all, rank) == reason;
-    if (count == 0)
-        return 0;
-    add(s, "%s%s ", before, count == 1 ? "node" : "nodes");
-    for (uint32_t rank = 0; rank < t->nodes && named < NAMED_MOST; rank++)
-        if (!decision_has(d, rank) && reason_of(d, all, rank) == reason) {
-            add(s, "%s", named == 0 ? "" : named + 1 == count ? " and " : ", ");
-            add_node(s, t, rank);
-            named++;
-        }
-    if (named < count)
-        add(s, " and %u more", count - named);
-    add(s, " %s", count == 1 ? words[reason].one : words[reason].several);
+    if (count > 0)
+        sentence_add(s, "%s%s %s", before, nodes.text,
+                     count == 1 ? words[reason].one : words[reason].several);
     return count;
 }
 
@@ -98,11 +66,11 @@ void unconfirmed_describe(const struct decision *d, const struct exchanges *all,
     count += add_clause(&s, d, all, CUT_OFF, count > 0 ? "; " : "");
     count += add_clause(&s, d, all, LATE, count > 0 ? "; " : "");
     if (count == 1)
-        add(&s, "; it finishes by itself when it %s", down == count ? "is back" : "can");
+        sentence_add(&s, "; it finishes by itself when it %s", down == count ? "is back" : "can");
     else if (count > 1)
-        add(&s, "; they finish by themselves when they %s", down == count ? "are back" : "can");
+        sentence_add(&s, "; they finish by themselves when they %s", down == count ? "are back" : "can");
     if (add_clause(&s, d, all, OBSTRUCTED, count > 0 ? "; " : "") > 0)
-        add(&s, ": %s", d->obstacle);
+        sentence_add(&s, ": %s", d->obstacle);
     (void)error_set(e, ERROR_IN_DOUBT, "committed, but %s", s.text);
 }
 
@@ -120,9 +88,9 @@ static uint64_t given_up_at(const struct decision *d, const struct exchanges *al
     return at;
 }
 
-uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all)
+uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all, bool waits)
 {
-    uint64_t given_up = given_up_at(d, all);
+    uint64_t given_up = waits ? ROUTER_NEVER : given_up_at(d, all);
     uint64_t obstacle =
         d->obstacle_at != TORUS_NO_NODE ? d->obstacle_since + OBSTACLE_TIME : ROUTER_NEVER;
 

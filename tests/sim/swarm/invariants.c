@@ -198,6 +198,21 @@ static bool has_slept(const struct swarm_play *play, const struct swarm_request 
            strstr(r->asked->error.text, "not finished") != NULL;
 }
 
+/* What waits for nodes that are down does not fail for them, nor waits for what has long been back. */
+static void check_waited(const struct swarm_play *play, const struct swarm_request *r)
+{
+    const struct error *e = &r->asked->error;
+    bool routed = strcmp(r->spec.algorithm, SPEC_AUTO) == 0 && !r->imported &&
+                  r->spec.operation == OPERATION_EXCHANGE;
+
+    if (e->code == ERROR_LINK && r->spec.operation != OPERATION_BARRIER)
+        sim_violated(play->sim, "nodes are waited for", "%s: %s", name_of(play, r), e->text);
+    if (routed && e->code == ERROR_TIMEOUT && strstr(e->text, "while it waited") != NULL &&
+        sim_now(play->sim) > play->apart_at + heard_time(play))
+        sim_violated(play->sim, "what is back is not waited for", "%s: %s", name_of(play, r),
+                     e->text);
+}
+
 void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
 {
     const struct sim_request *asked = r->asked;
@@ -236,6 +251,8 @@ void swarm_check_ended(struct swarm_play *play, struct swarm_request *r)
     if (asked->error.code == ERROR_LINK && !r->left && must_go_around(play, r))
         sim_violated(play->sim, "links are gone around", "%s: %s", name_of(play, r),
                      asked->error.text);
+    if (r->spec.wait && !r->left)
+        check_waited(play, r);
     if (!may_fail(play, r))
         sim_violated(play->sim, "no failure without a fault", "%s: %s", name_of(play, r),
                      asked->error.text);
@@ -293,7 +310,7 @@ static void check_waits(struct swarm_play *play)
 
     for (unsigned i = 0; i < play->world->requests; i++) {
         struct swarm_request *r = &play->world->request[i];
-        if (stopped || r->asked == NULL || r->asked->exchange == NULL || !has_folders(r) ||
+        if (stopped || r->spec.wait || r->asked == NULL || r->asked->exchange == NULL || !has_folders(r) ||
             !waits_in_vain(play, r))
             r->vain_since = 0;
         else if (r->vain_since == 0)

@@ -115,6 +115,7 @@ static void draw_request(const struct swarm_world *w, struct swarm_request *r, u
         r->spec.repeat = (uint32_t)repeat;
     }
     r->spec.shrink = chance_below(c, 2) == 0 && a == NULL && operation == OPERATION_EXCHANGE;
+    r->spec.wait = chance_below(c, 3) == 0 && !r->spec.shrink;
 }
 
 /* Makes the same request again, perhaps at another node, perhaps at once. */
@@ -149,6 +150,9 @@ static void draw_barrier(struct swarm_world *w, uint64_t window, struct chance *
             .algorithm = "auto", .operation = OPERATION_BARRIER, .from = "", .to = ""};
         draw_timeout(r, c);
     }
+    bool wait = chance_below(c, 3) == 0;
+    for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
+        w->request[first + rank].spec.wait = wait;
 }
 
 static void draw_setup(struct swarm_world *w, struct chance *c)
@@ -232,7 +236,7 @@ void swarm_print(const struct swarm_world *w)
             r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
             r->spec.mode == MODE_OF_ALGORITHM ? "" : mode_name(r->spec.mode), r->spec.block_bytes,
             r->from, r->spec.operation == OPERATION_BARRIER ? r->barrier : r->to, r->spec.repeat,
-            (double)r->spec.timeout_ns / 1e9, r->spec.shrink ? ", shrinks" : "");
+            (double)r->spec.timeout_ns / 1e9, r->spec.shrink ? ", shrinks" : r->spec.wait ? ", waits" : "");
     }
     swarm_print_groups(w);
     for (unsigned i = 0; i < w->faults; i++) {

@@ -1,0 +1,341 @@
+/* Exchanges that wait for nodes that are down: in a world whose nodes come back each one ends done, whatever
+ * algorithm it has and whenever nodes are restarted; it ends by its timeout where one does not come back.
+ *
+ *     test_sim_wait [FIRST_SEED COUNT]     more seeds than ctest runs */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/sim/checks.h"
+#include "tests/sim/events.h"
+
+static uint64_t first_seed, seeds = 120 / SIM_SHARE;
+
+#define TIMEOUT (500 * SECONDS)
+
+static const char *const tori[] = {"4x4", "3x3", "2x3", "5", "4mx3", "2x2x2"};
+
+static const struct spec specs[] = {
+    {.algorithm = "auto", .block_bytes = 300000, .from = "", .to = ""},
+    {.algorithm = "auto", .block_bytes = 3000, .from = "", .to = "", .repeat = 9},
+    {.algorithm = "direct", .block_bytes = 3000, .from = "", .to = "", .repeat = 9},
+    {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = ""},
+    {.algorithm = "auto", .from = "/same/300000", .to = "/a"},
+    {.algorithm = "auto", .from = "/random/3000", .to = "/b"},
+    {.algorithm = "direct", .from = "/random/30000", .to = "/c"},
+    {.algorithm = "auto",
+     .operation = OPERATION_ALLGATHER,
+     .block_bytes = 100000,
+     .from = "",
+     .to = ""},
+    {.algorithm = "auto",
+     .operation = OPERATION_BROADCAST,
+     .from = "/same/300000",
+     .to = "/d",
+     .sender = 1},
+};
+
+static uint32_t any(struct sim *sim, uint32_t below)
+{
+    return (uint32_t)chance_below(sim_chance(sim), below);
+}
+
+static struct sim *begin(uint64_t seed)
+{
+    const struct sim_setup setup = {
+        .dims = tori[seed % (sizeof tori / sizeof tori[0])],
+        .seed = seed,
+        .latency = 100 * MICROSECONDS,
+        .rate = 125000000,
+        .memory = seed % 3 == 0 ? 256 * 1024 : 0, /* several rounds */
+        .chop = true,
+    };
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    return sim;
+}
+
+static struct spec any_spec(struct sim *sim)
+{
+    struct spec spec = specs[any(sim, sizeof specs / sizeof specs[0])];
+
+    spec.wait = true;
+    spec.timeout_ns = TIMEOUT;
+    return spec;
+}
+
+static bool has_no_leftover(struct sim *sim, void *context)
+{
+    (void)context;
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (sim_leftover(sim, rank) != NULL)
+            return false;
+    return true;
+}
+
+static uint32_t another(struct sim *sim, uint32_t root)
+{
+    uint32_t nodes = sim_torus(sim)->nodes;
+
+    return (root + 1 + any(sim, nodes - 1)) % nodes;
+}
+
+/* What it came to, after all nodes have come back. */
+static void check_done(uint64_t seed, struct sim_request *r, const struct spec *spec)
+{
+    struct spec chosen = *spec;
+
+    if (!sim_run_until_ended(r, TIMEOUT + 10 * SECONDS))
+        fail_msg("seed %llu: %s does not end", (unsigned long long)seed, r->id);
+    if (r->error.code != ERROR_NONE)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, r->error.text);
+    chosen.algorithm = r->result.algorithm;
+    check_success(r, &chosen);
+    if (r->result.repeat != (spec->repeat > 0 ? spec->repeat : 1))
+        fail_msg("seed %llu: %u repetitions", (unsigned long long)seed, r->result.repeat);
+    for (uint32_t i = 0; i < r->result.repeat; i++)
+        assert_true(r->result.each[i] > 0);
+    assert_int_equal(sim_missing(r), 0);
+    sim_run_until_whole(r->sim);
+    if (!sim_run(r->sim, 30 * SECONDS, has_no_leftover, NULL))
+        fail_msg("seed %llu: leftovers", (unsigned long long)seed);
+    for (uint32_t rank = 0; spec->to[0] != '\0' && rank < sim_torus(r->sim)->nodes; rank++)
+        assert_int_equal(sim_output(r->sim, rank, r->id), SIM_OUTPUT_FINAL);
+}
+
+static uint32_t waited; /* of all seeds */
+
+/* One after the other, as in a rolling restart, each for a moment or for long. */
+static void nodes_are_restarted(uint64_t seed)
+{
+    struct sim *sim = begin(seed);
+    uint32_t root = any(sim, sim_torus(sim)->nodes);
+    const struct spec spec = any_spec(sim);
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+
+    for (uint32_t restarts = 1 + any(sim, 4); restarts > 0; restarts--) {
+        uint32_t victim = another(sim, root);
+        sim_pass(sim, any(sim, 10000) * MICROSECONDS);
+        sim_kill(sim, victim, (enum sim_death)any(sim, 3));
+        sim_pass(sim, any(sim, 2) == 0 ? any(sim, 200) * MILLISECONDS : any(sim, 30) * SECONDS);
+        sim_restart(sim, victim);
+    }
+    check_done(seed, r, &spec);
+    waited += r->result.reroutes > 0;
+    check_next_exchange(sim, root);
+    sim_free(sim);
+}
+
+/* Nodes that are down when it is asked for, links that go down as well. */
+static void nodes_are_down_before(uint64_t seed)
+{
+    struct sim *sim = begin(seed);
+    uint32_t root = any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+    const struct spec spec = any_spec(sim);
+    struct exchange_progress progress;
+    char name[40];
+
+    sim_kill(sim, victim, SIM_CRASH);
+    sim_pass(sim, any(sim, 2) * SECONDS);
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+    sim_pass(sim, 3 * SECONDS);
+    assert_non_null(r->exchange);
+    exchange_progress(r->exchange, &progress);
+    assert_int_equal(progress.state, EXCHANGE_WAITING);
+    (void)snprintf(name, sizeof name, "node %u%s", victim,
+                   sim_torus(sim)->dims > 1 ? " (" : "");
+    if (strncmp(progress.waits_for, name, strlen(name)) != 0)
+        fail_msg("seed %llu: it waits for \"%s\", not %s", (unsigned long long)seed,
+                 progress.waits_for, name);
+    unsigned port = torus_neighbour(sim_torus(sim), root, 0) != TORUS_NO_NODE ? 0 : 1;
+    sim_set_wire(sim, root, port, SIM_WIRE_CUT);
+    sim_pass(sim, 20 * SECONDS);
+    sim_restart(sim, victim);
+    sim_pass(sim, any(sim, 2) * SECONDS);
+    sim_heal(sim);
+    check_done(seed, r, &spec);
+    sim_free(sim);
+}
+
+static void with_seeds(void (*run)(uint64_t seed))
+{
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
+        run(seed);
+}
+
+static void a_rolling_restart(void **state)
+{
+    (void)state;
+    waited = 0;
+    with_seeds(nodes_are_restarted);
+    if (waited < seeds / 4)
+        fail_msg("%u of %llu runs begin anew", waited, (unsigned long long)seeds);
+}
+
+static void down_before(void **state)
+{
+    (void)state;
+    with_seeds(nodes_are_down_before);
+}
+
+/* It is not for ever, and nothing stays anywhere. */
+static void one_does_not_come_back(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 20 / SIM_SHARE; seed++) {
+        struct sim *sim = begin(seed);
+        uint32_t root = any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+        struct spec spec = {.algorithm = "auto",
+                            .from = "/same/300000",
+                            .to = "/a",
+                            .wait = true,
+                            .timeout_ns = 20 * SECONDS};
+        struct sim_request *r = sim_exchange(sim, root, &spec);
+        sim_pass(sim, 5 * MILLISECONDS);
+        uint64_t began = sim_now(sim);
+        sim_kill(sim, victim, SIM_CRASH);
+        assert_true(sim_run_until_ended(r, 30 * SECONDS));
+        assert_int_equal(r->error.code, ERROR_TIMEOUT);
+        assert_non_null(strstr(r->error.text, "waited for node "));
+        assert_true(sim_now(sim) - began > 19 * SECONDS);
+        sim_restart(sim, victim);
+        if (!sim_run(sim, 4 * SECONDS, has_no_leftover, NULL))
+            fail_msg("seed %llu: leftovers", (unsigned long long)seed);
+        check_next_exchange(sim, root);
+        sim_free(sim);
+    }
+}
+
+/* From the decision on it is a success as soon as the node is back. */
+struct decided {
+    struct sim_request *r;
+    uint32_t victim;
+};
+
+static bool kill_when_decided(struct sim *sim, void *context)
+{
+    struct decided *d = context;
+    struct exchange_info info;
+
+    if (d->r->exchange == NULL ||
+        !sim_info(sim, d->r->root, exchange_id(d->r->exchange), &info) ||
+        info.state != EXCHANGE_COMMITTING)
+        return false;
+    sim_kill(sim, d->victim, SIM_CRASH);
+    return true;
+}
+
+static void down_after_the_decision(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
+        struct sim *sim = begin(seed);
+        uint32_t root = any(sim, sim_torus(sim)->nodes);
+        struct spec spec = {.algorithm = "auto",
+                            .from = "/random/3000",
+                            .to = "/a",
+                            .wait = true,
+                            .timeout_ns = any(sim, 2) * TIMEOUT};
+        struct decided d = {sim_exchange(sim, root, &spec), another(sim, root)};
+        sim_watch(sim, kill_when_decided, &d);
+        sim_pass(sim, 60 * SECONDS);
+        assert_false(sim_alive(sim, d.victim));
+        assert_false(d.r->ended);
+        sim_restart(sim, d.victim);
+        check_done(seed, d.r, &spec);
+        sim_free(sim);
+    }
+}
+
+/* Of barriers, too, which all enter while one node is down. */
+static void barriers(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
+        struct sim *sim = begin(seed);
+        uint32_t nodes = sim_torus(sim)->nodes, victim = any(sim, nodes);
+        const struct spec spec = {.algorithm = "auto",
+                                  .operation = OPERATION_BARRIER,
+                                  .from = "",
+                                  .to = "",
+                                  .barrier = "b",
+                                  .wait = true,
+                                  .timeout_ns = TIMEOUT};
+        struct sim_request *r[64];
+        bool before = any(sim, 2) == 0;
+        if (before)
+            sim_kill(sim, victim, SIM_CRASH);
+        for (uint32_t rank = 0; rank < nodes; rank++)
+            r[rank] = rank != victim ? sim_exchange(sim, rank, &spec) : NULL;
+        sim_pass(sim, any(sim, 10) * SECONDS);
+        if (!before)
+            sim_kill(sim, victim, SIM_CRASH);
+        sim_pass(sim, any(sim, 10) * SECONDS);
+        sim_restart(sim, victim);
+        sim_pass(sim, any(sim, 10) * SECONDS);
+        r[victim] = sim_exchange(sim, victim, &spec);
+        for (uint32_t rank = 0; rank < nodes; rank++)
+            if (!sim_run_until_ended(r[rank], 20 * SECONDS) || r[rank]->error.code != ERROR_NONE)
+                fail_msg("seed %llu, node %u: %s", (unsigned long long)seed, rank,
+                         r[rank]->ended ? r[rank]->error.text : "it does not end");
+        sim_free(sim);
+    }
+}
+
+/* All have to ask for the same. */
+static void barriers_that_differ(void **state)
+{
+    struct spec spec = {.algorithm = "auto",
+                        .operation = OPERATION_BARRIER,
+                        .from = "",
+                        .to = "",
+                        .barrier = "b",
+                        .timeout_ns = TIMEOUT};
+    struct sim *sim = begin(1);
+
+    (void)state;
+    struct sim_request *one = sim_exchange(sim, 0, &spec);
+    spec.wait = true;
+    struct sim_request *other = sim_exchange(sim, 4, &spec);
+    assert_true(sim_run_until_ended(one, 20 * SECONDS));
+    assert_true(sim_run_until_ended(other, 20 * SECONDS));
+    assert_int_equal(one->error.code, ERROR_USAGE);
+    assert_non_null(strstr(other->error.text, "node 4 waits for nodes that are down, node 0 does not"));
+    sim_free(sim);
+}
+
+static void not_both(void **state)
+{
+    const struct spec spec = {
+        .algorithm = "auto", .block_bytes = 1, .from = "", .to = "", .shrink = true, .wait = true};
+    struct sim *sim = begin(1);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+
+    (void)state;
+    assert_true(r->ended);
+    assert_int_equal(r->error.code, ERROR_USAGE);
+    sim_free(sim);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rolling_restart),    cmocka_unit_test(down_before),
+        cmocka_unit_test(one_does_not_come_back), cmocka_unit_test(down_after_the_decision),
+        cmocka_unit_test(barriers),             cmocka_unit_test(barriers_that_differ),
+        cmocka_unit_test(not_both),
+    };
+
+    if (argc == 3) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
