@@ -19,6 +19,7 @@ static const char *const link_states[] = {
     [TORUS_LINK_UNKNOWN] = "unknown", [TORUS_LINK_DIALLING] = "dialling",
     [TORUS_LINK_WAITING] = "waiting", [TORUS_LINK_HELLO] = "hello",
     [TORUS_LINK_UP] = "up",           [TORUS_LINK_HELD] = "held",
+    [TORUS_LINK_PROBING] = "probing",
 };
 static const char *const operations[] = {
     [TORUS_EXCHANGE] = "exchange",

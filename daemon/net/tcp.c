@@ -105,15 +105,20 @@ static void on_handle_closed(uv_handle_t *handle)
     release(tcp);
 }
 
-static void close_handles(struct connection *c)
+static void forget_dirty(struct connection *c)
 {
-    if (uv_is_closing((uv_handle_t *)&c->socket))
-        return;
     for (struct connection **at = &c->tcp->dirty; *at != NULL; at = &(*at)->next_dirty)
         if (*at == c) {
             *at = c->next_dirty;
             break;
         }
+}
+
+static void close_handles(struct connection *c)
+{
+    if (uv_is_closing((uv_handle_t *)&c->socket))
+        return;
+    forget_dirty(c);
     uv_close((uv_handle_t *)&c->socket, on_handle_closed);
     uv_close((uv_handle_t *)&c->linger, on_handle_closed);
 }
@@ -160,6 +165,22 @@ static void say_last(struct connection *c)
         close_handles(c);
 }
 
+/* The end of what is sent would wait behind what is not acknowledged, and the other side would not hear of it. */
+static void give_up(struct connection *c)
+{
+    struct connection_stat stat = {0};
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        tcp_stat(fd, &stat);
+    if (stat.unacked == 0 || uv_tcp_close_reset(&c->socket, on_handle_closed) != 0) {
+        close_handles(c);
+        return;
+    }
+    forget_dirty(c);
+    uv_close((uv_handle_t *)&c->linger, on_handle_closed);
+}
+
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer);
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer);
 
@@ -173,7 +194,7 @@ static void io_close(void *context, void *connection, struct outgoing *last)
     c->last = last;
     /* A peer that reads nothing would leave us waiting for what is being written, too. */
     if (last == NULL || uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0) {
-        close_handles(c);
+        give_up(c);
         return;
     }
     if (c->tcp->lingering == LINGER_MOST) { /* it is told if it does not send any more */
@@ -301,8 +322,9 @@ static int take_batch(struct batch *b, struct connection *c)
         if (frame == NULL)
             break;
         b->bytes += frame->head_length + frame->body_length;
-        b->packet = frame->in_passing && c->tcp->slow;
-        last = b->packet || (c->cipher != NULL && frame->plain);
+        /* A probe that is lost must not take the handshake before it with it. */
+        b->packet = frame->plain || (frame->in_passing && c->tcp->slow);
+        last = b->packet;
         if (c->cipher == NULL || frame->plain) {
             take_plain(b, c, frame);
         } else {

@@ -19,13 +19,22 @@ struct stranger {
     uint8_t bytes[FRAME_PREFIX_SIZE + FRAME_MAX_STRANGER_HEAD];
 };
 
+/* What is known of a connection that has been proved, and is not up: see probe.c. */
+struct probe {
+    uint32_t length;          /* bytes of ours */
+    bool heard, answered;     /* the other's has come; ours has been answered */
+    bool told;                /* that nothing is acknowledged */
+    uint64_t since;           /* when something last was, or had come: */
+    uint64_t acked, received; /* connection_stat.acked and rx_bytes then */
+};
+
 /* One connection. */
 struct link {
     struct link *next; /* in port.candidates */
     struct router *router;
     void *connection;
     unsigned port;
-    bool dialled, up;
+    bool dialled, up;  /* proved, if it has no stranger; then, if frames of full size pass: up */
     bool feeding;      /* inside decoder_feed(): closing has to wait */
     bool doomed;       /* to be closed when it returns, */
     struct error doom; /* for this reason */
@@ -33,7 +42,7 @@ struct link {
     bool has_key;              /* has been proved, */
     uint8_t key[KEY_ID_SIZE];  /* with this one */
     char address[80];          /* with the zone, if it is link-local */
-    struct stranger *stranger; /* NULL if it is up */
+    struct stranger *stranger; /* NULL if it is proved */
     struct decoder decoder;    /* if it is, as the next */
     struct slab *slab;         /* bytes are read into this */
     uint32_t slab_used;
@@ -45,9 +54,11 @@ struct link {
     bool heard;          /* since the last beat */
     uint32_t unheard;    /* beats since it was */
     uint32_t unanswered; /* beats without that, and without an acknowledgement that was due */
+    uint32_t blocked;    /* beats without an acknowledgement that was due, whether heard or not */
     uint64_t acked;      /* connection_stat.acked at the last beat */
-    uint64_t interval;   /* of the neighbour's heartbeats */
-    uint32_t held_by;    /* ports (bits) whose queues have to drain before more is read here */
+    struct probe probe;
+    uint64_t interval; /* of the neighbour's heartbeats */
+    uint32_t held_by;  /* ports (bits) whose queues have to drain before more is read here */
     uint64_t tx_bytes, rx_bytes;
 };
 
@@ -61,11 +72,12 @@ struct turned_away {
 /* Losses of a link that may flap. */
 struct flapping {
     uint64_t lost[ROUTER_FLAP_LOSSES]; /* when it was lost lately; the next one replaces */
-    uint32_t losses;                   /* lost[losses % ROUTER_FLAP_LOSSES] */
-    uint64_t hold;                     /* how long it has to be quiet; 0: it does not flap */
-    bool held;                         /* kept out, */
-    uint64_t until;                    /* for that long if the carrier is there; */
-    uint64_t released;                 /* when it was used again */
+    uint64_t noticed;  /* for how long losses have been noticed, added up; left out of lost[] */
+    uint32_t losses;   /* lost[losses % ROUTER_FLAP_LOSSES] */
+    uint64_t hold;     /* how long it has to be quiet; 0: it does not flap */
+    bool held;         /* kept out, */
+    uint64_t until;    /* for that long if the carrier is there; */
+    uint64_t released; /* when it was used again */
 };
 
 struct port {
@@ -113,6 +125,7 @@ struct router {
  *
  *     router.c   the object and its clock
  *     link.c     one connection
+ *     probe.c    whether frames of full size pass
  *     port.c     dialling, the link that is up, who is turned away
  *     flood.c    link states of all nodes
  *     send.c     queues
@@ -136,8 +149,11 @@ int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, s
 void flood_read(struct router *r); /* what came in at once has been decoded */
 
 /* port.c */
-/* The cable has failed, whether a link was up or not. Call it before the link is closed. */
-void port_lost(struct router *r, unsigned port);
+/* The cable has failed, whether a link was up or not, and it took so long to notice. Call it before the link
+ * is closed. */
+void port_lost(struct router *r, unsigned port, uint64_t noticing);
+/* Why the port is not up: logged once, not at every try. */
+void port_note(struct router *r, unsigned port, const char *reason);
 /* Uses a link again that has been quiet for long enough. */
 void port_release(struct router *r, unsigned port, uint64_t now);
 uint64_t port_release_deadline(const struct port *port);
@@ -150,6 +166,18 @@ void port_make_room(struct router *r, unsigned port);
 /* How many were turned away without being logged, when it is time to say so. */
 void port_tell_turned_away(struct router *r, unsigned port, uint64_t now);
 uint64_t port_turned_away_deadline(const struct port *port);
+
+/* probe.c */
+/* Sends a frame that fills a packet. Returns 0, or -1 with *e if there is no memory. */
+int probe_begin(struct link *link, struct error *e);
+/* Something has come before the link is up. Returns 1 if it is up now, 0, or -1 with *e. */
+int probe_heard(struct link *link, const Peer__Head *head, struct error *e);
+/* When probe_check() must be called next. */
+uint64_t probe_deadline(const struct link *link);
+/* Returns 0, or -1 with *why: frames of full size do not pass. */
+int probe_check(struct link *link, uint64_t now, struct error *why);
+/* The reason if so many bytes were sent, and small frames pass. `mtu` of this side: 0 if it is not known. */
+void probe_ask_mtu(uint64_t bytes, uint32_t mtu, struct error *why);
 
 /* link.c */
 /* An interval has passed through which this node has lived. Returns 0, or -1 with *why: the link has been

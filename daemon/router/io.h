@@ -16,6 +16,9 @@ struct connection_stat {
     uint64_t rate_bps;   /* delivery rate in bits per second; 0 = unknown */
     uint64_t acked;      /* bytes that the other side's system has taken; 0 = unknown */
     bool in_flight;      /* it has room, and has not taken all that was sent; false if unknown */
+    uint64_t unacked;    /* bytes that have been sent, and that it has not taken; 0 if unknown */
+    uint32_t segment;    /* most bytes in one packet; 0 = unknown */
+    uint32_t mtu;        /* of the route; 0 = unknown */
 };
 
 struct router_io {

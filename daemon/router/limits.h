@@ -21,12 +21,20 @@
  * No less than the limit of silence. */
 #define ROUTER_FRAME_TIME (20 * SECONDS)
 #define ROUTER_HELLO_TIME (5 * SECONDS) /* until a connection has proved who it is */
+/* Then, without anything of a frame of full size being acknowledged: until that is told, */
+#define ROUTER_PROBE_TELL (2 * SECONDS)
+/* and until the connection is given up. Linux, if it is told to (tcp_mtu_probing), has tried smaller packets
+ * by then. */
+#define ROUTER_PROBE_TIME (8 * SECONDS)
+/* How long a link that is up, whose neighbour is heard, may go without an acknowledgement that is due. The
+ * neighbour, which hears nothing meanwhile, waits for ROUTER_STALL. */
+#define ROUTER_UNACKED (3 * SECONDS)
 /* Control frames that may wait for one link, in bytes of memory (a report of every node of a large
  * torus fits). Beyond it, nothing more is read from the links that make us queue frames there; a
  * link whose other end takes nothing at all meanwhile, for ROUTER_STALL, is down. */
 #define ROUTER_QUEUE_MOST (8u * 1024u * 1024u)
-/* A link flaps that is lost, by its carrier or by silence, so often within this time. Then it is kept
- * out until it has been quiet for a while: at first ROUTER_HOLD, each further time twice as long as
+/* A link flaps that is lost, by its carrier, by silence or because nothing is acknowledged, so often within
+ * this time. The time that it takes to notice a loss does not count. Then it is kept out until it has been quiet for a while: at first ROUTER_HOLD, each further time twice as long as
  * before; from ROUTER_HOLD on again when it has been used for ROUTER_HOLD_FORGET without a loss. */
 #define ROUTER_FLAP_LOSSES 3u
 #define ROUTER_FLAP_TIME (10 * SECONDS)

@@ -138,10 +138,25 @@ void link_closed(struct link *link, const char *reason)
     link_free(link);
 }
 
+/* The neighbour has given up all its connections but the last. */
+static void replace_others(struct link *link)
+{
+    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
+    struct port *port = &link->router->port[link->port];
+    struct link *following;
+
+    if (port->link != NULL)
+        link_close(port->link, &replaced, false);
+    for (struct link *other = port->candidates; other != NULL; other = following) {
+        following = other->next;
+        if (other != link && other->stranger == NULL)
+            link_close(other, &replaced, false);
+    }
+}
+
 /* It is the neighbour's. */
 static int let_in(struct link *link, struct error *e)
 {
-    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
     struct router *r = link->router;
     const struct handshake *h = &link->stranger->handshake;
 
@@ -165,11 +180,9 @@ static int let_in(struct link *link, struct error *e)
     link->decoder.max_more += (uint32_t)(reports < REPORTS_MOST ? reports : REPORTS_MOST);
     if (r->io.proved != NULL)
         r->io.proved(r->io.context, link->connection);
-    if (r->port[link->port].link != NULL)
-        link_close(r->port[link->port].link, &replaced, false);
-    port_link_up(link);
+    replace_others(link);
     forget_stranger(link);
-    return 0;
+    return probe_begin(link, e);
 }
 
 static void heartbeat(struct link *link, const Peer__Heartbeat *beat)
@@ -196,24 +209,41 @@ int link_beat(struct link *link, struct error *why)
     struct connection_stat stat = {0};
     bool heard = link->heard || link->held_by != 0; /* held: it is we who do not listen */
     uint64_t stall = r->silence > ROUTER_STALL ? r->silence : ROUTER_STALL;
+    uint64_t unacked = r->silence > ROUTER_UNACKED ? r->silence : ROUTER_UNACKED;
 
     if (stall < ROUTER_STALL_BEATS * link->interval)
         stall = ROUTER_STALL_BEATS * link->interval;
     r->io.stat(r->io.context, link->connection, &stat);
-    bool answered = heard || !stat.in_flight || stat.acked != link->acked;
+    bool taken = !stat.in_flight || stat.acked != link->acked;
+    bool answered = heard || taken;
     link->acked = stat.acked;
+    link->blocked = taken ? 0 : link->blocked + 1;
     link->heard = false;
     link->unheard = heard ? 0 : link->unheard + 1;
     link->unanswered = answered ? 0 : link->unanswered + 1;
     if (link->unanswered >= beats(r, r->silence)) {
-        port_lost(r, link->port);
+        port_lost(r, link->port, r->silence);
         return error_set(why, ERROR_LINK, "silent for %.3g s", seconds(r->silence));
+    }
+    if (link->blocked >= beats(r, unacked)) {
+        port_lost(r, link->port, unacked);
+        probe_ask_mtu(stat.unacked, stat.mtu, why);
+        return -1;
     }
     if (link->unheard >= beats(r, stall))
         return error_set(why, ERROR_LINK,
                          "silent for %.3g s: torusd there is stopped or overloaded",
                          seconds(stall));
     return 0;
+}
+
+static int on_probe(struct link *link, const Peer__Head *head, struct error *e)
+{
+    int result = probe_heard(link, head, e);
+
+    if (result > 0)
+        port_link_up(link);
+    return result < 0 ? -1 : 0;
 }
 
 static int on_frame(void *context, const Peer__Head *head, const struct extents *body,
@@ -229,8 +259,17 @@ static int on_frame(void *context, const Peer__Head *head, const struct extents 
         return error_set(e, ERROR_LINK, "refused by %s: %s", link->address,
                          text_printable(reason, sizeof reason, head->refusal->reason));
     }
-    if (head->kind_case == PEER__HEAD__KIND_HELLO || head->kind_case == PEER__HEAD__KIND_PROOF)
+    if (!link->up)
+        return on_probe(link, head, e);
+    switch (head->kind_case) {
+    case PEER__HEAD__KIND_HELLO:
+    case PEER__HEAD__KIND_PROOF:
+    case PEER__HEAD__KIND_PROBE:
+    case PEER__HEAD__KIND_PROBE_ANSWERED:
         return error_set(e, ERROR_PROTOCOL, "%s said hello twice", link->address);
+    default:
+        break;
+    }
     if (head->kind_case == PEER__HEAD__KIND_LINK_STATE)
         result = flood_heard(r, link->port, head->link_state, e);
     else if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT)

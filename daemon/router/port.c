@@ -25,7 +25,7 @@ void port_dial(struct router *r, unsigned i)
 }
 
 /* Logs a reason once, not at every try. */
-static void note(struct router *r, unsigned i, const char *reason)
+void port_note(struct router *r, unsigned i, const char *reason)
 {
     struct port *port = &r->port[i];
     char name[TORUS_PORT_NAME_SIZE];
@@ -103,7 +103,7 @@ void port_make_room(struct router *r, unsigned i)
     uint64_t random;
 
     for (struct link *link = r->port[i].candidates; link != NULL; link = link->next, count++) {
-        if (link->dialled)
+        if (link->dialled || link->stranger == NULL)
             continue;
         if (link->stranger->handshake.state == HANDSHAKE_HELLO) {
             silent = link;
@@ -150,7 +150,7 @@ static void redial_later(struct router *r, unsigned i)
 void router_dial_failed(struct router *r, unsigned port, const char *reason)
 {
     r->port[port].dialling = false;
-    note(r, port, reason);
+    port_note(r, port, reason);
     redial_later(r, port);
 }
 
@@ -170,7 +170,7 @@ void router_listening(struct router *r, unsigned i, const char *fault)
     char name[TORUS_PORT_NAME_SIZE];
 
     if (fault != NULL) {
-        note(r, i, fault);
+        port_note(r, i, fault);
     } else if (port->reason[0] != '\0' && port->link == NULL && !port->no_carrier) {
         port->reason[0] = '\0';
         log_info("port %s to node %u: listening", torus_port_name(i, name), port->neighbour);
@@ -194,6 +194,7 @@ void port_link_up(struct link *link)
 
     forget_candidate(port, link);
     link->up = link->heard = true;
+    link->last_frame = link->taken_at = r->now;
     link->interval = HEARTBEAT_OLD; /* until it has said so */
     if (!router_beats(r))
         r->beat_at = router_now(r) + r->heartbeat;
@@ -223,14 +224,16 @@ void port_link_gone(struct link *link, const char *reason)
         if (port->holds)
             send_release(r, link->port);
         flood_lost(r, link->port);
-        note(r, link->port, reason);
+        port_note(r, link->port, reason);
         topology_set_self(&r->topology, link->port, false);
         if (!r->stopping)
             flood_self_changed(r);
     } else {
         forget_candidate(port, link);
-        if (link->dialled)
-            note(r, link->port, reason);
+        if (link->stranger == NULL && link->probe.told)
+            ; /* that the other side gives it up as well is not why */
+        else if (link->dialled || link->stranger == NULL)
+            port_note(r, link->port, reason);
         else if (!port->no_carrier && !port->flapping.held)
             turn_away(r, link->port, link->address, reason);
     }
@@ -239,27 +242,29 @@ void port_link_gone(struct link *link, const char *reason)
 }
 
 /* How long it has to be quiet after a loss; 0: it does not flap. */
-static uint64_t hold_after_loss(struct flapping *f, uint64_t now)
+static uint64_t hold_after_loss(struct flapping *f, uint64_t now, uint64_t noticing)
 {
-    f->lost[f->losses++ % ROUTER_FLAP_LOSSES] = now;
+    const uint64_t without = now - (f->noticed += noticing);
+
+    f->lost[f->losses++ % ROUTER_FLAP_LOSSES] = without;
     if (f->held)
         return f->hold;
     if (f->hold > 0 && now < f->released + ROUTER_HOLD_FORGET)
         return 2 * f->hold < ROUTER_HOLD_MOST ? 2 * f->hold : ROUTER_HOLD_MOST;
     if (f->losses >= ROUTER_FLAP_LOSSES &&
-        now - f->lost[f->losses % ROUTER_FLAP_LOSSES] <= ROUTER_FLAP_TIME)
+        without - f->lost[f->losses % ROUTER_FLAP_LOSSES] <= ROUTER_FLAP_TIME)
         return ROUTER_HOLD;
     return 0;
 }
 
-void port_lost(struct router *r, unsigned i)
+void port_lost(struct router *r, unsigned i, uint64_t noticing)
 {
     struct flapping *f = &r->port[i].flapping;
     const uint64_t now = router_now(r);
     char name[TORUS_PORT_NAME_SIZE];
     const bool held = f->held;
 
-    f->hold = hold_after_loss(f, now);
+    f->hold = hold_after_loss(f, now, noticing);
     f->held = f->hold > 0;
     f->until = now + f->hold;
     if (!f->held || held)
@@ -297,13 +302,13 @@ static void carrier_gone(struct router *r, unsigned i, const char *fault)
     struct error why;
 
     if (!port->no_carrier)
-        port_lost(r, i);
+        port_lost(r, i, 0);
     (void)error_set(&why, ERROR_LINK, "%s", fault);
     if (port->link != NULL)
         link_close(port->link, &why, false);
     port->no_carrier = false; /* another fault than before is told, too, */
     if (!held)                /* but not each loss of a link that flaps */
-        note(r, i, fault);
+        port_note(r, i, fault);
     (void)snprintf(port->reason, sizeof port->reason, "%s", fault);
     port->no_carrier = true;
     while (port->candidates != NULL)

@@ -117,6 +117,9 @@ static void tick_hello(struct link *link, uint64_t now)
     if (link->doomed) {
         why = link->doom;
         link_close(link, &why, false);
+    } else if (link->stranger == NULL) {
+        if (probe_check(link, now, &why) != 0)
+            link_close(link, &why, false);
     } else if (now >= link->opened + ROUTER_HELLO_TIME) {
         (void)error_set(&why, ERROR_LINK, "the other side did not %s within %d s",
                         link->stranger->handshake.state == HANDSHAKE_HELLO
@@ -222,6 +225,7 @@ void router_tick(struct router *r)
         for (struct link *link = port->candidates; link != NULL; link = following) {
             following = link->next;
             link->opened += slept;
+            link->probe.since += slept;
             tick_hello(link, now);
         }
         if (port->link != NULL) {
@@ -252,7 +256,8 @@ uint64_t router_deadline(const struct router *r)
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         const struct port *port = &r->port[i];
         for (const struct link *link = port->candidates; link != NULL; link = link->next)
-            earlier(&at, link->opened + ROUTER_HELLO_TIME);
+            earlier(&at, link->stranger != NULL ? link->opened + ROUTER_HELLO_TIME
+                                                : probe_deadline(link));
         if (port->link != NULL) {
             earlier(&at, r->beat_at);
             earlier(&at, port->link->last_frame + frame_time(r));

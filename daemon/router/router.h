@@ -10,14 +10,15 @@
  * is stopped, or has no processor, none pass. A link is down when nothing has come for ROUTER_SILENCE,
  * not even the other system's acknowledgement of what was sent: then the cable is broken or the machine
  * is. A neighbour whose system still answers, or has said that it has no room for more, is only slow,
- * and is given ROUTER_STALL. A heartbeat says how often they come.
+ * and is given ROUTER_STALL. If its small frames come and nothing of what is sent to it is acknowledged for
+ * ROUTER_UNACKED, the cable loses large packets. A heartbeat says how often they come.
  *
  * A link that flaps (limits.h) is neither dialled nor answered until it has been quiet for a while.
  *
- *     no connection --router_connected()--> HELLO --handshake----> UP
- *           ^                                 |                    |
- *           +---- refused, not in time -------+                    |
- *           +---- closed, silent, no carrier, breaks the protocol -+
+ *     no connection --router_connected()--> HELLO --handshake--> PROBING --frames of full size pass--> UP
+ *           ^                                 |                     |                                  |
+ *           +---- refused, not in time -------+---------------------+                                  |
+ *           +---- closed, silent, nothing acknowledged, no carrier, breaks the protocol ---------------+
  */
 #ifndef TORUSD_ROUTER_ROUTER_H
 #define TORUSD_ROUTER_ROUTER_H
@@ -130,7 +131,15 @@ uint64_t router_silence(const struct router *r);   /* limit */
 
 #define PORT_REASON_SIZE 320
 
-enum port_state { PORT_UNUSED, PORT_WAITING, PORT_DIALLING, PORT_HELLO, PORT_HELD, PORT_UP };
+enum port_state {
+    PORT_UNUSED,
+    PORT_WAITING,
+    PORT_DIALLING,
+    PORT_HELLO,
+    PORT_PROBING, /* it is the neighbour; whether frames of full size pass is being found out */
+    PORT_HELD,
+    PORT_UP
+};
 
 struct port_info {
     enum port_state state;

@@ -72,12 +72,24 @@ const char *port_state_name(enum port_state state)
         return "dialling";
     case PORT_HELLO:
         return "hello";
+    case PORT_PROBING:
+        return "probing";
     case PORT_HELD:
         return "held";
     case PORT_UP:
         return "up";
     }
     return "unknown";
+}
+
+/* The neighbour has proved itself there. */
+static bool is_probing(const struct port *port)
+{
+    const struct link *link = port->candidates;
+
+    while (link != NULL && link->stranger != NULL)
+        link = link->next;
+    return link != NULL;
 }
 
 void router_port_info(struct router *r, unsigned i, struct port_info *info)
@@ -106,7 +118,7 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
                            "flaps: used again when it has been quiet for %.1f s more",
                            (double)info->held_ns / (double)SECONDS);
     } else if (port->candidates != NULL) {
-        info->state = PORT_HELLO;
+        info->state = is_probing(port) ? PORT_PROBING : PORT_HELLO;
     } else {
         info->state = port->dialling ? PORT_DIALLING : PORT_WAITING;
     }

@@ -369,6 +369,8 @@ static struct fixture_connection *connection_at(struct node *n, unsigned port)
         n->f.up[port] = fixture_connect(&n->f, port, torus_port_direction(port) > 0);
         if (keyed && n->f.up[port]->link != NULL)
             shake_hands(n, n->f.up[port], port);
+        if (keyed && n->f.up[port]->link != NULL)
+            fixture_pass_probe(n->f.up[port]);
     }
     return n->f.up[port] != NULL && n->f.up[port]->link != NULL ? n->f.up[port] : NULL;
 }

@@ -13,7 +13,7 @@ import pytest
 from support.background import LongExchange
 from support.expect import check_result
 from support.waiting import wait_for
-from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, peer,
+from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, message, pass_probe, peer,
                           peer_frame, read_key, send, shake_hands, until_closed, varint)
 
 
@@ -258,6 +258,7 @@ class FalseNeighbour:
     def connect(self):
         s = connect(self.torus.node(5).addresses['-0'])
         shake_hands(s, read_key(self.torus.run.key), '4x4', 1, 0)
+        pass_probe(s)
         wait_for(lambda: self.link()['up'], 10)
         return s
 

@@ -16,7 +16,7 @@ from support.background import Client, LongExchange, stopped
 from support.memory import MemoryWatch
 from support.trees import check_target, leftovers, listing, make_sources, wait_tidy
 from support.waiting import wait_for
-from support.wire import connect, frame, frames, peer, peer_frame, read_key, send, shake_hands
+from support.wire import connect, frame, frames, pass_probe, peer, peer_frame, read_key, send, shake_hands
 from torus_net.patience import Patience, stretched
 
 REFUSED = 2              # enum error_code
@@ -367,6 +367,7 @@ def test_floods_of_a_neighbour(loopback, kind):
         while time.monotonic() < over:
             with connect(torus.node(5).addresses['-0']) as s:
                 shake_hands(s, read_key(torus.run.key), '4x4', 1, 0, boot=number + 1)
+                pass_probe(s)
                 s.settimeout(0.5)
                 while time.monotonic() < over:
                     try:

@@ -17,6 +17,7 @@
 #define PACED_PART 1024u /* TCP hands over at once when it is paced: a millisecond's worth, */
 #define PACED_LEAST 2u   /* but no fewer than these */
 #define PACKET 1500u
+#define NARROW_MOST 600u /* SIM_WIRE_NARROW: handshakes and heartbeats pass */
 #define DIAL_TIMEOUT (7 * SECONDS)
 #define RECEIVE_BUFFER (256u * 1024u) /* of the kernel, for a process that does not read */
 #define EXCUSE_TIME (20 * SECONDS)    /* after a fault its consequences may still close links */
@@ -200,6 +201,27 @@ static bool is_cut_off(const struct connection_end *end)
 
     return w->state == SIM_WIRE_SILENT || w->state == SIM_WIRE_CUT ||
            (w->state == SIM_WIRE_DEAF && w->deaf == index_of(end));
+}
+
+/* What has not left of the frame that is to leave next. */
+static size_t next_frame(const struct connection_end *end)
+{
+    const struct outgoing *frame = end->queue.first;
+
+    return frame == NULL ? end->queued
+                         : (size_t)frame->head_length + frame->body_length - end->first_done;
+}
+
+/* It is dropped on the way, and would be again. */
+static bool is_too_large(const struct connection_end *end)
+{
+    return end->connection->wire->state == SIM_WIRE_NARROW && next_frame(end) > NARROW_MOST;
+}
+
+/* The wire can be dialled over. */
+static bool lets_dials_pass(const struct wire *w)
+{
+    return w->state == SIM_WIRE_UP || w->state == SIM_WIRE_NARROW;
 }
 
 static bool cannot_hear(const struct connection_end *end)
@@ -400,6 +422,8 @@ static size_t piece_length(struct connection_end *end)
     }
     if (sim->set.chop)
         length = 1 + chance_below(&w->chance, chance_below(&w->chance, 8) == 0 ? 16 : PIECE_MOST);
+    if (w->state == SIM_WIRE_NARROW && length > next_frame(end))
+        length = next_frame(end);
     return length < end->queued ? length : end->queued;
 }
 
@@ -409,7 +433,7 @@ static void transmit(struct connection_end *end)
     struct connection *c = end->connection;
     struct connection_end *to = other(end);
 
-    if (end->sending || end->vanished || to->vanished || is_cut_off(to) ||
+    if (end->sending || end->vanished || to->vanished || is_cut_off(to) || is_too_large(end) ||
         (to->node->frozen && to->coming >= RECEIVE_BUFFER))
         return;
     if (end->queued == 0) {
@@ -627,17 +651,18 @@ static void dial_over(struct sim *sim, void *object, uint64_t number)
         sim_schedule(sim, node->frozen_until - sim->now, "dialled", dial_over, node, number);
         return;
     }
-    if (wire->state != SIM_WIRE_UP || !peer->alive) {
+    if (!lets_dials_pass(wire) || !peer->alive) {
         sim_enter(node);
         router_dial_failed(core_router(node->core), port,
-                           wire->state == SIM_WIRE_UP ? "connection refused" : "timed out");
+                           lets_dials_pass(wire) ? "connection refused" : "timed out");
         sim_leave();
         sim_settle(node);
         return;
     }
     struct connection *c = sim_alloc(sizeof *c);
     c->wire = wire;
-    c->excused = sim->now < wire->excused_until || wire->liars > 0;
+    c->excused =
+        sim->now < wire->excused_until || wire->liars > 0 || wire->state == SIM_WIRE_NARROW;
     c->next = sim->connections;
     sim->connections = c;
     c->end[0] = (struct connection_end){.connection = c, .node = node};
@@ -665,7 +690,7 @@ static void io_dial(void *context, unsigned port)
     struct sim *sim = node->sim;
     const struct wire *wire = wire_at(sim, node->rank, port);
     const struct node *peer = &sim->node[torus_neighbour(&sim->torus, node->rank, port)];
-    bool answered = wire->state == SIM_WIRE_UP && (peer->alive || peer->death != SIM_POWER);
+    bool answered = lets_dials_pass(wire) && (peer->alive || peer->death != SIM_POWER);
 
     sim_schedule(sim, answered ? 2 * wire->latency : DIAL_TIMEOUT, "dialled", dial_over, node,
                  (uint64_t)++node->dials[port] << 8 | port);
@@ -728,13 +753,17 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
 {
     struct connection_end *end = connection, *to = other(end);
     /* Here it does not leave; a system would have sent it, again and again. */
-    bool lost = end->queued > 0 && (is_cut_off(to) || to->vanished);
+    bool lost = end->queued > 0 && (is_cut_off(to) || to->vanished || is_too_large(end));
 
     (void)context;
     if (!is_cut_off(end))
         end->acked = to->taken;
-    *stat = (struct connection_stat){
-        .rtt_us = 1, .acked = end->acked, .in_flight = lost || end->sent > end->acked};
+    *stat = (struct connection_stat){.rtt_us = 1,
+                                     .acked = end->acked,
+                                     .in_flight = lost || end->sent > end->acked,
+                                     .unacked = end->sent - end->acked + (lost ? end->queued : 0),
+                                     .segment = PACKET,
+                                     .mtu = PACKET};
 }
 
 void network_io(struct node *node, struct router_io *io)

@@ -112,6 +112,7 @@ enum sim_wire {
     SIM_WIRE_CUT,    /* no carrier: both ends notice at once, unless they are stopped */
     SIM_WIRE_SILENT, /* carrier up, but nothing comes through; what was sent comes when it is up */
     SIM_WIRE_DEAF,   /* the same in one direction: nothing comes to the node that is named */
+    SIM_WIRE_NARROW, /* what would fill a packet is dropped, each time that it is sent again */
 };
 
 void sim_set_wire(struct sim *sim, uint32_t rank, unsigned port, enum sim_wire state);

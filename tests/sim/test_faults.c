@@ -175,6 +175,29 @@ static void a_link_may_flap(void **state)
     }
 }
 
+/* Handshakes and heartbeats pass: it is found out nevertheless, and does not come up again before it is well. */
+static void a_link_may_lose_large_packets(void **state)
+{
+    struct port_info info;
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct run run = begin(seed);
+        struct router *router = sim_router(run.sim, run.victim);
+        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_NARROW);
+        (void)check_agreement(run.request, run.spec);
+        router_port_info(router, run.port, &info);
+        for (int second = 0; second < 40 && info.state != PORT_UP; second++) {
+            sim_pass(run.sim, SECONDS);
+            router_port_info(router, run.port, &info);
+            assert_int_not_equal(info.state, PORT_UP);
+        }
+        if (info.state != PORT_UP)
+            assert_non_null(strstr(info.reason, "does the MTU agree (1500 here)"));
+        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+        end(&run);
+    }
+}
+
 static bool all_is_told(struct sim *sim, bool whole)
 {
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
@@ -418,6 +441,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_root_may_die),
         cmocka_unit_test(a_node_may_die_and_come_back_at_once),
         cmocka_unit_test(a_link_may_be_cut),
+        cmocka_unit_test(a_link_may_lose_large_packets),
         cmocka_unit_test(a_link_may_flap),
         cmocka_unit_test(a_cut_and_its_end_are_noticed_at_once),
         cmocka_unit_test(a_link_that_flaps_is_kept_out),

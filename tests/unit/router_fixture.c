@@ -197,9 +197,39 @@ void fixture_link_up(struct router_fixture *f, unsigned port)
     fixture_hello(f, port, &hello, dims);
     fixture_say_hello(c, &hello);
     assert_non_null(c->link);
+    fixture_pass_probe(c);
     f->up[port] = c;
     while ((first = fixture_next(c, NULL, 0, NULL)) != NULL)
         peer__head__free_unpacked(first, NULL);
+}
+
+void fixture_say_probe(struct fixture_connection *c)
+{
+    uint8_t filler[2 * 1460] = {0};
+    Peer__Probe probe = PEER__PROBE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_PROBE;
+    head.probe = &probe;
+    probe.filler = (ProtobufCBinaryData){sizeof filler, filler};
+    fixture_say(c, &head, NULL, 0);
+}
+
+void fixture_answer_probe(struct fixture_connection *c)
+{
+    Peer__ProbeAnswered answered = PEER__PROBE_ANSWERED__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_PROBE_ANSWERED;
+    head.probe_answered = &answered;
+    answered.bytes = 2 * (c->stat.segment > 1460 ? c->stat.segment : 1460);
+    fixture_say(c, &head, NULL, 0);
+}
+
+void fixture_pass_probe(struct fixture_connection *c)
+{
+    fixture_say_probe(c);
+    fixture_answer_probe(c);
 }
 
 Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,

@@ -52,7 +52,11 @@ void fixture_say(struct fixture_connection *c, const Peer__Head *head, const voi
 /* The hello that the neighbour at this port says. `dims` has room for TORUS_TEXT_SIZE. */
 void fixture_hello(const struct router_fixture *f, unsigned port, Peer__Hello *hello, char *dims);
 void fixture_say_hello(struct fixture_connection *c, Peer__Hello *hello);
-/* Connects and says hello; what the router sends at first is taken away. */
+/* What the neighbour says behind the handshake: a probe, the answer to the router's own, or both. */
+void fixture_say_probe(struct fixture_connection *c);
+void fixture_answer_probe(struct fixture_connection *c);
+void fixture_pass_probe(struct fixture_connection *c);
+/* Connects, says hello and passes the probe; what the router sends at first is taken away. */
 void fixture_link_up(struct router_fixture *f, unsigned port);
 
 /* The next frame that the router sends there, unpacked (body: as many bytes as fit), or NULL. */

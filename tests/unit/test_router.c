@@ -217,7 +217,7 @@ static void a_silent_link_is_given_up(void **state)
             assert_non_null(f.up[minus]->link);
             if (k % 2 == 0 || 2 * silence > ROUTER_STALL)
                 say_heartbeat(f.up[minus]);
-            else
+            if (k % 2 != 0 || 2 * silence > ROUTER_UNACKED)
                 f.up[minus]->stat.acked++;
         }
         pass(&f, silence - 1);
@@ -252,6 +252,141 @@ static void a_neighbour_that_does_not_run_is_waited_for(void **state)
         check_reason(&f, minus, "silent for 5 s: torusd there is stopped or overloaded");
         fixture_close(&f);
     }
+}
+
+/* Small frames come, and of what is sent nothing is acknowledged any more. */
+static void a_link_that_loses_large_packets_is_given_up(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    struct connection_stat *stat = &f.up[minus]->stat;
+    *stat = (struct connection_stat){.acked = 7, .in_flight = true, .unacked = 8948, .mtu = 9000};
+    for (uint64_t passed = 0; passed < ROUTER_UNACKED; passed += 200 * MILLISECONDS) {
+        assert_non_null(f.up[minus]->link);
+        say_heartbeat(f.up[minus]);
+        pass(&f, 200 * MILLISECONDS);
+    }
+    say_heartbeat(f.up[minus]);
+    pass(&f, 2 * ROUTER_HEARTBEAT);
+    assert_null(f.up[minus]->link);
+    check_reason(&f, minus, "sent 8948 bytes, none acknowledged: does the MTU agree (9000 here)?");
+    fixture_close(&f);
+}
+
+/* A connection whose handshake is over; what the router has said is taken away. */
+static struct fixture_connection *shaken(struct router_fixture *f, unsigned port)
+{
+    struct fixture_connection *c = fixture_connect(f, port, torus_port_direction(port) > 0);
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello hello;
+
+    fixture_hello(f, port, &hello, dims);
+    c->stat.segment = 8948;
+    fixture_say_hello(c, &hello);
+    return c;
+}
+
+/* Takes away what the router sends. Returns the bytes of its probe, or 0; *answered: it has answered one. */
+static size_t probe_sent(struct fixture_connection *c, bool *answered)
+{
+    size_t bytes = 0;
+    Peer__Head *head;
+
+    *answered = false;
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        if (head->kind_case == PEER__HEAD__KIND_PROBE)
+            bytes = head->probe->filler.len;
+        *answered |= head->kind_case == PEER__HEAD__KIND_PROBE_ANSWERED;
+        peer__head__free_unpacked(head, NULL);
+    }
+    return bytes;
+}
+
+static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct router_fixture f;
+        bool answered;
+        fixture_open(&f, "4x4", 5, NULL);
+        struct fixture_connection *c = shaken(&f, minus);
+        assert_int_equal(probe_sent(c, &answered), 2 * 8948);
+        assert_false(answered);
+        assert_int_equal(state_of(&f, minus), PORT_PROBING);
+        if (first == 0)
+            fixture_say_probe(c);
+        else
+            fixture_answer_probe(c);
+        (void)probe_sent(c, &answered);
+        assert_int_equal(answered, first == 0);
+        assert_int_equal(state_of(&f, minus), PORT_PROBING);
+        assert_int_equal(router_topology(f.router)->entry[5].up, 0);
+        if (first == 0)
+            fixture_answer_probe(c);
+        else
+            fixture_say_probe(c);
+        assert_int_equal(state_of(&f, minus), PORT_UP);
+        fixture_say_probe(c); /* once is enough */
+        assert_null(c->link);
+        c = shaken(&f, minus);
+        say_heartbeat(c); /* nothing else before it */
+        assert_null(c->link);
+        assert_non_null(strstr(c->last, "something else than a probe"));
+        fixture_close(&f);
+    }
+}
+
+/* It is said early, and tried until the kernel may have found smaller packets. */
+static void a_cable_that_drops_the_probe_is_named(void **state)
+{
+    static const char question[] =
+        "sent 17896 bytes, none acknowledged: does the MTU agree (9000 here)?";
+    struct router_fixture f;
+    struct port_info info;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    struct fixture_connection *c = shaken(&f, plus);
+    c->stat.unacked = 2 * 8948;
+    c->stat.mtu = 9000;
+    pass(&f, ROUTER_PROBE_TELL - 1);
+    router_port_info(f.router, plus, &info);
+    assert_string_equal(info.reason, "");
+    pass(&f, 1);
+    check_reason(&f, plus, question);
+    assert_int_equal(state_of(&f, plus), PORT_PROBING);
+    c->stat.acked += 1000; /* it passes after all, slowly */
+    pass(&f, ROUTER_PROBE_TIME - 1);
+    assert_non_null(c->link);
+    pass(&f, ROUTER_PROBE_TIME);
+    assert_null(c->link);
+    check_reason(&f, plus, question);
+    c = shaken(&f, minus); /* the other way */
+    c->stat.mtu = 9000;
+    pass(&f, ROUTER_PROBE_TIME);
+    assert_null(c->link);
+    router_port_info(f.router, minus, &info);
+    assert_non_null(
+        strstr(info.reason, "nothing of its own probe has come: does the MTU agree (9000 here)"));
+    fixture_close(&f);
+}
+
+/* Strangers do not drive out the neighbour while it probes; its own next connection does. */
+static void who_probes_is_not_a_stranger(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    struct fixture_connection *c = shaken(&f, minus);
+    for (unsigned i = 0; i < 40; i++)
+        (void)fixture_connect(&f, minus, false);
+    assert_non_null(c->link);
+    struct fixture_connection *next = shaken(&f, minus);
+    assert_null(c->link);
+    fixture_pass_probe(next);
+    assert_int_equal(state_of(&f, minus), PORT_UP);
+    fixture_close(&f);
 }
 
 static void who_beats_slowly_is_given_more_time(void **state)
@@ -590,6 +725,23 @@ static void what_counts_as_flapping(void **state)
     fixture_close(&f);
 }
 
+/* However long each of them takes to notice. */
+static void losses_that_are_noticed_late_count_as_well(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "3", 0, NULL);
+    router_set_heartbeats(f.router, ROUTER_HEARTBEAT, 8 * SECONDS);
+    for (int i = 0; i < 3; i++) {
+        assert_int_not_equal(state_of(&f, minus), PORT_HELD);
+        fixture_link_up(&f, minus);
+        stay_up(&f, minus, 2 * SECONDS);
+        fall_silent(&f, minus, false);
+    }
+    assert_int_equal(state_of(&f, minus), PORT_HELD);
+    fixture_close(&f);
+}
+
 static struct outgoing *frame_of(struct router_fixture *f, const Peer__Head *head)
 {
     struct outgoing *frame = outgoing_new(router_outgoing(f->router));
@@ -750,6 +902,7 @@ static void a_new_neighbour_is_told_everything(void **state)
     struct fixture_connection *c = fixture_connect(&f, 1, false);
     fixture_hello(&f, 1, &hello, dims);
     fixture_say_hello(c, &hello);
+    fixture_pass_probe(c);
     pass(&f, 50 * MILLISECONDS);
     assert_int_equal(entries_sent(c, 12), 1);
     /* And again after a while, as is every node. */
@@ -940,6 +1093,11 @@ int main(void)
         cmocka_unit_test(a_new_connection_of_the_neighbour_replaces_the_old_one),
         cmocka_unit_test(a_silent_link_is_given_up),
         cmocka_unit_test(a_neighbour_that_does_not_run_is_waited_for),
+        cmocka_unit_test(a_link_that_loses_large_packets_is_given_up),
+        cmocka_unit_test(a_link_is_up_when_full_frames_have_passed_both_ways),
+        cmocka_unit_test(a_cable_that_drops_the_probe_is_named),
+        cmocka_unit_test(who_probes_is_not_a_stranger),
+        cmocka_unit_test(losses_that_are_noticed_late_count_as_well),
         cmocka_unit_test(who_beats_slowly_is_given_more_time),
         cmocka_unit_test(a_link_without_whole_frames_is_given_up),
         cmocka_unit_test(we_are_not_silent_ourselves),

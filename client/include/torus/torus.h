@@ -304,7 +304,8 @@ enum torus_link_state {
     TORUS_LINK_WAITING,     /* this node waits for the neighbour to connect */
     TORUS_LINK_HELLO,       /* connected; each side checks who the other one is */
     TORUS_LINK_UP,
-    TORUS_LINK_HELD, /* it flaps, and is not used before it has been quiet for a while */
+    TORUS_LINK_HELD,    /* it flaps, and is not used before it has been quiet for a while */
+    TORUS_LINK_PROBING, /* the neighbour is there; whether frames of full size pass is found out */
 };
 
 /* "up", "dialling"...; "unknown" for any other value. Static, never NULL. */

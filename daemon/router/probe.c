@@ -1,0 +1,139 @@
+/* A link counts as up when a frame that fills a packet has passed both ways. A cable, or a switch in it, that
+ * drops large packets would pass the handshake and every heartbeat, and lose each exchange.
+ *
+ *     either side                                the other
+ *     proved, or has said hello without a key
+ *       |  --- probe (two segments) ------------->  answers it at once
+ *       |  <------------------------- answered ---
+ *       v
+ *     UP, when its own probe has been answered and the other's has come
+ *
+ * What one side sends once it is up comes behind its answer, so the other side is up by then. */
+#include "daemon/router/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "proto/text.h"
+
+#define SEGMENTS 2u         /* one of them is full, wherever the first begins */
+#define SEGMENT_LEAST 1460u /* if the connection does not know its own */
+#define PROBE_MOST (128u * 1024u)
+
+static int say(struct link *link, const Peer__Head *head, struct error *e)
+{
+    struct router *r = link->router;
+    struct outgoing *frame = outgoing_new(&r->outgoing);
+
+    if (frame == NULL || outgoing_set_head(frame, head) != 0) {
+        if (frame != NULL)
+            outgoing_free(&r->outgoing, frame);
+        return error_set(e, ERROR_MEMORY, "out of memory to probe a link");
+    }
+    outgoing_push(&link->own, frame);
+    r->io.wake(r->io.context, link->connection);
+    return 0;
+}
+
+int probe_begin(struct link *link, struct error *e)
+{
+    struct router *r = link->router;
+    struct connection_stat stat = {0};
+    Peer__Probe probe = PEER__PROBE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    uint32_t segment;
+    int result;
+
+    r->io.stat(r->io.context, link->connection, &stat);
+    segment = stat.segment > SEGMENT_LEAST ? stat.segment : SEGMENT_LEAST;
+    link->probe.length = segment < PROBE_MOST / SEGMENTS ? SEGMENTS * segment : PROBE_MOST;
+    link->probe.acked = stat.acked;
+    link->probe.received = link->rx_bytes;
+    link->probe.since = r->now;
+    probe.filler.len = link->probe.length;
+    probe.filler.data = calloc(1, link->probe.length);
+    if (probe.filler.data == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory to probe a link");
+    head.kind_case = PEER__HEAD__KIND_PROBE;
+    head.probe = &probe;
+    result = say(link, &head, e);
+    free(probe.filler.data);
+    return result;
+}
+
+int probe_heard(struct link *link, const Peer__Head *head, struct error *e)
+{
+    Peer__ProbeAnswered answered = PEER__PROBE_ANSWERED__INIT;
+    Peer__Head answer = PEER__HEAD__INIT;
+
+    if (head->kind_case == PEER__HEAD__KIND_PROBE && !link->probe.heard) {
+        link->probe.heard = true;
+        answer.kind_case = PEER__HEAD__KIND_PROBE_ANSWERED;
+        answer.probe_answered = &answered;
+        answered.bytes = (uint32_t)head->probe->filler.len;
+        if (say(link, &answer, e) != 0)
+            return -1;
+    } else if (head->kind_case == PEER__HEAD__KIND_PROBE_ANSWERED && !link->probe.answered &&
+               head->probe_answered->bytes == link->probe.length) {
+        link->probe.answered = true;
+    } else {
+        return error_set(e, ERROR_PROTOCOL,
+                         "%s has sent something else than a probe, or the answer to it",
+                         link->address);
+    }
+    return link->probe.heard && link->probe.answered;
+}
+
+void probe_ask_mtu(uint64_t bytes, uint32_t mtu, struct error *why)
+{
+    char here[32] = "";
+
+    if (mtu > 0)
+        (void)snprintf(here, sizeof here, " (%u here)", mtu);
+    (void)error_set(why, ERROR_LINK, "sent %llu %s, none acknowledged: does the MTU agree%s?",
+                    (unsigned long long)bytes, text_plural(bytes, "byte", "bytes"), here);
+}
+
+static void explain(struct link *link, const struct connection_stat *stat, struct error *why)
+{
+    const uint32_t neighbour = link->router->port[link->port].neighbour;
+    char here[32] = "";
+
+    if (stat->unacked > 0) {
+        probe_ask_mtu(stat->unacked, stat->mtu, why);
+        return;
+    }
+    if (stat->mtu > 0)
+        (void)snprintf(here, sizeof here, " (%u here)", stat->mtu);
+    (void)error_set(why, ERROR_LINK,
+                    "node %u has taken the %u bytes of the probe, and nothing of its own probe has "
+                    "come: does the MTU agree%s, or is torusd there stopped?",
+                    neighbour, link->probe.length, here);
+}
+
+uint64_t probe_deadline(const struct link *link)
+{
+    return link->probe.since + (link->probe.told ? ROUTER_PROBE_TIME : ROUTER_PROBE_TELL);
+}
+
+int probe_check(struct link *link, uint64_t now, struct error *why)
+{
+    struct router *r = link->router;
+    struct connection_stat stat = {0};
+
+    if (now < probe_deadline(link))
+        return 0;
+    r->io.stat(r->io.context, link->connection, &stat);
+    if (stat.acked != link->probe.acked || link->rx_bytes != link->probe.received) {
+        link->probe.acked = stat.acked; /* a slow link */
+        link->probe.received = link->rx_bytes;
+        link->probe.since = now;
+        return 0;
+    }
+    explain(link, &stat, why);
+    if (now >= link->probe.since + ROUTER_PROBE_TIME)
+        return -1;
+    link->probe.told = true;
+    port_note(r, link->port, why->text);
+    return 0;
+}
