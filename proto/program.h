@@ -19,6 +19,8 @@
  * SHRINK is OPEN for a group that leaves out nodes that are down; before OPENED come as many MISSING as it
  * takes to name these. The daemon answers both with ERROR and closes if the group cannot be opened, and
  * any message that is against these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED.
+ * With the flag TELL, any number of WAITING may come before all of these, each with those that have not opened the
+ * group: how many, and their ranks, as far as the daemon knows.
  * A program asks for one memory at a time, and reads the answer before it sends the next message of that
  * kind.
  * A connection that ends without LEAVE is a program that has died: its group fails.
@@ -67,9 +69,12 @@ enum program_kind {
     PROGRAM_LEAVE,
     PROGRAM_SHRINK, /* an older daemon refuses it */
     PROGRAM_MISSING,
+    PROGRAM_WAITING,
 };
 
-#define PROGRAM_UNCHECKED 1u /* flag of OPEN and SHRINK: blocks travel without digests */
+/* Flags of OPEN and SHRINK; a daemon ignores those that it does not know. */
+#define PROGRAM_UNCHECKED 1u /* blocks travel without digests */
+#define PROGRAM_TELL 2u      /* WAITING is to be sent */
 
 /* The descriptors of OPENED, in this order. */
 enum program_descriptor {
@@ -83,11 +88,13 @@ enum program_descriptor {
 struct program_message {
     uint32_t magic, version;
     uint32_t kind;
-    uint32_t code;   /* ERROR, MEMORY_REFUSED: enum error_code */
-    uint32_t number; /* of a memory; OPENED: the rank */
+    uint32_t code; /* ERROR, MEMORY_REFUSED: enum error_code */
+    uint32_t
+        number; /* of a memory; OPENED: the rank; WAITING: nodes, 0: others than this node knows */
     uint32_t flags;
     uint64_t size; /* MEMORY: bytes; OPEN, SHRINK: the timeout in nanoseconds, 0: none */
-    /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, rising, each with a space behind it; errors.
+    /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, rising, each with a space behind it;
+     * WAITING: ranks, "3, 7 ..."; errors.
      * Ends with a 0. */
     char text[PROGRAM_TEXT_SIZE];
 };

@@ -40,7 +40,8 @@ const struct command command_exchange = {
     .details =
         "Every node sends a block of its own to every other node. The command ends when all nodes\n"
         "have received and committed everything, or when the exchange has failed at all of them.\n"
-        "Ctrl-C cancels it.\n"
+        "Ctrl-C cancels it. On a terminal it shows how far it is; with TORUS_PROGRESS=1 also\n"
+        "elsewhere, a line every ten seconds on standard error.\n"
         "\n"
         "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 "
         "is\n"

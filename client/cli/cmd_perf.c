@@ -306,7 +306,9 @@ const struct command command_perf = {
     .usage = "OPERATION [--sizes SIZES] [--verify] [option...] [--json]",
     .details =
         "Run it on every node, as a program of your own would be: each opens a group (see\n"
-        "torus/group.h) and makes the same calls. Rank 0 prints the result.\n"
+        "torus/group.h) and makes the same calls. Rank 0 prints the result. On a terminal, or "
+        "with\n"
+        "TORUS_PROGRESS=1, each says after a second which nodes it waits for.\n"
         "\n"
         "  size           of the block for each member (alltoall), of all blocks on average, "
         "which\n"

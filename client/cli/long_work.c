@@ -8,10 +8,9 @@
 
 #include "client/cli/progress.h"
 #include "daemon/schedule/watch.h"
+#include "proto/notices.h"
 
-#define FIRST_MS 1000  /* what ends sooner needs no line */
-#define REDRAW_MS 200  /* on a terminal, in place; */
-#define AGAIN_MS 10000 /* elsewhere each is one more line */
+#define REDRAW_MS 200 /* on a terminal, in place; elsewhere each is one more line */
 
 static struct {
     char name[120];
@@ -36,12 +35,12 @@ static void say(int64_t now)
 static void on_watch(void *context, double done)
 {
     int64_t now = progress_clock();
-    int64_t pause = work.terminal ? REDRAW_MS : AGAIN_MS;
+    int64_t pause = work.terminal ? REDRAW_MS : NOTICE_AGAIN_MS;
 
     (void)context;
     if (done >= 0)
         work.done = done < 1 ? done : 1;
-    if (now - work.began_ms >= FIRST_MS && (!work.said || now - work.said_ms >= pause))
+    if (now - work.began_ms >= NOTICE_FIRST_MS && (!work.said || now - work.said_ms >= pause))
         say(now);
 }
 

@@ -12,11 +12,14 @@
 #include "client/cli/format.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/long_work.h"
+#include "proto/notices.h"
+#include "proto/text.h"
 
-#define FIRST_MS 1000 /* what ends sooner needs no bar */
 #define REDRAW_MS 100
-#define BAR 30 /* widest, */
+#define PACE_SECONDS 1 /* over which a pace is told at least */
+#define BAR 30         /* widest, */
 #define SIDE 160
+#define BYTES 80       /* the part with bytes in it */
 #define SHORTEST_BAR 8 /* and narrowest that says anything */
 
 int64_t progress_clock(void)
@@ -26,15 +29,20 @@ int64_t progress_clock(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void progress_begin(struct progress *p, bool wanted)
+/* Whether a line on stderr can be drawn again. */
+static bool is_capable(void)
 {
     const char *term = getenv("TERM");
 
-    long_work_end(); /* one line at a time */
-    bool capable = term != NULL && strcmp(term, "dumb") != 0;
+    return isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+}
 
+void progress_begin(struct progress *p, bool wanted)
+{
+    long_work_end(); /* one line at a time */
     *p = (struct progress){
-        .shown = wanted && capable && isatty(STDERR_FILENO),
+        .shown = wanted && notices_wanted(),
+        .lines = !is_capable(),
         .began_ms = progress_clock(),
     };
 }
@@ -58,69 +66,140 @@ static void draw_bar(char *out, size_t width, double part)
     out[2 + width] = '\0';
 }
 
-/* How much of it has been delivered, 0..1. */
+/* How much of it has been delivered, 0..1; of files, whose sizes are not told, by rounds. Below 0: not known. */
 static double part_of(const struct torus_progress *progress)
 {
-    if (progress->done_bytes >= progress->total_bytes)
-        return progress->total_bytes > 0 ? 1 : 0;
-    return (double)progress->done_bytes / (double)progress->total_bytes;
+    uint64_t done = progress->total_bytes > 0 ? progress->done_bytes : progress->round;
+    uint64_t all = progress->total_bytes > 0 ? progress->total_bytes : progress->rounds;
+
+    if (progress->total_bytes == 0 && progress->rounds < 2)
+        return -1;
+    return done >= all ? 1 : (double)done / (double)all;
 }
 
-static const char *state_text(enum torus_state state)
+struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
+                                   int64_t now)
 {
-    if (state == TORUS_STATE_UNKNOWN)
-        return "asking the daemon";
-    if (state == TORUS_STATE_ENTERED)
-        return "waiting for the other nodes";
-    if (state == TORUS_STATE_WAITING)
-        return "waiting for its turn";
-    return torus_state_name(state);
+    struct progress_pace pace = {.elapsed_ms = now - p->began_ms, .left_ms = -1};
+    double part = part_of(progress), seconds;
+
+    if (progress->done_bytes == 0 && part <= 0)
+        return pace;
+    if (p->from_ms == 0 || progress->done_bytes < p->from_bytes || part < p->from_part) {
+        p->from_ms = now; /* it moves; or has begun anew */
+        p->from_bytes = progress->done_bytes;
+        p->from_part = part;
+    }
+    seconds = (double)(now - p->from_ms) / 1000;
+    if (seconds < PACE_SECONDS)
+        return pace;
+    pace.bytes_per_second = (double)(progress->done_bytes - p->from_bytes) / seconds;
+    if (part > p->from_part && part >= 0)
+        pace.left_ms = (int64_t)((1 - part) / (part - p->from_part) * seconds * 1000);
+    return pace;
 }
 
-/* The texts left and right of the bar, the longer the higher `detail` is: 0, 1, 2. */
-static void texts(char left[SIDE], char right[SIDE], unsigned detail,
-                  const struct torus_progress *progress, int64_t elapsed_ms)
+static void state_text(char out[SIDE], const struct torus_progress *progress)
 {
-    char time[32], done[FORMAT_SIZE], total[FORMAT_SIZE];
-    const char *state = state_text(progress->state);
-    int percent = (int)(part_of(progress) * 100);
+    if (progress->missing_count > 0 && progress->missing != NULL)
+        (void)snprintf(out, SIDE, "waiting for %s %.100s",
+                       text_plural(progress->missing_count, "node", "nodes"), progress->missing);
+    else if (progress->state == TORUS_STATE_UNKNOWN)
+        (void)snprintf(out, SIDE, "asking the daemon");
+    else if (progress->state == TORUS_STATE_ENTERED)
+        (void)snprintf(out, SIDE, "waiting for the other nodes");
+    else if (progress->state == TORUS_STATE_WAITING)
+        (void)snprintf(out, SIDE, "waiting for its turn");
+    else
+        (void)snprintf(out, SIDE, "%s", torus_state_name(progress->state));
+}
 
-    (void)snprintf(time, sizeof time, "%" PRId64 ":%02d", elapsed_ms / 60000,
-                   (int)(elapsed_ms / 1000 % 60));
+/* "1:05", "2:03:04" */
+static void clock_text(char out[32], int64_t ms)
+{
+    int64_t minutes = ms / 60000;
+    int seconds = (int)(ms / 1000 % 60);
+
+    if (minutes >= 60)
+        (void)snprintf(out, 32, "%" PRId64 ":%02d:%02d", minutes / 60, (int)(minutes % 60),
+                       seconds);
+    else
+        (void)snprintf(out, 32, "%" PRId64 ":%02d", minutes, seconds);
+}
+
+static void left_text(char left[SIDE], unsigned detail, const struct torus_progress *progress)
+{
+    char state[SIDE];
+
+    state_text(state, progress);
+    if (detail < 3)
+        (void)snprintf(left, SIDE, "%.150s ", state);
+    else if (progress->repeat > 1)
+        (void)snprintf(left, SIDE, "%.100s, repetition %" PRIu32 " of %" PRIu32 " ", state,
+                       progress->repetition + 1, progress->repeat);
+    else if (progress->rounds > 1)
+        (void)snprintf(left, SIDE, "%.100s, round %" PRIu64 " of %" PRIu64 " ", state,
+                       progress->round, progress->rounds);
+    else
+        (void)snprintf(left, SIDE, "%.150s ", state);
+}
+
+static void bytes_text(char out[BYTES], unsigned detail, const struct torus_progress *progress,
+                       const struct progress_pace *pace)
+{
+    char done[FORMAT_SIZE], total[FORMAT_SIZE], rate[FORMAT_SIZE];
+
     format_bytes(done, (double)progress->done_bytes);
     format_bytes(total, (double)progress->total_bytes);
+    format_bytes(rate, pace->bytes_per_second);
+    out[0] = '\0';
+    if (detail > 1 && progress->total_bytes > 0)
+        (void)snprintf(out, BYTES, "  %.20s of %.20s", done, total);
+    else if (detail > 1 && progress->done_bytes > 0)
+        (void)snprintf(out, BYTES, "  %.20s", done);
+    if (pace->bytes_per_second > 0)
+        (void)snprintf(out + strlen(out), BYTES - strlen(out), "  %.20s/s", rate);
+}
+
+/* The texts left and right of the bar, the longer the higher `detail` is: 0, 1, 2, 3. */
+static void texts(char left[SIDE], char right[SIDE], unsigned detail,
+                  const struct torus_progress *progress, const struct progress_pace *pace)
+{
+    char time[32], rest[32], bytes[BYTES] = "", percent[16] = "";
+    double part = part_of(progress);
+
+    clock_text(time, pace->elapsed_ms);
     left[0] = '\0';
-    if (detail > 0 && progress->repeat > 1)
-        (void)snprintf(left, SIDE, "%s, repetition %" PRIu32 " of %" PRIu32 " ", state,
-                       progress->repetition + 1, progress->repeat);
-    else if (detail > 0 && progress->rounds > 1)
-        (void)snprintf(left, SIDE, "%s, round %" PRIu64 " of %" PRIu64 " ", state, progress->round,
-                       progress->rounds);
-    else if (detail > 0)
-        (void)snprintf(left, SIDE, "%s ", state);
-    if (progress->total_bytes == 0)
-        (void)snprintf(right, SIDE, " %s", time);
-    else if (detail > 1)
-        (void)snprintf(right, SIDE, " %3d %%  %.20s of %.20s  %s", percent, done, total, time);
-    else
-        (void)snprintf(right, SIDE, " %3d %%  %s", percent, time);
+    if (detail > 0)
+        left_text(left, detail, progress);
+    if (detail > 0)
+        bytes_text(bytes, detail, progress, pace);
+    if (part >= 0)
+        (void)snprintf(percent, sizeof percent, " %3d %%", (int)(part * 100));
+    (void)snprintf(right, SIDE, "%s%s%s%s", percent,
+                   percent[0] == '\0' && bytes[0] != '\0' ? bytes + 1 : bytes,
+                   percent[0] != '\0' || bytes[0] != '\0' ? "  " : " ", time);
+    if (detail > 0 && pace->left_ms >= 0) {
+        clock_text(rest, pace->left_ms);
+        (void)snprintf(right + strlen(right), SIDE - strlen(right), ", %s left", rest);
+    }
 }
 
 size_t progress_line(char *out, size_t size, size_t columns, const struct torus_progress *progress,
-                     int64_t elapsed_ms)
+                     const struct progress_pace *pace)
 {
     char left[SIDE], right[SIDE], bar[BAR + 3] = "";
     size_t room =
         columns > 0 ? columns - 1 : 0; /* in the last one, some terminals break the line */
-    unsigned detail = 2;
+    unsigned detail = 3;
     size_t used, width;
     int n;
 
     do {
-        texts(left, right, detail, progress, elapsed_ms);
+        texts(left, right, detail, progress, pace);
         used = strlen(left) + strlen(right);
     } while (used > room && detail-- > 0);
-    if (progress->total_bytes > 0 && room >= used + SHORTEST_BAR + 2) {
+    if (part_of(progress) >= 0 && room >= used + SHORTEST_BAR + 2) {
         width = room - used - 2;
         draw_bar(bar, width < BAR ? width : BAR, part_of(progress));
     }
@@ -144,33 +223,62 @@ static void replace(const struct progress *p, size_t columns, const char *text)
     (void)fprintf(stderr, "\r%s\033[J%s", up, text);
 }
 
-int progress_update(void *data, const struct torus_progress *progress)
+/* A line of its own, without a bar. */
+static void say_line(struct progress *p, const struct torus_progress *progress,
+                     const struct progress_pace *pace)
 {
-    struct progress *p = data;
-    int64_t now = progress_clock();
-    size_t columns, width;
+    char left[SIDE], right[SIDE];
+
+    texts(left, right, 3, progress, pace);
+    (void)fprintf(stderr, "torusctl: %s%s%s%s\n", p->title != NULL ? p->title : "",
+                  p->title != NULL ? "  " : "", left, right + strspn(right, " "));
+}
+
+static void draw(struct progress *p, const struct torus_progress *progress,
+                 const struct progress_pace *pace)
+{
+    size_t columns = terminal_columns(), width = 0;
     char text[256];
 
-    if (!p->shown || now - p->began_ms < FIRST_MS || now - p->drawn_ms < REDRAW_MS)
-        return interrupt_seen();
-    columns = terminal_columns();
-    width = 0;
     if (p->title != NULL && strlen(p->title) + 2 < columns && columns < sizeof text)
         width = (size_t)snprintf(text, sizeof text, "%s  ", p->title);
-    width += progress_line(text + width, sizeof text - width, columns - width, progress,
-                           now - p->began_ms);
+    width += progress_line(text + width, sizeof text - width, columns - width, progress, pace);
     if (p->drawn_ms != 0)
         replace(p, columns, text);
     else
         (void)fputs(text, stderr);
     p->drawn_width = width;
+}
+
+/* In milliseconds: until there is something to be shown again. */
+static int64_t pause_after(const struct progress *p, const struct torus_progress *progress)
+{
+    if (!p->lines)
+        return REDRAW_MS;
+    return progress->missing_count != p->said_missing ? NOTICE_FIRST_MS : NOTICE_AGAIN_MS;
+}
+
+int progress_update(void *data, const struct torus_progress *progress)
+{
+    struct progress *p = data;
+    int64_t now = progress_clock();
+    struct progress_pace pace = progress_pace(p, progress, now);
+
+    if (!p->shown || pace.elapsed_ms < NOTICE_FIRST_MS ||
+        now - p->drawn_ms < pause_after(p, progress))
+        return interrupt_seen();
+    if (p->lines)
+        say_line(p, progress, &pace);
+    else
+        draw(p, progress, &pace);
     p->drawn_ms = now;
+    p->said_missing = progress->missing_count;
     return interrupt_seen();
 }
 
 void progress_end(struct progress *p)
 {
-    if (p->drawn_ms != 0)
+    if (p->drawn_ms != 0 && !p->lines)
         replace(p, terminal_columns(), "");
     p->shown = false;
     p->drawn_ms = 0;

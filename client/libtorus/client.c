@@ -38,6 +38,7 @@ struct torus_client {
     struct operation operation;     /* under way, unless idle */
     struct torus_progress progress; /* of it */
     char id[64];
+    char missing[128];            /* progress.missing */
     int64_t limit_ms;             /* that the next reply, or the last one, may take */
     int64_t deadline_ms, tick_ms; /* on clock_ms(); NEVER */
 };
@@ -286,12 +287,14 @@ static void report(struct torus_client *c)
 {
     c->tick_ms = clock_after(TICK);
     c->progress.exchange = c->id;
+    c->progress.missing = c->missing;
     if (c->operation.progress(c->operation.progress_data, &c->progress) != 0)
         cancel(c);
 }
 
 static void note_progress(struct torus_client *c, const Control__Progress *progress)
 {
+    copy_text(c->missing, sizeof c->missing, progress->missing);
     c->progress = (struct torus_progress){
         .state = state_named(progress->state),
         .round = progress->round,
@@ -300,6 +303,7 @@ static void note_progress(struct torus_client *c, const Control__Progress *progr
         .total_bytes = progress->total_bytes,
         .repetition = progress->repetition,
         .repeat = progress->repeat,
+        .missing_count = progress->missing_count,
     };
 }
 
@@ -387,7 +391,7 @@ int client_start(struct torus_client *c, const struct operation *operation,
     c->operation = *operation;
     c->phase = PHASE_RUNNING;
     c->progress = (struct torus_progress){0};
-    c->id[0] = '\0';
+    c->id[0] = c->missing[0] = '\0';
     limit(c, operation->is_exchange ? client_limit_ms(c) : operation->limit_ms);
     c->tick_ms = operation->progress != NULL ? clock_after(TICK) : NEVER;
     watch(c);

@@ -15,6 +15,7 @@
 
 #include "client/libtorus/connection.h"
 #include "client/libtorus/fail.h"
+#include "client/libtorus/waiting.h"
 
 #define SLICE_NS 100000000  /* between two looks whether the daemon is still there */
 #define ANSWER_MS 10000     /* that a daemon may take for what it does at once */
@@ -144,7 +145,7 @@ static int receive(struct program_link *link, struct program_message *m, int *fd
         return give_up(link, e);
     }
     if (come == count || m->kind == PROGRAM_MEMORY_REFUSED ||
-        (come == 0 && m->kind == PROGRAM_MISSING))
+        (come == 0 && (m->kind == PROGRAM_MISSING || m->kind == PROGRAM_WAITING)))
         return 0;
     close_all(fds, come);
     (void)fail(&link->error, TORUS_ERROR_IO,
@@ -154,8 +155,14 @@ static int receive(struct program_link *link, struct program_message *m, int *fd
     return give_up(link, e);
 }
 
-/* Until there is a message; 0 ms: for ever. */
-static int await(struct program_link *link, uint64_t ms, struct torus_error *e)
+/* The smaller of two times to wait, of which -1 is for ever. */
+static int sooner(int a, int b)
+{
+    return a < 0 ? b : b < 0 || a < b ? a : b;
+}
+
+/* Until there is a message; 0 ms: for ever. Meanwhile it is said what is waited for, unless `w` is NULL. */
+static int await(struct program_link *link, uint64_t ms, struct waiting *w, struct torus_error *e)
 {
     struct pollfd p = {link->fd, POLLIN, 0};
     struct timespec now;
@@ -165,9 +172,12 @@ static int await(struct program_link *link, uint64_t ms, struct torus_error *e)
     end = now.tv_sec * 1000 + now.tv_nsec / 1000000 + (int64_t)ms;
     for (;;) {
         int64_t left = end - (now.tv_sec * 1000 + now.tv_nsec / 1000000);
-        int n = poll(&p, 1, ms == 0 ? -1 : left > 3600000 ? 3600000 : left > 0 ? (int)left : 0);
+        int pause = ms == 0 ? -1 : left > 3600000 ? 3600000 : left > 0 ? (int)left : 0;
+        int n = poll(&p, 1, w != NULL ? sooner(pause, waiting_pause(w)) : pause);
         if (n > 0)
             return 0;
+        if (w != NULL)
+            waiting_say(w);
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
         if (ms != 0 && end <= now.tv_sec * 1000 + now.tv_nsec / 1000000)
             break;
@@ -207,17 +217,19 @@ static int take_missing(struct link_opened *o, const char *text, struct torus_er
 }
 
 /* The descriptors are those of the last message. */
-static int await_opened(struct program_link *link, uint64_t ms, struct link_opened *o, int *fds,
-                        struct torus_error *e)
+static int await_opened(struct program_link *link, uint64_t ms, struct waiting *w,
+                        struct link_opened *o, int *fds, struct torus_error *e)
 {
     struct program_message m;
 
     do {
-        if (await(link, ms, e) != 0 || receive(link, &m, fds, PROGRAM_FDS, 0, e) != 0)
+        if (await(link, ms, w, e) != 0 || receive(link, &m, fds, PROGRAM_FDS, 0, e) != 0)
             return -1;
         if (m.kind == PROGRAM_MISSING && take_missing(o, m.text, e) != 0)
             return -1;
-    } while (m.kind == PROGRAM_MISSING);
+        if (m.kind == PROGRAM_WAITING)
+            waiting_note(w, m.number, m.text);
+    } while (m.kind == PROGRAM_MISSING || m.kind == PROGRAM_WAITING);
     o->rank = m.number;
     copy_text(o->dims, sizeof o->dims, m.text);
     return 0;
@@ -231,9 +243,13 @@ int link_open(struct program_link *link, const struct link_options *options,
                                 .kind = options->shrinks != NULL ? PROGRAM_SHRINK : PROGRAM_OPEN,
                                 .flags = options->unchecked ? PROGRAM_UNCHECKED : 0,
                                 .size = options->timeout_ms * UINT64_C(1000000)};
+    struct waiting waiting;
     int fds[PROGRAM_FDS];
 
     *opened = (struct link_opened){0};
+    waiting_begin(&waiting, options->name);
+    if (waiting.wanted)
+        m.flags |= PROGRAM_TELL;
     *link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1, .process = getpid()};
     link->path = options->shrinks != NULL ? strdup(options->shrinks)
                                           : socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
@@ -246,7 +262,7 @@ int link_open(struct program_link *link, const struct link_options *options,
     /* A daemon that refuses the connection has closed it already, and says why. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
     if (await_opened(link, options->timeout_ms > 0 ? options->timeout_ms + (uint64_t)ANSWER_MS : 0,
-                     opened, fds, e) != 0)
+                     &waiting, opened, fds, e) != 0)
         return -1;
     link->doorbell = fds[PROGRAM_FD_DOORBELL];
     link->notices = fds[PROGRAM_FD_NOTICES];
@@ -291,7 +307,7 @@ static int ask(struct program_link *link, enum program_kind kind, uint32_t numbe
         return give_up(link, e);
     if (send_message(link, kind, number, size) != 0)
         return link_check(link, e) != 0 ? -1 : lost(link, e);
-    if (await(link, ANSWER_MS, e) != 0 || receive(link, m, fd, fd != NULL ? 1 : 0, 0, e) != 0)
+    if (await(link, ANSWER_MS, NULL, e) != 0 || receive(link, m, fd, fd != NULL ? 1 : 0, 0, e) != 0)
         return -1;
     if (m->kind == PROGRAM_MEMORY_REFUSED)
         return fail_as(e, m->code, m->text);

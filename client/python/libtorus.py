@@ -356,7 +356,8 @@ class Group:
     timeout    seconds for opening, and for every call (default: none)
     checked    blocks travel with digests; the same on all nodes
 
-    It can be used in a `with` statement, at whose end it is closed.
+    It can be used in a `with` statement, at whose end it is closed. While opening takes longer than a second, it is
+    said on standard error which nodes it waits for, if that is a terminal or $TORUS_PROGRESS is 1 (0: never).
     """
 
     def __init__(self, name=None, *, socket=None, timeout=None, checked=True):

@@ -25,6 +25,7 @@ static void on_progress(uv_timer_t *timer)
 {
     struct control_client *client = timer->data;
     struct exchange_progress now;
+    char missing[100];
     Control__Progress progress = CONTROL__PROGRESS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -37,6 +38,8 @@ static void on_progress(uv_timer_t *timer)
     progress.done_bytes = now.done_bytes;
     progress.total_bytes = now.total_bytes;
     progress.waits_for = now.waits_for;
+    progress.missing_count = exchange_missing(client->exchange, missing, sizeof missing);
+    progress.missing = missing;
     progress.state = (char *)(uintptr_t)exchange_state_name(now.state);
     reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
     reply.progress = &progress;

@@ -115,6 +115,9 @@ struct group *group_open(struct groups *all, const struct group_options *options
 const bool *group_gone(const struct group *group);
 uint32_t group_members(const struct group *group);
 
+/* Of a group that is being opened: nodes where it has not been, as exchange_missing() has them. */
+uint32_t group_missing(const struct group *group, char *list, size_t size);
+
 /* The program calls. `call` is its name for it, in called(). Returns 0, or -1 with *e if it cannot be
  * (the group goes on, the call does not count): an area, size, type, root or part out of range. */
 int group_call(struct group *group, const struct group_call *call, uint64_t name, struct error *e);

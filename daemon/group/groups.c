@@ -397,6 +397,14 @@ const struct torus *groups_torus(const struct groups *all)
     return router_torus(all->router);
 }
 
+uint32_t group_missing(const struct group *group, char *list, size_t size)
+{
+    list[0] = '\0';
+    if (group->exchange == NULL || group->open)
+        return 0;
+    return exchange_missing(group->exchange, list, size);
+}
+
 size_t groups_list(const struct groups *all, struct group_info *list, size_t most)
 {
     size_t n = 0;
@@ -420,8 +428,7 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
         (void)strcpy(list[n].name, g->name);
         (void)snprintf(list[n].id, sizeof list[n].id, "%s",
                        g->exchange != NULL ? exchange_id(g->exchange) : "");
-        if (g->exchange != NULL && !g->open)
-            (void)exchange_missing(g->exchange, list[n].missing, sizeof list[n].missing);
+        (void)group_missing(g, list[n].missing, sizeof list[n].missing);
         n++;
     }
     return n;

@@ -44,6 +44,12 @@ struct program {
     struct group *group; /* OPENING and MEMBER */
     char name[GROUP_NAME_SIZE];
     struct error failure; /* FAILED */
+    bool tells;           /* OPENING: it wants to know whom it waits for, */
+    struct {
+        bool said;
+        uint32_t count;
+        char list[100];
+    } told; /* and has been told this */
 
     struct program_memory *page_memory;
     struct program_page *page;
@@ -65,6 +71,7 @@ struct programs {
     uv_poll_t doorbells;    /* of all programs: an epoll descriptor */
     int doorbells_fd;
     uv_timer_t tidying; /* strangers that do not say what they want */
+    uv_timer_t telling; /* programs whom they wait for */
     struct program *first;
     unsigned count, most;
     unsigned handles; /* open */
@@ -102,6 +109,10 @@ void program_call_late(struct program *p, uint32_t number, const char *whom);
 /* The group has failed: so have all calls under way. */
 void program_fail(struct program *p, const struct error *e);
 void program_notify(struct program *p);
+
+/* telling.c */
+/* A program wants to be told whom it waits for. */
+void programs_tell(struct programs *all);
 
 /* server.c */
 /* Whether its process has not too many open yet: 0, or -1 with *e. */

@@ -157,6 +157,9 @@ static int take_open(struct program *p, const struct program_message *m)
         program_refuse(p, &e);
         return -1;
     }
+    p->tells = (m->flags & PROGRAM_TELL) != 0;
+    if (p->tells)
+        programs_tell(p->all);
     return 0;
 }
 

@@ -224,8 +224,9 @@ struct programs *programs_open(const struct programs_setup *setup, struct error 
         return fail(all, e);
     (void)uv_poll_init(setup->loop, &all->doorbells, all->doorbells_fd);
     (void)uv_timer_init(setup->loop, &all->tidying);
-    all->handles = 3;
-    all->listener.context = all->doorbells.data = all->tidying.data = all;
+    (void)uv_timer_init(setup->loop, &all->telling);
+    all->handles = 4;
+    all->listener.context = all->doorbells.data = all->tidying.data = all->telling.data = all;
     (void)uv_poll_start(&all->doorbells, UV_READABLE, on_rings);
     reserve_fill(&all->reserve, 1);
     return all;
@@ -241,4 +242,5 @@ void programs_close(struct programs *all)
     (void)uv_poll_stop(&all->doorbells);
     uv_close((uv_handle_t *)&all->doorbells, on_handle_closed);
     uv_close((uv_handle_t *)&all->tidying, on_handle_closed);
+    uv_close((uv_handle_t *)&all->telling, on_handle_closed);
 }

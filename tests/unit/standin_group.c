@@ -98,6 +98,12 @@ const bool *group_gone(const struct group *group)
     return group->shrinks ? group->all->gone : NULL;
 }
 
+uint32_t group_missing(const struct group *group, char *list, size_t size)
+{
+    (void)snprintf(list, size, "%s", group->all->missing != NULL ? group->all->missing : "");
+    return group->all->missing != NULL ? group->all->missing_count : 0;
+}
+
 uint32_t group_members(const struct group *group)
 {
     uint32_t members = group->all->torus.nodes;

@@ -10,9 +10,11 @@
 struct groups {
     struct torus torus;
     uint32_t rank;
-    const bool *gone; /* by node: left out by groups that shrink; NULL: none is */
-    bool holds;       /* calls do not end for now */
-    bool holds_open;  /* nor does opening */
+    const bool *gone;    /* by node: left out by groups that shrink; NULL: none is */
+    bool holds;          /* calls do not end for now */
+    bool holds_open;     /* nor does opening, */
+    const char *missing; /* as these are missing, so many; NULL: none is known */
+    uint32_t missing_count;
     struct group *first;
     unsigned groups;                   /* open */
     unsigned closed, abandoned, calls; /* so far */

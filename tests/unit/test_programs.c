@@ -288,6 +288,59 @@ static void test_shrinking(void **state)
     expect_service(0);
 }
 
+static void say_flags(struct guest *g, uint32_t flags, const char *name)
+{
+    struct program_message m = message(PROGRAM_OPEN, 0, 0);
+
+    m.flags = flags;
+    (void)snprintf(m.text, sizeof m.text, "%s", name);
+    assert_int_equal(send(g->fd, &m, sizeof m, MSG_NOSIGNAL), sizeof m);
+}
+
+struct absent {
+    uint32_t count;
+    const char *list;
+};
+
+/* Until nobody is absent. */
+static void hold_open(struct programs_fixture *f, void *argument)
+{
+    const struct absent *absent = argument;
+
+    f->groups.holds_open = absent != NULL;
+    f->groups.missing = absent != NULL ? absent->list : NULL;
+    f->groups.missing_count = absent != NULL ? absent->count : 0;
+}
+
+/* Who asks for it is told which nodes it waits for, and again when that has changed; who does not is not. */
+static void test_waiting_for_others(void **state)
+{
+    struct absent both = {2, "3, 5"}, one = {1, "5"};
+    struct guest g, silent;
+
+    (void)state;
+    programs_do(&daemon_, hold_open, &both);
+    connect_guest(&silent);
+    say_flags(&silent, 0, "silent");
+    connect_guest(&g);
+    say_flags(&g, PROGRAM_TELL, "told");
+    assert_int_equal(hear(&g), PROGRAM_WAITING);
+    assert_int_equal(g.m.number, 2);
+    assert_string_equal(g.m.text, "3, 5");
+    programs_do(&daemon_, hold_open, &one);
+    assert_int_equal(hear(&g), PROGRAM_WAITING);
+    assert_int_equal(g.m.number, 1);
+    assert_string_equal(g.m.text, "5");
+    programs_do(&daemon_, hold_open, NULL);
+    assert_int_equal(hear(&silent), PROGRAM_OPENED);
+    while (hear(&g) == PROGRAM_WAITING)
+        ;
+    assert_int_equal(g.m.kind, PROGRAM_OPENED);
+    close_guest(&silent);
+    close_guest(&g);
+    expect_service(0);
+}
+
 static void test_opening_twice(void **state)
 {
     struct guest g;
@@ -825,6 +878,7 @@ int main(void)
         TEST(test_wrong_messages),
         TEST(test_names),
         TEST(test_shrinking),
+        TEST(test_waiting_for_others),
         TEST(test_opening_twice),
         TEST(test_descriptors_in_messages),
         TEST(test_memory_files),

@@ -78,8 +78,10 @@ static inline void torus_group_options_init(struct torus_group_options *options)
     options->struct_size = sizeof *options;
 }
 
-/* Opens a group of all nodes, and waits until a program has opened it on each of them. Options may be
- * NULL. Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that
+/* Opens a group of all nodes, and waits until a program has opened it on each of them. While that takes
+ * longer than a second, it says on standard error which nodes it waits for, as far as they are known here
+ * (node 0 knows all), if that is a terminal, or the environment variable TORUS_PROGRESS is 1 (0: never). Options
+ * may be NULL. Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that
  * is empty, longer than 63 bytes, not UTF-8, or has control characters), _REFUSED (a program has this
  * group open on this node), _LINK (a node is down, or cannot be reached), _TIMEOUT (the text names nodes
  * that have not opened it), _MEMORY, _BUSY, _IN_DOUBT (this node was cut off, or another one failed, when all

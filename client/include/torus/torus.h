@@ -434,6 +434,9 @@ struct torus_progress {
     uint64_t total_bytes;   /* of so many; 0 = not known */
     uint32_t repetition;    /* under way, counted from 0, */
     uint32_t repeat;        /* of so many; 0 before the daemon has said anything */
+    uint32_t
+        missing_count; /* barrier: nodes that have not entered it, as far as the node that was asked */
+    const char *missing; /* knows, and their ranks: "3, 7" or, of many, "3, 7 ..."; "": not known */
 };
 
 /* Called whenever the daemon reports, and about five times a second while it does not. The progress
