@@ -7,6 +7,7 @@
 #include "daemon/control/server.h"
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
+#include "daemon/net/beacon.h"
 #include "daemon/net/tcp.h"
 #include "daemon/program/server.h"
 #include "daemon/workers.h"
@@ -17,6 +18,7 @@ struct node {
     const struct config *config;
     struct slab_pool pool;
     struct tcp *tcp;
+    struct beacon *beacon; /* NULL: none */
     struct core *core;
     struct workers workers;
     struct folders folders;
@@ -181,6 +183,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     log_keys(&secrets);
     forget_keys(&secrets);
     tcp_attach(node->tcp, core_router(node->core));
+    node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
     const struct control_setup control_setup = {
         .loop = loop,
         .path = config->control,
@@ -231,6 +234,7 @@ void node_stop(struct node *node)
         control_close(node->control);
     if (node->programs != NULL)
         programs_close(node->programs);
+    beacon_stop(node->beacon);
     core_free(node->core);
     if (node->storage.close != NULL)
         node->storage.close(node->storage.context);

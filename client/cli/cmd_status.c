@@ -40,6 +40,11 @@ static const struct field exchange_fields[] = {
     {"reason", "reason", FORMAT_PLAIN},
     {0},
 };
+static const struct field cable_fields[] = {
+    {"fault", "code", FORMAT_PLAIN},
+    {"cable", "text", FORMAT_PLAIN},
+    {0},
+};
 static const struct field group_fields[] = {
     {"group", "name", FORMAT_PLAIN},
     {"state", "state", FORMAT_PLAIN},
@@ -64,6 +69,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
     {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
+    {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
     {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
     {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
@@ -108,6 +114,31 @@ static json_t *unconfirmed(const struct torus_status *s)
         (void)json_object_set_new(o, "nodes", nodes);
         (void)json_object_set_new(o, "count", json_integer(x->count));
         (void)json_object_set_new(o, "reason", json_string(x->reason));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *link_faults(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->link_fault_count; i++) {
+        const struct torus_link_fault *x = s->link_faults[i];
+        const bool found = x->found_node != TORUS_RANK_NONE;
+        char port[TORUS_PORT_NAME_SIZE] = "?", other[TORUS_PORT_NAME_SIZE] = "?";
+        json_t *o = json_object();
+        if (x->port < TORUS_MAX_PORTS)
+            (void)torus_port_name(x->port, port);
+        if (x->found_port < TORUS_MAX_PORTS)
+            (void)torus_port_name(x->found_port, other);
+        (void)json_object_set_new(o, "node", json_integer(x->node));
+        (void)json_object_set_new(o, "port", json_string(port));
+        (void)json_object_set_new(o, "code", json_string(x->code));
+        (void)json_object_set_new(o, "found_node",
+                                  found ? json_integer(x->found_node) : json_null());
+        (void)json_object_set_new(o, "found_port", found ? json_string(other) : json_null());
+        (void)json_object_set_new(o, "text", json_string(x->text));
         (void)json_array_append_new(list, o);
     }
     return list;
@@ -164,6 +195,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
     r |= json_object_set_new(o, "memory", memory);
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
+    r |= json_object_set_new(o, "cables", link_faults(s));
     r |= json_object_set_new(o, "groups", groups(s));
     r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
@@ -225,6 +257,11 @@ const struct command command_status = {
         "Links come up only between daemons of the same peer protocol. torusctl and other clients\n"
         "need the daemon's control protocol, programs with groups its program protocol;\n"
         "'torusctl --version' and 'torusd --version' show those of what is installed.\n"
+        "\n"
+        "Cables lists what nodes have found out of ports whose links are down: a cable that leads\n"
+        "to another port (wrong-cable), from + to + or - to - (same-side) or back to the same\n"
+        "machine (loop), two machines of one rank (duplicate-rank), and a cable that drops large\n"
+        "packets (mtu).\n"
         "\n"
         "Unconfirmed are exchanges that began at this node and are committed, but nodes have not\n"
         "confirmed yet that their output is in place: they are down, cannot be reached, or\n"

@@ -165,6 +165,8 @@ struct status_holder {
     const struct torus_group_info **groups;
     struct torus_unconfirmed *unconfirmed;
     const struct torus_unconfirmed **unconfirmed_list;
+    struct torus_link_fault *fault;
+    const struct torus_link_fault **faults;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -179,6 +181,8 @@ void torus_status_free(struct torus_status *status)
     free(h->groups);
     free(h->unconfirmed);
     free(h->unconfirmed_list);
+    free(h->fault);
+    free(h->faults);
     free(h);
 }
 
@@ -256,6 +260,29 @@ static int fill_unconfirmed(struct status_holder *h, struct torus_error *e)
     return 0;
 }
 
+static int fill_link_faults(struct status_holder *h, struct torus_error *e)
+{
+    const Control__Status *in = h->reply->status;
+
+    h->fault = several(in->n_link_fault, sizeof *h->fault);
+    h->faults = several(in->n_link_fault, sizeof *h->faults);
+    if (h->fault == NULL || h->faults == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_link_fault; i++) {
+        const Control__Status__LinkFault *from = in->link_fault[i];
+        h->fault[i] = (struct torus_link_fault){
+            .node = from->node,
+            .port = from->port,
+            .code = clean(from->code),
+            .text = clean(from->text),
+            .found_node = from->found ? from->found_node : TORUS_RANK_NONE,
+            .found_port = from->found_port,
+        };
+        h->faults[i] = &h->fault[i];
+    }
+    return 0;
+}
+
 static int fill_status(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
@@ -265,7 +292,7 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
     if (!measurable(in->link_mbit))
         return senseless(e, "a link rate that is not a number");
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
-        fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0)
+        fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean(in->version),
@@ -294,6 +321,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .peer_protocol = in->peer_protocol,
         .control_protocol = in->control_protocol,
         .program_protocol = in->program_protocol,
+        .link_fault_count = in->n_link_fault,
+        .link_faults = h->faults,
     };
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #define EXCHANGES_SHOWN 16u
 #define FAULTS_SHOWN 16u
+#define LINK_FAULTS_SHOWN 32u
 #define GROUPS_SHOWN 64u
 #define UNCONFIRMED_SHOWN 16u
 
@@ -36,6 +37,32 @@ static void set_groups(Control__Status *status, const struct groups *all, struct
         g->reserved = m->info[i].reserved;
     }
     status->group = m->list;
+}
+
+struct link_faults_message {
+    char text[LINK_FAULTS_SHOWN][LINK_FAULT_TEXT_SIZE];
+    Control__Status__LinkFault one[LINK_FAULTS_SHOWN], *list[LINK_FAULTS_SHOWN];
+};
+
+static void set_link_faults(Control__Status *status, const struct router *router,
+                            struct link_faults_message *m)
+{
+    struct fault_report report;
+
+    for (unsigned i = 0; i < LINK_FAULTS_SHOWN && router_fault(router, i, &report); i++) {
+        Control__Status__LinkFault *f = m->list[i] = &m->one[i];
+        control__status__link_fault__init(f);
+        link_fault_text(router_torus(router), &report, m->text[i], sizeof m->text[i]);
+        f->node = report.rank;
+        f->port = report.port;
+        f->code = (char *)(uintptr_t)link_fault_name(report.fault.code);
+        f->text = m->text[i];
+        f->found = report.fault.code > LINK_FAULT_MTU;
+        f->found_node = f->found ? report.fault.found_rank : 0;
+        f->found_port = f->found ? report.fault.found_port : 0;
+        status->n_link_fault++;
+    }
+    status->link_fault = m->list;
 }
 
 struct unconfirmed_message {
@@ -92,6 +119,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     struct calibration_message calibration;
     struct groups_message groups;
     struct unconfirmed_message unconfirmed;
+    struct link_faults_message link_faults;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -130,6 +158,7 @@ static void on_status(struct control_client *client, const Control__Request *req
         exchange[i].age_ms = info[i].age_ns / MILLISECONDS;
     }
     status.exchange = exchanges;
+    set_link_faults(&status, set->router, &link_faults);
     set_groups(&status, set->groups, &groups);
     set_unconfirmed(&status, set->exchanges, &unconfirmed);
     status.n_data_root = set->roots->count;

@@ -134,6 +134,14 @@ void handshake_begin(struct handshake *h, const struct handshake_place *place, b
 /* Errors name both nodes, so that they say the same in the logs of both, and not addresses, so that they
  * are the same each time. */
 
+static bool is_of_torus(const struct handshake_place *p, const Peer__Hello *hello)
+{
+    char mine[TORUS_TEXT_SIZE];
+
+    return hello->version == PROTOCOL_VERSION &&
+           strcmp(hello->dims, torus_format(p->torus, mine)) == 0;
+}
+
 /* Is this the neighbour that the cabling promises at this port? */
 static int check_position(const struct handshake_place *p, const Peer__Hello *hello,
                           struct error *e)
@@ -253,8 +261,14 @@ static int on_hello(struct handshake *h, const struct handshake_place *p, const 
         memcmp(hello->challenge.data, h->mine.challenge, CHALLENGE_SIZE) == 0)
         return error_set(e, ERROR_PROTOCOL, "reflection: the challenge of node %u is sent back",
                          p->rank);
-    if (check_position(p, hello, e) != 0 || take_side(&h->theirs, hello, e) != 0 ||
-        choose_key(h, p, e) != 0)
+    h->theirs.boot = hello->boot;
+    h->found_rank = hello->rank;
+    h->found_port = hello->port;
+    if (check_position(p, hello, e) != 0) {
+        h->elsewhere = is_of_torus(p, hello);
+        return -1;
+    }
+    if (take_side(&h->theirs, hello, e) != 0 || choose_key(h, p, e) != 0)
         return -1;
     if (!h->dialled) {
         say_hello(h, p);

@@ -76,6 +76,8 @@ enum handshake_state { HANDSHAKE_HELLO, HANDSHAKE_PROOF, HANDSHAKE_DONE };
 struct handshake {
     enum handshake_state state;
     bool dialled;
+    bool elsewhere; /* it has been refused, since it is at another place than expected: */
+    uint32_t found_rank, found_port;
     const struct key *key;                    /* from PROOF on, unless there is none */
     struct handshake_side mine, theirs;       /* mine: made when it is said */
     uint8_t ephemeral_secret[CHALLENGE_SIZE]; /* of mine */

@@ -80,6 +80,27 @@ struct flapping {
     uint64_t released; /* when it was used again */
 };
 
+/* What is wrong with the cable of a port. */
+struct port_fault {
+    struct link_fault now, stated; /* stated to others */
+    uint64_t found_at;             /* last */
+};
+
+#define FAULTS_KNOWN 64u /* of other nodes: kept at the same time */
+
+struct known_fault {
+    struct fault_report report;
+    uint64_t boot;   /* of its node */
+    uint32_t number; /* the higher one is the newer */
+    uint64_t until;  /* it is kept; 0: there is none */
+};
+
+struct faults {
+    struct known_fault known[FAULTS_KNOWN];
+    uint32_t number; /* of the last that was stated here */
+    uint64_t state_at, restate_at;
+};
+
 struct port {
     uint32_t neighbour; /* TORUS_NO_NODE: no link here */
     struct link *link;  /* the one that is up */
@@ -93,6 +114,7 @@ struct port {
     char reason[PORT_REASON_SIZE];
     struct turned_away turned_away;
     struct flapping flapping;
+    struct port_fault fault;
     struct outgoing_queue control, relay;
     bool holds;     /* some link is held by this port */
     uint8_t *dirty; /* bit per rank: link state to be sent here */
@@ -117,6 +139,7 @@ struct router {
     uint64_t now;         /* when something last came in or fell due: near enough for heartbeats */
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
+    struct faults faults;
     uint64_t heartbeat, silence;
     uint64_t beat_at; /* as long as a link is up */
 };
@@ -127,10 +150,11 @@ struct router {
  *     link.c     one connection
  *     probe.c    whether frames of full size pass
  *     port.c     dialling, the link that is up, who is turned away
+ *     faults.c   what is wrong with cables
  *     flood.c    link states of all nodes
  *     send.c     queues
  *     view.c     what it tells of itself
- *     topology.c, decoder.c, handshake.c, outgoing.c: know nothing of a router
+ *     topology.c, fault.c, decoder.c, handshake.c, outgoing.c: know nothing of a router
  */
 
 /* view.c: some link is up */
@@ -147,6 +171,17 @@ void flood_lost(struct router *r, unsigned port); /* its link is down */
 void flood_flush(struct router *r);
 int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, struct error *e);
 void flood_read(struct router *r); /* what came in at once has been decoded */
+
+/* faults.c */
+void faults_found(struct router *r, unsigned port, const struct link_fault *fault);
+void faults_clear(struct router *r, unsigned port);
+/* Who is at the other end; a port that has a link knows better. */
+void faults_sighted(struct router *r, unsigned port, const struct sighting *s);
+/* All that is known, to the neighbour at a port whose link has come up. */
+void faults_tell_all(struct router *r, unsigned port);
+void faults_tick(struct router *r, uint64_t now);
+uint64_t faults_deadline(const struct router *r);
+int faults_heard(struct router *r, unsigned port, const Peer__LinkFault *fault, struct error *e);
 
 /* port.c */
 /* The cable has failed, whether a link was up or not, and it took so long to notice. Call it before the link

@@ -227,6 +227,7 @@ int link_beat(struct link *link, struct error *why)
     }
     if (link->blocked >= beats(r, unacked)) {
         port_lost(r, link->port, unacked);
+        faults_found(r, link->port, &(struct link_fault){.code = LINK_FAULT_MTU});
         probe_ask_mtu(stat.unacked, stat.mtu, why);
         return -1;
     }
@@ -272,6 +273,8 @@ static int on_frame(void *context, const Peer__Head *head, const struct extents 
     }
     if (head->kind_case == PEER__HEAD__KIND_LINK_STATE)
         result = flood_heard(r, link->port, head->link_state, e);
+    else if (head->kind_case == PEER__HEAD__KIND_LINK_FAULT)
+        result = faults_heard(r, link->port, head->link_fault, e);
     else if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT)
         heartbeat(link, head->heartbeat);
     else
@@ -317,6 +320,10 @@ static int stranger_received(struct link *link, size_t length, struct error *e)
                         "node %u keeps this link out because it flaps, until it is quiet", r->rank)
             : handshake_heard(&s->handshake, &place, head, e);
     peer__head__free_unpacked(head, NULL);
+    if (result != 0 && s->handshake.elsewhere)
+        faults_sighted(link->router, link->port,
+                       &(struct sighting){s->handshake.found_rank, s->handshake.found_port,
+                                          s->handshake.theirs.boot});
     if (result == 0 && s->handshake.state == HANDSHAKE_DONE)
         result = let_in(link, e);
     return result;

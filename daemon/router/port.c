@@ -208,7 +208,9 @@ void port_link_up(struct link *link)
     log_info("port %s: link to node %u is up (%s)", torus_port_name(link->port, name),
              port->neighbour, link->address);
     topology_set_self(&r->topology, link->port, true);
+    faults_clear(r, link->port);
     flood_everything(r, link->port);
+    faults_tell_all(r, link->port);
     flood_self_changed(r);
 }
 
@@ -303,6 +305,7 @@ static void carrier_gone(struct router *r, unsigned i, const char *fault)
 
     if (!port->no_carrier)
         port_lost(r, i, 0);
+    faults_clear(r, i); /* somebody may be plugging in another cable */
     (void)error_set(&why, ERROR_LINK, "%s", fault);
     if (port->link != NULL)
         link_close(port->link, &why, false);

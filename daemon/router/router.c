@@ -25,7 +25,7 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
     r->pool = pool;
     if (secrets != NULL)
         r->secrets = *secrets;
-    r->flood_at = ROUTER_NEVER;
+    r->flood_at = r->faults.state_at = r->faults.restate_at = ROUTER_NEVER;
     r->heartbeat = ROUTER_HEARTBEAT;
     r->silence = ROUTER_SILENCE;
     while (r->boot == 0)
@@ -239,6 +239,7 @@ void router_tick(struct router *r)
         if (now >= port->dial_at)
             port_dial(r, i);
     }
+    faults_tick(r, now);
     if (now >= r->flood_at)
         flood_flush(r);
 }
@@ -253,6 +254,7 @@ uint64_t router_deadline(const struct router *r)
 {
     uint64_t at = r->any_doomed ? 0 : r->flood_at;
 
+    earlier(&at, faults_deadline(r));
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         const struct port *port = &r->port[i];
         for (const struct link *link = port->candidates; link != NULL; link = link->next)

@@ -24,6 +24,7 @@
 #define TORUSD_ROUTER_ROUTER_H
 
 #include "daemon/base/slab.h"
+#include "daemon/router/fault.h"
 #include "daemon/router/handshake.h"
 #include "daemon/router/io.h"
 #include "daemon/router/limits.h"
@@ -86,6 +87,16 @@ void router_listening(struct router *r, unsigned port, const char *fault);
 /* The cable of `port` cannot carry anything, as `fault` says ("no carrier on eth1"; copied): its link is
  * given up. NULL: it can again, and is dialled at once. It is taken for good before anything is told. */
 void router_carrier(struct router *r, unsigned port, const char *fault);
+
+/* Who has said, unasked and without a proof, that it is at the other end of a cable. */
+struct sighting {
+    uint32_t rank;
+    unsigned port;
+    uint64_t boot;
+};
+/* It is at the other end of the cable of `port`. Nothing but diagnosis follows from that, while the port has no
+ * link. */
+void router_sighted(struct router *r, unsigned port, const struct sighting *s);
 
 /* Where the next bytes of the connection are to be put: once it is up, there is room for LINK_ROOM_LEAST
  * bytes at least. NULL if there is no memory. */
@@ -155,6 +166,10 @@ struct port_info {
     uint64_t held_ns;  /* PORT_HELD: how long it has to be quiet yet */
     struct connection_stat stat;
 };
+
+/* The `index`-th of what is known to be wrong with cables of any node, its own first. Returns false when there
+ * are no more. */
+bool router_fault(const struct router *r, unsigned index, struct fault_report *report);
 
 /* `port` must be below torus_ports(). */
 void router_port_info(struct router *r, unsigned port, struct port_info *info);

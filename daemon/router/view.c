@@ -95,9 +95,12 @@ static bool is_probing(const struct port *port)
 void router_port_info(struct router *r, unsigned i, struct port_info *info)
 {
     const struct port *port = &r->port[i];
+    const struct fault_report fault = {r->rank, i, port->fault.now};
 
     *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
     (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
+    if (port->fault.now.code > LINK_FAULT_MTU) /* of the MTU, the reason says more */
+        link_fault_text(r->torus, &fault, info->reason, sizeof info->reason);
     if (port->neighbour == TORUS_NO_NODE) {
         info->state = PORT_UNUSED;
     } else if (port->link != NULL) {

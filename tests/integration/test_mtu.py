@@ -58,6 +58,8 @@ def test_a_cable_that_drops_large_packets_never_counts_as_up(hosts, family):
     three = bridged(hosts, family=family)
     three.start(0, 1)
     check_never_up(three, [QUESTION, QUESTION])
+    found = {(one['node'], one['port']): one['code'] for one in three.status(0)['cables']}
+    assert found == {(0, '+0'): 'mtu'}
     assert three.link(0, '+0')['state'] in ('probing', 'dialling', 'waiting', 'hello')
     set_mtu(three, 9000)
     three.wait_up(0, 1)

@@ -175,6 +175,19 @@ static void a_link_may_flap(void **state)
     }
 }
 
+/* All nodes can name the link. */
+static void check_told_of_mtu(const struct run *run)
+{
+    for (uint32_t rank = 0; rank < sim_torus(run->sim)->nodes; rank++) {
+        struct fault_report report;
+        bool told = false;
+        for (unsigned i = 0; router_fault(sim_router(run->sim, rank), i, &report); i++)
+            told |= report.rank == run->victim && report.port == run->port &&
+                    report.fault.code == LINK_FAULT_MTU;
+        assert_true(told);
+    }
+}
+
 /* Handshakes and heartbeats pass: it is found out nevertheless, and does not come up again before it is well. */
 static void a_link_may_lose_large_packets(void **state)
 {
@@ -191,8 +204,10 @@ static void a_link_may_lose_large_packets(void **state)
             router_port_info(router, run.port, &info);
             assert_int_not_equal(info.state, PORT_UP);
         }
-        if (info.state != PORT_UP)
+        if (info.state != PORT_UP) {
             assert_non_null(strstr(info.reason, "does the MTU agree (1500 here)"));
+            check_told_of_mtu(&run);
+        }
         sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
         end(&run);
     }

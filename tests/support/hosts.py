@@ -97,15 +97,15 @@ class Hosts:
 
     # --- daemons ---
 
-    def configure(self, rank, ports, **settings):
-        """Writes the configuration of a node. `ports`: address by name."""
-        state = self.folder / f'{rank}.state'
+    def configure(self, number, ports, **settings):
+        """Writes the configuration of a node, whose rank is the host's number, or rank=. `ports`: address by name."""
+        state = self.folder / f'{number}.state'
         state.mkdir(exist_ok=True)
-        node = {'dims': self.dims, 'rank': rank, 'control': self.folder / f'{rank}.sock', 'state_dir': state,
+        node = {'dims': self.dims, 'rank': number, 'control': self.folder / f'{number}.sock', 'state_dir': state,
                 **settings}
         text = '[node]\n' + ''.join(f'{name} = {value}\n' for name, value in node.items())
         text += '[ports]\n' + ''.join(f'{name} = {value}\n' for name, value in ports.items())
-        (self.folder / f'{rank}.ini').write_text(text)
+        (self.folder / f'{number}.ini').write_text(text)
 
     def start(self, *ranks):
         for rank in ranks:

@@ -212,6 +212,18 @@ struct torus_unconfirmed {
     const char *reason;    /* why they have not, and what becomes of that, for people */
 };
 
+#define TORUS_RANK_NONE UINT32_MAX
+
+/* What a node has found out of the cable of one of its ports. */
+struct torus_link_fault {
+    uint32_t node;
+    uint32_t port;       /* as in torus_link */
+    const char *code;    /* "mtu", "wrong-cable", "same-side", "loop", "duplicate-rank" */
+    const char *text;    /* with what to do, for people */
+    uint32_t found_node; /* what is at the other end of the cable; TORUS_RANK_NONE = not known, */
+    uint32_t found_port; /* and its port, if it is */
+};
+
 /* What the predictions of times are made with. */
 struct torus_costs {
     size_t struct_size;      /* set by torus_costs_init() */
@@ -279,6 +291,8 @@ struct torus_status {
     /* Versions of the protocols that the daemon speaks; 0: it does not say. Neighbours must have the same
      * first one, clients and their daemon the second, and programs with groups and their daemon the third. */
     uint32_t peer_protocol, control_protocol, program_protocol;
+    size_t link_fault_count;
+    const struct torus_link_fault *const *link_faults; /* of all nodes; 32 at most */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with
@@ -295,8 +309,6 @@ TORUS_EXPORT int torus_client_start_status(struct torus_client *client,
                                            void *data, struct torus_error *error);
 
 /* ---- Links ----------------------------------------------------------------------------------- */
-
-#define TORUS_RANK_NONE UINT32_MAX
 
 enum torus_link_state {
     TORUS_LINK_UNKNOWN = 0, /* this version does not know it */

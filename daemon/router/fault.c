@@ -1,0 +1,62 @@
+#include "daemon/router/fault.h"
+
+#include <stdio.h>
+
+const char *link_fault_name(enum link_fault_code code)
+{
+    static const char *const names[LINK_FAULTS] = {
+        [LINK_FAULT_NONE] = "none",
+        [LINK_FAULT_MTU] = "mtu",
+        [LINK_FAULT_WRONG_CABLE] = "wrong-cable",
+        [LINK_FAULT_SAME_SIDE] = "same-side",
+        [LINK_FAULT_LOOP] = "loop",
+        [LINK_FAULT_DUPLICATE_RANK] = "duplicate-rank",
+    };
+
+    return code < LINK_FAULTS ? names[code] : "unknown";
+}
+
+bool link_fault_same(const struct link_fault *a, const struct link_fault *b)
+{
+    return a->code == b->code &&
+           (a->code == LINK_FAULT_NONE || a->code == LINK_FAULT_MTU ||
+            (a->found_rank == b->found_rank && a->found_port == b->found_port));
+}
+
+static const char *explanation(enum link_fault_code code)
+{
+    switch (code) {
+    case LINK_FAULT_SAME_SIDE:
+        return ": a + port must be cabled to a - port; ";
+    case LINK_FAULT_LOOP:
+        return ", of the same machine; ";
+    case LINK_FAULT_DUPLICATE_RANK:
+        return ", but another machine has that rank, too: correct its rank; ";
+    default:
+        return "; ";
+    }
+}
+
+void link_fault_text(const struct torus *torus, const struct fault_report *report, char *text,
+                     size_t size)
+{
+    const struct link_fault *f = &report->fault;
+    const uint32_t neighbour = torus_neighbour(torus, report->rank, report->port);
+    char here[TORUS_PORT_NAME_SIZE], found[TORUS_PORT_NAME_SIZE], expected[TORUS_PORT_NAME_SIZE];
+
+    (void)torus_port_name(report->port, here);
+    if (f->code == LINK_FAULT_NONE) {
+        text[0] = '\0';
+    } else if (f->code == LINK_FAULT_MTU) {
+        (void)snprintf(text, size,
+                       "node %u port %s: frames of full size do not pass to node %u: does the MTU "
+                       "agree at both ends?",
+                       report->rank, here, neighbour);
+    } else {
+        (void)snprintf(text, size,
+                       "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",
+                       report->rank, here, f->found_rank, torus_port_name(f->found_port, found),
+                       explanation(f->code), neighbour,
+                       torus_port_name(torus_port_opposite(report->port), expected));
+    }
+}

@@ -1,0 +1,237 @@
+/* What is wrong with cables, here and elsewhere. A node floods what it finds out of its own ports that are down,
+ * and again every RESTATE while it lasts; the others keep it for a while. It is for people only: nothing is
+ * decided by it, and most of it comes from who has not proved anything. So it is bounded: few reports are kept,
+ * and a node makes one a port in GATHER. */
+#include "daemon/router/internal.h"
+
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+#define GATHER (500 * MILLISECONDS)
+#define RESTATE (30 * SECONDS)
+#define KEPT (2 * RESTATE + 10 * SECONDS)
+#define LASTS RESTATE /* if it is not found again */
+
+/* --- own ports --- */
+
+static bool is_stated(const struct port *port)
+{
+    return link_fault_same(&port->fault.now, &port->fault.stated);
+}
+
+static void state_soon(struct router *r, uint64_t now)
+{
+    if (r->faults.state_at > now + GATHER)
+        r->faults.state_at = now + GATHER;
+}
+
+void faults_found(struct router *r, unsigned i, const struct link_fault *fault)
+{
+    struct port *port = &r->port[i];
+
+    port->fault.found_at = router_now(r);
+    if (link_fault_same(&port->fault.now, fault))
+        return;
+    port->fault.now = *fault;
+    if (!is_stated(port))
+        state_soon(r, port->fault.found_at);
+}
+
+void faults_clear(struct router *r, unsigned port)
+{
+    faults_found(r, port, &(struct link_fault){.code = LINK_FAULT_NONE});
+}
+
+void faults_sighted(struct router *r, unsigned i, const struct sighting *s)
+{
+    const struct topology_entry *known;
+    struct link_fault fault = {LINK_FAULT_NONE, s->rank, s->port};
+
+    if (r->port[i].link != NULL || s->rank >= r->torus->nodes || s->port >= torus_ports(r->torus))
+        return;
+    known = &r->topology.entry[s->rank];
+    if (s->rank == r->rank)
+        fault.code = s->boot == r->boot ? LINK_FAULT_LOOP : LINK_FAULT_DUPLICATE_RANK;
+    else if (s->rank == r->port[i].neighbour && s->port == torus_port_opposite(i))
+        fault.code = LINK_FAULT_NONE;
+    else if (known->hops < r->torus->nodes && known->boot != 0 && known->boot != s->boot)
+        fault.code = LINK_FAULT_DUPLICATE_RANK;
+    else if (torus_port_direction(s->port) == torus_port_direction(i))
+        fault.code = LINK_FAULT_SAME_SIDE;
+    else
+        fault.code = LINK_FAULT_WRONG_CABLE;
+    /* That the right neighbour is there says nothing about the MTU. */
+    if (fault.code != LINK_FAULT_NONE || r->port[i].fault.now.code > LINK_FAULT_MTU)
+        faults_found(r, i, &fault);
+}
+
+/* --- saying --- */
+
+static void say(struct router *r, int to, int except, const struct known_fault *k, uint32_t left)
+{
+    Peer__LinkFault message = PEER__LINK_FAULT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    message.rank = k->report.rank;
+    message.port = k->report.port;
+    message.boot = k->boot;
+    message.number = k->number;
+    message.code = k->report.fault.code;
+    message.found_rank = k->report.fault.found_rank;
+    message.found_port = k->report.fault.found_port;
+    message.left = left;
+    head.kind_case = PEER__HEAD__KIND_LINK_FAULT;
+    head.link_fault = &message;
+    if (to >= 0)
+        router_send(r, (unsigned)to, &head);
+    else
+        router_flood(r, except, &head);
+}
+
+static struct known_fault own(struct router *r, unsigned i)
+{
+    return (struct known_fault){.report = {r->rank, i, r->port[i].fault.stated},
+                                .boot = r->boot,
+                                .number = ++r->faults.number};
+}
+
+void faults_tell_all(struct router *r, unsigned to)
+{
+    const uint64_t now = router_now(r);
+
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if (r->port[i].fault.stated.code != LINK_FAULT_NONE) {
+            const struct known_fault k = own(r, i);
+            say(r, (int)to, -1, &k, r->torus->nodes);
+        }
+    for (unsigned i = 0; i < FAULTS_KNOWN; i++)
+        if (r->faults.known[i].until > now)
+            say(r, (int)to, -1, &r->faults.known[i], r->torus->nodes);
+}
+
+/* Of the MTU, the port has told more. */
+static void note(const struct router *r, unsigned i)
+{
+    const struct fault_report report = {r->rank, i, r->port[i].fault.stated};
+    char text[LINK_FAULT_TEXT_SIZE];
+
+    if (report.fault.code <= LINK_FAULT_MTU)
+        return;
+    link_fault_text(r->torus, &report, text, sizeof text);
+    log_warning("%s", text);
+}
+
+static void state(struct router *r, unsigned i)
+{
+    const bool news = !is_stated(&r->port[i]);
+
+    r->port[i].fault.stated = r->port[i].fault.now;
+    if (news)
+        note(r, i);
+    const struct known_fault k = own(r, i);
+    say(r, -1, -1, &k, r->torus->nodes);
+}
+
+void faults_tick(struct router *r, uint64_t now)
+{
+    bool restate = now >= r->faults.restate_at;
+
+    if (now < r->faults.state_at && !restate)
+        return;
+    r->faults.state_at = ROUTER_NEVER;
+    r->faults.restate_at = ROUTER_NEVER;
+    for (unsigned i = 0; i < torus_ports(r->torus); i++) {
+        struct port *port = &r->port[i];
+        if (port->fault.now.code != LINK_FAULT_NONE && now >= port->fault.found_at + LASTS)
+            port->fault.now.code = LINK_FAULT_NONE;
+        if (!is_stated(port) || (restate && port->fault.now.code != LINK_FAULT_NONE))
+            state(r, i);
+        if (port->fault.now.code != LINK_FAULT_NONE)
+            r->faults.restate_at = now + RESTATE;
+    }
+}
+
+uint64_t faults_deadline(const struct router *r)
+{
+    return r->faults.state_at < r->faults.restate_at ? r->faults.state_at : r->faults.restate_at;
+}
+
+/* --- hearing --- */
+
+/* Where it is kept, or is to be. */
+static struct known_fault *place_of(struct router *r, const Peer__LinkFault *m)
+{
+    struct known_fault *oldest = &r->faults.known[0];
+
+    for (unsigned i = 0; i < FAULTS_KNOWN; i++) {
+        struct known_fault *k = &r->faults.known[i];
+        if (k->until > 0 && k->report.rank == m->rank && k->report.port == m->port &&
+            k->boot == m->boot)
+            return k;
+        if (k->until < oldest->until)
+            oldest = k;
+    }
+    *oldest = (struct known_fault){0};
+    return oldest;
+}
+
+int faults_heard(struct router *r, unsigned port, const Peer__LinkFault *m, struct error *e)
+{
+    struct known_fault *k;
+
+    if (m->rank >= r->torus->nodes || m->port >= torus_ports(r->torus) ||
+        torus_neighbour(r->torus, m->rank, m->port) == TORUS_NO_NODE || m->code >= LINK_FAULTS ||
+        m->found_rank >= r->torus->nodes || m->found_port >= torus_ports(r->torus) ||
+        m->left > r->torus->nodes)
+        return error_set(e, ERROR_PROTOCOL, "a fault of a link that cannot be");
+    if (m->rank == r->rank)
+        return 0;
+    k = place_of(r, m);
+    if (k->until > 0 && m->number <= k->number)
+        return 0;
+    *k = (struct known_fault){
+        .report = {m->rank, m->port, {(enum link_fault_code)m->code, m->found_rank, m->found_port}},
+        .boot = m->boot,
+        .number = m->number,
+        .until = router_now(r) + KEPT};
+    if (m->left > 1)
+        say(r, -1, (int)port, k, m->left - 1);
+    return 0;
+}
+
+/* --- telling people --- */
+
+/* What a node says that has been started again meanwhile, or of a link that is up, is over. */
+static bool is_current(const struct router *r, const struct known_fault *k, uint64_t now)
+{
+    const struct topology_entry *known = &r->topology.entry[k->report.rank];
+
+    return k->until > now && k->report.fault.code != LINK_FAULT_NONE && known->boot == k->boot &&
+           known->hops < r->torus->nodes &&
+           !topology_link_up(&r->topology, k->report.rank, k->report.port);
+}
+
+bool router_fault(const struct router *r, unsigned index, struct fault_report *report)
+{
+    const uint64_t now = router_now(r);
+
+    for (unsigned i = 0; i < torus_ports(r->torus); i++)
+        if (r->port[i].fault.now.code != LINK_FAULT_NONE && index-- == 0) {
+            *report = (struct fault_report){r->rank, i, r->port[i].fault.now};
+            return true;
+        }
+    for (unsigned i = 0; i < FAULTS_KNOWN; i++)
+        if (is_current(r, &r->faults.known[i], now) && index-- == 0) {
+            *report = r->faults.known[i].report;
+            return true;
+        }
+    return false;
+}
+
+void router_sighted(struct router *r, unsigned port, const struct sighting *s)
+{
+    r->now = router_now(r);
+    if (!r->stopping && r->port[port].neighbour != TORUS_NO_NODE)
+        faults_sighted(r, port, s);
+}

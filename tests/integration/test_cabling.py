@@ -1,0 +1,135 @@
+"""Cables that lead elsewhere than they should. All + interfaces have the address fe80::a and all - interfaces
+fe80::b, so that the configurations of the nodes differ by their ranks alone."""
+
+import pytest
+from support.hosts import PORT
+from support.waiting import wait_for
+
+pytestmark = pytest.mark.hosts
+
+
+def right_cables(sizes):
+    """[(node, interface, node, interface)]: from each + to the - of the next node."""
+    count, cables = 1, []
+    for size in sizes:
+        count *= size
+    for node in range(count):
+        stride = count
+        for dim, size in enumerate(sizes):
+            stride //= size
+            at = node // stride % size
+            cables.append((node, f'plus{dim}', node + ((at + 1) % size - at) * stride, f'minus{dim}'))
+    return cables
+
+
+def cabled(hosts, sizes, cables=None, ranks=None, nodad=True, start=True):
+    """A torus whose node on host I has the rank ranks[I]; the others know it by that rank, too."""
+    cables = cables or right_cables(sizes)
+    count = max(node for a, _, b, _ in cables for node in (a, b)) + 1
+    torus = hosts('x'.join(map(str, sizes)), count)
+    for a, interface_a, b, interface_b in cables:
+        if a == b:
+            torus[a].ip(f'link add name {interface_a} type veth peer name {interface_b}')
+        else:
+            torus.cable(a, interface_a, b, interface_b, up=False)
+        for node, interface in (a, interface_a), (b, interface_b):
+            torus[node].ip(f'link set {interface} up')
+    for node in range(count):
+        for dim in range(len(sizes)):
+            for side, address in ('plus', 'fe80::a'), ('minus', 'fe80::b'):
+                if f'{side}{dim}' in torus[node].interfaces():
+                    torus[node].ip(f'address add {address}/64 dev {side}{dim}' + (' nodad' if nodad else ''))
+        rank = (ranks or range(count))[node]
+        torus.configure(node, {f'{sign}{dim}': f'[fe80::b%{side}{dim}]:{PORT}'
+                               for dim in range(len(sizes)) for sign, side in (('+', 'plus'), ('-', 'minus'))},
+                        rank=rank)
+    if start:
+        torus.start(*range(count))
+    return torus
+
+
+def faults(torus, asked):
+    return {(one['node'], one['port']): (one['code'], one['found_node'], one['found_port'])
+            for one in torus.status(asked)['cables']}
+
+
+def wait_faults(torus, asked, expected):
+    """Until the node has exactly these."""
+    wait_for(lambda: faults(torus, asked) == expected, 30,
+             lambda: f'node {asked}: {torus.status(asked)["cables"]}\n{torus.log(asked)}')
+
+
+def crossed(cables, one, other):
+    """The far ends of two cables, changed round."""
+    cables = list(cables)
+    (a, x, b, y), (c, z, d, w) = cables[one], cables[other]
+    cables[one], cables[other] = (a, x, d, w), (c, z, b, y)
+    return cables
+
+
+def test_configurations_differ_by_rank_alone(hosts):
+    torus = cabled(hosts, [2, 3])
+    torus.wait_up()
+    assert torus.status(3)['whole'] and torus.status(3)['cables'] == []
+    configurations = {'\n'.join(line for line in (torus.folder / f'{node}.ini').read_text().splitlines()
+                                if not line.startswith(('rank', 'control', 'state_dir'))) for node in range(6)}
+    assert len(configurations) == 1
+
+
+def test_two_crossed_cables_are_named_at_all_nodes(hosts):
+    """Of node 0 and node 4, in a ring of three each."""
+    cables = right_cables([2, 3])
+    one, other = cables.index((0, 'plus1', 1, 'minus1')), cables.index((4, 'plus1', 5, 'minus1'))
+    torus = cabled(hosts, [2, 3], crossed(cables, one, other))
+    expected = {(0, '+1'): ('wrong-cable', 5, '-1'), (5, '-1'): ('wrong-cable', 0, '+1'),
+                (4, '+1'): ('wrong-cable', 1, '-1'), (1, '-1'): ('wrong-cable', 4, '+1')}
+    for asked in range(6):
+        wait_faults(torus, asked, expected)
+    texts = {one['text'] for one in torus.status(2)['cables']}
+    assert 'node 0 port +1 is cabled to node 5 port -1; it expects node 1 port -1' in texts
+    assert torus.link(0, '+1')['reason'] == 'node 0 port +1 is cabled to node 5 port -1; it expects node 1 port -1'
+    # Put right, without a daemon restarted.
+    for node, interface in (0, 'plus1'), (4, 'plus1'):
+        torus[node].ip(f'link delete {interface}')
+    for a, b in (0, 1), (4, 5):
+        torus.cable(a, 'plus1', b, 'minus1')
+        torus[a].ip('address add fe80::a/64 dev plus1 nodad')
+        torus[b].ip('address add fe80::b/64 dev minus1 nodad')
+    torus.wait_up()
+    for asked in range(6):
+        wait_faults(torus, asked, {})
+
+
+def test_plus_to_plus(hosts):
+    """In a ring of three, the cable from node 0 to node 1 joins the + of both, and that from node 1 to node 2 their -:
+    nobody dials an address that there is."""
+    cables = [(0, 'plus0', 1, 'plus0'), (1, 'minus0', 2, 'minus0'), (2, 'plus0', 0, 'minus0')]
+    torus = cabled(hosts, [3], cables)
+    expected = {(0, '+0'): ('same-side', 1, '+0'), (1, '+0'): ('same-side', 0, '+0'),
+                (1, '-0'): ('same-side', 2, '-0'), (2, '-0'): ('same-side', 1, '-0')}
+    for asked in 0, 2:  # node 1 cannot tell them, and they have found out the same
+        wait_faults(torus, asked, {port: fault for port, fault in expected.items() if port[0] != 1})
+    wait_faults(torus, 1, {port: fault for port, fault in expected.items() if port[0] == 1})
+    assert torus.link(1, '+0')['reason'] == ('node 1 port +0 is cabled to node 0 port +0: a + port must be cabled to '
+                                             'a - port; it expects node 2 port -0')
+
+
+def test_two_nodes_of_one_rank(hosts):
+    """The node where rank 2 should be says that it has rank 1."""
+    torus = cabled(hosts, [3], ranks=[0, 1, 1])
+    wait_faults(torus, 0, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
+    wait_faults(torus, 1, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
+    assert 'another machine has that rank, too: correct its rank' in torus.link(0, '-0')['reason']
+    wait_for(lambda: faults(torus, 2) == {(1, '+0'): ('duplicate-rank', 0, '-0')} or
+             faults(torus, 2).get((1, '-0')) == ('duplicate-rank', 1, '+0'), 30)
+    torus.end(2)
+    torus.configure(2, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}, rank=2)
+    torus.start(2)
+    torus.wait_up()
+    for asked in range(3):
+        wait_faults(torus, asked, {})
+
+
+def test_a_cable_to_the_same_machine(hosts):
+    torus = cabled(hosts, [2], [(0, 'plus0', 0, 'minus0'), (1, 'plus0', 1, 'minus0')])
+    wait_faults(torus, 0, {(0, '+0'): ('loop', 0, '-0'), (0, '-0'): ('loop', 0, '+0')})

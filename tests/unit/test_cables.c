@@ -1,0 +1,322 @@
+/* What is known to be wrong with cables: how it is found out at one node, and how it spreads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "router_fixture.h"
+
+enum { plus0, minus0, plus1, minus1 };
+
+static void pass(struct router_fixture *f, uint64_t nanoseconds)
+{
+    const uint64_t end = f->now + nanoseconds;
+
+    while (router_deadline(f->router) <= end) {
+        const uint64_t at = router_deadline(f->router);
+        f->now = at > f->now ? at : f->now;
+        router_tick(f->router);
+    }
+    f->now = end;
+}
+
+static struct fault_report only_fault(struct router_fixture *f)
+{
+    struct fault_report report = {0};
+
+    (void)router_fault(f->router, 0, &report);
+    assert_false(router_fault(f->router, 1, &(struct fault_report){0}));
+    return report;
+}
+
+/* Messages of faults that the router sends there; *last is the last of them. */
+static unsigned told(struct fixture_connection *c, Peer__LinkFault *last)
+{
+    unsigned count = 0;
+    Peer__Head *head;
+
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        if (head->kind_case == PEER__HEAD__KIND_LINK_FAULT) {
+            *last = *head->link_fault;
+            count++;
+        }
+        peer__head__free_unpacked(head, NULL);
+    }
+    return count;
+}
+
+static void say(struct fixture_connection *c, const Peer__LinkFault *fault)
+{
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_LINK_FAULT;
+    head.link_fault = (Peer__LinkFault *)(uintptr_t)fault;
+    fixture_say(c, &head, NULL, 0);
+}
+
+static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops,
+                           uint32_t version, uint32_t up)
+{
+    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries[] = {&entry};
+    Peer__LinkState state = PEER__LINK_STATE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    entry.rank = rank;
+    entry.hops = hops;
+    entry.version = version;
+    entry.up = up;
+    entry.boot = 70 + rank;
+    state.n_entry = 1;
+    state.entry = entries;
+    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+    head.link_state = &state;
+    fixture_say(c, &head, NULL, 0);
+}
+
+/* Node 5 of a 4x4: +0 leads to 9, -0 to 1, +1 to 6, -1 to 4. */
+static void what_is_at_the_other_end_is_told_apart(void **state)
+{
+    static const struct {
+        struct sighting sighting;
+        enum link_fault_code code;
+        const char *text;
+    } cases[] = {
+        {{9, minus0, 7}, LINK_FAULT_NONE, ""},
+        {{10, minus0, 7},
+         LINK_FAULT_WRONG_CABLE,
+         "node 5 port +0 is cabled to node 10 port -0; it expects node 9 port -0"},
+        {{9, minus1, 7},
+         LINK_FAULT_WRONG_CABLE,
+         "node 5 port +0 is cabled to node 9 port -1; it expects node 9 port -0"},
+        {{1, plus0, 7},
+         LINK_FAULT_SAME_SIDE,
+         "node 5 port +0 is cabled to node 1 port +0: a + port must be cabled to a - port; it "
+         "expects node 9 port -0"},
+        {{5, minus0, 7},
+         LINK_FAULT_DUPLICATE_RANK,
+         "node 5 port +0 is cabled to node 5 port -0, but another machine has that rank, too: "
+         "correct its rank; it expects node 9 port -0"},
+        {{6, minus0, 7}, LINK_FAULT_DUPLICATE_RANK, NULL}, /* 6 is up, and is another one */
+        {{6, minus0, 76}, LINK_FAULT_WRONG_CABLE, NULL},
+        {{5, minus1, 0},
+         LINK_FAULT_LOOP,
+         "node 5 port +0 is cabled to node 5 port -1, of the same machine; it expects node 9 port "
+         "-0"},
+        {{16, minus0, 7}, LINK_FAULT_NONE, ""}, /* cannot be */
+        {{9, 4, 7}, LINK_FAULT_NONE, ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct router_fixture f;
+        struct sighting s = cases[i].sighting;
+        struct fault_report report;
+        struct port_info info;
+        char text[LINK_FAULT_TEXT_SIZE];
+        fixture_open(&f, "4x4", 5, NULL);
+        fixture_link_up(&f, plus1);
+        say_link_state(f.up[plus1], 6, 0, 3, 0xf);
+        if (s.boot == 0)
+            s.boot = router_boot(f.router);
+        router_sighted(f.router, plus1, &s); /* a link that is up knows better */
+        router_sighted(f.router, plus0, &s);
+        report = only_fault(&f);
+        assert_int_equal(report.fault.code, cases[i].code);
+        router_port_info(f.router, plus0, &info);
+        if (report.fault.code != LINK_FAULT_NONE) {
+            assert_int_equal(report.rank, 5);
+            assert_int_equal(report.port, plus0);
+            assert_int_equal(report.fault.found_rank, s.rank);
+            assert_int_equal(report.fault.found_port, s.port);
+            link_fault_text(&f.torus, &report, text, sizeof text);
+            assert_string_equal(info.reason, text);
+        }
+        if (cases[i].text != NULL)
+            assert_string_equal(info.reason, cases[i].text);
+        fixture_link_up(&f, plus0);
+        assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+        fixture_close(&f);
+    }
+}
+
+/* By its hello, before it has proved anything. */
+static void a_wrong_hello_tells_it_too(void **state)
+{
+    struct router_fixture f;
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello hello;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_hello(&f, minus0, &hello, dims);
+    hello.rank = 2;
+    fixture_say_hello(fixture_connect(&f, minus0, false), &hello);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
+    assert_int_equal(only_fault(&f).fault.found_rank, 2);
+    router_carrier(f.router, minus0, "no carrier on eth1"); /* another cable may come */
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    hello.dims = (char[]){"4x8"}; /* its ranks mean something else */
+    fixture_say_hello(fixture_connect(&f, minus0, false), &hello);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_close(&f);
+}
+
+static void it_is_told_when_it_is_news_and_while_it_lasts(void **state)
+{
+    struct router_fixture f;
+    Peer__LinkFault last = PEER__LINK_FAULT__INIT;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
+    fixture_link_up(&f, minus0);
+    for (unsigned i = 0; i < 1000; i++) /* whoever says whatever, however often */
+        router_sighted(f.router, plus0, &(struct sighting){10 + i % 2, minus0, 7});
+    assert_int_equal(told(f.up[minus0], &last), 0);
+    pass(&f, SECONDS);
+    assert_int_equal(told(f.up[minus0], &last), 1);
+    assert_int_equal(last.rank, 5);
+    assert_int_equal(last.port, plus0);
+    assert_int_equal(last.code, LINK_FAULT_WRONG_CABLE);
+    assert_int_equal(last.found_rank, 11);
+    assert_int_equal(last.left, 16);
+    const uint32_t number = last.number;
+    for (int second = 0; second < 10; second++) {
+        router_sighted(f.router, plus0, &(struct sighting){11, minus0, 7});
+        pass(&f, SECONDS);
+    }
+    assert_int_equal(told(f.up[minus0], &last), 0);
+    fixture_link_up(&f,
+                    minus1); /* fixture_link_up() has taken away what it was told; and then again */
+    router_sighted(f.router, plus0, &(struct sighting){11, minus0, 7});
+    pass(&f, 22 * SECONDS);
+    assert_int_equal(told(f.up[minus1], &last), 1);
+    assert_true(last.number > number);
+    pass(&f, 60 * SECONDS); /* nothing has been found again: it is over */
+    assert_true(told(f.up[minus1], &last) >= 1);
+    assert_int_equal(last.code, LINK_FAULT_NONE);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_close(&f);
+}
+
+static Peer__LinkFault fault_of(uint32_t rank, uint32_t number)
+{
+    Peer__LinkFault fault = PEER__LINK_FAULT__INIT;
+
+    fault.rank = rank;
+    fault.port = plus1;
+    fault.boot = 70 + rank;
+    fault.number = number;
+    fault.code = LINK_FAULT_WRONG_CABLE;
+    fault.found_rank = 3;
+    fault.found_port = minus1;
+    fault.left = 16;
+    return fault;
+}
+
+static void what_others_say_is_passed_on_once(void **state)
+{
+    struct router_fixture f;
+    Peer__LinkFault fault = fault_of(13, 7), last = PEER__LINK_FAULT__INIT;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, plus0);
+    fixture_link_up(&f, minus0);
+    say_link_state(f.up[plus0], 13, 1, 3, 0xb);
+    say(f.up[plus0], &fault);
+    assert_int_equal(told(f.up[plus0], &last), 0);
+    assert_int_equal(told(f.up[minus0], &last), 1);
+    assert_int_equal(last.left, 15);
+    say(f.up[minus0], &fault); /* it has come round */
+    assert_int_equal(told(f.up[plus0], &last), 0);
+    assert_int_equal(only_fault(&f).rank, 13);
+    fixture_link_up(&f, plus1); /* who is new is told */
+    fault.number++;
+    fault.left = 1;
+    say(f.up[plus0], &fault); /* as far as it may go */
+    assert_int_equal(told(f.up[minus0], &last), 0);
+    fault.number++;
+    fault.code = LINK_FAULT_NONE;
+    say(f.up[plus0], &fault);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fault = fault_of(5, 9); /* of this node itself */
+    say(f.up[plus0], &fault);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_close(&f);
+}
+
+static void what_is_over_is_not_shown(void **state)
+{
+    struct router_fixture f;
+    Peer__LinkFault fault = fault_of(13, 7);
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
+    fixture_link_up(&f, plus0);
+    fault.boot++; /* of an earlier start */
+    say_link_state(f.up[plus0], 13, 1, 3, 0xb);
+    say(f.up[plus0], &fault);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fault.boot--;
+    say(f.up[plus0], &fault);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
+    say_link_state(f.up[plus0], 13, 1, 4, 0xf); /* the link is up */
+    say_link_state(f.up[plus0], 14, 2, 4, 0xf);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    say_link_state(f.up[plus0], 13, 1, 5, 0xb);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
+    f.now += 100 * SECONDS; /* nobody has said it again */
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_close(&f);
+}
+
+static void what_cannot_be_costs_the_link(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct router_fixture f;
+        Peer__LinkFault fault = fault_of(13, 7);
+        fixture_open(&f, "4x4", 5, NULL);
+        fixture_link_up(&f, plus0);
+        *(uint32_t *[]){&fault.rank,       &fault.port,       &fault.code,
+                        &fault.found_rank, &fault.found_port, &fault.left}[i] = 17;
+        say(f.up[plus0], &fault);
+        assert_null(f.up[plus0]->link);
+        fixture_close(&f);
+    }
+}
+
+static void few_are_kept(void **state)
+{
+    struct router_fixture f;
+    struct fault_report report;
+    unsigned count = 0;
+    (void)state;
+    fixture_open(&f, "16x16", 5, NULL);
+    fixture_link_up(&f, plus0);
+    for (uint32_t rank = 100; rank < 200; rank++) {
+        const Peer__LinkFault fault = fault_of(rank, 1);
+        say_link_state(f.up[plus0], rank, 30, 3, 0);
+        say(f.up[plus0], &fault);
+        f.now += MILLISECONDS;
+    }
+    while (router_fault(f.router, count, &report))
+        count++;
+    assert_int_equal(count, 64);
+    assert_int_not_equal(report.rank, 100); /* the oldest go */
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_at_the_other_end_is_told_apart),
+        cmocka_unit_test(a_wrong_hello_tells_it_too),
+        cmocka_unit_test(it_is_told_when_it_is_news_and_while_it_lasts),
+        cmocka_unit_test(what_others_say_is_passed_on_once),
+        cmocka_unit_test(what_is_over_is_not_shown),
+        cmocka_unit_test(what_cannot_be_costs_the_link),
+        cmocka_unit_test(few_are_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
