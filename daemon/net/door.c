@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/net/duplicate.h"
 #include "daemon/net/route.h"
 
 #define DOOR_TEXT_SIZE (ENDPOINT_TEXT_SIZE + ADDRESS_TEXT_SIZE + 4u)
@@ -54,12 +55,29 @@ static const char *text_of(const struct door *door, const struct sockaddr *addre
     return text;
 }
 
+/* Why it cannot be listened on, or dialled, if that is because the kernel does not use an address. */
+static bool explain_duplicate(const struct door *door, char *what, size_t size)
+{
+    const char *side = door->listens ? "-" : "+";
+    char address[INET6_ADDRSTRLEN];
+
+    if (door->index == 0 || !duplicate_address(door->index, address, sizeof address))
+        return false;
+    (void)snprintf(
+        what, size,
+        "another machine at %s has %s, too, as duplicate address detection says: are two "
+        "%s ports cabled to each other?",
+        door->endpoint->interface, address, side);
+    return true;
+}
+
 static void failed(struct door *door, const struct sockaddr *address, int error)
 {
-    char text[DOOR_TEXT_SIZE], what[160];
+    char text[DOOR_TEXT_SIZE], what[200];
 
-    add_reason(door, error, is_here(error), text_of(door, address, text, sizeof text),
-               socket_failure(error, door->endpoint->interface, what, sizeof what));
+    if (!is_here(error) || !explain_duplicate(door, what, sizeof what))
+        (void)socket_failure(error, door->endpoint->interface, what, sizeof what);
+    add_reason(door, error, is_here(error), text_of(door, address, text, sizeof text), what);
 }
 
 /* --- dialling --- */

@@ -759,7 +759,10 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
 
 const char *tcp_interface(const struct tcp *tcp, unsigned port)
 {
-    return tcp->carrier != NULL ? carrier_interface(tcp->carrier, port) : "";
+    const struct endpoint *endpoint = tcp->door[port].endpoint;
+    const char *used = tcp->carrier != NULL ? carrier_interface(tcp->carrier, port) : "";
+
+    return used[0] == '\0' && endpoint != NULL ? endpoint->interface : used;
 }
 
 const char *tcp_missing(const struct tcp *tcp, unsigned port)

@@ -33,9 +33,10 @@
  * torus fits). Beyond it, nothing more is read from the links that make us queue frames there; a
  * link whose other end takes nothing at all meanwhile, for ROUTER_STALL, is down. */
 #define ROUTER_QUEUE_MOST (8u * 1024u * 1024u)
-/* A link flaps that is lost, by its carrier, by silence or because nothing is acknowledged, so often within
- * this time. The time that it takes to notice a loss does not count. Then it is kept out until it has been quiet for a while: at first ROUTER_HOLD, each further time twice as long as
- * before; from ROUTER_HOLD on again when it has been used for ROUTER_HOLD_FORGET without a loss. */
+/* A link flaps that is lost, by its carrier, by silence or because nothing is acknowledged, so often
+ * within this time. The time that it takes to notice a loss does not count. Then it is kept out until
+ * it has been quiet for a while: at first ROUTER_HOLD, each further time twice as long as before; from
+ * ROUTER_HOLD on again when it has been used for ROUTER_HOLD_FORGET without a loss. */
 #define ROUTER_FLAP_LOSSES 3u
 #define ROUTER_FLAP_TIME (10 * SECONDS)
 #define ROUTER_HOLD (2 * SECONDS)

@@ -114,6 +114,16 @@ def test_plus_to_plus(hosts):
                                              'a - port; it expects node 2 port -0')
 
 
+def test_the_kernel_finds_the_address_of_the_other_end(hosts):
+    """Without nodad: of two - ports, at least one has no address that is used."""
+    two = cabled(hosts, [2], [(0, 'plus0', 1, 'plus0'), (0, 'minus0', 1, 'minus0')], nodad=False, start=False)
+    wait_for(lambda: any('dadfailed' in two[node].ip('address show dev minus0') for node in (0, 1)), 20)
+    node = 0 if 'dadfailed' in two[0].ip('address show dev minus0') else 1
+    two.start(0, 1)
+    wait_for(lambda: 'another machine at minus0 has fe80::b, too' in two.log(node), 20, lambda: two.log(node))
+    wait_faults(two, node, {(node, '+0'): ('same-side', 1 - node, '+0'), (node, '-0'): ('same-side', 1 - node, '-0')})
+
+
 def test_two_nodes_of_one_rank(hosts):
     """The node where rank 2 should be says that it has rank 1."""
     torus = cabled(hosts, [3], ranks=[0, 1, 1])
