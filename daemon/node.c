@@ -190,6 +190,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         .router = core_router(node->core),
         .exchanges = core_exchanges(node->core),
         .groups = core_groups(node->core),
+        .shares = core_shares(node->core),
         .roots = &config->roots,
         .access = &node->access,
         .endpoint = config->endpoint,
@@ -201,7 +202,7 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     if (node->control == NULL)
         goto fail;
     const struct programs_setup programs_setup = {loop, config->control, core_groups(node->core),
-                                                  &node->access};
+                                                  &node->access, core_shares(node->core)};
     node->programs = programs_open(&programs_setup, e);
     if (node->programs == NULL)
         goto fail;

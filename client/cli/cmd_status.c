@@ -65,6 +65,11 @@ static const struct field unconfirmed_fields[] = {
     {"reason", "reason", FORMAT_PLAIN},
     {0},
 };
+static const struct field share_fields[] = {
+    {"shared", "resource", FORMAT_PLAIN}, {"user", "user", FORMAT_PLAIN},
+    {"has", "held", FORMAT_PLAIN},        {"may have", "most", FORMAT_PLAIN},
+    {"of", "capacity", FORMAT_PLAIN},     {0},
+};
 static const struct section sections[] = {
     {.layout = LAYOUT_RECORD, .fields = node_fields},
     {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
@@ -72,6 +77,7 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
     {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
     {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
+    {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
     {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
 };
 
@@ -144,6 +150,23 @@ static json_t *link_faults(const struct torus_status *s)
     return list;
 }
 
+static json_t *shares(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->share_count; i++) {
+        const struct torus_share *x = s->shares[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "resource", json_string(x->resource));
+        (void)json_object_set_new(o, "user", json_integer(x->user));
+        (void)json_object_set_new(o, "held", json_count(x->held));
+        (void)json_object_set_new(o, "most", json_count(x->most));
+        (void)json_object_set_new(o, "capacity", json_count(x->capacity));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static json_t *groups(const struct torus_status *s)
 {
     json_t *list = json_array();
@@ -198,6 +221,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "cables", link_faults(s));
     r |= json_object_set_new(o, "groups", groups(s));
     r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
+    r |= json_object_set_new(o, "shares", shares(s));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
     if (r == 0)
         return o;

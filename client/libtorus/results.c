@@ -167,6 +167,8 @@ struct status_holder {
     const struct torus_unconfirmed **unconfirmed_list;
     struct torus_link_fault *fault;
     const struct torus_link_fault **faults;
+    struct torus_share *share;
+    const struct torus_share **shares;
 };
 
 void torus_status_free(struct torus_status *status)
@@ -183,6 +185,8 @@ void torus_status_free(struct torus_status *status)
     free(h->unconfirmed_list);
     free(h->fault);
     free(h->faults);
+    free(h->share);
+    free(h->shares);
     free(h);
 }
 
@@ -283,6 +287,28 @@ static int fill_link_faults(struct status_holder *h, struct torus_error *e)
     return 0;
 }
 
+static int fill_shares(struct status_holder *h, struct torus_error *e)
+{
+    const Control__Status *in = h->reply->status;
+
+    h->share = several(in->n_share, sizeof *h->share);
+    h->shares = several(in->n_share, sizeof *h->shares);
+    if (h->share == NULL || h->shares == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_share; i++) {
+        const Control__Status__Share *from = in->share[i];
+        h->share[i] = (struct torus_share){
+            .resource = clean(from->resource),
+            .user = from->user,
+            .held = from->held,
+            .most = from->most,
+            .capacity = from->capacity,
+        };
+        h->shares[i] = &h->share[i];
+    }
+    return 0;
+}
+
 static int fill_status(struct status_holder *h, struct torus_error *e)
 {
     const Control__Status *in = h->reply->status;
@@ -292,7 +318,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
     if (!measurable(in->link_mbit))
         return senseless(e, "a link rate that is not a number");
     if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
-        fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0)
+        fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0 ||
+        fill_shares(h, e) != 0)
         return -1;
     h->status = (struct torus_status){
         .version = clean(in->version),
@@ -323,6 +350,8 @@ static int fill_status(struct status_holder *h, struct torus_error *e)
         .program_protocol = in->program_protocol,
         .link_fault_count = in->n_link_fault,
         .link_faults = h->faults,
+        .share_count = in->n_share,
+        .shares = h->shares,
     };
     return 0;
 }

@@ -162,7 +162,7 @@ static void answer_requests(struct control_client *client)
         }
         client->hooks->request(client, request);
         control__request__free_unpacked(request, NULL);
-        if (uv_is_closing((uv_handle_t *)&client->pipe))
+        if (uv_is_closing((uv_handle_t *)&client->pipe) || client->refused)
             return;
     }
     if (more < 0) {
@@ -177,15 +177,30 @@ static void answer_requests(struct control_client *client)
     }
 }
 
+static void on_refusal_over(uv_timer_t *timer)
+{
+    struct control_client *client = timer->data;
+
+    if (client->refused)
+        control_client_close(client);
+    else
+        refuse_client(client, &client->no_place);
+}
+
 void control_client_begin(struct control_client *client)
 {
-    if (uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0)
+    if (client->state_only &&
+        uv_timer_start(&client->progress, on_refusal_over, REFUSAL_MS, 0) != 0)
+        control_client_close(client);
+    else if (uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0)
         control_client_close(client);
 }
 
-static void on_refusal_over(uv_timer_t *timer)
+void control_client_no_place(struct control_client *client)
 {
-    control_client_close(timer->data);
+    log_warning("a control client was rejected: %s", client->no_place.text);
+    client->refused = true;
+    control_reply_error(client, &client->no_place, NULL);
 }
 
 /* At once it might not read why, as it is still sending. */

@@ -61,7 +61,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
 
 void control_exchange(struct control_client *client, const Control__Request *request)
 {
-    const struct exchange_client me = {client, on_ended};
+    const struct exchange_client me = {client, on_ended, client->user};
     struct spec spec;
     struct error e;
 

@@ -34,9 +34,13 @@ struct control_client {
     struct schedule *schedule;              /* that it has given last, or is giving */
     Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */
     enum access access;
-    bool leaving; /* it sends no more, and is closed after the answer */
-    bool refused; /* told why, and not answered */
-    bool held;    /* it does not read its replies: nothing is read from it for now */
+    uint32_t user;
+    bool counted;          /* it has a place of that user, */
+    bool state_only;       /* of those that may ask for the state for a moment, */
+    struct error no_place; /* as it has no other, for this reason */
+    bool leaving;          /* it sends no more, and is closed after the answer */
+    bool refused;          /* told why, and not answered */
+    bool held;             /* it does not read its replies: nothing is read from it for now */
 };
 
 struct control_server {
@@ -45,8 +49,7 @@ struct control_server {
     struct local_name name;
     struct reserve reserve; /* a descriptor to turn a client away with */
     struct control_client *clients;
-    unsigned client_count, most_clients; /* without those who may do nothing, */
-    unsigned denied;                     /* who are told so */
+    unsigned denied; /* clients who may do nothing, and are told so */
     bool listener_closed, closing;
     uint64_t started;
 };
@@ -54,6 +57,8 @@ struct control_server {
 /* connection.c */
 /* Takes requests from now on. */
 void control_client_begin(struct control_client *client);
+/* It asks for something that it has no place for: tells it so, and answers nothing more. */
+void control_client_no_place(struct control_client *client);
 /* Tells it why it is not served, and closes it; with `slowly` after it had time to read that. */
 void control_client_refuse(struct control_client *client, const struct error *e, bool slowly);
 void control_client_close(struct control_client *client);

@@ -11,6 +11,7 @@
 #define LINK_FAULTS_SHOWN 32u
 #define GROUPS_SHOWN 64u
 #define UNCONFIRMED_SHOWN 16u
+#define HOLDERS_SHOWN 16u /* of each resource */
 
 struct groups_message {
     struct group_info info[GROUPS_SHOWN];
@@ -86,6 +87,30 @@ static void set_unconfirmed(Control__Status *status, const struct exchanges *all
     status->unconfirmed = m->list;
 }
 
+struct shares_message {
+    Control__Status__Share share[SHARES * HOLDERS_SHOWN], *list[SHARES * HOLDERS_SHOWN];
+};
+
+static void set_shares(Control__Status *status, const struct shares *all, struct shares_message *m)
+{
+    struct share_holder holder[HOLDERS_SHOWN];
+
+    for (enum share share = 0; share < SHARES; share++) {
+        size_t count = shares_holders(all, share, holder, HOLDERS_SHOWN);
+        for (size_t i = 0; i < count; i++) {
+            Control__Status__Share *s = m->list[status->n_share] = &m->share[status->n_share];
+            control__status__share__init(s);
+            s->resource = (char *)(uintptr_t)shares_name(share);
+            s->user = holder[i].user;
+            s->held = holder[i].held;
+            s->most = shares_limit(all, share, holder[i].user);
+            s->capacity = shares_capacity(all, share);
+            status->n_share++;
+        }
+    }
+    status->share = m->list;
+}
+
 /* A link that is kept out, or cannot even be tried; false if it is neither. */
 static bool describe_port(const struct control_setup *set, unsigned port, char *text, size_t size)
 {
@@ -120,6 +145,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     struct groups_message groups;
     struct unconfirmed_message unconfirmed;
     struct link_faults_message link_faults;
+    struct shares_message shares;
     Control__Status status = CONTROL__STATUS__INIT;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
@@ -161,6 +187,7 @@ static void on_status(struct control_client *client, const Control__Request *req
     set_link_faults(&status, set->router, &link_faults);
     set_groups(&status, set->groups, &groups);
     set_unconfirmed(&status, set->exchanges, &unconfirmed);
+    set_shares(&status, set->shares, &shares);
     status.n_data_root = set->roots->count;
     status.data_root = set->roots->path;
     status.link_mbit = set->link_mbit;
@@ -263,6 +290,11 @@ void control_request(struct control_client *client, const Control__Request *requ
     const struct error busy = {ERROR_PROTOCOL, "one request at a time: the one before has not been "
                                                "answered yet on this connection"};
 
+    if (client->state_only && request->kind_case != CONTROL__REQUEST__KIND_STATUS &&
+        request->kind_case != CONTROL__REQUEST__KIND_LINKS) {
+        control_client_no_place(client);
+        return;
+    }
     if (request->kind_case != CONTROL__REQUEST__KIND_CANCEL &&
         (client->exchange != NULL || client->candidates != NULL)) {
         control_reply_error(client, &busy, NULL);

@@ -21,7 +21,7 @@ static int take_part(struct control_client *client, const Control__ScheduleReque
     if (part->total == 0 || part->total > IMPORTED_BYTES_MOST)
         return error_set(e, ERROR_REFUSED, "a schedule of %u bytes: 1 to %u are possible",
                          part->total, IMPORTED_BYTES_MOST);
-    s = schedules_join(all, part->digest, e);
+    s = schedules_join(all, part->digest, client->user, e);
     if (s == NULL)
         return -1;
     control_schedule_leave(client); /* the same one, perhaps */

@@ -9,6 +9,7 @@
 #include "daemon/net/local.h"
 
 #define CLIENTS_MOST 256u
+#define ASKERS_SHARE 8u  /* beside so many clients one more that may ask for the state only */
 #define DENIED_MOST 16u  /* that are waited for until they have read why */
 #define CLIENTS_SHARE 4u /* of the descriptors that this process may have: one in so many */
 
@@ -38,8 +39,6 @@ static void on_closed(struct control_client *client)
     control_candidates_forget(client);
     if (client->access == ACCESS_NONE)
         s->denied--;
-    else
-        s->client_count--;
     free(client);
     reserve_fill(&s->reserve, s->closing ? 0 : 1);
     server_release(s);
@@ -49,6 +48,10 @@ static void on_gone(struct control_client *client)
 {
     control_exchange_abandon(client);
     control_schedule_leave(client);
+    if (client->counted)
+        shares_give(client->server->set.shares, client->state_only ? SHARE_ASKERS : SHARE_CLIENTS,
+                    client->user, 1);
+    client->counted = false;
 }
 
 static const struct control_hooks hooks = {control_request, on_leaves, on_gone, on_closed};
@@ -65,19 +68,25 @@ static unsigned most_clients(void)
     return share < CLIENTS_MOST ? (unsigned)share : CLIENTS_MOST;
 }
 
-/* Why no more clients are taken now. Returns 0, or -1 with *e. */
-static int check_room(const struct control_server *s, struct error *e)
+/* Takes a place for it; of a user who may have no more, one of those that may ask for the state only. Returns
+ * 0, or -1 with *e. */
+static int take_place(struct control_client *client, struct error *e)
 {
-    if (s->client_count > s->most_clients)
-        return error_set(e, ERROR_REFUSED,
-                         "%u clients are connected to this daemon, which is the most it takes; try "
-                         "again when some have gone",
-                         s->most_clients);
+    struct control_server *s = client->server;
+    struct error none;
+
     if (s->reserve.held == 0)
         return error_set(e, ERROR_REFUSED,
                          "this daemon has no file descriptors left; try again, or raise its limit "
                          "(LimitNOFILE, ulimit -n)");
-    return 0;
+    client->counted = shares_take(s->set.shares, SHARE_CLIENTS, client->user, 1, e) == 0;
+    if (client->counted)
+        return 0;
+    e->code = ERROR_REFUSED; /* nobody waits for it */
+    client->no_place = *e;
+    client->state_only = client->counted =
+        shares_take(s->set.shares, SHARE_ASKERS, client->user, 1, &none) == 0;
+    return client->counted ? 0 : -1;
 }
 
 static void on_accepted(void *context, int fd)
@@ -99,18 +108,16 @@ static void on_accepted(void *context, int fd)
     client->next = s->clients;
     s->clients = client;
     client->access = access_of_peer(s->set.access, fd);
+    client->user = access_user(fd);
     if (client->access == ACCESS_NONE)
         s->denied++;
-    else
-        s->client_count++;
     if (uv_pipe_open(&client->pipe, fd) != 0) {
         (void)close(fd);
         control_client_close(client);
     } else if (access_check(s->set.access, client->access, ACCESS_READ, &e) != 0) {
         control_client_refuse(client, &e, s->reserve.held > 0 && s->denied <= DENIED_MOST);
-    } else if (check_room(s, &e) != 0) {
-        control_client_refuse(client, &e,
-                              s->reserve.held > 0 && s->client_count <= 2 * s->most_clients);
+    } else if (take_place(client, &e) != 0) {
+        control_client_refuse(client, &e, false);
     } else {
         control_client_begin(client);
     }
@@ -134,7 +141,8 @@ struct control_server *control_open(const struct control_setup *setup, struct er
     }
     s->set = *setup;
     s->started = uv_hrtime();
-    s->most_clients = most_clients();
+    shares_set_capacity(setup->shares, SHARE_CLIENTS, most_clients());
+    shares_set_capacity(setup->shares, SHARE_ASKERS, most_clients() / ASKERS_SHARE + 1);
     s->listener = (struct listener){.reserve = &s->reserve,
                                     .accepted = on_accepted,
                                     .closed = on_listener_closed,

@@ -16,6 +16,7 @@ struct control_setup {
     struct router *router;
     struct exchanges *exchanges;
     struct groups *groups;
+    struct shares *shares;
     const struct roots *roots;
     const struct access_rules *access;
     const struct endpoint *endpoint; /* by port */

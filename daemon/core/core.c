@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 struct core {
+    struct shares *shares;
     struct router *router;
     struct exchanges *exchanges;
     struct groups *groups;
@@ -30,19 +31,23 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
     const struct router_handler handler = {core, on_frame, on_next, on_topology};
 
     (void)error_set(e, ERROR_MEMORY, "out of memory");
-    if (core == NULL)
+    if (core == NULL || (core->shares = shares_new()) == NULL) {
+        free(core);
         return NULL;
+    }
     core->router =
         router_new(setup->torus, setup->rank, &setup->io, &handler, setup->pool, setup->secrets);
     core->groups = core->router != NULL ? groups_new(core->router, &setup->workers) : NULL;
     if (core->groups == NULL) {
         if (core->router != NULL)
             router_free(core->router);
+        shares_free(core->shares);
         free(core);
         return NULL;
     }
     const struct exchanges_setup exchanges = {
         .router = core->router,
+        .shares = core->shares,
         .storage = setup->storage,
         .workers = setup->workers,
         .memory_budget = setup->memory_budget,
@@ -58,6 +63,7 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
     if (core->exchanges == NULL) {
         groups_free(core->groups);
         router_free(core->router);
+        shares_free(core->shares);
         free(core);
         return NULL;
     }
@@ -79,6 +85,7 @@ void core_free(struct core *core)
     exchanges_free(core->exchanges);
     groups_free(core->groups);
     router_free(core->router);
+    shares_free(core->shares);
     free(core);
 }
 
@@ -124,4 +131,9 @@ struct exchanges *core_exchanges(struct core *core)
 struct groups *core_groups(struct core *core)
 {
     return core->groups;
+}
+
+struct shares *core_shares(struct core *core)
+{
+    return core->shares;
 }

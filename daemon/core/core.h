@@ -48,5 +48,7 @@ int core_check(const struct core *core, struct error *e);
 struct router *core_router(struct core *core);
 struct exchanges *core_exchanges(struct core *core);
 struct groups *core_groups(struct core *core);
+/* What this node's users hold; who serves clients sets the capacities of what they take there. */
+struct shares *core_shares(struct core *core);
 
 #endif

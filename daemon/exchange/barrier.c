@@ -79,6 +79,8 @@ int barrier_enter(struct exchange *x, const struct spec *wanted,
                          operation_name(x->spec.operation), x->spec.barrier);
     x->client_state = CLIENT_WAITING;
     x->client = *client;
+    if (x->own.reserved == 0)
+        x->user = client->user;
     x->entered.timeout_ns = timeout_ns > 0 ? timeout_ns : SPEC_LONGEST_TIMEOUT;
     x->entered.deadline = now + x->entered.timeout_ns;
     if (timeout_ns > 0 && timeout_ns < x->deadline - now) {

@@ -43,6 +43,7 @@
 #ifndef TORUSD_EXCHANGE_EXCHANGE_H
 #define TORUSD_EXCHANGE_EXCHANGE_H
 
+#include "daemon/base/shares.h"
 #include "daemon/base/work.h"
 #include "daemon/exchange/calibration.h"
 #include "daemon/exchange/engine.h"
@@ -115,6 +116,7 @@ struct exchange_client {
     /* Exactly one of result and e is NULL. Called once, not from inside exchange_start() or
      * exchange_cancel(), when nothing of a failed exchange is left on this node. */
     void (*ended)(void *context, const struct exchange_result *result, const struct error *e);
+    uint32_t user; /* whose share it takes (base/shares.h) */
 };
 
 struct exchange_progress {
@@ -150,6 +152,7 @@ struct exchange;
 
 struct exchanges_setup {
     struct router *router;
+    struct shares *shares;         /* must outlive the exchanges */
     const struct storage *storage; /* must outlive the exchanges */
     struct workers workers;        /* what takes long runs there */
     uint64_t memory_budget;        /* bytes for blocks on their way, all exchanges together */

@@ -86,12 +86,14 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
         return NULL;
     all->set = *setup;
     all->block_events = (struct block_events){NULL, on_moved, on_failed, on_closed};
+    shares_set_capacity(setup->shares, SHARE_BUDGET, setup->memory_budget);
+    turns_set_capacities(setup->shares);
     all->ask_at = ROUTER_NEVER;
     all->least_pause = INFINITY;
     all->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
                                &setup->workers, on_planned, all);
-    all->schedules = schedules_new(
-        &(struct schedules_setup){setup->router, setup->workers, on_schedule, on_forgotten, all});
+    all->schedules = schedules_new(&(struct schedules_setup){
+        setup->router, setup->workers, setup->shares, on_schedule, on_forgotten, all});
     all->trees = wave_trees_new();
     if (absent_init(all) != 0 || all->planner == NULL || all->schedules == NULL ||
         all->trees == NULL) {
@@ -366,5 +368,5 @@ unsigned exchanges_under_way(const struct exchanges *all)
 
 uint64_t exchanges_reserved(const struct exchanges *all)
 {
-    return all->reserved;
+    return shares_total(all->set.shares, SHARE_BUDGET);
 }

@@ -106,7 +106,7 @@ struct own {
     uint64_t bytes_here, bytes_below; /* of all blocks for other nodes */
     uint64_t round_bytes;             /* 0: not known yet */
     uint32_t window;
-    uint64_t reserved;
+    uint64_t reserved; /* for `user` of the exchange */
     struct engine *engine;
     uint64_t delivered_bytes; /* by an engine that has gone */
 };
@@ -143,19 +143,22 @@ struct fault {
 
 /* The root's: when it may begin. */
 struct turn {
-    uint64_t retry_at;   /* a node was busy; 0: it may begin */
-    uint64_t pause;      /* the last one before a retry */
-    uint64_t since;      /* it waits */
-    uint64_t back_at;    /* the last attempt was taken back */
-    uint64_t asks_at;    /* a node that waits for the next attempt of a group asks its root then */
-    uint32_t repeated;   /* repetitions that were complete in attempts before this one and count: spec.repeat is
+    uint64_t retry_at; /* a node was busy; 0: it may begin */
+    uint64_t pause;    /* the last one before a retry */
+    uint64_t since;    /* it waits */
+    uint64_t back_at;  /* the last attempt was taken back */
+    uint64_t asks_at;  /* a node that waits for the next attempt of a group asks its root then */
+    uint32_t
+        repeated; /* repetitions that were complete in attempts before this one and count: spec.repeat is
                           * what is left of them; */
-    uint64_t first_went; /* then, when the first of these began */
-    bool anew;           /* it has begun before, and needs another name */
-    uint32_t reroutes;   /* times that it was taken back because a link went down, */
-    uint32_t damages;    /* and because something was damaged on its way, */
-    uint64_t damaged_at; /* the last time then */
-    uint32_t former_handle;        /* of the last attempt that ran, so that all nodes know of it, */
+    uint64_t first_went;    /* then, when the first of these began */
+    bool asked;             /* it holds a share of the exchanges that have been asked for here, */
+    bool placed;            /* and of those that have begun */
+    bool anew;              /* it has begun before, and needs another name */
+    uint32_t reroutes;      /* times that it was taken back because a link went down, */
+    uint32_t damages;       /* and because something was damaged on its way, */
+    uint64_t damaged_at;    /* the last time then */
+    uint32_t former_handle; /* of the last attempt that ran, so that all nodes know of it, */
     char former[EXCHANGE_ID_SIZE]; /* and its id; "": none has */
 };
 
@@ -189,6 +192,8 @@ struct exchange {
     uint32_t id_boot;   /* of the root, as its id says; */
     uint64_t root_boot; /* and as known when it got that id, */
     uint64_t named_at;  /* which was then: a barrier that waits here gets it late */
+    uint32_t
+        user; /* who has asked for it, or entered it here; else who has at its root, as that says */
     struct tree_node tree;
     struct around *around; /* NULL: the torus is whole */
     bool goes_around;      /* around_may(), of what the root was asked for */
@@ -261,7 +266,6 @@ struct exchanges {
     unsigned active_count, ended_count;
     unsigned tellable; /* ended ones whose clients are to be told in the next tick */
     bool turns_due;    /* something has changed for those that wait */
-    uint64_t reserved;
     uint32_t counter;
     struct block_events block_events; /* of all blocks; the context is the exchange */
     struct calibration calibration;
@@ -504,6 +508,9 @@ int choose_for(struct exchange *x, struct error *e);
 
 /* turn.c */
 void turns_advance(struct exchanges *all);
+void turns_set_capacities(struct shares *shares);
+/* It has ended, or waits for its turn again: gives back what it holds of those shares. */
+void turn_leave(struct exchange *x);
 
 /* retry.c */
 bool retry_may(const struct exchange *x);

@@ -134,15 +134,23 @@ static uint64_t blocks_in_memory(const struct exchange *x, uint32_t pieces)
     return blocks;
 }
 
-/* What exchanges share. Groups keep what they have reserved for as long as they are open, on all nodes
- * alike: who wanted more than they leave would wait for their end. */
-static uint64_t shared_budget(const struct exchanges *all)
+/* What exchanges share: a part of it is what one takes. Groups keep what they have reserved for as long as they
+ * are open, on all nodes alike: who wanted more than they leave would wait for their end. So it is with what
+ * other users have, who may keep that for long; of what is left, this one's user may have its share. */
+static uint64_t part_of_budget(const struct exchange *x)
 {
-    uint64_t groups = 0;
+    const struct exchanges *all = x->all;
+    uint64_t limit = shares_limit(all->set.shares, SHARE_BUDGET, x->user), groups = 0, own = 0;
+    uint64_t most;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->next)
-        groups += x->spec.operation == OPERATION_GROUP ? x->own.reserved : 0;
-    return all->set.memory_budget - groups;
+    for (const struct exchange *g = all->active; g != NULL; g = g->next) {
+        if (g->spec.operation != OPERATION_GROUP)
+            continue;
+        groups += g->own.reserved;
+        own += g->user == x->user ? g->own.reserved : 0;
+    }
+    most = (all->set.memory_budget - groups) / MEMORY_SHARES;
+    return most < limit - own ? most : limit - own;
 }
 
 /* As much of every block in one round as any node's share of memory holds, if they all have as much
@@ -153,7 +161,7 @@ int opening_choose_rounds(struct exchange *x, struct error *e)
     uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
     uint64_t budget = x->all->set.memory_budget;
     uint64_t blocks = blocks_in_memory(x, own->planned->most_transit);
-    uint64_t most = shared_budget(x->all) / MEMORY_SHARES / blocks;
+    uint64_t most = part_of_budget(x) / blocks;
     uint64_t wanted = own->largest_block > 0 ? own->largest_block : 1;
 
     if (most < STREAMING_WINDOW) /* it has to wait */
@@ -233,16 +241,10 @@ static int reserve(struct exchange *x, struct error *e)
                          "%" PRIu64,
                          operation_name(x->spec.operation), need, rank_of(x),
                          all->set.memory_budget);
-    if (need > all->set.memory_budget - all->reserved)
-        return error_set(e, ERROR_BUSY,
-                         "node %u is busy: the %s needs %" PRIu64 " %s of memory there, "
-                         "%" PRIu64 " of %" PRIu64 " %s free",
-                         rank_of(x), operation_name(x->spec.operation), need,
-                         text_plural(need, "byte", "bytes"), all->set.memory_budget - all->reserved,
-                         all->set.memory_budget,
-                         text_plural(all->set.memory_budget - all->reserved, "is", "are"));
+    if (shares_take(all->set.shares, SHARE_BUDGET, x->user, need, e) != 0)
+        return error_wrap(e, "node %u is busy: the %s needs memory there", rank_of(x),
+                          operation_name(x->spec.operation));
     x->own.reserved = need;
-    all->reserved += need;
     return 0;
 }
 
@@ -343,7 +345,7 @@ void opening_release_engine(struct exchange *x)
         return; /* the session keeps what it has */
     if (own->reserved > 0)
         x->all->turns_due = true;
-    x->all->reserved -= own->reserved;
+    shares_give(x->all->set.shares, SHARE_BUDGET, x->user, own->reserved);
     own->reserved = 0;
 }
 

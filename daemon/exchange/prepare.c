@@ -67,6 +67,7 @@ static void send_prepare(struct exchange *x)
     prepare.window = x->own.window;
     prepare.around = x->goes_around;
     prepare.resumes = x->resumes;
+    prepare.user = x->user;
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &prepare;
     wave_to_children(x, &head);
@@ -457,6 +458,8 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
         *entered = x->spec;
         spec_free(&x->spec);
     }
+    if (x->client_state != CLIENT_WAITING && x->own.reserved == 0)
+        x->user = prepare->user;
     x->spec = *spec;
     x->schedule = schedule;
     x->algorithm = algorithm_find(spec->algorithm);
@@ -469,12 +472,12 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
 }
 
 /* A user of the schedule that is named, if any. */
-static int join_schedule(struct exchanges *all, const struct spec *spec, struct schedule **s,
-                         struct error *e)
+static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_t user,
+                         struct schedule **s, struct error *e)
 {
     if (!spec_has_schedule(spec))
         return 0;
-    *s = schedules_join(all->schedules, spec->schedule, e);
+    *s = schedules_join(all->schedules, spec->schedule, user, e);
     return *s != NULL ? 0 : -1;
 }
 
@@ -503,7 +506,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
          check_spec_here(all, &spec, prepare, &damage, &why) != 0 ||
          check_round(&spec, prepare, &why) != 0 || check_entered(all, &spec, prepare, &why) != 0 ||
          free_handle(all, prepare->exchange, &why) != 0 ||
-         join_schedule(all, &spec, &schedule, &why) != 0)) {
+         join_schedule(all, &spec, prepare->user, &schedule, &why) != 0)) {
         spec_free(&spec);
         result = -1;
     }

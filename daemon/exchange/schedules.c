@@ -17,7 +17,8 @@ struct schedule {
     char digest[SHA256_TEXT_SIZE];
     enum state state;
     unsigned users;
-    char *text; /* total bytes, of which `have` are there */
+    uint32_t owner; /* while it is used: the first that did */
+    char *text;     /* total bytes, of which `have` are there */
     uint32_t total, have;
     uint32_t port;                    /* GATHERING: who is asked, or NOBODY; */
     uint64_t heard_at;                /* and has been heard last */
@@ -189,15 +190,22 @@ static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struc
     return 0;
 }
 
-struct schedule *schedules_join(struct schedules *all, const char *digest, struct error *e)
+struct schedule *schedules_join(struct schedules *all, const char *digest, uint32_t user,
+                                struct error *e)
 {
     struct schedule *s = find(all, digest);
+    bool first = s == NULL || s->users == 0;
 
+    if (first && shares_take(all->set.shares, SHARE_SCHEDULES, user, 1, e) != 0)
+        return NULL;
     if (s == NULL) {
-        if (make_room(all, 1, 0, e) != 0)
+        if (make_room(all, 1, 0, e) != 0) {
+            shares_give(all->set.shares, SHARE_SCHEDULES, user, 1);
             return NULL;
+        }
         s = calloc(1, sizeof *s);
         if (s == NULL) {
+            shares_give(all->set.shares, SHARE_SCHEDULES, user, 1);
             (void)error_set(e, ERROR_MEMORY, "out of memory for a schedule");
             return NULL;
         }
@@ -209,13 +217,17 @@ struct schedule *schedules_join(struct schedules *all, const char *digest, struc
     }
     s->next = all->list;
     all->list = s;
+    s->owner = first ? user : s->owner;
     s->users++;
     return s;
 }
 
 void schedules_leave(struct schedules *all, struct schedule *s)
 {
-    if (--s->users == 0 && s->state != KNOWN)
+    if (--s->users > 0)
+        return;
+    shares_give(all->set.shares, SHARE_SCHEDULES, s->owner, 1);
+    if (s->state != KNOWN)
         forget(all, s);
 }
 
@@ -464,8 +476,10 @@ struct schedules *schedules_new(const struct schedules_setup *setup)
 {
     struct schedules *all = calloc(1, sizeof *all);
 
-    if (all != NULL)
-        all->set = *setup;
+    if (all == NULL)
+        return NULL;
+    all->set = *setup;
+    shares_set_capacity(setup->shares, SHARE_SCHEDULES, SCHEDULES_MOST);
     return all;
 }
 

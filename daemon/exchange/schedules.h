@@ -9,6 +9,7 @@
 #ifndef TORUSD_EXCHANGE_SCHEDULES_H
 #define TORUSD_EXCHANGE_SCHEDULES_H
 
+#include "daemon/base/shares.h"
 #include "daemon/base/work.h"
 #include "daemon/router/router.h"
 #include "daemon/schedule/imported.h"
@@ -24,6 +25,7 @@ struct schedule;
 struct schedules_setup {
     struct router *router;
     struct workers workers;
+    struct shares *shares; /* of those that are used */
     /* One has become KNOWN or FAILED. */
     void (*wake)(void *context);
     /* No more is asked for the algorithm of one. */
@@ -39,9 +41,10 @@ void schedules_free(struct schedules *all);
 /* Whether it is 64 hexadecimal digits. */
 bool schedules_is_digest(const char *text);
 
-/* A user of it, known or not, who gives it to schedules_leave(). NULL with *e: no memory, or no room
- * (ERROR_BUSY). */
-struct schedule *schedules_join(struct schedules *all, const char *digest, struct error *e);
+/* Somebody who uses it, known or not, and gives it to schedules_leave(). As long as anybody does, it takes a
+ * place of the user (uid) who was the first. NULL with *e: no memory, or no room (ERROR_BUSY). */
+struct schedule *schedules_join(struct schedules *all, const char *digest, uint32_t user,
+                                struct error *e);
 void schedules_leave(struct schedules *all, struct schedule *s);
 
 /* Whether all of it is here. */

@@ -122,6 +122,8 @@ void exchange_enter(struct exchange *x, enum exchange_state state)
         all->active_count--;
         all->ended_count++;
     }
+    if (ends || state == EXCHANGE_WAITING)
+        turn_leave(x);
     if (states[state].engine == NONE)
         opening_release_engine(x);
     if (states[state].blocks == NONE)
@@ -181,7 +183,7 @@ static int check_one(const struct exchange *x, struct error *e)
 int exchanges_check(const struct exchanges *all, struct error *e)
 {
     uint64_t reserved = 0;
-    unsigned tellable = 0;
+    unsigned tellable = 0, places = 0, asked = 0;
 
     if (all->broken.code != ERROR_NONE) {
         *e = all->broken;
@@ -193,6 +195,8 @@ int exchanges_check(const struct exchanges *all, struct error *e)
         if (check_one(x, e) != 0)
             return -1;
         reserved += x->own.reserved;
+        places += x->turn.placed;
+        asked += x->turn.asked;
     }
     for (const struct exchange *x = all->ended; x != NULL; x = x->next) {
         if (!exchange_has_ended(x->state))
@@ -201,11 +205,20 @@ int exchanges_check(const struct exchanges *all, struct error *e)
             return -1;
         tellable += x->client_state == CLIENT_WAITING && x->own.closing == 0;
     }
-    if (reserved != all->reserved || reserved > all->set.memory_budget)
+    if (reserved != exchanges_reserved(all) || reserved > all->set.memory_budget)
+        return error_set(e, ERROR_PROTOCOL, "%llu %s reserved, not %llu of %llu",
+                         (unsigned long long)reserved,
+                         text_plural(reserved, "byte is", "bytes are"),
+                         (unsigned long long)exchanges_reserved(all),
+                         (unsigned long long)all->set.memory_budget);
+    if (places != shares_total(all->set.shares, SHARE_TURNS) ||
+        asked != shares_total(all->set.shares, SHARE_EXCHANGES))
         return error_set(
-            e, ERROR_PROTOCOL, "%llu %s reserved, not %llu of %llu", (unsigned long long)reserved,
-            text_plural(reserved, "byte is", "bytes are"), (unsigned long long)all->reserved,
-            (unsigned long long)all->set.memory_budget);
+            e, ERROR_PROTOCOL,
+            "%u exchanges of this node have places, and %u are asked for, not %llu and "
+            "%llu",
+            places, asked, (unsigned long long)shares_total(all->set.shares, SHARE_TURNS),
+            (unsigned long long)shares_total(all->set.shares, SHARE_EXCHANGES));
     if (tellable != all->tellable)
         return error_set(e, ERROR_PROTOCOL, "%u %s to be notified, not %u", tellable,
                          text_plural(tellable, "client is", "clients are"), all->tellable);

@@ -7,20 +7,34 @@
 #include "daemon/exchange/choose.h"
 #include "daemon/exchange/internal.h"
 
-#define OWN_AT_ONCE 4u  /* of this node's, without barriers */
-#define ALL_AT_ONCE 64u /* of all nodes' */
-#define WAITING_MOST 1024u
+/* Of this node's, without barriers: four of one user (base/shares.h), and at least four users have one. Other
+ * nodes have places for twice as many of one root (prepare.c). */
+#define OWN_AT_ONCE 8u
+#define ALL_AT_ONCE 64u  /* of all nodes' */
+#define ASKED_MOST 1024u /* waiting or under way, asked for here */
+#define USERS_HELD 16u   /* that wait for memory, in one look at all */
 #define DECISIONS_MOST 256u
 
-static unsigned count(const struct exchanges *all, bool own, bool waiting)
+void turns_set_capacities(struct shares *shares)
 {
-    uint32_t rank = router_rank(all->set.router);
-    unsigned n = 0;
+    shares_set_capacity(shares, SHARE_TURNS, OWN_AT_ONCE);
+    shares_set_capacity(shares, SHARE_EXCHANGES, ASKED_MOST);
+}
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->next)
-        n += !spec_is_entered(&x->spec) && (!own || x->root == rank) &&
-             (x->state == EXCHANGE_WAITING) == waiting;
-    return n;
+static void give_place(struct exchange *x)
+{
+    if (x->turn.placed)
+        shares_give(x->all->set.shares, SHARE_TURNS, x->user, 1);
+    x->turn.placed = false;
+}
+
+void turn_leave(struct exchange *x)
+{
+    x->all->turns_due |= x->turn.placed;
+    give_place(x);
+    if (x->turn.asked && exchange_has_ended(x->state))
+        shares_give(x->all->set.shares, SHARE_EXCHANGES, x->user, 1);
+    x->turn.asked = x->turn.asked && !exchange_has_ended(x->state);
 }
 
 static int refuse_faulty(const struct exchanges *all, struct error *e)
@@ -159,6 +173,12 @@ static bool may_begin(const struct exchange *x)
            !awaits_links(x);
 }
 
+/* It has begun, or waits for a schedule. */
+static bool keeps_place(const struct exchange *x)
+{
+    return !exchange_has_ended(x->state) && (x->state != EXCHANGE_WAITING || may_begin(x));
+}
+
 /* The first that may begin, from this one on; they are in the order of asking. */
 static struct exchange *next_turn(struct exchange *x)
 {
@@ -167,15 +187,42 @@ static struct exchange *next_turn(struct exchange *x)
     return x;
 }
 
-/* How many more there may be: one of its own, whatever others have under way. */
+/* How many more there may be, whoever asks: one of its own, whatever other nodes have under way. */
 static unsigned places_left(const struct exchanges *all)
 {
-    unsigned own = count(all, true, false), of_all = count(all, false, false);
-    unsigned left = of_all < ALL_AT_ONCE ? ALL_AT_ONCE - of_all : own == 0;
+    unsigned of_all = 0;
 
-    if (own >= OWN_AT_ONCE)
-        return 0;
-    return OWN_AT_ONCE - own < left ? OWN_AT_ONCE - own : left;
+    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+        of_all += !spec_is_entered(&x->spec) && x->state != EXCHANGE_WAITING;
+    if (of_all < ALL_AT_ONCE)
+        return ALL_AT_ONCE - of_all;
+    return shares_total(all->set.shares, SHARE_TURNS) == 0;
+}
+
+/* Users whose first exchange that waits needs memory: their others do not overtake it, those of others may. */
+struct held {
+    uint32_t user[USERS_HELD];
+    unsigned count;
+};
+
+static bool is_held(const struct held *held, uint32_t user)
+{
+    for (unsigned i = 0; i < held->count; i++)
+        if (held->user[i] == user)
+            return true;
+    return held->count == USERS_HELD;
+}
+
+/* Returns whether it has a place now. */
+static bool take_place(struct exchange *x, const struct held *held)
+{
+    struct error e;
+
+    if (is_held(held, x->user))
+        return false;
+    x->turn.placed =
+        x->turn.placed || shares_take(x->all->set.shares, SHARE_TURNS, x->user, 1, &e) == 0;
+    return x->turn.placed;
 }
 
 /* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which
@@ -184,6 +231,7 @@ void turns_advance(struct exchanges *all)
 {
     uint64_t now = router_now(all->set.router);
     unsigned places = places_left(all);
+    struct held held = {.count = 0};
     struct exchange *x;
 
     all->turns_due = false;
@@ -193,15 +241,19 @@ void turns_advance(struct exchanges *all)
     x = next_turn(all->active);
     while (x != NULL) {
         bool barrier = spec_is_entered(&x->spec);
-        if (barrier || places > 0) {
+        if (barrier || (places > 0 && take_place(x, &held))) {
             int begun = try_begin(x);
             if (!barrier && begun < 0)
-                places = 0;
-            else if (!barrier && !exchange_has_ended(x->state))
-                places -= x->state != EXCHANGE_WAITING || may_begin(x);
+                held.user[held.count++] = x->user;
+            if (!barrier && (begun < 0 || !keeps_place(x)))
+                give_place(x);
+            places -= x->turn.placed;
         }
         x = next_turn(exchange_has_ended(x->state) ? all->active : x->next);
     }
+    for (x = all->active; x != NULL; x = x->next)
+        if (x->state == EXCHANGE_WAITING)
+            give_place(x);
 }
 
 /* Why what is asked for cannot be done while links are down. */
@@ -247,20 +299,17 @@ static int check_start(struct exchanges *all, const struct spec *spec, struct er
         return -1;
     if (check_links(all, spec, e) != 0 || check_decisions(all, spec, e) != 0)
         return -1;
-    if (count(all, true, true) >= WAITING_MOST)
-        return error_set(e, ERROR_REFUSED, "%u exchanges wait for their turn at this node already",
-                         WAITING_MOST);
     return 0;
 }
 
 /* The schedule that is named, if any, which the client has to have given to this node before. */
-static int join_schedule(struct exchanges *all, const struct spec *spec, struct schedule **s,
-                         struct error *e)
+static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_t user,
+                         struct schedule **s, struct error *e)
 {
     *s = NULL;
     if (!spec_has_schedule(spec))
         return 0;
-    *s = schedules_join(all->schedules, spec->schedule, e);
+    *s = schedules_join(all->schedules, spec->schedule, user, e);
     if (*s == NULL)
         return -1;
     if (schedule_is_complete(*s))
@@ -271,20 +320,29 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, struct 
 }
 
 static struct exchange *add(struct exchanges *all, struct spec *spec, struct schedule *schedule,
-                            const struct exchange_client *client)
+                            const struct exchange_client *client, struct error *e)
 {
     uint32_t rank = router_rank(all->set.router), handle;
     char id[EXCHANGE_ID_SIZE];
     struct exchange *x;
 
     exchange_new_name(all, id, &handle); /* its tree is found when its turn has come */
-    x = exchange_add(all, handle, id, rank);
-    if (x == NULL)
+    if (!spec_is_entered(spec) &&
+        shares_take(all->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
         return NULL;
+    x = exchange_add(all, handle, id, rank);
+    if (x == NULL) {
+        if (!spec_is_entered(spec))
+            shares_give(all->set.shares, SHARE_EXCHANGES, client->user, 1);
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+        return NULL;
+    }
     tree_node(router_torus(all->set.router), rank, rank, &x->tree);
     x->spec = *spec;
     x->goes_around = around_may(spec);
     x->schedule = schedule;
+    x->user = client->user;
+    x->turn.asked = !spec_is_entered(spec);
     x->state = spec_is_entered(spec) && barrier_root(all, spec) != rank ? EXCHANGE_ENTERED
                                                                         : EXCHANGE_WAITING;
     x->turn.since = x->began;
@@ -307,7 +365,8 @@ struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted
 
     if (spec_copy(&spec, wanted, e) != 0)
         return NULL;
-    if (check_start(all, &spec, e) != 0 || join_schedule(all, &spec, &schedule, e) != 0) {
+    if (check_start(all, &spec, e) != 0 ||
+        join_schedule(all, &spec, client->user, &schedule, e) != 0) {
         spec_free(&spec);
         return NULL;
     }
@@ -322,12 +381,11 @@ struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted
             return x;
         }
     }
-    x = add(all, &spec, schedule, client);
+    x = add(all, &spec, schedule, client, e);
     if (x == NULL) {
         if (schedule != NULL)
             schedules_leave(all->schedules, schedule);
         spec_free(&spec);
-        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         return NULL;
     }
     log_info("exchange %s: %s, %s%s, %s", x->id, operation_name(spec.operation),

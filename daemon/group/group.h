@@ -103,6 +103,7 @@ struct group_options {
     bool unchecked;      /* without digests; the same at all members */
     bool shrink;         /* nodes that are down are left out: the others are its members */
     uint64_t process;    /* of the program, to be shown; 0: unknown */
+    uint32_t user;       /* of the program: whose share it takes (base/shares.h) */
 };
 
 /* A program opens the group at this node. Returns it, good until ended() or group_close(); or NULL

@@ -13,6 +13,7 @@ struct group {
     struct group_client client;
     char name[GROUP_NAME_SIZE];
     uint64_t process;
+    uint32_t user;
     bool unchecked, shrinks;
     uint64_t deadline; /* of opening it */
     uint32_t members;  /* once it is open, until its program has been told of its end; */
@@ -76,7 +77,7 @@ static int begin(struct group *g, struct error *e)
                               .timeout_ns = g->deadline == ROUTER_NEVER ? 0
                                             : g->deadline > now         ? g->deadline - now
                                                                         : 1};
-    const struct exchange_client me = {g, on_ended};
+    const struct exchange_client me = {g, on_ended, g->user};
 
     g->exchange = exchange_start(g->all->exchanges, &spec, &me, e);
     return g->exchange != NULL ? 0 : -1;
@@ -100,6 +101,7 @@ struct group *group_open(struct groups *all, const struct group_options *options
     g->all = all;
     g->client = *client;
     g->process = options->process;
+    g->user = options->user;
     (void)strcpy(g->name, options->name);
     g->unchecked = options->unchecked;
     g->shrinks = options->shrink;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define GROUPS_USUAL 32u
+#define NOBODY 65534u
 
 static const struct {
     const char *setting, *allows;
@@ -89,6 +90,14 @@ enum access access_of_peer(const struct access_rules *rules, int fd)
     first = most_of(rules, &peer.gid, 1);
     other = of_groups(rules, fd);
     return first > other ? first : other;
+}
+
+uint32_t access_user(int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.uid : NOBODY;
 }
 
 int access_check(const struct access_rules *rules, enum access has, enum access needed,

@@ -4,6 +4,7 @@
 #define TORUSD_NET_ACCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "proto/error.h"
@@ -35,6 +36,10 @@ int access_resolve(struct access_rules *rules, const char *const name[ACCESSES],
 /* What the process at the other end of a connected socket may do. Root and the user of this process
  * may do everything. */
 enum access access_of_peer(const struct access_rules *rules, int fd);
+
+/* The user of that process: whose share it takes (base/shares.h). A process whose user the kernel cannot tell
+ * counts as nobody (65534). */
+uint32_t access_user(int fd);
 
 /* Whether `has` is enough for `needed`. Returns 0, or -1 with *e (ERROR_REFUSED) naming the group. */
 int access_check(const struct access_rules *rules, enum access has, enum access needed,

@@ -71,6 +71,7 @@ void program_unshare(struct program *p)
         program_memory_unref(p->memory[i]);
         p->memory[i] = NULL;
     }
+    program_uncount_memory(p, p->memory_size);
     program_memory_unref(p->page_memory);
     p->page_memory = NULL;
     p->page = NULL;

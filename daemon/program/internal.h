@@ -28,6 +28,8 @@ struct program {
     struct program *next;
     enum program_state state;
     pid_t process;
+    uint32_t user;
+    bool counted; /* it has a place of that user */
     uint64_t connected_at;
 
     uv_poll_t socket, process_end;
@@ -40,6 +42,9 @@ struct program {
     int file;       /* of a memory that the program is allocating, or -1 */
     uint32_t file_number;
     uint64_t file_size;
+    uint64_t file_used_at,
+        file_used;      /* when the program has last been seen to allocate it, and how much was */
+    uint32_t file_late; /* number of the last one that was taken back; 0: none */
 
     struct group *group; /* OPENING and MEMBER */
     char name[GROUP_NAME_SIZE];
@@ -73,7 +78,6 @@ struct programs {
     uv_timer_t tidying; /* strangers that do not say what they want */
     uv_timer_t telling; /* programs whom they wait for */
     struct program *first;
-    unsigned count, most;
     unsigned handles; /* open */
     bool closing;
     uint64_t *counts; /* room for the arrays of one call, four for each member */
@@ -92,6 +96,10 @@ void program_die(struct program *p);
 /* messages.c */
 /* Takes messages, but not all in one turn. Returns false when there are no more. */
 bool program_receive(struct program *p);
+/* Takes back memory that it has requested and does not allocate. Returns whether some is still awaited. */
+bool program_tidy_memory(struct program *p, uint64_t now);
+/* Gives back a memory of so many bytes, in the account only. */
+void program_uncount_memory(struct program *p, uint64_t size);
 /* With a descriptor each, if there are any. Returns 0, or -1 if the program does not read. To one that
  * is gone nothing is sent: that it has died, or left, is what is received next. */
 int program_send(struct program *p, const struct program_message *message, const int *fds,
@@ -115,6 +123,8 @@ void program_notify(struct program *p);
 void programs_tell(struct programs *all);
 
 /* server.c */
+/* Looks every second from now on whether there is something to be taken back. */
+void programs_watch(struct programs *all);
 /* Whether its process has not too many open yet: 0, or -1 with *e. */
 int programs_may_open(const struct program *p, struct error *e);
 void programs_forget(struct program *p);

@@ -2,12 +2,17 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/log.h"
 #include "daemon/program/internal.h"
 #include "proto/text.h"
 
 #define MESSAGES_A_TURN 16
+#define UNUSED_MS                                                                                  \
+    10000u         /* that a program may take to allocate more of a memory that it has requested */
+#define BLOCK 512u /* that st_blocks counts */
 
 int program_send(struct program *p, const struct program_message *message, const int *fds,
                  unsigned count)
@@ -127,6 +132,7 @@ static int take_open(struct program *p, const struct program_message *m)
                                           .timeout_ns = m->size,
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
                                           .shrink = m->kind == PROGRAM_SHRINK,
+                                          .user = p->user,
                                           .process = p->process > 0 ? (uint64_t)p->process : 0};
     size_t length = strlen(m->text);
     struct error e;
@@ -174,21 +180,50 @@ static int refuse_memory(struct program *p, uint32_t number, const struct error 
     return answer(p, &refused, NULL, 0);
 }
 
-static int may_allocate(const struct program *p, uint64_t size, struct error *e)
+static int may_allocate(struct program *p, uint64_t size, struct error *e)
 {
-    uint64_t used = 0, most = memory_most();
-
     if (size == 0)
         return error_set(e, ERROR_USAGE, "shared memory of no bytes");
-    for (const struct program *each = p->all->first; each != NULL; each = each->next)
-        used += each->memory_size;
-    if (used > most || size > most - used)
-        return error_set(e, ERROR_MEMORY,
-                         "%llu bytes of shared memory are more than this machine has, or has left: "
-                         "programs share %llu of %llu with the daemon",
-                         (unsigned long long)size, (unsigned long long)used,
-                         (unsigned long long)most);
+    if (shares_take(p->all->set.shares, SHARE_PROGRAM_MEMORY, p->user, size, e) != 0) {
+        e->code = ERROR_MEMORY; /* nobody waits for it */
+        return -1;
+    }
+    p->memory_size += size;
     return 0;
+}
+
+void program_uncount_memory(struct program *p, uint64_t size)
+{
+    shares_give(p->all->set.shares, SHARE_PROGRAM_MEMORY, p->user, size);
+    p->memory_size -= size;
+}
+
+static void drop_file(struct program *p)
+{
+    (void)close(p->file);
+    p->file = -1;
+    program_uncount_memory(p, p->file_size);
+}
+
+bool program_tidy_memory(struct program *p, uint64_t now)
+{
+    struct stat st;
+
+    if (p->file < 0)
+        return false;
+    if (fstat(p->file, &st) == 0 && (uint64_t)st.st_blocks > p->file_used) {
+        p->file_used = (uint64_t)st.st_blocks;
+        p->file_used_at = now;
+    }
+    if (now - p->file_used_at < UNUSED_MS)
+        return true;
+    log_warning(
+        "user %u has requested %llu bytes of shared memory and not allocated more than %llu of "
+        "them: they are taken back",
+        p->user, (unsigned long long)p->file_size, (unsigned long long)p->file_used * BLOCK);
+    p->file_late = p->file_number;
+    drop_file(p);
+    return false;
 }
 
 static int take_memory(struct program *p, const struct program_message *m)
@@ -208,11 +243,17 @@ static int take_memory(struct program *p, const struct program_message *m)
                         PROGRAM_MEMORIES);
         return refuse_memory(p, 0, &e);
     }
-    if (may_allocate(p, m->size, &e) != 0 || (p->file = memory_file(m->size, &e)) < 0)
+    if (may_allocate(p, m->size, &e) != 0)
         return refuse_memory(p, number, &e);
+    if ((p->file = memory_file(m->size, &e)) < 0) {
+        program_uncount_memory(p, m->size);
+        return refuse_memory(p, number, &e);
+    }
     p->file_number = number;
-    p->memory_size += m->size;
     p->file_size = m->size;
+    p->file_used = p->file_late = 0;
+    p->file_used_at = uv_now(p->all->set.loop);
+    programs_watch(p->all);
     file = message_of(PROGRAM_FILE, number);
     return answer(p, &file, &p->file, 1);
 }
@@ -223,15 +264,24 @@ static int take_ready(struct program *p, const struct program_message *m)
     struct program_memory *memory;
     struct error e;
 
+    if (p->file < 0 && m->number != 0 && m->number == p->file_late) {
+        p->file_late = 0;
+        (void)error_set(
+            &e, ERROR_TIMEOUT,
+            "%llu bytes of shared memory were requested and for %u s not allocated: the "
+            "daemon has taken them back; allocate them again",
+            (unsigned long long)p->file_size, UNUSED_MS / 1000);
+        return refuse_memory(p, m->number, &e);
+    }
     if (p->file < 0 || m->number != p->file_number)
         return break_rules(p, "has allocated a memory that it has not requested");
     memory = memory_map(p->file, p->all->set.loop, &e);
-    (void)close(p->file);
-    p->file = -1;
     if (memory == NULL) {
-        p->memory_size -= p->file_size;
+        drop_file(p);
         return refuse_memory(p, m->number, &e);
     }
+    (void)close(p->file);
+    p->file = -1;
     p->memory[m->number - 1] = memory;
     return answer(p, &taken, NULL, 0);
 }
@@ -242,16 +292,18 @@ static int take_free(struct program *p, const struct program_message *m)
     struct program_memory *memory;
 
     if (p->file >= 0 && m->number == p->file_number) {
-        (void)close(p->file);
-        p->file = -1;
-        p->memory_size -= p->file_size;
+        drop_file(p);
+        return 0;
+    }
+    if (p->file < 0 && m->number != 0 && m->number == p->file_late) {
+        p->file_late = 0;
         return 0;
     }
     memory = m->number > 0 && m->number <= PROGRAM_MEMORIES ? p->memory[m->number - 1] : NULL;
     if (memory == NULL)
         return break_rules(p, "has freed a memory that it does not have");
     p->memory[m->number - 1] = NULL;
-    p->memory_size -= memory->size;
+    program_uncount_memory(p, memory->size);
     program_memory_unref(memory);
     return 0;
 }

@@ -36,6 +36,8 @@ void program_close(struct program *p)
     if (p->state == PROGRAM_GONE)
         return;
     p->state = PROGRAM_GONE;
+    if (p->counted)
+        shares_give(p->all->set.shares, SHARE_PROGRAMS, p->user, 1);
     p->group = NULL;
     if (group != NULL)
         group_close(group);
@@ -144,6 +146,7 @@ struct program *program_new(struct programs *all, int fd)
     p->doorbell = p->page_file = p->notices[0] = p->notices[1] = p->file = -1;
     p->connected_at = uv_now(all->set.loop);
     p->process_fd = -1;
+    p->user = access_user(fd);
     p->handles = 1;
     p->socket.data = p;
     (void)uv_poll_start(&p->socket, UV_READABLE, on_readable);

@@ -63,7 +63,6 @@ void programs_forget(struct program *p)
             *at = p->next;
             break;
         }
-    all->count--;
     reserve_fill(&all->reserve, all->closing ? 0 : 1);
     release(all);
 }
@@ -102,42 +101,47 @@ int programs_may_open(const struct program *p, struct error *e)
     return of_process(p->all, p->process, PROGRAM_OPENING) < PROCESS_MOST ? 0 : too_many(e);
 }
 
-static int may_connect(const struct programs *all, const struct program *p, struct error *e)
+static int may_connect(const struct programs *all, struct program *p, struct error *e)
 {
     const struct access_rules *rules = all->set.access;
 
     if (access_check(rules, access_of_peer(rules, p->fd), ACCESS_EXCHANGE, e) != 0)
         return -1;
-    if (all->count > all->most)
-        return error_set(e, ERROR_BUSY,
-                         "programs have %u groups open at this daemon, which is the most it takes; "
-                         "try again when some have been closed",
-                         all->most);
     if (all->reserve.held == 0)
         return error_set(e, ERROR_BUSY,
                          "this daemon has no file descriptors left; try again, or raise its limit "
                          "(LimitNOFILE, ulimit -n)");
     if (of_process(all, p->process, PROGRAM_STRANGER) > PROCESS_MOST + PROCESS_SPARE)
         return too_many(e);
+    if (shares_take(all->set.shares, SHARE_PROGRAMS, p->user, 1, e) != 0)
+        return -1;
+    p->counted = true;
     return 0;
 }
 
-/* Says farewell to programs that have connected and are silent. */
+/* Says farewell to programs that have connected and are silent, takes back what they do not use. */
 static void on_tidying(uv_timer_t *timer)
 {
     struct programs *all = timer->data;
     uint64_t now = uv_now(timer->loop);
-    bool strangers = false;
+    bool more = false;
 
     for (struct program *p = all->first; p != NULL; p = p->next) {
         if (p->state == PROGRAM_STRANGER && now - p->connected_at >= STRANGER_MS) {
             log_warning("a program has connected without opening a group, and is closed");
             program_close(p);
         }
-        strangers |= p->state == PROGRAM_STRANGER;
+        more |= p->state == PROGRAM_STRANGER;
+        more |= program_tidy_memory(p, now);
     }
-    if (!strangers)
+    if (!more)
         (void)uv_timer_stop(timer);
+}
+
+void programs_watch(struct programs *all)
+{
+    if (!uv_is_active((uv_handle_t *)&all->tidying))
+        (void)uv_timer_start(&all->tidying, on_tidying, TIDY_MS, TIDY_MS);
 }
 
 static void on_accepted(void *context, int fd)
@@ -155,11 +159,10 @@ static void on_accepted(void *context, int fd)
         return;
     p->next = all->first;
     all->first = p;
-    all->count++;
     if (may_connect(all, p, &e) != 0)
         program_refuse(p, &e);
-    else if (!uv_is_active((uv_handle_t *)&all->tidying))
-        (void)uv_timer_start(&all->tidying, on_tidying, TIDY_MS, TIDY_MS);
+    else
+        programs_watch(all);
 }
 
 static void on_rings(uv_poll_t *poll, int status, int events)
@@ -202,7 +205,8 @@ struct programs *programs_open(const struct programs_setup *setup, struct error 
         return NULL;
     }
     all->set = *setup;
-    all->most = most_programs();
+    shares_set_capacity(setup->shares, SHARE_PROGRAMS, most_programs());
+    shares_set_capacity(setup->shares, SHARE_PROGRAM_MEMORY, memory_most());
     all->listener = (struct listener){.type = SOCK_SEQPACKET,
                                       .reserve = &all->reserve,
                                       .prepare = on_socket,

@@ -4,6 +4,7 @@
 
 #include <uv.h>
 
+#include "daemon/base/shares.h"
 #include "daemon/group/group.h"
 #include "daemon/net/access.h"
 
@@ -15,6 +16,7 @@ struct programs_setup {
     const char *control; /* path of the control socket; that of programs is named after it */
     struct groups *groups;
     const struct access_rules *access;
+    struct shares *shares;
 };
 
 /* Binds and listens. Returns NULL with *e: another daemon serves this socket, no permission, path too

@@ -412,7 +412,7 @@ static void start(struct node *n, uint8_t which)
     if (n->clients == CLIENTS)
         return;
     struct client *client = &n->client[n->clients++];
-    const struct exchange_client callback = {client, on_ended};
+    const struct exchange_client callback = {.context = client, .ended = on_ended};
     client->exchange = exchange_start(core_exchanges(n->core),
                                       &spec[which % (sizeof spec / sizeof spec[0])], &callback, &e);
 }

@@ -312,7 +312,8 @@ static void end_world(void)
 static void begin_world(void)
 {
     static const struct access_rules everybody;
-    const struct programs_setup setup = {&world.loop, world.path, &world.groups, &everybody};
+    const struct programs_setup setup = {&world.loop, world.path, &world.groups, &everybody,
+                                         shares_new()};
     struct error e;
 
     log_set_level(LOG_LEVEL_ERROR);

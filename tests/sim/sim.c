@@ -554,7 +554,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec)
 {
     struct sim_request *r = sim_alloc(sizeof *r);
-    const struct exchange_client client = {r, on_ended};
+    const struct exchange_client client = {.context = r, .ended = on_ended};
 
     r->sim = sim;
     r->root = root;
@@ -586,7 +586,7 @@ static struct schedule *give(struct sim *sim, uint32_t root, const char *text, s
     struct error e;
 
     sha256_text(text, length, digest);
-    struct schedule *s = schedules_join(all, digest, &e);
+    struct schedule *s = schedules_join(all, digest, 0, &e);
     while (s != NULL && have < length) {
         size_t part = length - have < FRAME_SCHEDULE_PART ? length - have : FRAME_SCHEDULE_PART;
         if (schedule_give(all, s, (uint32_t)length, have, (const uint8_t *)text + have, part, &have,

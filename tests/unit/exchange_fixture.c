@@ -499,7 +499,7 @@ static void on_ended(void *context, const struct exchange_result *result, const 
 struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
                           struct exchange_client_seen *seen, struct error *e)
 {
-    const struct exchange_client client = {seen, on_ended};
+    const struct exchange_client client = {.context = seen, .ended = on_ended};
 
     *seen = (struct exchange_client_seen){0};
     memory_counts(n, true);

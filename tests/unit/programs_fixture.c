@@ -45,13 +45,15 @@ void programs_start(struct programs_fixture *f, const char *dims, uint32_t rank)
     memset(f, 0, sizeof *f);
     MUST(torus_parse(&f->groups.torus, dims, &e) == 0);
     f->groups.rank = rank;
+    f->shares = shares_new();
+    MUST(f->shares != NULL);
     (void)strcpy(f->folder, "/tmp/torus-XXXXXX");
     MUST(mkdtemp(f->folder) != NULL);
     (void)snprintf(f->control, sizeof f->control, "%s/sock", f->folder);
     (void)snprintf(f->path, sizeof f->path, "%s.programs", f->control);
     MUST(uv_loop_init(&f->loop) == 0 && sem_init(&f->done, 0, 0) == 0);
     static const struct access_rules everybody;
-    const struct programs_setup setup = {&f->loop, f->control, &f->groups, &everybody};
+    const struct programs_setup setup = {&f->loop, f->control, &f->groups, &everybody, f->shares};
     f->programs = programs_open(&setup, &e);
     if (f->programs == NULL) {
         (void)fprintf(stderr, "%s\n", e.text);
@@ -88,6 +90,9 @@ void programs_stop(struct programs_fixture *f)
     MUST(pthread_join(f->thread, NULL) == 0);
     MUST(uv_loop_close(&f->loop) == 0);
     MUST(f->groups.groups == 0);
+    for (enum share share = 0; share < SHARES; share++)
+        MUST(shares_total(f->shares, share) == 0);
+    shares_free(f->shares);
     MUST(access(f->path, F_OK) != 0);
     MUST(rmdir(f->folder) == 0);
     (void)sem_destroy(&f->done);

@@ -13,6 +13,7 @@ struct programs_fixture {
     char folder[32];
     char control[64], path[80]; /* of the control socket, which nobody serves; of programs */
     struct groups groups;
+    struct shares *shares;
     uv_loop_t loop;
     uv_prepare_t before_sleep;
     uv_async_t order;

@@ -637,7 +637,7 @@ static void test_group_fails(void **state)
 static void close_all(struct programs_fixture *f, void *argument)
 {
     static const struct access_rules everybody;
-    const struct programs_setup setup = {&f->loop, f->control, &f->groups, &everybody};
+    const struct programs_setup setup = {&f->loop, f->control, &f->groups, &everybody, f->shares};
 
     (void)argument;
     programs_close(f->programs);

@@ -539,6 +539,7 @@ static bool prepare_of(struct exchange_fixture *n, unsigned port, uint32_t root,
     (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i);
     p.prepare.id = id;
     p.prepare.root = root;
+    p.prepare.user = root; /* each has a user of its own */
     p.prepare.exchange = n->f.torus.nodes * i + root;
     p.spec.block_bytes = block_bytes;
     p.prepare.round_bytes = block_bytes > 0 ? block_bytes : 1;
@@ -638,6 +639,37 @@ static void one_root_does_not_take_all_memory(void **state)
     hears_objection(&n, ERROR_BUSY, "that node 0 has not begun have");
     assert_true(prepare_of(&n, CHILD, 2, 1, EXCHANGE_FIXTURE_BUDGET / 16));
     assert_int_equal(xf_state_of(&n, "2-0000004d-1"), EXCHANGE_PREPARING);
+    xf_close(&n);
+}
+
+/* However many nodes one user asks, others find some memory. */
+static void one_user_does_not_take_all_memory(void **state)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    char id[EXCHANGE_ID_SIZE];
+    uint32_t i = 0;
+
+    (void)state;
+    open_node(&n, 1);
+    do {
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        p.prepare.root = i % 2 == 0 ? 0 : 2;
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", p.prepare.root, ++i);
+        p.prepare.id = id;
+        p.prepare.user = 1000;
+        p.prepare.exchange = n.f.torus.nodes * i + p.prepare.root;
+        p.spec.block_bytes = p.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 32;
+        assert_true(xf_say(&n, p.prepare.root == 0 ? PARENT : CHILD, &p.head));
+    } while (xf_state_of(&n, id) == EXCHANGE_PREPARING || xf_state_of(&n, id) == EXCHANGE_READY);
+    assert_in_range(i, 4, 31);
+    assert_in_range(exchanges_reserved(core_exchanges(n.core)), EXCHANGE_FIXTURE_BUDGET / 2,
+                    EXCHANGE_FIXTURE_BUDGET / 4 * 3);
+    (void)xf_drain(&n);
+    assert_true(prepare_of(&n, CHILD, 2, ++i, EXCHANGE_FIXTURE_BUDGET / 32)); /* of another user */
+    (void)snprintf(id, sizeof id, "2-0000004d-%u", i);
+    assert_int_equal(xf_state_of(&n, id), EXCHANGE_PREPARING);
     xf_close(&n);
 }
 
@@ -1111,6 +1143,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_now_is_busy),
         cmocka_unit_test(each_root_has_a_place),
         cmocka_unit_test(one_root_does_not_take_all_memory),
+        cmocka_unit_test(one_user_does_not_take_all_memory),
         cmocka_unit_test(what_is_still_closing_has_a_place),
         cmocka_unit_test(what_had_arrived_is_said_once_from_where_it_was),
         cmocka_unit_test(spans_are_bounded),

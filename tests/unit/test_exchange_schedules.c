@@ -392,7 +392,7 @@ static void a_client_gives_what_could_not_be_fetched(void **state)
     assert_true(say_part(&n, &f, 0, 0, 0));
     hears_objection(&n, ERROR_BUSY, "node 0 does not have schedule");
     all = exchanges_schedules(core_exchanges(n.core)); /* the exchange has not ended */
-    s = schedules_join(all, f.digest, &e);
+    s = schedules_join(all, f.digest, 0, &e);
     assert_non_null(s);
     assert_false(schedule_is_complete(s));
     assert_int_equal(
@@ -445,6 +445,7 @@ static void there_is_room_for_so_many(void **state)
         xf_prepare_generated(&p);
         p.prepare.id = id;
         p.prepare.root = root;
+        p.prepare.user = 1000 + i;
         p.prepare.exchange = 40 * i + root;
         p.spec.algorithm = TEXT("");
         p.spec.schedule = TEXT(f.digest);
@@ -452,8 +453,38 @@ static void there_is_room_for_so_many(void **state)
         if (i < SCHEDULES_MOST)
             hears_query(&n, &f, 0);
         else
-            hears_objection(&n, ERROR_BUSY, "has no room for another schedule");
+            hears_objection(&n, ERROR_BUSY, "64 of 64 places for schedules are taken");
     }
+    xf_close(&n);
+}
+
+static void one_user_does_not_take_all_places(void **state)
+{
+    struct schedule *s[SCHEDULES_MOST];
+    struct exchange_fixture n;
+    struct error e;
+    unsigned count = 0;
+
+    (void)state;
+    open_node(&n, 0);
+    struct schedules *all = exchanges_schedules(core_exchanges(n.core));
+    for (;; count++) {
+        struct file f = {.length = 0};
+        (void)snprintf(f.digest, sizeof f.digest, "%064u", count);
+        s[count] = schedules_join(all, f.digest, 1000, &e);
+        if (s[count] == NULL)
+            break;
+    }
+    assert_int_equal(count, SCHEDULES_MOST / 2);
+    assert_int_equal(e.code, ERROR_BUSY);
+    assert_non_null(strstr(e.text, "user 1000 has 32 of 64 places for schedules"));
+    s[count] = schedules_join(all, file_for("3m", 0).digest, 1001, &e);
+    assert_non_null(s[count]);
+    for (unsigned i = 0; i <= count; i++)
+        schedules_leave(all, s[i]);
+    s[0] = schedules_join(all, file_for("3m", 0).digest, 1000, &e);
+    assert_non_null(s[0]);
+    schedules_leave(all, s[0]);
     xf_close(&n);
 }
 
@@ -469,7 +500,7 @@ static void what_is_not_used_makes_room(void **state)
     for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
         struct file f = file_for("3m", i);
         uint32_t have;
-        struct schedule *s = schedules_join(all, f.digest, &e);
+        struct schedule *s = schedules_join(all, f.digest, 0, &e);
         assert_non_null(s);
         assert_int_equal(
             schedule_give(all, s, f.length, 0, (const uint8_t *)f.text, f.length, &have, &e), 0);
@@ -480,7 +511,7 @@ static void what_is_not_used_makes_room(void **state)
     assert_true(schedules_bytes(all) <= SCHEDULES_BYTES_MOST);
     for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
         struct file f = file_for("3m", SCHEDULES_MOST - i);
-        struct schedule *s = schedules_join(all, f.digest, &e);
+        struct schedule *s = schedules_join(all, f.digest, 0, &e);
         assert_int_equal(schedule_is_complete(s), i < SCHEDULES_MOST);
         schedules_leave(all, s);
     }
@@ -525,6 +556,7 @@ int main(void)
         cmocka_unit_test(a_client_gives_what_could_not_be_fetched),
         cmocka_unit_test(answers_do_not_pile_up),
         cmocka_unit_test(there_is_room_for_so_many),
+        cmocka_unit_test(one_user_does_not_take_all_places),
         cmocka_unit_test(what_is_not_used_makes_room),
         cmocka_unit_test(a_root_runs_only_what_it_was_given),
     };

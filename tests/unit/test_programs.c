@@ -429,7 +429,7 @@ static void test_memory_files(void **state)
     assert_int_equal(hear(&g), PROGRAM_MEMORY_REFUSED);
     say(&g, PROGRAM_MEMORY, 0, UINT64_C(1) << 50, "");
     assert_int_equal(hear(&g), PROGRAM_MEMORY_REFUSED);
-    SAYS(g.m.text, "more than this machine has");
+    SAYS(g.m.text, "that programs can share with the daemon");
     say(&g, PROGRAM_MEMORY, 0, 0, "");
     assert_int_equal(hear(&g), PROGRAM_MEMORY_REFUSED);
     assert_int_equal(g.m.code, ERROR_USAGE);

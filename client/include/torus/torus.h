@@ -224,6 +224,16 @@ struct torus_link_fault {
     uint32_t found_port; /* and its port, if it is */
 };
 
+/* What a user holds of what the users of a daemon share, so that none can keep others out: a user may take more
+ * as long as others find some afterwards. */
+struct torus_share {
+    const char *resource; /* "programs": places; or bytes, if it ends in "_bytes" */
+    uint32_t user;        /* uid; of what another node has asked for, there */
+    uint64_t held;
+    uint64_t most; /* that this user may hold now, with what it has; less, if others hold more */
+    uint64_t capacity; /* for all users */
+};
+
 /* What the predictions of times are made with. */
 struct torus_costs {
     size_t struct_size;      /* set by torus_costs_init() */
@@ -293,6 +303,9 @@ struct torus_status {
     uint32_t peer_protocol, control_protocol, program_protocol;
     size_t link_fault_count;
     const struct torus_link_fault *const *link_faults; /* of all nodes; 32 at most */
+    size_t share_count;
+    const struct torus_share *const
+        *shares; /* of each resource, users that hold some; 16 at most */
 };
 
 /* Asks the daemon for its state. Returns 0 with a *status that the caller frees with

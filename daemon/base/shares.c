@@ -1,0 +1,175 @@
+#include "daemon/base/shares.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* `keeps` is small where what is kept free is small change for one user alone, such as places; memory is what
+ * one user's work is slower without. */
+static const struct {
+    const char *name, *what, *advice;
+    unsigned keeps;
+    uint64_t least;
+} kinds[SHARES] = {
+    [SHARE_CLIENTS] = {"connections", "connections to the control socket",
+                       "close some, or wait until some have gone", 2, 1},
+    [SHARE_ASKERS] = {"askers", "connections that may ask for the state only", "try again", 2, 1},
+    [SHARE_PROGRAMS] = {"programs", "places for groups of programs", "close some groups", 2, 1},
+    [SHARE_PROGRAM_MEMORY] = {"program_memory_bytes",
+                              "bytes of memory that programs can share with the daemon",
+                              "free some, or allocate less", 8, 0},
+    [SHARE_EXCHANGES] = {"exchanges", "exchanges that can wait or run here",
+                         "wait until some have ended", 2, 1},
+    [SHARE_TURNS] = {"running", "exchanges that can run here at once", "wait until one has ended",
+                     2, 1},
+    [SHARE_BUDGET] = {"memory_bytes", "bytes of the memory budget",
+                      "wait until exchanges have ended, close groups, or raise the budget (memory)",
+                      4, 0},
+    [SHARE_SCHEDULES] = {"schedules", "places for schedules", "wait until some are not used", 2, 1},
+};
+
+struct resource {
+    uint64_t capacity, total;
+    struct share_holder *holder; /* of more than nothing */
+    size_t count, room;
+};
+
+struct shares {
+    struct resource resource[SHARES];
+};
+
+struct shares *shares_new(void)
+{
+    return calloc(1, sizeof(struct shares));
+}
+
+void shares_free(struct shares *all)
+{
+    for (unsigned i = 0; all != NULL && i < SHARES; i++)
+        free(all->resource[i].holder);
+    free(all);
+}
+
+void shares_set_capacity(struct shares *all, enum share share, uint64_t capacity)
+{
+    all->resource[share].capacity = capacity;
+}
+
+static struct share_holder *find(const struct resource *r, uint32_t user)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->holder[i].user == user)
+            return &r->holder[i];
+    return NULL;
+}
+
+static struct share_holder *add(struct resource *r, uint32_t user)
+{
+    if (r->count == r->room) {
+        size_t room = r->room == 0 ? 4 : 2 * r->room;
+        struct share_holder *more = reallocarray(r->holder, room, sizeof *more);
+        if (more == NULL)
+            return NULL;
+        r->holder = more;
+        r->room = room;
+    }
+    r->holder[r->count] = (struct share_holder){user, 0};
+    return &r->holder[r->count++];
+}
+
+uint64_t shares_of(const struct shares *all, enum share share, uint32_t user)
+{
+    const struct share_holder *holder = find(&all->resource[share], user);
+
+    return holder != NULL ? holder->held : 0;
+}
+
+uint64_t shares_total(const struct shares *all, enum share share)
+{
+    return all->resource[share].total;
+}
+
+uint64_t shares_capacity(const struct shares *all, enum share share)
+{
+    return all->resource[share].capacity;
+}
+
+uint64_t shares_limit(const struct shares *all, enum share share, uint32_t user)
+{
+    const struct resource *r = &all->resource[share];
+    uint64_t others = r->total - shares_of(all, share, user), left, kept;
+
+    left = r->capacity > others ? r->capacity - others : 0;
+    kept = left / kinds[share].keeps + (left % kinds[share].keeps != 0);
+    if (left - kept >= kinds[share].least)
+        return left - kept;
+    return left < kinds[share].least ? left : kinds[share].least;
+}
+
+static int refuse(const struct shares *all, enum share share, uint32_t user, uint64_t amount,
+                  struct error *e)
+{
+    const struct resource *r = &all->resource[share];
+    uint64_t held = shares_of(all, share, user), limit = shares_limit(all, share, user);
+
+    if (amount > 1)
+        return error_set(e, ERROR_BUSY,
+                         "user %" PRIu32 " has %" PRIu64 " of %" PRIu64 " %s, wants %" PRIu64
+                         " more, and may have %" PRIu64 ", so that others find some: %s",
+                         user, held, r->capacity, kinds[share].what, amount, limit,
+                         kinds[share].advice);
+    if (held == 0)
+        return error_set(e, ERROR_BUSY, "%" PRIu64 " of %" PRIu64 " %s are taken: try again later",
+                         r->total, r->capacity, kinds[share].what);
+    return error_set(e, ERROR_BUSY,
+                     "user %" PRIu32 " has %" PRIu64 " of %" PRIu64
+                     " %s, and may not have more, so that others find some: %s",
+                     user, held, r->capacity, kinds[share].what, kinds[share].advice);
+}
+
+int shares_take(struct shares *all, enum share share, uint32_t user, uint64_t amount,
+                struct error *e)
+{
+    struct resource *r = &all->resource[share];
+    uint64_t limit = shares_limit(all, share, user), held = shares_of(all, share, user);
+    struct share_holder *holder;
+
+    if (amount == 0)
+        return 0;
+    if (held > limit || amount > limit - held)
+        return refuse(all, share, user, amount, e);
+    holder = held > 0 ? find(r, user) : add(r, user);
+    if (holder == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for what user %" PRIu32 " takes", user);
+    holder->held += amount;
+    r->total += amount;
+    return 0;
+}
+
+void shares_give(struct shares *all, enum share share, uint32_t user, uint64_t amount)
+{
+    struct resource *r = &all->resource[share];
+    struct share_holder *holder = find(r, user);
+
+    if (amount == 0 || holder == NULL)
+        return;
+    holder->held -= amount;
+    r->total -= amount;
+    if (holder->held == 0)
+        *holder = r->holder[--r->count];
+}
+
+const char *shares_name(enum share share)
+{
+    return kinds[share].name;
+}
+
+size_t shares_holders(const struct shares *all, enum share share, struct share_holder *list,
+                      size_t most)
+{
+    const struct resource *r = &all->resource[share];
+    size_t n = r->count < most ? r->count : most;
+
+    for (size_t i = 0; i < n; i++)
+        list[i] = r->holder[i];
+    return n;
+}

@@ -1,0 +1,99 @@
+"""Two daemons that run as an ordinary user without capabilities, and commands as further users."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from support.waiting import wait_for
+from torus_net import find_program
+from torus_net.patience import Patience, run, wait
+
+DAEMON, STRANGER = 54321, 54322  # users and groups that no system has
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason='only root can run programs as other users')
+
+
+def as_user(user, *groups):
+    """A command prefix: this user, its group of the same number, these further ones, no capabilities."""
+    return ['setpriv', f'--reuid={user}', f'--regid={user}',
+            f'--groups={",".join(map(str, groups))}' if groups else '--clear-groups',
+            '--bounding-set=-all', '--inh-caps=-all', '--pdeathsig=TERM']
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(('127.0.0.1', 0))
+        return s.getsockname()[1]
+
+
+class Ring:
+    """Two daemons of a user of their own, on 127.0.0.1; programs and files where all can reach them."""
+
+    def __init__(self, folder, *options):
+        self.folder = folder
+        built = Path(find_program('torusctl')).parent
+        for name in 'torusd', 'torusctl':
+            shutil.copy(find_program(name), folder / name)
+        for library in [*built.glob('libtorus.so*'), *built.glob('**/libtorus.so*')]:
+            if not (folder / library.name).exists():
+                shutil.copy(library, folder / library.name)
+        self.env = {**os.environ, 'LD_LIBRARY_PATH': str(folder)}
+        subprocess.run([folder / 'torusctl', 'key', 'generate', folder / 'key'], check=True,
+                       capture_output=True, env=self.env)
+        os.chown(folder / 'key', DAEMON, DAEMON)
+        self.processes = []
+        self.logs = [folder / f'{rank}.log' for rank in range(2)]
+        ports = [free_port(), free_port()]
+        for rank in range(2):
+            for kind in 'run', 'state', 'data':
+                (folder / f'{kind}{rank}').mkdir()
+                os.chown(folder / f'{kind}{rank}', DAEMON, DAEMON)
+            command = [*as_user(DAEMON), folder / 'torusd', '--dims', '2', '--rank', str(rank),
+                       f'--port=+0=127.0.0.1:{ports[rank]}', f'--port=-0=127.0.0.1:{ports[1 - rank]}',
+                       '--control', self.socket(rank), '--state-dir', folder / f'state{rank}',
+                       '--data-root', folder / f'data{rank}', '--key-file', folder / 'key', *options]
+            with open(self.logs[rank], 'wb') as log:
+                self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=self.env))
+
+    def socket(self, rank):
+        return self.folder / f'run{rank}' / 'sock'
+
+    def ctl(self, *args, prefix=(), rank=0):
+        return run([*prefix, self.folder / 'torusctl', '--socket', self.socket(rank), *args], env=self.env)
+
+    def wait_whole(self):
+        def whole():
+            assert all(p.poll() is None for p in self.processes), self.log()
+            result = self.ctl('--json', 'status')
+            return result.returncode == 0 and json.loads(result.stdout)['whole']
+        wait_for(whole, 20, self.log)
+
+    def log(self):
+        return '\n'.join(path.read_text() for path in self.logs)
+
+    def close(self):
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            assert wait(process, Patience(20)) == 0, self.log()
+
+
+@contextlib.contextmanager
+def ring(*options):
+    folder = Path(tempfile.mkdtemp(prefix='torus-access-', dir='/tmp'))
+    try:
+        folder.chmod(0o755)
+        running = Ring(folder, *options)
+        try:
+            running.wait_whole()
+            yield running
+        finally:
+            running.close()
+    finally:
+        shutil.rmtree(folder)
