@@ -21,14 +21,15 @@ static const struct {
                          "wait until some have ended", 2, 1},
     [SHARE_TURNS] = {"running", "exchanges that can run here at once", "wait until one has ended",
                      2, 1},
-    [SHARE_BUDGET] = {"memory_bytes", "bytes of the memory budget",
-                      "wait until exchanges have ended, close groups, or raise the budget (memory)",
-                      4, 0},
+    [SHARE_TRANSIT] = {"exchange_bytes", "bytes of the memory budget for exchanges",
+                       "wait until some have ended, or raise the budget (memory)", 4, 0},
+    [SHARE_GROUPS] = {"group_bytes", "bytes of the memory budget for groups",
+                      "close some, or raise the budget (memory)", 4, 0},
     [SHARE_SCHEDULES] = {"schedules", "places for schedules", "wait until some are not used", 2, 1},
 };
 
 struct resource {
-    uint64_t capacity, total;
+    uint64_t capacity, least, total;
     struct share_holder *holder; /* of more than nothing */
     size_t count, room;
 };
@@ -39,7 +40,11 @@ struct shares {
 
 struct shares *shares_new(void)
 {
-    return calloc(1, sizeof(struct shares));
+    struct shares *all = calloc(1, sizeof *all);
+
+    for (unsigned i = 0; all != NULL && i < SHARES; i++)
+        all->resource[i].least = kinds[i].least;
+    return all;
 }
 
 void shares_free(struct shares *all)
@@ -52,6 +57,11 @@ void shares_free(struct shares *all)
 void shares_set_capacity(struct shares *all, enum share share, uint64_t capacity)
 {
     all->resource[share].capacity = capacity;
+}
+
+void shares_set_least(struct shares *all, enum share share, uint64_t least)
+{
+    all->resource[share].least = least;
 }
 
 static struct share_holder *find(const struct resource *r, uint32_t user)
@@ -93,16 +103,24 @@ uint64_t shares_capacity(const struct shares *all, enum share share)
     return all->resource[share].capacity;
 }
 
+/* What is held of the same capacity under the other name. */
+static uint64_t beside(const struct shares *all, enum share share)
+{
+    if (share == SHARE_TRANSIT)
+        return all->resource[SHARE_GROUPS].total;
+    return share == SHARE_GROUPS ? all->resource[SHARE_TRANSIT].total : 0;
+}
+
 uint64_t shares_limit(const struct shares *all, enum share share, uint32_t user)
 {
     const struct resource *r = &all->resource[share];
-    uint64_t others = r->total - shares_of(all, share, user), left, kept;
+    uint64_t others = r->total - shares_of(all, share, user) + beside(all, share), left, kept;
 
     left = r->capacity > others ? r->capacity - others : 0;
     kept = left / kinds[share].keeps + (left % kinds[share].keeps != 0);
-    if (left - kept >= kinds[share].least)
+    if (left - kept >= r->least)
         return left - kept;
-    return left < kinds[share].least ? left : kinds[share].least;
+    return left < r->least ? left : r->least;
 }
 
 static int refuse(const struct shares *all, enum share share, uint32_t user, uint64_t amount,

@@ -2,8 +2,10 @@
  * taken by a client is counted here by the user that asked for it.
  *
  * The rule, for each resource of a capacity: a user may take more as long as, of what all others leave, one
- * part in `keeps` stays free afterwards. Who has no more than `least` (one place, say) may take it if it is
- * free at all.
+ * part in `keeps` stays free afterwards. Who has no more than `least` with it (one place; of the memory budget,
+ * what one group needs) may take it if it is free at all. What a user's groups
+ * hold of the memory budget and what its exchanges do are as if of two users: who keeps groups open can still
+ * exchange.
  *
  * The guarantee: while k users hold something, at least capacity / keeps^k is free for a user who has nothing
  * (but for what was taken as `least`). Proof: look at the user who took last. What the others hold has not grown
@@ -26,7 +28,8 @@ enum share {
     SHARE_PROGRAM_MEMORY, /* bytes that programs share with the daemon, or have requested */
     SHARE_EXCHANGES,      /* exchanges that have been asked for here and have not ended, */
     SHARE_TURNS,          /* and those of them that have begun */
-    SHARE_BUDGET,         /* bytes reserved for blocks on their way, of the memory budget */
+    SHARE_TRANSIT,        /* bytes of the memory budget that exchanges have reserved, */
+    SHARE_GROUPS,         /* and groups: of the same budget, where both count */
     SHARE_SCHEDULES,      /* schedules that are in use, or not complete */
 };
 #define SHARES (SHARE_SCHEDULES + 1u)
@@ -39,6 +42,9 @@ void shares_free(struct shares *all);
 
 /* Sets how much there is of a resource. What is held already is not taken away. */
 void shares_set_capacity(struct shares *all, enum share share, uint64_t capacity);
+
+/* Sets what everybody may have if it is free; it is one place, or no bytes. */
+void shares_set_least(struct shares *all, enum share share, uint64_t least);
 
 /* Takes `amount` for the user (a uid of this host, or of the node that asked). Returns 0, or -1 with *e and
  * nothing taken: ERROR_BUSY, which says how much the user has and may have, or that nothing is free;

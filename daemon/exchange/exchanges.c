@@ -86,7 +86,9 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
         return NULL;
     all->set = *setup;
     all->block_events = (struct block_events){NULL, on_moved, on_failed, on_closed};
-    shares_set_capacity(setup->shares, SHARE_BUDGET, setup->memory_budget);
+    shares_set_capacity(setup->shares, SHARE_TRANSIT, setup->memory_budget);
+    shares_set_capacity(setup->shares, SHARE_GROUPS, setup->memory_budget);
+    shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
     turns_set_capacities(setup->shares);
     all->ask_at = ROUTER_NEVER;
     all->least_pause = INFINITY;
@@ -368,5 +370,6 @@ unsigned exchanges_under_way(const struct exchanges *all)
 
 uint64_t exchanges_reserved(const struct exchanges *all)
 {
-    return shares_total(all->set.shares, SHARE_BUDGET);
+    return shares_total(all->set.shares, SHARE_TRANSIT) +
+           shares_total(all->set.shares, SHARE_GROUPS);
 }

@@ -139,18 +139,18 @@ static uint64_t blocks_in_memory(const struct exchange *x, uint32_t pieces)
  * other users have, who may keep that for long; of what is left, this one's user may have its share. */
 static uint64_t part_of_budget(const struct exchange *x)
 {
-    const struct exchanges *all = x->all;
-    uint64_t limit = shares_limit(all->set.shares, SHARE_BUDGET, x->user), groups = 0, own = 0;
-    uint64_t most;
+    const struct shares *shares = x->all->set.shares;
+    uint64_t limit = shares_limit(shares, SHARE_TRANSIT, x->user);
+    uint64_t most =
+        (x->all->set.memory_budget - shares_total(shares, SHARE_GROUPS)) / MEMORY_SHARES;
 
-    for (const struct exchange *g = all->active; g != NULL; g = g->next) {
-        if (g->spec.operation != OPERATION_GROUP)
-            continue;
-        groups += g->own.reserved;
-        own += g->user == x->user ? g->own.reserved : 0;
-    }
-    most = (all->set.memory_budget - groups) / MEMORY_SHARES;
-    return most < limit - own ? most : limit - own;
+    return most < limit ? most : limit;
+}
+
+/* Which budget it takes its memory from. */
+static enum share share_of(const struct exchange *x)
+{
+    return x->spec.operation == OPERATION_GROUP ? SHARE_GROUPS : SHARE_TRANSIT;
 }
 
 /* As much of every block in one round as any node's share of memory holds, if they all have as much
@@ -241,7 +241,7 @@ static int reserve(struct exchange *x, struct error *e)
                          "%" PRIu64,
                          operation_name(x->spec.operation), need, rank_of(x),
                          all->set.memory_budget);
-    if (shares_take(all->set.shares, SHARE_BUDGET, x->user, need, e) != 0)
+    if (shares_take(all->set.shares, share_of(x), x->user, need, e) != 0)
         return error_wrap(e, "node %u is busy: the %s needs memory there", rank_of(x),
                           operation_name(x->spec.operation));
     x->own.reserved = need;
@@ -345,7 +345,7 @@ void opening_release_engine(struct exchange *x)
         return; /* the session keeps what it has */
     if (own->reserved > 0)
         x->all->turns_due = true;
-    shares_give(x->all->set.shares, SHARE_BUDGET, x->user, own->reserved);
+    shares_give(x->all->set.shares, share_of(x), x->user, own->reserved);
     own->reserved = 0;
 }
 

@@ -171,7 +171,7 @@ def test_groups_that_are_never_complete():
                 guest.say(OPEN, text=f'{process}-{at}', at=at)
 
         def most():
-            held = shares(torus).get(('memory_bytes', STRANGER))
+            held = shares(torus).get(('group_bytes', STRANGER))
             return held is not None and held['held'] > held['capacity'] // 2
         wait_for(most, 30, torus.log)
         open_everywhere(torus, start, OTHER, 'other')
@@ -214,7 +214,7 @@ def test_exchanges_that_take_long():
                 return held is not None and held['held'] == 8
             wait_for(all_asked, 30, torus.log)
             assert shares(torus)['running', STRANGER]['held'] == 4
-            result = torus.ctl('exchange', '--block-size', '1', '--timeout', '100000', prefix=OTHER)
+            result = torus.ctl('exchange', '--block-size', '1', '--timeout', '60', prefix=OTHER)
             assert result.returncode == 0, result.stderr
             assert shares(torus)['running', STRANGER]['held'] == 4
         finally:

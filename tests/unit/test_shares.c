@@ -64,21 +64,36 @@ static void test_what_is_said(void **state)
 
 static void test_bytes(void **state)
 {
-    struct shares *all = with(SHARE_BUDGET, 1000);
+    struct shares *all = with(SHARE_TRANSIT, 1000);
     struct error e;
 
     (void)state;
-    assert_int_equal(shares_take(all, SHARE_BUDGET, 1, 751, &e), -1);
-    assert_non_null(
-        strstr(e.text, "user 1 has 0 of 1000 bytes of the memory budget, wants 751 more"));
-    assert_int_equal(shares_total(all, SHARE_BUDGET), 0);
-    assert_int_equal(shares_take(all, SHARE_BUDGET, 1, 750, &e), 0);
-    assert_int_equal(shares_take(all, SHARE_BUDGET, 1, 1, &e), -1);
-    assert_int_equal(shares_limit(all, SHARE_BUDGET, 2), 187);
-    assert_int_equal(shares_take(all, SHARE_BUDGET, 2, 187, &e), 0);
-    assert_int_equal(shares_limit(all, SHARE_BUDGET, 1), 609); /* it keeps what it has */
-    assert_int_equal(shares_of(all, SHARE_BUDGET, 1), 750);
-    assert_int_equal(shares_take(all, SHARE_BUDGET, 3, UINT64_MAX, &e), -1);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 751, &e), -1);
+    assert_non_null(strstr(
+        e.text, "user 1 has 0 of 1000 bytes of the memory budget for exchanges, wants 751 more"));
+    assert_int_equal(shares_total(all, SHARE_TRANSIT), 0);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 750, &e), 0);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 1, &e), -1);
+    assert_int_equal(shares_limit(all, SHARE_TRANSIT, 2), 187);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 2, 187, &e), 0);
+    assert_int_equal(shares_limit(all, SHARE_TRANSIT, 1), 609); /* it keeps what it has */
+    assert_int_equal(shares_of(all, SHARE_TRANSIT, 1), 750);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 3, UINT64_MAX, &e), -1);
+    shares_free(all);
+
+    all = with(SHARE_TRANSIT, 1000); /* where only one fits in, nobody is kept out by the rule */
+    shares_set_least(all, SHARE_TRANSIT, 900);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 900, &e), 0);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 1, &e), -1);
+    assert_int_equal(shares_limit(all, SHARE_TRANSIT, 2), 100);
+    shares_free(all);
+
+    all = with(SHARE_TRANSIT, 1000); /* one budget for both */
+    shares_set_capacity(all, SHARE_GROUPS, 1000);
+    assert_int_equal(shares_take(all, SHARE_GROUPS, 1, 600, &e), 0);
+    assert_int_equal(shares_limit(all, SHARE_TRANSIT, 1), 300);
+    assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 300, &e), 0);
+    assert_int_equal(shares_limit(all, SHARE_GROUPS, 2), 75);
     shares_free(all);
 }
 
