@@ -18,7 +18,7 @@ static const struct option options[] = {
     REPEAT_OPTION,
     MODE_OPTION,
     {"--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure),
-     "if nodes are down: fail, or shrink: leave them out (default: fail)"},
+     "if nodes are down: fail, shrink: leave them out, or wait for them (default: fail)"},
     {"--explain", NULL, offsetof(struct exchange_arguments, explain),
      "first list what auto chooses from, with the predicted times"},
     {"--dry-run", NULL, offsetof(struct exchange_arguments, dry_run),
@@ -71,6 +71,16 @@ const struct command command_exchange = {
         "return\n"
         "take part in the next exchange. Only with algorithm auto.\n"
         "\n"
+        "With --on-failure wait, the exchange waits within its --timeout (default: an hour each\n"
+        "time) for nodes that are down and links that it cannot go around, and begins again: a\n"
+        "restart of daemons does not fail it. Repetitions that are complete are not run again. If\n"
+        "the daemon that was asked is restarted, torusctl asks it again, except with --schedule. "
+        "Of\n"
+        "files it does so only if the daemon has said, as it was stopped, that nothing had been\n"
+        "decided; after a crash that is not known, and the exit status is 4. Once it is decided "
+        "to\n"
+        "commit, nodes that go down are waited for until their files are in place.\n"
+        "\n"
         "With --repeat, one command runs K exchanges as a program does in a loop: all nodes meet "
         "at\n"
         "a barrier after each one, and the exchange is prepared once. The time is the median; "
@@ -114,7 +124,8 @@ const struct command command_exchange = {
         "  torusctl exchange --block-size 1K --repeat 100\n"
         "  torusctl exchange --schedule mine --mode streaming --block-size 64KiB\n"
         "  torusctl exchange --from /data/out --to /data/in --timeout 60\n"
-        "  torusctl exchange --from /data/out --to /data/in --on-failure shrink\n",
+        "  torusctl exchange --from /data/out --to /data/in --on-failure shrink\n"
+        "  torusctl exchange --block-size 1K --repeat 100000 --on-failure wait\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),
     .needs_daemon = true,

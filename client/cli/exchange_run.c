@@ -24,9 +24,10 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static bool shrinks(const struct exchange_arguments *a)
+/* What --on-failure says. */
+static bool does(const struct exchange_arguments *a, const char *action)
 {
-    return a->on_failure != NULL && strcmp(a->on_failure, "shrink") == 0;
+    return a->on_failure != NULL && strcmp(a->on_failure, action) == 0;
 }
 
 /* Checks that the options go together. Returns 0, or the exit code after having printed the reason.
@@ -34,10 +35,12 @@ static bool shrinks(const struct exchange_arguments *a)
 static int check(const struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
 {
-    if (a->on_failure != NULL && strcmp(a->on_failure, "fail") != 0 &&
-        strcmp(a->on_failure, "shrink") != 0)
-        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail nor shrink",
+    if (a->on_failure != NULL && !does(a, "fail") && !does(a, "shrink") && !does(a, "wait"))
+        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail, shrink nor wait",
                               a->on_failure);
+    if (operation != TORUS_EXCHANGE && does(a, "shrink"))
+        return cli_fail_usage(cli, "--on-failure shrink is for exchanges: %s has fail and wait",
+                              cli->command);
     if (operation == TORUS_BROADCAST && a->sender == NULL)
         return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
     if (a->block_size == NULL && a->from == NULL && a->to == NULL)
@@ -61,7 +64,7 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (a->schedule != NULL && (a->explain || a->dry_run))
         return cli_fail_usage(cli, "%s lists what auto chooses from: omit it with --schedule",
                               a->explain ? "--explain" : "--dry-run");
-    if (shrinks(a) &&
+    if (does(a, "shrink") &&
         (a->schedule != NULL || (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0)))
         return cli_fail_usage(cli,
                               "--on-failure shrink is for algorithm auto, whose routes go "
@@ -102,7 +105,8 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
     request->from = *from;
     request->to = *to;
     request->missing_ok = a->missing_ok;
-    request->shrink = shrinks(a);
+    request->shrink = does(a, "shrink");
+    request->wait = does(a, "wait");
     return 0;
 }
 

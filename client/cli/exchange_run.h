@@ -15,7 +15,7 @@ struct exchange_arguments {
     const char *repeat; /* not barrier */
     const char *mode;
     const char *sender;     /* broadcast only */
-    const char *on_failure; /* exchange only */
+    const char *on_failure; /* not barrier */
     const char *name;       /* barrier only, which has only this and a timeout */
     bool missing_ok;
     bool per_node;
@@ -39,7 +39,10 @@ struct exchange_arguments {
      "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
         {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
          "write what node 5 has sent to FOLDER/5"},                                                \
-        REPEAT_OPTION, MODE_OPTION, EXCHANGE_OPTIONS
+        REPEAT_OPTION, MODE_OPTION,                                                                \
+        {"--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure),                \
+         "if nodes are down: fail, or wait for them (default: fail)"},                             \
+        EXCHANGE_OPTIONS
 #define GATHER_DETAILS                                                                             \
     "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 is\n" \
     "allowed. Every node verifies the generated pattern.\n"                                        \

@@ -101,7 +101,9 @@ struct progress_pace progress_pace(struct progress *p, const struct torus_progre
 
 static void state_text(char out[SIDE], const struct torus_progress *progress)
 {
-    if (progress->missing_count > 0 && progress->missing != NULL)
+    if (progress->waits_for != NULL && progress->waits_for[0] != '\0')
+        (void)snprintf(out, SIDE, "waiting for %.100s", progress->waits_for);
+    else if (progress->missing_count > 0 && progress->missing != NULL)
         (void)snprintf(out, SIDE, "waiting for %s %.100s",
                        text_plural(progress->missing_count, "node", "nodes"), progress->missing);
     else if (progress->state == TORUS_STATE_UNKNOWN)

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,13 +19,17 @@
 #define TICK 200              /* ms between two calls of a progress function, at most */
 #define READS 64              /* at a time: other users of the event loop get their turn */
 #define NEVER INT64_MAX
+#define RETRY 100            /* ms between two attempts to reach a daemon that is restarted, */
+#define LONGEST_AWAY 3600000 /* and for how long without a timeout, as the daemon waits for nodes */
 
 /*      client_start()           last reply, deadline, connection closed
  *  IDLE --------------> RUNNING ----------------------------------------> IDLE
- *                          | cancel                                        ^
- *                          +-----------------> CANCELLING -----------------+
+ *                         ^|| cancel                                       ^
+ *        asked once more  |||                                              |
+ *                       AWAY|  daemon restarted                            |
+ *                           +-----------------> CANCELLING ----------------+
  */
-enum phase { PHASE_IDLE, PHASE_RUNNING, PHASE_CANCELLING };
+enum phase { PHASE_IDLE, PHASE_RUNNING, PHASE_AWAY, PHASE_CANCELLING };
 
 struct torus_client {
     struct connection connection;
@@ -41,6 +46,12 @@ struct torus_client {
     char missing[128];            /* progress.missing */
     int64_t limit_ms;             /* that the next reply, or the last one, may take */
     int64_t deadline_ms, tick_ms; /* on clock_ms(); NEVER */
+
+    /* operation.waits: the request, for a daemon that has been restarted; */
+    uint8_t *request;
+    size_t request_length;
+    int64_t until_ms, retry_ms; /* for how long, and when it is tried next; NEVER */
+    char waits_for[sizeof((struct torus_error *)0)->text];
 };
 
 static int64_t clock_ms(void)
@@ -112,6 +123,7 @@ static void drop(struct torus_client *c)
 static void watch_clock(struct torus_client *c)
 {
     int64_t next = c->deadline_ms < c->tick_ms ? c->deadline_ms : c->tick_ms;
+    next = c->retry_ms < next ? c->retry_ms : next;
     struct itimerspec at = {0};
 
     if (c->phase != PHASE_IDLE && next != NEVER) {
@@ -156,6 +168,7 @@ struct torus_client *torus_client_open(const char *path, struct torus_error *err
         return NULL;
     }
     c->connection.fd = -1;
+    c->retry_ms = NEVER;
     c->timeout_ms = DEFAULT_TIMEOUT;
     if (open_client(c, path != NULL ? path : torus_default_socket(), error) != 0) {
         torus_client_close(c);
@@ -175,6 +188,7 @@ void torus_client_close(struct torus_client *client)
     if (client == NULL)
         return;
     connection_free(&client->connection);
+    free(client->request);
     close_descriptor(client->cancel_fd);
     close_descriptor(client->timer_fd);
     close_descriptor(client->epoll_fd);
@@ -209,6 +223,7 @@ static void finish(struct torus_client *c, Control__Reply *reply, struct torus_e
     struct torus_error own;
 
     c->phase = PHASE_IDLE;
+    c->retry_ms = NEVER;
     if (reply != NULL && operation.convert(reply, operation.result, &own) != 0) {
         drop(c); /* a daemon that cannot be understood */
         e = &own;
@@ -218,12 +233,31 @@ static void finish(struct torus_client *c, Control__Reply *reply, struct torus_e
     operation.done(operation.data, e);
 }
 
+/* The daemon has gone. `undecided`: it has said that nothing was decided. To ask again for what may have been
+ * committed would do it twice. Returns whether it will be asked again. */
+static bool await_daemon(struct torus_client *c, bool undecided)
+{
+    if (!c->operation.waits || c->phase != PHASE_RUNNING || (c->operation.commits && !undecided) ||
+        clock_ms() >= c->until_ms)
+        return false;
+    drop(c);
+    c->phase = PHASE_AWAY;
+    c->id[0] = '\0';
+    c->retry_ms = clock_after(RETRY);
+    c->deadline_ms = c->until_ms;
+    (void)snprintf(c->waits_for, sizeof c->waits_for, "the daemon at %s", c->connection.path);
+    c->progress = (struct torus_progress){.waits_for = c->waits_for};
+    return true;
+}
+
 /* The connection is of no more use, for the reason in *e. */
 static void break_off(struct torus_client *c, struct torus_error *e)
 {
     bool accepted = c->id[0] != '\0';
     char why[sizeof e->text];
 
+    if (e->code == TORUS_ERROR_LOST && await_daemon(c, false))
+        return;
     drop(c);
     if (accepted && c->operation.commits) {
         copy_text(why, sizeof why, e->text);
@@ -246,6 +280,11 @@ static void expire(struct torus_client *c)
         fail(&e, TORUS_ERROR_CANCELLED,
              "cancelled, but the daemon at %s has not said in time how it has ended",
              c->connection.path);
+    else if (c->phase == PHASE_AWAY)
+        fail(&e, TORUS_ERROR_LOST,
+             "the daemon at %s has gone away during the exchange, and is not back within the "
+             "timeout",
+             c->connection.path);
     else
         fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.10g s",
              c->connection.path, (double)c->limit_ms / 1000);
@@ -259,6 +298,12 @@ static void cancel(struct torus_client *c)
     int64_t latest = clock_after(CANCEL_LIMIT);
     struct torus_error e;
 
+    if (c->phase == PHASE_AWAY) {
+        fail(&e, TORUS_ERROR_CANCELLED, "cancelled while the daemon at %s was away",
+             c->connection.path);
+        finish(c, NULL, &e);
+        return;
+    }
     if (c->phase != PHASE_RUNNING)
         return;
     c->phase = PHASE_CANCELLING;
@@ -295,6 +340,7 @@ static void report(struct torus_client *c)
 static void note_progress(struct torus_client *c, const Control__Progress *progress)
 {
     copy_text(c->missing, sizeof c->missing, progress->missing);
+    copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
     c->progress = (struct torus_progress){
         .state = state_named(progress->state),
         .round = progress->round,
@@ -304,6 +350,7 @@ static void note_progress(struct torus_client *c, const Control__Progress *progr
         .repetition = progress->repetition,
         .repeat = progress->repeat,
         .missing_count = progress->missing_count,
+        .waits_for = c->waits_for,
     };
 }
 
@@ -324,6 +371,12 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
     struct torus_error e;
 
     refuse(reply->error, &e);
+    if (reply->error->stopping)
+        e.code = TORUS_ERROR_LOST;
+    if (reply->error->stopping && await_daemon(c, true)) {
+        control__reply__free_unpacked(reply, NULL);
+        return;
+    }
     control__reply__free_unpacked(reply, NULL);
     finish(c, NULL, &e);
 }
@@ -333,6 +386,8 @@ static void note_accepted(struct torus_client *c, const Control__Accepted *accep
 {
     if (c->id[0] == '\0' && c->phase == PHASE_RUNNING)
         limit(c, c->operation.limit_ms);
+    if (c->deadline_ms > c->until_ms) /* it is not the first daemon that it asks */
+        c->deadline_ms = c->until_ms;
     copy_text(c->id, sizeof c->id, accepted->id); /* the newest counts */
 }
 
@@ -367,6 +422,51 @@ static void handle(struct torus_client *c, Control__Reply *reply)
 
 /* ---- An operation ---------------------------------------------------------------------------- */
 
+static int keep_request(struct torus_client *c, const Control__Request *request,
+                        struct torus_error *e)
+{
+    free(c->request);
+    c->request_length = control__request__get_packed_size(request);
+    c->request = malloc(c->request_length);
+    if (c->request == NULL)
+        return fail_memory(e);
+    (void)control__request__pack(request, c->request);
+    return 0;
+}
+
+/* With what is left of its timeout. */
+static int queue_again(struct torus_client *c, struct torus_error *e)
+{
+    Control__Request *request = control__request__unpack(NULL, c->request_length, c->request);
+    int64_t left = c->until_ms - clock_ms() - CLIENT_GRACE;
+    int r;
+
+    if (request == NULL)
+        return fail_memory(e);
+    Torus__Spec *spec = request->exchange->spec;
+    if (spec->timeout_ms > 0 && (left < 1 || (uint64_t)left < spec->timeout_ms))
+        spec->timeout_ms = left < 1 ? 1 : (uint64_t)left;
+    r = connection_queue(&c->connection, request, e);
+    control__request__free_unpacked(request, NULL);
+    return r;
+}
+
+/* The daemon is not there: perhaps it is now. */
+static void ask_again(struct torus_client *c)
+{
+    struct torus_error e;
+
+    c->retry_ms = NEVER;
+    if (connection_reopen(&c->connection, &e) != 0) {
+        c->retry_ms = clock_after(RETRY);
+        return;
+    }
+    c->phase = PHASE_RUNNING;
+    limit(c, client_limit_ms(c));
+    if (queue_again(c, &e) != 0)
+        break_off(c, &e);
+}
+
 int client_start(struct torus_client *c, const struct operation *operation,
                  const Control__Request *request, struct torus_error *e)
 {
@@ -383,19 +483,28 @@ int client_start(struct torus_client *c, const struct operation *operation,
     }
     Control__Request versioned = *request;
     versioned.version = CONTROL_VERSION;
-    if (connection_queue(&c->connection, &versioned, e) != 0) {
+    if (connection_queue(&c->connection, &versioned, e) != 0 ||
+        (operation->waits && keep_request(c, &versioned, e) != 0)) {
         drop(c);
         return -1;
     }
     (void)drain(c->cancel_fd); /* meant for what has ended before */
     c->operation = *operation;
     c->phase = PHASE_RUNNING;
-    c->progress = (struct torus_progress){0};
+    c->progress = (struct torus_progress){.waits_for = ""};
+    c->until_ms = NEVER;
+    if (operation->waits)
+        c->until_ms = clock_after(operation->limit_ms > 0 ? operation->limit_ms : LONGEST_AWAY);
     c->id[0] = c->missing[0] = '\0';
     limit(c, operation->is_exchange ? client_limit_ms(c) : operation->limit_ms);
     c->tick_ms = operation->progress != NULL ? clock_after(TICK) : NEVER;
     watch(c);
     return 0;
+}
+
+static bool is_connected(const struct torus_client *c)
+{
+    return c->phase == PHASE_RUNNING || c->phase == PHASE_CANCELLING;
 }
 
 /* Reads and handles what has come. */
@@ -406,9 +515,9 @@ static void receive(struct torus_client *c)
 
     for (unsigned i = 0; i < READS && r >= 0; i++) {
         Control__Reply *reply;
-        while (c->phase != PHASE_IDLE && (r = connection_next(&c->connection, &reply, &e)) > 0)
+        while (is_connected(c) && (r = connection_next(&c->connection, &reply, &e)) > 0)
             handle(c, reply);
-        if (c->phase == PHASE_IDLE)
+        if (!is_connected(c))
             return;
         if (r == 0)
             r = connection_read(&c->connection, &e);
@@ -426,9 +535,11 @@ bool torus_client_dispatch(struct torus_client *client)
     (void)drain(client->timer_fd);
     if (drain(client->cancel_fd))
         cancel(client);
-    if (client->phase != PHASE_IDLE && connection_flush(&client->connection, &e) != 0)
+    if (client->phase == PHASE_AWAY && clock_ms() >= client->retry_ms)
+        ask_again(client);
+    if (is_connected(client) && connection_flush(&client->connection, &e) != 0)
         break_off(client, &e);
-    if (client->phase != PHASE_IDLE)
+    if (is_connected(client))
         receive(client);
     if (client->phase != PHASE_IDLE && clock_ms() >= client->deadline_ms)
         expire(client);

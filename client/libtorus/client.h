@@ -11,6 +11,9 @@
  * Returns 0, or -1 with *e. */
 typedef int convert_fn(Control__Reply *reply, void *result, struct torus_error *e);
 
+/* Milliseconds after an exchange's deadline until the daemon itself is given up. */
+#define CLIENT_GRACE 10000
+
 struct operation {
     Control__Reply__KindCase expects; /* the reply that it succeeds with */
     convert_fn *convert;
@@ -22,6 +25,8 @@ struct operation {
     /* Exchanges and barriers: there are replies before the last one. */
     bool is_exchange;
     bool commits; /* it may end in doubt */
+    bool
+        waits; /* for its daemon, too: it is asked again after a restart, where that does no harm */
     torus_progress_fn *progress;
     void *progress_data;
 };

@@ -109,6 +109,12 @@ int connection_open(struct connection *c, const char *path, struct torus_error *
     return c->fd >= 0 ? 0 : -1;
 }
 
+int connection_reopen(struct connection *c, struct torus_error *e)
+{
+    c->fd = socket_connect(c->path, SOCK_STREAM, e);
+    return c->fd >= 0 ? 0 : -1;
+}
+
 void connection_drop(struct connection *c)
 {
     if (c->fd >= 0)

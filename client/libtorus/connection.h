@@ -26,6 +26,9 @@ int connection_open(struct connection *c, const char *path, struct torus_error *
 void connection_free(struct connection *c);
 
 /* Closes the socket, and forgets what was to be sent or read. */
+/* Connects again to where a connection that has been dropped led. Returns 0, or -1 with *e. */
+int connection_reopen(struct connection *c, struct torus_error *e);
+
 void connection_drop(struct connection *c);
 
 /* Queues a request. Returns 0, or -1 with *e: _MEMORY. */

@@ -6,12 +6,11 @@
 #include "client/libtorus/request.h"
 #include "client/libtorus/results.h"
 
-#define GRACE 10000 /* ms after an exchange's deadline until the daemon itself is given up */
 #define BARRIER_NAME_MOST 63
 
 static int64_t limit_of(uint64_t timeout_ms)
 {
-    return timeout_ms > 0 && timeout_ms < INT64_MAX / 2 ? (int64_t)timeout_ms + GRACE : 0;
+    return timeout_ms > 0 && timeout_ms < INT64_MAX / 2 ? (int64_t)timeout_ms + CLIENT_GRACE : 0;
 }
 
 static bool has_schedule(const struct torus_request *r)
@@ -51,6 +50,9 @@ static int check(const struct torus_request *r, struct torus_error *e)
     if (r->shrink && (r->operation != TORUS_EXCHANGE || has_schedule(r)))
         return fail(e, TORUS_ERROR_USAGE,
                     "shrink is for exchanges with algorithm auto: only they can leave out nodes");
+    if (r->shrink && r->wait)
+        return fail(e, TORUS_ERROR_USAGE,
+                    "shrink and wait: nodes that are down are either left out or waited for");
     if (r->from == NULL && r->missing_ok)
         return fail(e, TORUS_ERROR_USAGE, "missing_ok is for exchanges of files");
     return 0;
@@ -83,6 +85,7 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         return -1;
     operation.limit_ms = limit_of(r.timeout_ms);
     operation.commits = r.to != NULL;
+    operation.waits = r.wait && !has_schedule(&r); /* which a new daemon does not have */
 
     /* Packing only reads these texts; protobuf-c has no const for them. */
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;
@@ -99,6 +102,7 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
     }
     spec.missing_ok = r.missing_ok;
     spec.shrink = r.shrink;
+    spec.wait = r.wait;
     spec.repeat = r.repeat;
     spec.mode = wire_mode(r.mode);
     spec.timeout_ms = r.timeout_ms;

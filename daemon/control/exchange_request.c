@@ -84,6 +84,26 @@ void control_exchange(struct control_client *client, const Control__Request *req
         (void)uv_timer_start(&client->progress, on_progress, PROGRESS_MS, PROGRESS_MS);
 }
 
+void control_exchange_stopped(struct control_client *client)
+{
+    Control__Error error = CONTROL__ERROR__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    char text[100];
+
+    if (client->exchange == NULL || !exchange_is_undecided(client->exchange))
+        return;
+    (void)snprintf(text, sizeof text,
+                   "node %u, where the exchange began, was stopped before anything was committed",
+                   router_rank(client->server->set.router));
+    error.code = ERROR_LINK;
+    error.text = text;
+    error.exchange = (char *)(uintptr_t)exchange_id(client->exchange);
+    error.stopping = true;
+    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
+    reply.error = &error;
+    control_reply(client, &reply);
+}
+
 void control_exchange_abandon(struct control_client *client)
 {
     if (client->exchange != NULL)

@@ -88,6 +88,8 @@ void control_candidates_forget(struct control_client *client);
 
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);
+/* The daemon stops: tells the client, if its exchange was not decided, that it may ask for it again. */
+void control_exchange_stopped(struct control_client *client);
 void control_exchange_abandon(struct control_client *client);
 
 /* schedule_request.c */

@@ -165,8 +165,10 @@ void control_planned(struct control_server *s)
 void control_close(struct control_server *s)
 {
     s->closing = true;
-    for (struct control_client *c = s->clients; c != NULL; c = c->next)
+    for (struct control_client *c = s->clients; c != NULL; c = c->next) {
+        control_exchange_stopped(c);
         control_client_close(c);
+    }
     local_remove(&s->name);
     listener_close(&s->listener);
 }

@@ -217,13 +217,15 @@ bool barrier_differs(struct exchange *x, const struct spec *entered, const struc
     if (entered->unchecked == prepared->unchecked && entered->wait == prepared->wait)
         return false;
     if (entered->wait != prepared->wait)
-        (void)error_set(&e, ERROR_USAGE,
-                        "node %u %s nodes that are down, node %u %s: the same has to be asked for at all nodes",
-                        rank_of(x), entered->wait ? "waits for" : "does not wait for", x->root,
-                        prepared->wait ? "does" : "does not");
+        (void)error_set(
+            &e, ERROR_USAGE,
+            "node %u %s nodes that are down, node %u %s: the same has to be asked for at all nodes",
+            rank_of(x), entered->wait ? "waits for" : "does not wait for", x->root,
+            prepared->wait ? "does" : "does not");
     else
-        (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s", rank_of(x),
-                    entered->unchecked ? "out" : "", x->root, prepared->unchecked ? "out" : "");
+        (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s",
+                        rank_of(x), entered->unchecked ? "out" : "", x->root,
+                        prepared->unchecked ? "out" : "");
     exchange_fail(x, &e);
     return true;
 }

@@ -120,8 +120,7 @@ void choose_learn(const struct exchange *x)
 
     if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
         spec_has_schedule(&x->spec) || x->rounds.each == NULL || x->spec.repeat < LEARN_LEAST ||
-        x->turn.repeated > 0 ||
-        x->spec.block_bytes == 0 ||
+        x->turn.repeated > 0 || x->spec.block_bytes == 0 ||
         x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         return;
     while (algorithm_at(index) != NULL && algorithm_at(index) != x->algorithm)

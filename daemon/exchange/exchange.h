@@ -202,6 +202,9 @@ void exchange_give_up(struct exchange *x, const struct error *why);
  * at this one. False is certain. */
 bool exchange_may_have_gone(const struct exchange *x);
 
+/* Whether it is certain that it has not been decided to commit it, nor will be if this node, its root, stops now. */
+bool exchange_is_undecided(const struct exchange *x);
+
 /* Good until the client is told, but it changes when the exchange begins anew because a node was
  * busy or a link went down. */
 const char *exchange_id(const struct exchange *x);

@@ -285,6 +285,12 @@ void exchange_abandon(struct exchange *x)
     exchange_cancel(x);
 }
 
+bool exchange_is_undecided(const struct exchange *x)
+{
+    return exchange_is_root(x) && !spec_is_entered(&x->spec) && x->state != EXCHANGE_DECIDING &&
+           x->state != EXCHANGE_COMMITTING && !exchange_has_ended(x->state);
+}
+
 const char *exchange_id(const struct exchange *x)
 {
     return x->id;
@@ -296,8 +302,8 @@ void exchange_progress(const struct exchange *x, struct exchange_progress *progr
     bool sized = spec_has_folders(&x->spec);
     uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
     /* What a node has counted is forgotten when it has finished a repetition. */
-    uint32_t finished =
-        x->turn.repeated + r->repetition + (x->state == EXCHANGE_PAUSED ||
+    uint32_t finished = x->turn.repeated + r->repetition +
+                        (x->state == EXCHANGE_PAUSED ||
                          (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
                           (x->owed & OWN_PART) == 0));
 

@@ -87,8 +87,7 @@ static bool begins_anew(const struct exchange *x, bool node_down, struct error *
 {
     if (!retry_goes_around(x) || router_now(router_of(x)) < x->fault.at + SETTLE_TIME)
         return false;
-    return waiting_may(x) ||
-           (!node_down && around_check_now(x->all, around_left_out(x), why) == 0);
+    return waiting_may(x) || (!node_down && around_check_now(x->all, around_left_out(x), why) == 0);
 }
 
 /* The root's: `e` names the node that is down and needed, or the link. */

@@ -21,11 +21,12 @@
 
 #define KEPT_MOST 64u
 #define KEPT_SPANS_MOST (64u * 1024u) /* of all that are kept */
-#define KEPT_TIME (10 * SECONDS) /* files; the next attempt is usually prepared within a second, \
+#define KEPT_TIME                                                                                  \
+    (10 * SECONDS)          /* files; the next attempt is usually prepared within a second, \
                                   * if it does not wait for nodes that are down */
-#define SPAN_BYTES 5u            /* in a message, about */
-#define WORTH 8u                 /* times as many bytes to be moved as to be said */
-#define PAIRS_OF_MOST 1024u      /* nodes; 16 MiB */
+#define SPAN_BYTES 5u       /* in a message, about */
+#define WORTH 8u            /* times as many bytes to be moved as to be said */
+#define PAIRS_OF_MOST 1024u /* nodes; 16 MiB */
 #define NOT_TOLD ENGINE_NOT_TOLD
 /* What others say has arrived of this node's blocks is kept: spans of all blocks of an exchange, of which each
  * has its part, and of all exchanges. */

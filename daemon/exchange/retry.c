@@ -72,7 +72,9 @@ static void keep_repetitions(struct exchange *x)
 
     if (!x->spec.wait || done == 0)
         return;
-    if (done == x->spec.repeat) /* something was found to be damaged at the end: at least the last one is made again */
+    if (done ==
+        x->spec
+            .repeat) /* something was found to be damaged at the end: at least the last one is made again */
         done--;
     if (x->turn.first_went == 0)
         x->turn.first_went = r->first_went;
@@ -89,10 +91,8 @@ static void forget_attempt(struct exchange *x)
     x->own.whole_block = 0;
     x->own.largest_block = x->own.bytes_here = x->own.bytes_below = x->own.delivered_bytes = 0;
     keep_repetitions(x);
-    *r = (struct rounds){.count = 1,
-                         .each = r->each,
-                         .each_count = x->turn.repeated,
-                         .each_room = r->each_room};
+    *r = (struct rounds){
+        .count = 1, .each = r->each, .each_count = x->turn.repeated, .each_room = r->each_room};
     report_free(&x->report);
     if (spec_chooses_late(&x->spec))
         x->algorithm = NULL;

@@ -184,8 +184,8 @@ static void all_done_at_root(struct exchange *x)
     for (uint32_t i = 0; i < x->report.nodes; i++)
         if (x->report.node[i].nanoseconds > r->slowest)
             r->slowest = x->report.node[i].nanoseconds;
-    r->all_ns = router_now(router_of(x)) -
-                (x->turn.first_went != 0 ? x->turn.first_went : r->first_went);
+    r->all_ns =
+        router_now(router_of(x)) - (x->turn.first_went != 0 ? x->turn.first_went : r->first_went);
     if (note_repetition(x) != 0)
         return;
     if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_mends(x))

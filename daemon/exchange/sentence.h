@@ -12,7 +12,8 @@ struct sentence {
     size_t used; /* all 0: empty */
 };
 
-void __attribute__((format(printf, 2, 3))) sentence_add(struct sentence *s, const char *format, ...);
+void __attribute__((format(printf, 2, 3)))
+sentence_add(struct sentence *s, const char *format, ...);
 
 /* "node 5 (1,1)", "nodes 5 (1,1), 6 (1,2) and 3 more": those of which is_one(context, rank) is true. Returns how
  * many these are; 0: nothing is added. */

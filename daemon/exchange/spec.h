@@ -30,10 +30,10 @@ struct spec {
     uint64_t block_bytes;  /* of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;
-    bool shrink;         /* exchange, group: nodes that are down are left out; else they fail it */
-    bool wait;           /* nodes that are down are waited for, within the timeout; else they fail it */
-    bool unchecked;      /* group: blocks travel without digests */
-    uint32_t repeat;     /* so many exchanges back to back; 0 is 1 */
+    bool shrink;     /* exchange, group: nodes that are down are left out; else they fail it */
+    bool wait;       /* nodes that are down are waited for, within the timeout; else they fail it */
+    bool unchecked;  /* group: blocks travel without digests */
+    uint32_t repeat; /* so many exchanges back to back; 0 is 1 */
     uint64_t timeout_ns; /* of them all; 0: a default by sizes and link rate */
 };
 

@@ -68,7 +68,8 @@ void unconfirmed_describe(const struct decision *d, const struct exchanges *all,
     if (count == 1)
         sentence_add(&s, "; it finishes by itself when it %s", down == count ? "is back" : "can");
     else if (count > 1)
-        sentence_add(&s, "; they finish by themselves when they %s", down == count ? "are back" : "can");
+        sentence_add(&s, "; they finish by themselves when they %s",
+                     down == count ? "are back" : "can");
     if (add_clause(&s, d, all, OBSTRUCTED, count > 0 ? "; " : "") > 0)
         sentence_add(&s, ": %s", d->obstacle);
     (void)error_set(e, ERROR_IN_DOUBT, "committed, but %s", s.text);

@@ -37,6 +37,7 @@ void waiting_describe(const struct exchange *x, struct sentence *s)
 
     if (!waiting_may(x) || (!begins && !ends))
         return;
-    if (sentence_add_nodes(s, torus_of(x), ends ? is_unconfirmed : is_unreachable, x) == 0 && begins)
+    if (sentence_add_nodes(s, torus_of(x), ends ? is_unconfirmed : is_unreachable, x) == 0 &&
+        begins)
         sentence_add(s, "links: %s", x->fault.e.text);
 }

@@ -149,8 +149,7 @@ static void nodes_are_down_before(uint64_t seed)
     assert_non_null(r->exchange);
     exchange_progress(r->exchange, &progress);
     assert_int_equal(progress.state, EXCHANGE_WAITING);
-    (void)snprintf(name, sizeof name, "node %u%s", victim,
-                   sim_torus(sim)->dims > 1 ? " (" : "");
+    (void)snprintf(name, sizeof name, "node %u%s", victim, sim_torus(sim)->dims > 1 ? " (" : "");
     if (strncmp(progress.waits_for, name, strlen(name)) != 0)
         fail_msg("seed %llu: it waits for \"%s\", not %s", (unsigned long long)seed,
                  progress.waits_for, name);
@@ -213,6 +212,38 @@ static void one_does_not_come_back(void **state)
     }
 }
 
+/* Of a session what is complete is not made again. */
+static void sessions_go_on(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + 20 / SIM_SHARE; seed++) {
+        struct sim *sim = begin(seed);
+        uint32_t root = any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+        struct spec spec = {.algorithm = seed % 2 == 0 ? "auto" : "direct",
+                            .block_bytes = 30000,
+                            .from = "",
+                            .to = "",
+                            .repeat = 200,
+                            .wait = true,
+                            .timeout_ns = TIMEOUT};
+        struct sim_request *r = sim_exchange(sim, root, &spec);
+        struct exchange_progress before, later;
+        do {
+            sim_pass(sim, 1 * MILLISECONDS);
+            exchange_progress(r->exchange, &before);
+        } while (before.repetition < 20);
+        sim_kill(sim, victim, SIM_CRASH);
+        sim_pass(sim, 5 * SECONDS);
+        exchange_progress(r->exchange, &later);
+        assert_int_equal(later.state, EXCHANGE_WAITING);
+        assert_true(later.repetition >= before.repetition && later.repeat == 200);
+        assert_true(later.done_bytes > 0 && later.done_bytes < later.total_bytes);
+        sim_restart(sim, victim);
+        check_done(seed, r, &spec);
+        sim_free(sim);
+    }
+}
+
 /* From the decision on it is a success as soon as the node is back. */
 struct decided {
     struct sim_request *r;
@@ -224,8 +255,7 @@ static bool kill_when_decided(struct sim *sim, void *context)
     struct decided *d = context;
     struct exchange_info info;
 
-    if (d->r->exchange == NULL ||
-        !sim_info(sim, d->r->root, exchange_id(d->r->exchange), &info) ||
+    if (d->r->exchange == NULL || !sim_info(sim, d->r->root, exchange_id(d->r->exchange), &info) ||
         info.state != EXCHANGE_COMMITTING)
         return false;
     sim_kill(sim, d->victim, SIM_CRASH);
@@ -307,7 +337,8 @@ static void barriers_that_differ(void **state)
     assert_true(sim_run_until_ended(one, 20 * SECONDS));
     assert_true(sim_run_until_ended(other, 20 * SECONDS));
     assert_int_equal(one->error.code, ERROR_USAGE);
-    assert_non_null(strstr(other->error.text, "node 4 waits for nodes that are down, node 0 does not"));
+    assert_non_null(
+        strstr(other->error.text, "node 4 waits for nodes that are down, node 0 does not"));
     sim_free(sim);
 }
 
@@ -327,10 +358,10 @@ static void not_both(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rolling_restart),    cmocka_unit_test(down_before),
-        cmocka_unit_test(one_does_not_come_back), cmocka_unit_test(down_after_the_decision),
-        cmocka_unit_test(barriers),             cmocka_unit_test(barriers_that_differ),
-        cmocka_unit_test(not_both),
+        cmocka_unit_test(a_rolling_restart),       cmocka_unit_test(down_before),
+        cmocka_unit_test(sessions_go_on),          cmocka_unit_test(one_does_not_come_back),
+        cmocka_unit_test(down_after_the_decision), cmocka_unit_test(barriers),
+        cmocka_unit_test(barriers_that_differ),    cmocka_unit_test(not_both),
     };
 
     if (argc == 3) {

@@ -129,6 +129,10 @@ static void test_waiting(void **state)
     p.missing_count = 9;
     (void)progress_line(line, sizeof line, 80, &p, AFTER(2000));
     assert_string_equal(line, "waiting for nodes 3, 7 ...  0:02");
+    p.state = TORUS_STATE_WAITING;
+    p.waits_for = "node 4 (1,0)";
+    (void)progress_line(line, sizeof line, 80, &p, AFTER(2000));
+    assert_string_equal(line, "waiting for node 4 (1,0)  0:02");
 }
 
 static void test_never_too_wide(void **state)

@@ -573,6 +573,36 @@ static void test_daemon_vanishes(void **state)
     assert_string_equal(e.exchange, "0.7.1");
 }
 
+static int cancel_while_away(void *data, const struct torus_progress *progress)
+{
+    bool away = strncmp(progress->waits_for, "the daemon at ", 14) == 0;
+
+    *(bool *)data = *(bool *)data || away;
+    return away;
+}
+
+/* It is asked again unless it may have committed something; until then the client can cancel. */
+static void test_daemon_is_waited_for(void **state)
+{
+    struct torus_request waits = pattern, commits = files;
+    struct torus_result *result;
+    struct torus_error e;
+    bool away = false;
+    struct fake f;
+
+    (void)state;
+    waits.wait = commits.wait = true;
+    struct torus_client *client = begin(&f, serve_goodbye_in_mid_exchange);
+    assert_int_equal(torus_client_exchange(client, &waits, cancel_while_away, &away, &result, &e),
+                     -1);
+    assert_int_equal(e.code, TORUS_ERROR_CANCELLED);
+    assert_true(away);
+    end(&f, client);
+    assert_int_equal(failure(serve_goodbye_in_mid_exchange, &commits, &e), TORUS_ERROR_IN_DOUBT);
+    waits.shrink = true;
+    assert_int_equal(failure(NULL, &waits, &e), TORUS_ERROR_USAGE);
+}
+
 /* Says why, and closes without ever reading. */
 static void serve_turned_away(int fd)
 {
@@ -1217,6 +1247,7 @@ int main(void)
         cmocka_unit_test(test_files_in_pieces),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_daemon_vanishes),
+        cmocka_unit_test(test_daemon_is_waited_for),
         cmocka_unit_test(test_turned_away),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_senseless_results),

@@ -438,7 +438,15 @@ struct torus_request {
     /* TORUS_EXCHANGE with TORUS_AUTO only: nodes that are down, or go down before it is decided to commit,
      * are left out, instead of failing it; torus_result.missing lists them. */
     bool shrink;
-    char reserved[6]; /* 0 */
+    /* Any operation, not together with `shrink`: nodes that are down, or go down, are waited for, as are links that
+     * it cannot go around, as long as timeout_ms allows; by default an hour each time. It then begins again;
+     * repetitions that were complete count. If the daemon that was asked is restarted, the library connects to it
+     * again and repeats the request, with what is left of the timeout, unless the request names a schedule. For files
+     * it does so only if the daemon has said that nothing was decided, as it does when it is stopped properly; else
+     * TORUS_ERROR_IN_DOUBT is the answer. From the decision to commit on, nodes that are down are waited for,
+     * too: until they are back and have confirmed, or with TORUS_ERROR_IN_DOUBT until the timeout is over. */
+    bool wait;
+    char reserved[5]; /* 0 */
 
     /* Instead of an algorithm: the digest of a schedule that torus_client_schedule() has given to the
      * daemon; NULL or "" for none. Not for TORUS_BROADCAST. */
@@ -462,6 +470,8 @@ struct torus_progress {
     uint32_t
         missing_count; /* barrier: nodes that have not entered it, as far as the node that was asked */
     const char *missing; /* knows, and their ranks: "3, 7" or, of many, "3, 7 ..."; "": not known */
+    /* torus_request.wait: what is down and waited for, "node 4 (1,0)"; "": nothing. */
+    const char *waits_for;
 };
 
 /* Called whenever the daemon reports, and about five times a second while it does not. The progress

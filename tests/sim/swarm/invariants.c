@@ -310,8 +310,8 @@ static void check_waits(struct swarm_play *play)
 
     for (unsigned i = 0; i < play->world->requests; i++) {
         struct swarm_request *r = &play->world->request[i];
-        if (stopped || r->spec.wait || r->asked == NULL || r->asked->exchange == NULL || !has_folders(r) ||
-            !waits_in_vain(play, r))
+        if (stopped || r->spec.wait || r->asked == NULL || r->asked->exchange == NULL ||
+            !has_folders(r) || !waits_in_vain(play, r))
             r->vain_since = 0;
         else if (r->vain_since == 0)
             r->vain_since = sim_now(play->sim);

@@ -236,7 +236,10 @@ void swarm_print(const struct swarm_world *w)
             r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
             r->spec.mode == MODE_OF_ALGORITHM ? "" : mode_name(r->spec.mode), r->spec.block_bytes,
             r->from, r->spec.operation == OPERATION_BARRIER ? r->barrier : r->to, r->spec.repeat,
-            (double)r->spec.timeout_ns / 1e9, r->spec.shrink ? ", shrinks" : r->spec.wait ? ", waits" : "");
+            (double)r->spec.timeout_ns / 1e9,
+            r->spec.shrink ? ", shrinks"
+            : r->spec.wait ? ", waits"
+                           : "");
     }
     swarm_print_groups(w);
     for (unsigned i = 0; i < w->faults; i++) {

@@ -1,0 +1,160 @@
+"""torusctl exchange --on-failure wait: daemons that are restarted do not fail it."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+from support.background import Client
+from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
+from support.waiting import exchanges, wait_for
+
+WAIT = ('--on-failure', 'wait', '--timeout', 3600)
+IN_DOUBT = 4  # exit status of torusctl
+NODES = 9
+
+
+def states(torus, rank):
+    return [x['state'] for x in exchanges(torus, rank)]
+
+
+def wait_for_state(torus, rank, state):
+    wait_for(lambda: state in states(torus, rank), 60, lambda: f'{state}: {exchanges(torus, rank)}')
+
+
+def done(client):
+    code, out, err = client.end(300)
+    assert code == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize('algorithm', ['auto', 'at2'])
+def test_a_rolling_restart_through_a_session(shared, algorithm):
+    """Each node waits for the one before; complete repetitions count."""
+    torus = shared('3x3')
+    with Client(torus, '--json', 'exchange', '--algorithm', algorithm, '--block-size', '1MiB', '--repeat', 60, *WAIT,
+                rank=4) as client:
+        for rank, signum in (0, signal.SIGTERM), (5, signal.SIGKILL), (8, signal.SIGTERM):
+            wait_for_state(torus, 4, 'running')
+            torus.node(rank).kill(signum)
+            wait_for_state(torus, 4, 'waiting')
+            torus.node(rank).start()
+        result = done(client)
+    assert result['repeat'] == 60 and result['verified'] == 'every byte' and 'missing' not in result, result
+    assert len(result['seconds_each']) == 60 and result['reroutes'] >= 3, result
+    torus.wait_whole(30)
+
+
+@pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGKILL])
+def test_the_daemon_that_was_asked_is_restarted(shared, signum):
+    torus = shared('3x3')
+    with Client(torus, '--json', 'exchange', '--block-size', '16MiB', *WAIT, rank=4) as client:
+        wait_for_state(torus, 4, 'running')
+        torus.node(4).kill(signum)
+        assert client.process.poll() is None
+        torus.node(4).start()
+        assert done(client)['verified'] == 'every byte'
+    torus.wait_whole(30)
+
+
+class Files:
+    def __init__(self, loopback, base):
+        self.base = base
+        self.torus = loopback('3x3', data_roots=(str(base),))
+        self.sizes = dict.fromkeys(random_sizes(NODES, 0), 3_000_000)
+        self.target = f'{base}/in-%r'
+        self.arguments = ('--json', 'exchange', '--from', make_sources(base, self.sizes), '--to', self.target, *WAIT)
+
+    def start(self, rank):
+        client = Client(self.torus, *self.arguments, rank=rank)
+        wait_for(lambda: any('.torusd-' in path and path.endswith('/4') for path in listing(self.base)), 60)
+        return client
+
+    def check(self):
+        check_target(self.target, self.sizes)
+        self.torus.wait_whole(30)
+        wait_tidy(self.torus, self.base)
+
+
+@pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGKILL])
+def test_files_wait_for_a_node(loopback, tmp_path, signum):
+    files = Files(loopback, tmp_path)
+    with files.start(0) as client:
+        files.torus.node(4).kill(signum)
+        wait_for_state(files.torus, 0, 'waiting')
+        assert not [path for path in listing(tmp_path) if path.startswith('in')]
+        files.torus.node(4).start()
+        done(client)
+    files.check()
+
+
+def test_files_of_a_daemon_that_is_stopped(loopback, tmp_path):
+    """It says that nothing has been decided: the files are asked for once more."""
+    files = Files(loopback, tmp_path)
+    with files.start(4) as client:
+        files.torus.node(4).restart(signal.SIGTERM)
+        done(client)
+    files.check()
+
+
+def test_files_of_a_daemon_that_is_killed(loopback, tmp_path):
+    """Nobody knows: they are not asked for again."""
+    files = Files(loopback, tmp_path)
+    with files.start(4) as client:
+        files.torus.node(4).restart(signal.SIGKILL)
+        code, out, err = client.end(60)
+    assert code == IN_DOUBT, (out, err)
+    assert 'whether the exchange was committed is not known here' in err
+    files.torus.wait_whole(30)
+    wait_tidy(files.torus, tmp_path)
+
+
+def test_what_it_waits_for_is_said(shared):
+    """On a terminal; also from the start, when the node has long been down."""
+    torus = shared('3x3')
+    torus.node(5).kill()
+    torus.wait_broken(30, (4,))
+    main, terminal = pty.openpty()
+    said = b''
+    process = subprocess.Popen([torus.torusctl, '--socket', torus.node(4).socket, 'exchange', '--block-size', '1KiB',
+                                *map(str, WAIT)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
+                               env={**os.environ, 'TERM': 'xterm'}, text=True)
+    try:
+        os.set_blocking(main, False)
+
+        def waits():
+            nonlocal said
+            try:
+                said += os.read(main, 65536)
+            except BlockingIOError:
+                pass
+            return b'waiting for node 5 (1,2)' in said
+        wait_for(waits, 60, lambda: said)
+        torus.node(5).start()
+        out, _ = process.communicate(timeout=300)
+        assert process.returncode == 0 and 'every byte' in out
+    finally:
+        process.kill()
+        process.wait()
+        os.close(main)
+        os.close(terminal)
+    torus.wait_whole(30)
+
+
+def test_a_node_that_does_not_come_back(shared):
+    """The timeout ends it, with the name of the node."""
+    torus = shared('3x3')
+    torus.node(5).kill()
+    torus.wait_broken(30, (4,))
+    failed = torus.ctl(4, 'allgather', '--block-size', '1KiB', '--on-failure', 'wait', '--timeout', 1)
+    assert failed.returncode == 1 and 'while it waited for node 5 (1,2)' in failed.stderr, failed.stderr
+    torus.node(5).start()
+    torus.wait_whole(30)
+
+
+@pytest.mark.parametrize('command', [['allgather'], ['broadcast', '--root', '0']])
+def test_nobody_else_leaves_nodes_out(shared, command):
+    refused = shared('3x3').ctl(0, *command, '--block-size', 1, '--on-failure', 'shrink')
+    assert refused.returncode == 2 and 'shrink is for exchanges' in refused.stderr
