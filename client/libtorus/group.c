@@ -1,13 +1,18 @@
 /* Opening and closing groups and parts, and what is known of them. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "client/libtorus/connection.h"
 #include "client/libtorus/fail.h"
 #include "client/libtorus/group.h"
 #include "client/libtorus/request.h"
 #include "daemon/group/group.h"
 
 #define DEFAULT_NAME "default"
+#define RETRY_MS 100 /* between two attempts to reach a daemon that is being restarted */
 
 /* ---- The torus ------------------------------------------------------------------------------- */
 
@@ -170,6 +175,50 @@ static int new_group(const struct link_options *options, struct torus_group **gr
     return 0;
 }
 
+static uint64_t clock_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Whether this user may not connect, which waiting does not change. */
+static bool is_denied(const struct link_options *options)
+{
+    char *path = socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
+    bool denied = path != NULL && access(path, W_OK) != 0 && errno == EACCES;
+
+    free(path);
+    return denied;
+}
+
+/* The same, again and again while the daemon is away: until the group is open nothing has been done in it. */
+static int new_group_in_time(const struct link_options *options, struct torus_group **group,
+                             struct torus_error *error)
+{
+    const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
+    const uint64_t until = clock_ms() + options->timeout_ms;
+    struct link_options attempt = *options;
+    struct torus_error e;
+
+    while (new_group(&attempt, group, &e) != 0) {
+        uint64_t now = clock_ms();
+        bool away =
+            e.code == TORUS_ERROR_LOST || (e.code == TORUS_ERROR_NO_DAEMON && !is_denied(options));
+        if (!away || (options->timeout_ms > 0 && now >= until)) {
+            if (error != NULL)
+                *error = e;
+            return -1;
+        }
+        (void)nanosleep(&pause, NULL);
+        if (options->timeout_ms > 0)
+            attempt.timeout_ms = now + RETRY_MS < until ? (uint32_t)(until - now - RETRY_MS) : 1;
+    }
+    (*group)->timeout_ms = options->timeout_ms;
+    return 0;
+}
+
 int torus_group_open(const struct torus_group_options *options, struct torus_group **group,
                      struct torus_error *error)
 {
@@ -184,11 +233,17 @@ int torus_group_open(const struct torus_group_options *options, struct torus_gro
         .name = o.name != NULL ? o.name : DEFAULT_NAME,
         .timeout_ms = o.timeout_ms,
         .unchecked = o.unchecked,
+        .leaves_out = o.shrink,
+        .waits = o.wait,
     };
+
+    if (o.shrink && o.wait)
+        return fail(error, TORUS_ERROR_USAGE,
+                    "shrink and wait: nodes that are down are either left out or waited for");
     if (link.name[0] == '\0' || strlen(link.name) >= GROUP_NAME_SIZE)
         return fail(error, TORUS_ERROR_USAGE, "the name of a group has 1 to %u bytes, and not %zu",
                     GROUP_NAME_SIZE - 1, strlen(link.name));
-    return new_group(&link, group, error);
+    return o.wait ? new_group_in_time(&link, group, error) : new_group(&link, group, error);
 }
 
 int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,

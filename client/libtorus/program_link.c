@@ -238,11 +238,12 @@ static int await_opened(struct program_link *link, uint64_t ms, struct waiting *
 int link_open(struct program_link *link, const struct link_options *options,
               struct link_opened *opened, struct torus_error *e)
 {
-    struct program_message m = {.magic = PROGRAM_MAGIC,
-                                .version = PROGRAM_VERSION,
-                                .kind = options->shrinks != NULL ? PROGRAM_SHRINK : PROGRAM_OPEN,
-                                .flags = options->unchecked ? PROGRAM_UNCHECKED : 0,
-                                .size = options->timeout_ms * UINT64_C(1000000)};
+    struct program_message m = {
+        .magic = PROGRAM_MAGIC,
+        .version = PROGRAM_VERSION,
+        .kind = options->shrinks != NULL || options->leaves_out ? PROGRAM_SHRINK : PROGRAM_OPEN,
+        .flags = (options->unchecked ? PROGRAM_UNCHECKED : 0) | (options->waits ? PROGRAM_WAIT : 0),
+        .size = options->timeout_ms * UINT64_C(1000000)};
     struct waiting waiting;
     int fds[PROGRAM_FDS];
 

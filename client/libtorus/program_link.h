@@ -30,7 +30,7 @@ struct shared_memory {
 struct link_options {
     const char *socket, *name;
     uint32_t timeout_ms;
-    bool unchecked;
+    bool unchecked, leaves_out, waits; /* what of nodes that are down */
     /* The path of the link of a group of this name: opens it without the nodes that are down, and `socket`
      * is not used. NULL: opens one of all nodes. */
     const char *shrinks;

@@ -8,7 +8,7 @@
  * must not end in padding, in which a later version could put a field. */
 #define REQUEST_SIZE_1 (offsetof(struct torus_request, missing_ok) + 8)
 #define COSTS_SIZE_1 (offsetof(struct torus_costs, bytes_per_second) + sizeof(double))
-#define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, reserved) + 3)
+#define GROUP_OPTIONS_SIZE_1 (offsetof(struct torus_group_options, unchecked) + 4)
 _Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,
                "grown, or padded at the end");
 _Static_assert(sizeof(struct torus_request) ==

@@ -106,7 +106,7 @@ class _Error(ctypes.Structure):
 class _Options(ctypes.Structure):
     _fields_ = [('struct_size', ctypes.c_size_t), ('socket', ctypes.c_char_p),
                 ('name', ctypes.c_char_p), ('timeout_ms', ctypes.c_uint32),
-                ('unchecked', ctypes.c_bool)]
+                ('unchecked', ctypes.c_bool), ('shrink', ctypes.c_bool), ('wait', ctypes.c_bool)]
 
 
 _GROUP = _CALL = _ARRAY = ctypes.c_void_p
@@ -355,15 +355,22 @@ class Group:
     socket     of the daemon, in which %h stands for the host's name (default: $TORUS_SOCKET)
     timeout    seconds for opening, and for every call (default: none)
     checked    blocks travel with digests; the same on all nodes
+    on_failure what nodes that are down do to the group until it is open; the same on all nodes:
+               'fail' it (the default); 'shrink': they are left out, members are numbered from 0 without
+               gaps, and `nodes` says which they are; 'wait': they are waited for within the timeout, as is
+               this node's own daemon
 
     It can be used in a `with` statement, at whose end it is closed. While opening takes longer than a second, it is
     said on standard error which nodes it waits for, if that is a terminal or $TORUS_PROGRESS is 1 (0: never).
     """
 
-    def __init__(self, name=None, *, socket=None, timeout=None, checked=True):
+    def __init__(self, name=None, *, socket=None, timeout=None, checked=True, on_failure='fail'):
+        if on_failure not in ('fail', 'shrink', 'wait'):
+            raise ValueError(f"on_failure is 'fail', 'shrink' or 'wait', not {on_failure!r:.40}")
         options = _Options(struct_size=ctypes.sizeof(_Options), unchecked=not checked,
                            name=_bytes(name, 'name'), socket=_bytes(socket, 'socket'),
-                           timeout_ms=_milliseconds(timeout))
+                           timeout_ms=_milliseconds(timeout), shrink=on_failure == 'shrink',
+                           wait=on_failure == 'wait')
         self._begin(_new_group(_library.torus_group_open, options))
 
     def _begin(self, handle):

@@ -102,6 +102,7 @@ struct group_options {
     uint64_t timeout_ns; /* for opening; 0: none */
     bool unchecked;      /* without digests; the same at all members */
     bool shrink;         /* nodes that are down are left out: the others are its members */
+    bool wait;           /* nodes that are down are waited for, until it is open */
     uint64_t process;    /* of the program, to be shown; 0: unknown */
     uint32_t user;       /* of the program: whose share it takes (base/shares.h) */
 };

@@ -14,7 +14,7 @@ struct group {
     char name[GROUP_NAME_SIZE];
     uint64_t process;
     uint32_t user;
-    bool unchecked, shrinks;
+    bool unchecked, shrinks, waits;
     uint64_t deadline; /* of opening it */
     uint32_t members;  /* once it is open, until its program has been told of its end; */
     bool *gone;        /* and by node, which are not, if not all are. NULL: it does not shrink */
@@ -74,6 +74,7 @@ static int begin(struct group *g, struct error *e)
                               .barrier = g->name,
                               .unchecked = g->unchecked,
                               .shrink = g->shrinks,
+                              .wait = g->waits,
                               .timeout_ns = g->deadline == ROUTER_NEVER ? 0
                                             : g->deadline > now         ? g->deadline - now
                                                                         : 1};
@@ -105,6 +106,7 @@ struct group *group_open(struct groups *all, const struct group_options *options
     (void)strcpy(g->name, options->name);
     g->unchecked = options->unchecked;
     g->shrinks = options->shrink;
+    g->waits = options->wait;
     g->deadline =
         options->timeout_ns > 0 ? router_now(all->router) + options->timeout_ns : ROUTER_NEVER;
     if (g->deadline < options->timeout_ns)
@@ -259,7 +261,7 @@ static void end(struct group *g, const struct error *e)
 /* When all had entered it, but its program has not been told so yet: those that are left enter it again. */
 static bool begins_anew(const struct group *g, const struct error *e)
 {
-    return g->shrinks && !g->open && !g->open_due && e->code == ERROR_LINK &&
+    return (g->shrinks || g->waits) && !g->open && !g->open_due && e->code == ERROR_LINK &&
            router_now(g->all->router) < g->deadline;
 }
 

@@ -133,6 +133,7 @@ static int take_open(struct program *p, const struct program_message *m)
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
                                           .shrink = m->kind == PROGRAM_SHRINK,
                                           .user = p->user,
+                                          .wait = (m->flags & PROGRAM_WAIT) != 0,
                                           .process = p->process > 0 ? (uint64_t)p->process : 0};
     size_t length = strlen(m->text);
     struct error e;

@@ -172,8 +172,11 @@ static void test_names_and_options(void **state)
     memset(&options, 0, sizeof options);
     FAILS(TORUS_ERROR_USAGE, "torus_group_options_init", torus_group_open(&options, &g, &e));
     torus_group_options_init(&options);
-    options.reserved[2] = 1;
+    options.reserved[0] = 1;
     FAILS(TORUS_ERROR_USAGE, "reserved", torus_group_open(&options, &g, &e));
+    torus_group_options_init(&options);
+    options.shrink = options.wait = true;
+    FAILS(TORUS_ERROR_USAGE, "shrink and wait", torus_group_open(&options, &g, &e));
 }
 
 static void test_host_name_in_socket(void **state)

@@ -69,7 +69,9 @@ struct torus_group_options {
     const char *name;    /* the same on all nodes; NULL: "default" */
     uint32_t timeout_ms; /* for opening, and then for every call; 0: none */
     bool unchecked;      /* blocks travel without digests; the same on all nodes */
-    char reserved[3];    /* 0 */
+    bool shrink;         /* nodes that are down are left out; the same on all nodes */
+    bool wait; /* nodes that are down are waited for; the same on all nodes, not with `shrink` */
+    char reserved[1]; /* 0 */
 };
 
 static inline void torus_group_options_init(struct torus_group_options *options)
@@ -78,10 +80,23 @@ static inline void torus_group_options_init(struct torus_group_options *options)
     options->struct_size = sizeof *options;
 }
 
-/* Opens a group of all nodes, and waits until a program has opened it on each of them. While that takes
- * longer than a second, it says on standard error which nodes it waits for, as far as they are known here
- * (node 0 knows all), if that is a terminal, or the environment variable TORUS_PROGRESS is 1 (0: never). Options
- * may be NULL. Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that
+/* Opens a group of all nodes, and waits until a program has opened it on each of them. Options may be
+ * NULL. While that takes longer than a second, it says on standard error which nodes it waits for, as far as they
+ * are known here (node 0 knows all), if that is a terminal, or the environment variable TORUS_PROGRESS is 1 (0:
+ * never).
+ *
+ * Nodes that are down fail this (_LINK), unless options say otherwise:
+ * - With `shrink` the group is what torus_group_shrink() makes of one: nodes that are down when it is opened, or go
+ *   down before, are left out. Members are numbered from 0 without gaps, so that a loop over torus_group_size()
+ *   members is right; torus_group_node() says which node each of them is. If no node is down it is a group of all.
+ *   Which nodes are members does not change later. All that is said of torus_group_shrink() holds: no parts if nodes
+ *   are missing, and those that are left must be more than half of all, unless it is certain that the others are down.
+ * - With `wait` it is opened when they are back and a program there opens it, within the timeout. The
+ *   daemon of this node may be down, too, or be restarted meanwhile. Once it is open, a daemon that goes
+ *   down still fails it: with the daemon everything goes that calls under way have sent and kept there, so they cannot
+ *   be repeated. Close the group, open it again with `wait`, and let the members agree where to go on.
+ *
+ * Returns 0 with *group, which the caller closes, or -1 with *error: _NO_DAEMON, _USAGE (a name that
  * is empty, longer than 63 bytes, not UTF-8, or has control characters), _REFUSED (a program has this
  * group open on this node), _LINK (a node is down, or cannot be reached), _TIMEOUT (the text names nodes
  * that have not opened it), _MEMORY, _BUSY, _IN_DOUBT (this node was cut off, or another one failed, when all
