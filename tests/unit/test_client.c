@@ -599,8 +599,6 @@ static void test_daemon_is_waited_for(void **state)
     assert_true(away);
     end(&f, client);
     assert_int_equal(failure(serve_goodbye_in_mid_exchange, &commits, &e), TORUS_ERROR_IN_DOUBT);
-    waits.shrink = true;
-    assert_int_equal(failure(NULL, &waits, &e), TORUS_ERROR_USAGE);
 }
 
 /* Says why, and closes without ever reading. */
@@ -802,6 +800,7 @@ static void test_senseless_requests(void **state)
         {REQUEST, .missing_ok = true},
         {REQUEST, .shrink = true, .schedule = "0123"},
         {REQUEST, .shrink = true, .operation = TORUS_ALLGATHER},
+        {REQUEST, .shrink = true, .wait = true},
         {REQUEST, .repeat = TORUS_REPEAT_MAX + 1},
         {REQUEST, .from = "/a", .to = "/b", .repeat = 2},
         {REQUEST, .operation = TORUS_BARRIER},
