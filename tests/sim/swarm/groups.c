@@ -154,7 +154,7 @@ void swarm_draw_groups(struct swarm_world *w)
     if (groups == 0)
         return;
     if (!tight)
-        w->setup.memory += groups * group_memory(&w->torus);
+        w->setup.memory += (groups * group_memory(&w->torus) * 4 + 2) / 3; /* a quarter is left */
     if (calm) /* the programs alone are to blame */
         w->faults = 0;
     for (unsigned i = 0; i < groups; i++) {
@@ -236,8 +236,9 @@ bool swarm_groups_over(const struct swarm_play *play)
 
 static bool is_tight(const struct swarm_play *play)
 {
-    return play->world->setup.memory <
-           play->world->groups * group_memory(&play->world->torus) + 256 * 1024;
+    uint64_t memory = play->world->setup.memory, most = memory - memory / 4; /* of one user */
+
+    return most < play->world->groups * group_memory(&play->world->torus) + 192 * 1024;
 }
 
 /* Whether something explains that the group has failed. */
