@@ -140,8 +140,8 @@ def test_more_exchanges_than_a_node_runs_at_once(shared):
     torus = shared('4x4')
     running = []
     try:
-        for _ in range(4):
-            running.append(LongExchange(torus))
+        for _ in range(4):  # for all of which one user's share of the memory is enough
+            running.append(LongExchange(torus, '--repeat', '1000000', block_size='64KiB'))
         late = torus.ctl(0, 'exchange', '--block-size', 1, '--timeout', '0.5')
         assert late.returncode == 1, late.stderr
         assert 'its turn has not come within 0.5 s: others are under way' in late.stderr

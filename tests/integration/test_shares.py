@@ -32,8 +32,8 @@ for line in sys.stdin:
     else:
         try:
             data = kept[int(s)].recv(65536)
-        except OSError:
-            data = b''
+        except ConnectionResetError:  # it was closed with something unread; what it has said comes after that
+            data = kept[int(s)].recv(65536)
         print(data.hex(), flush=True)
 '''
 
