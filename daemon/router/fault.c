@@ -37,6 +37,20 @@ static const char *explanation(enum link_fault_code code)
     }
 }
 
+static void mtu_text(const struct fault_report *report, const char *here, uint32_t neighbour,
+                     char *text, size_t size)
+{
+    const struct link_fault *f = &report->fault;
+    char mtu[32] = "", lost[80] = "frames of full size do not come from there";
+
+    if (f->mtu > 0)
+        (void)snprintf(mtu, sizeof mtu, " (%u at node %u)", f->mtu, report->rank);
+    if (f->sent > 0)
+        (void)snprintf(lost, sizeof lost, "sent %u bytes, none acknowledged", f->sent);
+    (void)snprintf(text, size, "node %u port %s to node %u: %s: does the MTU agree%s?",
+                   report->rank, here, neighbour, lost, mtu);
+}
+
 void link_fault_text(const struct torus *torus, const struct fault_report *report, char *text,
                      size_t size)
 {
@@ -48,10 +62,7 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
     if (f->code == LINK_FAULT_NONE) {
         text[0] = '\0';
     } else if (f->code == LINK_FAULT_MTU) {
-        (void)snprintf(text, size,
-                       "node %u port %s: frames of full size do not pass to node %u: does the MTU "
-                       "agree at both ends?",
-                       report->rank, here, neighbour);
+        mtu_text(report, here, neighbour, text, size);
     } else {
         (void)snprintf(text, size,
                        "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",

@@ -21,6 +21,8 @@ struct link_fault {
     enum link_fault_code code;
     uint32_t found_rank; /* what is at the other end, but for NONE and MTU */
     unsigned found_port;
+    uint32_t sent; /* MTU: bytes of which none was acknowledged; 0 if nothing has come from there */
+    uint32_t mtu;  /* MTU: of the node that says so; 0 = unknown */
 };
 
 /* Of a port of a node, as that node says. */

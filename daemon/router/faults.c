@@ -38,6 +38,16 @@ void faults_found(struct router *r, unsigned i, const struct link_fault *fault)
         state_soon(r, port->fault.found_at);
 }
 
+void faults_of_mtu(struct router *r, unsigned port, const struct connection_stat *stat)
+{
+    const struct link_fault fault = {.code = LINK_FAULT_MTU,
+                                     .sent = stat->unacked < UINT32_MAX ? (uint32_t)stat->unacked
+                                                                        : UINT32_MAX,
+                                     .mtu = stat->mtu};
+
+    faults_found(r, port, &fault);
+}
+
 void faults_clear(struct router *r, unsigned port)
 {
     faults_found(r, port, &(struct link_fault){.code = LINK_FAULT_NONE});
@@ -46,7 +56,7 @@ void faults_clear(struct router *r, unsigned port)
 void faults_sighted(struct router *r, unsigned i, const struct sighting *s)
 {
     const struct topology_entry *known;
-    struct link_fault fault = {LINK_FAULT_NONE, s->rank, s->port};
+    struct link_fault fault = {.found_rank = s->rank, .found_port = s->port};
 
     if (r->port[i].link != NULL || s->rank >= r->torus->nodes || s->port >= torus_ports(r->torus))
         return;
@@ -80,6 +90,8 @@ static void say(struct router *r, int to, int except, const struct known_fault *
     message.code = k->report.fault.code;
     message.found_rank = k->report.fault.found_rank;
     message.found_port = k->report.fault.found_port;
+    message.sent = k->report.fault.sent;
+    message.mtu = k->report.fault.mtu;
     message.left = left;
     head.kind_case = PEER__HEAD__KIND_LINK_FAULT;
     head.link_fault = &message;
@@ -178,6 +190,8 @@ static struct known_fault *place_of(struct router *r, const Peer__LinkFault *m)
 
 int faults_heard(struct router *r, unsigned port, const Peer__LinkFault *m, struct error *e)
 {
+    const struct link_fault fault = {(enum link_fault_code)m->code, m->found_rank, m->found_port,
+                                     m->sent, m->mtu};
     struct known_fault *k;
 
     if (m->rank >= r->torus->nodes || m->port >= torus_ports(r->torus) ||
@@ -190,11 +204,10 @@ int faults_heard(struct router *r, unsigned port, const Peer__LinkFault *m, stru
     k = place_of(r, m);
     if (k->until > 0 && m->number <= k->number)
         return 0;
-    *k = (struct known_fault){
-        .report = {m->rank, m->port, {(enum link_fault_code)m->code, m->found_rank, m->found_port}},
-        .boot = m->boot,
-        .number = m->number,
-        .until = router_now(r) + KEPT};
+    *k = (struct known_fault){.report = {m->rank, m->port, fault},
+                              .boot = m->boot,
+                              .number = m->number,
+                              .until = router_now(r) + KEPT};
     if (m->left > 1)
         say(r, -1, (int)port, k, m->left - 1);
     return 0;

@@ -174,6 +174,7 @@ void flood_read(struct router *r); /* what came in at once has been decoded */
 
 /* faults.c */
 void faults_found(struct router *r, unsigned port, const struct link_fault *fault);
+void faults_of_mtu(struct router *r, unsigned port, const struct connection_stat *stat);
 void faults_clear(struct router *r, unsigned port);
 /* Who is at the other end; a port that has a link knows better. */
 void faults_sighted(struct router *r, unsigned port, const struct sighting *s);

@@ -227,7 +227,7 @@ int link_beat(struct link *link, struct error *why)
     }
     if (link->blocked >= beats(r, unacked)) {
         port_lost(r, link->port, unacked);
-        faults_found(r, link->port, &(struct link_fault){.code = LINK_FAULT_MTU});
+        faults_of_mtu(r, link->port, &stat);
         probe_ask_mtu(stat.unacked, stat.mtu, why);
         return -1;
     }

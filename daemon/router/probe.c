@@ -99,7 +99,7 @@ static void explain(struct link *link, const struct connection_stat *stat, struc
     const uint32_t neighbour = link->router->port[link->port].neighbour;
     char here[32] = "";
 
-    faults_found(link->router, link->port, &(struct link_fault){.code = LINK_FAULT_MTU});
+    faults_of_mtu(link->router, link->port, stat);
     if (stat->unacked > 0) {
         probe_ask_mtu(stat->unacked, stat->mtu, why);
         return;

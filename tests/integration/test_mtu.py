@@ -2,6 +2,7 @@
 drops what is larger than its own MTU, and tells nobody."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -60,6 +61,8 @@ def test_a_cable_that_drops_large_packets_never_counts_as_up(hosts, family):
     check_never_up(three, [QUESTION, QUESTION])
     found = {(one['node'], one['port']): one['code'] for one in three.status(0)['cables']}
     assert found == {(0, '+0'): 'mtu'}
+    assert re.fullmatch(r'node 0 port \+0 to node 1: sent \d{4,} bytes, none acknowledged: does the MTU agree '
+                        r'\(9000 at node 0\)\?', three.status(0)['cables'][0]['text'])
     assert three.link(0, '+0')['state'] in ('probing', 'dialling', 'waiting', 'hello')
     set_mtu(three, 9000)
     three.wait_up(0, 1)

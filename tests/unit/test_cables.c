@@ -245,6 +245,27 @@ static void what_others_say_is_passed_on_once(void **state)
     fixture_close(&f);
 }
 
+static void an_mtu_is_told_with_its_numbers(void **state)
+{
+    struct router_fixture f;
+    struct fault_report report;
+    Peer__LinkFault fault = fault_of(13, 7);
+    char text[LINK_FAULT_TEXT_SIZE];
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, plus0);
+    say_link_state(f.up[plus0], 13, 1, 3, 0xb);
+    fault.code = LINK_FAULT_MTU;
+    fault.sent = 17896;
+    fault.mtu = 9000;
+    say(f.up[plus0], &fault);
+    report = only_fault(&f);
+    link_fault_text(&f.torus, &report, text, sizeof text);
+    assert_string_equal(text, "node 13 port +1 to node 14: sent 17896 bytes, none acknowledged: "
+                              "does the MTU agree (9000 at node 13)?");
+    fixture_close(&f);
+}
+
 static void what_is_over_is_not_shown(void **state)
 {
     struct router_fixture f;
@@ -314,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_wrong_hello_tells_it_too),
         cmocka_unit_test(it_is_told_when_it_is_news_and_while_it_lasts),
         cmocka_unit_test(what_others_say_is_passed_on_once),
+        cmocka_unit_test(an_mtu_is_told_with_its_numbers),
         cmocka_unit_test(what_is_over_is_not_shown),
         cmocka_unit_test(what_cannot_be_costs_the_link),
         cmocka_unit_test(few_are_kept),
