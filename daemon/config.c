@@ -15,6 +15,8 @@
 
 #define CONFIG_BYTES_MOST (1u << 20)
 #define DEFAULT_CONTROL "/run/torusd/control.sock"
+#define DEFAULT_OUTPUT_MODE 0700
+#define OUTPUT_MODE_MOST 02777ul /* set-group-ID makes sense, the other special bits do not */
 #define DEFAULT_STATE "/var/lib/torusd"
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
 #define LEAST_MEMORY (1024u * 1024u)
@@ -27,6 +29,7 @@ void config_init(struct config *c)
 {
     *c = (struct config){.daemons_per_processor = 1,
                          .memory = DEFAULT_MEMORY,
+                         .output_mode = DEFAULT_OUTPUT_MODE,
                          .heartbeat_ms = ROUTER_HEARTBEAT / MILLISECONDS,
                          .silence_ms = ROUTER_SILENCE / MILLISECONDS,
                          .hop_limit = HOPS_DEFAULT,
@@ -146,6 +149,21 @@ static int set_roots(struct config *c, const char *value, struct error *e)
     return result;
 }
 
+static int set_output_mode(struct config *c, const char *value, struct error *e)
+{
+    char *end;
+    unsigned long mode = strtoul(value, &end, 8);
+
+    if (value[0] < '0' || value[0] > '7' || *end != '\0' || (mode & ~OUTPUT_MODE_MOST) != 0 ||
+        (mode & 0700u) != 0700u)
+        return error_set(e, ERROR_USAGE,
+                         "output_mode \"%.40s\" is not a mode of folders such as 0750, with all "
+                         "rights for the owner",
+                         value);
+    c->output_mode = (mode_t)mode;
+    return 0;
+}
+
 static bool parse_number(const char *value, double least, double *number)
 {
     char *end;
@@ -255,6 +273,7 @@ static const struct {
     {"second_key_file", set_second_key_file},
     {"encrypt", set_encrypt},
     {"data_roots", set_roots},
+    {"output_mode", set_output_mode},
     {"link_mbit", set_link_mbit},
     {"link_burst", set_link_burst},
     {"memory", set_memory},

@@ -23,6 +23,7 @@ struct config {
     char second_key_file[PATH_MAX]; /* "": none; the file may be missing */
     bool encrypt;
     struct roots roots;
+    mode_t output_mode;           /* of folders that are made for results */
     double link_mbit;             /* 0: unknown */
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1 */

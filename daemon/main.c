@@ -46,6 +46,10 @@ static const char help[] =
     "  --data-root DIR      folder exchanges may read and write below DIR, one folder whatever "
     "its\n"
     "                       name; may be repeated\n"
+    "  --output-mode MODE   permissions of folders that are made for results, such as 0750 "
+    "(default\n"
+    "                       0700); files in them get the same without execution. A folder that\n"
+    "                       exists keeps its own\n"
     "  --state-dir DIR      records that must survive a crash or power failure (default\n"
     "                       /var/lib/torusd); each daemon needs its own, on a disk if the data\n"
     "                       roots are on disks\n"
@@ -81,9 +85,9 @@ static const char help[] =
     "  --help, --version\n"
     "\n"
     "The INI file, UTF-8 text of at most 1 MiB, has the same settings: [node] with dims, rank,\n"
-    "coordinates, control, data_roots (separated by colons), state_dir, key_file,\n"
-    "second_key_file, encrypt, read_group, exchange_group, admin_group, link_mbit, link_burst,\n"
-    "daemons_per_processor, memory, heartbeat_ms, silence_ms, congestion, hop_limit,\n"
+    "coordinates, control, data_roots (separated by colons), output_mode, state_dir,\n"
+    "key_file, second_key_file, encrypt, read_group, exchange_group, admin_group, link_mbit,\n"
+    "link_burst, daemons_per_processor, memory, heartbeat_ms, silence_ms, congestion, hop_limit,\n"
     "log_level; [ports] with lines such as \"+0 = 10.0.0.2:7411\". ';' begins a comment; a\n"
     "value ends with its line.\n"
     "\n"
@@ -142,6 +146,7 @@ static int read_options(int argc, char **argv, struct config *config, int *exit_
         {"heartbeat-ms", required_argument, NULL, SETTING},
         {"silence-ms", required_argument, NULL, SETTING},
         {"hop-limit", required_argument, NULL, SETTING},
+        {"output-mode", required_argument, NULL, SETTING},
         {0},
     };
     struct error e = {0};

@@ -148,7 +148,8 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
                                      .workers = &node->workers,
                                      .pool = &node->pool,
                                      .roots = &config->roots,
-                                     .state_folder = config->state_folder};
+                                     .state_folder = config->state_folder,
+                                     .output_mode = config->output_mode};
     const char *const groups[ACCESSES] = {[ACCESS_READ] = config->group[ACCESS_READ],
                                           [ACCESS_EXCHANGE] = config->group[ACCESS_EXCHANGE],
                                           [ACCESS_ADMIN] = config->group[ACCESS_ADMIN]};

@@ -19,6 +19,7 @@ struct folder_request {
                        * rank. */
     const char *to;
     bool missing_ok; /* a missing source file is an empty block */
+    bool replace;    /* an old result at `to` is replaced; else `to` must be absent or empty */
     uint32_t rank, nodes;
     const bool *gone; /* by rank: takes no part, nothing comes from or goes to it; NULL: no node */
 

@@ -24,7 +24,14 @@ struct file_status {
     uint64_t size;
     struct timespec modified;
     uint64_t device, number; /* together: which file it is */
+    mode_t mode;             /* permissions, with set-user-ID, set-group-ID and sticky bits */
+    uid_t owner;
+    gid_t group;
 };
+
+/* Access-control lists, as the kernel passes them (<linux/posix_acl_xattr.h>). */
+enum acl { ACL_ACCESS, ACL_DEFAULT };
+#define ACL_MOST 1024 /* bytes: 127 entries */
 
 struct file_system {
     void *context;
@@ -51,6 +58,8 @@ struct file_system {
     /* Both names directly in the folder. Replaces a file by a file and an empty folder by a folder.
      */
     int (*rename)(void *context, int folder, const char *from, const char *to);
+    /* Two names that exist change places, at once. -EINVAL where the file system cannot do it. */
+    int (*swap)(void *context, int folder, const char *one, const char *other);
     int (*remove_file)(void *context, int folder, const char *name);
     int (*remove_folder)(void *context, int folder, const char *name); /* an empty one */
 
@@ -63,6 +72,24 @@ struct file_system {
     int (*status_at)(void *context, int folder, const char *name, struct file_status *out);
 
     /* Both may do less than was asked for. */
+    /* Of what is open; -EPERM if they are not this process's to set. A mode is set as it is, whatever
+     * the umask. */
+    int (*set_owner)(void *context, int file, uid_t owner, gid_t group);
+    int (*set_mode)(void *context, int file, mode_t mode);
+
+    /* An access-control list of what is open. Reading returns its length, 0 if there is none or the
+     * file system has none. Writing 0 bytes removes it. */
+    ssize_t (*read_acl)(void *context, int file, enum acl which, void *bytes, size_t most);
+    int (*write_acl)(void *context, int file, enum acl which, const void *bytes, size_t length);
+
+    /* Whether this process could remove or replace what has the name, or with NULL anything, in the
+     * folder, as far as that can be known without doing it. 0, or -errno with *why, a text that
+     * follows the name of what it is about. */
+    int (*check_removable)(void *context, int folder, const char *name, const char **why);
+
+    /* 0 if this process may list, change and enter an open folder, or -errno. */
+    int (*check_writable)(void *context, int folder);
+
     ssize_t (*read)(void *context, int file, const struct iovec *piece, int count, uint64_t offset);
     ssize_t (*write)(void *context, int file, const struct iovec *piece, int count,
                      uint64_t offset);

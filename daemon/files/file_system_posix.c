@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/files/file_system.h"
+#include "daemon/files/permissions_posix.h"
 
 static int folder_of(int folder)
 {
@@ -134,6 +135,12 @@ static int on_rename(void *context, int folder, const char *from, const char *to
     return result_of(renameat(folder, from, folder, to));
 }
 
+static int on_swap(void *context, int folder, const char *one, const char *other)
+{
+    (void)context;
+    return result_of(renameat2(folder, one, folder, other, RENAME_EXCHANGE));
+}
+
 static int on_remove_file(void *context, int folder, const char *name)
 {
     (void)context;
@@ -180,6 +187,9 @@ static void fill_status(const struct stat *st, struct file_status *out)
         .modified = st->st_mtim,
         .device = st->st_dev,
         .number = st->st_ino,
+        .mode = st->st_mode & 07777,
+        .owner = st->st_uid,
+        .group = st->st_gid,
     };
 }
 
@@ -294,7 +304,10 @@ static void on_close(void *context, int file)
     .remove_file = on_remove_file, .remove_folder = on_remove_folder, .list = on_list,             \
     .status = on_status, .status_at = on_status_at, .read = on_read, .write = on_write,            \
     .sync = on_sync, .lock = on_lock, .is_volatile = on_is_volatile, .in_memory = on_in_memory,    \
-    .truncate = on_truncate, .close = on_close
+    .truncate = on_truncate, .close = on_close, .swap = on_swap,                                   \
+    .set_owner = permissions_set_owner, .set_mode = permissions_set_mode,                          \
+    .read_acl = permissions_read_acl, .write_acl = permissions_write_acl,                          \
+    .check_removable = permissions_check_removable, .check_writable = permissions_check_writable
 
 const struct file_system *file_system_posix_by_steps(void)
 {

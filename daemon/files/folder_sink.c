@@ -232,8 +232,8 @@ static void run_prepare(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (s->jobs.error.code == ERROR_NONE &&
-        target_prepare(&s->target, &s->place, s->request.rank, &s->jobs.error) == 0)
+    if (s->jobs.error.code == ERROR_NONE && target_prepare(&s->target, &s->place, s->request.rank,
+                                                           s->request.replace, &s->jobs.error) == 0)
         s->in_memory = files_of(s)->in_memory(files_of(s)->context, s->target.folder);
 }
 
@@ -791,6 +791,7 @@ static void run_place(struct work *work)
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
     (void)target_place(&s->target, &s->jobs.error);
+    s->not_removed = s->target.left_over;
 }
 
 static void on_placed(struct work *work)
@@ -891,7 +892,7 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         output[i].fd = -1;
         gone[i] = folder_is_gone(request, i);
     }
-    target_init(&s->target, folders->roots, &folders->journal, request->id);
+    target_init(&s->target, folders->roots, &folders->journal, folders->output_mode, request->id);
     /* What is wrong already is told as what is found out later. */
     if (path_expand(request->to, request->rank, path, &s->jobs.error) == 0 &&
         roots_find_target(folders->roots, path, &s->place, &s->jobs.error) == 0)

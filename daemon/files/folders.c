@@ -166,7 +166,8 @@ static void run_resolve(struct work *work)
     struct task *task = JOB_OWNER(work, struct task, work);
     struct target target;
 
-    target_init(&target, task->folders->roots, &task->folders->journal, task->id);
+    target_init(&target, task->folders->roots, &task->folders->journal, task->folders->output_mode,
+                task->id);
     if (target_reopen(&target, &task->error) != 0)
         (void)0; /* ERROR_NONE: it has been settled already */
     else if (task->committed)
@@ -311,7 +312,7 @@ static void clean_up(void *context, const char *id)
     struct target target;
     struct error e = {0};
 
-    target_init(&target, folders->roots, &folders->journal, id);
+    target_init(&target, folders->roots, &folders->journal, folders->output_mode, id);
     int result = target_reopen(&target, &e);
     if (result == 0 && !target.entry.finished) {
         log_info("removing the unfinished output of exchange %s: %s/%s", id, target.entry.folder,

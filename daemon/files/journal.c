@@ -1,6 +1,7 @@
 #include "daemon/files/journal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #define NEXT ".next-" /* a file that is being written */
 #define ID_MOST 100
 #define NAME_SIZE (sizeof NEXT + NAME_MAX + 1)
-#define ENTRY_MOST (sizeof(struct journal_entry) + 32)
+#define ENTRY_MOST (sizeof(struct journal_entry) + 64)
 
 static int failed(const struct journal *j, const char *name, const char *what, int result,
                   struct error *e)
@@ -248,6 +249,11 @@ int journal_write(const struct journal *j, const char *id, const struct journal_
                           entry->finished ? "finished" : "preparing", 0, entry->made, 0,
                           entry->folder, 0, entry->temporary, 0, entry->final, 0);
 
+    if (entry->replaces)
+        length +=
+            snprintf(bytes + length, sizeof bytes - (size_t)length, "%" PRIu64 "%c%" PRIu64 "%c",
+                     entry->new_number, 0, entry->old_number, 0);
+
     if (!journal_id_is_valid(id))
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
     return journal_replace(j, output_name(name, id), bytes, (size_t)length, true, e);
@@ -265,6 +271,23 @@ static bool take_string(const char **at, const char *end, char *out, size_t size
     return true;
 }
 
+/* Of an output that may replace another one there are two more. */
+static bool take_numbers(const char **at, const char *end, struct journal_entry *entry)
+{
+    char new_number[24], old_number[24];
+
+    entry->new_number = entry->old_number = 0;
+    entry->replaces = *at != end;
+    if (!entry->replaces)
+        return true;
+    if (!take_string(at, end, new_number, sizeof new_number) ||
+        !take_string(at, end, old_number, sizeof old_number))
+        return false;
+    entry->new_number = strtoull(new_number, NULL, 10);
+    entry->old_number = strtoull(old_number, NULL, 10);
+    return true;
+}
+
 int journal_read(const struct journal *j, const char *id, struct journal_entry *entry,
                  struct error *e)
 {
@@ -277,8 +300,9 @@ int journal_read(const struct journal *j, const char *id, struct journal_entry *
     if (!take_string(&at, end, state, sizeof state) || !take_string(&at, end, made, sizeof made) ||
         !take_string(&at, end, entry->folder, sizeof entry->folder) ||
         !take_string(&at, end, entry->temporary, sizeof entry->temporary) ||
-        !take_string(&at, end, entry->final, sizeof entry->final) || at != end ||
-        strchr(entry->temporary, '/') != NULL || strchr(entry->final, '/') != NULL)
+        !take_string(&at, end, entry->final, sizeof entry->final) ||
+        !take_numbers(&at, end, entry) || at != end || strchr(entry->temporary, '/') != NULL ||
+        strchr(entry->final, '/') != NULL)
         return error_set(e, ERROR_DAMAGED, "%s/%s is damaged", j->path, name);
     entry->finished = strcmp(state, "finished") == 0;
     entry->made = (unsigned)strtoul(made, &rest, 10);

@@ -17,6 +17,12 @@
  *     9. entry removed                          in place whatever the root answers: only the entry
  *    10. the root: committed-ID removed         is removed
  *
+ * Where an old result is replaced, 8. is:
+ *
+ *     8a. entry with both inode numbers       crash: the temporary name tells by its number whether
+ *     8b. the folders change places, synced     it is the new folder's or the old one's
+ *     8c. the old one removed, synced
+ *
  * Where the exchange begins anew between 4. and 7., and the output goes on (target_rename()):
  *
  *     a. entry of the next id, "preparing"    crash: both entries are met, and the folder is removed by the one
@@ -45,6 +51,10 @@ struct journal_entry {
     char folder[PATH_MAX]; /* the one above the target */
     char temporary[NAME_MAX + 1];
     char final[NAME_MAX + 1];
+    bool replaces; /* an old result under the final name may be replaced */
+    /* Inode numbers, known before the new and the old folder change places: they tell after a crash
+     * which has which name. 0: they have not. */
+    uint64_t new_number, old_number;
 };
 
 /* Creates the state folder if it is missing (its parent must exist), locks it, and removes what a

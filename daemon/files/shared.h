@@ -22,6 +22,7 @@ struct folders {
     struct slab_pool *pool;
     const struct roots *roots;
     const char *state_folder;
+    mode_t output_mode; /* of folders that are made for results */
 
     /* The rest belongs to daemon/files. */
     struct journal journal;

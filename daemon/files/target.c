@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/files/old_result.h"
 
 #define ATTEMPTS 5 /* at making folders that others remove again */
 
@@ -26,9 +27,10 @@ static int sync_one(const struct target *t, int file)
 }
 
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
-                 const char *id)
+                 mode_t output_mode, const char *id)
 {
-    *t = (struct target){.roots = roots, .journal = journal, .parent = -1, .folder = -1};
+    *t = (struct target){
+        .roots = roots, .journal = journal, .parent = -1, .folder = -1, .output_mode = output_mode};
     (void)snprintf(t->id, sizeof t->id, "%s", id);
 }
 
@@ -87,6 +89,17 @@ static const char *last_components(const char *path, unsigned missing)
     return at;
 }
 
+/* A folder that was made above the target gets its mode. Returns 0 or -errno. */
+static int open_new(const struct target *t, int folder)
+{
+    struct attributes a;
+    int result = attributes_of_new(files_of(t), folder, t->output_mode, &a);
+
+    if (result == 0)
+        result = attributes_set(files_of(t), folder, &a);
+    return result < 0 ? result : 0;
+}
+
 /* Makes the missing folders, each synced into the one above it; t->parent moves down. */
 static int make_missing(struct target *t)
 {
@@ -95,15 +108,19 @@ static int make_missing(struct target *t)
 
     (void)strcpy(names, last_components(t->above.path, t->entry.made));
     while (t->entry.made > 0 && (name = strsep(&rest, "/")) != NULL) {
-        int result = files->make_folder(files->context, t->parent, name, 0777);
-        if (result < 0 && result != -EEXIST)
-            return result;
-        result = sync_one(t, t->parent);
-        if (result < 0)
-            return result;
+        int made = files->make_folder(files->context, t->parent, name, ATTRIBUTES_PRIVATE);
+        if (made < 0 && made != -EEXIST)
+            return made;
         int folder = files->open_folder(files->context, t->parent, name);
         if (folder < 0)
             return folder;
+        int result = made == 0 ? open_new(t, folder) : 0;
+        if (result == 0)
+            result = sync_one(t, t->parent);
+        if (result < 0) {
+            close_one(t, &folder);
+            return result;
+        }
         close_one(t, &t->parent);
         t->parent = folder;
     }
@@ -145,30 +162,78 @@ static void note_any(void *argument, const char *name)
     *(bool *)argument = true;
 }
 
-/* The target must be absent, or an empty folder. */
-static int check_free(const struct target *t, struct error *e)
+enum occupant { NOTHING, EMPTY_FOLDER, OLD_RESULT };
+
+static const char *full_name(const struct target *t, char name[2 * PATH_MAX])
+{
+    (void)snprintf(name, 2 * PATH_MAX, "%s/%s", t->entry.folder, t->entry.final);
+    return name;
+}
+
+/* What is under the final name, which is an open folder. */
+static int look_into(const struct target *t, int folder, enum occupant *what, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    char name[2 * PATH_MAX];
+    const char *why = "";
+    bool any = false;
+    int result = files->check_removable(files->context, t->parent, t->entry.final, &why);
+
+    if (result < 0)
+        return error_set(e, ERROR_REFUSED, "target %s %s: %s", full_name(t, name), why,
+                         strerror(-result));
+    result = files->list(files->context, folder, note_any, &any);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "target %s cannot be read: %s", full_name(t, name),
+                         strerror(-result));
+    if (any && !t->entry.replaces)
+        return error_set(e, ERROR_REFUSED,
+                         "target folder %s exists and is not empty; an old result can be replaced "
+                         "(--replace)",
+                         full_name(t, name));
+    result = files->check_writable(files->context, folder);
+    if (result < 0)
+        return error_set(e, ERROR_REFUSED, "target folder %s cannot be written by torusd: %s",
+                         full_name(t, name), strerror(-result));
+    *what = any ? OLD_RESULT : EMPTY_FOLDER;
+    return any ? old_result_check(files, folder, full_name(t, name), e) : 0;
+}
+
+/* What is made in the deepest existing folder must be removable again. */
+static int check_above(const struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    const char *why = "";
+    int result = files->check_removable(files->context, t->parent, NULL, &why);
+
+    if (result < 0)
+        return error_set(e, ERROR_REFUSED, "target %s/%s %s: %s", t->entry.folder, t->entry.final,
+                         why, strerror(-result));
+    return 0;
+}
+
+/* The target must be absent, an empty folder, or an old result that is to be replaced; and nothing may
+ * keep the new one from its place. */
+static int check_free(const struct target *t, enum occupant *what, struct error *e)
 {
     const struct file_system *files = files_of(t);
     const struct journal_entry *entry = &t->entry;
     struct file_status status;
-    bool any = false;
     int result = files->status_at(files->context, t->parent, entry->final, &status);
 
+    *what = NOTHING;
     if (result == -ENOENT)
         return 0;
     if (result == 0 && status.kind != FILE_FOLDER)
         return error_set(e, ERROR_REFUSED, "target %s/%s exists and is not a folder", entry->folder,
                          entry->final);
     int folder = result < 0 ? result : files->open_folder(files->context, t->parent, entry->final);
-    result = folder < 0 ? folder : files->list(files->context, folder, note_any, &any);
-    close_one(t, &folder);
-    if (result < 0)
+    if (folder < 0)
         return error_set(e, ERROR_IO, "target %s/%s cannot be read: %s", entry->folder,
-                         entry->final, strerror(-result));
-    if (any)
-        return error_set(e, ERROR_REFUSED, "target folder %s/%s exists and is not empty",
-                         entry->folder, entry->final);
-    return 0;
+                         entry->final, strerror(-folder));
+    result = look_into(t, folder, what, e);
+    close_one(t, &folder);
+    return result;
 }
 
 struct rivals {
@@ -315,7 +380,8 @@ static int make_temporary(struct target *t)
     int result = make_missing(t);
 
     if (result == 0)
-        result = files->make_folder(files->context, t->parent, t->entry.temporary, 0777);
+        result =
+            files->make_folder(files->context, t->parent, t->entry.temporary, ATTRIBUTES_PRIVATE);
     if (result < 0)
         return result;
     t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
@@ -326,13 +392,83 @@ static int make_temporary(struct target *t)
     return files->lock(files->context, t->folder);
 }
 
-int target_prepare(struct target *t, const struct place *place, uint32_t rank, struct error *e)
+/* Whether this file system can let two names change places, tried with two files. Returns 0 or
+ * -errno. */
+static int try_swap(const struct target *t)
 {
+    static const char *const name[] = {"0", "1"}; /* target_discard() would remove them */
+    const struct file_system *files = files_of(t);
+    int result = 0;
+
+    for (unsigned i = 0; i < 2 && result >= 0; i++) {
+        int file = files->create_file(files->context, t->folder, name[i], 0600);
+        result = file;
+        close_one(t, &file);
+    }
+    if (result >= 0)
+        result = files->swap(files->context, t->folder, name[0], name[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        int removed = files->remove_file(files->context, t->folder, name[i]);
+        if (result >= 0)
+            result = removed;
+    }
+    return result;
+}
+
+/* As the folder that is to be replaced has them, and the temporary one gets its lists; or as a new one
+ * has them. */
+static int set_attributes(struct target *t, enum occupant what, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    char name[2 * PATH_MAX];
+
+    if (what == NOTHING) {
+        int result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
+        if (result < 0)
+            return cannot_write(t, result, e);
+    } else {
+        int folder = files->open_folder(files->context, t->parent, t->entry.final);
+        int result =
+            folder < 0 ? folder : attributes_copy(files, folder, t->folder, &t->attributes);
+        close_one(t, &folder);
+        if (result < 0)
+            return error_set(e, ERROR_REFUSED,
+                             "target folder %s has an owner, a group, a mode or an access-control "
+                             "list that torusd cannot give to the new folder in its place: %s. "
+                             "Remove it, and the result gets those of a new folder (output_mode)",
+                             full_name(t, name), strerror(-result));
+    }
+    t->has_attributes = true;
+    return 0;
+}
+
+/* What target_place() will do is possible, and nobody else does it. */
+static int check_prospects(struct target *t, struct error *e)
+{
+    char name[2 * PATH_MAX];
+    enum occupant what;
+
+    if (check_rivals(t, e) != 0 || check_free(t, &what, e) != 0 || set_attributes(t, what, e) != 0)
+        return -1;
+    int result = what == OLD_RESULT ? try_swap(t) : 0;
+    if (result < 0)
+        return error_set(e, ERROR_REFUSED,
+                         "target folder %s cannot be replaced at once on its file system: %s. "
+                         "Remove it before",
+                         full_name(t, name), strerror(-result));
+    return 0;
+}
+
+int target_prepare(struct target *t, const struct place *place, uint32_t rank, bool replace,
+                   struct error *e)
+{
+    enum occupant what;
     unsigned missing;
     int result = -ENOENT;
 
     if (!journal_id_is_valid(t->id))
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", t->id);
+    t->entry.replaces = replace;
     if (set_names(t, place, rank, e) != 0)
         return -1;
     for (int i = 0; result == -ENOENT && i < ATTEMPTS; i++) {
@@ -342,7 +478,7 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, s
             result = t->parent;
             break;
         }
-        if (missing == 0 && check_free(t, e) != 0)
+        if (check_above(t, e) != 0 || (missing == 0 && check_free(t, &what, e) != 0))
             return -1;
         if (!t->noted || missing > t->entry.made) {
             t->entry.made = missing;
@@ -355,9 +491,7 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, s
     }
     if (result < 0)
         return cannot_write(t, result, e);
-    if (check_rivals(t, e) != 0)
-        return -1;
-    return check_free(t, e);
+    return check_prospects(t, e);
 }
 
 int target_create(const struct target *t, uint32_t name, struct error *e)
@@ -365,10 +499,14 @@ int target_create(const struct target *t, uint32_t name, struct error *e)
     char text[16];
 
     (void)snprintf(text, sizeof text, "%u", name);
-    int file = files_of(t)->create_file(files_of(t)->context, t->folder, text, 0666);
-    if (file < 0)
+    int file =
+        files_of(t)->create_file(files_of(t)->context, t->folder, text, t->attributes.file_mode);
+    int result = file < 0 ? file : attributes_set_file(files_of(t), file, &t->attributes);
+    if (result < 0) {
+        close_one(t, &file);
         return error_set(e, ERROR_IO, "%s/%s/%s cannot be created: %s", t->entry.folder,
-                         t->entry.temporary, text, strerror(-file));
+                         t->entry.temporary, text, strerror(-result));
+    }
     return file;
 }
 
@@ -476,34 +614,113 @@ static void forget(struct target *t)
     t->noted = false;
 }
 
-int target_place(struct target *t, struct error *e)
+static int cannot_rename(const struct target *t, int result, struct error *e)
+{
+    return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
+                     t->entry.temporary, t->entry.final,
+                     result == -ESTALE ? "it has been moved or replaced by somebody else"
+                                       : strerror(-result));
+}
+
+/* After a restart: who prepared the target is still there, or there was nobody. */
+static int find_attributes(struct target *t)
 {
     const struct file_system *files = files_of(t);
-    const struct journal_entry *entry = &t->entry;
-    struct error obstacle;
-    int result = 0;
+    struct file_status status;
+    int result;
 
-    if (t->folder >= 0) {
-        result = check_temporary(t);
-        if (result < 0)
-            return error_set(e, ERROR_IO, "%s/%s cannot be renamed: %s", entry->folder,
-                             entry->temporary,
-                             result == -ESTALE ? "it has been moved or replaced by somebody else"
-                                               : strerror(-result));
-        if (check_free(t, &obstacle) != 0)
-            return error_set(e, obstacle.code, "%s; the complete output is kept as %s",
-                             obstacle.text, entry->temporary);
-        result = files->rename(files->context, t->parent, entry->temporary, entry->final);
-        if (result < 0)
-            return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", entry->folder,
-                             entry->temporary, entry->final, strerror(-result));
-        close_one(t, &t->folder);
+    if (t->has_attributes)
+        return 0;
+    result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
+    if (result == 0)
+        result = files->status_at(files->context, t->parent, t->entry.final, &status);
+    if (result == 0) {
+        t->attributes.mode = status.mode; /* its lists are set already */
+        t->attributes.owner = status.owner;
+        t->attributes.group = status.group;
     }
-    if (t->parent >= 0)
-        result = sync_one(t, t->parent);
+    t->has_attributes = result == 0 || result == -ENOENT;
+    return t->has_attributes ? 0 : result;
+}
+
+/* The temporary folder becomes what it is to be under its final name. Returns 0 or -errno. */
+static int open_temporary(struct target *t)
+{
+    int result = find_attributes(t);
+
+    if (result == 0)
+        result = attributes_set(files_of(t), t->folder, &t->attributes);
+    return result > 0 ? sync_one(t, t->folder) : result;
+}
+
+/* The new and the old folder change places; t->folder is the old one then. */
+static int swap_folders(struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    struct file_status fresh, old;
+    int result = files->status(files->context, t->folder, &fresh);
+
+    if (result == 0)
+        result = files->status_at(files->context, t->parent, t->entry.final, &old);
     if (result < 0)
-        return error_set(e, ERROR_IO, "%s cannot be synced: %s", entry->folder, strerror(-result));
-    forget(t);
+        return cannot_rename(t, result, e);
+    t->entry.new_number = fresh.number;
+    t->entry.old_number = old.number;
+    if (journal_write(t->journal, t->id, &t->entry, e) != 0)
+        return error_wrap(e, "state folder");
+    result = files->swap(files->context, t->parent, t->entry.temporary, t->entry.final);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    close_one(t, &t->folder);
+    t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
+    t->left_over = t->folder < 0;
+    return 0;
+}
+
+/* Whether the temporary name is the old result's: the new one was in its place before a crash. 1, 0, or
+ * -1 with *e. */
+static int is_swapped(const struct target *t, struct error *e)
+{
+    const struct journal_entry *entry = &t->entry;
+    struct file_status status;
+
+    if (entry->old_number == 0)
+        return 0;
+    int result = files_of(t)->status(files_of(t)->context, t->folder, &status);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    if (status.number == entry->old_number || status.number == entry->new_number)
+        return status.number == entry->old_number;
+    return error_set(e, ERROR_IO,
+                     "%s/%s and %s: it cannot be told which of them is the new result; both are "
+                     "left alone",
+                     entry->folder, entry->temporary, entry->final);
+}
+
+/* Returns 0, or -1 with *e. t->folder is open where there is an old result to be removed. */
+static int put_in_place(struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    struct error obstacle;
+    enum occupant what;
+    int result = is_swapped(t, e);
+
+    if (result != 0)
+        return result < 0 ? -1 : 0;
+    result = check_temporary(t);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    if (check_free(t, &what, &obstacle) != 0)
+        return error_set(e, obstacle.code, "%s; the complete output is kept as %s", obstacle.text,
+                         t->entry.temporary);
+    result = open_temporary(t);
+    if (result == 0 && what == OLD_RESULT)
+        return swap_folders(t, e);
+    if (result == 0)
+        result = files->rename(files->context, t->parent, t->entry.temporary, t->entry.final);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    close_one(t, &t->folder);
     return 0;
 }
 
@@ -512,18 +729,12 @@ struct removal {
     int error;
 };
 
-static bool is_rank(const char *name)
-{
-    size_t digits = strspn(name, "0123456789");
-
-    return digits > 0 && digits <= 10 && name[digits] == '\0';
-}
-
 static void remove_file(void *argument, const char *name)
 {
     struct removal *r = argument;
     const struct file_system *files = files_of(r->t);
-    int result = is_rank(name) ? files->remove_file(files->context, r->t->folder, name) : 0;
+    int result =
+        old_result_is_name(name) ? files->remove_file(files->context, r->t->folder, name) : 0;
 
     if (result < 0 && r->error == 0)
         r->error = result;
@@ -537,10 +748,45 @@ static int remove_temporary(const struct target *t)
 
     if (result < 0 || r.error < 0)
         return result < 0 ? result : r.error;
-    result = check_temporary(t);
+    result = attributes_clean_up(files, t->folder);
+    if (result == 0)
+        result = check_temporary(t);
     if (result < 0)
         return result;
     return files->remove_folder(files->context, t->parent, t->entry.temporary);
+}
+
+/* The old result goes. If it cannot, the new one is in place all the same. */
+static void remove_old(struct target *t)
+{
+    int result = remove_temporary(t);
+
+    if (result == 0)
+        result = sync_one(t, t->parent);
+    close_one(t, &t->folder);
+    t->left_over = result < 0;
+    if (result < 0)
+        log_warning("%s/%s, what %s was before it was replaced, cannot be removed: %s; it is tried "
+                    "again",
+                    t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
+}
+
+int target_place(struct target *t, struct error *e)
+{
+    int result = 0;
+
+    if (t->folder >= 0 && put_in_place(t, e) != 0)
+        return -1;
+    if (t->parent >= 0)
+        result = sync_one(t, t->parent);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
+                         strerror(-result));
+    if (t->folder >= 0)
+        remove_old(t);
+    if (!t->left_over)
+        forget(t);
+    return 0;
 }
 
 int target_discard(struct target *t, struct error *e)

@@ -7,10 +7,17 @@
  * Whoever may write to the folder above it can rename it and put something else in its place: what
  * is there under its name is compared with it before it is renamed or removed.
  *
+ * A folder that has been prepared under the final name is not filled in place, but replaced by a new
+ * one, with the same owner, group, mode and access-control lists: files that get their names one
+ * after the other would be seen, and a crash would leave some of them. One rename shows all of them
+ * or none. What rename(2) would refuse is therefore refused before anything is sent: a mount point,
+ * say, or a folder whose owner a new one cannot have.
+ *
  * The calls block: they are made in jobs, one at a time for a target, or at the start. */
 #ifndef TORUSD_FILES_TARGET_H
 #define TORUSD_FILES_TARGET_H
 
+#include "daemon/files/attributes.h"
 #include "daemon/files/journal.h"
 #include "daemon/files/roots.h"
 
@@ -23,16 +30,22 @@ struct target {
     int parent;         /* its descriptor; -1: it is not there (yet) */
     int folder;         /* of the temporary folder, likewise */
     bool noted;         /* in the journal */
+    mode_t output_mode; /* where no folder has been prepared */
+    struct attributes attributes;
+    bool has_attributes; /* those are known */
+    bool left_over; /* in place, but the old result is not removed: target_discard() does that */
 };
 
-/* Nothing on the disk yet. */
+/* Nothing on the disk yet. New folders get `output_mode`. */
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
-                 const char *id);
+                 mode_t output_mode, const char *id);
 
-/* Checks that the place (of roots_find_target) is free: nothing there, or an empty folder; makes
- * the missing folders above it, the temporary folder, and the entry. Returns 0, or -1 with *e;
- * target_discard() is due in both cases. */
-int target_prepare(struct target *t, const struct place *place, uint32_t rank, struct error *e);
+/* Checks that the place (of roots_find_target) is free: nothing there, or an empty folder, or, if
+ * `replace`, an old result; and that nothing will be in the way of target_place(). Makes the missing
+ * folders above it, the temporary folder, and the entry. Returns 0, or -1 with *e; target_discard() is
+ * due in both cases. */
+int target_prepare(struct target *t, const struct place *place, uint32_t rank, bool replace,
+                   struct error *e);
 
 /* Creates a file in the temporary folder. Returns its descriptor, which the caller closes, or -1
  * with *e. */
@@ -53,8 +66,9 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
 int target_seal(struct target *t, struct error *e);
 
 /* Puts a finished output under its final name, durably, and forgets the entry. Replaces an empty
- * folder there, and nothing else. Returns 0; also where the temporary folder is gone: it was in
- * place already. Else -1 with *e: it stays under its temporary name, and may be tried again. */
+ * folder there, or an old result if that was asked for, and nothing else. Returns 0; also where the
+ * temporary folder is gone: it was in place already; or with t->left_over. Else -1 with *e: it stays
+ * under its temporary name, and may be tried again. */
 int target_place(struct target *t, struct error *e);
 
 /* Removes the temporary folder with the files that are named by ranks, the folders that were made

@@ -101,7 +101,8 @@ int storage_open(struct node *node, struct error *e)
                                      .workers = &node->workers,
                                      .pool = &node->pool,
                                      .roots = &node->roots,
-                                     .state_folder = "/state"};
+                                     .state_folder = "/state",
+                                     .output_mode = 0700};
     if (folders_init(&node->folders, &node->storage, e) == 0)
         return 0;
     roots_free(&node->roots);

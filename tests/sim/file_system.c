@@ -377,6 +377,22 @@ static int fs_rename(void *context, int folder, const char *from, const char *to
     return 0;
 }
 
+static int fs_swap(void *context, int folder, const char *one, const char *other)
+{
+    struct disk *disk = context;
+    struct inode *in = at_descriptor(disk, folder);
+    const struct entry *first = find(&in->now, one), *second = find(&in->now, other);
+
+    if (disk->dead)
+        return -EIO;
+    if (first == NULL || second == NULL)
+        return -ENOENT;
+    struct inode *moved = first->inode, *replaced = second->inode;
+    change(in, other, moved, true);
+    change(in, one, replaced, false);
+    return 0;
+}
+
 static int remove_entry(struct disk *disk, int folder, const char *name, enum file_kind kind)
 {
     struct inode *in = at_descriptor(disk, folder);
@@ -427,6 +443,7 @@ static void tell_status(const struct inode *inode, struct file_status *out)
         .modified = {.tv_sec = (time_t)inode->modified},
         .device = 1,
         .number = inode->number,
+        .mode = 0700,
     };
 }
 
@@ -454,6 +471,49 @@ static int fs_status_at(void *context, int folder, const char *name, struct file
         return -ENOENT;
     tell_status(at->inode, out);
     return 0;
+}
+
+/* Everything belongs to the node, with one mode and without access-control lists. */
+static int alive(void *context)
+{
+    return ((const struct disk *)context)->dead ? -EIO : 0;
+}
+
+static int fs_set_owner(void *context, int file, uid_t owner, gid_t group)
+{
+    (void)file, (void)owner, (void)group;
+    return alive(context);
+}
+
+static int fs_set_mode(void *context, int file, mode_t mode)
+{
+    (void)file, (void)mode;
+    return alive(context);
+}
+
+static ssize_t fs_read_acl(void *context, int file, enum acl which, void *bytes, size_t most)
+{
+    (void)file, (void)which, (void)bytes, (void)most;
+    return alive(context);
+}
+
+static int fs_write_acl(void *context, int file, enum acl which, const void *bytes, size_t length)
+{
+    (void)file, (void)which, (void)bytes, (void)length;
+    return alive(context);
+}
+
+static int fs_check_removable(void *context, int folder, const char *name, const char **why)
+{
+    (void)folder, (void)name;
+    *why = "is on a disk that is dead";
+    return alive(context);
+}
+
+static int fs_check_writable(void *context, int folder)
+{
+    (void)folder;
+    return alive(context);
 }
 
 static ssize_t read_one(struct disk *disk, int file, void *data, size_t length, uint64_t offset)
@@ -756,6 +816,13 @@ void disk_init(struct disk *disk, struct node *node)
         .list = fs_list,
         .status = fs_status,
         .status_at = fs_status_at,
+        .swap = fs_swap,
+        .set_owner = fs_set_owner,
+        .set_mode = fs_set_mode,
+        .read_acl = fs_read_acl,
+        .write_acl = fs_write_acl,
+        .check_removable = fs_check_removable,
+        .check_writable = fs_check_writable,
         .read = fs_read,
         .read_cached = fs_read_cached,
         .write = fs_write,

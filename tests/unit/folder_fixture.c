@@ -223,6 +223,11 @@ static int f_rename(void *context, int folder, const char *from, const char *to)
     return PASS(rename, folder, from, to);
 }
 
+static int f_swap(void *context, int folder, const char *one, const char *other)
+{
+    return PASS(swap, folder, one, other);
+}
+
 static int f_remove_file(void *context, int folder, const char *name)
 {
     return PASS(remove_file, folder, name);
@@ -247,6 +252,37 @@ static int f_status(void *context, int file, struct file_status *out)
 static int f_status_at(void *context, int folder, const char *name, struct file_status *out)
 {
     return PASS(status_at, folder, name, out);
+}
+
+static int f_set_owner(void *context, int file, uid_t owner, gid_t group)
+{
+    return PASS(set_owner, file, owner, group);
+}
+
+static int f_set_mode(void *context, int file, mode_t mode)
+{
+    return PASS(set_mode, file, mode);
+}
+
+static ssize_t f_read_acl(void *context, int file, enum acl which, void *bytes, size_t most)
+{
+    return PASS(read_acl, file, which, bytes, most);
+}
+
+static int f_write_acl(void *context, int file, enum acl which, const void *bytes, size_t length)
+{
+    return PASS(write_acl, file, which, bytes, length);
+}
+
+static int f_check_removable(void *context, int folder, const char *name, const char **why)
+{
+    *why = "is examined in vain";
+    return PASS(check_removable, folder, name, why);
+}
+
+static int f_check_writable(void *context, int folder)
+{
+    return PASS(check_writable, folder);
 }
 
 static ssize_t f_read(void *context, int file, const struct iovec *piece, int count,
@@ -335,6 +371,13 @@ void faulty_files_init(struct faulty_files *f)
         .list = f_list,
         .status = f_status,
         .status_at = f_status_at,
+        .swap = f_swap,
+        .set_owner = f_set_owner,
+        .set_mode = f_set_mode,
+        .read_acl = f_read_acl,
+        .write_acl = f_write_acl,
+        .check_removable = f_check_removable,
+        .check_writable = f_check_writable,
         .read = f_read,
         .read_cached = f_read_cached,
         .write = f_write,

@@ -44,6 +44,7 @@ static void every_setting_is_read(void **state)
                    "silence_ms = 700\n"
                    "congestion = cubic\n"
                    "hop_limit = 64\n"
+                   "output_mode = 2750\n"
                    "key_file = /etc/one\n"
                    "second_key_file = /etc/two\n"
                    "encrypt = yes\n"
@@ -75,6 +76,7 @@ static void every_setting_is_read(void **state)
     assert_int_equal(c.heartbeat_ms, 40);
     assert_int_equal(c.silence_ms, 700);
     assert_int_equal(c.hop_limit, 64);
+    assert_int_equal(c.output_mode, 02750);
     assert_string_equal(c.congestion, "cubic");
     assert_string_equal(c.key_file, "/etc/one");
     assert_string_equal(c.second_key_file, "/etc/two");
@@ -105,6 +107,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_int_equal(c.heartbeat_ms, 250);
     assert_int_equal(c.silence_ms, 1000);
     assert_int_equal(c.hop_limit, 1);
+    assert_int_equal(c.output_mode, 0700);
     assert_int_equal(c.log_level, LOG_LEVEL_INFO);
     assert_int_equal(c.roots.count, 0);
     config_free(&c);
@@ -142,6 +145,10 @@ static void errors_name_file_and_line(void **state)
     check_refused(state, "[node]\ndaemons_per_processor = few\n", 2, "daemons_per_processor");
     check_refused(state, "[node]\ndaemons_per_processor = 0.5\n", 2, "at least 1");
     check_refused(state, "[node]\ndaemons_per_processor = nan\n", 2, "at least 1");
+    check_refused(state, "[node]\noutput_mode = 0650\n", 2, "output_mode \"0650\"");
+    check_refused(state, "[node]\noutput_mode = 4755\n", 2, "output_mode");
+    check_refused(state, "[node]\noutput_mode = rwx\n", 2, "output_mode");
+    check_refused(state, "[node]\noutput_mode = 790\n", 2, "output_mode");
     check_refused(state, "[node]\nhop_limit = 0\n", 2, "hop_limit \"0\"");
     check_refused(state, "[node]\nhop_limit = 256\n", 2, "from 1 to 255");
     check_refused(state, "[node]\nhop_limit = 1x\n", 2, "hop_limit");

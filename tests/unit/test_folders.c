@@ -67,7 +67,8 @@ static void start(struct fixture *f)
                                   .workers = &f->jobs.workers,
                                   .pool = &f->pool,
                                   .roots = &f->roots,
-                                  .state_folder = f->state_folder};
+                                  .state_folder = f->state_folder,
+                                  .output_mode = 0700};
     if (folders_init(&f->folders, &f->storage, &e) != 0)
         fail_msg("%s", e.text);
 }
@@ -1060,6 +1061,7 @@ static void rivals_of_other_nodes_are_refused(void **state)
     other = f.folders;
     other.sinks = NULL;
     other.state_folder = at(state, "state2");
+    other.output_mode = 0700;
     assert_int_equal(folders_init(&other, &other_storage, &e), 0);
     struct storage own = f.storage;
     f.storage = other_storage;

@@ -1,0 +1,229 @@
+#include "daemon/files/attributes.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <linux/posix_acl.h>
+#include <linux/posix_acl_xattr.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TRIAL ".torusd-trial" /* a folder, for a moment */
+#define FILE_BITS 0666u
+
+/* --- access-control lists --- */
+
+struct acl_list {
+    uint8_t bytes[ACL_MOST];
+    size_t length; /* 0: none */
+};
+
+static int read_list(const struct file_system *files, int folder, enum acl which,
+                     struct acl_list *list)
+{
+    ssize_t length =
+        files->read_acl(files->context, folder, which, list->bytes, sizeof list->bytes);
+
+    list->length = length > 0 ? (size_t)length : 0;
+    return length < 0 ? (int)length : 0;
+}
+
+static int write_list(const struct file_system *files, int folder, enum acl which,
+                      const struct acl_list *list)
+{
+    return files->write_acl(files->context, folder, which, list->bytes, list->length);
+}
+
+/* The entry with this tag; false if there is none. */
+static bool find_entry(const struct acl_list *list, unsigned tag, size_t *offset)
+{
+    struct posix_acl_xattr_entry entry;
+
+    for (size_t at = sizeof(struct posix_acl_xattr_header); at + sizeof entry <= list->length;
+         at += sizeof entry) {
+        memcpy(&entry, list->bytes + at, sizeof entry);
+        *offset = at + offsetof(struct posix_acl_xattr_entry, e_perm);
+        if (le16toh(entry.e_tag) == tag)
+            return true;
+    }
+    return false;
+}
+
+static unsigned permissions_of(const struct acl_list *list, unsigned tag)
+{
+    uint16_t permissions;
+    size_t offset;
+
+    if (!find_entry(list, tag, &offset))
+        return 0;
+    memcpy(&permissions, list->bytes + offset, sizeof permissions);
+    return le16toh(permissions) & 7u;
+}
+
+static void permit(struct acl_list *list, unsigned tag, unsigned permissions)
+{
+    uint16_t value = htole16((uint16_t)permissions);
+    size_t offset;
+
+    if (find_entry(list, tag, &offset))
+        memcpy(list->bytes + offset, &value, sizeof value);
+}
+
+/* The entry that the group's bits of a mode stand for. */
+static unsigned group_class(const struct acl_list *list)
+{
+    size_t offset;
+
+    return find_entry(list, ACL_MASK, &offset) ? ACL_MASK : ACL_GROUP_OBJ;
+}
+
+/* The most that a mode can be where the list is inherited. */
+static mode_t bits_of(const struct acl_list *list)
+{
+    return permissions_of(list, ACL_USER_OBJ) << 6 | permissions_of(list, group_class(list)) << 3 |
+           permissions_of(list, ACL_OTHER);
+}
+
+/* Makes of an access list that of a private folder; a mode opens it again. */
+static void close_list(struct acl_list *list)
+{
+    permit(list, group_class(list), 0);
+    permit(list, ACL_USER_OBJ, 7);
+    permit(list, ACL_OTHER, 0);
+}
+
+/* --- setting them --- */
+
+int attributes_set(const struct file_system *files, int folder, const struct attributes *a)
+{
+    struct file_status status;
+    int result = files->status(files->context, folder, &status);
+
+    if (result < 0)
+        return result;
+    bool owner = status.owner != a->owner, group = status.group != a->group,
+         mode = status.mode != a->mode;
+    /* The owner goes last: others must not set modes; the group first: a mode with set-group-ID is
+     * for its members. */
+    if (group)
+        result = files->set_owner(files->context, folder, (uid_t)-1, a->group);
+    if (result == 0 && mode)
+        result = files->set_mode(files->context, folder, a->mode);
+    if (result == 0 && owner)
+        result = files->set_owner(files->context, folder, a->owner, (gid_t)-1);
+    return result < 0 ? result : owner || group || mode;
+}
+
+int attributes_clean_up(const struct file_system *files, int folder)
+{
+    int result = files->remove_folder(files->context, folder, TRIAL);
+
+    return result == -ENOENT ? 0 : result;
+}
+
+/* Does to a folder in the private one what the commit is to do to that: the only sure way to learn
+ * whether this process may. */
+static int try_out(const struct file_system *files, int private, const struct attributes *a)
+{
+    struct file_status status;
+    int result = files->make_folder(files->context, private, TRIAL, ATTRIBUTES_PRIVATE), removed;
+    int folder = result < 0 ? result : files->open_folder(files->context, private, TRIAL);
+
+    if (result < 0)
+        return result;
+    result = folder < 0 ? folder : attributes_set(files, folder, a);
+    if (result >= 0)
+        result = files->status(files->context, folder, &status);
+    if (result == 0 &&
+        (status.mode != a->mode || status.owner != a->owner || status.group != a->group))
+        result = -EPERM; /* set-group-ID is dropped in silence */
+    if (result == 0)
+        result = files->check_writable(files->context, folder);
+    if (folder >= 0)
+        files->close(files->context, folder);
+    removed = attributes_clean_up(files, private);
+    return result < 0 ? result : removed;
+}
+
+/* --- those of an existing folder --- */
+
+static int copy_lists(const struct file_system *files, int from, int to, bool *inherited)
+{
+    struct acl_list list;
+    int result = read_list(files, from, ACL_DEFAULT, &list);
+
+    *inherited = list.length > 0;
+    if (result == 0)
+        result = write_list(files, to, ACL_DEFAULT, &list);
+    if (result == 0)
+        result = read_list(files, from, ACL_ACCESS, &list);
+    close_list(&list);
+    return result < 0 ? result : write_list(files, to, ACL_ACCESS, &list);
+}
+
+int attributes_copy(const struct file_system *files, int from, int to, struct attributes *out)
+{
+    struct file_status status, made;
+    int result = files->status(files->context, from, &status);
+    bool inherited = false;
+
+    if (result == 0)
+        result = files->status(files->context, to, &made);
+    if (result == 0)
+        result = copy_lists(files, from, to, &inherited);
+    if (result < 0)
+        return result;
+    *out =
+        (struct attributes){.mode = status.mode,
+                            .owner = status.owner,
+                            .group = status.group,
+                            .given_away = status.owner != made.owner || status.group != made.group,
+                            .file_mode = inherited ? FILE_BITS : status.mode & FILE_BITS,
+                            .by_acl = inherited};
+    if (!out->given_away && out->mode == made.mode)
+        return 0;
+    return try_out(files, to, out);
+}
+
+/* --- a new folder --- */
+
+int attributes_of_new(const struct file_system *files, int folder, mode_t mode,
+                      struct attributes *out)
+{
+    struct acl_list inherited;
+    struct file_status status;
+    int result = files->status(files->context, folder, &status);
+
+    if (result == 0)
+        result = read_list(files, folder, ACL_DEFAULT, &inherited);
+    if (result < 0)
+        return result;
+    *out = (struct attributes){.mode = mode | (status.mode & S_ISGID),
+                               .owner = status.owner,
+                               .group = status.group,
+                               .file_mode = mode & FILE_BITS,
+                               .by_acl = inherited.length > 0};
+    if (out->by_acl)
+        out->mode &= bits_of(&inherited) | 07000u;
+    if (out->mode != status.mode)
+        result = try_out(files, folder, out);
+    if (result == -EPERM) { /* it is ours: the file system has no modes */
+        out->mode = status.mode;
+        result = 0;
+    }
+    return result;
+}
+
+/* --- files --- */
+
+int attributes_set_file(const struct file_system *files, int file, const struct attributes *a)
+{
+    int result = 0;
+
+    if (!a->by_acl && (a->file_mode & 0077u) != 0) /* which a umask may have cut */
+        result = files->set_mode(files->context, file, a->file_mode);
+    if (result == -EPERM)
+        result = 0; /* it is ours: the file system has no modes */
+    if (result == 0 && a->given_away)
+        result = files->set_owner(files->context, file, a->owner, a->group);
+    return result;
+}

@@ -1,0 +1,107 @@
+#include "daemon/files/permissions_posix.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static int result_of(int result)
+{
+    return result < 0 ? -errno : result;
+}
+
+int permissions_set_owner(void *context, int file, uid_t owner, gid_t group)
+{
+    (void)context;
+    return result_of(fchown(file, owner, group));
+}
+
+int permissions_set_mode(void *context, int file, mode_t mode)
+{
+    (void)context;
+    return result_of(fchmod(file, mode));
+}
+
+static const char *acl_name(enum acl which)
+{
+    return which == ACL_DEFAULT ? "system.posix_acl_default" : "system.posix_acl_access";
+}
+
+/* There is none, or the file system knows none. */
+static bool is_none(int error)
+{
+    return error == ENODATA || error == EOPNOTSUPP;
+}
+
+ssize_t permissions_read_acl(void *context, int file, enum acl which, void *bytes, size_t most)
+{
+    ssize_t length = fgetxattr(file, acl_name(which), bytes, most);
+
+    (void)context;
+    if (length < 0)
+        return is_none(errno) ? 0 : -errno;
+    return length;
+}
+
+int permissions_write_acl(void *context, int file, enum acl which, const void *bytes, size_t length)
+{
+    (void)context;
+    if (length > 0)
+        return result_of(fsetxattr(file, acl_name(which), bytes, length, 0));
+    if (fremovexattr(file, acl_name(which)) == 0 || is_none(errno))
+        return 0;
+    return -errno;
+}
+
+/* --- what cannot be removed or replaced --- */
+
+/* Whether the process may act as the owner of a file: it is, or has CAP_FOWNER for it. O_NOATIME is
+ * granted to exactly those, and changes nothing. */
+static bool acts_as_owner(int folder, const char *name, const struct statx *st)
+{
+    if (st->stx_uid == geteuid())
+        return true;
+    int file = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
+    if (file >= 0)
+        (void)close(file);
+    return file >= 0;
+}
+
+static bool has(const struct statx *st, uint64_t attribute)
+{
+    return (st->stx_attributes & attribute) != 0;
+}
+
+int permissions_check_removable(void *context, int folder, const char *name, const char **why)
+{
+    struct statx above, st;
+
+    (void)context;
+    if (statx(folder, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &above) != 0)
+        return *why = "cannot be examined", -errno;
+    if (has(&above, STATX_ATTR_IMMUTABLE) || has(&above, STATX_ATTR_APPEND))
+        return *why = "is in a folder that is immutable or append-only (see chattr)", -EPERM;
+    if (name == NULL)
+        return 0;
+    if (statx(folder, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st) != 0)
+        return *why = "cannot be examined", -errno;
+    if (has(&st, STATX_ATTR_MOUNT_ROOT)) /* since Linux 5.8; before, the other device tells most */
+        return *why = "is a mount point, which cannot be replaced: name a folder in it", -EBUSY;
+    if (st.stx_dev_major != above.stx_dev_major || st.stx_dev_minor != above.stx_dev_minor)
+        return *why = "is on another file system than the folder above it, and cannot be replaced: "
+                      "name a folder in it",
+               -EXDEV;
+    if (has(&st, STATX_ATTR_IMMUTABLE) || has(&st, STATX_ATTR_APPEND))
+        return *why = "is immutable or append-only (see chattr)", -EPERM;
+    if ((above.stx_mode & S_ISVTX) != 0 && above.stx_uid != geteuid() &&
+        !acts_as_owner(folder, name, &st))
+        return *why = "belongs to somebody else, and the folder above it is sticky", -EPERM;
+    return 0;
+}
+
+int permissions_check_writable(void *context, int folder)
+{
+    (void)context;
+    return result_of(faccessat(folder, ".", R_OK | W_OK | X_OK, AT_EACCESS));
+}

@@ -1,0 +1,16 @@
+/* The calls of file_system.h about owners, modes and access-control lists, and about what a file
+ * system refuses to remove: those of the system, for file_system_posix.c. */
+#ifndef TORUSD_FILES_PERMISSIONS_POSIX_H
+#define TORUSD_FILES_PERMISSIONS_POSIX_H
+
+#include "daemon/files/file_system.h"
+
+int permissions_set_owner(void *context, int file, uid_t owner, gid_t group);
+int permissions_set_mode(void *context, int file, mode_t mode);
+ssize_t permissions_read_acl(void *context, int file, enum acl which, void *bytes, size_t most);
+int permissions_write_acl(void *context, int file, enum acl which, const void *bytes,
+                          size_t length);
+int permissions_check_removable(void *context, int folder, const char *name, const char **why);
+int permissions_check_writable(void *context, int folder);
+
+#endif
