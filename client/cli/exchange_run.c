@@ -72,6 +72,8 @@ static int check(const struct cli *cli, enum torus_operation operation,
                               a->schedule != NULL ? "--schedule" : "--algorithm");
     if (a->missing_ok && a->from == NULL)
         return cli_fail_usage(cli, "--missing-ok is for files: it requires --from and --to");
+    if (a->replace && a->from == NULL)
+        return cli_fail_usage(cli, "--replace is for files: it requires --from and --to");
     return EXIT_DONE;
 }
 
@@ -105,6 +107,7 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
     request->from = *from;
     request->to = *to;
     request->missing_ok = a->missing_ok;
+    request->replace = a->replace;
     request->shrink = does(a, "shrink");
     request->wait = does(a, "wait");
     return 0;

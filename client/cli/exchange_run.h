@@ -17,7 +17,7 @@ struct exchange_arguments {
     const char *sender;     /* broadcast only */
     const char *on_failure; /* not barrier */
     const char *name;       /* barrier only, which has only this and a timeout */
-    bool missing_ok;
+    bool missing_ok, replace;
     bool per_node;
     bool explain, dry_run; /* exchange only */
 };
@@ -26,6 +26,8 @@ struct exchange_arguments {
 #define EXCHANGE_OPTIONS                                                                           \
     {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
      "treat missing files as empty"},                                                              \
+        {"--replace", NULL, offsetof(struct exchange_arguments, replace),                          \
+         "let the new result take the place of an old one, which is removed"},                     \
         {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),                     \
          "give up after SECONDS (default: the daemon's)"},                                         \
     {                                                                                              \
@@ -50,8 +52,9 @@ struct exchange_arguments {
     "FILE is a file on the sending node's own disk, below its data roots; if it is a folder, "     \
     "the\n"                                                                                        \
     "file in it that is named after the node's rank. In FILE and FOLDER, %r stands for the rank\n" \
-    "and %% for a per cent sign. FOLDER must not exist or be empty; it appears when all nodes\n"   \
-    "are done. See also 'torusctl help exchange'.\n"                                               \
+    "and %% for a per cent sign. FOLDER must not exist or be empty, unless --replace is given; "   \
+    "it\n"                                                                                         \
+    "appears when all nodes are done. See also 'torusctl help exchange'.\n"                        \
     "\n"                                                                                           \
     "In streaming mode no step waits for another: a node passes on what it gets as it comes.\n"    \
     "\n"

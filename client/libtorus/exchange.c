@@ -55,6 +55,8 @@ static int check(const struct torus_request *r, struct torus_error *e)
                     "shrink and wait: nodes that are down are either left out or waited for");
     if (r->from == NULL && r->missing_ok)
         return fail(e, TORUS_ERROR_USAGE, "missing_ok is for exchanges of files");
+    if (r->to == NULL && r->replace)
+        return fail(e, TORUS_ERROR_USAGE, "replace is for exchanges of files");
     return 0;
 }
 
@@ -101,6 +103,7 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         spec.to = (char *)(uintptr_t)r.to;
     }
     spec.missing_ok = r.missing_ok;
+    spec.replace = r.replace;
     spec.shrink = r.shrink;
     spec.wait = r.wait;
     spec.repeat = r.repeat;

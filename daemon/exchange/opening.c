@@ -29,6 +29,7 @@ static int open_folders(struct exchange *x, struct error *e)
         .from = x->spec.from,
         .to = x->spec.to,
         .missing_ok = x->spec.missing_ok,
+        .replace = x->spec.replace,
         .rank = rank_of(x),
         .nodes = torus_of(x)->nodes,
         .gone = x->around != NULL ? x->around->damage.gone : NULL,

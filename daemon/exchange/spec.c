@@ -76,6 +76,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
         .from = message->from,
         .to = message->to,
         .missing_ok = message->missing_ok,
+        .replace = message->replace,
         .shrink = message->shrink,
         .wait = message->wait,
         .unchecked = message->unchecked,
@@ -109,6 +110,7 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->from = (char *)(uintptr_t)s->from;
     message->to = (char *)(uintptr_t)s->to;
     message->missing_ok = s->missing_ok;
+    message->replace = s->replace;
     message->shrink = s->shrink;
     message->wait = s->wait;
     message->unchecked = s->unchecked;
@@ -159,6 +161,8 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if ((s->from[0] == '\0') != (s->to[0] == '\0'))
         return error_set(e, ERROR_USAGE,
                          "a source folder needs a target folder, and a target a source");
+    if (s->replace && !spec_has_folders(s))
+        return error_set(e, ERROR_USAGE, "only a folder can be replaced, and there is none");
     if (s->repeat > SPEC_REPEAT_MOST)
         return error_set(e, ERROR_USAGE, "%u exchanges back to back: at most %u are possible",
                          s->repeat, SPEC_REPEAT_MOST);

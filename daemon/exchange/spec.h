@@ -30,6 +30,7 @@ struct spec {
     uint64_t block_bytes;  /* of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see storage.h */
     bool missing_ok;
+    bool replace;    /* old results at `to` are replaced */
     bool shrink;     /* exchange, group: nodes that are down are left out; else they fail it */
     bool wait;       /* nodes that are down are waited for, within the timeout; else they fail it */
     bool unchecked;  /* group: blocks travel without digests */

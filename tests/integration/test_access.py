@@ -1,6 +1,7 @@
 """A daemon that runs as an ordinary user without capabilities, and who may do what at its sockets."""
 
 import grp
+import os
 import subprocess
 from pathlib import Path
 
@@ -144,3 +145,70 @@ def test_a_group_that_does_not_exist(tmp_path):
                   'no-such-group', '--control', tmp_path / 's', '--state-dir', tmp_path], 20)
     assert result.returncode == 1
     assert 'read_group: there is no group "no-such-group" on this system' in result.stderr
+
+
+@needs_root
+def test_files_of_several_users():
+    """What README says of them, as three users of a group, none of them root or the daemon's."""
+    name, group = system_groups()[0]
+    users = [STRANGER + 1 + i for i in range(3)]
+    with ring('--exchange-group', name, '--output-mode', '2770', groups=[group]) as torus:
+        data = f'{torus.folder}/data'
+        for rank in range(2):
+            os.chown(f'{data}{rank}', DAEMON, group)
+            os.chmod(f'{data}{rank}', 0o2770)
+
+        def shell(user, command, *groups):
+            return run([*as_user(user, *groups), 'sh', '-ec', f'umask 027; {command}'], env=torus.env)
+
+        def exchange(user, *options):
+            return torus.ctl('exchange', '--from', f'{data}%r/out-{user}', '--to', f'{data}%r/in-{user}',
+                             *options, prefix=as_user(user, group))
+
+        def check(user, text):
+            for to in range(2):
+                result = shell(user, f'cat {data}{to}/in-{user}/0 {data}{to}/in-{user}/1', group)
+                assert result.stdout == f'{text} 0 {to}\n{text} 1 {to}\n', result.stderr
+
+        for user in users:
+            for rank in range(2):
+                out = f'{data}{rank}/out-{user}'
+                result = shell(user, f'mkdir {out}; for d in 0 1; do echo {user} {rank} $d >{out}/$d; done', group)
+                assert result.returncode == 0, result.stderr
+            result = exchange(user)
+            assert result.returncode == 0, result.stderr
+            check(user, user)
+            assert shell(STRANGER, f'ls {data}0/in-{user}').returncode != 0
+        for user in users:
+            result = exchange(user)
+            assert result.returncode == 1 and 'exists and is not empty' in result.stderr
+            for rank in range(2):
+                shell(user, f'for d in 0 1; do echo again {rank} $d >{data}{rank}/out-{user}/$d; done', group)
+            result = exchange(user, '--replace')
+            assert result.returncode == 0, result.stderr
+            check(user, 'again')
+            for rank in range(2):
+                result = shell(user, f'rm -r {data}{rank}/in-{user} {data}{rank}/out-{user}', group)
+                assert result.returncode == 0, result.stderr
+        assert not [name for rank in range(2) for name in os.listdir(f'{data}{rank}')]
+
+
+@needs_root
+def test_a_users_own_folder_is_not_taken_away():
+    """The daemon cannot make a folder that belongs to somebody else, and says so before anything moves."""
+    name, group = system_groups()[0]
+    with ring('--exchange-group', name, groups=[group]) as torus:
+        for rank in range(2):
+            data = torus.folder / f'data{rank}'
+            for folder in data / 'out', data / 'in':
+                folder.mkdir()
+                os.chown(folder, STRANGER, group)
+                folder.chmod(0o2770)
+            for to in range(2):
+                (data / 'out' / str(to)).write_text('something')
+        result = torus.ctl('exchange', '--from', f'{torus.folder}/data%r/out', '--to', f'{torus.folder}/data%r/in',
+                           prefix=as_user(STRANGER, group))
+        assert result.returncode == 1
+        assert 'data0/in has an owner, a group' in result.stderr or 'data1/in has an owner' in result.stderr
+        for rank in range(2):
+            assert (torus.folder / f'data{rank}' / 'in').stat().st_uid == STRANGER

@@ -35,7 +35,7 @@ def free_port():
 class Ring:
     """Two daemons of a user of their own, on 127.0.0.1; programs and files where all can reach them."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, groups=()):
         self.folder = folder
         built = Path(find_program('torusctl')).parent
         for name in 'torusd', 'torusctl':
@@ -54,7 +54,7 @@ class Ring:
             for kind in 'run', 'state', 'data':
                 (folder / f'{kind}{rank}').mkdir()
                 os.chown(folder / f'{kind}{rank}', DAEMON, DAEMON)
-            command = [*as_user(DAEMON), folder / 'torusd', '--dims', '2', '--rank', str(rank),
+            command = [*as_user(DAEMON, *groups), folder / 'torusd', '--dims', '2', '--rank', str(rank),
                        f'--port=+0=127.0.0.1:{ports[rank]}', f'--port=-0=127.0.0.1:{ports[1 - rank]}',
                        '--control', self.socket(rank), '--state-dir', folder / f'state{rank}',
                        '--data-root', folder / f'data{rank}', '--key-file', folder / 'key', *options]
@@ -85,11 +85,11 @@ class Ring:
 
 
 @contextlib.contextmanager
-def ring(*options):
+def ring(*options, groups=()):
     folder = Path(tempfile.mkdtemp(prefix='torus-access-', dir='/tmp'))
     try:
         folder.chmod(0o755)
-        running = Ring(folder, *options)
+        running = Ring(folder, *options, groups=groups)
         try:
             running.wait_whole()
             yield running

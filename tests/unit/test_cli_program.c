@@ -293,6 +293,8 @@ static void test_wrong_usage(void **state)
     assert_int_equal(RUN("exchange", "--from", "a"), 2);
     assert_int_equal(RUN("exchange", "--from", "a", "--to", "b", "--block-size", "1"), 2);
     assert_int_equal(RUN("exchange", "--block-size", "1", "--missing-ok"), 2);
+    assert_int_equal(RUN("exchange", "--block-size", "1", "--replace"), 2);
+    assert_non_null(strstr(problem, "--replace is for files"));
     assert_int_equal(RUN("exchange", "--block-size", "1", "--timeout", "0"), 2);
     assert_int_equal(RUN("exchange", "--block-size", "1", "--repeat", "0"), 2);
     assert_int_equal(RUN("exchange", "--block-size", "1", "--repeat", "1000001"), 2);
@@ -824,6 +826,7 @@ static void serve_files(int fd)
     FAKE_MUST(strcmp(request->exchange->spec->from, from) == 0);
     FAKE_MUST(strcmp(request->exchange->spec->to, "/data/in") == 0);
     FAKE_MUST(request->exchange->spec->missing_ok != 0);
+    FAKE_MUST(request->exchange->spec->replace != 0);
     control__request__free_unpacked(request, NULL);
     fake_reply_accepted(fd, "0.7.1");
 }
@@ -835,7 +838,7 @@ static void test_exchange_in_doubt(void **state)
     (void)state;
     fake_start(&f, serve_files);
     assert_int_equal(RUN("--json", "--socket", f.path, "exchange", "--algorithm", "at2", "--from",
-                         "out/%r", "--to", "/data/in", "--missing-ok"),
+                         "out/%r", "--to", "/data/in", "--missing-ok", "--replace"),
                      4);
     fake_stop(&f);
     check_error("in doubt", "0.7.1");

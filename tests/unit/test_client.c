@@ -22,7 +22,7 @@
 
 static const struct torus_request pattern = {REQUEST, .block_bytes = 65536};
 static const struct torus_request files = {REQUEST, .from = "/data/out", .to = "/data/in/%r",
-                                           .missing_ok = true};
+                                           .missing_ok = true, .replace = true};
 
 /* Takes the request that must be there. */
 static void expect_request(int fd)
@@ -487,6 +487,7 @@ static void serve_files_in_pieces(int fd)
     FAKE_MUST(strcmp(request->exchange->spec->from, "/data/out") == 0);
     FAKE_MUST(strcmp(request->exchange->spec->to, "/data/in/%r") == 0);
     FAKE_MUST(request->exchange->spec->missing_ok != 0);
+    FAKE_MUST(request->exchange->spec->replace != 0);
     control__request__free_unpacked(request, NULL);
 
     body.id = (char[]){"0.7.1"};
@@ -798,6 +799,7 @@ static void test_senseless_requests(void **state)
         {REQUEST, .from = "/a", .to = "b"},
         {REQUEST, .from = "/a", .to = "/b", .block_bytes = 1},
         {REQUEST, .missing_ok = true},
+        {REQUEST, .block_bytes = 1, .replace = true},
         {REQUEST, .shrink = true, .schedule = "0123"},
         {REQUEST, .shrink = true, .operation = TORUS_ALLGATHER},
         {REQUEST, .shrink = true, .wait = true},

@@ -446,7 +446,10 @@ struct torus_request {
      * TORUS_ERROR_IN_DOUBT is the answer. From the decision to commit on, nodes that are down are waited for,
      * too: until they are back and have confirmed, or with TORUS_ERROR_IN_DOUBT until the timeout is over. */
     bool wait;
-    char reserved[5]; /* 0 */
+    /* With `to` only: where a folder with an old result is at `to` (nothing but files named by ranks), the new
+     * one takes its place, at all nodes or none, and it is removed. Else `to` must be absent or empty. */
+    bool replace;
+    char reserved[4]; /* 0 */
 
     /* Instead of an algorithm: the digest of a schedule that torus_client_schedule() has given to the
      * daemon; NULL or "" for none. Not for TORUS_BROADCAST. */
