@@ -6,25 +6,9 @@
 
 #include "daemon/base/log.h"
 #include "daemon/files/old_result.h"
+#include "daemon/files/target_parts.h"
 
 #define ATTEMPTS 5 /* at making folders that others remove again */
-
-static const struct file_system *files_of(const struct target *t)
-{
-    return t->roots->files;
-}
-
-static void close_one(const struct target *t, int *file)
-{
-    if (*file >= 0)
-        files_of(t)->close(files_of(t)->context, *file);
-    *file = -1;
-}
-
-static int sync_one(const struct target *t, int file)
-{
-    return files_of(t)->sync(files_of(t)->context, file);
-}
 
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
                  mode_t output_mode, const char *id)
@@ -154,175 +138,6 @@ static void remove_made(struct target *t)
     }
 }
 
-/* --- the place --- */
-
-static void note_any(void *argument, const char *name)
-{
-    (void)name;
-    *(bool *)argument = true;
-}
-
-enum occupant { NOTHING, EMPTY_FOLDER, OLD_RESULT };
-
-static const char *full_name(const struct target *t, char name[2 * PATH_MAX])
-{
-    (void)snprintf(name, 2 * PATH_MAX, "%s/%s", t->entry.folder, t->entry.final);
-    return name;
-}
-
-/* What is under the final name, which is an open folder. */
-static int look_into(const struct target *t, int folder, enum occupant *what, struct error *e)
-{
-    const struct file_system *files = files_of(t);
-    char name[2 * PATH_MAX];
-    const char *why = "";
-    bool any = false;
-    int result = files->check_removable(files->context, t->parent, t->entry.final, &why);
-
-    if (result < 0)
-        return error_set(e, ERROR_REFUSED, "target %s %s: %s", full_name(t, name), why,
-                         strerror(-result));
-    result = files->list(files->context, folder, note_any, &any);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "target %s cannot be read: %s", full_name(t, name),
-                         strerror(-result));
-    if (any && !t->entry.replaces)
-        return error_set(e, ERROR_REFUSED,
-                         "target folder %s exists and is not empty; an old result can be replaced "
-                         "(--replace)",
-                         full_name(t, name));
-    result = files->check_writable(files->context, folder);
-    if (result < 0)
-        return error_set(e, ERROR_REFUSED, "target folder %s cannot be written by torusd: %s",
-                         full_name(t, name), strerror(-result));
-    *what = any ? OLD_RESULT : EMPTY_FOLDER;
-    return any ? old_result_check(files, folder, full_name(t, name), e) : 0;
-}
-
-/* What is made in the deepest existing folder must be removable again. */
-static int check_above(const struct target *t, struct error *e)
-{
-    const struct file_system *files = files_of(t);
-    const char *why = "";
-    int result = files->check_removable(files->context, t->parent, NULL, &why);
-
-    if (result < 0)
-        return error_set(e, ERROR_REFUSED, "target %s/%s %s: %s", t->entry.folder, t->entry.final,
-                         why, strerror(-result));
-    return 0;
-}
-
-/* The target must be absent, an empty folder, or an old result that is to be replaced; and nothing may
- * keep the new one from its place. */
-static int check_free(const struct target *t, enum occupant *what, struct error *e)
-{
-    const struct file_system *files = files_of(t);
-    const struct journal_entry *entry = &t->entry;
-    struct file_status status;
-    int result = files->status_at(files->context, t->parent, entry->final, &status);
-
-    *what = NOTHING;
-    if (result == -ENOENT)
-        return 0;
-    if (result == 0 && status.kind != FILE_FOLDER)
-        return error_set(e, ERROR_REFUSED, "target %s/%s exists and is not a folder", entry->folder,
-                         entry->final);
-    int folder = result < 0 ? result : files->open_folder(files->context, t->parent, entry->final);
-    if (folder < 0)
-        return error_set(e, ERROR_IO, "target %s/%s cannot be read: %s", entry->folder,
-                         entry->final, strerror(-folder));
-    result = look_into(t, folder, what, e);
-    close_one(t, &folder);
-    return result;
-}
-
-struct rivals {
-    const struct target *t;
-    char stem[NAME_MAX + 1]; /* how all temporary names for this target begin */
-    struct error error;
-};
-
-static bool is_locked(const struct target *t, const char *name)
-{
-    const struct file_system *files = files_of(t);
-    int folder = files->open_folder(files->context, t->parent, name);
-    bool locked = folder >= 0 && files->lock(files->context, folder) == -EWOULDBLOCK;
-
-    close_one(t, &folder);
-    return locked;
-}
-
-/* An output of this node that is complete, and waits to be put in place or removed; `id` ends with
- * the node's rank. */
-static bool is_in_doubt(const struct target *t, const char *id, const char *name)
-{
-    const char *end = strrchr(id, '-');
-    struct journal_entry entry;
-    char copy[sizeof t->id];
-    struct error e;
-
-    if (end == NULL || (size_t)(end - id) >= sizeof copy)
-        return false;
-    (void)snprintf(copy, sizeof copy, "%.*s", (int)(end - id), id);
-    return journal_id_is_valid(copy) && journal_read(t->journal, copy, &entry, &e) == 0 &&
-           entry.finished && strcmp(entry.temporary, name) == 0 &&
-           strcmp(entry.folder, t->entry.folder) == 0;
-}
-
-static void note_rival(void *argument, const char *name)
-{
-    struct rivals *r = argument;
-    const struct journal_entry *entry = &r->t->entry;
-    size_t stem = strlen(r->stem), id = strlen(r->t->id);
-
-    if (r->error.code != ERROR_NONE || strncmp(name, r->stem, stem) != 0 ||
-        strcmp(name, entry->temporary) == 0)
-        return;
-    if (strncmp(name + stem, r->t->id, id) == 0 && name[stem + id] == '-')
-        (void)error_set(&r->error, ERROR_REFUSED,
-                        "target %s/%s is another node's target too: put %%r (the node's rank) into "
-                        "its path",
-                        entry->folder, entry->final);
-    else if (is_locked(r->t, name))
-        (void)error_set(&r->error, ERROR_BUSY, "another exchange is writing to target %s/%s",
-                        entry->folder, entry->final);
-    else if (is_in_doubt(r->t, name + stem, name))
-        (void)error_set(&r->error, ERROR_BUSY,
-                        "target %s/%s is kept for an exchange whose outcome is in doubt: %s",
-                        entry->folder, entry->final, name);
-}
-
-/* A name and what is added to it have `length` bytes together, where `size` have room. */
-static int name_too_long(const char *name, size_t length, size_t size, struct error *e)
-{
-    size_t added = length - strlen(name);
-
-    return error_set(
-        e, ERROR_USAGE,
-        "target name too long: %zu bytes, at most %zu are possible, since its temporary "
-        "folder's name is longer: %.60s...",
-        strlen(name), size - 1 - added, name);
-}
-
-/* After our own temporary folder has been made and locked: does another daemon write to the target,
- * or is it kept for an exchange in doubt? Of two at the same time, one at least sees the other. */
-static int check_rivals(const struct target *t, struct error *e)
-{
-    const struct file_system *files = files_of(t);
-    struct rivals r = {.t = t};
-
-    int n = snprintf(r.stem, sizeof r.stem, ".%s.torusd-", t->entry.final);
-    if (n < 0 || (size_t)n >= sizeof r.stem)
-        return name_too_long(t->entry.final, (size_t)n, sizeof r.stem, e);
-    int result = files->list(files->context, t->parent, note_rival, &r);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s cannot be read: %s", t->entry.folder, strerror(-result));
-    if (r.error.code == ERROR_NONE)
-        return 0;
-    *e = r.error;
-    return -1;
-}
-
 /* --- preparing --- */
 
 static int set_temporary(struct target *t, const char *name, uint32_t rank, struct error *e)
@@ -331,7 +146,7 @@ static int set_temporary(struct target *t, const char *name, uint32_t rank, stru
                      rank);
 
     if (n < 0 || (size_t)n >= sizeof t->entry.temporary || strlen(name) > NAME_MAX)
-        return name_too_long(name, (size_t)n, sizeof t->entry.temporary, e);
+        return target_name_too_long(name, (size_t)n, sizeof t->entry.temporary, e);
     return 0;
 }
 
@@ -417,12 +232,12 @@ static int try_swap(const struct target *t)
 
 /* As the folder that is to be replaced has them, and the temporary one gets its lists; or as a new one
  * has them. */
-static int set_attributes(struct target *t, enum occupant what, struct error *e)
+static int set_attributes(struct target *t, enum target_occupant what, struct error *e)
 {
     const struct file_system *files = files_of(t);
     char name[2 * PATH_MAX];
 
-    if (what == NOTHING) {
+    if (what == TARGET_NOTHING) {
         int result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
         if (result < 0)
             return cannot_write(t, result, e);
@@ -436,7 +251,7 @@ static int set_attributes(struct target *t, enum occupant what, struct error *e)
                              "target folder %s has an owner, a group, a mode or an access-control "
                              "list that torusd cannot give to the new folder in its place: %s. "
                              "Remove it, and the result gets those of a new folder (output_mode)",
-                             full_name(t, name), strerror(-result));
+                             target_full_name(t, name), strerror(-result));
     }
     t->has_attributes = true;
     return 0;
@@ -446,23 +261,24 @@ static int set_attributes(struct target *t, enum occupant what, struct error *e)
 static int check_prospects(struct target *t, struct error *e)
 {
     char name[2 * PATH_MAX];
-    enum occupant what;
+    enum target_occupant what;
 
-    if (check_rivals(t, e) != 0 || check_free(t, &what, e) != 0 || set_attributes(t, what, e) != 0)
+    if (target_check_rivals(t, e) != 0 || target_check_free(t, &what, e) != 0 ||
+        set_attributes(t, what, e) != 0)
         return -1;
-    int result = what == OLD_RESULT ? try_swap(t) : 0;
+    int result = what == TARGET_OLD_RESULT ? try_swap(t) : 0;
     if (result < 0)
         return error_set(e, ERROR_REFUSED,
                          "target folder %s cannot be replaced at once on its file system: %s. "
                          "Remove it before",
-                         full_name(t, name), strerror(-result));
+                         target_full_name(t, name), strerror(-result));
     return 0;
 }
 
 int target_prepare(struct target *t, const struct place *place, uint32_t rank, bool replace,
                    struct error *e)
 {
-    enum occupant what;
+    enum target_occupant what;
     unsigned missing;
     int result = -ENOENT;
 
@@ -478,7 +294,7 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, b
             result = t->parent;
             break;
         }
-        if (check_above(t, e) != 0 || (missing == 0 && check_free(t, &what, e) != 0))
+        if (target_check_above(t, e) != 0 || (missing == 0 && target_check_free(t, &what, e) != 0))
             return -1;
         if (!t->noted || missing > t->entry.made) {
             t->entry.made = missing;
@@ -549,9 +365,7 @@ int target_seal(struct target *t, struct error *e)
 
 /* --- the end --- */
 
-/* Returns 0 if what has the temporary name is the temporary folder, -ESTALE if it is not, or
- * another -errno. */
-static int check_temporary(const struct target *t)
+int target_check_temporary(const struct target *t)
 {
     const struct file_system *files = files_of(t);
     struct file_status open, named;
@@ -568,7 +382,7 @@ static int check_temporary(const struct target *t)
 static int rename_temporary(struct target *t, const struct target *former, struct error *e)
 {
     const struct file_system *files = files_of(t);
-    int result = check_temporary(former);
+    int result = target_check_temporary(former);
 
     if (result == 0 && journal_write(t->journal, t->id, &t->entry, e) != 0)
         return error_wrap(e, "state folder");
@@ -606,122 +420,11 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
     return 0;
 }
 
-/* The journal's entry goes last. */
-static void forget(struct target *t)
+void target_forget(struct target *t)
 {
     if (t->noted)
         journal_remove(t->journal, t->id);
     t->noted = false;
-}
-
-static int cannot_rename(const struct target *t, int result, struct error *e)
-{
-    return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
-                     t->entry.temporary, t->entry.final,
-                     result == -ESTALE ? "it has been moved or replaced by somebody else"
-                                       : strerror(-result));
-}
-
-/* After a restart: who prepared the target is still there, or there was nobody. */
-static int find_attributes(struct target *t)
-{
-    const struct file_system *files = files_of(t);
-    struct file_status status;
-    int result;
-
-    if (t->has_attributes)
-        return 0;
-    result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
-    if (result == 0)
-        result = files->status_at(files->context, t->parent, t->entry.final, &status);
-    if (result == 0) {
-        t->attributes.mode = status.mode; /* its lists are set already */
-        t->attributes.owner = status.owner;
-        t->attributes.group = status.group;
-    }
-    t->has_attributes = result == 0 || result == -ENOENT;
-    return t->has_attributes ? 0 : result;
-}
-
-/* The temporary folder becomes what it is to be under its final name. Returns 0 or -errno. */
-static int open_temporary(struct target *t)
-{
-    int result = find_attributes(t);
-
-    if (result == 0)
-        result = attributes_set(files_of(t), t->folder, &t->attributes);
-    return result > 0 ? sync_one(t, t->folder) : result;
-}
-
-/* The new and the old folder change places; t->folder is the old one then. */
-static int swap_folders(struct target *t, struct error *e)
-{
-    const struct file_system *files = files_of(t);
-    struct file_status fresh, old;
-    int result = files->status(files->context, t->folder, &fresh);
-
-    if (result == 0)
-        result = files->status_at(files->context, t->parent, t->entry.final, &old);
-    if (result < 0)
-        return cannot_rename(t, result, e);
-    t->entry.new_number = fresh.number;
-    t->entry.old_number = old.number;
-    if (journal_write(t->journal, t->id, &t->entry, e) != 0)
-        return error_wrap(e, "state folder");
-    result = files->swap(files->context, t->parent, t->entry.temporary, t->entry.final);
-    if (result < 0)
-        return cannot_rename(t, result, e);
-    close_one(t, &t->folder);
-    t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
-    t->left_over = t->folder < 0;
-    return 0;
-}
-
-/* Whether the temporary name is the old result's: the new one was in its place before a crash. 1, 0, or
- * -1 with *e. */
-static int is_swapped(const struct target *t, struct error *e)
-{
-    const struct journal_entry *entry = &t->entry;
-    struct file_status status;
-
-    if (entry->old_number == 0)
-        return 0;
-    int result = files_of(t)->status(files_of(t)->context, t->folder, &status);
-    if (result < 0)
-        return cannot_rename(t, result, e);
-    if (status.number == entry->old_number || status.number == entry->new_number)
-        return status.number == entry->old_number;
-    return error_set(e, ERROR_IO,
-                     "%s/%s and %s: it cannot be told which of them is the new result; both are "
-                     "left alone",
-                     entry->folder, entry->temporary, entry->final);
-}
-
-/* Returns 0, or -1 with *e. t->folder is open where there is an old result to be removed. */
-static int put_in_place(struct target *t, struct error *e)
-{
-    const struct file_system *files = files_of(t);
-    struct error obstacle;
-    enum occupant what;
-    int result = is_swapped(t, e);
-
-    if (result != 0)
-        return result < 0 ? -1 : 0;
-    result = check_temporary(t);
-    if (result < 0)
-        return cannot_rename(t, result, e);
-    if (check_free(t, &what, &obstacle) != 0)
-        return error_set(e, obstacle.code, "%s; the complete output is kept as %s", obstacle.text,
-                         t->entry.temporary);
-    result = open_temporary(t);
-    if (result == 0 && what == OLD_RESULT)
-        return swap_folders(t, e);
-    if (result == 0)
-        result = files->rename(files->context, t->parent, t->entry.temporary, t->entry.final);
-    if (result < 0)
-        return cannot_rename(t, result, e);
-    close_one(t, &t->folder);
-    return 0;
 }
 
 struct removal {
@@ -740,7 +443,7 @@ static void remove_file(void *argument, const char *name)
         r->error = result;
 }
 
-static int remove_temporary(const struct target *t)
+int target_remove_temporary(const struct target *t)
 {
     const struct file_system *files = files_of(t);
     struct removal r = {t, 0};
@@ -750,43 +453,10 @@ static int remove_temporary(const struct target *t)
         return result < 0 ? result : r.error;
     result = attributes_clean_up(files, t->folder);
     if (result == 0)
-        result = check_temporary(t);
+        result = target_check_temporary(t);
     if (result < 0)
         return result;
     return files->remove_folder(files->context, t->parent, t->entry.temporary);
-}
-
-/* The old result goes. If it cannot, the new one is in place all the same. */
-static void remove_old(struct target *t)
-{
-    int result = remove_temporary(t);
-
-    if (result == 0)
-        result = sync_one(t, t->parent);
-    close_one(t, &t->folder);
-    t->left_over = result < 0;
-    if (result < 0)
-        log_warning("%s/%s, what %s was before it was replaced, cannot be removed: %s; it is tried "
-                    "again",
-                    t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
-}
-
-int target_place(struct target *t, struct error *e)
-{
-    int result = 0;
-
-    if (t->folder >= 0 && put_in_place(t, e) != 0)
-        return -1;
-    if (t->parent >= 0)
-        result = sync_one(t, t->parent);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
-                         strerror(-result));
-    if (t->folder >= 0)
-        remove_old(t);
-    if (!t->left_over)
-        forget(t);
-    return 0;
 }
 
 int target_discard(struct target *t, struct error *e)
@@ -794,7 +464,7 @@ int target_discard(struct target *t, struct error *e)
     int result = 0;
 
     if (t->folder >= 0)
-        result = remove_temporary(t);
+        result = target_remove_temporary(t);
     close_one(t, &t->folder);
     if (result == 0 && t->entry.made > 0)
         remove_made(t);
@@ -807,7 +477,7 @@ int target_discard(struct target *t, struct error *e)
         (void)error_set(e, ERROR_IO, "%s/%s cannot be removed: %s; it is tried again",
                         t->entry.folder, t->entry.temporary, strerror(-result));
     if (result == 0 || result == -ESTALE)
-        forget(t);
+        target_forget(t);
     target_close(t);
     return result == 0 || result == -ESTALE ? 0 : -1;
 }

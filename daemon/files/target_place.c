@@ -1,0 +1,149 @@
+#include "daemon/files/target_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+
+static int cannot_rename(const struct target *t, int result, struct error *e)
+{
+    return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
+                     t->entry.temporary, t->entry.final,
+                     result == -ESTALE ? "it has been moved or replaced by somebody else"
+                                       : strerror(-result));
+}
+
+/* After a restart: who prepared the target is still there, or there was nobody. */
+static int find_attributes(struct target *t)
+{
+    const struct file_system *files = files_of(t);
+    struct file_status status;
+    int result;
+
+    if (t->has_attributes)
+        return 0;
+    result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
+    if (result == 0)
+        result = files->status_at(files->context, t->parent, t->entry.final, &status);
+    if (result == 0) {
+        t->attributes.mode = status.mode; /* its lists are set already */
+        t->attributes.owner = status.owner;
+        t->attributes.group = status.group;
+    }
+    t->has_attributes = result == 0 || result == -ENOENT;
+    return t->has_attributes ? 0 : result;
+}
+
+/* The temporary folder becomes what it is to be under its final name. Returns 0 or -errno. */
+static int open_temporary(struct target *t)
+{
+    int result = find_attributes(t);
+
+    if (result == 0)
+        result = attributes_set(files_of(t), t->folder, &t->attributes);
+    return result > 0 ? sync_one(t, t->folder) : result;
+}
+
+/* The new and the old folder change places; t->folder is the old one then. */
+static int swap_folders(struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    struct file_status fresh, old;
+    int result = files->status(files->context, t->folder, &fresh);
+
+    if (result == 0)
+        result = files->status_at(files->context, t->parent, t->entry.final, &old);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    t->entry.new_number = fresh.number;
+    t->entry.old_number = old.number;
+    if (journal_write(t->journal, t->id, &t->entry, e) != 0)
+        return error_wrap(e, "state folder");
+    result = files->swap(files->context, t->parent, t->entry.temporary, t->entry.final);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    close_one(t, &t->folder);
+    t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
+    t->left_over = t->folder < 0;
+    return 0;
+}
+
+/* Whether the temporary name is the old result's: the new one was in its place before a crash. 1, 0, or
+ * -1 with *e. */
+static int is_swapped(const struct target *t, struct error *e)
+{
+    const struct journal_entry *entry = &t->entry;
+    struct file_status status;
+
+    if (entry->old_number == 0)
+        return 0;
+    int result = files_of(t)->status(files_of(t)->context, t->folder, &status);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    if (status.number == entry->old_number || status.number == entry->new_number)
+        return status.number == entry->old_number;
+    return error_set(e, ERROR_IO,
+                     "%s/%s and %s: it cannot be told which of them is the new result; both are "
+                     "left alone",
+                     entry->folder, entry->temporary, entry->final);
+}
+
+/* Returns 0, or -1 with *e. t->folder is open where there is an old result to be removed. */
+static int put_in_place(struct target *t, struct error *e)
+{
+    const struct file_system *files = files_of(t);
+    struct error obstacle;
+    enum target_occupant what;
+    int result = is_swapped(t, e);
+
+    if (result != 0)
+        return result < 0 ? -1 : 0;
+    result = target_check_temporary(t);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    if (target_check_free(t, &what, &obstacle) != 0)
+        return error_set(e, obstacle.code, "%s; the complete output is kept as %s", obstacle.text,
+                         t->entry.temporary);
+    result = open_temporary(t);
+    if (result == 0 && what == TARGET_OLD_RESULT)
+        return swap_folders(t, e);
+    if (result == 0)
+        result = files->rename(files->context, t->parent, t->entry.temporary, t->entry.final);
+    if (result < 0)
+        return cannot_rename(t, result, e);
+    close_one(t, &t->folder);
+    return 0;
+}
+
+/* The old result goes. If it cannot, the new one is in place all the same. */
+static void remove_old(struct target *t)
+{
+    int result = target_remove_temporary(t);
+
+    if (result == 0)
+        result = sync_one(t, t->parent);
+    close_one(t, &t->folder);
+    t->left_over = result < 0;
+    if (result < 0)
+        log_warning("%s/%s, what %s was before it was replaced, cannot be removed: %s; it is tried "
+                    "again",
+                    t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
+}
+
+int target_place(struct target *t, struct error *e)
+{
+    int result = 0;
+
+    if (t->folder >= 0 && put_in_place(t, e) != 0)
+        return -1;
+    if (t->parent >= 0)
+        result = sync_one(t, t->parent);
+    if (result < 0)
+        return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
+                         strerror(-result));
+    if (t->folder >= 0)
+        remove_old(t);
+    if (!t->left_over)
+        target_forget(t);
+    return 0;
+}
