@@ -16,6 +16,12 @@ const char *link_fault_name(enum link_fault_code code)
     return code < LINK_FAULTS ? names[code] : "unknown";
 }
 
+bool link_fault_is_of_rank(const struct fault_report *report)
+{
+    return report->fault.code == LINK_FAULT_DUPLICATE_RANK &&
+           report->fault.found_rank == report->rank && report->fault.found_port == report->port;
+}
+
 bool link_fault_same(const struct link_fault *a, const struct link_fault *b)
 {
     return a->code == b->code &&
@@ -63,6 +69,11 @@ void link_fault_text(const struct torus *torus, const struct fault_report *repor
         text[0] = '\0';
     } else if (f->code == LINK_FAULT_MTU) {
         mtu_text(report, here, neighbour, text, size);
+    } else if (link_fault_is_of_rank(report)) {
+        (void)snprintf(text, size,
+                       "another machine has rank %u as well, says the one whose port %s is cabled "
+                       "to node %u: correct the rank of one of them",
+                       report->rank, here, neighbour);
     } else {
         (void)snprintf(text, size,
                        "node %u port %s is cabled to node %u port %s%sit expects node %u port %s",

@@ -39,6 +39,9 @@ const char *link_fault_name(enum link_fault_code code);
 void link_fault_text(const struct torus *torus, const struct fault_report *report, char *text,
                      size_t size);
 
+/* Two machines have the rank of the node that says so, and the other one need not be at its cables. */
+bool link_fault_is_of_rank(const struct fault_report *report);
+
 bool link_fault_same(const struct link_fault *a, const struct link_fault *b);
 
 #endif

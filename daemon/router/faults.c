@@ -48,6 +48,14 @@ void faults_of_mtu(struct router *r, unsigned port, const struct connection_stat
     faults_found(r, port, &fault);
 }
 
+void faults_of_rank(struct router *r, unsigned port)
+{
+    const struct link_fault fault = {
+        .code = LINK_FAULT_DUPLICATE_RANK, .found_rank = r->rank, .found_port = port};
+
+    faults_found(r, port, &fault);
+}
+
 void faults_clear(struct router *r, unsigned port)
 {
     faults_found(r, port, &(struct link_fault){.code = LINK_FAULT_NONE});
@@ -220,8 +228,12 @@ static bool is_current(const struct router *r, const struct known_fault *k, uint
 {
     const struct topology_entry *known = &r->topology.entry[k->report.rank];
 
-    return k->until > now && k->report.fault.code != LINK_FAULT_NONE && known->boot == k->boot &&
-           known->hops < r->torus->nodes &&
+    if (k->until <= now || k->report.fault.code == LINK_FAULT_NONE ||
+        known->hops >= r->torus->nodes)
+        return false;
+    if (link_fault_is_of_rank(&k->report))
+        return true; /* the links of both may be up, and who of them is known changes */
+    return known->boot == k->boot &&
            !topology_link_up(&r->topology, k->report.rank, k->report.port);
 }
 

@@ -15,6 +15,10 @@
 /* What is heard at once is told one by one so often, then together: all exchanges have to look at it, and a
  * neighbour may say as much as its link carries. */
 #define TOLD_MOST 16u
+/* What a node has stated before it was started again is overruled once for each link, or a few times. Who goes on
+ * with that has the same rank: then it is told so, and overruled less often. */
+#define CONTESTS_A_PORT 4u
+#define CONTEST_PAUSE (1 * SECONDS)
 
 static void mark_at(struct router *r, struct port *port, uint32_t rank)
 {
@@ -125,6 +129,24 @@ static int check(const struct router *r, unsigned port, const Peer__LinkState__E
     return 0;
 }
 
+/* Whether to overrule what was heard of this node by this port. */
+static bool is_answered(struct router *r, unsigned port)
+{
+    struct contest *c = &r->contest;
+    const uint64_t now = router_now(r);
+
+    if (c->times == 0 || now >= c->since + RESTATE)
+        *c = (struct contest){.since = now};
+    if (++c->times <= CONTESTS_A_PORT * torus_ports(r->torus))
+        return true;
+    faults_of_rank(r, port);
+    c->since = now; /* it lasts */
+    if (now < c->answer)
+        return false;
+    c->answer = now + CONTEST_PAUSE;
+    return true;
+}
+
 static void tell(struct router *r)
 {
     if (r->reading != NULL && r->told++ >= TOLD_MOST)
@@ -155,7 +177,8 @@ int flood_heard(struct router *r, unsigned port, const Peer__LinkState *state, s
         if (result != 0)
             break;
         enum topology_news news = topology_hear(&r->topology, port, in->rank, &claim);
-        if (news != TOPOLOGY_SAME)
+        if (news != TOPOLOGY_SAME &&
+            (in->rank != r->rank || in->boot == r->boot || is_answered(r, port)))
             mark(r, in->rank);
         changed = changed || news == TOPOLOGY_NEW;
     }

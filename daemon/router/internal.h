@@ -101,6 +101,13 @@ struct faults {
     uint64_t state_at, restate_at;
 };
 
+/* Another node states what this one's links are, under the same rank. */
+struct contest {
+    uint64_t since;  /* when it was noticed first, lately; */
+    unsigned times;  /* and how often since then */
+    uint64_t answer; /* not before */
+};
+
 struct port {
     uint32_t neighbour; /* TORUS_NO_NODE: no link here */
     struct link *link;  /* the one that is up */
@@ -140,6 +147,7 @@ struct router {
     bool stopping, any_doomed;
     uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
     struct faults faults;
+    struct contest contest;
     uint64_t heartbeat, silence;
     uint64_t beat_at; /* as long as a link is up */
 };
@@ -175,6 +183,9 @@ void flood_read(struct router *r); /* what came in at once has been decoded */
 /* faults.c */
 void faults_found(struct router *r, unsigned port, const struct link_fault *fault);
 void faults_of_mtu(struct router *r, unsigned port, const struct connection_stat *stat);
+/* Another machine has this one's rank, and reaches the torus by other links than this one: heard by this port, whose
+ * link is up. */
+void faults_of_rank(struct router *r, unsigned port);
 void faults_clear(struct router *r, unsigned port);
 /* Who is at the other end; a port that has a link knows better. */
 void faults_sighted(struct router *r, unsigned port, const struct sighting *s);

@@ -143,3 +143,21 @@ def test_two_nodes_of_one_rank(hosts):
 def test_a_cable_to_the_same_machine(hosts):
     torus = cabled(hosts, [2], [(0, 'plus0', 0, 'minus0'), (1, 'plus0', 1, 'minus0')])
     wait_faults(torus, 0, {(0, '+0'): ('loop', 0, '-0'), (0, '-0'): ('loop', 0, '+0')})
+
+
+def test_two_machines_of_one_rank_with_a_right_cable_each(hosts):
+    """As when a machine is replaced, cable by cable: both are taken for node 1, by node 0 and by node 2."""
+    cables = [(0, 'plus0', 1, 'minus0'), (3, 'plus0', 2, 'minus0'), (2, 'plus0', 0, 'minus0')]
+    torus = cabled(hosts, [3], cables, ranks=[0, 1, 2, 1])
+    torus.end(2)  # what the second of them states of its links changes more often, and is believed
+    torus.start(2)
+    for asked in range(4):
+        wait_for(lambda: {'duplicate-rank'} == {one['code'] for one in torus.status(asked)['cables']}, 30,
+                 lambda: f'{torus.status(asked)["cables"]}\n{torus.log(asked)}')
+        assert all('another machine has rank 1 as well' in one['text'] for one in torus.status(asked)['cables'])
+    torus.end(3)
+    torus[3].ip('link delete plus0')
+    torus.cable(1, 'plus0', 2, 'minus0')
+    torus[1].ip('address add fe80::a/64 dev plus0 nodad')
+    torus[2].ip('address add fe80::b/64 dev minus0 nodad')
+    torus.wait_up()

@@ -328,6 +328,52 @@ static void few_are_kept(void **state)
     fixture_close(&f);
 }
 
+/* How often the router states what its own links are, as sent there. */
+static unsigned stated(struct fixture_connection *c, uint32_t rank)
+{
+    unsigned count = 0;
+    Peer__Head *head;
+
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        for (size_t i = 0;
+             head->kind_case == PEER__HEAD__KIND_LINK_STATE && i < head->link_state->n_entry; i++)
+            count += head->link_state->entry[i]->rank == rank;
+        peer__head__free_unpacked(head, NULL);
+    }
+    return count;
+}
+
+/* Another machine of rank 5 is in the torus, by links of its own: both state what the links of node 5 are. */
+static void who_has_this_rank_as_well_is_not_overruled_without_end(void **state)
+{
+    struct router_fixture f;
+    unsigned count = 0;
+    char text[LINK_FAULT_TEXT_SIZE];
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, plus0);
+    for (uint32_t version = 10; version < 10 + 3; version++) /* of a former life */
+        say_link_state(f.up[plus0], 5, 2, version, 3);
+    pass(&f, 1 * SECONDS);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    for (uint32_t i = 0; i < 60 * 100; i++) {
+        say_link_state(f.up[plus0], 5, 2, 1000 + 2 * i, 3);
+        pass(&f, 10 * MILLISECONDS);
+        count += stated(f.up[plus0], 5);
+    }
+    assert_true(count > 30 && count < 100);
+    struct fault_report report = only_fault(&f);
+    assert_int_equal(report.fault.code, LINK_FAULT_DUPLICATE_RANK);
+    link_fault_text(&f.torus, &report, text, sizeof text);
+    assert_string_equal(
+        text, "another machine has rank 5 as well, says the one whose port +0 is cabled to node "
+              "9: correct the rank of one of them");
+    pass(&f, 40 * SECONDS);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +385,7 @@ int main(void)
         cmocka_unit_test(what_is_over_is_not_shown),
         cmocka_unit_test(what_cannot_be_costs_the_link),
         cmocka_unit_test(few_are_kept),
+        cmocka_unit_test(who_has_this_rank_as_well_is_not_overruled_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
