@@ -18,7 +18,8 @@
 #define DEFAULT_OUTPUT_MODE 0700
 #define OUTPUT_MODE_MOST 02777ul /* set-group-ID makes sense, the other special bits do not */
 #define DEFAULT_STATE "/var/lib/torusd"
-#define DEFAULT_MEMORY (64u * 1024u * 1024u)
+/* Four groups on a torus of two dimensions, three of them of one user. */
+#define DEFAULT_MEMORY (96u * 1024u * 1024u)
 #define LEAST_MEMORY (1024u * 1024u)
 #define LEAST_HEARTBEAT_MS 10u
 #define LEAST_SILENCE_MS (unsigned)(ROUTER_SILENCE_LEAST / MILLISECONDS)

@@ -67,7 +67,7 @@ static const char help[] =
     "  --daemons-per-processor N\n"
     "                       how many share a processor of this machine, on average (default 1);\n"
     "                       used by auto until torusctl calibrate has been run\n"
-    "  --memory SIZE        for blocks in transit, of all exchanges together (default 64MiB)\n"
+    "  --memory SIZE        for blocks in transit, of all exchanges together (default 96MiB)\n"
     "  --heartbeat-ms TIME  milliseconds between two heartbeats on each link (default 250)\n"
     "  --silence-ms TIME    milliseconds without anything from a neighbour, and without its\n"
     "                       system's acknowledgements, after which a link is down (default 1000;\n"

@@ -8,7 +8,7 @@
 #include "daemon/control/server.h"
 #include "daemon/net/local.h"
 
-#define CLIENTS_MOST 256u
+#define CLIENTS_MOST 512u
 #define ASKERS_SHARE 8u  /* beside so many clients one more that may ask for the state only */
 #define DENIED_MOST 16u  /* that are waited for until they have read why */
 #define CLIENTS_SHARE 4u /* of the descriptors that this process may have: one in so many */

@@ -14,7 +14,7 @@
 #include "daemon/net/local.h"
 #include "daemon/program/internal.h"
 
-#define PROGRAMS_MOST 256u
+#define PROGRAMS_MOST 512u
 #define PROGRAMS_SHARE                                                                             \
     16u                    /* of the descriptors that this process may have: one in so many; each
                             * program takes four or five */

@@ -133,11 +133,16 @@ def test_what_it_waits_for_is_said(shared):
             return b'waiting for node 5 (1,2)' in said
         wait_for(waits, 60, lambda: said)
         torus.node(5).start()
-        out, _ = process.communicate(timeout=300)
-        assert process.returncode == 0 and 'every byte' in out
+
+        def has_ended():
+            waits()  # nor must the terminal be full of what it draws
+            return process.poll() is not None
+        wait_for(has_ended, 60, lambda: said)
+        assert process.returncode == 0 and 'every byte' in process.stdout.read()
     finally:
         process.kill()
         process.wait()
+        process.stdout.close()
         os.close(main)
         os.close(terminal)
     torus.wait_whole(30)

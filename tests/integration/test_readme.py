@@ -95,7 +95,7 @@ def test_a_machine_is_set_up(scratch):
     if not (build / 'cmake_install.cmake').exists():
         pytest.skip(f'{build} is not a build folder')
     text = (CHECKOUT / 'README.md').read_text()
-    section = re.search(r'^## A torus of real machines\n(.*?)^## ', text, re.M | re.S)[1]
+    section = re.search(r'^## A torus of real machines\n(.*?)^### Files of several users', text, re.M | re.S)[1]
     wanted = 'useradd|install|chown|torusctl key generate|setpriv'
     entered = [line for line in commands(section) if re.match(wanted, line)]
     assert [line.split()[0] for line in entered] == ['useradd', 'install', 'torusctl', 'chown', 'install', 'setpriv']
@@ -103,7 +103,8 @@ def test_a_machine_is_set_up(scratch):
         for try in $(seq 300); do torusctl status >{scratch}/status 2>&1 && break; sleep 0.1; done
         kill $daemon; wait $daemon'''
     (scratch / 'commands').write_text('\n'.join(entered))
-    (scratch / 'torusd.ini').write_text(block(section, 'ini'))
+    configuration, = re.findall(r'^```ini\n(\[node\]\n.*?)^```$', section, re.M | re.S)
+    (scratch / 'torusd.ini').write_text(configuration)
     result = subprocess.run(['unshare', '--mount', '--net', '/bin/sh', '-ec', INSTALLING, scratch, build],
                             capture_output=True, text=True)
     assert result.returncode == 0, (result.stderr, (scratch / 'log').read_text() if (scratch / 'log').exists() else '')

@@ -21,6 +21,7 @@ HANGS = 60          # seconds after which a program is said to hang
 # What is said of a daemon that has been killed: "node 3, where the group began, went down" if the
 # group was opened through it, "link 3:+0 to node 6 is down" if it is up again before all of them are
 # known to be.
+MAY_BE_OPEN = 'in doubt: group "rounds": other programs may have had it open:'  # before either, while it is opened
 DOWN = r'link: group "rounds": .*\b(node|link) {}\b.* (is|went) down'
 
 
@@ -251,9 +252,11 @@ def _opening(torus, programs, rank, rng, daemon=False):
     begin = time.monotonic()
     programs.let_run(rng.choice([0.01, 0.03, 0.1]) * rng.random())
     _kill(torus, programs, rank, daemon)
-    pattern = re.compile(re.escape(DIED.format(rank)) + '|refused: .* has group "rounds" open|' + (
-        DOWN.format(rank) + '|(lost|no daemon): |link: the torus is not whole: ' if daemon else
-        'exit status -9'))
+    fault = DOWN.format(rank) if daemon else re.escape(DIED.format(rank))
+    pattern = re.compile('|'.join([
+        fault, re.sub(r'^.*?"rounds":', MAY_BE_OPEN, fault), re.escape(DIED.format(rank)),
+        'refused: .* has group "rounds" open',
+        '(lost|no daemon): |link: the torus is not whole: ' if daemon else 'exit status -9']))
     patience = Patience(HANGS)
     while not all(program.ended_at is not None and program.said == '' for program in programs.all):
         programs.look(0.01)

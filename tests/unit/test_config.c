@@ -103,7 +103,7 @@ static void what_is_left_out_has_a_default(void **state)
     assert_string_equal(c.state_folder, "/var/lib/torusd");
     assert_true(c.daemons_per_processor > 0.9 && c.daemons_per_processor < 1.1);
     assert_int_equal(c.link_burst, 0);
-    assert_int_equal(c.memory, 64 << 20);
+    assert_int_equal(c.memory, 96 << 20);
     assert_int_equal(c.heartbeat_ms, 250);
     assert_int_equal(c.silence_ms, 1000);
     assert_int_equal(c.hop_limit, 1);
