@@ -35,6 +35,7 @@ struct guest {
 static struct {
     uv_loop_t loop;
     struct programs *programs;
+    struct shares *shares;
     struct groups groups;
     char path[64];
     struct guest guest[GUESTS];
@@ -305,6 +306,7 @@ static void end_world(void)
     programs_close(world.programs);
     REQUIRE(uv_run(&world.loop, UV_RUN_DEFAULT) == 0);
     REQUIRE(uv_loop_close(&world.loop) == 0);
+    shares_free(world.shares);
     world.path[strlen(world.path) - strlen("/sock")] = '\0';
     REQUIRE(rmdir(world.path) == 0);
 }
@@ -313,7 +315,7 @@ static void begin_world(void)
 {
     static const struct access_rules everybody;
     const struct programs_setup setup = {&world.loop, world.path, &world.groups, &everybody,
-                                         shares_new()};
+                                         world.shares = shares_new()};
     struct error e;
 
     log_set_level(LOG_LEVEL_ERROR);

@@ -123,8 +123,8 @@ def test_a_group_can_be_opened_as_soon_as_another_has_failed(torus, members):
 
 def test_a_group_that_waits_for_memory_says_so(torus, members):
     """Those that are open have reserved what one user may have."""
-    with Members(torus) as first, Members(torus) as second:
-        for number, each in enumerate((first, second)):
+    with Members(torus) as first, Members(torus) as second, Members(torus) as third:
+        for number, each in enumerate((first, second, third)):
             each.do(f'open full{number}')
         members.tell('open more 2000')
         said = [member.answer() for member in members]
