@@ -305,7 +305,7 @@ static void a_mount_point_is_refused(void **state)
     check_refused(&f, false, "data/in is a mount point");
     assert_int_equal(umount(at(state, "data/in")), 0);
     /* One of the same file system. */
-    assert_int_equal(mount(at(state, "data/other"), at(state, "data/in"), NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(at(state, "data/other"), at(state, "data/in"), "", MS_BIND, NULL), 0);
     check_refused(&f, false, "data/in is a mount point");
     assert_int_equal(umount(at(state, "data/in")), 0);
     fill_well(&f, false);
