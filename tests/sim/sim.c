@@ -469,6 +469,27 @@ struct chance *sim_chance(struct sim *sim)
     return &sim->chance;
 }
 
+uint32_t sim_any(struct sim *sim, uint32_t below)
+{
+    return (uint32_t)chance_below(&sim->chance, below);
+}
+
+struct sim *sim_new_whole(const char *dims, uint64_t seed)
+{
+    const struct sim_setup setup = {
+        .dims = dims,
+        .seed = seed,
+        .latency = 100 * MICROSECONDS,
+        .rate = 125000000,
+        .memory = seed % 3 == 0 ? 256 * 1024 : 0,
+        .chop = true,
+    };
+    struct sim *sim = sim_new(&setup);
+
+    sim_run_until_whole(sim);
+    return sim;
+}
+
 uint64_t sim_frames_sent(const struct sim *sim, uint32_t rank, Peer__Head__KindCase kind)
 {
     return sim->node[rank].sent[kind];

@@ -42,6 +42,9 @@ struct sim_setup {
 };
 
 struct sim *sim_new(const struct sim_setup *setup);
+/* For tests of faults: with delays, and on every third seed with so little memory that blocks take several rounds.
+ * All links are up. */
+struct sim *sim_new_whole(const char *dims, uint64_t seed);
 /* Stops all nodes; fails the test if a node has not given back all of its buffers. */
 void sim_free(struct sim *sim);
 
@@ -52,6 +55,8 @@ void sim_violated(const struct sim *sim, const char *invariant, const char *form
 
 uint64_t sim_now(const struct sim *sim);
 struct chance *sim_chance(struct sim *sim);
+/* Any number below this one, by that. */
+uint32_t sim_any(struct sim *sim, uint32_t below);
 const struct torus *sim_torus(const struct sim *sim);
 
 /* Frames of a kind that a node has sent since the simulation began or was told to forget them. */

@@ -33,25 +33,9 @@ static const struct spec specs[] = {
     {.algorithm = "auto", .from = "/same/3000", .to = "/b"},
 };
 
-static uint32_t any(struct sim *sim, uint32_t below)
-{
-    return (uint32_t)chance_below(sim_chance(sim), below);
-}
-
 static struct sim *begin(uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = tori[seed % (sizeof tori / sizeof tori[0])],
-        .seed = seed,
-        .latency = 100 * MICROSECONDS,
-        .rate = 125000000,
-        .memory = seed % 3 == 0 ? 256 * 1024 : 0, /* several rounds */
-        .chop = true,
-    };
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return sim_new_whole(tori[seed % (sizeof tori / sizeof tori[0])], seed);
 }
 
 /* Cuts a link, unless it is cut already. */
@@ -62,8 +46,8 @@ static void cut(struct sim *sim, struct damage *d)
     unsigned port;
 
     do {
-        rank = any(sim, t->nodes);
-        port = any(sim, torus_ports(t));
+        rank = sim_any(sim, t->nodes);
+        port = sim_any(sim, torus_ports(t));
     } while (torus_neighbour(t, rank, port) == TORUS_NO_NODE);
     damage_add_link(d, rank, port);
     sim_set_wire(sim, rank, port, SIM_WIRE_CUT);
@@ -71,7 +55,7 @@ static void cut(struct sim *sim, struct damage *d)
 
 static void complete(struct sim *sim, const struct damage *d, const struct spec *spec)
 {
-    struct sim_request *r = sim_exchange(sim, any(sim, sim_torus(sim)->nodes), spec);
+    struct sim_request *r = sim_exchange(sim, sim_any(sim, sim_torus(sim)->nodes), spec);
     char without[200];
 
     if (!sim_run_until_ended(r, 60 * SECONDS))
@@ -91,11 +75,11 @@ static void links_down_before(uint64_t seed)
     struct error e;
 
     assert_int_equal(damage_init(&d, sim_torus(sim), &e), 0);
-    for (uint32_t left = 1 + any(sim, 3); left > 0; left--)
+    for (uint32_t left = 1 + sim_any(sim, 3); left > 0; left--)
         cut(sim, &d);
-    if (any(sim, 2) == 0) /* else not all know of it yet: it is begun anew */
+    if (sim_any(sim, 2) == 0) /* else not all know of it yet: it is begun anew */
         sim_pass(sim, 100 * MILLISECONDS);
-    const struct spec *spec = &specs[any(sim, sizeof specs / sizeof specs[0])];
+    const struct spec *spec = &specs[sim_any(sim, sizeof specs / sizeof specs[0])];
     bool down = false; /* a node without links */
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
         bool links = false;
@@ -107,14 +91,14 @@ static void links_down_before(uint64_t seed)
         complete(sim, &d, spec);
     } else {
         sim_pass(sim, 100 * MILLISECONDS);
-        struct sim_request *r = sim_exchange(sim, any(sim, sim_torus(sim)->nodes), spec);
+        struct sim_request *r = sim_exchange(sim, sim_any(sim, sim_torus(sim)->nodes), spec);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
         assert_int_equal(r->error.code, ERROR_LINK);
         assert_non_null(strstr(r->error.text, down ? "the torus is" : "the torus is in parts"));
     }
     damage_free(&d);
     sim_heal(sim);
-    check_next_exchange(sim, any(sim, sim_torus(sim)->nodes));
+    check_next_exchange(sim, sim_any(sim, sim_torus(sim)->nodes));
     sim_free(sim);
 }
 
@@ -137,11 +121,11 @@ static void around_what_is_down(void **state)
 static void change_or_cut(struct sim *sim, struct damage *d, bool mends)
 {
     const struct torus *t = sim_torus(sim);
-    enum sim_wire how = any(sim, 4) == 0 ? SIM_WIRE_SILENT : SIM_WIRE_CUT;
+    enum sim_wire how = sim_any(sim, 4) == 0 ? SIM_WIRE_SILENT : SIM_WIRE_CUT;
 
     for (int tries = 0; tries < 20; tries++) {
-        uint32_t rank = any(sim, t->nodes);
-        unsigned port = any(sim, torus_ports(t));
+        uint32_t rank = sim_any(sim, t->nodes);
+        unsigned port = sim_any(sim, torus_ports(t));
         if (torus_neighbour(t, rank, port) == TORUS_NO_NODE)
             continue;
         if (!damage_has_link(d, rank, port) && !mends)
@@ -184,27 +168,27 @@ static void must_complete(struct sim_request *r, const struct spec *spec)
 static void links_change_meanwhile(uint64_t seed)
 {
     struct sim *sim = begin(seed);
-    const struct spec *spec = &specs[any(sim, sizeof specs / sizeof specs[0])];
-    uint64_t within = any(sim, 2) == 0 ? 2 * MILLISECONDS : 40 * MILLISECONDS;
+    const struct spec *spec = &specs[sim_any(sim, sizeof specs / sizeof specs[0])];
+    uint64_t within = sim_any(sim, 2) == 0 ? 2 * MILLISECONDS : 40 * MILLISECONDS;
     struct damage d;
     struct error e;
 
     assert_int_equal(damage_init(&d, sim_torus(sim), &e), 0);
-    for (uint32_t left = any(sim, 2); left > 0; left--) {
+    for (uint32_t left = sim_any(sim, 2); left > 0; left--) {
         change(sim, &d);
-        sim_pass(sim, any(sim, 2) * 50 * MILLISECONDS);
+        sim_pass(sim, sim_any(sim, 2) * 50 * MILLISECONDS);
     }
-    struct sim_request *r = sim_exchange(sim, any(sim, sim_torus(sim)->nodes), spec);
-    for (uint32_t left = 1 + any(sim, 4); left > 0; left--) {
+    struct sim_request *r = sim_exchange(sim, sim_any(sim, sim_torus(sim)->nodes), spec);
+    for (uint32_t left = 1 + sim_any(sim, 4); left > 0; left--) {
         sim_pass(sim, chance_below(sim_chance(sim), within));
         change(sim, &d);
-        if (any(sim, 4) == 0)
+        if (sim_any(sim, 4) == 0)
             sim_pass(sim, 100 * MILLISECONDS);
     }
     must_complete(r, spec);
     damage_free(&d);
     sim_heal(sim);
-    check_next_exchange(sim, any(sim, sim_torus(sim)->nodes));
+    check_next_exchange(sim, sim_any(sim, sim_torus(sim)->nodes));
     sim_free(sim);
 }
 
@@ -256,9 +240,9 @@ static void what_has_arrived_stays(void **state)
         must_complete(whole, &spec);
         assert_int_equal(whole->result.kept_bytes, 0);
 
-        struct sim_request *r = sim_exchange(sim, any(sim, t->nodes), &spec);
+        struct sim_request *r = sim_exchange(sim, sim_any(sim, t->nodes), &spec);
         uint32_t cuts =
-            setup.dims[1] == '\0' ? 1 : 1 + any(sim, 2); /* one more would part a ring */
+            setup.dims[1] == '\0' ? 1 : 1 + sim_any(sim, 2); /* one more would part a ring */
         for (uint32_t left = cuts; left > 0; left--) {
             sim_pass(sim, whole->result.nanoseconds / 2);
             change_or_cut(sim, &d, false); /* one that is silent and then mended is not missed */
@@ -304,10 +288,10 @@ static void a_node_dies_link_by_link(void **state)
         struct sim *sim = sim_new(&setup);
         char first[EXCHANGE_ID_SIZE];
         sim_run_until_whole(sim);
-        struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
+        struct sim_request *r = sim_exchange(sim, sim_any(sim, 15), &spec);
         sim_pass(sim, 10 * MILLISECONDS);
         (void)snprintf(first, sizeof first, "%s", exchange_id(r->exchange));
-        sim_set_wire(sim, 15, any(sim, 4), SIM_WIRE_CUT);
+        sim_set_wire(sim, 15, sim_any(sim, 4), SIM_WIRE_CUT);
         sim_pass(sim, 50 * MILLISECONDS + chance_below(sim_chance(sim), 60 * MILLISECONDS));
         sim_kill(sim, 15, SIM_CRASH);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
@@ -386,9 +370,9 @@ static void a_link_flaps(void **state)
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 3; seed++) {
         struct sim *sim = begin(7 * seed); /* 4x4 */
         struct sim_request *r = sim_exchange(sim, 0, &spec);
-        sim_pass(sim, 4 * MILLISECONDS + any(sim, 3000) * MICROSECONDS);
+        sim_pass(sim, 4 * MILLISECONDS + sim_any(sim, 3000) * MICROSECONDS);
         sim_set_wire(sim, 10, 0, SIM_WIRE_CUT);
-        sim_pass(sim, any(sim, 1000) * MICROSECONDS);
+        sim_pass(sim, sim_any(sim, 1000) * MICROSECONDS);
         sim_set_wire(sim, 10, 0, SIM_WIRE_UP);
         uint64_t began = sim_now(sim);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
@@ -445,11 +429,11 @@ static void while_they_wait(void **state)
         struct sim_request *r[8];
         for (size_t i = 0; i < 8; i++)
             r[i] = sim_exchange(sim, 5, &spec);
-        for (uint32_t left = 1 + any(sim, 3); left > 0; left--) {
-            unsigned port = any(sim, 4);
-            sim_pass(sim, any(sim, 10000) * MICROSECONDS);
+        for (uint32_t left = 1 + sim_any(sim, 3); left > 0; left--) {
+            unsigned port = sim_any(sim, 4);
+            sim_pass(sim, sim_any(sim, 10000) * MICROSECONDS);
             sim_set_wire(sim, 5, port, SIM_WIRE_CUT);
-            sim_pass(sim, any(sim, 10000) * MICROSECONDS);
+            sim_pass(sim, sim_any(sim, 10000) * MICROSECONDS);
             sim_set_wire(sim, 5, port, SIM_WIRE_UP);
         }
         for (size_t i = 0; i < 8; i++)
@@ -469,17 +453,17 @@ static void a_node_dies(void **state)
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = begin(seed);
-        const struct spec *spec = &large[any(sim, 2)];
-        uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), victim;
+        const struct spec *spec = &large[sim_any(sim, 2)];
+        uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), victim;
         struct exchange_info info;
         char name[40];
         do
-            victim = any(sim, nodes);
+            victim = sim_any(sim, nodes);
         while (victim == root);
         (void)snprintf(name, sizeof name, "node %u is down", victim);
         struct sim_request *r = sim_exchange(sim, root, spec);
-        sim_pass(sim, any(sim, 4000) * MICROSECONDS);
-        bool power = any(sim, 2) == 0;
+        sim_pass(sim, sim_any(sim, 4000) * MICROSECONDS);
+        bool power = sim_any(sim, 2) == 0;
         sim_kill(sim, victim, power ? SIM_POWER : SIM_CRASH);
         uint64_t died = sim_now(sim);
         assert_true(sim_run_until_ended(r, 60 * SECONDS));
@@ -502,7 +486,7 @@ static void a_node_dies(void **state)
 /* With and without files; of one round, several, or a session. */
 static struct spec any_to_shrink(struct sim *sim)
 {
-    struct spec spec = specs[any(sim, sizeof specs / sizeof specs[0])];
+    struct spec spec = specs[sim_any(sim, sizeof specs / sizeof specs[0])];
 
     spec.shrink = true;
     return spec;
@@ -547,9 +531,9 @@ static uint64_t out_of_reach(struct sim *sim, uint32_t root, uint64_t dead,
 static void nodes_down_before(uint64_t seed)
 {
     struct sim *sim = begin(seed);
-    uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), kills = 1 + any(sim, 3);
+    uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), kills = 1 + sim_any(sim, 3);
     const struct spec spec = any_to_shrink(sim);
-    bool together = any(sim, 2) == 0, cut_one = any(sim, 3) == 0;
+    bool together = sim_any(sim, 2) == 0, cut_one = sim_any(sim, 3) == 0;
     uint64_t dead = 0;
     struct damage d;
 
@@ -557,15 +541,15 @@ static void nodes_down_before(uint64_t seed)
     if (cut_one)
         cut(sim, &d);
     for (uint32_t i = 0; i < kills; i++) {
-        uint32_t victim = any(sim, nodes);
+        uint32_t victim = sim_any(sim, nodes);
         if (victim == root)
             continue;
-        sim_kill(sim, victim, any(sim, 2) == 0 ? SIM_POWER : SIM_CRASH);
+        sim_kill(sim, victim, sim_any(sim, 2) == 0 ? SIM_POWER : SIM_CRASH);
         dead |= UINT64_C(1) << victim;
         if (!together)
             sim_pass(sim, 5 * SECONDS);
     }
-    if (together && any(sim, 2) == 0) /* else it may begin with nodes that are dead */
+    if (together && sim_any(sim, 2) == 0) /* else it may begin with nodes that are dead */
         sim_pass(sim, 5 * SECONDS);
     struct sim_request *r = sim_exchange(sim, root, &spec);
     if (!sim_run_until_ended(r, 100 * SECONDS))
@@ -618,18 +602,18 @@ static void a_node_dies_meanwhile(uint64_t seed)
         {.algorithm = "auto", .from = "/random/3000", .to = "/b", .shrink = true},
     };
     struct sim *sim = begin(seed);
-    uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes), victim;
-    const struct spec *spec = &large[any(sim, 4)];
+    uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), victim;
+    const struct spec *spec = &large[sim_any(sim, 4)];
 
     do
-        victim = any(sim, nodes);
+        victim = sim_any(sim, nodes);
     while (victim == root);
     struct sim_request *r = sim_exchange(sim, root, spec);
-    sim_pass(sim, any(sim, 12000) * MICROSECONDS);
-    sim_kill(sim, victim, any(sim, 4) == 0 ? SIM_POWER : SIM_CRASH);
-    bool soon = any(sim, 3) == 0;
+    sim_pass(sim, sim_any(sim, 12000) * MICROSECONDS);
+    sim_kill(sim, victim, sim_any(sim, 4) == 0 ? SIM_POWER : SIM_CRASH);
+    bool soon = sim_any(sim, 3) == 0;
     if (soon) {
-        sim_pass(sim, any(sim, 200) * MILLISECONDS);
+        sim_pass(sim, sim_any(sim, 200) * MILLISECONDS);
         sim_restart(sim, victim);
     }
     if (!sim_run_until_ended(r, 100 * SECONDS))
@@ -795,7 +779,7 @@ static void links_change_before_a_barrier(uint64_t seed)
     static const struct spec barrier = {
         .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
     struct sim *sim = begin(seed);
-    uint32_t nodes = sim_torus(sim)->nodes, last = any(sim, nodes);
+    uint32_t nodes = sim_torus(sim)->nodes, last = sim_any(sim, nodes);
     struct sim_request *entered[16];
     struct damage d;
     struct error e;
@@ -812,8 +796,8 @@ static void links_change_before_a_barrier(uint64_t seed)
         entered[rank] = sim_exchange(sim, rank, &barrier);
         if (rank == last)
             break;
-        sim_pass(sim, any(sim, 20000) * MICROSECONDS);
-        if (any(sim, 3) == 0)
+        sim_pass(sim, sim_any(sim, 20000) * MICROSECONDS);
+        if (sim_any(sim, 3) == 0)
             change(sim, &d);
     }
     for (uint32_t rank = 0; rank < nodes; rank++)
@@ -867,8 +851,8 @@ static void files_that_have_arrived_stay(void **state)
         must_complete(whole, &before);
         assert_int_equal(whole->result.kept_bytes, 0);
 
-        uint32_t cuts = setup.dims[1] == '\0' ? 1 : 1 + any(sim, 2);
-        struct sim_request *r = sim_exchange(sim, any(sim, t->nodes), spec);
+        uint32_t cuts = setup.dims[1] == '\0' ? 1 : 1 + sim_any(sim, 2);
+        struct sim_request *r = sim_exchange(sim, sim_any(sim, t->nodes), spec);
         sim_pass(sim, 1 * MILLISECONDS); /* files are opened */
         for (uint32_t left = cuts; left > 0; left--) {
             sim_pass(sim, whole->result.nanoseconds / 2);
@@ -923,32 +907,32 @@ static void something_happens_between(uint64_t seed, uint32_t ends[BETWEENS])
                               .to = "/a",
                               .shrink = what == LEFT_OUT};
     struct sim *sim = sim_new(&setup);
-    uint32_t nodes = sim_torus(sim)->nodes, root = any(sim, nodes);
-    uint32_t victim = (root + 1 + any(sim, nodes - 1)) % nodes;
+    uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes);
+    uint32_t victim = (root + 1 + sim_any(sim, nodes - 1)) % nodes;
     struct damage d;
 
     sim_run_until_whole(sim);
     assert_int_equal(damage_init(&d, sim_torus(sim), NULL), 0);
     struct sim_request *r = sim_exchange(sim, root, &spec);
-    sim_pass(sim, 20 * MILLISECONDS + any(sim, 40) * MILLISECONDS);
-    if (any(sim, 3) == 0)
-        sim_disk_slow(sim, any(sim, nodes), 20 * MILLISECONDS);
+    sim_pass(sim, 20 * MILLISECONDS + sim_any(sim, 40) * MILLISECONDS);
+    if (sim_any(sim, 3) == 0)
+        sim_disk_slow(sim, sim_any(sim, nodes), 20 * MILLISECONDS);
     change(sim, &d);
     if (!sim_run(sim, 20 * SECONDS, is_between, r) || r->exchange == NULL)
         fail_msg("seed %llu: it does not begin anew", (unsigned long long)seed);
-    if (any(sim, 2) == 0) /* else all may not have heard of it */
+    if (sim_any(sim, 2) == 0) /* else all may not have heard of it */
         sim_pass(sim, 2 * MILLISECONDS);
     switch (what) {
     case CANCELLED:
         sim_cancel(r);
         break;
     case ROOT_DIES:
-        sim_kill(sim, root, any(sim, 3));
+        sim_kill(sim, root, sim_any(sim, 3));
         break;
     case NODE_DIES:
     case NODE_IS_RESTARTED:
     case LEFT_OUT:
-        sim_kill(sim, victim, any(sim, 3));
+        sim_kill(sim, victim, sim_any(sim, 3));
         if (what == NODE_IS_RESTARTED)
             sim_restart(sim, victim);
         break;

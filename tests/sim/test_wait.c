@@ -41,30 +41,14 @@ static const struct spec specs[] = {
      .sender = 1},
 };
 
-static uint32_t any(struct sim *sim, uint32_t below)
-{
-    return (uint32_t)chance_below(sim_chance(sim), below);
-}
-
 static struct sim *begin(uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = tori[seed % (sizeof tori / sizeof tori[0])],
-        .seed = seed,
-        .latency = 100 * MICROSECONDS,
-        .rate = 125000000,
-        .memory = seed % 3 == 0 ? 256 * 1024 : 0, /* several rounds */
-        .chop = true,
-    };
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return sim_new_whole(tori[seed % (sizeof tori / sizeof tori[0])], seed);
 }
 
 static struct spec any_spec(struct sim *sim)
 {
-    struct spec spec = specs[any(sim, sizeof specs / sizeof specs[0])];
+    struct spec spec = specs[sim_any(sim, sizeof specs / sizeof specs[0])];
 
     spec.wait = true;
     spec.timeout_ns = TIMEOUT;
@@ -84,7 +68,7 @@ static uint32_t another(struct sim *sim, uint32_t root)
 {
     uint32_t nodes = sim_torus(sim)->nodes;
 
-    return (root + 1 + any(sim, nodes - 1)) % nodes;
+    return (root + 1 + sim_any(sim, nodes - 1)) % nodes;
 }
 
 /* What it came to, after all nodes have come back. */
@@ -116,15 +100,16 @@ static uint32_t waited; /* of all seeds */
 static void nodes_are_restarted(uint64_t seed)
 {
     struct sim *sim = begin(seed);
-    uint32_t root = any(sim, sim_torus(sim)->nodes);
+    uint32_t root = sim_any(sim, sim_torus(sim)->nodes);
     const struct spec spec = any_spec(sim);
     struct sim_request *r = sim_exchange(sim, root, &spec);
 
-    for (uint32_t restarts = 1 + any(sim, 4); restarts > 0; restarts--) {
+    for (uint32_t restarts = 1 + sim_any(sim, 4); restarts > 0; restarts--) {
         uint32_t victim = another(sim, root);
-        sim_pass(sim, any(sim, 10000) * MICROSECONDS);
-        sim_kill(sim, victim, (enum sim_death)any(sim, 3));
-        sim_pass(sim, any(sim, 2) == 0 ? any(sim, 200) * MILLISECONDS : any(sim, 30) * SECONDS);
+        sim_pass(sim, sim_any(sim, 10000) * MICROSECONDS);
+        sim_kill(sim, victim, (enum sim_death)sim_any(sim, 3));
+        sim_pass(sim, sim_any(sim, 2) == 0 ? sim_any(sim, 200) * MILLISECONDS
+                                           : sim_any(sim, 30) * SECONDS);
         sim_restart(sim, victim);
     }
     check_done(seed, r, &spec);
@@ -137,13 +122,13 @@ static void nodes_are_restarted(uint64_t seed)
 static void nodes_are_down_before(uint64_t seed)
 {
     struct sim *sim = begin(seed);
-    uint32_t root = any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+    uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
     const struct spec spec = any_spec(sim);
     struct exchange_progress progress;
     char name[40];
 
     sim_kill(sim, victim, SIM_CRASH);
-    sim_pass(sim, any(sim, 2) * SECONDS);
+    sim_pass(sim, sim_any(sim, 2) * SECONDS);
     struct sim_request *r = sim_exchange(sim, root, &spec);
     sim_pass(sim, 3 * SECONDS);
     assert_non_null(r->exchange);
@@ -157,7 +142,7 @@ static void nodes_are_down_before(uint64_t seed)
     sim_set_wire(sim, root, port, SIM_WIRE_CUT);
     sim_pass(sim, 20 * SECONDS);
     sim_restart(sim, victim);
-    sim_pass(sim, any(sim, 2) * SECONDS);
+    sim_pass(sim, sim_any(sim, 2) * SECONDS);
     sim_heal(sim);
     check_done(seed, r, &spec);
     sim_free(sim);
@@ -190,7 +175,7 @@ static void one_does_not_come_back(void **state)
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 20 / SIM_SHARE; seed++) {
         struct sim *sim = begin(seed);
-        uint32_t root = any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+        uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
         struct spec spec = {.algorithm = "auto",
                             .from = "/same/300000",
                             .to = "/a",
@@ -218,7 +203,7 @@ static void sessions_go_on(void **state)
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 6; seed++) {
         struct sim *sim = begin(seed);
-        uint32_t root = any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+        uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
         struct spec spec = {.algorithm = seed % 2 == 0 ? "auto" : "direct",
                             .block_bytes = 30000,
                             .from = "",
@@ -267,12 +252,12 @@ static void down_after_the_decision(void **state)
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
         struct sim *sim = begin(seed);
-        uint32_t root = any(sim, sim_torus(sim)->nodes);
+        uint32_t root = sim_any(sim, sim_torus(sim)->nodes);
         struct spec spec = {.algorithm = "auto",
                             .from = "/random/3000",
                             .to = "/a",
                             .wait = true,
-                            .timeout_ns = any(sim, 2) * TIMEOUT};
+                            .timeout_ns = sim_any(sim, 2) * TIMEOUT};
         struct decided d = {sim_exchange(sim, root, &spec), another(sim, root)};
         sim_watch(sim, kill_when_decided, &d);
         sim_pass(sim, 60 * SECONDS);
@@ -290,7 +275,7 @@ static void barriers(void **state)
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
         struct sim *sim = begin(seed);
-        uint32_t nodes = sim_torus(sim)->nodes, victim = any(sim, nodes);
+        uint32_t nodes = sim_torus(sim)->nodes, victim = sim_any(sim, nodes);
         const struct spec spec = {.algorithm = "auto",
                                   .operation = OPERATION_BARRIER,
                                   .from = "",
@@ -299,17 +284,17 @@ static void barriers(void **state)
                                   .wait = true,
                                   .timeout_ns = TIMEOUT};
         struct sim_request *r[64];
-        bool before = any(sim, 2) == 0;
+        bool before = sim_any(sim, 2) == 0;
         if (before)
             sim_kill(sim, victim, SIM_CRASH);
         for (uint32_t rank = 0; rank < nodes; rank++)
             r[rank] = rank != victim ? sim_exchange(sim, rank, &spec) : NULL;
-        sim_pass(sim, any(sim, 10) * SECONDS);
+        sim_pass(sim, sim_any(sim, 10) * SECONDS);
         if (!before)
             sim_kill(sim, victim, SIM_CRASH);
-        sim_pass(sim, any(sim, 10) * SECONDS);
+        sim_pass(sim, sim_any(sim, 10) * SECONDS);
         sim_restart(sim, victim);
-        sim_pass(sim, any(sim, 10) * SECONDS);
+        sim_pass(sim, sim_any(sim, 10) * SECONDS);
         r[victim] = sim_exchange(sim, victim, &spec);
         for (uint32_t rank = 0; rank < nodes; rank++)
             if (!sim_run_until_ended(r[rank], 20 * SECONDS) || r[rank]->error.code != ERROR_NONE)
