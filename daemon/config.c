@@ -129,6 +129,8 @@ static int set_admin_group(struct config *c, const char *value, struct error *e)
 
 int config_add_root(struct config *c, const char *folder, struct error *e)
 {
+    if (folder[0] == '\0')
+        return error_set(e, ERROR_USAGE, "the name of a data root is empty");
     return roots_add(&c->roots, file_system_posix(), folder, e);
 }
 

@@ -36,7 +36,7 @@ enum share {
 
 struct shares;
 
-/* All without capacity. Returns NULL if there is no memory. */
+/* Makes a set of shares in which every resource still has the capacity 0. Returns NULL if there is no memory. */
 struct shares *shares_new(void);
 void shares_free(struct shares *all);
 
@@ -63,7 +63,7 @@ uint64_t shares_capacity(const struct shares *all, enum share share);
 /* "programs"; it is part of what status prints. */
 const char *shares_name(enum share share);
 
-/* Who holds something, in no order; at most `most` of them. Returns how many. */
+/* Lists the users that hold some of it, at most `most` of them, in no order. Returns how many it has listed. */
 struct share_holder {
     uint32_t user;
     uint64_t held;

@@ -198,8 +198,8 @@ void exchange_release(struct exchange *x);
 /* The same, and it fails everywhere for this reason, unless it has been decided to commit it. */
 void exchange_give_up(struct exchange *x, const struct error *why);
 
-/* Of a barrier, or a group that is being opened: whether it may have gone on at other nodes, whatever it has come to
- * at this one. False is certain. */
+/* Whether a barrier may have ended at other nodes, or a group may have been opened there, although it has failed at
+ * this one. False is certain. */
 bool exchange_may_have_gone(const struct exchange *x);
 
 /* Whether it is certain that it has not been decided to commit it, nor will be if this node, its root, stops now. */
