@@ -1,0 +1,81 @@
+"""Circles of calls between files and between folders, read from object files with nm."""
+
+import collections
+import os
+import re
+import subprocess
+
+FOLDERS = ('daemon/', 'client/', 'proto/')
+PRELOADS = 'client/mpi/'  # defines functions of other libraries (read, MPI_Send), and nothing links it
+
+
+def source_of(build, name):
+    match = re.match(r'(.*?)CMakeFiles/[^/]+\.dir/(.*)\.o$', os.path.relpath(name, build))
+    return os.path.normpath(match[1] + match[2]) if match else None
+
+
+def nearest(caller, definers):
+    """The definer that shares most folders with the caller: programs have functions of the same name."""
+    return max(sorted(definers), key=lambda name: len(os.path.commonprefix([caller.split('/'), name.split('/')])))
+
+
+def calls_of(root, build):
+    """{caller: {callee: {symbol}}}, of source files."""
+    defined, used = collections.defaultdict(set), collections.defaultdict(set)
+    for name in sorted(build.rglob('*.c.o')):
+        source = source_of(build, name)
+        if not source or not source.startswith(FOLDERS) or '.pb-c' in source or not (root / source).exists():
+            continue
+        for line in subprocess.run(['nm', name], capture_output=True, text=True, check=True).stdout.splitlines():
+            kind, symbol = line.split()[-2:]
+            if kind == 'U':
+                used[source].add(symbol)
+            elif kind in 'TDBRVWC':
+                defined[symbol].add(source)
+    edges = collections.defaultdict(lambda: collections.defaultdict(set))
+    for caller, symbols in used.items():
+        for symbol in symbols & defined.keys():
+            definers = [name for name in defined[symbol] if caller.startswith(PRELOADS) or
+                        not name.startswith(PRELOADS)]
+            callee = nearest(caller, definers) if definers else caller
+            if callee != caller:
+                edges[caller][callee].add(symbol)
+    return edges
+
+
+def reachable(edges, start):
+    found, todo = set(), [start]
+    while todo:
+        for name in edges.get(todo.pop(), ()):
+            if name not in found:
+                found.add(name)
+                todo.append(name)
+    return found
+
+
+def circles(edges):
+    """The sets of names that all reach each other."""
+    reach = {name: reachable(edges, name) for name in edges}
+    return sorted({frozenset(other for other in reach[name] if name in reach.get(other, ()))
+                   for name in edges if name in reach[name]}, key=sorted)
+
+
+def describe(circle, edges):
+    return '; '.join(f'{a} -> {b}: {", ".join(sorted(edges[a][b])[:5])}'
+                     for a in sorted(circle) for b in sorted(edges[a]) if b in circle)
+
+
+def check(root, build):
+    if not any(build.rglob('*.c.o')):
+        yield str(build), 'no object files: build first, or name the folder with --build'
+        return
+    files = calls_of(root, build)
+    folders = collections.defaultdict(lambda: collections.defaultdict(set))
+    for caller, callees in files.items():
+        for callee, symbols in callees.items():
+            if os.path.dirname(caller) != os.path.dirname(callee):
+                folders[os.path.dirname(caller)][os.path.dirname(callee)] |= symbols
+    for kind, edges in (('files', files), ('folders', folders)):
+        for circle in circles(edges):
+            yield min(circle), (f'{kind} call each other in a circle ({describe(circle, edges)}): '
+                                'move what both need below both')
