@@ -85,7 +85,7 @@ static int add(struct list *list, uint64_t key, uint64_t bytes)
     return 0;
 }
 
-/* The first segments are as long as any, the last ones may be shorter (exchange/cut.h). */
+/* The first segments are as long as any, the last ones may be shorter (engine/cut.h). */
 static uint64_t segment_bytes(const struct goal *g, uint32_t segment)
 {
     uint32_t segments = g->routes->algorithm->segments;

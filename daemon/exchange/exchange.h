@@ -45,11 +45,11 @@
 
 #include "daemon/base/shares.h"
 #include "daemon/base/work.h"
+#include "daemon/engine/engine.h"
+#include "daemon/engine/output_store.h"
 #include "daemon/exchange/calibration.h"
-#include "daemon/exchange/engine.h"
 #include "daemon/exchange/session.h"
 #include "daemon/exchange/spec.h"
-#include "daemon/exchange/storage.h"
 
 #define EXCHANGE_ID_SIZE 48
 

@@ -29,7 +29,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
-#include "daemon/exchange/arrived.h"
+#include "daemon/engine/arrived.h"
 #include "daemon/exchange/exchange.h"
 #include "daemon/exchange/planner.h"
 #include "daemon/exchange/schedules.h"

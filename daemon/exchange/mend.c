@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/engine/piece_digest.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/exchange/piece.h"
 #include "proto/text.h"
 
 #define MEND_PART (32u * 1024u)

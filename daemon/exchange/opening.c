@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/engine/generated_blocks.h"
+#include "daemon/engine/stepped.h"
+#include "daemon/engine/streaming.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/exchange/pattern.h"
-#include "daemon/exchange/stepped.h"
-#include "daemon/exchange/streaming.h"
 #include "proto/text.h"
 
 #define MEMORY_SHARES 4u /* how many exchanges of any size fit in at once */

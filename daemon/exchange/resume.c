@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/engine/missing_blocks.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/exchange/remainder.h"
 #include "proto/text.h"
 
 #define KEPT_MOST 64u

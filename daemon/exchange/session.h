@@ -4,7 +4,7 @@
 #ifndef TORUSD_EXCHANGE_SESSION_H
 #define TORUSD_EXCHANGE_SESSION_H
 
-#include "daemon/exchange/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/exchange/planner.h"
 #include "daemon/schedule/tree.h"
 

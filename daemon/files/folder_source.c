@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/digest.h"
+#include "daemon/engine/digest.h"
 #include "daemon/files/jobs.h"
 #include "daemon/files/segments.h"
 

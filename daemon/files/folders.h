@@ -1,5 +1,5 @@
 /* Folders as sources and sinks of blocks, and the state folder: implements
- * daemon/exchange/storage.h. Whatever touches a disk runs in jobs (base/work.h), so that no disk
+ * daemon/engine/output_store.h. Whatever touches a disk runs in jobs (base/work.h), so that no disk
  * ever stops the links; only folders_init() blocks. */
 #ifndef TORUSD_FILES_FOLDERS_H
 #define TORUSD_FILES_FOLDERS_H

@@ -2,7 +2,7 @@
 #ifndef TORUSD_FILES_SEGMENTS_H
 #define TORUSD_FILES_SEGMENTS_H
 
-#include "daemon/exchange/blocks.h"
+#include "daemon/engine/blocks.h"
 
 struct segments {
     uint32_t count;

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "daemon/base/work.h"
+#include "daemon/engine/output_store.h"
 #include "daemon/exchange/calibration.h"
-#include "daemon/exchange/storage.h"
 #include "daemon/files/journal.h"
 #include "daemon/files/roots.h"
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "daemon/exchange/digest.h"
+#include "daemon/engine/digest.h"
 
 /* Pieces are of some 16 KiB: what two of them share is little. */
 #define PAGE 2048u

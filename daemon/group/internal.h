@@ -19,9 +19,9 @@
 
 #include <utlist.h>
 
+#include "daemon/engine/digest.h"
+#include "daemon/engine/reducing.h"
 #include "daemon/exchange/choose.h"
-#include "daemon/exchange/digest.h"
-#include "daemon/exchange/reducing.h"
 #include "daemon/group/digests.h"
 #include "daemon/group/group.h"
 

@@ -6,8 +6,8 @@
  * finished one more round of it. */
 #include <string.h>
 
-#include "daemon/exchange/stepped.h"
-#include "daemon/exchange/streaming.h"
+#include "daemon/engine/stepped.h"
+#include "daemon/engine/streaming.h"
 #include "daemon/group/internal.h"
 
 #define WAVE_BYTES 8u

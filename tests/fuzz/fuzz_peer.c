@@ -9,7 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/core/core.h"
-#include "daemon/exchange/pattern.h"
+#include "daemon/engine/generated_blocks.h"
 #include "daemon/router/head_check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/router_fixture.h"

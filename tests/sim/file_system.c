@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/pattern.h"
+#include "daemon/engine/generated_blocks.h"
 #include "tests/sim/internal.h"
 
 #define OUTPUT_MARK ".torusd-" /* in the name of an output's temporary folder */

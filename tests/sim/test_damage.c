@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/engine/generated_blocks.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/exchange/pattern.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"

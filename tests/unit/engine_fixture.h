@@ -3,8 +3,8 @@
 #ifndef TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
 #define TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
 
-#include "daemon/exchange/engine.h"
-#include "daemon/exchange/piece.h"
+#include "daemon/engine/engine.h"
+#include "daemon/engine/piece_digest.h"
 #include "daemon/schedule/plan.h"
 #include "router_fixture.h"
 

@@ -5,7 +5,7 @@
 #ifndef TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
 #define TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
 
-#include "daemon/exchange/reducing.h"
+#include "daemon/engine/reducing.h"
 #include "router_fixture.h"
 
 enum { NET_HANDLE = 5 };

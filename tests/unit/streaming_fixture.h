@@ -9,7 +9,7 @@
 #ifndef TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
 #define TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
 
-#include "daemon/exchange/streaming.h"
+#include "daemon/engine/streaming.h"
 #include "engine_fixture.h"
 
 struct how {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/cargo.h"
+#include "daemon/engine/frame_buffer.h"
 #include "engine_fixture.h"
 #include "failing_memory.h"
 

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/cut.h"
-#include "daemon/exchange/remainder.h"
+#include "daemon/engine/cut.h"
+#include "daemon/engine/missing_blocks.h"
 #include "daemon/files/folders.h"
 #include "daemon/files/journal.h"
 #include "folder_fixture.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/pattern.h"
+#include "daemon/engine/generated_blocks.h"
 
 enum { LENGTH = 100 };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/stepped.h"
+#include "daemon/engine/stepped.h"
 #include "failing_memory.h"
 #include "streaming_fixture.h"
 

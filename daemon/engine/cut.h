@@ -10,8 +10,8 @@
  * If all blocks have the same size, the range of the last round is split evenly, too. If sizes
  * differ, the stride is the same for all blocks and rounds, since the end of a leg does not know
  * how long the whole block is. */
-#ifndef TORUSD_EXCHANGE_CUT_H
-#define TORUSD_EXCHANGE_CUT_H
+#ifndef TORUSD_ENGINE_CUT_H
+#define TORUSD_ENGINE_CUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

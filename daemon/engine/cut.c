@@ -1,4 +1,4 @@
-#include "daemon/exchange/cut.h"
+#include "daemon/engine/cut.h"
 
 struct cut_round cut_round(const struct cut *cut, uint64_t round)
 {

@@ -1,4 +1,4 @@
-#include "daemon/exchange/chunks.h"
+#include "daemon/engine/chunks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,10 +3,10 @@
  *
  * Outgoing frames are made when a port asks for them, so a message of any size needs no memory
  * before it leaves. */
-#ifndef TORUSD_EXCHANGE_STEPPED_H
-#define TORUSD_EXCHANGE_STEPPED_H
+#ifndef TORUSD_ENGINE_STEPPED_H
+#define TORUSD_ENGINE_STEPPED_H
 
-#include "daemon/exchange/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/schedule/plan.h"
 
 /* An engine that accepts frames of round 0 at once; engine_free() frees it. `plan` is borrowed;

@@ -1,10 +1,10 @@
-#include "daemon/exchange/streaming.h"
+#include "daemon/engine/streaming.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/cargo.h"
+#include "daemon/engine/frame_buffer.h"
 #include "proto/text.h"
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */

@@ -1,10 +1,10 @@
-#include "daemon/exchange/stepped.h"
+#include "daemon/engine/stepped.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/cargo.h"
+#include "daemon/engine/frame_buffer.h"
 #include "daemon/schedule/relay.h"
 #include "proto/text.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/exchange/piece.h"
+#include "daemon/engine/piece_digest.h"
 
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include <xxh_x86dispatch.h> /* the same functions, twice as fast, by the processor's vectors */
 #endif
 
-#include "daemon/exchange/digest.h"
+#include "daemon/engine/digest.h"
 
 struct piece_state {
     XXH3_state_t *bytes;

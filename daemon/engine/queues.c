@@ -1,4 +1,4 @@
-#include "daemon/exchange/queues.h"
+#include "daemon/engine/queues.h"
 
 #include <stdlib.h>
 #include <string.h>

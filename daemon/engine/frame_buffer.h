@@ -8,13 +8,13 @@
  * Where pieces carry digests (piece.h, engine_setup.digests) they are taken and compared here.
  *
  * Whatever fails here fails the engine (engine_failed()); the functions then do nothing more. */
-#ifndef TORUSD_EXCHANGE_CARGO_H
-#define TORUSD_EXCHANGE_CARGO_H
+#ifndef TORUSD_ENGINE_FRAME_BUFFER_H
+#define TORUSD_ENGINE_FRAME_BUFFER_H
 
 #include <string.h>
 
-#include "daemon/exchange/engine.h"
-#include "daemon/exchange/piece.h"
+#include "daemon/engine/engine.h"
+#include "daemon/engine/piece_digest.h"
 
 #define CARGO_COPIED_MOST 64u /* bytes of a piece */
 

@@ -14,13 +14,13 @@
  *
  * Each byte of a file is digested once where it leaves and once where it arrives, as one run where
  * the piece is whole in a frame. Generated blocks need no digests: who gets them knows every byte. */
-#ifndef TORUSD_EXCHANGE_PIECE_H
-#define TORUSD_EXCHANGE_PIECE_H
+#ifndef TORUSD_ENGINE_PIECE_DIGEST_H
+#define TORUSD_ENGINE_PIECE_DIGEST_H
 
 #include <stdbool.h>
 
 #include "daemon/base/slab.h"
-#include "daemon/exchange/blocks.h"
+#include "daemon/engine/blocks.h"
 #include "proto/error.h"
 
 #define PIECE_DIGEST_LEAST 256u /* bytes of a piece that carries one */

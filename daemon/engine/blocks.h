@@ -6,11 +6,11 @@
  *
  * Nothing here waits. What cannot be done at once is begun, and block_events tell when to ask again;
  * no event is ever raised from inside a call to the source or sink. */
-#ifndef TORUSD_EXCHANGE_BLOCKS_H
-#define TORUSD_EXCHANGE_BLOCKS_H
+#ifndef TORUSD_ENGINE_BLOCKS_H
+#define TORUSD_ENGINE_BLOCKS_H
 
 #include "daemon/base/slab.h"
-#include "daemon/exchange/arrived.h"
+#include "daemon/engine/arrived.h"
 #include "proto/error.h"
 
 struct block_events {

@@ -1,9 +1,9 @@
 /* Generated blocks: every byte depends on the exchange, source, destination and its position, and
  * is checked where it arrives. */
-#ifndef TORUSD_EXCHANGE_PATTERN_H
-#define TORUSD_EXCHANGE_PATTERN_H
+#ifndef TORUSD_ENGINE_GENERATED_BLOCKS_H
+#define TORUSD_ENGINE_GENERATED_BLOCKS_H
 
-#include "daemon/exchange/blocks.h"
+#include "daemon/engine/blocks.h"
 
 /* `seed` must be the same on all nodes. Return NULL if there is no memory. */
 struct source *pattern_source(uint64_t seed, uint32_t rank, uint64_t block_bytes,

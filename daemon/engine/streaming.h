@@ -6,10 +6,10 @@
  * In an allgather (engine_setup.gather) what comes in leaves by each port that its tree goes on by,
  * by one sooner than by another; its bytes are held once. So is the node's own block, which is read
  * once, by whichever port is the first to need more of it. */
-#ifndef TORUSD_EXCHANGE_STREAMING_H
-#define TORUSD_EXCHANGE_STREAMING_H
+#ifndef TORUSD_ENGINE_STREAMING_H
+#define TORUSD_ENGINE_STREAMING_H
 
-#include "daemon/exchange/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/schedule/passages.h"
 
 /* Bytes: blocks of the same size are not split into smaller pieces than this. */

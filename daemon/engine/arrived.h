@@ -1,7 +1,7 @@
 /* Which bytes of blocks have arrived: spans of each, known to both ends of a block, so that what is sent
  * after a link went down is only the rest of it. No I/O. */
-#ifndef TORUSD_EXCHANGE_ARRIVED_H
-#define TORUSD_EXCHANGE_ARRIVED_H
+#ifndef TORUSD_ENGINE_ARRIVED_H
+#define TORUSD_ENGINE_ARRIVED_H
 
 #include <stdint.h>
 

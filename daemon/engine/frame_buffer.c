@@ -1,4 +1,4 @@
-#include "daemon/exchange/cargo.h"
+#include "daemon/engine/frame_buffer.h"
 
 #include <stdlib.h>
 

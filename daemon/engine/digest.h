@@ -1,6 +1,6 @@
 /* Digests of bytes on their way between two nodes: XXH3, 64 bits. */
-#ifndef TORUSD_EXCHANGE_DIGEST_H
-#define TORUSD_EXCHANGE_DIGEST_H
+#ifndef TORUSD_ENGINE_DIGEST_H
+#define TORUSD_ENGINE_DIGEST_H
 
 #include "daemon/base/slab.h"
 

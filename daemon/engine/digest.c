@@ -1,4 +1,4 @@
-#include "daemon/exchange/digest.h"
+#include "daemon/engine/digest.h"
 
 #define XXH_STATIC_LINKING_ONLY /* the state's size, for one that is not allocated */
 #include <xxhash.h>

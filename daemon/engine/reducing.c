@@ -1,13 +1,13 @@
-#include "daemon/exchange/reducing.h"
+#include "daemon/engine/reducing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/cargo.h"
-#include "daemon/exchange/chunks.h"
-#include "daemon/exchange/digest.h"
-#include "daemon/exchange/queues.h"
+#include "daemon/engine/chunks.h"
+#include "daemon/engine/digest.h"
+#include "daemon/engine/frame_buffer.h"
+#include "daemon/engine/queues.h"
 #include "proto/text.h"
 
 #define NONE UINT32_MAX

@@ -6,12 +6,12 @@
  *
  * An engine sends its own blocks of a round only after the round has been admitted. No node is more
  * than `window` rounds ahead of the slowest. */
-#ifndef TORUSD_EXCHANGE_ENGINE_H
-#define TORUSD_EXCHANGE_ENGINE_H
+#ifndef TORUSD_ENGINE_ENGINE_H
+#define TORUSD_ENGINE_ENGINE_H
 
-#include "daemon/exchange/blocks.h"
-#include "daemon/exchange/cut.h"
-#include "daemon/exchange/piece.h"
+#include "daemon/engine/blocks.h"
+#include "daemon/engine/cut.h"
+#include "daemon/engine/piece_digest.h"
 #include "daemon/router/router.h"
 
 #define ENGINE_DAMAGED_MOST 8u

@@ -31,11 +31,11 @@
  * Memory. A child may be ahead of its slowest sibling by all that has been admitted, so a node
  * keeps at most reducing_memory() bytes of chunks. Those of more than 4 KiB stay in the slabs that
  * they were read into, as blocks do in the other engines. */
-#ifndef TORUSD_EXCHANGE_REDUCING_H
-#define TORUSD_EXCHANGE_REDUCING_H
+#ifndef TORUSD_ENGINE_REDUCING_H
+#define TORUSD_ENGINE_REDUCING_H
 
 #include "daemon/base/arithmetic.h"
-#include "daemon/exchange/engine.h"
+#include "daemon/engine/engine.h"
 #include "daemon/schedule/reduction.h"
 
 struct reducing_options {

@@ -2,10 +2,10 @@
  * libuv this is daemon/files; the simulator brings its own.
  *
  * Nothing waits for a disk: what is begun here ends with a call of done(), or nobody is told. */
-#ifndef TORUSD_EXCHANGE_STORAGE_H
-#define TORUSD_EXCHANGE_STORAGE_H
+#ifndef TORUSD_ENGINE_OUTPUT_STORE_H
+#define TORUSD_ENGINE_OUTPUT_STORE_H
 
-#include "daemon/exchange/blocks.h"
+#include "daemon/engine/blocks.h"
 #include "daemon/schedule/algorithm.h"
 
 struct calibration;

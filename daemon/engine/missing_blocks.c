@@ -1,4 +1,4 @@
-#include "daemon/exchange/remainder.h"
+#include "daemon/engine/missing_blocks.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* What waits to leave, by port and urgency: items are numbers, each in one queue at most. The most
  * urgent leaves first, and of those that are as urgent the one that has waited longest. */
-#ifndef TORUSD_EXCHANGE_QUEUES_H
-#define TORUSD_EXCHANGE_QUEUES_H
+#ifndef TORUSD_ENGINE_QUEUES_H
+#define TORUSD_ENGINE_QUEUES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Chunks of data that wait, each in one run of bytes, in chains: first in, first out. */
-#ifndef TORUSD_EXCHANGE_CHUNKS_H
-#define TORUSD_EXCHANGE_CHUNKS_H
+#ifndef TORUSD_ENGINE_CHUNKS_H
+#define TORUSD_ENGINE_CHUNKS_H
 
 #include "daemon/base/slab.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/exchange/arrived.h"
+#include "daemon/engine/arrived.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "daemon/exchange/pattern.h"
+#include "daemon/engine/generated_blocks.h"
 
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/digest.h"
+#include "daemon/engine/digest.h"
 
 #define CHUNK (64u * 1024u)
 

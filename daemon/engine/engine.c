@@ -1,4 +1,4 @@
-#include "daemon/exchange/engine.h"
+#include "daemon/engine/engine.h"
 #include "proto/text.h"
 
 #define CRUMB 64u /* bytes */
