@@ -3,9 +3,9 @@
 #define TORUSD_CONTROL_INTERNAL_H
 
 #include "daemon/control/setup.h"
-#include "daemon/exchange/schedules.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/local.h"
+#include "daemon/planning/schedule_store.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
 

@@ -3,8 +3,8 @@
 #ifndef TORUSD_EXCHANGE_CHOOSE_H
 #define TORUSD_EXCHANGE_CHOOSE_H
 
-#include "daemon/exchange/calibration.h"
 #include "daemon/exchange/exchange.h"
+#include "daemon/planning/calibration.h"
 #include "daemon/schedule/predict.h"
 
 #define CHOOSE_MOST 64u

@@ -47,9 +47,9 @@
 #include "daemon/base/work.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/output_store.h"
-#include "daemon/exchange/calibration.h"
 #include "daemon/exchange/session.h"
-#include "daemon/exchange/spec.h"
+#include "daemon/planning/calibration.h"
+#include "daemon/planning/spec.h"
 
 #define EXCHANGE_ID_SIZE 48
 

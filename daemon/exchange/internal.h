@@ -31,8 +31,8 @@
 
 #include "daemon/engine/arrived.h"
 #include "daemon/exchange/exchange.h"
-#include "daemon/exchange/planner.h"
-#include "daemon/exchange/schedules.h"
+#include "daemon/planning/planner.h"
+#include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/tree.h"
 
 #define OWN_PART (1u << 31) /* in exchange.owed, beside ports: this node's own part of the wave */

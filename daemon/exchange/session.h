@@ -5,7 +5,7 @@
 #define TORUSD_EXCHANGE_SESSION_H
 
 #include "daemon/engine/engine.h"
-#include "daemon/exchange/planner.h"
+#include "daemon/planning/planner.h"
 #include "daemon/schedule/tree.h"
 
 struct session_setup {

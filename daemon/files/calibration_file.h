@@ -3,8 +3,8 @@
 #ifndef TORUSD_FILES_CALIBRATION_FILE_H
 #define TORUSD_FILES_CALIBRATION_FILE_H
 
-#include "daemon/exchange/calibration.h"
 #include "daemon/files/journal.h"
+#include "daemon/planning/calibration.h"
 
 /* Reads and checks it. Returns 1 with *c, 0 if there is none, or -1 with *e: damaged, or it cannot
  * be read. */

@@ -7,9 +7,9 @@
 
 #include "daemon/base/work.h"
 #include "daemon/engine/output_store.h"
-#include "daemon/exchange/calibration.h"
 #include "daemon/files/journal.h"
 #include "daemon/files/roots.h"
+#include "daemon/planning/calibration.h"
 
 struct folder_sink;
 struct task;

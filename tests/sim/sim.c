@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
-#include "daemon/exchange/schedules.h"
+#include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/relay.h"
 #include "proto/sha256.h"

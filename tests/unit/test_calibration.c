@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/calibration.h"
+#include "daemon/planning/calibration.h"
 
 static uint64_t random_state;
 

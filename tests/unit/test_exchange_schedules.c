@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/schedules.h"
+#include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/export.h"
 #include "exchange_fixture.h"
 #include "proto/sha256.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/planner.h"
+#include "daemon/planning/planner.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/exchange/calibration.h"
+#include "daemon/planning/calibration.h"
 
 #include <inttypes.h>
 #include <math.h>

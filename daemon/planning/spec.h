@@ -1,7 +1,7 @@
 /* What was asked for: one owned struct, with one checker and one codec, for the control socket, the
  * root and every node. */
-#ifndef TORUSD_EXCHANGE_SPEC_H
-#define TORUSD_EXCHANGE_SPEC_H
+#ifndef TORUSD_PLANNING_SPEC_H
+#define TORUSD_PLANNING_SPEC_H
 
 #include "daemon/schedule/algorithm.h"
 #include "proto/error.h"

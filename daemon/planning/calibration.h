@@ -7,8 +7,8 @@
  * the one that is named by the other is the older. Only if neither names the other, or both do, the
  * higher version is the newer. So no version is final: even one that carries the highest is
  * replaced by what is set at any node that knows it, since nobody can foresee that id. */
-#ifndef TORUSD_EXCHANGE_CALIBRATION_H
-#define TORUSD_EXCHANGE_CALIBRATION_H
+#ifndef TORUSD_PLANNING_CALIBRATION_H
+#define TORUSD_PLANNING_CALIBRATION_H
 
 #include <stdbool.h>
 #include <stddef.h>

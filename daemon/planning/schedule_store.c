@@ -1,4 +1,4 @@
-#include "daemon/exchange/schedules.h"
+#include "daemon/planning/schedule_store.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

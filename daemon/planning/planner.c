@@ -1,4 +1,4 @@
-#include "daemon/exchange/planner.h"
+#include "daemon/planning/planner.h"
 
 #include <stdlib.h>
 #include <string.h>

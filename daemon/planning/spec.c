@@ -1,9 +1,9 @@
-#include "daemon/exchange/spec.h"
+#include "daemon/planning/spec.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/exchange/schedules.h"
+#include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/family.h"
 #include "proto/text.h"
 

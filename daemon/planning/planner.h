@@ -1,10 +1,10 @@
 /* The plans of this node, by algorithm and mode, and the counts that "auto" chooses by. They are
  * computed off the loop when they are first asked for, and kept. */
-#ifndef TORUSD_EXCHANGE_PLANNER_H
-#define TORUSD_EXCHANGE_PLANNER_H
+#ifndef TORUSD_PLANNING_PLANNER_H
+#define TORUSD_PLANNING_PLANNER_H
 
 #include "daemon/base/work.h"
-#include "daemon/exchange/spec.h"
+#include "daemon/planning/spec.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"

@@ -6,8 +6,8 @@
  *         +--------------------------------------------------------------^
  *
  * What nobody uses is forgotten when something else needs its room; unfinished or failed, at once. */
-#ifndef TORUSD_EXCHANGE_SCHEDULES_H
-#define TORUSD_EXCHANGE_SCHEDULES_H
+#ifndef TORUSD_PLANNING_SCHEDULE_STORE_H
+#define TORUSD_PLANNING_SCHEDULE_STORE_H
 
 #include "daemon/base/shares.h"
 #include "daemon/base/work.h"
