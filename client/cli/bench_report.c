@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 /* ---- The table ------------------------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/progress.h"
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/progress.h"
+#include "client/cli/terminal/quantile.h"
 #include "proto/text.h"
 
 #define PASSES 3u

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 const struct field calibration_fields[] = {
     {"costs", "source", FORMAT_PLAIN},

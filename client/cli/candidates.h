@@ -5,7 +5,7 @@
 
 #include <torus/torus.h>
 
-#include "client/cli/writer.h"
+#include "client/cli/terminal/writer.h"
 
 /* {source: "measured" or "default", measured_at, step_seconds, message_seconds, bits_per_second};
  * measured_at is null or "2026-11-21 10:30:12Z". NULL if out of memory. */

@@ -1,10 +1,10 @@
 /* torusctl algorithms: the registry, and with --dims what each costs on that torus. */
 #include <stddef.h>
 
-#include "client/cli/command.h"
-#include "client/cli/json.h"
-#include "client/cli/long_work.h"
 #include "client/cli/plan_report.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/long_work.h"
 #include "daemon/schedule/work.h"
 
 struct algorithms_arguments {

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/arguments.h"
 #include "client/cli/bench_report.h"
-#include "client/cli/command.h"
 #include "client/cli/fit.h"
 #include "client/cli/fit_report.h"
 #include "client/cli/named_algorithm.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
 #define DEFAULT_REPEAT 10

@@ -2,9 +2,9 @@
  * and the lower bounds for a complete exchange that follow from them and from its cuts. */
 #include <stddef.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/command.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 #include "daemon/schedule/product.h"
 
 struct bounds_arguments {

@@ -6,10 +6,10 @@
 
 #include "client/cli/calibration.h"
 #include "client/cli/candidates.h"
-#include "client/cli/command.h"
-#include "client/cli/interrupt.h"
-#include "client/cli/json.h"
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/interrupt.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/quantile.h"
 
 /* A link is pointed out if it is slower than SLOW times the median, and has been the limit: TCP's
  * rate is then about the rate of what the link carried. A rate far above that means that the link

@@ -1,7 +1,7 @@
 /* torusctl help: explains torusctl, or one command. */
 #include <stddef.h>
 
-#include "client/cli/help.h"
+#include "client/cli/terminal/help.h"
 
 struct help_arguments {
     const char *topic;

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/command.h"
 #include "client/cli/host_address.h"
 #include "client/cli/hosts_file.h"
-#include "client/cli/json.h"
-#include "client/cli/long_work.h"
-#include "client/cli/output_file.h"
 #include "client/cli/route_script.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/output_file.h"
 #include "daemon/schedule/watch.h"
 #include "proto/text.h"
 

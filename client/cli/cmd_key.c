@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/command.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 #include "proto/key.h"
 
 struct key_arguments {

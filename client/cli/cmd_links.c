@@ -1,8 +1,8 @@
 /* torusctl links: every port, who is at its other end, and how the connection does. */
 #include <stddef.h>
 
-#include "client/cli/command.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 
 struct links_arguments {
     char none; /* no options of its own */

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/command.h"
-#include "client/cli/json.h"
 #include "client/cli/route_script.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 
 struct mpi_env_arguments {
     const char *library;

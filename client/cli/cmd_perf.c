@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/command.h"
 #include "client/cli/perf_report.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
 #include "proto/text.h"
 
 #define DEFAULT_SIZES "1-1MiB"

@@ -4,16 +4,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/command.h"
 #include "client/cli/goal.h"
-#include "client/cli/json.h"
-#include "client/cli/long_work.h"
 #include "client/cli/msccl.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/plan_picture.h"
 #include "client/cli/plan_report.h"
 #include "client/cli/schedule_file.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/long_work.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/simulate.h"

@@ -3,11 +3,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/command.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/prediction.h"
 #include "client/cli/schedule_file.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
 
 struct predict_arguments {
     const char *dims;

@@ -2,10 +2,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/command.h"
-#include "client/cli/json.h"
 #include "client/cli/named_algorithm.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 #include "daemon/schedule/banyan_run.h"
 #include "daemon/schedule/product_run.h"
 #include "daemon/schedule/simulate.h"

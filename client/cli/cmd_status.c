@@ -2,8 +2,8 @@
 #include <stddef.h>
 
 #include "client/cli/candidates.h"
-#include "client/cli/command.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
 
 struct status_arguments {
     char none; /* no options of its own */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/arguments.h"
+#include "client/cli/terminal/arguments.h"
 #include "daemon/schedule/message_key.h"
 #include "daemon/schedule/routes.h"
 #include "daemon/schedule/tally.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/json.h"
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/quantile.h"
 #include "daemon/schedule/algorithm.h"
 #include "proto/text.h"
 

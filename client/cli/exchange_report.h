@@ -4,7 +4,7 @@
 
 #include <torus/torus.h>
 
-#include "client/cli/writer.h"
+#include "client/cli/terminal/writer.h"
 #include "proto/error.h"
 
 /* The value: times in seconds, the lower bound in seconds and the efficiency against it (null where

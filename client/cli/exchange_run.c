@@ -4,13 +4,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/arguments.h"
 #include "client/cli/candidates.h"
 #include "client/cli/exchange_report.h"
-#include "client/cli/interrupt.h"
 #include "client/cli/named_algorithm.h"
-#include "client/cli/progress.h"
 #include "client/cli/schedule_file.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/interrupt.h"
+#include "client/cli/terminal/progress.h"
 
 /* The library's operations are those that the schedules know. */
 _Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");

@@ -3,7 +3,7 @@
 #ifndef TORUSD_CLI_EXCHANGE_RUN_H
 #define TORUSD_CLI_EXCHANGE_RUN_H
 
-#include "client/cli/command.h"
+#include "client/cli/terminal/command.h"
 
 struct exchange_arguments {
     const char *algorithm;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/quantile.h"
 #include "proto/text.h"
 
 #define SAME 1e-9 /* startups and bytes whose squared correlation is this near to 1 are multiples */

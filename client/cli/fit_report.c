@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "client/cli/fit.h"
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 #include "daemon/schedule/cost.h"
 #include "proto/text.h"
 

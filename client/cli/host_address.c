@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "client/cli/arguments.h"
+#include "client/cli/terminal/arguments.h"
 
 #define LENGTH 32u /* bits of an address */
 

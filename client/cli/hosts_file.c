@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/cli/arguments.h"
 #include "client/cli/host_address.h"
+#include "client/cli/terminal/arguments.h"
 #include "proto/ini.h"
 #include "proto/text.h"
 

@@ -5,7 +5,7 @@
 
 #include <torus/torus.h>
 
-#include "client/cli/suggest.h"
+#include "client/cli/terminal/suggest.h"
 #include "daemon/schedule/family.h"
 #include "daemon/schedule/formula.h"
 

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "client/cli/json.h"
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/quantile.h"
 
 const char *const perf_types[] = {NULL,     "int8",   "int16",  "int32",   "int64",   "uint8",
                                   "uint16", "uint32", "uint64", "float32", "float64", NULL};

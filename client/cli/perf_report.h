@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "client/cli/perf.h"
-#include "client/cli/writer.h"
+#include "client/cli/terminal/writer.h"
 
 extern const char *const perf_types[];     /* by enum torus_type; NULL at 0 and at the end */
 extern const char *const perf_operators[]; /* the same by enum torus_operator */

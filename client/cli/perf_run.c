@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "client/cli/perf.h"
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/quantile.h"
 
 #define LEAST 5
 #define MOST 100

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "client/cli/arguments.h"
-#include "client/cli/output_file.h"
 #include "client/cli/svg.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/output_file.h"
 
 bool plan_picture_is_output(const struct picture_arguments *a)
 {

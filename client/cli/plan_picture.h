@@ -2,7 +2,7 @@
 #ifndef TORUSD_CLI_PLAN_PICTURE_H
 #define TORUSD_CLI_PLAN_PICTURE_H
 
-#include "client/cli/cli.h"
+#include "client/cli/terminal/cli.h"
 #include "daemon/schedule/verify.h"
 
 /* As given; NULL = not given. */

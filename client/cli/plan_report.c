@@ -1,6 +1,6 @@
 #include "client/cli/plan_report.h"
 
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 /* Segments as blocks. */
 static json_t *blocks(uint64_t segments, const struct algorithm *a)

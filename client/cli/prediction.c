@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/json.h"
-#include "client/cli/suggest.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/suggest.h"
 #include "daemon/schedule/family.h"
 
 /* Calls `visit` with the name of every algorithm that is implemented, then of every other that has

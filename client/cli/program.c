@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "client/cli/commands.h"
-#include "client/cli/help.h"
-#include "client/cli/long_work.h"
+#include "client/cli/terminal/help.h"
+#include "client/cli/terminal/long_work.h"
 #include "proto/descriptors.h"
 #include "proto/version.h"
 

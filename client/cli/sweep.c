@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "client/cli/exchange_report.h"
-#include "client/cli/interrupt.h"
-#include "client/cli/json.h"
 #include "client/cli/named_algorithm.h"
-#include "client/cli/progress.h"
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/interrupt.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/progress.h"
+#include "client/cli/terminal/quantile.h"
 
 #define TURN_SECONDS 3.0 /* for one algorithm at one size */
 

@@ -3,8 +3,8 @@
 #ifndef TORUSD_CLI_SWEEP_H
 #define TORUSD_CLI_SWEEP_H
 
-#include "client/cli/cli.h"
 #include "client/cli/schedule_file.h"
+#include "client/cli/terminal/cli.h"
 #include "daemon/schedule/torus.h"
 
 #define SWEEP_MOST_SIZES 64

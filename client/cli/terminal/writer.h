@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "client/cli/format.h"
+#include "client/cli/terminal/format.h"
 
 #define MOST_FIELDS 64 /* of a section, including the end */
 

@@ -1,4 +1,4 @@
-#include "client/cli/format.h"
+#include "client/cli/terminal/format.h"
 
 #include <stdio.h>
 #include <string.h>

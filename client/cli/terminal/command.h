@@ -2,8 +2,8 @@
 #ifndef TORUSD_CLI_COMMAND_H
 #define TORUSD_CLI_COMMAND_H
 
-#include "client/cli/cli.h"
-#include "client/cli/options.h"
+#include "client/cli/terminal/cli.h"
+#include "client/cli/terminal/options.h"
 
 struct command {
     const char *name;

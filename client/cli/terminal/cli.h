@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <torus/torus.h>
 
-#include "client/cli/writer.h"
+#include "client/cli/terminal/writer.h"
 #include "proto/error.h"
 
 enum exit_code {

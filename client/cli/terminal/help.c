@@ -1,4 +1,4 @@
-#include "client/cli/help.h"
+#include "client/cli/terminal/help.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
-#include "client/cli/cli.h"
+#include "client/cli/terminal/cli.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/long_work.h"
+#include "client/cli/terminal/long_work.h"
 #include "proto/text.h"
 
 /* ---- Saying what went wrong ------------------------------------------------------------------ */

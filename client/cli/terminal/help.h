@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/command.h"
+#include "client/cli/terminal/command.h"
 
 /* All return EXIT_DONE. */
 int help_overview(FILE *out, const struct command *const *commands);

@@ -1,4 +1,4 @@
-#include "client/cli/interrupt.h"
+#include "client/cli/terminal/interrupt.h"
 
 #include <signal.h>
 #include <stddef.h>

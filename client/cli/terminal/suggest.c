@@ -1,4 +1,4 @@
-#include "client/cli/suggest.h"
+#include "client/cli/terminal/suggest.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "client/cli/json.h"
+#include "client/cli/terminal/json.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "client/cli/quantile.h"
+#include "client/cli/terminal/quantile.h"
 
 #include <stdlib.h>
 

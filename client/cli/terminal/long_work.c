@@ -1,4 +1,4 @@
-#include "client/cli/long_work.h"
+#include "client/cli/terminal/long_work.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "client/cli/progress.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/schedule/watch.h"
 #include "proto/notices.h"
 

@@ -1,4 +1,4 @@
-#include "client/cli/arguments.h"
+#include "client/cli/terminal/arguments.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-#include "client/cli/command.h"
+#include "client/cli/terminal/command.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/suggest.h"
+#include "client/cli/terminal/suggest.h"
 
 const struct option global_options[] = {
     {"--socket", "PATH", offsetof(struct global_arguments, socket),

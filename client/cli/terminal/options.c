@@ -1,8 +1,8 @@
-#include "client/cli/options.h"
+#include "client/cli/terminal/options.h"
 
 #include <string.h>
 
-#include "client/cli/suggest.h"
+#include "client/cli/terminal/suggest.h"
 
 struct match {
     const struct option *option;

@@ -1,4 +1,4 @@
-#include "client/cli/progress.h"
+#include "client/cli/terminal/progress.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include <torus/torus.h>
 #include <unistd.h>
 
-#include "client/cli/format.h"
-#include "client/cli/interrupt.h"
-#include "client/cli/long_work.h"
+#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/interrupt.h"
+#include "client/cli/terminal/long_work.h"
 #include "proto/notices.h"
 #include "proto/text.h"
 

@@ -1,4 +1,4 @@
-#include "client/cli/writer.h"
+#include "client/cli/terminal/writer.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "client/cli/output_file.h"
+#include "client/cli/terminal/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
