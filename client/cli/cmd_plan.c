@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/goal.h"
-#include "client/cli/msccl.h"
 #include "client/cli/named_algorithm.h"
 #include "client/cli/plan_picture.h"
 #include "client/cli/plan_report.h"
-#include "client/cli/schedule_file.h"
+#include "client/cli/schedule_files/goal.h"
+#include "client/cli/schedule_files/msccl.h"
+#include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"

@@ -5,7 +5,7 @@
 
 #include "client/cli/named_algorithm.h"
 #include "client/cli/prediction.h"
-#include "client/cli/schedule_file.h"
+#include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 

@@ -7,7 +7,7 @@
 #include "client/cli/candidates.h"
 #include "client/cli/exchange_report.h"
 #include "client/cli/named_algorithm.h"
-#include "client/cli/schedule_file.h"
+#include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/progress.h"

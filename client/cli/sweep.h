@@ -3,7 +3,7 @@
 #ifndef TORUSD_CLI_SWEEP_H
 #define TORUSD_CLI_SWEEP_H
 
-#include "client/cli/schedule_file.h"
+#include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/cli.h"
 #include "daemon/schedule/torus.h"
 

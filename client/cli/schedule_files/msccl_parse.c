@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/msccl_program.h"
-#include "client/cli/xml.h"
+#include "client/cli/schedule_files/msccl_program.h"
+#include "client/cli/schedule_files/xml.h"
 
 /* What a few bytes of XML may ask for. Valid schedules have fewer chunks that are sent, since a leg
  * takes at least ten bytes in the file that they become. */

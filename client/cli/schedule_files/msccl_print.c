@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/cli/msccl.h"
+#include "client/cli/schedule_files/msccl.h"
 #include "daemon/schedule/imported.h"
 
 #define NONE UINT32_MAX

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/msccl_program.h"
+#include "client/cli/schedule_files/msccl_program.h"
 
 /* --- chunks --- */
 

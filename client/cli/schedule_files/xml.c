@@ -1,4 +1,4 @@
-#include "client/cli/xml.h"
+#include "client/cli/schedule_files/xml.h"
 
 #include <errno.h>
 #include <expat.h>

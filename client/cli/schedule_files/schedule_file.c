@@ -1,9 +1,9 @@
-#include "client/cli/schedule_file.h"
+#include "client/cli/schedule_files/schedule_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/msccl.h"
+#include "client/cli/schedule_files/msccl.h"
 #include "proto/text_file.h"
 #include "proto/text_format.h"
 

@@ -1,7 +1,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/cli/msccl_program.h"
+#include "client/cli/schedule_files/msccl_program.h"
 
 /* The end of a connection that receives. */
 struct end {

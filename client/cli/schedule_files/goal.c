@@ -1,4 +1,4 @@
-#include "client/cli/goal.h"
+#include "client/cli/schedule_files/goal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

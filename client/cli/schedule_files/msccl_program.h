@@ -9,7 +9,7 @@
 #ifndef TORUSD_CLI_MSCCL_PROGRAM_H
 #define TORUSD_CLI_MSCCL_PROGRAM_H
 
-#include "client/cli/msccl.h"
+#include "client/cli/schedule_files/msccl.h"
 #include "daemon/schedule/imported.h"
 
 #define MSCCL_NONE UINT32_MAX
