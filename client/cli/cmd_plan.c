@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/drawing/plan_picture.h"
 #include "client/cli/named_algorithm.h"
-#include "client/cli/plan_picture.h"
 #include "client/cli/plan_report.h"
 #include "client/cli/schedule_files/goal.h"
 #include "client/cli/schedule_files/msccl.h"

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/drawing.h"
+#include "client/cli/drawing/drawing.h"
 #include "daemon/schedule/verify.h"
 
 /* Writes the whole document. Whether that worked is for the caller to ask of `out`. */

@@ -1,8 +1,8 @@
-#include "client/cli/plan_picture.h"
+#include "client/cli/drawing/plan_picture.h"
 
 #include <string.h>
 
-#include "client/cli/svg.h"
+#include "client/cli/drawing/svg.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/output_file.h"
 

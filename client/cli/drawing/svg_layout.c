@@ -1,4 +1,4 @@
-#include "client/cli/svg_layout.h"
+#include "client/cli/drawing/svg_layout.h"
 
 enum {
     PITCH = 48,

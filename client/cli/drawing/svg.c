@@ -1,10 +1,10 @@
-#include "client/cli/svg.h"
+#include "client/cli/drawing/svg.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/svg_arrow.h"
-#include "client/cli/svg_layout.h"
+#include "client/cli/drawing/svg_arrow.h"
+#include "client/cli/drawing/svg_layout.h"
 #include "proto/text.h"
 
 enum {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/svg_layout.h"
+#include "client/cli/drawing/svg_layout.h"
 #include "daemon/schedule/algorithm.h"
 
 struct svg_arrow {

@@ -1,4 +1,4 @@
-#include "client/cli/drawing.h"
+#include "client/cli/drawing/drawing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "client/cli/svg_arrow.h"
+#include "client/cli/drawing/svg_arrow.h"
 
 /* Lengths are as in svg_layout.h. An arrow keeps to the left of the line between two nodes, as seen
  * in its direction, so that the two channels of a link lie beside each other. */
