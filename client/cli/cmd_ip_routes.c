@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/cli/host_address.h"
-#include "client/cli/hosts_file.h"
-#include "client/cli/route_script.h"
+#include "client/cli/ip_routes/host_address.h"
+#include "client/cli/ip_routes/hosts_file.h"
+#include "client/cli/ip_routes/route_script.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/route_script.h"
+#include "client/cli/ip_routes/route_script.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"

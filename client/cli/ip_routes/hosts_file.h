@@ -6,7 +6,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include "client/cli/ip_routes.h"
+#include "client/cli/ip_routes/ip_routes.h"
 
 #define HOST_NAME_SIZE 254     /* as DNS limits names */
 #define OWN_INTERFACE "torus0" /* what has a node's own address */

@@ -1,4 +1,4 @@
-#include "client/cli/ip_routes.h"
+#include "client/cli/ip_routes/ip_routes.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "client/cli/hosts_file.h"
+#include "client/cli/ip_routes/hosts_file.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/cli/host_address.h"
+#include "client/cli/ip_routes/host_address.h"
 #include "client/cli/terminal/arguments.h"
 #include "proto/ini.h"
 #include "proto/text.h"

@@ -1,8 +1,8 @@
-#include "client/cli/route_script.h"
+#include "client/cli/ip_routes/route_script.h"
 
 #include <arpa/inet.h>
 
-#include "client/cli/ip_routes_sh.h"
+#include "client/cli/ip_routes/ip_routes_sh.h"
 
 /* What `ip route` shows for the routes, by which they are recognized when they are to be removed. */
 #define PROTOCOL 84

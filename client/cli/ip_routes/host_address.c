@@ -1,4 +1,4 @@
-#include "client/cli/host_address.h"
+#include "client/cli/ip_routes/host_address.h"
 
 #include <arpa/inet.h>
 #include <stdint.h>
