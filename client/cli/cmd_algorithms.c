@@ -1,7 +1,7 @@
 /* torusctl algorithms: the registry, and with --dims what each costs on that torus. */
 #include <stddef.h>
 
-#include "client/cli/plan_report.h"
+#include "client/cli/algorithms/plan_report.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/bench_report.h"
 #include "client/cli/fit.h"
 #include "client/cli/fit_report.h"
-#include "client/cli/named_algorithm.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 

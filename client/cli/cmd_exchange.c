@@ -1,8 +1,8 @@
 /* torusctl exchange: runs a complete exchange and reports what it took. */
 #include <stddef.h>
 
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchange_run.h"
-#include "client/cli/named_algorithm.h"
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),

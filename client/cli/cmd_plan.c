@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/algorithms/plan_report.h"
 #include "client/cli/drawing/plan_picture.h"
-#include "client/cli/named_algorithm.h"
-#include "client/cli/plan_report.h"
 #include "client/cli/schedule_files/goal.h"
 #include "client/cli/schedule_files/msccl.h"
 #include "client/cli/schedule_files/schedule_file.h"

@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/named_algorithm.h"
-#include "client/cli/prediction.h"
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/algorithms/prediction.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"

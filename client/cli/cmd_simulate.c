@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/named_algorithm.h"
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"

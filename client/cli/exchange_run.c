@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/candidates.h"
 #include "client/cli/exchange_report.h"
-#include "client/cli/named_algorithm.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/interrupt.h"

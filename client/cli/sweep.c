@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchange_report.h"
-#include "client/cli/named_algorithm.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/progress.h"

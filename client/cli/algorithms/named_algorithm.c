@@ -1,4 +1,4 @@
-#include "client/cli/named_algorithm.h"
+#include "client/cli/algorithms/named_algorithm.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "client/cli/prediction.h"
+#include "client/cli/algorithms/prediction.h"
 
 #include <stdio.h>
 #include <stdlib.h>

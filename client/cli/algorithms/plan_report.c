@@ -1,4 +1,4 @@
-#include "client/cli/plan_report.h"
+#include "client/cli/algorithms/plan_report.h"
 
 #include "client/cli/terminal/json.h"
 
