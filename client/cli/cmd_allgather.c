@@ -1,7 +1,7 @@
 /* torusctl allgather: each node sends one block to all. */
 #include <stddef.h>
 
-#include "client/cli/exchange_run.h"
+#include "client/cli/exchanging/exchange_run.h"
 
 static const struct option options[] = {
     {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),

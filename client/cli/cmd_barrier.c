@@ -1,7 +1,7 @@
 /* torusctl barrier: waits until it has been called at every node. */
 #include <stddef.h>
 
-#include "client/cli/exchange_run.h"
+#include "client/cli/exchanging/exchange_run.h"
 
 static const struct option options[] = {
     {"--name", "NAME", offsetof(struct exchange_arguments, name),

@@ -1,7 +1,7 @@
 /* torusctl broadcast: one node sends a block to all. */
 #include <stddef.h>
 
-#include "client/cli/exchange_run.h"
+#include "client/cli/exchanging/exchange_run.h"
 
 static const struct option options[] = {
     {"--root", "RANK", offsetof(struct exchange_arguments, sender), "the node that sends"},

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/cli/calibration.h"
-#include "client/cli/candidates.h"
+#include "client/cli/exchanging/candidates.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/json.h"

@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
-#include "client/cli/exchange_run.h"
+#include "client/cli/exchanging/exchange_run.h"
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),

@@ -1,7 +1,7 @@
 /* torusctl status: the daemon, its place in the torus, and the groups and exchanges that it knows. */
 #include <stddef.h>
 
-#include "client/cli/candidates.h"
+#include "client/cli/exchanging/candidates.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 

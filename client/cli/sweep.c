@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
-#include "client/cli/exchange_report.h"
+#include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/progress.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/exchange_report.h"
+#include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
 #include "client/cli/terminal/writer.h"

@@ -1,12 +1,12 @@
-#include "client/cli/exchange_run.h"
+#include "client/cli/exchanging/exchange_run.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
-#include "client/cli/candidates.h"
-#include "client/cli/exchange_report.h"
+#include "client/cli/exchanging/candidates.h"
+#include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/interrupt.h"

@@ -1,4 +1,4 @@
-#include "client/cli/exchange_report.h"
+#include "client/cli/exchanging/exchange_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "client/cli/candidates.h"
+#include "client/cli/exchanging/candidates.h"
 
 #include <string.h>
 #include <time.h>
