@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
-#include "client/cli/bench_report.h"
-#include "client/cli/fit.h"
-#include "client/cli/fit_report.h"
+#include "client/cli/measuring/bench_report.h"
+#include "client/cli/measuring/fit.h"
+#include "client/cli/measuring/fit_report.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 

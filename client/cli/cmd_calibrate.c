@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/calibration.h"
 #include "client/cli/exchanging/candidates.h"
+#include "client/cli/measuring/calibration.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/json.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/perf.h"
+#include "client/cli/measuring/perf.h"
 #include "daemon/schedule/product.h"
 #include "proto/text.h"
 

@@ -1,4 +1,4 @@
-#include "client/cli/fit.h"
+#include "client/cli/measuring/fit.h"
 
 #include <math.h>
 #include <stdlib.h>

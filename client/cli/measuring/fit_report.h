@@ -2,7 +2,7 @@
 #ifndef TORUSD_CLI_FIT_REPORT_H
 #define TORUSD_CLI_FIT_REPORT_H
 
-#include "client/cli/sweep.h"
+#include "client/cli/measuring/sweep.h"
 
 #define FIT_SIZES "256,1KiB,4KiB,16KiB,64KiB,256KiB"
 

@@ -1,4 +1,4 @@
-#include "client/cli/perf_report.h"
+#include "client/cli/measuring/perf_report.h"
 
 #include <math.h>
 

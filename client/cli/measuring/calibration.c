@@ -1,4 +1,4 @@
-#include "client/cli/calibration.h"
+#include "client/cli/measuring/calibration.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "client/cli/perf.h"
+#include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/quantile.h"
 
 #define LEAST 5

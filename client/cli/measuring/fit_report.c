@@ -1,4 +1,4 @@
-#include "client/cli/fit_report.h"
+#include "client/cli/measuring/fit_report.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/fit.h"
+#include "client/cli/measuring/fit.h"
 #include "client/cli/terminal/json.h"
 #include "daemon/schedule/cost.h"
 #include "proto/text.h"

@@ -2,7 +2,7 @@
 #ifndef TORUSD_CLI_BENCH_REPORT_H
 #define TORUSD_CLI_BENCH_REPORT_H
 
-#include "client/cli/sweep.h"
+#include "client/cli/measuring/sweep.h"
 
 /* Each prints them and returns the exit code, as if nothing had failed in them. */
 int bench_print_text(const struct cli *cli, const struct sweep *s);

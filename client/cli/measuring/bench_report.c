@@ -1,4 +1,4 @@
-#include "client/cli/bench_report.h"
+#include "client/cli/measuring/bench_report.h"
 
 #include <stdio.h>
 #include <string.h>

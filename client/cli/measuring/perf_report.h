@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "client/cli/perf.h"
+#include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/writer.h"
 
 extern const char *const perf_types[];     /* by enum torus_type; NULL at 0 and at the end */

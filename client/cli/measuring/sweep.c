@@ -1,4 +1,4 @@
-#include "client/cli/sweep.h"
+#include "client/cli/measuring/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The bound of an exchange of blocks of different sizes. */
 #include <stdlib.h>
 
-#include "client/cli/perf.h"
+#include "client/cli/measuring/perf.h"
 
 /* along[a * n + b]: bytes from nodes with coordinate a to nodes with coordinate b. */
 static void add_up(const struct torus *t, uint64_t bytes,
