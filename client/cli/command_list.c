@@ -1,4 +1,4 @@
-#include "client/cli/commands.h"
+#include "client/cli/command_list.h"
 
 #include <stddef.h>
 

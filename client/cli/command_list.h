@@ -1,6 +1,6 @@
 /* The commands of torusctl. */
-#ifndef TORUSD_CLI_COMMANDS_H
-#define TORUSD_CLI_COMMANDS_H
+#ifndef TORUSD_CLI_COMMAND_LIST_H
+#define TORUSD_CLI_COMMAND_LIST_H
 
 struct command;
 

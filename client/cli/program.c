@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/commands.h"
+#include "client/cli/command_list.h"
 #include "client/cli/terminal/help.h"
 #include "client/cli/terminal/long_work.h"
 #include "proto/descriptors.h"

@@ -2,13 +2,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/progress.h"
 
@@ -16,13 +16,6 @@
 _Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
 _Static_assert((int)TORUS_ALLGATHER == OPERATION_ALLGATHER, "");
 _Static_assert((int)TORUS_BROADCAST == OPERATION_BROADCAST, "");
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* What --on-failure says. */
 static bool does(const struct exchange_arguments *a, const char *action)
@@ -169,7 +162,7 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
     struct torus_result *result;
     struct torus_error e;
     struct progress progress;
-    double began = now(), took;
+    double began = clock_seconds(), took;
     int code, r;
 
     progress_begin(&progress, true);
@@ -179,7 +172,7 @@ static int exchange(const struct cli *cli, const struct exchange_arguments *a,
     else
         r = torus_client_barrier(cli->client, a->name, timeout_ms, progress_update, &progress,
                                  &result, &e);
-    took = now() - began;
+    took = clock_seconds() - began;
     interrupt_disarm();
     progress_end(&progress);
     if (r != 0)

@@ -6,6 +6,7 @@
 
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/exchange_report.h"
+#include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/progress.h"
@@ -204,7 +205,7 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
     struct torus_error failed;
     char bytes[FORMAT_SIZE];
     const json_t *before = find_result(s, size, name);
-    double began = (double)progress_clock(), took;
+    double began = clock_seconds(), took;
     int r;
 
     if (json_object_get(before, "error") != NULL) {
@@ -235,7 +236,7 @@ static int run_one(struct running *run, uint64_t size, size_t index, struct erro
         return 0;
     }
     s->runs++;
-    took = ((double)progress_clock() - began) / 1e3;
+    took = clock_seconds() - began;
     r = add_result(s, size, name, result, took, &failed, e);
     if (result == NULL)
         s->stopped = !can_go_on(run);

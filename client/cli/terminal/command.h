@@ -1,4 +1,4 @@
-/* A command of torusctl: one file cmd_NAME.c with one of these, and a line in commands.c. */
+/* A command of torusctl: one file commands/NAME.c with one of these, and a line in command_list.c. */
 #ifndef TORUSD_CLI_COMMAND_H
 #define TORUSD_CLI_COMMAND_H
 

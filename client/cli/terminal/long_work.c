@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "client/cli/terminal/progress.h"
+#include "client/cli/terminal/clock.h"
 #include "daemon/schedule/watch.h"
 #include "proto/notices.h"
 
@@ -34,7 +34,7 @@ static void say(int64_t now)
 
 static void on_watch(void *context, double done)
 {
-    int64_t now = progress_clock();
+    int64_t now = clock_ms();
     int64_t pause = work.terminal ? REDRAW_MS : NOTICE_AGAIN_MS;
 
     (void)context;
@@ -60,7 +60,7 @@ void long_work_begin(const char *format, ...)
 
     work.said = false;
     work.terminal = isatty(STDERR_FILENO) == 1;
-    work.began_ms = progress_clock();
+    work.began_ms = clock_ms();
     work.done = -1;
     va_start(ap, format);
     (void)vsnprintf(work.name, sizeof work.name, format, ap);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <torus/torus.h>
 #include <unistd.h>
 
+#include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/long_work.h"
@@ -21,13 +21,6 @@
 #define SIDE 160
 #define BYTES 80       /* the part with bytes in it */
 #define SHORTEST_BAR 8 /* and narrowest that says anything */
-
-int64_t progress_clock(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Whether a line on stderr can be drawn again. */
 static bool is_capable(void)
@@ -43,7 +36,7 @@ void progress_begin(struct progress *p, bool wanted)
     *p = (struct progress){
         .shown = wanted && notices_wanted(),
         .lines = !is_capable(),
-        .began_ms = progress_clock(),
+        .began_ms = clock_ms(),
     };
 }
 
@@ -263,7 +256,7 @@ static int64_t pause_after(const struct progress *p, const struct torus_progress
 int progress_update(void *data, const struct torus_progress *progress)
 {
     struct progress *p = data;
-    int64_t now = progress_clock();
+    int64_t now = clock_ms();
     struct progress_pace pace = progress_pace(p, progress, now);
 
     if (!p->shown || pace.elapsed_ms < NOTICE_FIRST_MS ||

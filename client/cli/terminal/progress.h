@@ -31,9 +31,6 @@ struct progress {
     double from_part;
 };
 
-/* Milliseconds on a monotonic clock. */
-int64_t progress_clock(void);
-
 /* Starts the clock; nothing is drawn yet. */
 void progress_begin(struct progress *p, bool wanted);
 
@@ -48,7 +45,7 @@ void progress_end(struct progress *p);
 size_t progress_line(char *out, size_t size, size_t columns, const struct torus_progress *progress,
                      const struct progress_pace *pace);
 
-/* The pace of what has been reported so far; `now` is of progress_clock(). */
+/* The pace of what has been reported so far; `now` is of clock_ms(). */
 struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
                                    int64_t now);
 
