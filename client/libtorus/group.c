@@ -9,7 +9,7 @@
 #include "client/libtorus/fail.h"
 #include "client/libtorus/group.h"
 #include "client/libtorus/request.h"
-#include "daemon/group/group.h"
+#include "proto/group_call.h"
 
 #define DEFAULT_NAME "default"
 #define RETRY_MS 100 /* between two attempts to reach a daemon that is being restarted */

@@ -1,7 +1,7 @@
 /* The collective operations: what each sends and receives. */
 #include "client/libtorus/fail.h"
 #include "client/libtorus/group.h"
-#include "daemon/group/group.h"
+#include "proto/group_call.h"
 
 _Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");
 _Static_assert((int)TORUS_UINT8 == (int)REDUCTION_UINT8, "types");

@@ -12,8 +12,7 @@
 
 #include "daemon/base/arithmetic.h"
 #include "daemon/exchange/exchange.h"
-
-#define GROUP_NAME_SIZE 64u /* with its end */
+#include "proto/group_call.h"
 
 struct groups; /* of one node; core_groups() */
 struct group;
@@ -45,20 +44,6 @@ struct program_area {
     struct program_memory *memory;
     uint64_t offset, size;
 };
-
-enum group_operation {
-    GROUP_ALLTOALL = 1,
-    GROUP_ALLTOALLV,
-    GROUP_ALLGATHER,
-    GROUP_ALLGATHERV,
-    GROUP_BROADCAST,
-    GROUP_BARRIER,
-    GROUP_ALLREDUCE,
-    GROUP_REDUCE_SCATTER,
-    GROUP_PART, /* makes `part` known: its members' calls may follow */
-    GROUP_REDUCE,
-};
-#define GROUP_OPERATIONS (GROUP_REDUCE + 1u)
 
 /* What a program calls. Whoever passes it on has checked nothing: group_call() does. */
 struct group_call {

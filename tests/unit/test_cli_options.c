@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/commands.h"
+#include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/options.h"
 #include "client/cli/terminal/suggest.h"
