@@ -1,7 +1,7 @@
 #include "client/mpi/collectives.h"
 
 #include "client/mpi/failure.h"
-#include "client/mpi/nodes.h"
+#include "client/mpi/node_ranks.h"
 
 #define SHORT_BYTES ((size_t)64 << 10)
 
@@ -27,7 +27,7 @@ enum reason taking_returns(struct taking *t, int code)
 enum reason taking_lacks_memory(struct taking *t)
 {
     struct torus_error error;
-    int result = nodes_lack_memory(t->c, &error);
+    int result = node_lacks_memory(t->c, &error);
 
     return taking_ends(t, result, &error);
 }

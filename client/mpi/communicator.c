@@ -8,8 +8,10 @@
 
 #include "client/mpi/errhandlers.h"
 #include "client/mpi/job.h"
+#include "client/mpi/lanes.h"
 #include "client/mpi/placement.h"
 #include "client/mpi/real.h"
+#include "client/mpi/sharing.h"
 #include "proto/text.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -85,11 +87,11 @@ static void lack_memory(void)
     static const struct torus_error out_of_memory = {
         .code = TORUS_ERROR_MEMORY, .text = "a process has no memory for a communicator"};
 
-    job_enter();
+    lanes_enter();
     job_lock();
     job_fail(&out_of_memory);
     job_unlock();
-    job_leave();
+    lanes_leave();
 }
 
 /* What only a communicator has that is served. */

@@ -3,8 +3,12 @@
  * inside itself are passed on to it. */
 #include "client/mpi/caller.h"
 #include "client/mpi/collectives.h"
+#include "client/mpi/communicator.h"
 #include "client/mpi/job.h"
+#include "client/mpi/lanes.h"
+#include "client/mpi/opening.h"
 #include "client/mpi/real.h"
+#include "client/mpi/sharing.h"
 #include "client/mpi/statistics.h"
 #include "client/mpi/torus_call.h"
 
@@ -59,7 +63,7 @@ static int leave(const struct call *call, int result)
 
 static bool takes(struct call *call, enum reason reason)
 {
-    job_leave();
+    lanes_leave();
     communicator_leave(call->taking.c);
     call->reason = reason;
     return reason == REASON_TAKEN;
@@ -71,7 +75,7 @@ static bool takes(struct call *call, enum reason reason)
         struct call call;                                                                          \
         struct taking *t = &call.taking;                                                           \
         if (enter(&call, its_operation, comm, __builtin_return_address(0)) &&                      \
-            (job_enter(), takes(&call, take)))                                                     \
+            (lanes_enter(), takes(&call, take)))                                                   \
             return leave(&call, t->result);                                                        \
         return leave(&call, otherwise);                                                            \
     } while (0)
@@ -83,8 +87,14 @@ static bool takes(struct call *call, enum reason reason)
 
 static int end_of_init(int result, bool by_mpi)
 {
-    if (result == MPI_SUCCESS && !by_mpi)
-        job_begin();
+    struct communicator *world;
+
+    if (result != MPI_SUCCESS || by_mpi)
+        return result;
+    opening_begin();
+    world = job_is_served && job.threaded ? communicator_of(mpi.world) : NULL;
+    if (world != NULL)
+        sharing_begin(world);
     return result;
 }
 

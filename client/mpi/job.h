@@ -28,6 +28,7 @@ struct job {
     bool verbose, statistics;
     uint32_t late_ms; /* as in struct settings */
     bool leads;
+    bool refused[1u << JOB_DIMS]; /* by dimensions: parts for which the torus lacks links */
     /* The same processes, for the preload's own messages: the only communicator that it makes, so that the
      * program can have all others of those that MPI has. Its errors are returned. */
     MPI_Comm messages;
@@ -38,11 +39,8 @@ struct job {
 
 extern struct job job;
 
-/* Whether there is a torus for this program: false until MPI_Init has ended. */
+/* Whether there is a torus for this program (opening.h): false until MPI_Init has ended. */
 extern bool job_is_served;
-
-/* Called when MPI_Init has ended. */
-void job_begin(void);
 
 /* Of dimensions, all of them longer than 1: whether they are those of the torus; whether a part can have them; and
  * whether there is that part, or it is all of the torus. The same on all ranks. */
@@ -58,13 +56,9 @@ void job_unlock(void);
 void job_wait(pthread_cond_t *condition);
 
 /* Gives up, because this process cannot make a call that others wait for: no call of its own succeeds
- * any more, and when the last job_leave() has been called, the group is closed, which fails those of
+ * any more, and when the last lanes_leave() has been called, the group is closed, which fails those of
  * the others. Does nothing if it has been called before. Locked. */
 void job_fail(const struct torus_error *error);
 bool job_has_failed(struct torus_error *error);
-
-/* Before and after an operation of MPI that the torus carries out. */
-void job_enter(void);
-void job_leave(void);
 
 #endif

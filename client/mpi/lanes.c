@@ -22,6 +22,7 @@ static char name[64]; /* of the first */
 static struct lane lanes[LANES_MOST];
 static unsigned count;
 static struct lane another; /* that is not one of them yet */
+static unsigned operations; /* under way */
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -69,6 +70,7 @@ int lanes_open(const char *its_name, uint32_t timeout_ms, struct torus_error *er
     if (open_lane(&lanes[0], name, timeout_ms, error) != 0)
         return -1;
     count = 1;
+    scratch_share(lanes[0].group);
     return 0;
 }
 
@@ -141,15 +143,27 @@ struct torus_group *lanes_part(unsigned lane, uint32_t dimensions)
     return lane < count ? lanes[lane].part[dimensions] : NULL;
 }
 
-struct torus_group *lanes_of_memory(void)
-{
-    return lanes[0].group;
-}
-
 void lanes_close(void)
 {
     scratch_forget();
     while (count > 0)
         torus_group_close(lanes[--count].group);
     memset(lanes, 0, sizeof lanes);
+}
+
+void lanes_enter(void)
+{
+    job_lock();
+    operations++;
+    job_unlock();
+}
+
+void lanes_leave(void)
+{
+    struct torus_error ignored;
+
+    job_lock();
+    if (--operations == 0 && job_has_failed(&ignored))
+        lanes_close();
+    job_unlock();
 }

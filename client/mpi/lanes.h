@@ -25,9 +25,11 @@ unsigned lanes_count(void);
 /* The group of a lane for a part of the torus, or for all of it; NULL: there is none. */
 struct torus_group *lanes_part(unsigned lane, uint32_t dimensions);
 
-/* That of memory which calls on lane 0 do not copy; NULL: none. */
-struct torus_group *lanes_of_memory(void);
-
 void lanes_close(void);
+
+/* Before and after an operation of MPI that the torus carries out. Not locked. Once the job has failed, the lanes are
+ * closed when the last operation under way has been left. */
+void lanes_enter(void);
+void lanes_leave(void);
 
 #endif

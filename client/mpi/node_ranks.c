@@ -4,6 +4,7 @@
  * Long ones go in pieces, so that all levels of the tree are busy. */
 #include "client/mpi/node_ranks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/mpi/job.h"
@@ -143,7 +144,7 @@ int node_reduce(const struct communicator *c, const struct vector *v, const void
     int result;
 
     if (room == NULL)
-        return nodes_lack_memory(c, &ignored);
+        return node_lacks_memory(c, &ignored);
     result = reduce(c, v, send, receive, most, room);
     scratch_give(room);
     return result;
@@ -169,6 +170,21 @@ int node_failed(struct torus_error *error)
     *error = failure;
     job_lock();
     job_fail(error);
+    job_unlock();
+    return -1;
+}
+
+/* Other ranks of a node cannot be told: they wait in calls of MPI that this one does not make. */
+int node_lacks_memory(const struct communicator *c, struct torus_error *e)
+{
+    static const struct torus_error out_of_memory = {
+        .code = TORUS_ERROR_MEMORY, .text = "a process has no memory for its blocks"};
+
+    *e = out_of_memory;
+    if (c->locals > 1)
+        (void)real.Abort(mpi.world, EXIT_FAILURE);
+    job_lock();
+    job_fail(e);
     job_unlock();
     return -1;
 }

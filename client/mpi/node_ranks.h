@@ -3,8 +3,8 @@
 #ifndef TORUSD_MPI_NODE_RANKS_H
 #define TORUSD_MPI_NODE_RANKS_H
 
-#include "client/mpi/communicator.h"
-#include "client/mpi/nodes.h"
+#include "client/mpi/communicator_record.h"
+#include "client/mpi/reduction.h"
 
 /* Between the leader and another rank. Each returns 0, or -1 if MPI has failed. */
 int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes);
@@ -22,6 +22,10 @@ int node_meet(const struct communicator *c);
 
 /* MPI has failed among them: no operation succeeds any more. Returns -1 with *error. */
 int node_failed(struct torus_error *error);
+
+/* This process has no memory for an operation that others may have begun: ends it for them, too.
+ * Returns -1 with *error. */
+int node_lacks_memory(const struct communicator *c, struct torus_error *error);
 
 /* What the leader's operation has ended with, for all: returns `result`, 0 or -1 with *error, of the
  * leader. */

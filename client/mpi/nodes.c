@@ -15,21 +15,6 @@ static size_t *numbers_of(const struct communicator *c)
     return c->numbers + 2 * (size_t)c->size;
 }
 
-/* Other ranks of a node cannot be told: they wait in calls of MPI that this one does not make. */
-int nodes_lack_memory(const struct communicator *c, struct torus_error *e)
-{
-    static const struct torus_error out_of_memory = {
-        .code = TORUS_ERROR_MEMORY, .text = "a process has no memory for its blocks"};
-
-    *e = out_of_memory;
-    if (c->locals > 1)
-        (void)real.Abort(mpi.world, EXIT_FAILURE);
-    job_lock();
-    job_fail(e);
-    job_unlock();
-    return -1;
-}
-
 /* Where blocks begin that lie one behind the other. Returns where the last one ends. */
 static size_t offsets(const size_t *bytes, size_t count, size_t *offset)
 {
@@ -204,7 +189,7 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
     int result = -1;
 
     if (room_for_sizes == NULL)
-        return nodes_lack_memory(c, e);
+        return node_lacks_memory(c, e);
     if (gather_sizes(c, send_bytes, receive_bytes, &sizes) != 0) {
         result = node_failed(e);
     } else {
@@ -214,7 +199,7 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
         in = scratch_take(sum(in_bytes, c->nodes));
         room = scratch_take(most_of(c, &sizes));
         if (out == NULL || in == NULL || room == NULL)
-            result = nodes_lack_memory(c, e);
+            result = node_lacks_memory(c, e);
         else if (gather_blocks(c, send, &sizes, out_bytes, out, room) != 0)
             result = node_failed(e);
         else
@@ -259,7 +244,7 @@ static int lead_allgather(struct communicator *c, const void *block, void *recei
     int result;
 
     if (blocks == NULL)
-        return nodes_lack_memory(c, e);
+        return node_lacks_memory(c, e);
     for (uint32_t n = 0; n < c->nodes; n++)
         node_bytes[n] = sum(bytes + (size_t)n * c->locals, c->locals);
     memcpy(blocks, block, mine[0]);
@@ -350,7 +335,7 @@ static int reduce_alone(struct communicator *c, const struct vector *v, const vo
 
     if (v->reduction.logical) {
         if (receive == NULL && (room = scratch_take(v->count * v->type_size)) == NULL)
-            return nodes_lack_memory(c, e);
+            return node_lacks_memory(c, e);
         reduction_normalise(v->reduction.type, room != NULL ? room : receive, send, v->count);
         send = room != NULL ? room : receive;
     }
@@ -374,7 +359,7 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
     if (leads && !wants) {
         out = room = scratch_take(bytes);
         if (room == NULL)
-            result = nodes_lack_memory(c, error);
+            result = node_lacks_memory(c, error);
     }
     if (result == 0 && node_reduce(c, v, send, out) != 0)
         result = node_failed(error);
@@ -405,7 +390,7 @@ static int lead_reduce_scatter(struct communicator *c, const struct vector *v, c
     if (c->locals > 1)
         room = scratch_take(sum(mine, c->locals) * v->type_size);
     if (room == NULL && c->locals > 1)
-        return nodes_lack_memory(c, e);
+        return node_lacks_memory(c, e);
     result = TORUS_CALL(e, torus_start_reduce_scatter(
                                c->group, vector == receive ? TORUS_IN_PLACE : vector, room,
                                node_counts, v->reduction.type, v->reduction.operator, & call, e));
@@ -434,7 +419,7 @@ int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const v
     if (copies) {
         room = scratch_take(v->count * v->type_size);
         if (room == NULL)
-            return nodes_lack_memory(c, error);
+            return node_lacks_memory(c, error);
     }
     if (c->locals > 1) {
         if (node_reduce(c, v, send, room) != 0)

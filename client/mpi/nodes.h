@@ -5,8 +5,8 @@
 #ifndef TORUSD_MPI_NODES_H
 #define TORUSD_MPI_NODES_H
 
-#include "client/mpi/communicator.h"
-#include "client/mpi/datatype.h"
+#include "client/mpi/communicator_record.h"
+#include "client/mpi/reduction.h"
 
 /* Block p, of send_bytes[p] bytes, goes to place p; that of place p, of receive_bytes[p], comes. In
  * both buffers one block is behind the other. `same`: all blocks of all ranks have the same size. */
@@ -23,15 +23,6 @@ int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t
 
 int nodes_barrier(struct communicator *c, struct torus_error *error);
 
-/* What is reduced: `count` elements of MPI's type with MPI's op, which the torus can do. */
-struct vector {
-    MPI_Datatype type;
-    size_t type_size;
-    MPI_Op op;
-    struct reduction reduction;
-    size_t count;
-};
-
 /* Combines the vectors. The result is at `receive`, which may be `send`, on the rank with place `only`,
  * or on all for PLACE_ALL; others have no `receive`. */
 #define PLACE_ALL UINT32_MAX
@@ -42,9 +33,5 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
  * `send`. */
 int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const void *send,
                          void *receive, const size_t *counts, struct torus_error *error);
-
-/* This process has no memory for an operation that others may have begun: ends it for them, too.
- * Returns -1 with *error. */
-int nodes_lack_memory(const struct communicator *c, struct torus_error *error);
 
 #endif

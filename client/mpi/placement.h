@@ -3,7 +3,7 @@
 #ifndef TORUSD_MPI_PLACEMENT_H
 #define TORUSD_MPI_PLACEMENT_H
 
-#include "client/mpi/communicator.h"
+#include "client/mpi/communicator_record.h"
 
 /* Tables of a communicator and its duplicates, which are the same. */
 struct placement {

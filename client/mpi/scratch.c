@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "client/mpi/job.h"
-#include "client/mpi/lanes.h"
 
 #define LEAST ((size_t)64 << 10)
 #define IDLE 4u                       /* pieces that are kept, */
@@ -17,6 +16,7 @@ struct piece {
 };
 
 static struct piece *pieces;
+static struct torus_group *sharer; /* of the memory that is shared; NULL: none is */
 
 static void drop(struct piece **at)
 {
@@ -24,7 +24,7 @@ static void drop(struct piece **at)
 
     *at = p->next;
     if (p->shared)
-        torus_memory_free(lanes_of_memory(), p->at);
+        torus_memory_free(sharer, p->at);
     else
         free(p->at);
     free(p);
@@ -60,8 +60,8 @@ static struct piece *add(size_t bytes)
     if (p == NULL)
         return NULL;
     p->size = rounded(bytes);
-    if (lanes_of_memory() != NULL && !job_has_failed(&ignored))
-        p->at = torus_memory_new(lanes_of_memory(), p->size, &ignored);
+    if (sharer != NULL && !job_has_failed(&ignored))
+        p->at = torus_memory_new(sharer, p->size, &ignored);
     p->shared = p->at != NULL;
     if (!p->shared)
         p->at = malloc(p->size);
@@ -107,8 +107,14 @@ void scratch_give(void *memory)
     job_unlock();
 }
 
+void scratch_share(struct torus_group *group)
+{
+    sharer = group;
+}
+
 void scratch_forget(void)
 {
     while (pieces != NULL)
         drop(&pieces);
+    sharer = NULL;
 }

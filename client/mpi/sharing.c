@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/mpi/communicator.h"
 #include "client/mpi/job.h"
 #include "client/mpi/lanes.h"
 #include "client/mpi/placement.h"
@@ -230,9 +229,9 @@ enum reason sharing_enter(struct communicator *c)
         s->ask_at = s->ask_distance = FIRST_QUESTION;
     if (c->calls < s->ask_at)
         return c->calls < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
-    job_enter();
+    lanes_enter();
     ask(c);
-    job_leave();
+    lanes_leave();
     return s->under_way ? REASON_TAKEN : REASON_ORDER; /* nobody else changes that */
 }
 
@@ -251,10 +250,8 @@ void sharing_forget(struct communicator *c)
     job_unlock();
 }
 
-void sharing_begin(void)
+void sharing_begin(struct communicator *world)
 {
-    struct communicator *world = job.threaded ? communicator_of(mpi.world) : NULL;
-
-    if (world != NULL && world->reason == REASON_TAKEN)
+    if (world->reason == REASON_TAKEN)
         own(world, 0, 1);
 }

@@ -19,22 +19,10 @@
 #ifndef TORUSD_MPI_SHARING_H
 #define TORUSD_MPI_SHARING_H
 
-#include "client/mpi/claims.h"
-#include "client/mpi/operations.h"
+#include "client/mpi/communicator_record.h"
 
-struct communicator;
-
-/* What a communicator has of the lanes. */
-struct share {
-    bool owns; /* a lane: */
-    unsigned lane;
-    bool under_way;                /* a call, which uses it */
-    uint32_t ask_at, ask_distance; /* in calls */
-    struct looks looks;
-};
-
-/* Once, in MPI_Init, after the group has been opened. */
-void sharing_begin(void);
+/* Once, in MPI_Init, after the group has been opened, under MPI_THREAD_MULTIPLE: `world` is MPI_COMM_WORLD's. */
+void sharing_begin(struct communicator *world);
 
 /* As communicator_enter() and _leave(), of one that can be served. */
 enum reason sharing_enter(struct communicator *c);

@@ -2,7 +2,11 @@
 #ifndef TORUSD_MPI_TORUS_CALL_H
 #define TORUSD_MPI_TORUS_CALL_H
 
-#include "client/mpi/communicator.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <torus/group.h>
+
+#include "client/mpi/operations.h"
 
 /* Makes a call of the torus that `start`, a torus_start_X(), begins, and waits until it has ended.
  * Meanwhile MPI goes on: what others wait for before they make this call may be on its way through
