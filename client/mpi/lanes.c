@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/mpi/claims.h"
 #include "client/mpi/job.h"
 #include "client/mpi/scratch.h"
 #include "client/mpi/torus_call.h"

@@ -6,6 +6,8 @@
 
 #include <torus/group.h>
 
+#define LANES_MOST 2u
+
 /* Opens lane 0, with its parts, in two steps: the second begins when the first has succeeded everywhere, and ends when
  * the second has begun everywhere. A part that links are missing from is refused to all, and does not count. Return
  * 0, or -1 with *error. */
