@@ -1,6 +1,6 @@
 #include "client/mpi/collectives.h"
 
-#include "client/mpi/failure.h"
+#include "client/mpi/library/failure.h"
 #include "client/mpi/node_ranks.h"
 
 #define SHORT_BYTES ((size_t)64 << 10)

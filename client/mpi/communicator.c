@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/mpi/errhandlers.h"
 #include "client/mpi/job.h"
 #include "client/mpi/lanes.h"
+#include "client/mpi/library/errhandlers.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/placement.h"
-#include "client/mpi/real.h"
 #include "client/mpi/sharing.h"
 #include "proto/text.h"
 

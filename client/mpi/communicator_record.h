@@ -4,9 +4,9 @@
 
 #include <torus/group.h>
 
-#include "client/mpi/abi.h"
 #include "client/mpi/claims.h"
-#include "client/mpi/operations.h"
+#include "client/mpi/library/abi.h"
+#include "client/mpi/library/operations.h"
 
 /* What a communicator has of the lanes (sharing.h). */
 struct share {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/mpi/errhandlers.h"
 #include "client/mpi/job.h"
-#include "client/mpi/real.h"
+#include "client/mpi/library/errhandlers.h"
+#include "client/mpi/library/real.h"
 
 #define PIECE ((size_t)1 << 30) /* that is packed at a time: sizes are int */
 #define DEPTH 8                 /* of types made of types that are looked into */

@@ -2,7 +2,7 @@
 #ifndef TORUSD_MPI_DATATYPE_H
 #define TORUSD_MPI_DATATYPE_H
 
-#include "client/mpi/abi.h"
+#include "client/mpi/library/abi.h"
 
 struct datatype {
     MPI_Datatype handle;

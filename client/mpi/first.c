@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "client/mpi/job.h"
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/settings.h"
 
 #define FIRST "torus-"

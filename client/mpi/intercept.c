@@ -1,13 +1,13 @@
 /* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
  * names are exported; the library's own is found by its PMPI name behind ours. Calls that the library makes
  * inside itself are passed on to it. */
-#include "client/mpi/caller.h"
 #include "client/mpi/collectives.h"
 #include "client/mpi/communicator.h"
 #include "client/mpi/job.h"
 #include "client/mpi/lanes.h"
+#include "client/mpi/library/caller.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/opening.h"
-#include "client/mpi/real.h"
 #include "client/mpi/sharing.h"
 #include "client/mpi/statistics.h"
 #include "client/mpi/torus_call.h"

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <torus/group.h>
 
-#include "client/mpi/abi.h"
+#include "client/mpi/library/abi.h"
 
 #define JOB_DIMS 8u
 

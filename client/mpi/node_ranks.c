@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "client/mpi/job.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/placement.h"
-#include "client/mpi/real.h"
 #include "client/mpi/scratch.h"
 
 #define MESSAGE ((size_t)1 << 30) /* counts are int */

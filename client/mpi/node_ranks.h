@@ -4,7 +4,7 @@
 #define TORUSD_MPI_NODE_RANKS_H
 
 #include "client/mpi/communicator_record.h"
-#include "client/mpi/reduction.h"
+#include "client/mpi/library/reduction.h"
 
 /* Between the leader and another rank. Each returns 0, or -1 if MPI has failed. */
 int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "client/mpi/job.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/node_ranks.h"
-#include "client/mpi/real.h"
 #include "client/mpi/scratch.h"
 #include "client/mpi/torus_call.h"
 

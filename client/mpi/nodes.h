@@ -6,7 +6,7 @@
 #define TORUSD_MPI_NODES_H
 
 #include "client/mpi/communicator_record.h"
-#include "client/mpi/reduction.h"
+#include "client/mpi/library/reduction.h"
 
 /* Block p, of send_bytes[p] bytes, goes to place p; that of place p, of receive_bytes[p], comes. In
  * both buffers one block is behind the other. `same`: all blocks of all ranks have the same size. */

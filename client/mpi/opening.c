@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/mpi/errhandlers.h"
 #include "client/mpi/first.h"
 #include "client/mpi/job.h"
 #include "client/mpi/lanes.h"
+#include "client/mpi/library/errhandlers.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/locals.h"
-#include "client/mpi/real.h"
 #include "client/mpi/settings.h"
 #include "client/mpi/statistics.h"
 #include "proto/text.h"

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/statistics.h"
 
 #define LISTS 256u /* a power of two */

@@ -3,7 +3,7 @@
 #ifndef TORUSD_MPI_PERSISTENT_H
 #define TORUSD_MPI_PERSISTENT_H
 
-#include "client/mpi/unserved.h"
+#include "client/mpi/library/unserved_list.h"
 
 /* The program has made such a request, which passes on so many bytes each time. */
 void persistent_made(MPI_Request request, enum unserved operation, uint64_t bytes);

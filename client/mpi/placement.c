@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "client/mpi/job.h"
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
 
 #include "client/mpi/job.h"
 #include "client/mpi/lanes.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/placement.h"
-#include "client/mpi/real.h"
 #include "client/mpi/statistics.h"
 #include "client/mpi/torus_call.h"
 

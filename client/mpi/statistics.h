@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "client/mpi/operations.h"
-#include "client/mpi/unserved.h"
+#include "client/mpi/library/operations.h"
+#include "client/mpi/library/unserved_list.h"
 
 uint64_t statistics_now(void); /* nanoseconds */
 

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "client/mpi/job.h"
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/statistics.h"
 
 /* Nanoseconds between two turns for MPI. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <torus/group.h>
 
-#include "client/mpi/operations.h"
+#include "client/mpi/library/operations.h"
 
 /* Makes a call of the torus that `start`, a torus_start_X(), begins, and waits until it has ended.
  * Meanwhile MPI goes on: what others wait for before they make this call may be on its way through

@@ -12,7 +12,7 @@
 
 #include "client/mpi/blocks.h"
 #include "client/mpi/job.h"
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 #include "client/mpi/settings.h"
 
 struct real real;

@@ -1,4 +1,4 @@
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 
 #include <ctype.h>
 #include <dlfcn.h>

@@ -1,11 +1,11 @@
-#include "client/mpi/failure.h"
+#include "client/mpi/library/failure.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/mpi/errhandlers.h"
-#include "client/mpi/real.h"
+#include "client/mpi/library/errhandlers.h"
+#include "client/mpi/library/real.h"
 
 #define PREFIX "the torus failed: "
 

@@ -4,7 +4,7 @@
 
 #include <torus/group.h>
 
-#include "client/mpi/abi.h"
+#include "client/mpi/library/abi.h"
 
 /* An error code of a class of our own, whose text is that of the torus. */
 int failure_of_torus(const struct torus_error *error);

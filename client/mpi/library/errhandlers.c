@@ -1,8 +1,8 @@
-#include "client/mpi/errhandlers.h"
+#include "client/mpi/library/errhandlers.h"
 
 #include <pthread.h>
 
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 
 /* Two threads that set aside the handler of one communicator would put back the wrong one. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -3,7 +3,7 @@
 #ifndef TORUSD_MPI_ERRHANDLERS_H
 #define TORUSD_MPI_ERRHANDLERS_H
 
-#include "client/mpi/abi.h"
+#include "client/mpi/library/abi.h"
 
 #define ERRHANDLERS_MOST 3u
 

@@ -2,7 +2,7 @@
 #ifndef TORUSD_MPI_REAL_H
 #define TORUSD_MPI_REAL_H
 
-#include "client/mpi/unserved.h"
+#include "client/mpi/library/unserved_list.h"
 
 /* Those that the preload defines itself. */
 #define REAL_TAKEN(X)                                                                              \

@@ -4,7 +4,7 @@
 
 #include <torus/group.h>
 
-#include "client/mpi/abi.h"
+#include "client/mpi/library/abi.h"
 
 /* What the torus does to such a type with such an operator. */
 struct reduction {

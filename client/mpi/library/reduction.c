@@ -1,8 +1,8 @@
 /* Which of MPI's types and operators the torus can reduce. */
 #include <pthread.h>
 
-#include "client/mpi/real.h"
-#include "client/mpi/reduction.h"
+#include "client/mpi/library/real.h"
+#include "client/mpi/library/reduction.h"
 
 enum kind { SIGNED, UNSIGNED, INTEGER, FLOATING, COMPLEX, BYTES };
 

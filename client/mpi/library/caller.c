@@ -1,4 +1,4 @@
-#include "client/mpi/caller.h"
+#include "client/mpi/library/caller.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "client/mpi/real.h"
+#include "client/mpi/library/real.h"
 
 #define REMEMBERED 32u /* objects that have called; programs have one to three */
 

@@ -5,12 +5,12 @@
  * A row has the name of the function, without "MPI_", and the shape of its parameters (shapes.h). Those of
  * UNSERVED_PLAIN have no counts; each of the others exists a second time with large counts, as MPI_X_c, if the
  * library has such functions. */
-#ifndef TORUSD_MPI_UNSERVED_H
-#define TORUSD_MPI_UNSERVED_H
+#ifndef TORUSD_MPI_UNSERVED_LIST_H
+#define TORUSD_MPI_UNSERVED_LIST_H
 
 #include <stdint.h>
 
-#include "client/mpi/abi.h"
+#include "client/mpi/library/abi.h"
 
 #define UNSERVED_BLOCKING(X)                                                                       \
     X(Exscan, REDUCTION)                                                                           \
