@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/mpi/lanes.h"
+#include "client/mpi/job/lanes.h"
 
 /* What one rank says, or of all that is said, number by number, the least (MPI_MIN over so many ints). Those that do
  * not know, because their process does not lead and has never had to do with a lane, say VOTE_ANY. */

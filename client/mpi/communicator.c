@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "client/mpi/job.h"
-#include "client/mpi/lanes.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/lanes.h"
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
 #include "client/mpi/placement.h"

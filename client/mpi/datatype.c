@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
 

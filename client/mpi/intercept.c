@@ -3,14 +3,14 @@
  * inside itself are passed on to it. */
 #include "client/mpi/collectives.h"
 #include "client/mpi/communicator.h"
-#include "client/mpi/job.h"
-#include "client/mpi/lanes.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/lanes.h"
+#include "client/mpi/job/opening.h"
+#include "client/mpi/job/statistics.h"
+#include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/caller.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/opening.h"
 #include "client/mpi/sharing.h"
-#include "client/mpi/statistics.h"
-#include "client/mpi/torus_call.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/scratch.h"
+#include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/real.h"
 #include "client/mpi/node_ranks.h"
-#include "client/mpi/scratch.h"
-#include "client/mpi/torus_call.h"
 
 /* The second half of the communicator's numbers; the first is the caller's. */
 static size_t *numbers_of(const struct communicator *c)

@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "client/mpi/job/statistics.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/statistics.h"
 
 #define LISTS 256u /* a power of two */
 

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
 #include "client/mpi/library/real.h"
 
 /* ---- Tables ---------------------------------------------------------------------------------- */

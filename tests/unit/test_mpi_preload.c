@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "client/mpi/blocks.h"
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/settings.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/settings.h"
 
 struct real real;
 struct real_handles mpi;

@@ -1,8 +1,8 @@
-#include "client/mpi/scratch.h"
+#include "client/mpi/job/scratch.h"
 
 #include <stdlib.h>
 
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
 
 #define LEAST ((size_t)64 << 10)
 #define IDLE 4u                       /* pieces that are kept, */

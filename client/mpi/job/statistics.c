@@ -1,4 +1,4 @@
-#include "client/mpi/statistics.h"
+#include "client/mpi/job/statistics.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>

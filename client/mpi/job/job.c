@@ -1,4 +1,4 @@
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
 
 #define ALL_PARTS_DIMS                                                                             \
     4u /* with up to so many dimensions all parts are opened, else lines and planes */

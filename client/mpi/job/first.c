@@ -2,16 +2,16 @@
  * its program has been preceded. If not, it publishes its rank under that name. Several may do so at the
  * same time; then the launcher keeps the first (MPICH), or finds the last (Open MPI), but the same one for
  * all, once each of them is through. */
-#include "client/mpi/first.h"
+#include "client/mpi/job/first.h"
 
 #include <ctype.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/settings.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/settings.h"
 
 #define FIRST "torus-"
 #define OPENED "torusopened-"

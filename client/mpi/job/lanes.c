@@ -1,4 +1,4 @@
-#include "client/mpi/lanes.h"
+#include "client/mpi/job/lanes.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/mpi/job.h"
-#include "client/mpi/scratch.h"
-#include "client/mpi/torus_call.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/scratch.h"
+#include "client/mpi/job/torus_call.h"
 
 #define ANOTHER_MS 1000 /* to open one: all leaders are there, but the daemons may lack memory */
 

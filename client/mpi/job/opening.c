@@ -1,4 +1,4 @@
-#include "client/mpi/opening.h"
+#include "client/mpi/job/opening.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,14 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/mpi/first.h"
-#include "client/mpi/job.h"
-#include "client/mpi/lanes.h"
+#include "client/mpi/job/first.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/lanes.h"
+#include "client/mpi/job/locals.h"
+#include "client/mpi/job/settings.h"
+#include "client/mpi/job/statistics.h"
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/locals.h"
-#include "client/mpi/settings.h"
-#include "client/mpi/statistics.h"
 #include "proto/text.h"
 
 #define MISSED_MS 10000u /* in which a node that is cut off is missed by all others */

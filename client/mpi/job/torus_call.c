@@ -1,12 +1,12 @@
-#include "client/mpi/torus_call.h"
+#include "client/mpi/job/torus_call.h"
 
 #include <poll.h>
 #include <stdio.h>
 #include <time.h>
 
-#include "client/mpi/job.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/statistics.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/statistics.h"
 
 /* Nanoseconds between two turns for MPI. */
 #define USUAL_SLICE 1000000u  /* at first: most small calls have ended by then, */

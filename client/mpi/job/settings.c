@@ -1,4 +1,4 @@
-#include "client/mpi/settings.h"
+#include "client/mpi/job/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>

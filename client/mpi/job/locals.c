@@ -3,7 +3,7 @@
  * the group, and tells the host how that has ended, which tells all others (struct message).
  * The name is in the kernel only (an abstract socket), so that nothing is left behind, whatever a
  * process dies of; each end sees when the other one is gone. */
-#include "client/mpi/locals.h"
+#include "client/mpi/job/locals.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client/mpi/job.h"
-#include "client/mpi/statistics.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/statistics.h"
 #include "proto/text.h"
 
 #define AGAIN_MS 10 /* until the next attempt to connect to one who has not called listen() yet */
