@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "client/mpi/communicator_record.h"
+#include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/operations.h"
 
 /* An argument: a number, or an array with one for each rank, of int or of a type with 64 bits. */

@@ -2,7 +2,8 @@
  * names are exported; the library's own is found by its PMPI name behind ours. Calls that the library makes
  * inside itself are passed on to it. */
 #include "client/mpi/collectives.h"
-#include "client/mpi/communicator.h"
+#include "client/mpi/communicators/communicator.h"
+#include "client/mpi/communicators/sharing.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/lanes.h"
 #include "client/mpi/job/opening.h"
@@ -10,7 +11,6 @@
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/caller.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/sharing.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/mpi/communicators/placement.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/placement.h"
 
 #define MESSAGE ((size_t)1 << 30) /* counts are int */
 #define PIECE ((size_t)4 << 20)   /* of what goes along the tree */

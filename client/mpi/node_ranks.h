@@ -3,7 +3,7 @@
 #ifndef TORUSD_MPI_NODE_RANKS_H
 #define TORUSD_MPI_NODE_RANKS_H
 
-#include "client/mpi/communicator_record.h"
+#include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/reduction.h"
 
 /* Between the leader and another rank. Each returns 0, or -1 if MPI has failed. */

@@ -5,7 +5,7 @@
 #ifndef TORUSD_MPI_NODES_H
 #define TORUSD_MPI_NODES_H
 
-#include "client/mpi/communicator_record.h"
+#include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/reduction.h"
 
 /* Block p, of send_bytes[p] bytes, goes to place p; that of place p, of receive_bytes[p], comes. In

@@ -19,7 +19,7 @@
 #ifndef TORUSD_MPI_SHARING_H
 #define TORUSD_MPI_SHARING_H
 
-#include "client/mpi/communicator_record.h"
+#include "client/mpi/communicators/communicator_record.h"
 
 /* Once, in MPI_Init, after the group has been opened, under MPI_THREAD_MULTIPLE: `world` is MPI_COMM_WORLD's. */
 void sharing_begin(struct communicator *world);

@@ -4,7 +4,7 @@
 
 #include <torus/group.h>
 
-#include "client/mpi/claims.h"
+#include "client/mpi/communicators/claims.h"
 #include "client/mpi/library/abi.h"
 #include "client/mpi/library/operations.h"
 

@@ -1,4 +1,4 @@
-#include "client/mpi/claims.h"
+#include "client/mpi/communicators/claims.h"
 
 #define OPEN_AFTER                                                                                 \
     16u /* calls: a lane costs memory of every daemon (README.md, "Your own program") */

@@ -1,4 +1,4 @@
-#include "client/mpi/placement.h"
+#include "client/mpi/communicators/placement.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef TORUSD_MPI_PLACEMENT_H
 #define TORUSD_MPI_PLACEMENT_H
 
-#include "client/mpi/communicator_record.h"
+#include "client/mpi/communicators/communicator_record.h"
 
 /* Tables of a communicator and its duplicates, which are the same. */
 struct placement {

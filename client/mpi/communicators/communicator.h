@@ -2,7 +2,7 @@
 #ifndef TORUSD_MPI_COMMUNICATOR_H
 #define TORUSD_MPI_COMMUNICATOR_H
 
-#include "client/mpi/communicator_record.h"
+#include "client/mpi/communicators/communicator_record.h"
 
 /* Of this communicator. NULL: it is invalid, or there is no memory, which has failed the group. */
 struct communicator *communicator_of(MPI_Comm comm);

@@ -1,15 +1,15 @@
-#include "client/mpi/sharing.h"
+#include "client/mpi/communicators/sharing.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/mpi/communicators/placement.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/lanes.h"
 #include "client/mpi/job/statistics.h"
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/placement.h"
 
 #define FIRST_QUESTION 2u          /* call: one is made for a single call */
 #define QUESTIONS_APART 1024u      /* calls, at most */

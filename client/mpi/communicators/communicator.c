@@ -1,17 +1,17 @@
 /* What is known of a communicator is an attribute of it. A duplicate gets a copy from MPI_Comm_dup itself, so that
  * nothing has to be found out. */
-#include "client/mpi/communicator.h"
+#include "client/mpi/communicators/communicator.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/mpi/communicators/placement.h"
+#include "client/mpi/communicators/sharing.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/lanes.h"
 #include "client/mpi/library/errhandlers.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/placement.h"
-#include "client/mpi/sharing.h"
 #include "proto/text.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
