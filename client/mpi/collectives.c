@@ -1,7 +1,7 @@
 #include "client/mpi/collectives.h"
 
 #include "client/mpi/library/failure.h"
-#include "client/mpi/node_ranks.h"
+#include "client/mpi/nodes/node_ranks.h"
 
 #define SHORT_BYTES ((size_t)64 << 10)
 

@@ -3,7 +3,7 @@
 #include "client/mpi/collectives.h"
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
-#include "client/mpi/nodes.h"
+#include "client/mpi/nodes/nodes.h"
 
 /* A buffer that has bytes and is not there. A null pointer is MPI_BOTTOM if types have addresses. */
 static bool is_missing(const struct block_list *list, size_t bytes)

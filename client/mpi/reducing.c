@@ -4,7 +4,7 @@
 #include "client/mpi/collectives.h"
 #include "client/mpi/datatype.h"
 #include "client/mpi/job/scratch.h"
-#include "client/mpi/nodes.h"
+#include "client/mpi/nodes/nodes.h"
 
 /* Returns REASON_TAKEN if the torus can do it. The MPI library refuses what is invalid. */
 static enum reason read_vector(struct vector *v, MPI_Datatype type, MPI_Op op)

@@ -2,7 +2,7 @@
  * on a node, and MPI has few (MPICH: 2048). Where all ranks take part, the messages go along a binomial tree: the
  * children of rank r are r + 1, r + 2, r + 4... as long as what is added is smaller than the lowest bit of r.
  * Long ones go in pieces, so that all levels of the tree are busy. */
-#include "client/mpi/node_ranks.h"
+#include "client/mpi/nodes/node_ranks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "client/mpi/nodes.h"
+#include "client/mpi/nodes/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/library/real.h"
-#include "client/mpi/node_ranks.h"
+#include "client/mpi/nodes/node_ranks.h"
 
 /* The second half of the communicator's numbers; the first is the caller's. */
 static size_t *numbers_of(const struct communicator *c)
