@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "client/mpi/blocks.h"
+#include "client/mpi/calls/blocks.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/settings.h"
 #include "client/mpi/library/real.h"

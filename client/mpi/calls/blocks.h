@@ -2,8 +2,8 @@
 #ifndef TORUSD_MPI_BLOCKS_H
 #define TORUSD_MPI_BLOCKS_H
 
-#include "client/mpi/collectives.h"
-#include "client/mpi/datatype.h"
+#include "client/mpi/calls/collectives.h"
+#include "client/mpi/calls/datatype.h"
 
 /* Blocks with their types read. */
 struct block_list {

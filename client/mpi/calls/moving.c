@@ -1,6 +1,6 @@
 /* Operations that move blocks. */
-#include "client/mpi/blocks.h"
-#include "client/mpi/collectives.h"
+#include "client/mpi/calls/blocks.h"
+#include "client/mpi/calls/collectives.h"
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/job/torus_call.h"
 #include "client/mpi/nodes/nodes.h"

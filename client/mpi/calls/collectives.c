@@ -1,4 +1,4 @@
-#include "client/mpi/collectives.h"
+#include "client/mpi/calls/collectives.h"
 
 #include "client/mpi/library/failure.h"
 #include "client/mpi/nodes/node_ranks.h"

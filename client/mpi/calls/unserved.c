@@ -1,12 +1,12 @@
 /* Functions that count what is not served, made from the lists in unserved.h. */
 #include "client/mpi/library/unserved_list.h"
 
+#include "client/mpi/calls/persistent.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/statistics.h"
 #include "client/mpi/library/caller.h"
 #include "client/mpi/library/real.h"
 #include "client/mpi/library/shapes.h"
-#include "client/mpi/persistent.h"
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
  * names are exported; the library's own is found by its PMPI name behind ours. Calls that the library makes
  * inside itself are passed on to it. */
-#include "client/mpi/collectives.h"
+#include "client/mpi/calls/collectives.h"
 #include "client/mpi/communicators/communicator.h"
 #include "client/mpi/communicators/sharing.h"
 #include "client/mpi/job/job.h"
@@ -124,7 +124,7 @@ ALSO_AS_MPI(Barrier);
 #define PNAME(name) PMPI_##name
 #define COUNT int
 #define DISPLACEMENT int
-#include "client/mpi/intercept_counts.h"
+#include "client/mpi/calls/intercept_counts.h"
 
 #if ABI_LARGE_COUNTS
 #undef NAME
@@ -135,5 +135,5 @@ ALSO_AS_MPI(Barrier);
 #define PNAME(name) PMPI_##name##_c
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
-#include "client/mpi/intercept_counts.h"
+#include "client/mpi/calls/intercept_counts.h"
 #endif

@@ -1,4 +1,4 @@
-#include "client/mpi/persistent.h"
+#include "client/mpi/calls/persistent.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "client/mpi/datatype.h"
+#include "client/mpi/calls/datatype.h"
 
 #include <limits.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* Operations that combine vectors. */
 #include <string.h>
 
-#include "client/mpi/collectives.h"
-#include "client/mpi/datatype.h"
+#include "client/mpi/calls/collectives.h"
+#include "client/mpi/calls/datatype.h"
 #include "client/mpi/job/scratch.h"
 #include "client/mpi/nodes/nodes.h"
 

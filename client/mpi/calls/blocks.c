@@ -1,4 +1,4 @@
-#include "client/mpi/blocks.h"
+#include "client/mpi/calls/blocks.h"
 
 #include <stdlib.h>
 
