@@ -1,6 +1,6 @@
 /* Operations that the daemon answers at once: status, links, candidates, calibration. */
 #include "client/libtorus/client.h"
-#include "client/libtorus/request.h"
+#include "client/libtorus/common/request.h"
 #include "client/libtorus/results.h"
 
 /* ---- Status ---------------------------------------------------------------------------------- */

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/libtorus/fail.h"
-#include "client/libtorus/names.h"
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/common/names.h"
 
 #define DEFAULT_TIMEOUT 10000 /* ms, for what a daemon answers at once */
 #define CANCEL_LIMIT 10000    /* ms that a daemon has to say how a cancelled exchange has ended */

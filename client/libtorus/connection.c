@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 
 #define CONNECT_SECONDS 5 /* that a daemon with a full queue may take */
 #define READ_SIZE 65536

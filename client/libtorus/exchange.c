@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "client/libtorus/client.h"
-#include "client/libtorus/fail.h"
-#include "client/libtorus/request.h"
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/common/request.h"
 #include "client/libtorus/results.h"
 
 #define BARRIER_NAME_MOST 63

@@ -5,10 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/common/request.h"
 #include "client/libtorus/connection.h"
-#include "client/libtorus/fail.h"
 #include "client/libtorus/group.h"
-#include "client/libtorus/request.h"
 #include "proto/group_call.h"
 
 #define DEFAULT_NAME "default"

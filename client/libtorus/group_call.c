@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 #include "client/libtorus/group.h"
 #include "proto/text.h"
 

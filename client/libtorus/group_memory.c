@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 #include "client/libtorus/group.h"
 
 const struct shared_memory *group_memory_of(const struct group_session *session, const void *at)

@@ -1,5 +1,5 @@
 /* The collective operations: what each sends and receives. */
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 #include "client/libtorus/group.h"
 #include "proto/group_call.h"
 

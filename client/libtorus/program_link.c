@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/libtorus/common/fail.h"
 #include "client/libtorus/connection.h"
-#include "client/libtorus/fail.h"
 #include "client/libtorus/waiting.h"
 
 #define SLICE_NS 100000000  /* between two looks whether the daemon is still there */

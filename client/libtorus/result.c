@@ -1,8 +1,8 @@
 /* The result of an exchange or barrier. */
 #include <stdlib.h>
 
-#include "client/libtorus/fail.h"
-#include "client/libtorus/names.h"
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/common/names.h"
 #include "client/libtorus/results.h"
 
 _Static_assert((int)TORUS_CHECK_NOTHING == (int)CONTROL__CHECK__NOTHING, "checks");

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "client/libtorus/fail.h"
-#include "client/libtorus/names.h"
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/common/names.h"
 #include "proto/text.h"
 
 void *several(size_t count, size_t size)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/libtorus/client.h"
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 #include "client/libtorus/results.h"
 #include "proto/frame.h"
 #include "proto/sha256.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 
 #define CHUNK_LEAST ((size_t)1 << 20)
 #define IDLE_MOST ((size_t)256 << 20) /* kept unused, beside the largest chunk */

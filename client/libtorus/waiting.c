@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 #include "proto/notices.h"
 #include "proto/text.h"
 

@@ -1,4 +1,4 @@
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 
 #include <stdarg.h>
 #include <stdio.h>

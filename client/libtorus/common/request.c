@@ -1,8 +1,8 @@
-#include "client/libtorus/request.h"
+#include "client/libtorus/common/request.h"
 
 #include <string.h>
 
-#include "client/libtorus/fail.h"
+#include "client/libtorus/common/fail.h"
 
 /* The sizes that these structs had in the first version of the ABI. Never change these; a struct
  * must not end in padding, in which a later version could put a field. */

@@ -1,4 +1,4 @@
-#include "client/libtorus/names.h"
+#include "client/libtorus/common/names.h"
 
 #include <string.h>
 
