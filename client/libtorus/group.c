@@ -7,8 +7,8 @@
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/connection.h"
 #include "client/libtorus/group.h"
+#include "client/libtorus/requests/connection.h"
 #include "proto/group_call.h"
 
 #define DEFAULT_NAME "default"

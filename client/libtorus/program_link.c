@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/connection.h"
+#include "client/libtorus/requests/connection.h"
 #include "client/libtorus/waiting.h"
 
 #define SLICE_NS 100000000  /* between two looks whether the daemon is still there */

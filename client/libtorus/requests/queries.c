@@ -1,7 +1,7 @@
 /* Operations that the daemon answers at once: status, links, candidates, calibration. */
-#include "client/libtorus/client.h"
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/results.h"
+#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/results.h"
 
 /* ---- Status ---------------------------------------------------------------------------------- */
 

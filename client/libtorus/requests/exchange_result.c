@@ -3,7 +3,7 @@
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/names.h"
-#include "client/libtorus/results.h"
+#include "client/libtorus/requests/results.h"
 
 _Static_assert((int)TORUS_CHECK_NOTHING == (int)CONTROL__CHECK__NOTHING, "checks");
 _Static_assert((int)TORUS_CHECK_DIGESTS == (int)CONTROL__CHECK__DIGESTS, "checks");

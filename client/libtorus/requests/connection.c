@@ -1,4 +1,4 @@
-#include "client/libtorus/connection.h"
+#include "client/libtorus/requests/connection.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
 
 #include <torus/torus.h>
 
-#include "client/libtorus/connection.h"
+#include "client/libtorus/requests/connection.h"
 
 /* Turns the last reply, which it takes over, into the public result, and stores that at `result`.
  * Returns 0, or -1 with *e. */

@@ -1,10 +1,10 @@
 /* Exchanges, allgathers, broadcasts and barriers. */
 #include <string.h>
 
-#include "client/libtorus/client.h"
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/results.h"
+#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/results.h"
 
 #define BARRIER_NAME_MOST 63
 

@@ -1,4 +1,4 @@
-#include "client/libtorus/results.h"
+#include "client/libtorus/requests/results.h"
 
 #include <math.h>
 #include <stdlib.h>

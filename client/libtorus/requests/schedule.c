@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/libtorus/client.h"
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/results.h"
+#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/results.h"
 #include "proto/frame.h"
 #include "proto/sha256.h"
 

@@ -1,4 +1,4 @@
-#include "client/libtorus/client.h"
+#include "client/libtorus/requests/client.h"
 
 #include <errno.h>
 #include <poll.h>
