@@ -1,4 +1,4 @@
-#include "client/libtorus/program_link.h"
+#include "client/libtorus/link/program_link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "client/libtorus/common/fail.h"
+#include "client/libtorus/link/waiting.h"
 #include "client/libtorus/requests/connection.h"
-#include "client/libtorus/waiting.h"
 
 #define SLICE_NS 100000000  /* between two looks whether the daemon is still there */
 #define ANSWER_MS 10000     /* that a daemon may take for what it does at once */

@@ -1,4 +1,4 @@
-#include "client/libtorus/waiting.h"
+#include "client/libtorus/link/waiting.h"
 
 #include <inttypes.h>
 #include <stdio.h>
