@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/group.h"
+#include "client/libtorus/groups/group.h"
 
 const struct shared_memory *group_memory_of(const struct group_session *session, const void *at)
 {

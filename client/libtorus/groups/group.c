@@ -7,7 +7,7 @@
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/group.h"
+#include "client/libtorus/groups/group.h"
 #include "client/libtorus/requests/connection.h"
 #include "proto/group_call.h"
 

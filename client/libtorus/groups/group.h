@@ -2,7 +2,7 @@
 #ifndef TORUSD_CLIENT_GROUP_H
 #define TORUSD_CLIENT_GROUP_H
 
-#include "client/libtorus/staging.h"
+#include "client/libtorus/groups/staging.h"
 
 #define GROUP_DIMS 8u
 

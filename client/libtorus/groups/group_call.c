@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/group.h"
+#include "client/libtorus/groups/group.h"
 #include "proto/text.h"
 
 /* Where an area is in memory that the daemon shares. */

@@ -1,6 +1,6 @@
 /* A list of chunks, each a shared memory from which calls lease parts, first fit. A loop of calls
  * of one size uses the same bytes again and again: they are in caches and page tables. */
-#include "client/libtorus/staging.h"
+#include "client/libtorus/groups/staging.h"
 
 #include <stdlib.h>
 
