@@ -5,10 +5,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/libtorus/common/clock.h"
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/groups/group.h"
-#include "client/libtorus/requests/connection.h"
+#include "client/libtorus/common/socket.h"
+#include "client/libtorus/groups/group_call.h"
+#include "client/libtorus/groups/group_memory.h"
+#include "client/libtorus/link/calls.h"
+#include "client/libtorus/link/opening.h"
 #include "proto/group_call.h"
 
 #define DEFAULT_NAME "default"
@@ -175,14 +179,6 @@ static int new_group(const struct link_options *options, struct torus_group **gr
     return 0;
 }
 
-static uint64_t clock_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* Whether this user may not connect, which waiting does not change. */
 static bool is_denied(const struct link_options *options)
 {
@@ -198,12 +194,12 @@ static int new_group_in_time(const struct link_options *options, struct torus_gr
                              struct torus_error *error)
 {
     const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
-    const uint64_t until = clock_ms() + options->timeout_ms;
+    const int64_t until = clock_ms() + options->timeout_ms;
     struct link_options attempt = *options;
     struct torus_error e;
 
     while (new_group(&attempt, group, &e) != 0) {
-        uint64_t now = clock_ms();
+        int64_t now = clock_ms();
         bool away =
             e.code == TORUS_ERROR_LOST || (e.code == TORUS_ERROR_NO_DAEMON && !is_denied(options));
         if (!away || (options->timeout_ms > 0 && now >= until)) {

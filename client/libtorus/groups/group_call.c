@@ -3,7 +3,10 @@
 #include <string.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/groups/group.h"
+#include "client/libtorus/groups/group_call.h"
+#include "client/libtorus/groups/group_memory.h"
+#include "client/libtorus/link/calls.h"
+#include "client/libtorus/link/messages.h"
 #include "proto/text.h"
 
 /* Where an area is in memory that the daemon shares. */

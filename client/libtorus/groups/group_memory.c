@@ -1,7 +1,8 @@
 #include <stdlib.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/groups/group.h"
+#include "client/libtorus/groups/group_memory.h"
+#include "client/libtorus/link/calls.h"
 
 const struct shared_memory *group_memory_of(const struct group_session *session, const void *at)
 {

@@ -1,6 +1,6 @@
 /* The collective operations: what each sends and receives. */
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/groups/group.h"
+#include "client/libtorus/groups/group_call.h"
 #include "proto/group_call.h"
 
 _Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");

@@ -2,7 +2,7 @@
 #ifndef TORUSD_CLIENT_STAGING_H
 #define TORUSD_CLIENT_STAGING_H
 
-#include "client/libtorus/link/program_link.h"
+#include "client/libtorus/link/memory.h"
 
 struct staging_chunk;
 

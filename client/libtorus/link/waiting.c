@@ -3,22 +3,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "client/libtorus/common/clock.h"
 #include "client/libtorus/common/fail.h"
 #include "proto/notices.h"
 #include "proto/text.h"
 
 #define CHANGE_MS 1000 /* between two lines, where what they say changes */
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void waiting_begin(struct waiting *w, const char *group)
 {

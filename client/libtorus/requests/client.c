@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/libtorus/common/clock.h"
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/names.h"
 
@@ -54,13 +55,6 @@ struct torus_client {
     char waits_for[sizeof((struct torus_error *)0)->text];
 };
 
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int64_t clock_after(int64_t ms)
 {
     int64_t now = clock_ms();
@@ -70,12 +64,6 @@ static int64_t clock_after(int64_t ms)
 const char *torus_version(void)
 {
     return TORUSD_VERSION;
-}
-
-const char *torus_default_socket(void)
-{
-    const char *path = getenv("TORUS_SOCKET");
-    return path != NULL && path[0] != '\0' ? path : TORUS_DEFAULT_SOCKET;
 }
 
 /* ---- What epoll watches ---------------------------------------------------------------------- */

@@ -13,22 +13,15 @@ struct connection {
     struct frame_stream in, out;
 };
 
-/* Where a socket is: `path` with the host's name for each "%h", and `suffix` behind it. Returns what
- * the caller frees, or NULL if there is no memory. */
-char *socket_path(const char *path, const char *suffix);
-
-/* Connects a socket of that type (SOCK_STREAM...). Returns it, or -1 with *e. */
-int socket_connect(const char *path, int type, struct torus_error *e);
-
 /* Connects to the socket at `path`, which is copied. Returns 0, or -1 with *e; to be released with
  * connection_free() in either case. */
 int connection_open(struct connection *c, const char *path, struct torus_error *e);
 void connection_free(struct connection *c);
 
-/* Closes the socket, and forgets what was to be sent or read. */
 /* Connects again to where a connection that has been dropped led. Returns 0, or -1 with *e. */
 int connection_reopen(struct connection *c, struct torus_error *e);
 
+/* Closes the socket, and forgets what was to be sent or read. */
 void connection_drop(struct connection *c);
 
 /* Queues a request. Returns 0, or -1 with *e: _MEMORY. */

@@ -52,7 +52,7 @@ static bool is_first(const char *service)
     return look_up(service, found) ? strcmp(found, mine) == 0 : job.rank == 0;
 }
 
-/* ---- What is called ---------------------------------------------------------------------------- */
+/* ---- What is called -------------------------------------------------------------------------- */
 
 bool first_of_program(void)
 {
