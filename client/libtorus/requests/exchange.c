@@ -3,7 +3,7 @@
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/operation.h"
 #include "client/libtorus/requests/results.h"
 
 #define BARRIER_NAME_MOST 63

@@ -1,6 +1,6 @@
 /* Operations that the daemon answers at once: status, links, candidates, calibration. */
 #include "client/libtorus/common/request.h"
-#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/operation.h"
 #include "client/libtorus/requests/results.h"
 
 /* ---- Status ---------------------------------------------------------------------------------- */
@@ -14,7 +14,7 @@ int torus_client_start_status(struct torus_client *client, struct torus_status *
         .result = status,
         .done = done,
         .data = data,
-        .limit_ms = client_limit_ms(client),
+        .limit_ms = client->timeout_ms,
     };
     Control__StatusRequest body = CONTROL__STATUS_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
@@ -46,7 +46,7 @@ int torus_client_start_links(struct torus_client *client, struct torus_links **l
         .result = links,
         .done = done,
         .data = data,
-        .limit_ms = client_limit_ms(client),
+        .limit_ms = client->timeout_ms,
     };
     Control__LinksRequest body = CONTROL__LINKS_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
@@ -79,7 +79,7 @@ int torus_client_start_candidates(struct torus_client *client, const struct toru
         .result = candidates,
         .done = done,
         .data = data,
-        .limit_ms = client_limit_ms(client),
+        .limit_ms = client->timeout_ms,
     };
     Control__CandidatesRequest body = CONTROL__CANDIDATES_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
@@ -119,7 +119,7 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
         .result = calibration,
         .done = done,
         .data = data,
-        .limit_ms = client_limit_ms(client),
+        .limit_ms = client->timeout_ms,
     };
     Control__CalibrationRequest body = CONTROL__CALIBRATION_REQUEST__INIT;
     Control__Costs measured = CONTROL__COSTS__INIT;

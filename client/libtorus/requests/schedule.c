@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/libtorus/common/fail.h"
-#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/operation.h"
 #include "client/libtorus/requests/results.h"
 #include "proto/frame.h"
 #include "proto/sha256.h"
@@ -46,7 +46,7 @@ static int send_part(struct upload *u, size_t length, struct torus_error *e)
         .result = u,
         .done = on_part,
         .data = u,
-        .limit_ms = client_limit_ms(u->client),
+        .limit_ms = u->client->timeout_ms,
     };
     Control__ScheduleRequest body = CONTROL__SCHEDULE_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
