@@ -3,8 +3,8 @@
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/request.h"
+#include "client/libtorus/requests/exchange_result.h"
 #include "client/libtorus/requests/operation.h"
-#include "client/libtorus/requests/results.h"
 
 #define BARRIER_NAME_MOST 63
 

@@ -1,4 +1,5 @@
-/* The result of an exchange or barrier. */
+#include "client/libtorus/requests/exchange_result.h"
+
 #include <stdlib.h>
 
 #include "client/libtorus/common/fail.h"

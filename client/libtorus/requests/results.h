@@ -14,7 +14,6 @@ int status_from(Control__Reply *reply, void *result, struct torus_error *e);
 int links_from(Control__Reply *reply, void *result, struct torus_error *e);
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e);
 int calibration_from(Control__Reply *reply, void *result, struct torus_error *e); /* may be NULL */
-int result_from(Control__Reply *reply, void *result, struct torus_error *e);      /* may be NULL */
 
 /* For the files that do this: memory for `count` things, not NULL because there are none; a
  * text without control characters; an error about the daemon's reply; a number that can be a
