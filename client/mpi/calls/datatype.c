@@ -141,56 +141,38 @@ static void elements_end(struct elements *e, const struct datatype *type)
         (void)real.Type_free(&e->type);
 }
 
-int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes)
+/* Between `count` elements at `at` and their bytes: packs them, or unpacks them. */
+static int move(const struct datatype *type, char *at, size_t count, char *bytes, bool packs)
 {
-    const char *from = at;
-    char *to = bytes;
-
     if (type->size == 0 || count == 0)
         return MPI_SUCCESS;
     if (type->plain) {
-        memcpy(to, from, count * type->size);
+        memcpy(packs ? bytes : at, packs ? at : bytes, count * type->size);
         return MPI_SUCCESS;
     }
     for (size_t n; count > 0; count -= n) {
         struct elements e;
         int result;
         n = piece_of(type, count);
-        result = elements_at(&e, type, from, n);
+        result = elements_at(&e, type, at, n);
         if (result == MPI_SUCCESS)
-            result = pack((const void *)e.at, e.count, e.type, to, n * type->size);
+            result = packs ? pack((const void *)e.at, e.count, e.type, bytes, n * type->size)
+                           : unpack(bytes, n * type->size, (void *)e.at, e.count, e.type);
         elements_end(&e, type);
         if (result != MPI_SUCCESS)
             return result;
-        from += (ptrdiff_t)n * type->extent;
-        to += n * type->size;
+        at += (ptrdiff_t)n * type->extent;
+        bytes += n * type->size;
     }
     return MPI_SUCCESS;
 }
 
+int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes)
+{
+    return move(type, (char *)(uintptr_t)at, count, bytes, true); /* only read */
+}
+
 int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes)
 {
-    const char *from = bytes;
-    char *to = at;
-
-    if (type->size == 0 || count == 0)
-        return MPI_SUCCESS;
-    if (type->plain) {
-        memcpy(to, from, count * type->size);
-        return MPI_SUCCESS;
-    }
-    for (size_t n; count > 0; count -= n) {
-        struct elements e;
-        int result;
-        n = piece_of(type, count);
-        result = elements_at(&e, type, to, n);
-        if (result == MPI_SUCCESS)
-            result = unpack(from, n * type->size, (void *)e.at, e.count, e.type);
-        elements_end(&e, type);
-        if (result != MPI_SUCCESS)
-            return result;
-        from += n * type->size;
-        to += (ptrdiff_t)n * type->extent;
-    }
-    return MPI_SUCCESS;
+    return move(type, at, count, (char *)(uintptr_t)bytes, false); /* only read */
 }
