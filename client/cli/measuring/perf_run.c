@@ -79,6 +79,15 @@ static int check(struct running *run, struct torus_error *e)
     return 0;
 }
 
+/* Before calls are timed: they get contents that can be checked, and all members meet. */
+static int get_ready(struct running *run, struct torus_error *e)
+{
+    run->job.number++;
+    if (verifies(run))
+        run->job.plan->operation->fill(&run->job);
+    return meet(run, e);
+}
+
 /* Several calls, with their seconds here. Contents are made before and checked after; of several, the
  * last one's. */
 static int time_calls(struct running *run, unsigned calls, double *seconds, struct torus_error *e)
@@ -86,10 +95,7 @@ static int time_calls(struct running *run, unsigned calls, double *seconds, stru
     const struct perf_operation *operation = run->job.plan->operation;
     struct timespec began;
 
-    run->job.number++;
-    if (verifies(run))
-        operation->fill(&run->job);
-    if (meet(run, e) != 0)
+    if (get_ready(run, e) != 0)
         return -1;
     began = now();
     for (unsigned i = 0; i < calls; i++)
@@ -126,10 +132,7 @@ static int time_batches(struct running *run, struct perf_row *row, struct torus_
     const struct perf_operation *operation = run->job.plan->operation;
     struct timespec began;
 
-    run->job.number++;
-    if (verifies(run))
-        operation->fill(&run->job);
-    if (meet(run, e) != 0)
+    if (get_ready(run, e) != 0)
         return -1;
     for (size_t i = 0; i < row->repeat; i++) {
         began = now();
