@@ -10,18 +10,19 @@
 #include "daemon/schedule/algorithm.h"
 #include "proto/text.h"
 
+/* With which the summary begins, of one exchange as of many. */
+#define COMMON_FIELDS                                                                              \
+    {"exchange", "id", FORMAT_PLAIN}, {"operation", "operation", FORMAT_PLAIN},                    \
+        {"torus", "dims", FORMAT_TORUS}, {"nodes", "nodes", FORMAT_PLAIN},                         \
+        {"algorithm", "algorithm", FORMAT_PLAIN}, {"mode", "mode", FORMAT_PLAIN},                  \
+        {"missing nodes", "missing", FORMAT_PLAIN}, {"without", "without", FORMAT_PLAIN},          \
+        {"reroutes", "reroutes", FORMAT_PLAIN}, {"damages", "damages", FORMAT_PLAIN},              \
+    {                                                                                              \
+        "kept bytes", "kept_bytes", FORMAT_BYTES                                                   \
+    }
+
 static const struct field summary_fields[] = {
-    {"exchange", "id", FORMAT_PLAIN},
-    {"operation", "operation", FORMAT_PLAIN},
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"mode", "mode", FORMAT_PLAIN},
-    {"missing nodes", "missing", FORMAT_PLAIN},
-    {"without", "without", FORMAT_PLAIN},
-    {"reroutes", "reroutes", FORMAT_PLAIN},
-    {"damages", "damages", FORMAT_PLAIN},
-    {"kept bytes", "kept_bytes", FORMAT_BYTES},
+    COMMON_FIELDS,
     {"missing files", "missing_files", FORMAT_PLAIN},
     {"unused files", "unused_files", FORMAT_PLAIN},
     {"block", "block_bytes", FORMAT_BYTES},
@@ -40,17 +41,7 @@ static const struct field summary_fields[] = {
     {0},
 };
 static const struct field repeated_fields[] = {
-    {"exchange", "id", FORMAT_PLAIN},
-    {"operation", "operation", FORMAT_PLAIN},
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"mode", "mode", FORMAT_PLAIN},
-    {"missing nodes", "missing", FORMAT_PLAIN},
-    {"without", "without", FORMAT_PLAIN},
-    {"reroutes", "reroutes", FORMAT_PLAIN},
-    {"damages", "damages", FORMAT_PLAIN},
-    {"kept bytes", "kept_bytes", FORMAT_BYTES},
+    COMMON_FIELDS,
     {"block", "block_bytes", FORMAT_BYTES},
     {"repetitions", "repeat", FORMAT_PLAIN},
     {"median time", "seconds", FORMAT_SECONDS},
