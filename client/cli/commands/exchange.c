@@ -13,17 +13,13 @@ static const struct option options[] = {
      "exchange a generated pattern, SIZE bytes per destination"},
     {"--from", "FOLDER", offsetof(struct exchange_arguments, from),
      "exchange files: send FOLDER/5 to node 5"},
-    {"--to", "FOLDER", offsetof(struct exchange_arguments, to),
-     "write what node 5 has sent to FOLDER/5"},
-    REPEAT_OPTION,
-    MODE_OPTION,
-    {"--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure),
-     "if nodes are down: fail, shrink: leave them out, or wait for them (default: fail)"},
+    MOVING_OPTIONS(
+        "if nodes are down: fail, shrink: leave them out, or wait for them (default: fail)"),
     {"--explain", NULL, offsetof(struct exchange_arguments, explain),
      "first list what auto chooses from, with the predicted times"},
     {"--dry-run", NULL, offsetof(struct exchange_arguments, dry_run),
      "only list that; exchange nothing"},
-    EXCHANGE_OPTIONS,
+    FINAL_OPTIONS,
     {0},
 };
 

@@ -22,8 +22,19 @@ struct exchange_arguments {
     bool explain, dry_run; /* exchange only */
 };
 
-/* Options of all operations that move blocks. */
-#define EXCHANGE_OPTIONS                                                                           \
+/* Options of all operations that move blocks, in two parts; an operation has its own before them and between them.
+ * `if_down` says what its --on-failure can be. */
+#define MOVING_OPTIONS(if_down)                                                                    \
+    {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                    \
+     "write what node 5 has sent to FOLDER/5"},                                                    \
+        {"--repeat", "K", offsetof(struct exchange_arguments, repeat),                             \
+         "run K of them back to back; the time shown is their median"},                            \
+        {"--mode", "MODE", offsetof(struct exchange_arguments, mode),                              \
+         "stepped or streaming (default: what suits the algorithm)"},                              \
+    {                                                                                              \
+        "--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure), if_down         \
+    }
+#define FINAL_OPTIONS                                                                              \
     {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
      "treat missing files as empty"},                                                              \
         {"--replace", NULL, offsetof(struct exchange_arguments, replace),                          \
@@ -35,16 +46,18 @@ struct exchange_arguments {
             "also show the figures of each node's ports (always in JSON)"                          \
     }
 
+/* Of exchange and allgather. */
+#define SCHEDULE_OPTION                                                                            \
+    {                                                                                              \
+        "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
+            "run the schedule in this file instead (see 'torusctl help plan')"                     \
+    }
+
 /* Those of allgather and broadcast, and what their help says of them. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
      "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
-        {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                \
-         "write what node 5 has sent to FOLDER/5"},                                                \
-        REPEAT_OPTION, MODE_OPTION,                                                                \
-        {"--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure),                \
-         "if nodes are down: fail, or wait for them (default: fail)"},                             \
-        EXCHANGE_OPTIONS
+        MOVING_OPTIONS("if nodes are down: fail, or wait for them (default: fail)"), FINAL_OPTIONS
 #define GATHER_DETAILS                                                                             \
     "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 is\n" \
     "allowed. Every node verifies the generated pattern.\n"                                        \
@@ -58,24 +71,6 @@ struct exchange_arguments {
     "\n"                                                                                           \
     "In streaming mode no step waits for another: a node passes on what it gets as it comes.\n"    \
     "\n"
-
-#define SCHEDULE_OPTION                                                                            \
-    {                                                                                              \
-        "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
-            "run the schedule in this file instead (see 'torusctl help plan')"                     \
-    }
-
-#define MODE_OPTION                                                                                \
-    {                                                                                              \
-        "--mode", "MODE", offsetof(struct exchange_arguments, mode),                               \
-            "stepped or streaming (default: what suits the algorithm)"                             \
-    }
-
-#define REPEAT_OPTION                                                                              \
-    {                                                                                              \
-        "--repeat", "K", offsetof(struct exchange_arguments, repeat),                              \
-            "run K of them back to back; the time shown is their median"                           \
-    }
 
 /* Run the operation, or the barrier. Return the exit code, having printed everything. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
