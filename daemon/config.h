@@ -7,7 +7,7 @@
 #include "daemon/files/roots.h"
 #include "daemon/net/access.h"
 #include "daemon/net/address.h"
-#include "daemon/router/handshake.h"
+#include "daemon/router/links/handshake.h"
 #include "daemon/schedule/torus.h"
 
 struct config {

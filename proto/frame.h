@@ -4,7 +4,7 @@
  *
  * big-endian; both lengths are checked against caps before anything is allocated. The body carries
  * block bytes only, outside protobuf, so that they are never copied by unpacking. Between peers each head ends with
- * a check of itself and of the lengths (daemon/router/head_check.h). */
+ * a check of itself and of the lengths (daemon/router/frames/head_check.h). */
 #ifndef TORUSD_PROTO_FRAME_H
 #define TORUSD_PROTO_FRAME_H
 

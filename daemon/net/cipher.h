@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/router/handshake.h"
+#include "daemon/router/links/handshake.h"
 
 #define CIPHER_RECORD (16u * 1024u)
 

@@ -1,4 +1,4 @@
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -24,12 +24,12 @@
 #define TORUSD_ROUTER_ROUTER_H
 
 #include "daemon/base/slab.h"
-#include "daemon/router/fault.h"
-#include "daemon/router/handshake.h"
+#include "daemon/router/frames/outgoing.h"
 #include "daemon/router/io.h"
 #include "daemon/router/limits.h"
-#include "daemon/router/outgoing.h"
-#include "daemon/router/topology.h"
+#include "daemon/router/links/handshake.h"
+#include "daemon/router/topology/fault.h"
+#include "daemon/router/topology/topology.h"
 
 struct router;
 struct link;

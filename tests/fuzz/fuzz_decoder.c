@@ -3,8 +3,8 @@
  * a whole frame gets its own. */
 #include <string.h>
 
-#include "daemon/router/decoder.h"
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/decoder.h"
+#include "daemon/router/frames/head_check.h"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {

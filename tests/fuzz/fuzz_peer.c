@@ -10,7 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/core/core.h"
 #include "daemon/engine/generated_blocks.h"
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/head_check.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/router_fixture.h"
 

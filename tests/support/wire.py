@@ -1,6 +1,6 @@
 """Frames as a hostile peer or client would send them: prefix, protobuf head, body. The field numbers
 are those of proto/peer.proto and proto/control.proto; the handshake is written out from
-daemon/router/handshake.h, the check of a peer's head from daemon/router/head_check.h."""
+daemon/router/links/handshake.h, the check of a peer's head from daemon/router/frames/head_check.h."""
 
 import ctypes
 import hashlib

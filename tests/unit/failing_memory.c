@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/router/decoder.h"
+#include "daemon/router/frames/decoder.h"
 #include "daemon/router/router.h"
 
 static bool armed, failed, everywhere;

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/head_check.h"
 
 static uint64_t io_now(void *context)
 {

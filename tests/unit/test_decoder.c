@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/router/decoder.h"
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/decoder.h"
+#include "daemon/router/frames/head_check.h"
 #include "failing_memory.h"
 
 #define MAX_HEAD 20000u

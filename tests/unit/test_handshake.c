@@ -9,7 +9,7 @@
 
 #include <sodium.h>
 
-#include "daemon/router/handshake.h"
+#include "daemon/router/links/handshake.h"
 #include "proto/frame.h"
 
 #define SAID_MOST 4u

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/router/outgoing.h"
+#include "daemon/router/frames/outgoing.h"
 
 static void check_head(const struct outgoing *frame, const char *reason)
 {

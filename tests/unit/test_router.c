@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/head_check.h"
 #include "router_fixture.h"
 
 static const unsigned plus = 0, minus = 1;

@@ -2,7 +2,7 @@
  * and again every RESTATE while it lasts; the others keep it for a while. It is for people only: nothing is
  * decided by it, and most of it comes from who has not proved anything. So it is bounded: few reports are kept,
  * and a node makes one a port in GATHER. */
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * moment, so that a torus that comes up at once is not flooded with one frame for each change. A
  * neighbour whose link has come up is told everything, and everything again every RESTATE: a claim
  * that was damaged on its way is then replaced. */
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A frame on its way out: an encoded prefix and head, and references to the bytes of its body. */
-#ifndef TORUSD_ROUTER_OUTGOING_H
-#define TORUSD_ROUTER_OUTGOING_H
+#ifndef TORUSD_ROUTER_FRAMES_OUTGOING_H
+#define TORUSD_ROUTER_FRAMES_OUTGOING_H
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* Shared by the files of this folder only. */
-#ifndef TORUSD_ROUTER_INTERNAL_H
-#define TORUSD_ROUTER_INTERNAL_H
+#ifndef TORUSD_ROUTER_RECORD_INTERNAL_H
+#define TORUSD_ROUTER_RECORD_INTERNAL_H
 
-#include "daemon/router/decoder.h"
-#include "daemon/router/handshake.h"
+#include "daemon/router/frames/decoder.h"
+#include "daemon/router/links/handshake.h"
 #include "daemon/router/router.h"
 
 #define HEARTBEAT_OLD (1 * SECONDS) /* the interval of those that do not say it */

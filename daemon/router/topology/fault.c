@@ -1,4 +1,4 @@
-#include "daemon/router/fault.h"
+#include "daemon/router/topology/fault.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/router/topology.h"
+#include "daemon/router/topology/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>

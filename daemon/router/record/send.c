@@ -1,6 +1,6 @@
 /* Frames to be sent: queued at the port of their link. What a neighbour makes us queue is bounded:
  * while the queue is full, nothing more is read from that neighbour. */
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 static void hold(struct router *r, unsigned port)
 {

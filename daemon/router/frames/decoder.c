@@ -1,9 +1,9 @@
-#include "daemon/router/decoder.h"
+#include "daemon/router/frames/decoder.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/head_check.h"
 
 /* A longer head is kept as it is while its body arrives, which may never come. */
 #define UNPACKED_MOST (16u * 1024u)

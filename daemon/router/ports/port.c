@@ -1,5 +1,5 @@
 /* One port: dialled again and again, or listened on; at most one link that is up. */
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What a router tells of itself. */
 #include <stdio.h>
 
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 struct outgoing_pool *router_outgoing(struct router *r)
 {

@@ -28,8 +28,8 @@
  * With encryption each side makes an X25519 key pair for the connection, and the keys of the two
  * directions are the same digest with the roles 2 (dialler to listener) and 3, and the shared secret
  * behind it: who records a connection and gets hold of the cluster key later cannot read it. */
-#ifndef TORUSD_ROUTER_HANDSHAKE_H
-#define TORUSD_ROUTER_HANDSHAKE_H
+#ifndef TORUSD_ROUTER_LINKS_HANDSHAKE_H
+#define TORUSD_ROUTER_LINKS_HANDSHAKE_H
 
 #include "daemon/schedule/torus.h"
 #include "proto/key.h"

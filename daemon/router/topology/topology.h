@@ -33,8 +33,8 @@
  * way.
  *
  * Of a node that cannot be reached at all the last belief is kept, but not repeated. */
-#ifndef TORUSD_ROUTER_TOPOLOGY_H
-#define TORUSD_ROUTER_TOPOLOGY_H
+#ifndef TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
+#define TORUSD_ROUTER_TOPOLOGY_TOPOLOGY_H
 
 #include "daemon/schedule/torus.h"
 

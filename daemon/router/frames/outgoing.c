@@ -1,8 +1,8 @@
-#include "daemon/router/outgoing.h"
+#include "daemon/router/frames/outgoing.h"
 
 #include <stdlib.h>
 
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/head_check.h"
 
 #define POOL_MOST 256u
 #define SHORT_PIECES 7u

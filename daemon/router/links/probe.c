@@ -9,7 +9,7 @@
  *     UP, when its own probe has been answered and the other's has come
  *
  * What one side sends once it is up comes behind its answer, so the other side is up by then. */
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

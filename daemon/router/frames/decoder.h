@@ -1,7 +1,7 @@
 /* Takes frames out of the bytes of a connection without copying their bodies: bodies stay in the
  * slabs they were read into. Only a head that straddles two slabs is put together in a buffer. */
-#ifndef TORUSD_ROUTER_DECODER_H
-#define TORUSD_ROUTER_DECODER_H
+#ifndef TORUSD_ROUTER_FRAMES_DECODER_H
+#define TORUSD_ROUTER_FRAMES_DECODER_H
 
 #include "daemon/base/slab.h"
 #include "proto/frame.h"

@@ -1,6 +1,6 @@
 /* One connection: its handshake, frames in, frames out. Nothing is believed of it before the handshake
  * has shown that it is that of the neighbour that the cabling promises. */
-#include "daemon/router/internal.h"
+#include "daemon/router/record/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The end of a peer's head: Head.check, by which the node that takes it knows that neither the head nor the
  * lengths before it have been damaged on the way. What TCP's sum lets through would otherwise be an order of its
  * own: data of another exchange, or of another call. Bodies are not covered: blocks have digests. */
-#ifndef TORUSD_ROUTER_HEAD_CHECK_H
-#define TORUSD_ROUTER_HEAD_CHECK_H
+#ifndef TORUSD_ROUTER_FRAMES_HEAD_CHECK_H
+#define TORUSD_ROUTER_FRAMES_HEAD_CHECK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "daemon/router/handshake.h"
+#include "daemon/router/links/handshake.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "daemon/router/head_check.h"
+#include "daemon/router/frames/head_check.h"
 
 #include <xxhash.h>
 
