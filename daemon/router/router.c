@@ -1,4 +1,4 @@
-#include "daemon/router/record/internal.h"
+#include "daemon/router/router.h"
 
 #include <sodium.h>
 #include <stdio.h>
@@ -6,6 +6,13 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/router/flooding/flood.h"
+#include "daemon/router/links/probe.h"
+#include "daemon/router/links/silence.h"
+#include "daemon/router/links/stranger.h"
+#include "daemon/router/ports/flapping.h"
+#include "daemon/router/ports/turned_away.h"
+#include "daemon/router/record/router_record.h"
 #include "proto/text.h"
 
 #define OVERSLEPT (500 * MILLISECONDS)
@@ -83,7 +90,7 @@ void router_set_secrets(struct router *r, const struct secrets *secrets)
 
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         while (r->port[i].candidates != NULL)
-            link_close(r->port[i].candidates, &why, false);
+            link_give_up(r->port[i].candidates, &why, false);
     r->secrets = *secrets;
     for (unsigned i = 0; i < torus_ports(r->torus); i++)
         tell_of_old_key(r, i);
@@ -96,9 +103,9 @@ void router_free(struct router *r)
     r->stopping = true;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         while (r->port[i].candidates != NULL)
-            link_close(r->port[i].candidates, &why, false);
+            link_give_up(r->port[i].candidates, &why, false);
         if (r->port[i].link != NULL)
-            link_close(r->port[i].link, &why, true);
+            link_give_up(r->port[i].link, &why, true);
         outgoing_clear(&r->outgoing, &r->port[i].control);
         outgoing_clear(&r->outgoing, &r->port[i].relay);
         free(r->port[i].dirty);
@@ -116,17 +123,17 @@ static void tick_hello(struct link *link, uint64_t now)
 
     if (link->doomed) {
         why = link->doom;
-        link_close(link, &why, false);
+        link_give_up(link, &why, false);
     } else if (link->stranger == NULL) {
         if (probe_check(link, now, &why) != 0)
-            link_close(link, &why, false);
+            link_give_up(link, &why, false);
     } else if (now >= link->opened + ROUTER_HELLO_TIME) {
         (void)error_set(&why, ERROR_LINK, "the other side did not %s within %d s",
                         link->stranger->handshake.state == HANDSHAKE_HELLO
                             ? "say hello"
                             : "prove that it has the cluster key",
                         (int)(ROUTER_HELLO_TIME / SECONDS));
-        link_close(link, &why, false);
+        link_give_up(link, &why, false);
     }
 }
 
@@ -161,7 +168,7 @@ static int check_link(struct router *r, struct link *link, uint64_t now, bool be
     }
     if (link->held_by != 0) /* it is we who do not listen */
         link->last_frame = now;
-    if (beat && link_beat(link, why) != 0)
+    if (beat && silence_beat(link, why) != 0)
         return -1;
     if (now >= link->last_frame + frame_time(r))
         return error_set(why, ERROR_PROTOCOL, "no complete frame for %d s",
@@ -182,7 +189,7 @@ static void tick_link(struct router *r, struct link *link, uint64_t now, bool be
     struct error why;
 
     if (check_link(r, link, now, beat, &why) != 0) {
-        link_close(link, &why, why.code == ERROR_PROTOCOL);
+        link_give_up(link, &why, why.code == ERROR_PROTOCOL);
     } else if (beat) {
         heartbeat.interval_ms = (uint32_t)(r->heartbeat / MILLISECONDS);
         head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
@@ -234,8 +241,8 @@ void router_tick(struct router *r)
             tick_link(r, port->link, now, beat);
             flood_tick(r, i, now);
         }
-        port_tell_turned_away(r, i, now);
-        port_release(r, i, now);
+        turned_away_tell(r, i, now);
+        flapping_release(r, i, now);
         if (now >= port->dial_at)
             port_dial(r, i);
     }
@@ -268,8 +275,8 @@ uint64_t router_deadline(const struct router *r)
                 earlier(&at, port->link->taken_at + ROUTER_STALL);
         }
         earlier(&at, port->dial_at);
-        earlier(&at, port_release_deadline(port));
-        earlier(&at, port_turned_away_deadline(port));
+        earlier(&at, flapping_deadline(port));
+        earlier(&at, turned_away_deadline(port));
     }
     return at;
 }

@@ -2,6 +2,7 @@
 #ifndef TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
 #define TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
 
+#include "daemon/router/links/handshake.h"
 #include "daemon/router/router.h"
 #include "proto/peer.pb-c.h"
 

@@ -31,21 +31,13 @@
 #ifndef TORUSD_ROUTER_LINKS_HANDSHAKE_H
 #define TORUSD_ROUTER_LINKS_HANDSHAKE_H
 
+#include "daemon/router/secrets.h"
 #include "daemon/schedule/torus.h"
-#include "proto/key.h"
 #include "proto/peer.pb-c.h"
 
-#define SECRETS_MOST 2u /* keys accepted at the same time, while they are being changed */
 #define CHALLENGE_SIZE 32u
 #define PROOF_SIZE 32u
 #define CIPHER_KEY_SIZE 32u
-
-/* What a node proves, and wants to be proved. No keys: it speaks to whoever has none either. */
-struct secrets {
-    struct key key[SECRETS_MOST]; /* the preferred one first */
-    unsigned count;
-    bool encrypt; /* needs a key */
-};
 
 /* Where a handshake takes place; all is borrowed. */
 struct handshake_place {

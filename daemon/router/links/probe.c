@@ -9,11 +9,14 @@
  *     UP, when its own probe has been answered and the other's has come
  *
  * What one side sends once it is up comes behind its answer, so the other side is up by then. */
-#include "daemon/router/record/internal.h"
+#include "daemon/router/links/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/router/flooding/faults.h"
+#include "daemon/router/ports/port.h"
+#include "daemon/router/record/router_record.h"
 #include "proto/text.h"
 
 #define SEGMENTS 2u         /* one of them is full, wherever the first begins */

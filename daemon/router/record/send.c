@@ -1,6 +1,8 @@
 /* Frames to be sent: queued at the port of their link. What a neighbour makes us queue is bounded:
  * while the queue is full, nothing more is read from that neighbour. */
-#include "daemon/router/record/internal.h"
+#include "daemon/router/record/send.h"
+
+#include "daemon/router/record/router_record.h"
 
 static void hold(struct router *r, unsigned port)
 {

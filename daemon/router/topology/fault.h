@@ -1,4 +1,4 @@
-/* What is known to be wrong with a link that is down: which cable leads where. Kept by router/topology/faults.c for all
+/* What is known to be wrong with a link that is down: which cable leads where. Kept by router/flooding/faults.c for all
  * nodes, and shown in `status` of each. */
 #ifndef TORUSD_ROUTER_TOPOLOGY_FAULT_H
 #define TORUSD_ROUTER_TOPOLOGY_FAULT_H

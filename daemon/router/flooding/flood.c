@@ -2,11 +2,15 @@
  * moment, so that a torus that comes up at once is not flooded with one frame for each change. A
  * neighbour whose link has come up is told everything, and everything again every RESTATE: a claim
  * that was damaged on its way is then replaced. */
-#include "daemon/router/record/internal.h"
+#include "daemon/router/flooding/flood.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/router/flooding/faults.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/send.h"
+#include "daemon/router/record/view.h"
 #include "proto/text.h"
 
 #define GATHER (3 * MILLISECONDS)

@@ -2,11 +2,14 @@
  * and again every RESTATE while it lasts; the others keep it for a while. It is for people only: nothing is
  * decided by it, and most of it comes from who has not proved anything. So it is bounded: few reports are kept,
  * and a node makes one a port in GATHER. */
-#include "daemon/router/record/internal.h"
+#include "daemon/router/flooding/faults.h"
 
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/send.h"
+#include "daemon/router/record/view.h"
 
 #define GATHER (500 * MILLISECONDS)
 #define RESTATE (30 * SECONDS)

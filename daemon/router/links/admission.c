@@ -1,0 +1,197 @@
+#include "daemon/router/links/admission.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/router/flooding/faults.h"
+#include "daemon/router/links/link.h"
+#include "daemon/router/links/probe.h"
+#include "daemon/router/links/stranger.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/view.h"
+
+#define REPORT_MEMORY UINT64_C(4096) /* that the report of a node takes as a message, at most */
+#define REPORTS_MOST (UINT64_C(64) << 20)
+#define PORT_CANDIDATES 32u /* connections that are not known to be the neighbour's */
+
+static void say(void *context, const Peer__Head *head)
+{
+    struct link *link = context;
+    struct router *r = link->router;
+    struct outgoing *frame = outgoing_new(&r->outgoing);
+
+    if (frame == NULL)
+        return; /* not said: the peer closes after its time, and we try again */
+    if (outgoing_set_head(frame, head) != 0) {
+        outgoing_free(&r->outgoing, frame);
+        return;
+    }
+    frame->plain = true;
+    outgoing_push(&link->own, frame);
+    r->io.wake(r->io.context, link->connection);
+}
+
+static struct handshake_place place_of(struct link *link)
+{
+    struct router *r = link->router;
+
+    return (struct handshake_place){.torus = r->torus,
+                                    .secrets = &r->secrets,
+                                    .address = link->address,
+                                    .rank = r->rank,
+                                    .neighbour = r->port[link->port].neighbour,
+                                    .port = link->port,
+                                    .boot = r->boot,
+                                    .random = r->io.random,
+                                    .random_context = r->io.context,
+                                    .say = say,
+                                    .say_context = link};
+}
+
+/* A flood of strangers must not keep the neighbour out. Who has said nothing right yet goes first, the
+ * oldest of them; then anyone, so that nobody can choose. Our own connections stay. */
+static void make_room(struct router *r, unsigned i)
+{
+    struct error crowded;
+    struct link *silent = NULL, *other = NULL;
+    unsigned count = 0, others = 0;
+    uint64_t random;
+
+    for (struct link *link = r->port[i].candidates; link != NULL; link = link->next, count++) {
+        if (link->dialled || link->stranger == NULL)
+            continue;
+        if (link->stranger->handshake.state == HANDSHAKE_HELLO) {
+            silent = link;
+        } else {
+            r->io.random(r->io.context, &random, sizeof random);
+            if (random % ++others == 0)
+                other = link;
+        }
+    }
+    if (count < PORT_CANDIDATES)
+        return;
+    (void)error_set(&crowded, ERROR_LINK, "too many connections at once, at most %u are possible",
+                    PORT_CANDIDATES);
+    link_give_up(silent != NULL ? silent : other, &crowded, false);
+}
+
+struct link *router_connected(struct router *r, unsigned port, bool dialled, void *connection,
+                              const char *address)
+{
+    struct link *link;
+
+    if (dialled)
+        r->port[port].dialling = false;
+    if (r->stopping)
+        return NULL;
+    make_room(r, port);
+    link = calloc(1, sizeof *link);
+    if (link != NULL)
+        link->stranger = calloc(1, sizeof *link->stranger);
+    if (link == NULL || link->stranger == NULL) {
+        free(link);
+        return NULL;
+    }
+    link->router = r;
+    link->connection = connection;
+    link->port = port;
+    link->dialled = dialled;
+    (void)strncpy(link->address, address, sizeof link->address - 1);
+    r->now = router_now(r);
+    link->opened = link->last_frame = link->taken_at = r->now;
+    link->next = r->port[port].candidates;
+    r->port[port].candidates = link;
+    const struct handshake_place place = place_of(link);
+    handshake_begin(&link->stranger->handshake, &place, dialled);
+    return link;
+}
+
+/* The neighbour has given up all its connections but the last. */
+static void replace_others(struct link *link)
+{
+    const struct error replaced = {ERROR_LINK, "replaced by a new connection of its node"};
+    struct port *port = &link->router->port[link->port];
+    struct link *following;
+
+    if (port->link != NULL)
+        link_give_up(port->link, &replaced, false);
+    for (struct link *other = port->candidates; other != NULL; other = following) {
+        following = other->next;
+        if (other != link && other->stranger == NULL)
+            link_give_up(other, &replaced, false);
+    }
+}
+
+/* It is the neighbour's. */
+static int let_in(struct link *link, struct error *e)
+{
+    struct router *r = link->router;
+    const struct handshake *h = &link->stranger->handshake;
+
+    if (r->secrets.encrypt) {
+        const struct handshake_place place = place_of(link);
+        struct link_keys keys;
+        if (r->io.encrypt == NULL)
+            return error_set(e, ERROR_LINK, "links cannot be encrypted here");
+        if (handshake_keys(h, &place, &keys, e) != 0)
+            return -1;
+        link->encrypted = r->io.encrypt(r->io.context, link->connection, &keys) == 0;
+        handshake_forget_keys(&keys);
+        if (!link->encrypted)
+            return error_set(e, ERROR_MEMORY, "out of memory to encrypt a link");
+    }
+    link->has_key = h->key != NULL;
+    if (link->has_key)
+        memcpy(link->key, h->key->id, KEY_ID_SIZE);
+    decoder_init(&link->decoder, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+    uint64_t reports = r->torus->nodes * REPORT_MEMORY;
+    link->decoder.max_more += (uint32_t)(reports < REPORTS_MOST ? reports : REPORTS_MOST);
+    if (r->io.proved != NULL)
+        r->io.proved(r->io.context, link->connection);
+    replace_others(link);
+    link_forget_stranger(link);
+    return probe_begin(link, e);
+}
+
+uint8_t *admission_room(struct link *link, size_t *size)
+{
+    struct stranger *s = link->stranger;
+    uint32_t whole = FRAME_PREFIX_SIZE + (s->have < FRAME_PREFIX_SIZE ? 0 : s->prefix.head);
+
+    *size = whole - s->have;
+    return s->bytes + s->have;
+}
+
+int admission_received(struct link *link, size_t length, struct error *e)
+{
+    const struct router *r = link->router;
+    struct stranger *s = link->stranger;
+    const struct handshake_place place = place_of(link);
+    Peer__Head *head;
+    int result;
+
+    s->have += (uint32_t)length;
+    if (s->have < FRAME_PREFIX_SIZE)
+        return 0;
+    if (s->have == FRAME_PREFIX_SIZE)
+        return frame_prefix_read(s->bytes, FRAME_MAX_STRANGER_HEAD, 0, &s->prefix, e);
+    if (s->have < FRAME_PREFIX_SIZE + s->prefix.head)
+        return 0;
+    s->have = 0;
+    head = peer__head__unpack(NULL, s->prefix.head, s->bytes + FRAME_PREFIX_SIZE);
+    if (head == NULL)
+        return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
+    result =
+        r->port[link->port].flapping.held
+            ? error_set(e, ERROR_REFUSED,
+                        "node %u keeps this link out because it flaps, until it is quiet", r->rank)
+            : handshake_heard(&s->handshake, &place, head, e);
+    peer__head__free_unpacked(head, NULL);
+    if (result != 0 && s->handshake.elsewhere)
+        faults_sighted(link->router, link->port,
+                       &(struct sighting){s->handshake.found_rank, s->handshake.found_port,
+                                          s->handshake.theirs.boot});
+    if (result == 0 && s->handshake.state == HANDSHAKE_DONE)
+        result = let_in(link, e);
+    return result;
+}

@@ -1,0 +1,61 @@
+#include "daemon/router/links/carrier.h"
+
+#include <stdio.h>
+
+#include "daemon/base/log.h"
+#include "daemon/router/flooding/faults.h"
+#include "daemon/router/links/link.h"
+#include "daemon/router/ports/flapping.h"
+#include "daemon/router/ports/port.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/view.h"
+
+static void carrier_gone(struct router *r, unsigned i, const char *fault)
+{
+    struct port *port = &r->port[i];
+    const bool held = port->flapping.held;
+    struct error why;
+
+    if (!port->no_carrier)
+        flapping_lost(r, i, 0);
+    faults_clear(r, i); /* somebody may be plugging in another cable */
+    (void)error_set(&why, ERROR_LINK, "%s", fault);
+    if (port->link != NULL)
+        link_give_up(port->link, &why, false);
+    port->no_carrier = false; /* another fault than before is told, too, */
+    if (!held)                /* but not each loss of a link that flaps */
+        port_note(r, i, fault);
+    (void)snprintf(port->reason, sizeof port->reason, "%s", fault);
+    port->no_carrier = true;
+    while (port->candidates != NULL)
+        link_give_up(port->candidates, &why, false);
+}
+
+static void carrier_back(struct router *r, unsigned i)
+{
+    struct port *port = &r->port[i];
+    char name[TORUS_PORT_NAME_SIZE];
+
+    port->no_carrier = false;
+    (void)snprintf(port->reason, sizeof port->reason, "the carrier is back");
+    if (!port->flapping.held)
+        log_info("port %s to node %u: %s", torus_port_name(i, name), port->neighbour, port->reason);
+    port->flapping.until = router_now(r) + port->flapping.hold;
+    port->backoff = 0;
+    /* A dial that is under way still waits for what was lost. */
+    if (port_dials(i) && port->candidates == NULL && !port->flapping.held)
+        port_dial(r, i);
+}
+
+void router_carrier(struct router *r, unsigned i, const char *fault)
+{
+    struct port *port = &r->port[i];
+
+    r->now = router_now(r);
+    if (port->neighbour == TORUS_NO_NODE || r->stopping)
+        return;
+    if (fault != NULL)
+        carrier_gone(r, i, fault);
+    else if (port->no_carrier)
+        carrier_back(r, i);
+}

@@ -1,0 +1,126 @@
+#include "daemon/router/links/frames_in.h"
+
+#include "daemon/router/flooding/faults.h"
+#include "daemon/router/flooding/flood.h"
+#include "daemon/router/links/admission.h"
+#include "daemon/router/links/link.h"
+#include "daemon/router/links/probe.h"
+#include "daemon/router/ports/port.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/view.h"
+#include "proto/text.h"
+
+#define HEARTBEAT_MOST_MS 5000u
+
+static void heartbeat(struct link *link, const Peer__Heartbeat *beat)
+{
+    if (beat->interval_ms > 0)
+        link->interval =
+            (beat->interval_ms < HEARTBEAT_MOST_MS ? beat->interval_ms : HEARTBEAT_MOST_MS) *
+            MILLISECONDS;
+}
+
+static int on_probe(struct link *link, const Peer__Head *head, struct error *e)
+{
+    int result = probe_heard(link, head, e);
+
+    if (result > 0)
+        port_link_up(link);
+    return result < 0 ? -1 : 0;
+}
+
+static int on_frame(void *context, const Peer__Head *head, const struct extents *body,
+                    uint32_t body_length, struct error *e)
+{
+    struct link *link = context;
+    struct router *r = link->router;
+    int result = 0;
+
+    link->last_frame = r->now;
+    if (head->kind_case == PEER__HEAD__KIND_REFUSAL) {
+        char reason[256];
+        return error_set(e, ERROR_LINK, "refused by %s: %s", link->address,
+                         text_printable(reason, sizeof reason, head->refusal->reason));
+    }
+    if (!link->up)
+        return on_probe(link, head, e);
+    switch (head->kind_case) {
+    case PEER__HEAD__KIND_HELLO:
+    case PEER__HEAD__KIND_PROOF:
+    case PEER__HEAD__KIND_PROBE:
+    case PEER__HEAD__KIND_PROBE_ANSWERED:
+        return error_set(e, ERROR_PROTOCOL, "%s said hello twice", link->address);
+    default:
+        break;
+    }
+    if (head->kind_case == PEER__HEAD__KIND_LINK_STATE)
+        result = flood_heard(r, link->port, head->link_state, e);
+    else if (head->kind_case == PEER__HEAD__KIND_LINK_FAULT)
+        result = faults_heard(r, link->port, head->link_fault, e);
+    else if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT)
+        heartbeat(link, head->heartbeat);
+    else
+        result = r->handler.frame(r->handler.context, link->port, head, body, body_length, e);
+    if (result == 0 && link->doomed) {
+        *e = link->doom;
+        return -1;
+    }
+    return result;
+}
+
+uint8_t *link_room(struct link *link, size_t *size)
+{
+    if (link->stranger != NULL)
+        return admission_room(link, size);
+    if (link->slab != NULL && link->slab->references == 1)
+        link->slab_used = link->slab->spared = 0; /* nobody holds a byte of it: use it again */
+    if (link->slab != NULL && SLAB_SIZE - link->slab_used < LINK_ROOM_LEAST) {
+        slab_unref(link->slab);
+        link->slab = NULL;
+    }
+    if (link->slab == NULL) {
+        link->slab = slab_get(link->router->pool);
+        link->slab_used = 0;
+        if (link->slab == NULL)
+            return NULL;
+    }
+    *size = SLAB_SIZE - link->slab_used;
+    return link->slab->data + link->slab_used;
+}
+
+void link_received(struct link *link, size_t length)
+{
+    struct error e = {0};
+    int result;
+
+    link->rx_bytes += length;
+    link->heard = true;
+    link->router->now = router_now(link->router);
+    link->feeding = true;
+    if (link->stranger != NULL) {
+        result = admission_received(link, length, &e);
+        if (result == 0 && link->doomed) {
+            e = link->doom;
+            result = -1;
+        }
+    } else {
+        const uint8_t *data = link->slab->data + link->slab_used;
+        link->slab_used += (uint32_t)length;
+        link->router->reading = link;
+        result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
+        flood_read(link->router);
+        link->router->reading = NULL;
+        if (result == 0 && link->doomed) {
+            e = link->doom;
+            result = -1;
+        }
+    }
+    link->feeding = false;
+    if (result != 0)
+        link_give_up(link, &e, e.code == ERROR_PROTOCOL || e.code == ERROR_REFUSED);
+}
+
+bool link_held(const struct link *link)
+{
+    return link->held_by != 0;
+}

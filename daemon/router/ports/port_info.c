@@ -1,0 +1,73 @@
+#include "daemon/router/ports/port_info.h"
+
+#include <stdio.h>
+
+#include "daemon/router/ports/flapping.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/view.h"
+
+const char *port_state_name(enum port_state state)
+{
+    switch (state) {
+    case PORT_UNUSED:
+        return "unused";
+    case PORT_WAITING:
+        return "waiting";
+    case PORT_DIALLING:
+        return "dialling";
+    case PORT_HELLO:
+        return "hello";
+    case PORT_PROBING:
+        return "probing";
+    case PORT_HELD:
+        return "held";
+    case PORT_UP:
+        return "up";
+    }
+    return "unknown";
+}
+
+/* The neighbour has proved itself there. */
+static bool is_probing(const struct port *port)
+{
+    const struct link *link = port->candidates;
+
+    while (link != NULL && link->stranger != NULL)
+        link = link->next;
+    return link != NULL;
+}
+
+void router_port_info(struct router *r, unsigned i, struct port_info *info)
+{
+    const struct port *port = &r->port[i];
+    const struct fault_report fault = {r->rank, i, port->fault.now};
+
+    *info = (struct port_info){.neighbour = port->neighbour, .connects = port->connects};
+    (void)snprintf(info->reason, sizeof info->reason, "%s", port->reason);
+    if (port->fault.now.code > LINK_FAULT_MTU) /* of the MTU, the reason says more */
+        link_fault_text(r->torus, &fault, info->reason, sizeof info->reason);
+    if (port->neighbour == TORUS_NO_NODE) {
+        info->state = PORT_UNUSED;
+    } else if (port->link != NULL) {
+        info->state = PORT_UP;
+        info->tx_bytes = port->link->tx_bytes;
+        info->rx_bytes = port->link->rx_bytes;
+        info->up_ns = router_now(r) - port->up_since;
+        info->encrypted = port->link->encrypted;
+        if (port->link->has_key)
+            (void)key_id_text(port->link->key, info->key);
+        r->io.stat(r->io.context, port->link->connection, &info->stat);
+    } else if (port->flapping.held) {
+        const uint64_t now = router_now(r), until = flapping_deadline(port);
+        info->state = PORT_HELD;
+        info->held_ns = until == ROUTER_NEVER ? port->flapping.hold : until > now ? until - now : 0;
+        if (!port->no_carrier)
+            (void)snprintf(info->reason, sizeof info->reason,
+                           "flaps: used again when it has been quiet for %.1f s more",
+                           (double)info->held_ns / (double)SECONDS);
+    } else if (port->candidates != NULL) {
+        info->state = is_probing(port) ? PORT_PROBING : PORT_HELLO;
+    } else {
+        info->state = port->dialling ? PORT_DIALLING : PORT_WAITING;
+    }
+}

@@ -1,0 +1,40 @@
+/* What people are told of a port. */
+#ifndef TORUSD_ROUTER_PORTS_PORT_INFO_H
+#define TORUSD_ROUTER_PORTS_PORT_INFO_H
+
+#include "daemon/router/io.h"
+#include "daemon/router/record/port_record.h"
+#include "proto/key.h"
+
+struct router;
+
+enum port_state {
+    PORT_UNUSED,
+    PORT_WAITING,
+    PORT_DIALLING,
+    PORT_HELLO,
+    PORT_PROBING, /* it is the neighbour; whether frames of full size pass is being found out */
+    PORT_HELD,
+    PORT_UP
+};
+
+struct port_info {
+    enum port_state state;
+    uint32_t neighbour;
+    char reason[PORT_REASON_SIZE]; /* why it is not up, if known */
+    bool encrypted;
+    char key
+        [KEY_ID_TEXT_SIZE]; /* the id of the key with which the neighbour has proved itself; "" */
+    uint64_t tx_bytes;      /* since the link came up */
+    uint64_t rx_bytes;
+    uint64_t up_ns;    /* for how long it has been up */
+    uint32_t connects; /* how many times it has come up */
+    uint64_t held_ns;  /* PORT_HELD: how long it has to be quiet yet */
+    struct connection_stat stat;
+};
+
+/* `port` must be below torus_ports(). */
+void router_port_info(struct router *r, unsigned port, struct port_info *info);
+const char *port_state_name(enum port_state state);
+
+#endif

@@ -1,0 +1,68 @@
+#include "daemon/router/ports/turned_away.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/router/record/router_record.h"
+#include "daemon/router/record/view.h"
+#include "proto/text.h"
+
+#define TURNED_AWAY_TIME (10 * SECONDS)
+#define TURNED_AWAY_LOGGED 16u /* in that time, one by one */
+
+/* A connection was refused that somebody else has made. There may be any number of them: each reason is
+ * logged when it is new, and not too many of them. */
+void turned_away_note(struct router *r, unsigned i, const char *address, const char *reason)
+{
+    struct port *port = &r->port[i];
+    struct turned_away *t = &port->turned_away;
+
+    if (port->link == NULL)
+        (void)snprintf(port->reason, sizeof port->reason, "%s", reason);
+    if (r->stopping)
+        return;
+    if (t->since == ROUTER_NEVER) {
+        t->since = router_now(r);
+        t->logged = t->others = 0;
+    }
+    if (t->logged < TURNED_AWAY_LOGGED && strcmp(t->last, reason) != 0) {
+        char name[TORUS_PORT_NAME_SIZE];
+        t->logged++;
+        log_warning("port %s: a connection that is not the neighbour was rejected: %s: %s",
+                    torus_port_name(i, name), address, reason);
+    } else {
+        t->others++;
+    }
+    (void)snprintf(t->last, sizeof t->last, "%s", reason);
+}
+
+uint64_t turned_away_deadline(const struct port *port)
+{
+    const struct turned_away *t = &port->turned_away;
+
+    return t->since == ROUTER_NEVER ? ROUTER_NEVER : t->since + TURNED_AWAY_TIME;
+}
+
+void turned_away_tell(struct router *r, unsigned i, uint64_t now)
+{
+    struct turned_away *t = &r->port[i].turned_away;
+    char name[TORUS_PORT_NAME_SIZE];
+
+    if (now < turned_away_deadline(&r->port[i]))
+        return;
+    /* A neighbour that is not set up right tries again every other second; that is no news. */
+    if (t->others < TURNED_AWAY_LOGGED) {
+        t->since = ROUTER_NEVER;
+        return;
+    }
+    log_warning("port %s: %u more %s rejected in %d s, the last one: %s", torus_port_name(i, name),
+                t->others,
+                text_plural(t->others, "connection that is not the neighbour was",
+                            "connections that are not the neighbour were"),
+                (int)(TURNED_AWAY_TIME / SECONDS), t->last);
+    /* They are counted only, from now on, until there is a while with few. */
+    t->since = now;
+    t->logged = TURNED_AWAY_LOGGED;
+    t->others = 0;
+}

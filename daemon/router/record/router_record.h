@@ -1,0 +1,66 @@
+/* What is kept of a router. The rooms of this folder call downwards only:
+ *
+ *     router.c    the object and its clock
+ *     links/      one connection: admission, frames in and out, silence, the carrier
+ *     ports/      dialling, the link that is up, who is turned away, links that flap
+ *     flooding/   link states and faults of cables, told to all nodes
+ *     record/     this record, the queues of ports
+ *     topology/   which links are up, what a fault is called: knows nothing of a router, like frames/ and
+ *                 links/handshake.c
+ */
+#ifndef TORUSD_ROUTER_RECORD_ROUTER_RECORD_H
+#define TORUSD_ROUTER_RECORD_ROUTER_RECORD_H
+
+#include "daemon/router/io.h"
+#include "daemon/router/record/link_record.h"
+#include "daemon/router/record/port_record.h"
+#include "daemon/router/router_handler.h"
+#include "daemon/router/secrets.h"
+#include "daemon/router/topology/topology.h"
+
+#define FAULTS_KNOWN 64u /* of other nodes: kept at the same time */
+
+struct known_fault {
+    struct fault_report report;
+    uint64_t boot;   /* of its node */
+    uint32_t number; /* the higher one is the newer */
+    uint64_t until;  /* it is kept; 0: there is none */
+};
+
+struct faults {
+    struct known_fault known[FAULTS_KNOWN];
+    uint32_t number; /* of the last that was stated here */
+    uint64_t state_at, restate_at;
+};
+
+/* Another node states what this one's links are, under the same rank. */
+struct contest {
+    uint64_t since;  /* when it was noticed first, lately; */
+    unsigned times;  /* and how often since then */
+    uint64_t answer; /* not before */
+};
+
+struct router {
+    const struct torus *torus;
+    uint32_t rank;
+    uint64_t boot;
+    struct secrets secrets;
+    struct router_io io;
+    struct router_handler handler;
+    struct slab_pool *pool;
+    struct outgoing_pool outgoing;
+    struct topology topology;
+    struct port port[TORUS_MAX_PORTS];
+    struct link *reading; /* whose bytes are being decoded */
+    unsigned told;        /* while they are: how often the handler has been told of the topology */
+    bool tells_late;      /* and that it has to be told once more when all are */
+    uint64_t now;         /* when something last came in or fell due: near enough for heartbeats */
+    bool stopping, any_doomed;
+    uint64_t flood_at; /* ROUTER_NEVER: nothing to flood */
+    struct faults faults;
+    struct contest contest;
+    uint64_t heartbeat, silence;
+    uint64_t beat_at; /* as long as a link is up */
+};
+
+#endif

@@ -1,0 +1,27 @@
+/* What a router tells of itself. All that is returned is borrowed, and valid as long as the router. */
+#ifndef TORUSD_ROUTER_RECORD_VIEW_H
+#define TORUSD_ROUTER_RECORD_VIEW_H
+
+#include "daemon/base/slab.h"
+#include "daemon/router/topology/topology.h"
+
+struct outgoing_pool;
+struct router;
+
+/* Where frames come from that go to router_relay() and handler.next(). */
+struct outgoing_pool *router_outgoing(struct router *r);
+
+const struct topology *router_topology(const struct router *r);
+const struct torus *router_torus(const struct router *r);
+uint32_t router_rank(const struct router *r);
+uint64_t router_boot(const struct router *r);
+uint64_t router_now(const struct router *r);
+void router_random(struct router *r, void *buffer, size_t size);
+struct slab_pool *router_pool(struct router *r);
+uint64_t router_heartbeat(const struct router *r); /* interval */
+uint64_t router_silence(const struct router *r);   /* limit */
+
+/* Whether some link is up: then heartbeats leave. */
+bool router_beats(const struct router *r);
+
+#endif

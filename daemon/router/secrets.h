@@ -1,0 +1,18 @@
+/* The cluster keys that a node proves, and wants to be proved. */
+#ifndef TORUSD_ROUTER_SECRETS_H
+#define TORUSD_ROUTER_SECRETS_H
+
+#include <stdbool.h>
+
+#include "proto/key.h"
+
+#define SECRETS_MOST 2u /* keys accepted at the same time, while they are being changed */
+
+/* What a node proves, and wants to be proved. No keys: it speaks to whoever has none either. */
+struct secrets {
+    struct key key[SECRETS_MOST]; /* the preferred one first */
+    unsigned count;
+    bool encrypt; /* needs a key */
+};
+
+#endif
