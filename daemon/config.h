@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "daemon/files/roots.h"
+#include "daemon/files/places/roots.h"
 #include "daemon/net/access.h"
 #include "daemon/net/address.h"
 #include "daemon/router/links/handshake.h"

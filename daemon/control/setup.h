@@ -4,7 +4,7 @@
 #include <uv.h>
 
 #include "daemon/exchange/exchange.h"
-#include "daemon/files/roots.h"
+#include "daemon/files/places/roots.h"
 #include "daemon/group/group.h"
 #include "daemon/net/access.h"
 #include "daemon/net/tcp.h"

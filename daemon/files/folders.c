@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/files/calibration_file.h"
-#include "daemon/files/target.h"
+#include "daemon/files/state/calibration_file.h"
+#include "daemon/files/target/target.h"
 
 #define TASKS_KEPT 64 /* for when there is no memory: a decision must be recorded or refused */
 

@@ -18,7 +18,7 @@
 #include "daemon/engine/cut.h"
 #include "daemon/engine/missing_blocks.h"
 #include "daemon/files/folders.h"
-#include "daemon/files/journal.h"
+#include "daemon/files/state/journal.h"
 #include "folder_fixture.h"
 
 #define ID "0-0000beef-1"

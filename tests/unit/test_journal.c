@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/files/journal.h"
+#include "daemon/files/state/journal.h"
 #include "folder_fixture.h"
 
 static struct journal open_journal(void **state)

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/log.h"
-#include "daemon/files/target.h"
+#include "daemon/files/target/target.h"
 #include "folder_fixture.h"
 
 #define ID "0-0000beef-1"

@@ -1,4 +1,4 @@
-#include "daemon/files/old_result.h"
+#include "daemon/files/target/old_result.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The calls of file_system.h about owners, modes and access-control lists, and about what a file
  * system refuses to remove: those of the system, for file_system_posix.c. */
-#ifndef TORUSD_FILES_PERMISSIONS_POSIX_H
-#define TORUSD_FILES_PERMISSIONS_POSIX_H
+#ifndef TORUSD_FILES_POSIX_PERMISSIONS_POSIX_H
+#define TORUSD_FILES_POSIX_PERMISSIONS_POSIX_H
 
 #include "daemon/files/file_system.h"
 

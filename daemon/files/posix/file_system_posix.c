@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/files/file_system.h"
-#include "daemon/files/permissions_posix.h"
+#include "daemon/files/posix/permissions_posix.h"
 
 static int folder_of(int folder)
 {

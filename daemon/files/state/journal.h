@@ -33,8 +33,8 @@
  * synced, and then the entry.
  *
  * The calls block: they are made in jobs, several at once for different ids, or at the start. */
-#ifndef TORUSD_FILES_JOURNAL_H
-#define TORUSD_FILES_JOURNAL_H
+#ifndef TORUSD_FILES_STATE_JOURNAL_H
+#define TORUSD_FILES_STATE_JOURNAL_H
 
 #include "daemon/files/file_system.h"
 #include "proto/error.h"

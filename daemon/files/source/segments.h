@@ -1,6 +1,6 @@
 /* How the blocks in files are cut: round_bytes a round, in segments of run_bytes each (blocks.h). */
-#ifndef TORUSD_FILES_SEGMENTS_H
-#define TORUSD_FILES_SEGMENTS_H
+#ifndef TORUSD_FILES_SOURCE_SEGMENTS_H
+#define TORUSD_FILES_SOURCE_SEGMENTS_H
 
 #include "daemon/engine/blocks.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/files/target_parts.h"
+#include "daemon/files/target/target_parts.h"
 
 #include <errno.h>
 #include <string.h>

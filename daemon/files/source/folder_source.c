@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "daemon/engine/digest.h"
-#include "daemon/files/jobs.h"
-#include "daemon/files/segments.h"
+#include "daemon/files/record/jobs.h"
+#include "daemon/files/source/segments.h"
 
 #define CHUNK_LEAST (4u * 1024u)
 #define CHUNK_MOST (1024u * 1024u)

@@ -1,9 +1,9 @@
 /* The parts of a target that its files share: target.c prepares and removes it, target_check.c looks
  * for what is in its way, target_place.c puts it in its place. */
-#ifndef TORUSD_FILES_TARGET_PARTS_H
-#define TORUSD_FILES_TARGET_PARTS_H
+#ifndef TORUSD_FILES_TARGET_TARGET_PARTS_H
+#define TORUSD_FILES_TARGET_TARGET_PARTS_H
 
-#include "daemon/files/target.h"
+#include "daemon/files/target/target.h"
 
 static inline const struct file_system *files_of(const struct target *t)
 {

@@ -1,4 +1,4 @@
-#include "daemon/files/roots.h"
+#include "daemon/files/places/roots.h"
 
 #include <errno.h>
 #include <stdio.h>

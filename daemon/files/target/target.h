@@ -14,12 +14,12 @@
  * say, or a folder whose owner a new one cannot have.
  *
  * The calls block: they are made in jobs, one at a time for a target, or at the start. */
-#ifndef TORUSD_FILES_TARGET_H
-#define TORUSD_FILES_TARGET_H
+#ifndef TORUSD_FILES_TARGET_TARGET_H
+#define TORUSD_FILES_TARGET_TARGET_H
 
-#include "daemon/files/attributes.h"
-#include "daemon/files/journal.h"
-#include "daemon/files/roots.h"
+#include "daemon/files/places/roots.h"
+#include "daemon/files/state/journal.h"
+#include "daemon/files/target/attributes.h"
 
 struct target {
     const struct roots *roots;

@@ -1,9 +1,9 @@
 /* The last calibration that a node has heard of, in its state folder: lines of text, a name and a
  * number in each. */
-#ifndef TORUSD_FILES_CALIBRATION_FILE_H
-#define TORUSD_FILES_CALIBRATION_FILE_H
+#ifndef TORUSD_FILES_STATE_CALIBRATION_FILE_H
+#define TORUSD_FILES_STATE_CALIBRATION_FILE_H
 
-#include "daemon/files/journal.h"
+#include "daemon/files/state/journal.h"
 #include "daemon/planning/calibration.h"
 
 /* Reads and checks it. Returns 1 with *c, 0 if there is none, or -1 with *e: damaged, or it cannot

@@ -1,4 +1,4 @@
-#include "daemon/files/calibration_file.h"
+#include "daemon/files/state/calibration_file.h"
 
 #include <stdio.h>
 #include <string.h>

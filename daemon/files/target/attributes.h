@@ -5,8 +5,8 @@
  * While it is filled the temporary folder is its maker's alone, so that its files may have their
  * final modes from the start. Lists, which take room on the disk, are set at once, too, closed by
  * their masks; what remains for the commit are owner and mode. */
-#ifndef TORUSD_FILES_ATTRIBUTES_H
-#define TORUSD_FILES_ATTRIBUTES_H
+#ifndef TORUSD_FILES_TARGET_ATTRIBUTES_H
+#define TORUSD_FILES_TARGET_ATTRIBUTES_H
 
 #include "daemon/files/file_system.h"
 

@@ -1,10 +1,10 @@
-#include "daemon/files/target_parts.h"
+#include "daemon/files/target/target_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/files/old_result.h"
+#include "daemon/files/target/old_result.h"
 
 static void note_any(void *argument, const char *name)
 {

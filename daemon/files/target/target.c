@@ -1,12 +1,12 @@
-#include "daemon/files/target.h"
+#include "daemon/files/target/target.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/files/old_result.h"
-#include "daemon/files/target_parts.h"
+#include "daemon/files/target/old_result.h"
+#include "daemon/files/target/target_parts.h"
 
 #define ATTEMPTS 5 /* at making folders that others remove again */
 

@@ -1,4 +1,4 @@
-#include "daemon/files/jobs.h"
+#include "daemon/files/record/jobs.h"
 
 bool jobs_submit(struct jobs *j, struct work *work)
 {

@@ -1,9 +1,9 @@
 /* The jobs of a source or sink: one step of its life at a time, and others that only read or write.
  * It goes when the last one is over. */
-#ifndef TORUSD_FILES_JOBS_H
-#define TORUSD_FILES_JOBS_H
+#ifndef TORUSD_FILES_RECORD_JOBS_H
+#define TORUSD_FILES_RECORD_JOBS_H
 
-#include "daemon/files/shared.h"
+#include "daemon/files/record/shared.h"
 
 struct jobs { /* embedded in its owner */
     const struct workers *workers;

@@ -1,4 +1,4 @@
-#include "daemon/files/journal.h"
+#include "daemon/files/state/journal.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* Which folders may be read and written: those below the configured data roots. The roots are
  * opened once; whatever lies below one is reached from its descriptor, without passing through a
  * symbolic link. */
-#ifndef TORUSD_FILES_ROOTS_H
-#define TORUSD_FILES_ROOTS_H
+#ifndef TORUSD_FILES_PLACES_ROOTS_H
+#define TORUSD_FILES_PLACES_ROOTS_H
 
 #include "daemon/files/file_system.h"
 #include "proto/error.h"

@@ -30,8 +30,8 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/files/jobs.h"
-#include "daemon/files/target.h"
+#include "daemon/files/record/jobs.h"
+#include "daemon/files/target/target.h"
 
 #define WRITERS 4u                      /* jobs of a sink at the same time, */
 #define WRITER_MORE (256u * 1024u)      /* another one for each time that so many bytes wait */

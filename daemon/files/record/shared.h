@@ -1,14 +1,14 @@
 /* What the sources, sinks and other jobs of a daemon share. */
-#ifndef TORUSD_FILES_SHARED_H
-#define TORUSD_FILES_SHARED_H
+#ifndef TORUSD_FILES_RECORD_SHARED_H
+#define TORUSD_FILES_RECORD_SHARED_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "daemon/base/work.h"
 #include "daemon/engine/output_store.h"
-#include "daemon/files/journal.h"
-#include "daemon/files/roots.h"
+#include "daemon/files/places/roots.h"
+#include "daemon/files/state/journal.h"
 #include "daemon/planning/calibration.h"
 
 struct folder_sink;

@@ -1,4 +1,4 @@
-#include "daemon/files/attributes.h"
+#include "daemon/files/target/attributes.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* A folder that holds nothing but what an exchange has put there: files named by ranks. A new result
  * may replace it, and it is removed. */
-#ifndef TORUSD_FILES_OLD_RESULT_H
-#define TORUSD_FILES_OLD_RESULT_H
+#ifndef TORUSD_FILES_TARGET_OLD_RESULT_H
+#define TORUSD_FILES_TARGET_OLD_RESULT_H
 
 #include "daemon/files/file_system.h"
 #include "proto/error.h"
