@@ -4,7 +4,7 @@
 #ifndef TORUSD_FILES_FOLDERS_H
 #define TORUSD_FILES_FOLDERS_H
 
-#include "daemon/files/record/shared.h"
+#include "daemon/files/record/folders_record.h"
 
 /* Opens the state folder, removes what a crash left unfinished, and fills *storage for the core;
  * *folders must outlive it. Returns 0, or -1 with *e: the state folder cannot be used.

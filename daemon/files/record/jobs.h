@@ -3,7 +3,14 @@
 #ifndef TORUSD_FILES_RECORD_JOBS_H
 #define TORUSD_FILES_RECORD_JOBS_H
 
-#include "daemon/files/record/shared.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/base/work.h"
+#include "daemon/engine/blocks.h"
+
+/* The object that a job is embedded in. */
+#define JOB_OWNER(work, type, member) ((type *)(void *)((char *)(work)-offsetof(type, member)))
 
 struct jobs { /* embedded in its owner */
     const struct workers *workers;

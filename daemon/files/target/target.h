@@ -17,24 +17,7 @@
 #ifndef TORUSD_FILES_TARGET_TARGET_H
 #define TORUSD_FILES_TARGET_TARGET_H
 
-#include "daemon/files/places/roots.h"
-#include "daemon/files/state/journal.h"
-#include "daemon/files/target/attributes.h"
-
-struct target {
-    const struct roots *roots;
-    const struct journal *journal;
-    char id[128];
-    struct journal_entry entry;
-    struct place above; /* the folder above it */
-    int parent;         /* its descriptor; -1: it is not there (yet) */
-    int folder;         /* of the temporary folder, likewise */
-    bool noted;         /* in the journal */
-    mode_t output_mode; /* where no folder has been prepared */
-    struct attributes attributes;
-    bool has_attributes; /* those are known */
-    bool left_over; /* in place, but the old result is not removed: target_discard() does that */
-};
+#include "daemon/files/target/target_record.h"
 
 /* Nothing on the disk yet. New folders get `output_mode`. */
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,

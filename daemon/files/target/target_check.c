@@ -1,10 +1,11 @@
-#include "daemon/files/target/target_parts.h"
+#include "daemon/files/target/target_check.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/files/target/old_result.h"
+#include "daemon/files/target/target_names.h"
 
 static void note_any(void *argument, const char *name)
 {
@@ -12,17 +13,11 @@ static void note_any(void *argument, const char *name)
     *(bool *)argument = true;
 }
 
-const char *target_full_name(const struct target *t, char name[2 * PATH_MAX])
-{
-    (void)snprintf(name, 2 * PATH_MAX, "%s/%s", t->entry.folder, t->entry.final);
-    return name;
-}
-
 /* What is under the final name, which is an open folder. */
 static int look_into(const struct target *t, int folder, enum target_occupant *what,
                      struct error *e)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     char name[2 * PATH_MAX];
     const char *why = "";
     bool any = false;
@@ -50,7 +45,7 @@ static int look_into(const struct target *t, int folder, enum target_occupant *w
 
 int target_check_above(const struct target *t, struct error *e)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     const char *why = "";
     int result = files->check_removable(files->context, t->parent, NULL, &why);
 
@@ -62,7 +57,7 @@ int target_check_above(const struct target *t, struct error *e)
 
 int target_check_free(const struct target *t, enum target_occupant *what, struct error *e)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     const struct journal_entry *entry = &t->entry;
     struct file_status status;
     int result = files->status_at(files->context, t->parent, entry->final, &status);
@@ -78,7 +73,7 @@ int target_check_free(const struct target *t, enum target_occupant *what, struct
         return error_set(e, ERROR_IO, "target %s/%s cannot be read: %s", entry->folder,
                          entry->final, strerror(-folder));
     result = look_into(t, folder, what, e);
-    close_one(t, &folder);
+    target_close_one(t, &folder);
     return result;
 }
 
@@ -90,11 +85,11 @@ struct rivals {
 
 static bool is_locked(const struct target *t, const char *name)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     int folder = files->open_folder(files->context, t->parent, name);
     bool locked = folder >= 0 && files->lock(files->context, folder) == -EWOULDBLOCK;
 
-    close_one(t, &folder);
+    target_close_one(t, &folder);
     return locked;
 }
 
@@ -138,20 +133,9 @@ static void note_rival(void *argument, const char *name)
                         entry->folder, entry->final, name);
 }
 
-int target_name_too_long(const char *name, size_t length, size_t size, struct error *e)
-{
-    size_t added = length - strlen(name);
-
-    return error_set(
-        e, ERROR_USAGE,
-        "target name too long: %zu bytes, at most %zu are possible, since its temporary "
-        "folder's name is longer: %.60s...",
-        strlen(name), size - 1 - added, name);
-}
-
 int target_check_rivals(const struct target *t, struct error *e)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     struct rivals r = {.t = t};
 
     int n = snprintf(r.stem, sizeof r.stem, ".%s.torusd-", t->entry.final);

@@ -1,9 +1,12 @@
-#include "daemon/files/target/target_parts.h"
+#include "daemon/files/target/target.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/files/target/target_check.h"
+#include "daemon/files/target/target_names.h"
+#include "daemon/files/target/target_temporary.h"
 
 static int cannot_rename(const struct target *t, int result, struct error *e)
 {
@@ -16,7 +19,7 @@ static int cannot_rename(const struct target *t, int result, struct error *e)
 /* After a restart: who prepared the target is still there, or there was nobody. */
 static int find_attributes(struct target *t)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     struct file_status status;
     int result;
 
@@ -40,14 +43,14 @@ static int open_temporary(struct target *t)
     int result = find_attributes(t);
 
     if (result == 0)
-        result = attributes_set(files_of(t), t->folder, &t->attributes);
-    return result > 0 ? sync_one(t, t->folder) : result;
+        result = attributes_set(target_files(t), t->folder, &t->attributes);
+    return result > 0 ? target_sync_one(t, t->folder) : result;
 }
 
 /* The new and the old folder change places; t->folder is the old one then. */
 static int swap_folders(struct target *t, struct error *e)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     struct file_status fresh, old;
     int result = files->status(files->context, t->folder, &fresh);
 
@@ -62,7 +65,7 @@ static int swap_folders(struct target *t, struct error *e)
     result = files->swap(files->context, t->parent, t->entry.temporary, t->entry.final);
     if (result < 0)
         return cannot_rename(t, result, e);
-    close_one(t, &t->folder);
+    target_close_one(t, &t->folder);
     t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
     t->left_over = t->folder < 0;
     return 0;
@@ -77,7 +80,7 @@ static int is_swapped(const struct target *t, struct error *e)
 
     if (entry->old_number == 0)
         return 0;
-    int result = files_of(t)->status(files_of(t)->context, t->folder, &status);
+    int result = target_files(t)->status(target_files(t)->context, t->folder, &status);
     if (result < 0)
         return cannot_rename(t, result, e);
     if (status.number == entry->old_number || status.number == entry->new_number)
@@ -91,7 +94,7 @@ static int is_swapped(const struct target *t, struct error *e)
 /* Returns 0, or -1 with *e. t->folder is open where there is an old result to be removed. */
 static int put_in_place(struct target *t, struct error *e)
 {
-    const struct file_system *files = files_of(t);
+    const struct file_system *files = target_files(t);
     struct error obstacle;
     enum target_occupant what;
     int result = is_swapped(t, e);
@@ -111,7 +114,7 @@ static int put_in_place(struct target *t, struct error *e)
         result = files->rename(files->context, t->parent, t->entry.temporary, t->entry.final);
     if (result < 0)
         return cannot_rename(t, result, e);
-    close_one(t, &t->folder);
+    target_close_one(t, &t->folder);
     return 0;
 }
 
@@ -121,8 +124,8 @@ static void remove_old(struct target *t)
     int result = target_remove_temporary(t);
 
     if (result == 0)
-        result = sync_one(t, t->parent);
-    close_one(t, &t->folder);
+        result = target_sync_one(t, t->parent);
+    target_close_one(t, &t->folder);
     t->left_over = result < 0;
     if (result < 0)
         log_warning("%s/%s, what %s was before it was replaced, cannot be removed: %s; it is tried "
@@ -137,7 +140,7 @@ int target_place(struct target *t, struct error *e)
     if (t->folder >= 0 && put_in_place(t, e) != 0)
         return -1;
     if (t->parent >= 0)
-        result = sync_one(t, t->parent);
+        result = target_sync_one(t, t->parent);
     if (result < 0)
         return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
                          strerror(-result));

@@ -1,6 +1,6 @@
 /* What the sources, sinks and other jobs of a daemon share. */
-#ifndef TORUSD_FILES_RECORD_SHARED_H
-#define TORUSD_FILES_RECORD_SHARED_H
+#ifndef TORUSD_FILES_RECORD_FOLDERS_RECORD_H
+#define TORUSD_FILES_RECORD_FOLDERS_RECORD_H
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include "daemon/base/work.h"
 #include "daemon/engine/output_store.h"
 #include "daemon/files/places/roots.h"
+#include "daemon/files/record/open_sink.h"
 #include "daemon/files/state/journal.h"
 #include "daemon/planning/calibration.h"
 
-struct folder_sink;
 struct task;
 struct unremoved;
 
@@ -26,8 +26,8 @@ struct folders {
 
     /* The rest belongs to daemon/files. */
     struct journal journal;
-    struct folder_sink *sinks; /* until nothing of them is left to do */
-    unsigned users;            /* sources, sinks and tasks: the journal stays open for them */
+    struct open_sink *sinks; /* until nothing of them is left to do */
+    unsigned users;          /* sources, sinks and tasks: the journal stays open for them */
     void (*unused)(struct folders *folders); /* the last of them has gone, after closed */
     struct unremoved *unremoved;
     struct task *kept;
@@ -57,34 +57,11 @@ static inline void folders_drop(struct folders *folders)
     (void)atomic_fetch_sub(&folders->held, 1);
 }
 
+/* One of the users has gone: the last one, after storage.close(), closes the journal. */
 static inline void folders_release(struct folders *folders)
 {
     if (--folders->users == 0 && folders->closed)
         folders->unused(folders);
 }
-
-/* The output of this exchange could not be removed, for want of descriptors, say: that is tried again
- * whenever an output has been closed. */
-void folders_not_removed(struct folders *folders, const char *id);
-void folders_remove_again(struct folders *folders);
-
-/* The object that a job is embedded in. */
-#define JOB_OWNER(work, type, member) ((type *)(void *)((char *)(work)-offsetof(type, member)))
-
-/* The two halves of an exchange of files. Return NULL without memory. */
-struct source *folder_source(struct folders *folders, const struct folder_request *request,
-                             const struct block_events *events);
-struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
-                         const struct block_events *events);
-
-/* Whether there is a sink of this exchange. */
-bool folder_sink_of(const struct folders *folders, const char *id);
-
-/* Begins to write what sinks have been given since the last call; what is in memory is written. Returns
- * whether an exchange has been told of something. */
-bool folder_sinks_flush(struct folders *folders);
-
-/* The caller does not take it after all: it closes, and nobody hears of it. */
-void folder_source_disown(struct source *source);
 
 #endif

@@ -1,0 +1,78 @@
+#include "daemon/files/sink/sealing.h"
+
+#include <string.h>
+
+#include "daemon/files/sink/attempt.h"
+#include "daemon/files/sink/output_file.h"
+#include "daemon/files/sink/parts.h"
+#include "daemon/files/target/target.h"
+
+/* Before the folder's entry in the journal says that all is there, every file must be: fsync() of
+ * each. To begin with all of them before any is waited for lets the disk write them together, and a
+ * journalling file system commit them together. What has no bytes is only a name: that is on the disk
+ * with the folder. */
+static int sync_files(struct folder_sink *s, struct part *part, bool wait)
+{
+    const struct file_system *files = sink_files(s);
+
+    for (uint32_t i = part->first; i < part->end; i++) {
+        struct output *o = &s->output[i];
+        int result = 0;
+        if (o->written) {
+            int fd = output_open(s, i, &part->error);
+            if (fd < 0)
+                return -1;
+            if (wait)
+                result = files->sync(files->context, fd);
+            else
+                output_start_sync(s, o, fd);
+            output_leave(s, i, fd);
+        }
+        if (wait)
+            output_close(s, i);
+        if (result < 0)
+            return error_set(&part->error, ERROR_IO, "%s/%s/%u cannot be synced: %s",
+                             s->target.entry.folder, s->target.entry.final, i, strerror(-result));
+    }
+    return 0;
+}
+
+static void run_sync(struct work *work)
+{
+    struct part *part = JOB_OWNER(work, struct part, work);
+
+    if (sync_files(part->owner, part, false) == 0)
+        (void)sync_files(part->owner, part, true);
+}
+
+static void run_seal(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
+
+    (void)target_seal(&s->target, &s->jobs.error);
+}
+
+static void on_sealed(struct work *work)
+{
+    struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
+
+    if (!jobs_step_over(&s->jobs) || attempt_go_on(s))
+        return;
+    s->state = FINISHED;
+    s->jobs.events.wake(s->jobs.events.context);
+}
+
+static int on_synced(struct folder_sink *s)
+{
+    return jobs_begin(&s->jobs, run_seal, on_sealed) ? 0 : -1;
+}
+
+bool sink_finish(struct sink *base)
+{
+    struct folder_sink *s = (struct folder_sink *)base;
+
+    if (s->state == FILLING && s->pending == 0 && !s->jobs.failed &&
+        parts_begin(s, run_sync, on_synced) == 0)
+        s->state = SYNCING; /* else there is no memory now: we are asked again */
+    return s->state > SYNCING;
+}

@@ -1,0 +1,12 @@
+/* Blocks are read segment by segment, a chunk ahead. */
+#ifndef TORUSD_FILES_SOURCE_READING_H
+#define TORUSD_FILES_SOURCE_READING_H
+
+#include "daemon/files/source/source_record.h"
+
+/* As source_ops.lay_out() and read(). */
+int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t segments, struct error *e);
+int source_read(struct source *base, uint32_t destination, uint64_t offset, uint32_t most,
+                struct extent *out, struct error *e);
+
+#endif

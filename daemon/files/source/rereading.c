@@ -1,0 +1,90 @@
+#include "daemon/files/source/rereading.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/files/source/chunks.h"
+#include "daemon/files/source/reading_jobs.h"
+#include "daemon/files/source/source_file.h"
+
+static void run_again(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, again.work);
+    const struct file_system *files = source_files(s);
+    struct again *a = &s->again;
+    char path[FILE_PATH];
+    int fd = source_file_borrow(s, a->file, &a->error);
+
+    if (fd < 0)
+        return;
+    for (uint32_t done = 0, i = 0; done < a->length;) {
+        struct run *run = &a->run[i];
+        const struct iovec rest = {a->bytes + done, run->length};
+        ssize_t result = files->read(files->context, fd, &rest, 1, run->place);
+        if (result <= 0) {
+            (void)error_set(&a->error, ERROR_IO, "%s cannot be read: %s",
+                            source_file_path(s, a->file, path),
+                            result < 0 ? strerror((int)-result) : "it has become shorter");
+            break;
+        }
+        done += (uint32_t)result;
+        run->place += (uint64_t)result;
+        run->length -= (uint32_t)result;
+        i += run->length == 0;
+    }
+    source_file_return(s, a->file, fd);
+}
+
+/* Returns 0, or -1 without memory. */
+static int find_runs(const struct folder_source *s, struct again *a)
+{
+    for (uint32_t found = 0; found < a->length; a->runs++) {
+        struct run *run = reallocarray(a->run, a->runs + 1, sizeof *run);
+        if (run == NULL)
+            return -1;
+        a->run = run;
+        run += a->runs;
+        uint64_t together = chunks_place_of(s, &s->file[a->file], a->offset + found, &run->place);
+        if (together == 0)
+            return -1;
+        run->length = together < a->length - found ? (uint32_t)together : a->length - found;
+        found += run->length;
+    }
+    return 0;
+}
+
+static void on_again(struct work *work)
+{
+    struct folder_source *s = JOB_OWNER(work, struct folder_source, again.work);
+
+    s->again.state = AGAIN_READ;
+    if (jobs_over(&s->jobs))
+        s->jobs.events.wake(s->jobs.events.context);
+}
+
+int source_again(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
+                 const uint8_t **bytes, struct error *e)
+{
+    struct folder_source *s = (struct folder_source *)base;
+    struct again *a = &s->again;
+
+    if (a->state == AGAIN_READING)
+        return 0;
+    if (a->state == AGAIN_READ && a->file == destination && a->offset == offset &&
+        a->length == length) {
+        a->state = AGAIN_NONE;
+        *bytes = a->bytes;
+        *e = a->error;
+        return a->error.code == ERROR_NONE ? 1 : -1;
+    }
+    free(a->bytes);
+    free(a->run);
+    *a = (struct again){.file = destination, .offset = offset, .length = length};
+    a->work.run = run_again;
+    a->work.done = on_again;
+    a->bytes = malloc(length);
+    if (a->bytes == NULL || find_runs(s, a) != 0 || !jobs_submit(&s->jobs, &a->work))
+        return reading_no_memory(e);
+    a->state = AGAIN_READING;
+    return 0;
+}

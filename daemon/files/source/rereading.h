@@ -1,0 +1,11 @@
+/* Bytes that were read before are read again. */
+#ifndef TORUSD_FILES_SOURCE_REREADING_H
+#define TORUSD_FILES_SOURCE_REREADING_H
+
+#include "daemon/files/source/source_record.h"
+
+/* As source_ops.again(). */
+int source_again(struct source *base, uint32_t destination, uint64_t offset, uint32_t length,
+                 const uint8_t **bytes, struct error *e);
+
+#endif

@@ -1,0 +1,22 @@
+/* The names of a target. */
+#ifndef TORUSD_FILES_TARGET_TARGET_NAMES_H
+#define TORUSD_FILES_TARGET_TARGET_NAMES_H
+
+#include "daemon/files/target/target_record.h"
+
+/* The final name with its path. Returns `name`. */
+const char *target_full_name(const struct target *t, char name[2 * PATH_MAX]);
+
+/* A name and what is added to it have `length` bytes together, where `size` have room. Returns -1 with *e. */
+int target_name_too_long(const char *name, size_t length, size_t size, struct error *e);
+
+/* Takes the last component off a path. Returns it, which lies in the same memory, or NULL if there is only one. */
+char *target_cut_last(char *path);
+
+/* Fills in the temporary name: it tells the exchange and the node. Returns 0, or -1 with *e: it is too long. */
+int target_set_temporary(struct target *t, const char *name, uint32_t rank, struct error *e);
+
+/* Fills in all names of a target at `place`. Returns 0, or -1 with *e: one is too long. */
+int target_set_names(struct target *t, const struct place *place, uint32_t rank, struct error *e);
+
+#endif

@@ -1,0 +1,16 @@
+/* The temporary folder of a target: whether it is still there, and its removal. */
+#ifndef TORUSD_FILES_TARGET_TARGET_TEMPORARY_H
+#define TORUSD_FILES_TARGET_TARGET_TEMPORARY_H
+
+#include "daemon/files/target/target_record.h"
+
+/* Returns 0 if what has the temporary name is the temporary folder, -ESTALE if it is not, or another -errno. */
+int target_check_temporary(const struct target *t);
+
+/* Removes the open folder that has the temporary name, with its files. Returns 0 or -errno. */
+int target_remove_temporary(const struct target *t);
+
+/* Removes the journal's entry, which goes last. */
+void target_forget(struct target *t);
+
+#endif

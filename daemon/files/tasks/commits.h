@@ -1,0 +1,17 @@
+/* Decisions to commit, in the state folder: as storage.h has them; `context` is the folders. */
+#ifndef TORUSD_FILES_TASKS_COMMITS_H
+#define TORUSD_FILES_TASKS_COMMITS_H
+
+#include "daemon/engine/output_store.h"
+
+/* As storage.record_commit(). */
+void commits_record(void *context, const char *id, storage_done_fn *done, void *argument);
+
+/* As storage.forget_commit(). */
+void commits_forget(void *context, const char *id);
+
+/* As storage.each_committed(). */
+int commits_each(void *context, void (*each)(void *argument, const char *id), void *argument,
+                 struct error *e);
+
+#endif

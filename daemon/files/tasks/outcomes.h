@@ -1,0 +1,24 @@
+/* Outputs of exchanges that have ended: put in their place, or removed. `context` is the folders. */
+#ifndef TORUSD_FILES_TASKS_OUTCOMES_H
+#define TORUSD_FILES_TASKS_OUTCOMES_H
+
+#include <stdbool.h>
+
+#include "daemon/base/work.h"
+#include "daemon/engine/output_store.h"
+
+/* As storage.resolve(). */
+void outcomes_resolve(void *context, const char *id, bool committed, storage_done_fn *done,
+                      void *argument);
+
+/* As storage.each_in_doubt(). */
+int outcomes_each_in_doubt(void *context, void (*each)(void *argument, const char *id),
+                           void *argument, struct error *e);
+
+/* At the start: removes the output of an exchange that was never finished, which is thus not committed. */
+void outcomes_clean_up(void *context, const char *id);
+
+/* What outcomes_resolve() runs (tasks.h). */
+void outcomes_run(struct work *work);
+
+#endif
