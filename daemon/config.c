@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/net/hops.h"
+#include "daemon/net/sockets/hops.h"
 #include "daemon/router/limits.h"
 #include "proto/ini.h"
 #include "proto/text.h"

@@ -5,8 +5,8 @@
 #include <limits.h>
 
 #include "daemon/files/places/roots.h"
-#include "daemon/net/access.h"
-#include "daemon/net/address.h"
+#include "daemon/net/addresses/address.h"
+#include "daemon/net/local/access.h"
 #include "daemon/router/links/handshake.h"
 #include "daemon/schedule/torus.h"
 
@@ -30,7 +30,7 @@ struct config {
     uint64_t memory;
     uint64_t heartbeat_ms, silence_ms; /* see daemon/router/limits.h */
     char congestion[16];
-    unsigned hop_limit; /* of links, see daemon/net/hops.h */
+    unsigned hop_limit; /* of links, see daemon/net/sockets/hops.h */
     int log_level;
     struct endpoint endpoint[TORUS_MAX_PORTS]; /* port 0: not given */
 };

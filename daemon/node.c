@@ -7,8 +7,8 @@
 #include "daemon/control/server.h"
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
-#include "daemon/net/beacon.h"
-#include "daemon/net/tcp.h"
+#include "daemon/net/discovery/beacon.h"
+#include "daemon/net/tcp/tcp.h"
 #include "daemon/program/server.h"
 #include "daemon/workers.h"
 

@@ -3,8 +3,8 @@
 #define TORUSD_CONTROL_INTERNAL_H
 
 #include "daemon/control/setup.h"
-#include "daemon/net/listener.h"
-#include "daemon/net/local.h"
+#include "daemon/net/local/local.h"
+#include "daemon/net/sockets/listener.h"
 #include "daemon/planning/schedule_store.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "daemon/control/internal.h"
-#include "daemon/net/address.h"
+#include "daemon/net/addresses/address.h"
 #include "proto/version.h"
 
 #define EXCHANGES_SHOWN 16u

@@ -6,7 +6,7 @@
 #include "daemon/base/log.h"
 #include "daemon/control/internal.h"
 #include "daemon/control/server.h"
-#include "daemon/net/local.h"
+#include "daemon/net/local/local.h"
 
 #define CLIENTS_MOST 512u
 #define ASKERS_SHARE 8u  /* beside so many clients one more that may ask for the state only */

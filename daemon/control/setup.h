@@ -6,8 +6,8 @@
 #include "daemon/exchange/exchange.h"
 #include "daemon/files/places/roots.h"
 #include "daemon/group/group.h"
-#include "daemon/net/access.h"
-#include "daemon/net/tcp.h"
+#include "daemon/net/local/access.h"
+#include "daemon/net/tcp/tcp.h"
 
 /* What requests are answered from; all borrowed. */
 struct control_setup {

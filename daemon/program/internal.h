@@ -2,8 +2,8 @@
 #ifndef TORUSD_PROGRAM_INTERNAL_H
 #define TORUSD_PROGRAM_INTERNAL_H
 
-#include "daemon/net/listener.h"
-#include "daemon/net/local.h"
+#include "daemon/net/local/local.h"
+#include "daemon/net/sockets/listener.h"
 #include "daemon/program/memory.h"
 #include "daemon/program/server.h"
 #include "daemon/schedule/torus.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/net/local.h"
+#include "daemon/net/local/local.h"
 #include "daemon/program/internal.h"
 
 #define PROGRAMS_MOST 512u

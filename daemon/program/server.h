@@ -6,7 +6,7 @@
 
 #include "daemon/base/shares.h"
 #include "daemon/group/group.h"
-#include "daemon/net/access.h"
+#include "daemon/net/local/access.h"
 
 struct programs;
 

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/net/carrier.h"
-#include "daemon/net/route.h"
+#include "daemon/net/addresses/route.h"
+#include "daemon/net/carrier/carrier.h"
 
 #define MOST 8u
 

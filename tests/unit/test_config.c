@@ -10,7 +10,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/config.h"
-#include "daemon/net/address.h"
+#include "daemon/net/addresses/address.h"
 #include "folder_fixture.h"
 
 static const char *write_config(void **state, const char *text)

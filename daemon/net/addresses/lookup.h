@@ -1,0 +1,30 @@
+/* Addresses of a host by its name, without waiting. Each lookup has a thread of its own: a name
+ * server that does not answer can keep it for half a minute, and neither the loop, nor the threads
+ * that read and write files, nor the end of the program may wait for that. */
+#ifndef TORUSD_NET_ADDRESSES_LOOKUP_H
+#define TORUSD_NET_ADDRESSES_LOOKUP_H
+
+#include <sys/socket.h>
+#include <uv.h>
+
+#define LOOKUP_MOST 8u
+
+struct lookup;
+
+struct lookup_user {
+    /* The addresses in the order in which they should be tried, without ports; or count 0 with the
+     * reason. All is borrowed. The lookup is over. */
+    void (*done)(void *context, const struct sockaddr_storage *found, unsigned count,
+                 const char *reason);
+    /* Its last handle has been closed, after done() or lookup_cancel(). */
+    void (*closed)(void *context);
+    void *context, *closed_context;
+};
+
+/* Returns NULL with errno if there is no memory, thread or descriptor: then nothing is called. */
+struct lookup *lookup_start(uv_loop_t *loop, const char *host, const struct lookup_user *user);
+
+/* done() will not be called. */
+void lookup_cancel(struct lookup *lookup);
+
+#endif

@@ -1,0 +1,359 @@
+#include "daemon/net/carrier/carrier.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "daemon/net/addresses/address.h"
+#include "daemon/net/addresses/route.h"
+#include "daemon/schedule/torus.h"
+
+#ifndef IFF_LOWER_UP
+#define IFF_LOWER_UP 0x10000u /* <linux/if.h>, which cannot be included beside <net/if.h> */
+#endif
+
+struct watched {
+    bool on;
+    struct sockaddr_storage local, peer; /* ss_family 0: not known */
+    char named[IFNAMSIZ];                /* by the configuration; "": no interface is */
+    bool bound;                          /* its sockets are bound to that */
+    bool scoped;                         /* or to it in effect, by a link-local address */
+    char interface[IFNAMSIZ];            /* that it uses, or has used; "": none so far */
+    unsigned index;                      /* of that interface */
+    bool replaced;                       /* `fault` says so, until the next look */
+    char fault[CARRIER_TEXT_SIZE];       /* that has been told; "": none */
+};
+
+struct carrier {
+    uv_poll_t poll;
+    int fd;
+    struct carrier_user user;
+    bool stale; /* something may have changed */
+    struct watched watched[TORUS_MAX_PORTS];
+};
+
+/* What is reported is not parsed: that there is a report suffices. */
+static void on_report(uv_poll_t *poll, int status, int events)
+{
+    struct carrier *c = poll->data;
+    char report[4096];
+
+    (void)events;
+    c->stale = true;
+    if (status < 0) {
+        log_warning("interfaces are no longer watched: %s", uv_strerror(status));
+        (void)uv_poll_stop(poll);
+        return;
+    }
+    /* ENOBUFS: some were lost, which comes to the same. */
+    while (recv(c->fd, report, sizeof report, MSG_DONTWAIT) >= 0 || errno == EINTR ||
+           errno == ENOBUFS)
+        continue;
+    c->user.reported(c->user.context);
+}
+
+static int open_netlink(void)
+{
+    const int rules[] = {RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE};
+    const struct sockaddr_nl address = {.nl_family = AF_NETLINK,
+                                        .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
+                                                     RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE |
+                                                     RTMGRP_IPV6_ROUTE};
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        int error = errno;
+        (void)close(fd);
+        errno = error;
+        return -1;
+    }
+    for (size_t i = 0; fd >= 0 && i < sizeof rules / sizeof rules[0]; i++)
+        (void)setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &rules[i], sizeof rules[i]);
+    return fd;
+}
+
+struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user)
+{
+    struct carrier *c = calloc(1, sizeof *c);
+    int fd = open_netlink(), error = c == NULL ? ENOMEM : errno;
+
+    if (c != NULL && fd >= 0)
+        error = -uv_poll_init(loop, &c->poll, fd);
+    if (c == NULL || fd < 0 || error != 0) {
+        log_warning("interfaces cannot be watched, so a cable that is pulled is noticed by its "
+                    "silence only: %s",
+                    strerror(error));
+        if (fd >= 0)
+            (void)close(fd);
+        free(c);
+        return NULL;
+    }
+    c->fd = fd;
+    c->user = *user;
+    c->poll.data = c;
+    (void)uv_poll_start(&c->poll, UV_READABLE, on_report);
+    return c;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct carrier *c = handle->data;
+
+    (void)close(c->fd);
+    c->user.closed(c->user.context);
+    free(c);
+}
+
+void carrier_close(struct carrier *c)
+{
+    uv_close((uv_handle_t *)&c->poll, on_closed);
+}
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    if (a == NULL || a->sa_family != b->sa_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+               ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    if (a->sa_family != AF_INET6)
+        return false;
+    const struct sockaddr_in6 *x = (const struct sockaddr_in6 *)a,
+                              *y = (const struct sockaddr_in6 *)b;
+    return memcmp(&x->sin6_addr, &y->sin6_addr, sizeof x->sin6_addr) == 0 &&
+           (x->sin6_scope_id == y->sin6_scope_id || x->sin6_scope_id == 0 || y->sin6_scope_id == 0);
+}
+
+/* What dual-stack sockets say of an IPv4 address is that address. */
+static void unmap(struct sockaddr_storage *address)
+{
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+    struct sockaddr_in in = {.sin_family = AF_INET};
+
+    if (address->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+        return;
+    memcpy(&in.sin_addr, &in6->sin6_addr.s6_addr[12], sizeof in.sin_addr);
+    memset(address, 0, sizeof *address);
+    memcpy(address, &in, sizeof in);
+}
+
+/* Copies an address; NULL: none. */
+static void keep(struct sockaddr_storage *to, const struct sockaddr *from)
+{
+    *to = (struct sockaddr_storage){0};
+    if (from == NULL || (from->sa_family != AF_INET && from->sa_family != AF_INET6))
+        return;
+    memcpy(to, from, address_length(from));
+    unmap(to);
+}
+
+void carrier_watch(struct carrier *c, unsigned port, const struct carrier_ends *ends)
+{
+    struct watched *w = &c->watched[port], now = {.on = true, .bound = ends->bound};
+
+    keep(&now.local, ends->local);
+    keep(&now.peer, ends->peer);
+    (void)snprintf(now.named, sizeof now.named, "%s", ends->interface);
+    now.scoped = address_is_link_local((struct sockaddr *)&now.local) ||
+                 address_is_link_local((struct sockaddr *)&now.peer);
+    (void)strcpy(now.fault, w->fault); /* has been told */
+    *w = now;
+    c->stale = true;
+}
+
+bool carrier_has_peer(const struct carrier *c, unsigned port)
+{
+    return c->watched[port].peer.ss_family != 0;
+}
+
+const char *carrier_interface(const struct carrier *c, unsigned port)
+{
+    return c->watched[port].interface;
+}
+
+/* --- the state of interfaces --- */
+
+/* Whether there is an interface of this name, with its flags. */
+static bool find_flags(const struct ifaddrs *all, const char *name, unsigned *flags)
+{
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
+        if (strcmp(i->ifa_name, name) == 0) {
+            *flags = i->ifa_flags;
+            return true;
+        }
+    return false;
+}
+
+/* Why a link over this interface cannot work; "": it can. */
+static void fault_of(const struct ifaddrs *all, const char *interface, char *fault)
+{
+    unsigned flags = 0;
+
+    *fault = '\0';
+    if (!find_flags(all, interface, &flags))
+        (void)snprintf(fault, CARRIER_TEXT_SIZE, "interface %s has been removed", interface);
+    else if ((flags & IFF_LOOPBACK) == 0 && (flags & IFF_LOWER_UP) == 0)
+        (void)snprintf(fault, CARRIER_TEXT_SIZE, "no carrier on %s%s", interface,
+                       (flags & IFF_UP) != 0 ? "" : ", which is set down");
+}
+
+/* How many interfaces have an address; *name is one of them, that which is `preferred` if it is one
+ * of them. */
+static unsigned with_address(const struct ifaddrs *all, const struct sockaddr *address,
+                             const char *preferred, char *name)
+{
+    unsigned count = 0;
+
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        if (!same_address(i->ifa_addr, address))
+            continue;
+        if (count++ == 0 || strcmp(i->ifa_name, preferred) == 0)
+            (void)snprintf(name, IFNAMSIZ, "%s", i->ifa_name);
+    }
+    return count;
+}
+
+static bool is_wildcard(const struct sockaddr *address)
+{
+    return address->sa_family == AF_INET6
+               ? IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr)
+               : ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
+}
+
+/* --- the interface of a link --- */
+
+static bool has_local(const struct watched *w)
+{
+    return w->local.ss_family != 0 && !is_wildcard((const struct sockaddr *)&w->local);
+}
+
+/* The zone of a link-local address is a number, and that of an interface that has been made again is
+ * another one. */
+static void set_zone(struct sockaddr_storage *address, unsigned index)
+{
+    if (index != 0 && address_is_link_local((struct sockaddr *)address))
+        ((struct sockaddr_in6 *)address)->sin6_scope_id = index;
+}
+
+/* The interface that it would use now, "" if there is none or it is not known. */
+static void find_interface(struct watched *w, const struct ifaddrs *all, char *name)
+{
+    const unsigned named = w->named[0] != '\0' ? interface_index(w->named) : 0;
+    const struct sockaddr *local = (const struct sockaddr *)&w->local;
+    unsigned index;
+
+    name[0] = '\0';
+    if (w->named[0] != '\0' && named == 0)
+        return;
+    set_zone(&w->local, named);
+    set_zone(&w->peer, named);
+    if (w->peer.ss_family != 0) {
+        index = route_interface((const struct sockaddr *)&w->peer, has_local(w) ? local : NULL,
+                                w->bound ? named : 0);
+        if (index != 0 && if_indextoname(index, name) == NULL)
+            name[0] = '\0';
+    } else if (named != 0) {
+        if (if_indextoname(named, name) == NULL)
+            name[0] = '\0';
+    } else if (has_local(w) && with_address(all, local, w->interface, name) > 1 &&
+               strcmp(name, w->interface) != 0) {
+        name[0] = '\0'; /* any of them: what fails of one need not concern this link */
+    }
+}
+
+/* What is wrong with a link that has used an interface, and would not now. */
+static void explain(const struct watched *w, const struct ifaddrs *all, char *fault)
+{
+    char other[IFNAMSIZ], address[ADDRESS_TEXT_SIZE];
+
+    fault_of(all, w->interface, fault);
+    if (*fault != '\0')
+        return;
+    if (has_local(w) &&
+        with_address(all, (const struct sockaddr *)&w->local, w->interface, other) == 0) {
+        (void)snprintf(fault, CARRIER_TEXT_SIZE,
+                       "the address of this link has been removed from %s", w->interface);
+    } else if (w->peer.ss_family != 0) {
+        address_format((const struct sockaddr *)&w->peer, address, sizeof address);
+        (void)snprintf(fault, CARRIER_TEXT_SIZE, "there is no route to %s any more", address);
+    }
+}
+
+/* It uses this interface, as before or from now on. */
+static void settle_on(struct watched *w, const struct ifaddrs *all, const char *name, char *fault)
+{
+    const unsigned index = if_nametoindex(name), before = w->index;
+    const bool again = before != 0 && strcmp(name, w->interface) == 0 && index != before;
+
+    w->replaced = false;
+
+    (void)strcpy(w->interface, name);
+    w->index = index;
+    fault_of(all, name, fault);
+    if (!again || *fault != '\0' || w->fault[0] != '\0' || (!w->scoped && !w->bound))
+        return;
+    w->replaced = true;
+    (void)snprintf(fault, CARRIER_TEXT_SIZE, "interface %s has been made again", name);
+}
+
+static void find_fault(struct watched *w, const struct ifaddrs *all, char *fault)
+{
+    const struct sockaddr *local = (const struct sockaddr *)&w->local;
+    char now[IFNAMSIZ], renamed[IFNAMSIZ], holder[IFNAMSIZ];
+
+    *fault = '\0';
+    find_interface(w, all, now);
+    if (w->interface[0] == '\0') {
+        if (now[0] != '\0')
+            settle_on(w, all, now, fault);
+        return;
+    }
+    /* Its name may have changed, and not the interface. */
+    if (w->index != 0 && if_indextoname(w->index, renamed) != NULL)
+        (void)strcpy(w->interface, renamed);
+    if (now[0] != '\0' && has_local(w) && with_address(all, local, w->interface, holder) == 0)
+        now[0] = '\0'; /* IPv6 has routes also from addresses that are gone */
+    if (now[0] == '\0') {
+        explain(w, all, fault);
+        return;
+    }
+    if (strcmp(now, w->interface) != 0 && w->peer.ss_family != 0)
+        fault_of(all, w->interface, fault);
+    if (*fault == '\0')
+        settle_on(w, all, now, fault);
+}
+
+bool carrier_look(struct carrier *c)
+{
+    struct ifaddrs *all;
+    char fault[CARRIER_TEXT_SIZE];
+
+    if (!c->stale)
+        return false;
+    c->stale = false;
+    if (getifaddrs(&all) != 0) {
+        log_warning("the state of interfaces cannot be read: %s", strerror(errno));
+        return false; /* until the next report */
+    }
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        struct watched *w = &c->watched[port];
+        if (!w->on)
+            continue;
+        find_fault(w, all, fault);
+        c->stale |= w->replaced;
+        if (strcmp(fault, w->fault) == 0)
+            continue;
+        (void)strcpy(w->fault, fault);
+        c->user.changed(c->user.context, port, fault[0] != '\0' ? fault : NULL);
+    }
+    freeifaddrs(all);
+    return c->stale; /* what was told may have led to another address */
+}

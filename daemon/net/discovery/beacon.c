@@ -1,0 +1,225 @@
+#include "daemon/net/discovery/beacon.h"
+
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/net/addresses/address.h"
+#include "proto/frame.h"
+#include "proto/peer.pb-c.h"
+
+#define INTERVAL_MS 2000
+#define FIRST_MS 500
+#define READ_MOST 32 /* datagrams of one port at a time */
+
+static const char magic[8] = "torusd\0b";
+
+/* What says and hears at one port. */
+struct mouth {
+    uv_poll_t poll;
+    struct beacon *beacon;
+    unsigned port;
+    bool open, closing;
+    int fd;
+    unsigned index; /* of the interface */
+};
+
+struct beacon {
+    uv_timer_t timer;
+    const struct tcp *tcp;
+    struct router *router;
+    struct mouth mouth[TORUS_MAX_PORTS];
+    unsigned handles;
+    bool stopping;
+};
+
+static void release(struct beacon *b)
+{
+    if (--b->handles == 0)
+        free(b);
+}
+
+/* --- datagrams --- */
+
+/* A hello without keys, behind the magic bytes. Returns its length. */
+static size_t pack(const struct beacon *b, unsigned port, uint8_t out[FRAME_MAX_STRANGER_HEAD])
+{
+    Peer__Hello hello = PEER__HELLO__INIT;
+    char dims[TORUS_TEXT_SIZE];
+
+    hello.version = PROTOCOL_VERSION;
+    hello.dims = torus_format(router_torus(b->router), dims);
+    hello.rank = router_rank(b->router);
+    hello.port = port;
+    hello.boot = router_boot(b->router);
+    if (sizeof magic + peer__hello__get_packed_size(&hello) > FRAME_MAX_STRANGER_HEAD)
+        return 0;
+    memcpy(out, magic, sizeof magic);
+    return sizeof magic + peer__hello__pack(&hello, out + sizeof magic);
+}
+
+static void take(struct mouth *m, const uint8_t *bytes, size_t length)
+{
+    const struct beacon *b = m->beacon;
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello *hello;
+
+    if (length < sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
+        return;
+    hello = peer__hello__unpack(NULL, length - sizeof magic, bytes + sizeof magic);
+    if (hello == NULL)
+        return;
+    bool own = hello->boot == router_boot(b->router) && hello->port == m->port;
+    if (!own && hello->version == PROTOCOL_VERSION &&
+        strcmp(hello->dims, torus_format(router_torus(b->router), dims)) == 0)
+        router_sighted(b->router, m->port,
+                       &(struct sighting){hello->rank, hello->port, hello->boot});
+    peer__hello__free_unpacked(hello, NULL);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct mouth *m = poll->data;
+    uint8_t bytes[FRAME_MAX_STRANGER_HEAD];
+
+    (void)status, (void)events;
+    for (int i = 0; i < READ_MOST && !m->closing; i++) {
+        ssize_t length = recv(m->fd, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (length < 0)
+            return;
+        take(m, bytes, (size_t)length);
+    }
+}
+
+static void say(const struct mouth *m)
+{
+    const struct sockaddr_in6 all = {.sin6_family = AF_INET6,
+                                     .sin6_port = htons(BEACON_PORT),
+                                     .sin6_addr = {{{0xff, 2, [15] = 1}}},
+                                     .sin6_scope_id = m->index};
+    uint8_t bytes[FRAME_MAX_STRANGER_HEAD];
+    size_t length = pack(m->beacon, m->port, bytes);
+
+    /* If it cannot be said now, it may be the next time. */
+    (void)sendto(m->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&all,
+                 sizeof all);
+}
+
+/* --- ports --- */
+
+static int open_socket(unsigned index)
+{
+    const struct sockaddr_in6 all = {.sin6_family = AF_INET6,
+                                     .sin6_port = htons(BEACON_PORT),
+                                     .sin6_addr = {{{0xff, 2, [15] = 1}}},
+                                     .sin6_scope_id = index};
+    const int on = 1, off = 0;
+    int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof index) == 0 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off, sizeof off) == 0 &&
+        bind(fd, (const struct sockaddr *)&all, sizeof all) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+static void on_mouth_closed(uv_handle_t *handle)
+{
+    struct mouth *m = handle->data;
+
+    (void)close(m->fd);
+    m->open = m->closing = false;
+    release(m->beacon);
+}
+
+static void shut(struct mouth *m)
+{
+    if (!m->open || m->closing)
+        return;
+    m->closing = true;
+    uv_close((uv_handle_t *)&m->poll, on_mouth_closed);
+}
+
+static void open_mouth(struct mouth *m, unsigned index)
+{
+    m->fd = open_socket(index);
+    if (m->fd < 0)
+        return;
+    if (uv_poll_init(m->beacon->timer.loop, &m->poll, m->fd) != 0) {
+        (void)close(m->fd);
+        return;
+    }
+    m->poll.data = m;
+    m->open = true;
+    m->index = index;
+    m->beacon->handles++;
+    (void)uv_poll_start(&m->poll, UV_READABLE, on_readable);
+}
+
+/* The interface of a port that has no link; 0: it has one, or the interface is not known. */
+static unsigned wanted(const struct beacon *b, unsigned port)
+{
+    struct port_info info;
+    const char *name = tcp_interface(b->tcp, port);
+
+    router_port_info(b->router, port, &info);
+    if (info.state == PORT_UNUSED || info.state == PORT_UP || name[0] == '\0' ||
+        strcmp(name, "lo") == 0)
+        return 0;
+    return interface_index(name);
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    struct beacon *b = timer->data;
+
+    for (unsigned port = 0; port < torus_ports(router_torus(b->router)); port++) {
+        struct mouth *m = &b->mouth[port];
+        const unsigned index = wanted(b, port);
+        if (m->open && m->index != index)
+            shut(m);
+        if (index != 0 && !m->open)
+            open_mouth(m, index);
+        if (m->open && !m->closing)
+            say(m);
+    }
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    release(handle->data);
+}
+
+struct beacon *beacon_start(uv_loop_t *loop, const struct tcp *tcp, struct router *router)
+{
+    struct beacon *b = calloc(1, sizeof *b);
+
+    if (b == NULL)
+        return NULL;
+    b->tcp = tcp;
+    b->router = router;
+    b->handles = 1;
+    (void)uv_timer_init(loop, &b->timer);
+    b->timer.data = b;
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        b->mouth[port].beacon = b;
+        b->mouth[port].port = port;
+    }
+    (void)uv_timer_start(&b->timer, on_time, FIRST_MS, INTERVAL_MS);
+    return b;
+}
+
+void beacon_stop(struct beacon *b)
+{
+    if (b == NULL)
+        return;
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        shut(&b->mouth[port]);
+    uv_close((uv_handle_t *)&b->timer, on_timer_closed);
+}

@@ -1,0 +1,91 @@
+#include "daemon/net/local/local.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATH_MOST (sizeof((struct sockaddr_un *)NULL)->sun_path - 1)
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    memcpy(address.sun_path, path, strnlen(path, PATH_MOST));
+    return address;
+}
+
+/* Tries to connect, without waiting for a daemon that is stopped. Returns 0, or an error number:
+ * ECONNREFUSED if nobody listens. */
+static int try_connect(const char *path, int type)
+{
+    struct sockaddr_un address = address_of(path);
+    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = errno;
+
+    if (fd < 0)
+        return error;
+    error = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    (void)close(fd);
+    return error;
+}
+
+/* Is the path free? What a crash has left there is removed. */
+static int make_room(const char *path, int type, struct error *e)
+{
+    struct stat st;
+    int error;
+
+    if (strlen(path) > PATH_MOST)
+        return error_set(e, ERROR_USAGE, "a path of at most %zu bytes", PATH_MOST);
+    if (lstat(path, &st) != 0)
+        return 0;
+    if (!S_ISSOCK(st.st_mode))
+        return error_set(e, ERROR_REFUSED, "%s exists and is not a socket", path);
+    error = try_connect(path, type);
+    switch (error) {
+    case ECONNREFUSED:
+        (void)unlink(path);
+        return 0;
+    case ENOENT: /* gone meanwhile */
+        return 0;
+    case 0:
+    case EAGAIN: /* so many wait there that there is no room for one more */
+        return error_set(e, ERROR_REFUSED,
+                         "another daemon serves the socket %s; give this one a different --control",
+                         path);
+    default:
+        return error_set(e, ERROR_REFUSED,
+                         "whether another daemon serves the socket %s cannot be found out: %s",
+                         path, strerror(error));
+    }
+}
+
+int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
+                 const struct access_rules *rules, struct local_name *name, struct error *e)
+{
+    struct sockaddr_un address = address_of(path);
+    struct stat st = {0};
+    mode_t before;
+    int result;
+
+    if (make_room(path, l->type != 0 ? l->type : SOCK_STREAM, e) != 0)
+        return -1;
+    before = umask(rules != NULL && rules->checked ? 0111 : 0117);
+    result = listener_open(l, loop, (struct sockaddr *)&address, sizeof address);
+    (void)umask(before);
+    if (result != 0)
+        return error_set(e, ERROR_IO, "%s", strerror(errno));
+    (void)lstat(path, &st);
+    *name = (struct local_name){path, st.st_dev, st.st_ino};
+    return 0;
+}
+
+void local_remove(const struct local_name *name)
+{
+    struct stat st;
+
+    if (lstat(name->path, &st) == 0 && st.st_dev == name->device && st.st_ino == name->number)
+        (void)unlink(name->path);
+}

@@ -1,0 +1,106 @@
+/* Happy path: readable -> accept4() until there is nothing more -> accepted().
+ *
+ * Failure modes: no descriptors left: one of the reserve is given up for the connection; there is
+ * none: the connection waits in the kernel's queue, and we look again after RETRY_MS instead of
+ * being woken up all the time. */
+#include "daemon/net/sockets/listener.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+
+#define BACKLOG 128 /* what does not fit is dropped, and a neighbour tries again after a second */
+#define ACCEPTS_A_TURN 16
+#define RETRY_MS 100
+
+static void on_readable(uv_poll_t *poll, int status, int events);
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct listener *l = timer->data;
+
+    (void)uv_poll_start(&l->poll, UV_READABLE, on_readable);
+}
+
+static void wait_for_room(struct listener *l, int error)
+{
+    if (!l->short_of)
+        log_warning("cannot accept connections: %s; trying again", strerror(error));
+    l->short_of = true;
+    (void)uv_poll_stop(&l->poll);
+    (void)uv_timer_start(&l->retry, on_retry, RETRY_MS, 0);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct listener *l = poll->data;
+
+    (void)status, (void)events; /* accept4() finds out */
+    for (int i = 0; i < ACCEPTS_A_TURN && !l->closing; i++) {
+        int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            l->short_of = false;
+            l->accepted(l->context, fd);
+        } else if (errno == EAGAIN) {
+            return;
+        } else if (reserve_is_shortage(errno) && !reserve_helps(l->reserve, errno)) {
+            wait_for_room(l, errno);
+            return;
+        } /* else that connection has gone */
+    }
+}
+
+int listener_open(struct listener *l, uv_loop_t *loop, const struct sockaddr *address,
+                  socklen_t length)
+{
+    int type = l->type != 0 ? l->type : SOCK_STREAM, on = 1;
+    int fd = socket(address->sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    if ((address->sa_family != AF_UNIX &&
+         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) ||
+        (l->prepare != NULL && l->prepare(l->context, fd, address->sa_family) != 0) ||
+        bind(fd, address, length) != 0)
+        goto fail;
+    if (listen(fd, BACKLOG) != 0)
+        goto fail;
+    int result = uv_poll_init(loop, &l->poll, fd);
+    if (result != 0) {
+        errno = -result;
+        goto fail;
+    }
+    (void)uv_timer_init(loop, &l->retry);
+    l->poll.data = l->retry.data = l;
+    l->fd = fd;
+    l->handles = 2;
+    l->closing = l->short_of = false;
+    (void)uv_poll_start(&l->poll, UV_READABLE, on_readable);
+    return 0;
+fail:;
+    int error = errno;
+    (void)close(fd);
+    errno = error;
+    return -1;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct listener *l = handle->data;
+
+    if (--l->handles > 0)
+        return;
+    l->closed(l->context);
+}
+
+void listener_close(struct listener *l)
+{
+    l->closing = true;
+    (void)uv_poll_stop(&l->poll);
+    (void)close(l->fd);
+    uv_close((uv_handle_t *)&l->poll, on_closed);
+    uv_close((uv_handle_t *)&l->retry, on_closed);
+}
