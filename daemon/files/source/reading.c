@@ -50,9 +50,9 @@ static int read_ahead(struct folder_source *s, const struct file *f, struct read
             continue;
         if (chunks_take(s, f, r, c, chunks_most(s, f), e) != 0)
             return -1;
-        reading_enqueue(s, c);
+        reading_jobs_add(s, c);
     }
-    return reading_start(s) == 0 ? 0 : reading_no_memory(e);
+    return reading_jobs_start(s) == 0 ? 0 : reading_jobs_no_memory(e);
 }
 
 /* Whether what comes next may be in memory. */
@@ -74,7 +74,7 @@ static int read_next(struct folder_source *s, const struct file *f, struct reade
         if (read_at_once(s, f, c))
             return 0;
         r->ahead = true; /* what is not in memory here is not there further on */
-        reading_enqueue(s, c);
+        reading_jobs_add(s, c);
     }
     return read_ahead(s, f, r, e);
 }
@@ -131,10 +131,10 @@ int source_lay_out(struct source *base, uint64_t round_bytes, uint32_t segments,
                 chunks_take(s, f, &f->reader[i], &f->reader[i].chunk[0], chunks_most(s, f), e) != 0)
                 return -1;
             if (f->reader[i].chunk[0].length > 0)
-                reading_enqueue(s, &f->reader[i].chunk[0]);
+                reading_jobs_add(s, &f->reader[i].chunk[0]);
             if (f->small)
                 break;
         }
     }
-    return reading_start(s) == 0 ? 0 : reading_no_memory(e);
+    return reading_jobs_start(s) == 0 ? 0 : reading_jobs_no_memory(e);
 }

@@ -79,7 +79,7 @@ static int start_reading(struct folder_source *s, struct reading *r)
     return 0;
 }
 
-int reading_start(struct folder_source *s)
+int reading_jobs_start(struct folder_source *s)
 {
     for (unsigned i = 0; i < READERS && s->queue != NULL; i++)
         if (s->reading[i].chunks == NULL && s->waiting >= s->readings * (uint64_t)JOB_BYTES &&
@@ -88,7 +88,7 @@ int reading_start(struct folder_source *s)
     return 0;
 }
 
-int reading_no_memory(struct error *e)
+int reading_jobs_no_memory(struct error *e)
 {
     return error_set(e, ERROR_MEMORY, "out of memory to read files");
 }
@@ -104,15 +104,15 @@ static void on_read(struct work *work)
     s->readings--;
     if (!jobs_over(&s->jobs))
         return;
-    if (r->error.code == ERROR_NONE && !s->jobs.failed && reading_start(s) != 0)
-        (void)reading_no_memory(&r->error);
+    if (r->error.code == ERROR_NONE && !s->jobs.failed && reading_jobs_start(s) != 0)
+        (void)reading_jobs_no_memory(&r->error);
     if (r->error.code != ERROR_NONE)
         jobs_fail(&s->jobs, &r->error);
     else
         s->jobs.events.wake(s->jobs.events.context);
 }
 
-void reading_enqueue(struct folder_source *s, struct chunk *c)
+void reading_jobs_add(struct folder_source *s, struct chunk *c)
 {
     c->next = NULL;
     *s->queue_end = c;

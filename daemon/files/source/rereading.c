@@ -84,7 +84,7 @@ int source_again(struct source *base, uint32_t destination, uint64_t offset, uin
     a->work.done = on_again;
     a->bytes = malloc(length);
     if (a->bytes == NULL || find_runs(s, a) != 0 || !jobs_submit(&s->jobs, &a->work))
-        return reading_no_memory(e);
+        return reading_jobs_no_memory(e);
     a->state = AGAIN_READING;
     return 0;
 }
