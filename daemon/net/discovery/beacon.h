@@ -10,6 +10,7 @@
 #include <uv.h>
 
 #include "daemon/net/tcp/tcp.h"
+#include "daemon/router/router.h"
 
 #define BEACON_PORT 7411u /* of UDP */
 

@@ -4,21 +4,14 @@
 #ifndef TORUSD_NET_TCP_TCP_H
 #define TORUSD_NET_TCP_TCP_H
 
-#include <uv.h>
+#include <stdbool.h>
 
-#include "daemon/net/addresses/address.h"
-#include "daemon/router/router.h"
+#include "daemon/net/tcp/setup.h"
+#include "daemon/router/io.h"
+#include "proto/error.h"
 
+struct router;
 struct tcp;
-
-struct tcp_setup {
-    uv_loop_t *loop;
-    const struct torus *torus;
-    const struct endpoint *endpoint; /* by port: dialled (+) or listened on (-); borrowed */
-    const char *congestion;          /* TCP congestion control; "" = the system's */
-    double link_mbit;                /* nominal rate; 0 = unknown */
-    unsigned hop_limit;              /* see hops.h; 0: HOPS_DEFAULT */
-};
 
 /* Listens on the `-` ports that have a neighbour, or waits until that is possible. Returns NULL with
  * *e if another program listens on the address of one, or if only root may listen there. The functions

@@ -1,0 +1,13 @@
+/* A connection that the router has closed lingers until the peer has read the last message. */
+#ifndef TORUSD_NET_TCP_CLOSING_H
+#define TORUSD_NET_TCP_CLOSING_H
+
+#include "daemon/net/tcp/tcp_record.h"
+
+/* As router_io.close(). */
+void closing_begin(void *context, void *connection, struct outgoing *last);
+
+/* Everything but the last message has been written: it follows. */
+void closing_say_last(struct connection *c);
+
+#endif

@@ -1,0 +1,19 @@
+/* How the links' TCP connections are set up. */
+#ifndef TORUSD_NET_TCP_SETUP_H
+#define TORUSD_NET_TCP_SETUP_H
+
+#include <uv.h>
+
+#include "daemon/net/addresses/address.h"
+#include "daemon/schedule/torus.h"
+
+struct tcp_setup {
+    uv_loop_t *loop;
+    const struct torus *torus;
+    const struct endpoint *endpoint; /* by port: dialled (+) or listened on (-); borrowed */
+    const char *congestion;          /* TCP congestion control; "" = the system's */
+    double link_mbit;                /* nominal rate; 0 = unknown */
+    unsigned hop_limit;              /* see hops.h; 0: HOPS_DEFAULT */
+};
+
+#endif

@@ -1,0 +1,62 @@
+/* What is kept of the links' TCP connections. */
+#ifndef TORUSD_NET_TCP_TCP_RECORD_H
+#define TORUSD_NET_TCP_TCP_RECORD_H
+
+#include <uv.h>
+
+#include "daemon/net/carrier/carrier.h"
+#include "daemon/net/doors/door.h"
+#include "daemon/net/sockets/pacing.h"
+#include "daemon/net/sockets/reserve.h"
+#include "daemon/net/sockets/sockets.h"
+#include "daemon/net/tcp/setup.h"
+#include "daemon/router/frames/outgoing.h"
+#include "daemon/router/record/view.h"
+
+struct cipher;
+struct link;
+struct router;
+
+struct connection {
+    uv_tcp_t socket;
+    uv_timer_t linger;
+    uv_write_t write;
+    uv_shutdown_t shutdown;
+    struct tcp *tcp;
+    struct link *link;
+    struct connection *next_dirty;
+    unsigned port;
+    unsigned handles; /* open */
+    bool dirty, writing, closing, lingers;
+    bool held; /* not read from for now */
+    struct pacing pacing;
+    struct cipher *cipher;       /* NULL: not encrypted, or not yet */
+    bool sealed;                 /* what is being written is in it */
+    struct outgoing_queue batch; /* being written; what is encrypted is in the cipher instead */
+    struct outgoing *last;       /* to be written before it closes */
+};
+
+struct tcp {
+    struct tcp_setup set;
+    struct router *router;
+    struct socket_options options;
+    struct door_user user;
+    struct door door[TORUS_MAX_PORTS];
+    uv_timer_t look; /* at all doors again */
+    struct reserve reserve;
+    struct carrier *carrier; /* NULL: interfaces cannot be watched */
+    struct connection *dirty;
+    unsigned handles; /* things that are not closed: doors' parts, connections, the rest */
+    unsigned lingering;
+    bool closing;
+    bool slow;
+    struct outgoing_pool frames; /* of last messages, once the router has gone */
+};
+
+/* Where the frames that are written come from. */
+static inline struct outgoing_pool *tcp_frames(struct tcp *tcp)
+{
+    return tcp->router != NULL ? router_outgoing(tcp->router) : &tcp->frames;
+}
+
+#endif
