@@ -1,0 +1,264 @@
+/* An output that goes on as that of the next attempt. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/engine/cut.h"
+#include "daemon/engine/missing_blocks.h"
+#include "folders_fixture.h"
+
+#define FILES 2u
+
+static const uint32_t lengths[FILES] = {131072, 200001};
+
+static uint32_t any(unsigned *chance, uint32_t below)
+{
+    *chance = *chance * 1103515245 + 12345;
+    return *chance / 65536 % below;
+}
+
+/* What counts as arrived, and what was written before and does not, also behind the end. */
+static void write_some(struct fixture *f, struct ends *ends, uint32_t d, const uint8_t *bytes,
+                       unsigned *chance, struct arrived *arrived)
+{
+    struct error e;
+
+    for (int i = 0; i < 12; i++) {
+        uint32_t begin = any(chance, lengths[d]), length = 1 + any(chance, 9000);
+        bool good = i >= 4;
+        if (good && length > lengths[d] - begin)
+            length = lengths[d] - begin;
+        struct slab *slab = slab_lone(length, NULL, NULL);
+        const struct extent piece = {slab, slab->data, length};
+        memset(slab->data, 0xee, length);
+        if (good)
+            memcpy(slab->data, bytes + begin, length);
+        assert_int_equal(ends->sink->ops->write(ends->sink, d, begin, &piece, &e), 0);
+        slab_unref(slab);
+        if (good)
+            assert_int_equal(arrived_add(arrived, d, begin, begin + length), 0);
+        while (!good && ends->sink->ops->pending(ends->sink) > 0)
+            turn(f);
+    }
+    arrived_settle(arrived);
+}
+
+/* The rest of a block, piece by piece as an engine has them. */
+static void move_rest(struct fixture *f, struct ends *ends, uint32_t d, const struct cut *plain,
+                      unsigned *chance)
+{
+    uint64_t size = ends->source->ops->size(ends->source, d), moved = 0;
+    struct cut cut = *plain;
+    struct error e;
+
+    cut.uniform = ends->source->even;
+    cut.block_bytes = size;
+    for (uint64_t number = 0; moved < size; number++) {
+        const struct cut_round round = cut_round(&cut, number);
+        uint32_t done[8] = {0}, left = cut_whole(&round, size);
+        while (left > 0) {
+            uint32_t segment = any(chance, cut.segments);
+            uint32_t rest = cut_length(&round, size, segment) - done[segment];
+            uint64_t at = cut_begin(&round, segment) + done[segment];
+            struct extent piece;
+            if (rest == 0)
+                continue;
+            int result = ends->source->ops->read(ends->source, d, at, rest, &piece, &e);
+            if (result == 0) {
+                turn(f);
+                continue;
+            }
+            assert_int_equal(result, 1);
+            assert_int_equal(ends->sink->ops->write(ends->sink, d, at, &piece, &e), 0);
+            done[segment] += piece.length;
+            left -= piece.length;
+            moved += piece.length;
+            slab_unref(piece.slab);
+        }
+    }
+}
+
+/* Any bytes of the rest, once more. */
+static void read_again(struct fixture *f, struct ends *ends, uint32_t d, const uint8_t *bytes,
+                       unsigned *chance)
+{
+    uint64_t size = ends->source->ops->size(ends->source, d), place;
+    uint64_t at = any(chance, (uint32_t)size / 2);
+    const uint8_t *read;
+    struct error e;
+
+    assert_int_equal(ends->source->ops->again(ends->source, d, at, 5000, &read, &e), 0);
+    stepper_finish(&f->jobs);
+    assert_int_equal(ends->source->ops->again(ends->source, d, at, 5000, &read, &e), 1);
+    for (uint32_t i = 0; i < 5000; i++) {
+        assert_true(source_place(ends->source, d, lengths[d], at + i, &place) > 0);
+        assert_int_equal(read[i], bytes[place]);
+    }
+}
+
+/* Two attempts for one output: what they move, and how. */
+struct attempts {
+    struct fixture f;
+    struct ends first, second, parked;
+    struct folder_request request;
+    struct arrived arrived;
+    struct cut cut;
+    uint8_t *bytes[FILES];
+    uint64_t marks[FILES];
+    unsigned seed, chance;
+};
+
+static void begin_attempts(struct attempts *a, void **state, unsigned seed)
+{
+    *a = (struct attempts){.seed = seed, .chance = seed};
+    a->cut = (struct cut){.round_bytes = seed % 2 == 0 ? 30000 : 300000, .segments = 1 + seed % 5};
+    open_fixture(&a->f, state);
+    a->f.jobs.chance = seed % 4 == 0 ? 0 : seed;
+    a->f.files.cached = seed % 3 == 1;
+    make_folder(at(state, "data/in"));
+    for (unsigned d = 0; d < FILES; d++) {
+        a->bytes[d] = random_bytes(lengths[d], seed + d);
+        make_file(at(state, "data/in/%u", d), a->bytes[d], lengths[d]);
+    }
+    a->request = (struct folder_request){
+        .id = ID, .from = at(state, "data/in"), .to = at(state, "data/new/out"), .nodes = FILES};
+}
+
+/* It ends while it writes, or when it has finished. */
+static void run_first(struct attempts *a)
+{
+    const struct block_events events = {&a->parked, on_wake, on_failed, on_closed};
+
+    open_well(&a->f, &a->first, &a->request);
+    for (unsigned d = 0; d < FILES; d++) {
+        write_some(&a->f, &a->first, d, a->bytes[d], &a->chance, &a->arrived);
+        a->marks[d] = a->first.source->ops->mark(a->first.source, d);
+    }
+    if (a->seed % 3 == 0)
+        assert_int_equal(finish(&a->f, &a->first), 0);
+    else if (a->seed % 3 == 1)
+        turn(&a->f);
+    assert_true(a->first.sink->ops->park(a->first.sink, &events));
+    (void)a->first.source->ops->close(a->first.source);
+    if (a->seed % 5 == 0)
+        stepper_finish(&a->f.jobs);
+}
+
+/* It has the output of the first one, under its own name, */
+static void open_second(struct attempts *a, void **state)
+{
+    struct ends *ends = &a->second;
+
+    a->request.id = OTHER_ID;
+    a->request.marks = a->marks;
+    a->request.parked = a->first.sink;
+    begin_open(&a->f, ends, &a->request);
+    assert_ptr_equal(ends->sink, a->request.parked);
+    while (ends->failures == 0 &&
+           !(ends->sink->ops->opened(ends->sink) && ends->source->ops->opened(ends->source)))
+        turn(&a->f);
+    assert_int_equal(ends->failures + a->parked.failures, 0);
+    assert_true(exists(at(state, "data/new/.out.torusd-" OTHER_ID "-0")));
+    assert_int_equal(entries(at(state, "data/new")), 1);
+    assert_int_equal(entries(a->f.state_folder), 1);
+}
+
+/* and moves what is missing. */
+static void run_second(struct attempts *a)
+{
+    struct ends *ends = &a->second;
+
+    ends->source->skips = &a->arrived;
+    ends->source->even = a->seed % 2 == 0;
+    for (unsigned d = 0; d < FILES; d++)
+        ends->sink->ops->limit(ends->sink, d, lengths[d]);
+    lay_out(&a->f, ends, a->cut.round_bytes, a->cut.segments);
+    ends->sink = remainder_sink(ends->sink, &a->arrived, UINT64_MAX);
+    for (unsigned d = 0; d < FILES; d++) {
+        assert_int_equal(ends->source->ops->size(ends->source, d),
+                         lengths[d] - arrived_bytes(&a->arrived, d));
+        read_again(&a->f, ends, d, a->bytes[d], &a->chance);
+        move_rest(&a->f, ends, d, &a->cut, &a->chance);
+    }
+    assert_int_equal(finish(&a->f, ends), 0);
+    ends->sink = remainder_whole(ends->sink);
+    commit_well(&a->f, ends);
+    close_ends(&a->f, ends, false);
+}
+
+static void an_output_goes_on(void **state)
+{
+    for (unsigned seed = 1; seed <= 24; seed++) {
+        struct attempts a;
+        begin_attempts(&a, state, seed);
+        run_first(&a);
+        open_second(&a, state);
+        run_second(&a);
+        for (unsigned d = 0; d < FILES; d++) {
+            check_file(at(state, "data/new/out/%u", d), a.bytes[d], lengths[d]);
+            free(a.bytes[d]);
+        }
+        assert_int_equal(entries(at(state, "data/new")), 1);
+        assert_int_equal(entries(a.f.state_folder), 0);
+        arrived_free(&a.arrived);
+        close_fixture(&a.f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* A node that is gone in the next attempt leaves no file, and a file that was changed in between is an error. */
+static void what_differs_in_the_next_attempt(void **state)
+{
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+
+    for (int changed = 0; changed < 2; changed++) {
+        struct fixture f;
+        struct ends first, ends, parked = {0};
+        const struct block_events events = {&parked, on_wake, on_failed, on_closed};
+        const bool gone[3] = {false, false, true};
+        uint64_t marks[3];
+        open_fixture(&f, state);
+        struct folder_request request = small(state);
+        open_well(&f, &first, &request);
+        for (unsigned d = 0; d < 3; d++) {
+            assert_int_equal(move_block(&f, &first, d, &first, d, 5), 0);
+            marks[d] = first.source->ops->mark(first.source, d);
+        }
+        assert_true(first.sink->ops->park(first.sink, &events));
+        request.id = OTHER_ID;
+        request.marks = marks;
+        request.gone = gone;
+        request.parked = first.sink;
+        assert_int_equal(utimensat(AT_FDCWD, at(state, "data/in/%d", 2 - changed), times, 0), 0);
+        (void)first.source->ops->close(first.source);
+        begin_open(&f, &ends, &request);
+        stepper_finish(&f.jobs);
+        while (folders_flush(&f.folders) || stepper_step(&f.jobs))
+            ;
+        assert_int_equal(ends.failures, changed);
+        if (changed) {
+            assert_int_equal(ends.failure.code, ERROR_DAMAGED);
+        } else {
+            lay_out(&f, &ends, 1 << 20, 1); /* nothing counts: all is empty */
+            assert_int_equal(finish(&f, &ends), 0);
+            commit_well(&f, &ends);
+            assert_int_equal(entries(at(state, "data/out")), 2);
+            check_file(at(state, "data/out/1"), "", 0);
+        }
+        close_ends(&f, &ends, false);
+        assert_int_equal(entries(f.state_folder), 0);
+        assert_int_equal(entries(at(state, "data")), changed ? 1 : 2);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_output_goes_on),
+        TEST(what_differs_in_the_next_attempt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

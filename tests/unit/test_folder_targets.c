@@ -1,0 +1,239 @@
+/* Where an output may be put: what is refused, and what others put in its way. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/base/log.h"
+#include "folders_fixture.h"
+
+static void a_target_must_be_free(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    make_folder(at(state, "data/out"));
+    make_file(at(state, "data/out/thing"), "x", 1);
+    check_refused(&f, &request, ERROR_REFUSED);
+    assert_int_equal(unlink(at(state, "data/out/thing")), 0);
+    open_well(&f, &ends, &request); /* an empty folder will do */
+    assert_int_equal(finish(&f, &ends), 0);
+    commit_well(&f, &ends);
+    close_ends(&f, &ends, false);
+    assert_int_equal(entries(at(state, "data/out")), 3);
+    check_file(at(state, "data/out/2"), "", 0); /* nothing came: an empty file */
+    close_fixture(&f);
+}
+
+/* Where nothing can be put. */
+static void targets_that_cannot_be_are_refused(void **state)
+{
+    static const struct {
+        const char *to, *id;
+        enum error_code code;
+    } row[] = {
+        {"data/file", ID, ERROR_REFUSED}, /* not a folder */
+        {"data/file/x", ID, ERROR_IO},    /* nor is what is above it */
+        {"data/link", ID, ERROR_REFUSED},
+        {"data/link/x", ID, ERROR_REFUSED}, /* a link is not followed */
+        {"data/link/new/x", ID, ERROR_REFUSED},
+        {"elsewhere", ID, ERROR_REFUSED}, /* not below a data root */
+        {"data/%x", ID, ERROR_USAGE},
+        {"data/out", "../../x", ERROR_PROTOCOL}, /* not the id of an exchange */
+    };
+    struct fixture f;
+
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    make_file(at(state, "data/file"), "x", 1);
+    assert_int_equal(symlink(at(state, "data"), at(state, "data/link")), 0);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        request.to = at(state, "%s", row[i].to);
+        request.id = row[i].id;
+        check_refused(&f, &request, row[i].code);
+    }
+    close_fixture(&f);
+}
+
+/* The error says how long it may be, and that is so. */
+static void a_name_of_a_target_has_a_limit(void **state)
+{
+    char name[NAME_MAX + 1];
+    struct fixture f;
+    struct ends ends;
+    size_t most;
+
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    request.to = at(state, "data/%s", name);
+    assert_int_equal(open_ends(&f, &ends, &request), -1);
+    assert_int_equal(ends.failure.code, ERROR_USAGE);
+    const char *limit = strstr(ends.failure.text, "target name too long: 255 bytes, at most ");
+    assert_non_null(limit);
+    most = strtoul(limit + strlen("target name too long: 255 bytes, at most "), NULL, 10);
+    close_ends(&f, &ends, false);
+    assert_in_range(most, 100, NAME_MAX - 1);
+    name[most] = '\0';
+    request.to = at(state, "data/%s", name);
+    open_well(&f, &ends, &request);
+    assert_int_equal(finish(&f, &ends), 0);
+    commit_well(&f, &ends);
+    close_ends(&f, &ends, false);
+    assert_int_equal(entries(at(state, "data/%s", name)), 3);
+    name[most] = 'x';
+    name[most + 1] = '\0';
+    request.to = at(state, "data/%s", name);
+    check_refused(&f, &request, ERROR_USAGE);
+    close_fixture(&f);
+}
+
+static void of_two_at_once_one_is_refused(void **state)
+{
+    for (unsigned seed = 0; seed < 20; seed++) {
+        struct fixture f;
+        struct ends ends, other, third;
+        open_fixture(&f, state);
+        f.jobs.chance = seed;
+        const struct folder_request request = small(state);
+        struct folder_request rival = request;
+        rival.id = OTHER_ID;
+        rival.to = at(state, "data/./out/"); /* the same */
+        begin_open(&f, &ends, &request);
+        begin_open(&f, &other, &rival);
+        stepper_finish(&f.jobs);
+        assert_int_equal(ends.failures, 0); /* the first that was asked for */
+        assert_int_equal(other.failures, 1);
+        assert_int_equal(other.failure.code, ERROR_BUSY);
+        close_ends(&f, &other, false);
+        /* Until nothing of the first is left. */
+        (void)ends.source->ops->close(ends.source);
+        (void)ends.sink->ops->close(ends.sink, false);
+        begin_open(&f, &third, &rival);
+        while (third.failures == 0)
+            turn(&f);
+        assert_int_equal(third.failure.code, ERROR_BUSY);
+        close_ends(&f, &third, false);
+        assert_int_equal(ends.closed, 2);
+        open_well(&f, &third, &rival);
+        close_ends(&f, &third, false);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void rivals_of_other_nodes_are_refused(void **state)
+{
+    struct fixture f;
+    struct folders other = {0};
+    struct storage other_storage;
+    struct ends ends;
+    struct error e;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    struct folder_request rival = request;
+    /* What another daemon left when it crashed is no rival. */
+    make_folder(at(state, "data/.out.torusd-9-0000beef-9-4"));
+    open_well(&f, &ends, &request);
+    rival.rank = 2;
+    check_refused(&f, &rival, ERROR_REFUSED);
+    /* Another daemon on a shared file system. */
+    other = f.folders;
+    other.sinks = NULL;
+    other.state_folder = at(state, "state2");
+    other.output_mode = 0700;
+    assert_int_equal(folders_init(&other, &other_storage, &e), 0);
+    struct storage own = f.storage;
+    f.storage = other_storage;
+    check_refused(&f, &rival, ERROR_REFUSED);
+    rival.id = OTHER_ID;
+    check_refused(&f, &rival, ERROR_BUSY);
+    f.storage = own;
+    close_ends(&f, &ends, false);
+    f.storage = other_storage;
+    open_well(&f, &ends, &rival);
+    close_ends(&f, &ends, false);
+    other_storage.close(other_storage.context);
+    f.storage = own;
+    assert_int_equal(entries(f.state_folder), 0);
+    assert_int_equal(entries(at(state, "state2")), 0);
+    close_fixture(&f);
+}
+
+/* Between prepare and commit somebody else has put something there. */
+static void a_target_that_appears_meanwhile(void **state)
+{
+    for (int kind = 0; kind < 3; kind++) {
+        struct fixture f;
+        struct ends ends;
+        struct error e;
+        open_fixture(&f, state);
+        const struct folder_request request = small(state);
+        const char *out = at(state, "data/out");
+        fill(&f, &ends, &request);
+        if (kind == 0) {
+            make_folder(out);
+            make_file(at(state, "data/out/thing"), "x", 1);
+        } else if (kind == 1) {
+            make_file(out, "x", 1);
+        } else {
+            assert_int_equal(symlink(*state, out), 0);
+        }
+        assert_int_equal(commit(&f, &ends, &e), -1);
+        assert_int_equal(e.code, ERROR_REFUSED);
+        close_ends(&f, &ends, false);
+        check_file(at(state, "data/.out.torusd-%s-1/0", ID), "block", 5);
+        assert_int_equal(resolve(&f, true, &e), -1);
+        restart(&f);
+        check_in_doubt(&f, ID);
+        assert_int_equal(resolve(&f, true, &e), -1);
+        if (kind == 0)
+            check_file(at(state, "data/out/thing"), "x", 1);
+        else
+            assert_true(exists(out));
+        /* The obstacle goes. */
+        assert_int_equal(kind == 0 ? unlink(at(state, "data/out/thing")) : unlink(out), 0);
+        assert_int_equal(resolve(&f, true, &e), 0);
+        check_file(at(state, "data/out/0"), "block", 5);
+        assert_int_equal(entries(at(state, "data")), 2);
+        assert_int_equal(entries(f.state_folder), 0);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void a_commit_may_be_tried_again(void **state)
+{
+    struct fixture f;
+    struct ends ends;
+    struct error e;
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    fill(&f, &ends, &request);
+    make_file(at(state, "data/out"), "x", 1);
+    assert_int_equal(commit(&f, &ends, &e), -1);
+    assert_int_equal(unlink(at(state, "data/out")), 0);
+    commit_well(&f, &ends);
+    assert_int_equal(ends.sink->ops->commit(ends.sink, &e), 1);
+    close_ends(&f, &ends, false);
+    check_file(at(state, "data/out/0"), "block", 5);
+    assert_int_equal(entries(f.state_folder), 0);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_target_must_be_free),
+        TEST(targets_that_cannot_be_are_refused),
+        TEST(a_name_of_a_target_has_a_limit),
+        TEST(of_two_at_once_one_is_refused),
+        TEST(rivals_of_other_nodes_are_refused),
+        TEST(a_target_that_appears_meanwhile),
+        TEST(a_commit_may_be_tried_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
