@@ -3,8 +3,8 @@
 #define TORUSD_TESTS_SIM_INTERNAL_H
 
 #include "daemon/files/folders.h"
+#include "tests/sim/disk/file_system.h"
 #include "tests/sim/events.h"
-#include "tests/sim/file_system.h"
 #include "tests/sim/memory.h"
 #include "tests/sim/sim.h"
 

@@ -6,8 +6,8 @@
  * Two kinds of files have no bytes of their own. Sources: what is read from /same/N and /random/N
  * is the generated pattern. Outputs, files in a temporary folder of an exchange: what is written is
  * compared with the pattern at once, and only where it lies is remembered. */
-#ifndef TORUSD_TESTS_SIM_FILE_SYSTEM_H
-#define TORUSD_TESTS_SIM_FILE_SYSTEM_H
+#ifndef TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
+#define TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
 
 #include "daemon/files/file_system.h"
 #include "tests/sim/events.h"

@@ -1,4 +1,4 @@
-#include "tests/sim/file_system.h"
+#include "tests/sim/disk/file_system.h"
 
 #include <errno.h>
 #include <stdio.h>
