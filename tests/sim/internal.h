@@ -6,6 +6,7 @@
 #include "tests/sim/disk/file_system.h"
 #include "tests/sim/events.h"
 #include "tests/sim/memory.h"
+#include "tests/sim/network/network.h"
 #include "tests/sim/sim.h"
 
 #define SIM_KINDS 64
@@ -98,25 +99,7 @@ void sim_settle(struct node *node);
 void sim_enter(struct node *node);
 void sim_leave(void);
 
-/* network.c */
-void network_open(struct sim *sim);
-void network_free(struct sim *sim);
-void network_io(struct node *node, struct router_io *io);
-/* The node has been started: tells its router which cables have no carrier. */
-void network_node_started(struct node *node);
-void network_flush(struct node *node);
-/* The node is about to die: its connections are reset, or its peers are not told. */
-void network_node_dies(struct node *node, enum sim_death death);
-/* Its machine answers again: what is sent on connections of before is answered with a reset. */
-void network_node_back(struct node *node);
-void network_node_frozen(struct node *node, uint64_t time);
-void network_node_thawed(struct node *node);
-/* All wires are as at the beginning. */
-void network_heal(struct sim *sim);
-/* Something has happened to the node that may cost it its links. */
-void network_excuse_node(struct node *node);
-
-/* disk.c. The node's process opens its storage when it starts: 0, or -1 with *e if its disk does
+/* disk/storage.c. The node's process opens its storage when it starts: 0, or -1 with *e if its disk does
  * not let it. It closes it when it ends, with all that is under way. */
 int storage_open(struct node *node, struct error *e);
 void storage_close(struct node *node);

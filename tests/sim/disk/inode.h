@@ -1,0 +1,102 @@
+/* The files and folders of a disk, and what its processes have open. */
+#ifndef TORUSD_TESTS_SIM_DISK_INODE_H
+#define TORUSD_TESTS_SIM_DISK_INODE_H
+
+#include "daemon/files/file_system.h"
+#include "tests/sim/disk/file_system.h"
+
+#define OUTPUT_MARK ".torusd-" /* in the name of an output's temporary folder */
+#define DECISION_MARK "committed-"
+
+struct entry {
+    char name[DISK_NAME];
+    struct inode *inode;
+};
+
+struct entries {
+    struct entry *entry;
+    size_t count;
+};
+
+/* Of a folder: `to` has been put under a name, or taken away (NULL). A rename is two at once. */
+struct change {
+    char name[DISK_NAME];
+    struct inode *inode;
+    bool more; /* the next one belongs to it */
+};
+
+/* Bytes of a block that have come: one run if it comes front to back, several if in segments. */
+struct run {
+    uint64_t from, to;
+    unsigned attempt;
+};
+
+enum contents { BYTES, SOURCE, OUTPUT };
+
+struct inode {
+    struct inode *next; /* of all */
+    uint64_t number;
+    enum file_kind kind;
+    bool locked;
+    /* A folder: */
+    struct entries now, synced;
+    struct change *change; /* since it was synced */
+    size_t changes;
+    char made_as[DISK_NAME]; /* the name of an output as one of its last attempt */
+    unsigned attempt;        /* so many before that */
+    struct sim_request *request;
+    char source[64]; /* of blocks: "/random/1000" */
+    /* A file: */
+    enum contents contents;
+    uint64_t size;
+    uint8_t *bytes;
+    bool dirty;
+    uint8_t *synced_bytes;
+    uint64_t synced_size;
+    uint32_t block[2]; /* source and destination */
+    bool has_been_read;
+    uint64_t modified;
+    const struct inode *folder; /* an output's */
+    uint64_t *damaged; /* bytes that have been written are not what was sent, at these offsets */
+    size_t damages;
+    struct run *run;
+    size_t runs;
+};
+
+struct descriptor {
+    struct inode *inode; /* NULL: free */
+    bool locks;
+};
+
+struct inode *inode_new(struct disk *disk, enum file_kind kind);
+
+/* NULL if there is no such name. */
+struct entry *entries_find(const struct entries *entries, const char *name);
+
+/* Puts `inode` under a name; NULL removes it. */
+void entries_put(struct entries *entries, const char *name, struct inode *inode);
+
+void entries_copy(struct entries *to, const struct entries *from);
+
+/* Likewise in a folder, until its next sync only by chance; with `more`, the next change belongs to it. */
+void inode_change(struct inode *folder, const char *name, struct inode *inode, bool more);
+
+/* Whether this fault is to happen now, once: -EIO, or 0. */
+int disk_fault(struct disk *disk, enum sim_disk_fault which);
+
+/* Whether a temporary output has this name. */
+bool disk_is_output_name(const char *name);
+
+/* The id of the exchange whose temporary output has this name. */
+void disk_copy_id(char *id, const char *name);
+
+/* What is open there; nothing is a violation. */
+struct inode *disk_at(const struct disk *disk, int fd);
+
+/* Returns a descriptor for it. */
+int disk_open(struct disk *disk, struct inode *inode);
+
+/* What has this path from a folder on; NULL: nothing. */
+struct inode *disk_look_up(struct disk *disk, struct inode *folder, const char *path);
+
+#endif
