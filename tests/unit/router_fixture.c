@@ -260,3 +260,59 @@ Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t siz
     outgoing_free(router_outgoing(c->fixture->router), frame);
     return head;
 }
+
+enum port_state fixture_state_of(struct router_fixture *f, unsigned port)
+{
+    struct port_info info;
+    router_port_info(f->router, port, &info);
+    return info.state;
+}
+
+void fixture_say_heartbeat(struct fixture_connection *c)
+{
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    fixture_say(c, &head, NULL, 0);
+}
+
+void fixture_pass(struct router_fixture *f, uint64_t time)
+{
+    for (uint64_t end = f->now + time; f->now < end;) {
+        uint64_t at = router_deadline(f->router);
+        f->now = at < end ? (at > f->now ? at : f->now + 1) : end;
+        router_tick(f->router);
+    }
+}
+
+void fixture_check_reason(struct router_fixture *f, unsigned port, const char *reason)
+{
+    struct port_info info;
+
+    router_port_info(f->router, port, &info);
+    assert_string_equal(info.reason, reason);
+}
+
+void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time)
+{
+    for (uint64_t passed = 0; passed < time; passed += SECONDS) {
+        fixture_pass(f, SECONDS);
+        fixture_say_heartbeat(f->up[port]);
+    }
+}
+
+unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank)
+{
+    unsigned found = 0;
+    Peer__Head *head;
+
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        for (size_t i = 0;
+             head->kind_case == PEER__HEAD__KIND_LINK_STATE && i < head->link_state->n_entry; i++)
+            found += head->link_state->entry[i]->rank == rank;
+        peer__head__free_unpacked(head, NULL);
+    }
+    return found;
+}

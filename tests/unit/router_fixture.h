@@ -64,4 +64,15 @@ void fixture_link_up(struct router_fixture *f, unsigned port);
 Peer__Head *fixture_next(struct fixture_connection *c, uint8_t *body, size_t size,
                          uint32_t *body_length);
 
+/* The state of a port. */
+enum port_state fixture_state_of(struct router_fixture *f, unsigned port);
+/* The neighbour says a heartbeat. */
+void fixture_say_heartbeat(struct fixture_connection *c);
+/* So much time passes, tick by tick. */
+void fixture_pass(struct router_fixture *f, uint64_t time);
+/* Fails the test unless this is why the port is not up. */
+void fixture_check_reason(struct router_fixture *f, unsigned port, const char *reason);
+void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time);
+unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank);
+
 #endif

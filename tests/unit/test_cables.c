@@ -76,14 +76,49 @@ static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t
     fixture_say(c, &head, NULL, 0);
 }
 
+struct sighting_case {
+    struct sighting sighting;
+    enum link_fault_code code;
+    const char *text;
+};
+
+/* What is seen at +0 of node 5 of a 4x4. */
+static void check_sighting(const struct sighting_case *c)
+{
+    struct router_fixture f;
+    struct sighting s = c->sighting;
+    struct fault_report report;
+    struct port_info info;
+    char text[LINK_FAULT_TEXT_SIZE];
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, plus1);
+    say_link_state(f.up[plus1], 6, 0, 3, 0xf);
+    if (s.boot == 0)
+        s.boot = router_boot(f.router);
+    router_sighted(f.router, plus1, &s); /* a link that is up knows better */
+    router_sighted(f.router, plus0, &s);
+    report = only_fault(&f);
+    assert_int_equal(report.fault.code, c->code);
+    router_port_info(f.router, plus0, &info);
+    if (report.fault.code != LINK_FAULT_NONE) {
+        assert_int_equal(report.rank, 5);
+        assert_int_equal(report.port, plus0);
+        assert_int_equal(report.fault.found_rank, s.rank);
+        assert_int_equal(report.fault.found_port, s.port);
+        link_fault_text(&f.torus, &report, text, sizeof text);
+        assert_string_equal(info.reason, text);
+    }
+    if (c->text != NULL)
+        assert_string_equal(info.reason, c->text);
+    fixture_link_up(&f, plus0);
+    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_close(&f);
+}
+
 /* Node 5 of a 4x4: +0 leads to 9, -0 to 1, +1 to 6, -1 to 4. */
 static void what_is_at_the_other_end_is_told_apart(void **state)
 {
-    static const struct {
-        struct sighting sighting;
-        enum link_fault_code code;
-        const char *text;
-    } cases[] = {
+    static const struct sighting_case cases[] = {
         {{9, minus0, 7}, LINK_FAULT_NONE, ""},
         {{10, minus0, 7},
          LINK_FAULT_WRONG_CABLE,
@@ -109,36 +144,8 @@ static void what_is_at_the_other_end_is_told_apart(void **state)
         {{9, 4, 7}, LINK_FAULT_NONE, ""},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct router_fixture f;
-        struct sighting s = cases[i].sighting;
-        struct fault_report report;
-        struct port_info info;
-        char text[LINK_FAULT_TEXT_SIZE];
-        fixture_open(&f, "4x4", 5, NULL);
-        fixture_link_up(&f, plus1);
-        say_link_state(f.up[plus1], 6, 0, 3, 0xf);
-        if (s.boot == 0)
-            s.boot = router_boot(f.router);
-        router_sighted(f.router, plus1, &s); /* a link that is up knows better */
-        router_sighted(f.router, plus0, &s);
-        report = only_fault(&f);
-        assert_int_equal(report.fault.code, cases[i].code);
-        router_port_info(f.router, plus0, &info);
-        if (report.fault.code != LINK_FAULT_NONE) {
-            assert_int_equal(report.rank, 5);
-            assert_int_equal(report.port, plus0);
-            assert_int_equal(report.fault.found_rank, s.rank);
-            assert_int_equal(report.fault.found_port, s.port);
-            link_fault_text(&f.torus, &report, text, sizeof text);
-            assert_string_equal(info.reason, text);
-        }
-        if (cases[i].text != NULL)
-            assert_string_equal(info.reason, cases[i].text);
-        fixture_link_up(&f, plus0);
-        assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-        fixture_close(&f);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_sighting(&cases[i]);
 }
 
 /* By its hello, before it has proved anything. */

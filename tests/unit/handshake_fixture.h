@@ -1,0 +1,50 @@
+/* Two nodes at the ends of a connection, and all that they say in their handshake. */
+#ifndef TORUSD_TESTS_UNIT_HANDSHAKE_FIXTURE_H
+#define TORUSD_TESTS_UNIT_HANDSHAKE_FIXTURE_H
+
+#include "daemon/router/links/handshake.h"
+#include "proto/frame.h"
+
+#define SAID_MOST 4u
+
+struct side {
+    struct handshake handshake;
+    struct handshake_place place;
+    struct secrets secrets;
+    uint64_t random;
+    uint8_t said[SAID_MOST][FRAME_MAX_STRANGER_HEAD];
+    size_t length[SAID_MOST];
+    unsigned says, heard;
+};
+
+struct pair {
+    struct torus torus;
+    struct side dialler, listener;
+};
+
+/* Random bytes of a side, `context`. */
+void fill(void *context, void *buffer, size_t size);
+
+/* Keeps what a side, `context`, says. */
+void say(void *context, const Peer__Head *head);
+
+struct secrets keys(const char *first, const char *second);
+
+void place(struct pair *p, struct side *s, uint32_t rank, unsigned port, uint64_t seed);
+
+/* Node 1 dials node 5 of a 4x4, port +0 to -0. Connections of different seeds have different challenges. */
+void begin(struct pair *p, struct secrets dialler, struct secrets listener, uint64_t seed);
+
+int hear_bytes(struct side *s, const uint8_t *bytes, size_t length, struct error *e);
+
+/* The next that `from` has said. */
+int hear(struct side *s, struct side *from, struct error *e);
+
+/* Until both have nothing more to say. Returns the side that refuses, or NULL. */
+struct side *run(struct pair *p, struct error *e);
+
+void check_done(struct pair *p);
+
+void check_refused(struct pair *p, struct side *by, const char *text);
+
+#endif

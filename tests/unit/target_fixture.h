@@ -1,0 +1,48 @@
+/* A target in a temporary folder, with two files. */
+#ifndef TORUSD_TESTS_UNIT_TARGET_FIXTURE_H
+#define TORUSD_TESTS_UNIT_TARGET_FIXTURE_H
+
+#include <sys/types.h>
+
+#include "daemon/files/target/target.h"
+#include "folder_fixture.h"
+
+#define ID "0-0000beef-1"
+
+struct fixture {
+    struct faulty_files files;
+    struct roots roots;
+    struct journal journal;
+    struct place place;
+    struct target target;
+    mode_t output_mode;
+};
+
+/* A data root "data" and a state folder. */
+void open_fixture(struct fixture *f, void **state);
+
+/* Nothing may be left open. */
+void close_fixture(struct fixture *f);
+
+/* Makes an output that can be placed, of two files. */
+int fill(struct fixture *f, bool replace, struct error *e);
+
+/* The same; fails the test if it does not go well. */
+void fill_well(struct fixture *f, bool replace);
+
+/* Puts it in place. */
+void place_well(struct fixture *f);
+
+/* It is refused with this text, and nothing is left. */
+void check_refused(struct fixture *f, bool replace, const char *text);
+
+/* Fails the test unless the file has this mode, owner and group. */
+void check_status(const char *path, mode_t mode, uid_t owner, gid_t group);
+
+/* The new result is there, and nothing else. */
+void check_new(void **state);
+
+/* A cmocka test in a temporary folder of its own. */
+#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
+
+#endif

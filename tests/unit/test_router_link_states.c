@@ -1,0 +1,158 @@
+/* Link states: what is told to neighbours, and heard of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/router/frames/head_check.h"
+#include "router_fixture.h"
+
+static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
+{
+    Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
+    Peer__LinkState link_state = PEER__LINK_STATE__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    entry.rank = rank;
+    entry.hops = hops;
+    entry.up = up;
+    entry.boot = 9;
+    link_state.n_entry = 1;
+    link_state.entry = &entries;
+    head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+    head.link_state = &link_state;
+    fixture_say(c, &head, NULL, 0);
+}
+
+static void news_are_passed_on_once(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    for (unsigned port = 0; port < 4; port++)
+        fixture_link_up(&f, port);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 4; port++)
+        (void)fixture_entries_sent(f.up[port], 12);
+    for (int twice = 0; twice < 2; twice++) {
+        say_link_state(f.up[2], 12, 4, 3);
+        fixture_pass(&f, 50 * MILLISECONDS);
+        for (unsigned port = 0; port < 4; port++)
+            assert_int_equal(fixture_entries_sent(f.up[port], 12), twice == 0);
+    }
+    assert_int_equal(router_topology(f.router)->entry[12].up, 3);
+    assert_int_equal(router_topology(f.router)->entry[12].hops, 5);
+    fixture_close(&f);
+}
+
+/* All exchanges look at each of them: they are told together, if there are many at once. */
+static void many_news_at_once_are_told_together(void **state)
+{
+    enum { FRAMES = 500 };
+    static uint8_t bytes[FRAMES * 64];
+    struct router_fixture f;
+    size_t length = 0;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 2);
+    for (uint32_t i = 1; i <= FRAMES; i++) {
+        Peer__LinkState__Entry entry = PEER__LINK_STATE__ENTRY__INIT, *entries = &entry;
+        Peer__LinkState link_state = PEER__LINK_STATE__INIT;
+        Peer__Head head = PEER__HEAD__INIT;
+        entry.rank = 12;
+        entry.hops = 4;
+        entry.version = i;
+        entry.up = i % 16;
+        link_state.n_entry = 1;
+        link_state.entry = &entries;
+        head.kind_case = PEER__HEAD__KIND_LINK_STATE;
+        head.link_state = &link_state;
+        size_t size = peer__head__get_packed_size(&head);
+        assert_true(length + FRAME_PREFIX_SIZE + size + HEAD_CHECK_SIZE <= sizeof bytes);
+        (void)peer__head__pack(&head, bytes + length + FRAME_PREFIX_SIZE);
+        length += head_check_write(bytes + length, (uint32_t)size, 0);
+    }
+    unsigned changes = f.topology_changes;
+    fixture_feed(f.up[2], bytes, length);
+    assert_in_range(f.topology_changes, changes + 2, changes + 20);
+    assert_int_equal(router_topology(f.router)->entry[12].up, FRAMES % 16);
+    fixture_close(&f);
+}
+
+static void a_new_neighbour_is_told_everything(void **state)
+{
+    struct router_fixture f;
+    char dims[TORUS_TEXT_SIZE];
+    Peer__Hello hello;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 12, 4, 3);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    struct fixture_connection *c = fixture_connect(&f, 1, false);
+    fixture_hello(&f, 1, &hello, dims);
+    fixture_say_hello(c, &hello);
+    fixture_pass_probe(c);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    assert_int_equal(fixture_entries_sent(c, 12), 1);
+    /* And again after a while, as is every node. */
+    for (int second = 0; second < 40; second++) {
+        fixture_say_heartbeat(c);
+        fixture_say_heartbeat(f.up[0]);
+        fixture_pass(&f, SECONDS);
+    }
+    assert_int_equal(fixture_entries_sent(c, 12), 1);
+    fixture_close(&f);
+}
+
+static void a_lost_link_takes_its_claims_with_it(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    fixture_link_up(&f, 2);
+    say_link_state(f.up[0], 12, 4, 3);
+    say_link_state(f.up[2], 12, 6, 15);
+    assert_int_equal(router_topology(f.router)->entry[12].up, 3);
+    link_closed(f.up[0]->link, "reset");
+    f.up[0]->link = NULL;
+    assert_int_equal(router_topology(f.router)->entry[12].up, 15);
+    assert_int_equal(router_topology(f.router)->entry[12].hops, 7);
+    fixture_close(&f);
+}
+
+static void link_states_that_cannot_be_cost_the_connection(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 16, 1, 3); /* no such node */
+    assert_null(f.up[0]->link);
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 1, 1, 3); /* node 9 is two hops away from node 1 */
+    assert_null(f.up[0]->link);
+    assert_non_null(strstr(f.up[0]->last, "node 9 is 2 hops away"));
+    fixture_link_up(&f, 0);
+    say_link_state(f.up[0], 9, 1, 3); /* and none from itself */
+    assert_null(f.up[0]->link);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(news_are_passed_on_once),
+        cmocka_unit_test(many_news_at_once_are_told_together),
+        cmocka_unit_test(a_new_neighbour_is_told_everything),
+        cmocka_unit_test(a_lost_link_takes_its_claims_with_it),
+        cmocka_unit_test(link_states_that_cannot_be_cost_the_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

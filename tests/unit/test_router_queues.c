@@ -1,0 +1,215 @@
+/* What waits to be sent, and neighbours that ask and do not read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/router/frames/head_check.h"
+#include "router_fixture.h"
+
+static const unsigned minus = 1;
+
+static struct outgoing *frame_of(struct router_fixture *f, const Peer__Head *head)
+{
+    struct outgoing *frame = outgoing_new(router_outgoing(f->router));
+
+    assert_non_null(frame);
+    assert_int_equal(outgoing_set_head(frame, head), 0);
+    return frame;
+}
+
+static void what_was_to_be_sent_on_a_lost_link_is_dropped(void **state)
+{
+    struct router_fixture f;
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT, *next;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    router_send(f.router, minus, &head);
+    router_relay(f.router, minus, frame_of(&f, &head));
+    link_closed(f.up[minus]->link, "reset");
+    f.up[minus]->link = NULL;
+    router_send(f.router, minus, &head);
+    router_relay(f.router, minus, frame_of(&f, &head));
+    fixture_link_up(&f, minus);
+    assert_null(next = fixture_next(f.up[minus], NULL, 0, NULL));
+    router_send(f.router, minus, &head);
+    next = fixture_next(f.up[minus], NULL, 0, NULL);
+    assert_non_null(next);
+    peer__head__free_unpacked(next, NULL);
+    fixture_close(&f);
+}
+
+/* The node there begins by `go`: on a slow link it must not wait for the data behind it. */
+static void go_is_a_packet_of_its_own(void **state)
+{
+    struct router_fixture f;
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Go go = PEER__GO__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct outgoing *frame;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    head.kind_case = PEER__HEAD__KIND_GO;
+    head.go = &go;
+    router_send(f.router, minus, &head);
+    assert_non_null(frame = link_next(f.up[minus]->link));
+    assert_true(frame->in_passing);
+    outgoing_free(router_outgoing(f.router), frame);
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    router_send(f.router, minus, &head);
+    assert_non_null(frame = link_next(f.up[minus]->link));
+    assert_false(frame->in_passing);
+    outgoing_free(router_outgoing(f.router), frame);
+    fixture_close(&f);
+}
+
+struct answering {
+    struct router_fixture f;
+    unsigned asked, answer_at;
+};
+
+static int answer(void *context, unsigned port, const Peer__Head *head, const struct extents *body,
+                  uint32_t body_length, struct error *e)
+{
+    struct answering *a = context;
+    Peer__Outcome outcome = PEER__OUTCOME__INIT;
+    Peer__Head reply = PEER__HEAD__INIT;
+
+    (void)port, (void)head, (void)body, (void)body_length, (void)e;
+    outcome.id = (char[]){"1-00000001-1"};
+    reply.kind_case = PEER__HEAD__KIND_OUTCOME;
+    reply.outcome = &outcome;
+    router_send(a->f.router, a->answer_at, &reply);
+    a->asked++;
+    return 0;
+}
+
+static struct outgoing *nothing(void *context, unsigned port)
+{
+    (void)context, (void)port;
+    return NULL;
+}
+
+static void not_interested(void *context)
+{
+    (void)context;
+}
+
+static void open_answering(struct answering *a)
+{
+    const struct router_handler handler = {a, answer, nothing, not_interested};
+
+    fixture_open(&a->f, "4x4", 5, &handler);
+    a->asked = 0;
+    for (unsigned port = 0; port < 2; port++)
+        fixture_link_up(&a->f, port);
+    fixture_pass(&a->f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 2; port++)
+        (void)fixture_entries_sent(a->f.up[port], 12);
+}
+
+/* Asks at port 0 until no more is read there. */
+static void ask(struct answering *a)
+{
+    Peer__OutcomeQuery query = PEER__OUTCOME_QUERY__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    query.id = (char[]){"1-00000001-1"};
+    head.kind_case = PEER__HEAD__KIND_OUTCOME_QUERY;
+    head.outcome_query = &query;
+    while (!link_held(a->f.up[0]->link)) {
+        assert_true(a->asked < ROUTER_QUEUE_MOST / 32);
+        fixture_say(a->f.up[0], &head, NULL, 0);
+    }
+}
+
+static void who_does_not_read_is_not_read_and_then_closed(void **state)
+{
+    struct answering a = {.answer_at = 0};
+    (void)state;
+    open_answering(&a);
+    ask(&a);
+    for (int second = 0; second < 4; second++) {
+        fixture_say_heartbeat(a.f.up[0]);
+        fixture_say_heartbeat(a.f.up[1]);
+        fixture_pass(&a.f, SECONDS);
+    }
+    assert_non_null(a.f.up[0]->link);
+    fixture_say_heartbeat(a.f.up[1]);
+    fixture_pass(&a.f, 2 * SECONDS);
+    assert_null(a.f.up[0]->link);
+    assert_non_null(strstr(a.f.up[0]->last, "node 9 has read nothing for 5 s"));
+    assert_non_null(a.f.up[1]->link);
+    fixture_close(&a.f);
+}
+
+static void who_reads_slowly_is_waited_for(void **state)
+{
+    struct answering a = {.answer_at = 0};
+    unsigned wakes, taken = 0;
+    (void)state;
+    open_answering(&a);
+    ask(&a);
+    wakes = a.f.up[0]->wakes;
+    /* One answer every four seconds, for a while; nothing else is heard of it. */
+    for (int i = 0; i < 20; i++) {
+        peer__head__free_unpacked(fixture_next(a.f.up[0], NULL, 0, NULL), NULL);
+        for (int second = 0; second < 4; second++) {
+            fixture_say_heartbeat(a.f.up[1]);
+            fixture_pass(&a.f, SECONDS);
+        }
+        assert_non_null(a.f.up[0]->link);
+        assert_true(link_held(a.f.up[0]->link));
+    }
+    for (Peer__Head *head; link_held(a.f.up[0]->link); taken++) {
+        assert_non_null(head = fixture_next(a.f.up[0], NULL, 0, NULL));
+        peer__head__free_unpacked(head, NULL);
+    }
+    assert_in_range(taken, a.asked / 4, a.asked);
+    assert_true(a.f.up[0]->wakes > wakes);
+    fixture_pass(&a.f, ROUTER_STALL - 1); /* it is given its time to be heard again */
+    assert_non_null(a.f.up[0]->link);
+    fixture_close(&a.f);
+}
+
+/* The answers go on to another neighbour, which does not take them: that one is to blame. */
+static void who_is_held_for_another_is_not_blamed(void **state)
+{
+    struct answering a = {.answer_at = 1};
+    (void)state;
+    open_answering(&a);
+    ask(&a);
+    assert_false(link_held(a.f.up[1]->link));
+    for (int second = 0; second < 4; second++) {
+        fixture_say_heartbeat(a.f.up[1]);
+        fixture_pass(&a.f, SECONDS);
+    }
+    assert_non_null(a.f.up[1]->link);
+    fixture_pass(&a.f, 2 * SECONDS);
+    assert_null(a.f.up[1]->link);
+    assert_non_null(a.f.up[0]->link);
+    assert_false(link_held(a.f.up[0]->link));
+    fixture_close(&a.f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_to_be_sent_on_a_lost_link_is_dropped),
+        cmocka_unit_test(go_is_a_packet_of_its_own),
+        cmocka_unit_test(who_does_not_read_is_not_read_and_then_closed),
+        cmocka_unit_test(who_reads_slowly_is_waited_for),
+        cmocka_unit_test(who_is_held_for_another_is_not_blamed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* When a link that is up is given up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "router_fixture.h"
+
+static const unsigned minus = 1;
+
+/* Nothing comes, and what is sent is not acknowledged: the limit is that of the settings. */
+static void a_silent_link_is_given_up(void **state)
+{
+    static const uint64_t times[][2] = {{ROUTER_HEARTBEAT, ROUTER_SILENCE},
+                                        {100 * MILLISECONDS, 3 * SECONDS},
+                                        {1 * SECONDS, 10 * SECONDS}};
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        const uint64_t interval = times[i][0], silence = times[i][1];
+        struct router_fixture f;
+        char expected[40];
+        fixture_open(&f, "4x4", 5, NULL);
+        router_set_heartbeats(f.router, interval, silence);
+        fixture_link_up(&f, minus);
+        f.up[minus]->stat.in_flight = true;
+        for (int k = 0; k < 3; k++) {
+            fixture_pass(&f, silence - 1);
+            assert_non_null(f.up[minus]->link);
+            if (k % 2 == 0 || 2 * silence > ROUTER_STALL)
+                fixture_say_heartbeat(f.up[minus]);
+            if (k % 2 != 0 || 2 * silence > ROUTER_UNACKED)
+                f.up[minus]->stat.acked++;
+        }
+        fixture_pass(&f, silence - 1);
+        assert_non_null(f.up[minus]->link);
+        fixture_pass(&f, interval + 1);
+        assert_null(f.up[minus]->link);
+        assert_int_equal(router_topology(f.router)->entry[5].up, 0);
+        (void)snprintf(expected, sizeof expected, "silent for %g s", (double)silence / SECONDS);
+        fixture_check_reason(&f, minus, expected);
+        fixture_close(&f);
+    }
+}
+
+/* Its system takes what is sent, or has said that there is no room: it is slow, and the link works. */
+static void a_neighbour_that_does_not_run_is_waited_for(void **state)
+{
+    (void)state;
+    for (int full = 0; full < 2; full++) {
+        struct router_fixture f;
+        fixture_open(&f, "4x4", 5, NULL);
+        fixture_link_up(&f, minus);
+        struct connection_stat *stat = &f.up[minus]->stat;
+        fixture_say_heartbeat(f.up[minus]);
+        for (uint64_t passed = 0; passed < ROUTER_STALL; passed += 100 * MILLISECONDS) {
+            assert_non_null(f.up[minus]->link);
+            stat->in_flight = full == 0;
+            stat->acked += full == 0;
+            fixture_pass(&f, 100 * MILLISECONDS);
+        }
+        fixture_pass(&f, ROUTER_HEARTBEAT);
+        assert_null(f.up[minus]->link);
+        fixture_check_reason(&f, minus, "silent for 5 s: torusd there is stopped or overloaded");
+        fixture_close(&f);
+    }
+}
+
+/* Small frames come, and of what is sent nothing is acknowledged any more. */
+static void a_link_that_loses_large_packets_is_given_up(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    struct connection_stat *stat = &f.up[minus]->stat;
+    *stat = (struct connection_stat){.acked = 7, .in_flight = true, .unacked = 8948, .mtu = 9000};
+    for (uint64_t passed = 0; passed < ROUTER_UNACKED; passed += 200 * MILLISECONDS) {
+        assert_non_null(f.up[minus]->link);
+        fixture_say_heartbeat(f.up[minus]);
+        fixture_pass(&f, 200 * MILLISECONDS);
+    }
+    fixture_say_heartbeat(f.up[minus]);
+    fixture_pass(&f, 2 * ROUTER_HEARTBEAT);
+    assert_null(f.up[minus]->link);
+    fixture_check_reason(&f, minus,
+                         "sent 8948 bytes, none acknowledged: does the MTU agree (9000 here)?");
+    fixture_close(&f);
+}
+
+static void who_beats_slowly_is_given_more_time(void **state)
+{
+    Peer__Heartbeat beat = PEER__HEARTBEAT__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    head.kind_case = PEER__HEAD__KIND_HEARTBEAT;
+    head.heartbeat = &beat;
+    beat.interval_ms = 4000;
+    for (int i = 0; i < 3; i++) {
+        fixture_say(f.up[minus], &head, NULL, 0);
+        fixture_pass(&f, 12 * SECONDS - 1);
+        assert_non_null(f.up[minus]->link);
+    }
+    beat.interval_ms = UINT32_MAX; /* but not any time */
+    fixture_say(f.up[minus], &head, NULL, 0);
+    fixture_pass(&f, 15 * SECONDS + ROUTER_HEARTBEAT);
+    assert_null(f.up[minus]->link);
+    fixture_close(&f);
+}
+
+/* A length that was damaged on its way swallows all that follows, heartbeats too. */
+static void a_link_without_whole_frames_is_given_up(void **state)
+{
+    static const uint8_t endless[] = {0, 0, 0, 30, 0, 0, 200, 0}, beat[] = {0};
+    struct router_fixture f;
+
+    (void)state;
+    fixture_open(&f, "4", 0, NULL);
+    fixture_link_up(&f, 0);
+    fixture_feed(f.up[0], endless, sizeof endless);
+    for (uint64_t passed = 0; passed + SECONDS < ROUTER_FRAME_TIME; passed += SECONDS) {
+        assert_non_null(f.up[0]->link);
+        fixture_pass(&f, SECONDS);
+        fixture_feed(f.up[0], beat, sizeof beat);
+    }
+    fixture_pass(&f, SECONDS);
+    assert_null(f.up[0]->link);
+    assert_string_equal(f.up[0]->last, "no complete frame for 20 s");
+    fixture_close(&f);
+}
+
+static void we_are_not_silent_ourselves(void **state)
+{
+    struct router_fixture f;
+    unsigned beats = 0;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    router_set_heartbeats(f.router, 125 * MILLISECONDS, ROUTER_SILENCE);
+    fixture_link_up(&f, minus);
+    for (int i = 0; i < 10; i++) {
+        fixture_pass(&f, SECONDS);
+        fixture_say_heartbeat(f.up[minus]);
+        Peer__Head *head;
+        while ((head = fixture_next(f.up[minus], NULL, 0, NULL)) != NULL) {
+            if (head->kind_case == PEER__HEAD__KIND_HEARTBEAT) {
+                assert_int_equal(head->heartbeat->interval_ms, 125);
+                beats++;
+            }
+            peer__head__free_unpacked(head, NULL);
+        }
+    }
+    assert_in_range(beats, 79, 81);
+    fixture_close(&f);
+}
+
+/* A process that was stopped for a while, or again and again, must not blame its peers for its own
+ * absence. */
+static void time_that_we_slept_is_not_held_against_the_peer(void **state)
+{
+    struct router_fixture f;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    f.up[minus]->stat.in_flight = true;
+    for (unsigned beats = 0; beats + 1 < ROUTER_SILENCE / ROUTER_HEARTBEAT; beats++) {
+        f.now += 60 * SECONDS;
+        router_tick(f.router);
+        assert_non_null(f.up[minus]->link);
+    }
+    fixture_say_heartbeat(f.up[minus]);
+    fixture_pass(&f, ROUTER_SILENCE - 1);
+    assert_non_null(f.up[minus]->link);
+    fixture_pass(&f, 2 * ROUTER_HEARTBEAT);
+    assert_null(f.up[minus]->link);
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_silent_link_is_given_up),
+        cmocka_unit_test(a_neighbour_that_does_not_run_is_waited_for),
+        cmocka_unit_test(a_link_that_loses_large_packets_is_given_up),
+        cmocka_unit_test(who_beats_slowly_is_given_more_time),
+        cmocka_unit_test(a_link_without_whole_frames_is_given_up),
+        cmocka_unit_test(we_are_not_silent_ourselves),
+        cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
