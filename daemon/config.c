@@ -9,7 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/sockets/hops.h"
-#include "daemon/router/limits.h"
+#include "daemon/router/interface/limits.h"
 #include "proto/ini.h"
 #include "proto/text.h"
 

@@ -28,7 +28,7 @@ struct config {
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1 */
     uint64_t memory;
-    uint64_t heartbeat_ms, silence_ms; /* see daemon/router/limits.h */
+    uint64_t heartbeat_ms, silence_ms; /* see daemon/router/interface/limits.h */
     char congestion[16];
     unsigned hop_limit; /* of links, see daemon/net/sockets/hops.h */
     int log_level;

@@ -1,5 +1,5 @@
 /* One node without I/O: its links (router), its exchanges and its groups, wired once for the daemon, the
- * simulator, fuzzing and tests. Connections, time and randomness come through router/io.h, disks
+ * simulator, fuzzing and tests. Connections, time and randomness come through router/interface/io.h, disks
  * through engine/output_store.h, what takes long goes to base/work.h.
  *
  * Frames come in by router_connected() and link_received(), go out by link_next() (router.h). After

@@ -26,8 +26,10 @@
 #include "daemon/base/slab.h"
 #include "daemon/router/flooding/faults.h"
 #include "daemon/router/frames/outgoing.h"
-#include "daemon/router/io.h"
-#include "daemon/router/limits.h"
+#include "daemon/router/interface/handler.h"
+#include "daemon/router/interface/io.h"
+#include "daemon/router/interface/limits.h"
+#include "daemon/router/interface/secrets.h"
 #include "daemon/router/links/admission.h"
 #include "daemon/router/links/carrier.h"
 #include "daemon/router/links/frames_in.h"
@@ -37,8 +39,6 @@
 #include "daemon/router/ports/port_info.h"
 #include "daemon/router/record/send.h"
 #include "daemon/router/record/view.h"
-#include "daemon/router/router_handler.h"
-#include "daemon/router/secrets.h"
 #include "daemon/router/topology/topology.h"
 
 struct router;

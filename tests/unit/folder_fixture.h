@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "daemon/base/work.h"
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 
 #define FIXTURE_PATH (PATH_MAX / 4)
 

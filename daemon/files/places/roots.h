@@ -4,7 +4,7 @@
 #ifndef TORUSD_FILES_PLACES_ROOTS_H
 #define TORUSD_FILES_PLACES_ROOTS_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 #include "proto/error.h"
 
 struct roots {

@@ -36,7 +36,7 @@
 #ifndef TORUSD_FILES_STATE_JOURNAL_H
 #define TORUSD_FILES_STATE_JOURNAL_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 #include "proto/error.h"
 
 struct journal {

@@ -8,7 +8,7 @@
 #ifndef TORUSD_FILES_TARGET_ATTRIBUTES_H
 #define TORUSD_FILES_TARGET_ATTRIBUTES_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 
 #define ATTRIBUTES_PRIVATE 0700 /* of a folder that is being filled */
 

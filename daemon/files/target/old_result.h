@@ -3,7 +3,7 @@
 #ifndef TORUSD_FILES_TARGET_OLD_RESULT_H
 #define TORUSD_FILES_TARGET_OLD_RESULT_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 #include "proto/error.h"
 
 /* Whether a file of a result can have this name. */

@@ -3,7 +3,7 @@
 #ifndef TORUSD_NET_SOCKETS_TCP_STAT_H
 #define TORUSD_NET_SOCKETS_TCP_STAT_H
 
-#include "daemon/router/io.h"
+#include "daemon/router/interface/io.h"
 
 /* Leaves *stat alone if nothing is known. */
 void tcp_stat(int fd, struct connection_stat *stat);

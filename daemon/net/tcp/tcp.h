@@ -1,4 +1,4 @@
-/* The links' TCP connections on a libuv loop: implements router/io.h. One connection a port: `+`
+/* The links' TCP connections on a libuv loop: implements router/interface/io.h. One connection a port: `+`
  * ports dial, `-` ports listen. What is to be sent is asked of the router just before the loop
  * goes to sleep, and leaves in one multi-buffer write a port and wake-up. */
 #ifndef TORUSD_NET_TCP_TCP_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "daemon/net/tcp/setup.h"
-#include "daemon/router/io.h"
+#include "daemon/router/interface/io.h"
 #include "proto/error.h"
 
 struct router;

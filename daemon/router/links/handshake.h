@@ -31,7 +31,7 @@
 #ifndef TORUSD_ROUTER_LINKS_HANDSHAKE_H
 #define TORUSD_ROUTER_LINKS_HANDSHAKE_H
 
-#include "daemon/router/secrets.h"
+#include "daemon/router/interface/secrets.h"
 #include "daemon/schedule/torus.h"
 #include "proto/peer.pb-c.h"
 

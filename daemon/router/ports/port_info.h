@@ -2,7 +2,7 @@
 #ifndef TORUSD_ROUTER_PORTS_PORT_INFO_H
 #define TORUSD_ROUTER_PORTS_PORT_INFO_H
 
-#include "daemon/router/io.h"
+#include "daemon/router/interface/io.h"
 #include "daemon/router/record/port_record.h"
 #include "proto/key.h"
 

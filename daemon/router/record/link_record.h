@@ -4,7 +4,7 @@
 
 #include "daemon/router/frames/decoder.h"
 #include "daemon/router/frames/outgoing.h"
-#include "daemon/router/limits.h"
+#include "daemon/router/interface/limits.h"
 #include "proto/key.h"
 
 struct router;

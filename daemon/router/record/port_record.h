@@ -3,7 +3,7 @@
 #define TORUSD_ROUTER_RECORD_PORT_RECORD_H
 
 #include "daemon/router/frames/outgoing.h"
-#include "daemon/router/limits.h"
+#include "daemon/router/interface/limits.h"
 #include "daemon/router/topology/fault.h"
 
 struct link;

@@ -7,15 +7,16 @@
  *     record/     this record, the queues of ports
  *     topology/   which links are up, what a fault is called: knows nothing of a router, like frames/ and
  *                 links/handshake.c
+ *     interface/  what a router asks of the outside, and its limits
  */
 #ifndef TORUSD_ROUTER_RECORD_ROUTER_RECORD_H
 #define TORUSD_ROUTER_RECORD_ROUTER_RECORD_H
 
-#include "daemon/router/io.h"
+#include "daemon/router/interface/handler.h"
+#include "daemon/router/interface/io.h"
+#include "daemon/router/interface/secrets.h"
 #include "daemon/router/record/link_record.h"
 #include "daemon/router/record/port_record.h"
-#include "daemon/router/router_handler.h"
-#include "daemon/router/secrets.h"
 #include "daemon/router/topology/topology.h"
 
 #define FAULTS_KNOWN 64u /* of other nodes: kept at the same time */

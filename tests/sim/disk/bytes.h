@@ -1,4 +1,4 @@
-/* The functions of daemon/files/file_system.h that read and write: what is written to an output is compared at once. */
+/* The functions of daemon/files/system/file_system.h that read and write: what is written to an output is compared at once. */
 #ifndef TORUSD_TESTS_SIM_DISK_BYTES_H
 #define TORUSD_TESTS_SIM_DISK_BYTES_H
 

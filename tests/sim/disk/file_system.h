@@ -1,4 +1,4 @@
-/* A disk in memory, behind daemon/files/file_system.h, with what a failure of power leaves of it:
+/* A disk in memory, behind daemon/files/system/file_system.h, with what a failure of power leaves of it:
  * what was synced, and of the rest as much as POSIX allows, by chance. Names in a folder are made
  * last by a sync of the folder, contents by a sync of the file; a folder's changes since its last
  * sync survive up to one of them and not beyond.
@@ -9,7 +9,7 @@
 #ifndef TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
 #define TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 #include "tests/sim/events.h"
 #include "tests/sim/sim.h"
 

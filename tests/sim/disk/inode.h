@@ -2,7 +2,7 @@
 #ifndef TORUSD_TESTS_SIM_DISK_INODE_H
 #define TORUSD_TESTS_SIM_DISK_INODE_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 #include "tests/sim/disk/file_system.h"
 
 #define OUTPUT_MARK ".torusd-" /* in the name of an output's temporary folder */

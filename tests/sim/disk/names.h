@@ -1,4 +1,4 @@
-/* The functions of daemon/files/file_system.h that are about names and what they lead to. */
+/* The functions of daemon/files/system/file_system.h that are about names and what they lead to. */
 #ifndef TORUSD_TESTS_SIM_DISK_NAMES_H
 #define TORUSD_TESTS_SIM_DISK_NAMES_H
 

@@ -1,4 +1,4 @@
-/* daemon/router/io.h. */
+/* daemon/router/interface/io.h. */
 #include "tests/sim/network/network.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "daemon/router/io.h"
+#include "daemon/router/interface/io.h"
 #include "tests/sim/sim.h"
 
 struct node;

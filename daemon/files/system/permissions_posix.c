@@ -1,4 +1,4 @@
-#include "daemon/files/posix/permissions_posix.h"
+#include "daemon/files/system/permissions_posix.h"
 
 #include <errno.h>
 #include <fcntl.h>

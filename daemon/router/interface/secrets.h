@@ -1,6 +1,6 @@
 /* The cluster keys that a node proves, and wants to be proved. */
-#ifndef TORUSD_ROUTER_SECRETS_H
-#define TORUSD_ROUTER_SECRETS_H
+#ifndef TORUSD_ROUTER_INTERFACE_SECRETS_H
+#define TORUSD_ROUTER_INTERFACE_SECRETS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Times in nanoseconds, and what links may take. */
-#ifndef TORUSD_ROUTER_LIMITS_H
-#define TORUSD_ROUTER_LIMITS_H
+#ifndef TORUSD_ROUTER_INTERFACE_LIMITS_H
+#define TORUSD_ROUTER_INTERFACE_LIMITS_H
 
 #include <stdint.h>
 

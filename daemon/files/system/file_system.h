@@ -4,8 +4,8 @@
  *
  * Every call may block: they are made in jobs (base/work.h), several at once, or when the daemon
  * starts. Results are 0 or a count or a descriptor, or -errno. */
-#ifndef TORUSD_FILES_FILE_SYSTEM_H
-#define TORUSD_FILES_FILE_SYSTEM_H
+#ifndef TORUSD_FILES_SYSTEM_FILE_SYSTEM_H
+#define TORUSD_FILES_SYSTEM_FILE_SYSTEM_H
 
 #include <limits.h>
 #include <stdbool.h>

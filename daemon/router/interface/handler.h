@@ -1,6 +1,6 @@
 /* The user of the links: what a router asks of, and tells, the exchanges above it. */
-#ifndef TORUSD_ROUTER_ROUTER_HANDLER_H
-#define TORUSD_ROUTER_ROUTER_HANDLER_H
+#ifndef TORUSD_ROUTER_INTERFACE_HANDLER_H
+#define TORUSD_ROUTER_INTERFACE_HANDLER_H
 
 #include "daemon/base/slab.h"
 #include "proto/error.h"

@@ -1,9 +1,9 @@
 /* The calls of file_system.h about owners, modes and access-control lists, and about what a file
  * system refuses to remove: those of the system, for file_system_posix.c. */
-#ifndef TORUSD_FILES_POSIX_PERMISSIONS_POSIX_H
-#define TORUSD_FILES_POSIX_PERMISSIONS_POSIX_H
+#ifndef TORUSD_FILES_SYSTEM_PERMISSIONS_POSIX_H
+#define TORUSD_FILES_SYSTEM_PERMISSIONS_POSIX_H
 
-#include "daemon/files/file_system.h"
+#include "daemon/files/system/file_system.h"
 
 int permissions_set_owner(void *context, int file, uid_t owner, gid_t group);
 int permissions_set_mode(void *context, int file, mode_t mode);

@@ -1,7 +1,7 @@
 /* Everything that the core asks of the outside: time, randomness, connections. Under libuv this is
  * daemon/net, in the simulator tests/sim. No function may call back into the router. */
-#ifndef TORUSD_ROUTER_IO_H
-#define TORUSD_ROUTER_IO_H
+#ifndef TORUSD_ROUTER_INTERFACE_IO_H
+#define TORUSD_ROUTER_INTERFACE_IO_H
 
 #include <stdbool.h>
 #include <stddef.h>

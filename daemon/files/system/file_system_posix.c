@@ -13,8 +13,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "daemon/files/file_system.h"
-#include "daemon/files/posix/permissions_posix.h"
+#include "daemon/files/system/file_system.h"
+#include "daemon/files/system/permissions_posix.h"
 
 static int folder_of(int folder)
 {
