@@ -8,12 +8,16 @@
 
 #define QUEUES_NONE UINT32_MAX
 
+struct queue_ends {
+    uint32_t first, last; /* items */
+};
+
 struct queues {
     unsigned ports;
     uint32_t levels, words, items;
-    uint32_t *first, *last; /* item, by port * levels + urgency */
-    uint64_t *waiting;      /* bits by port * words, of queues that are not empty */
-    uint32_t *next;         /* by item; the item itself: it is not in a queue */
+    struct queue_ends *ends; /* by port * levels + urgency; not set where the queue is empty */
+    uint64_t *waiting;       /* bits by port * words, of queues that are not empty */
+    uint32_t *next;          /* by item; the item itself: it is not in a queue */
 };
 
 /* Empty queues for urgencies below `levels` and items below `items`. Returns 0, or -1 if there is
@@ -22,12 +26,54 @@ int queues_init(struct queues *q, unsigned ports, uint32_t levels, uint32_t item
 void queues_free(struct queues *q);
 void queues_clear(struct queues *q);
 
+/* Whether the item is in a queue. */
+static inline bool queues_has(const struct queues *q, uint32_t item)
+{
+    return q->next[item] != item;
+}
+
 /* Nothing happens if it waits already. Returns whether it did not. */
-bool queues_add(struct queues *q, unsigned port, uint32_t urgency, uint32_t item);
+static inline bool queues_add(struct queues *q, unsigned port, uint32_t urgency, uint32_t item)
+{
+    struct queue_ends *ends = &q->ends[port * q->levels + urgency];
+    uint64_t *word = &q->waiting[port * q->words + urgency / 64];
+    uint64_t bit = UINT64_C(1) << urgency % 64;
+
+    if (queues_has(q, item))
+        return false;
+    if ((*word & bit) == 0)
+        ends->first = item;
+    else
+        q->next[ends->last] = item;
+    ends->last = item;
+    q->next[item] = QUEUES_NONE;
+    *word |= bit;
+    return true;
+}
 
 /* The next to leave by a port; QUEUES_NONE if there is none. */
-uint32_t queues_peek(const struct queues *q, unsigned port);
-/* Takes that one out. */
-void queues_take(struct queues *q, unsigned port);
+static inline uint32_t queues_peek(const struct queues *q, unsigned port)
+{
+    for (uint32_t word = q->words; word-- > 0;) {
+        uint64_t bits = q->waiting[port * q->words + word];
+        if (bits != 0) {
+            uint32_t urgency = 64 * word + 63 - (uint32_t)__builtin_clzll(bits);
+            return q->ends[port * q->levels + urgency].first;
+        }
+    }
+    return QUEUES_NONE;
+}
+
+/* Takes the first of this urgency out. There must be one. */
+static inline void queues_take(struct queues *q, unsigned port, uint32_t urgency)
+{
+    struct queue_ends *ends = &q->ends[port * q->levels + urgency];
+    uint32_t item = ends->first;
+
+    ends->first = q->next[item];
+    if (ends->first == QUEUES_NONE)
+        q->waiting[port * q->words + urgency / 64] &= ~(UINT64_C(1) << urgency % 64);
+    q->next[item] = item;
+}
 
 #endif

@@ -324,6 +324,17 @@ static int deliver(struct reducing *s, struct round *r, uint32_t index, uint32_t
     return 0;
 }
 
+/* How urgent what goes up a tree is, and what comes down: whatever has further to go. */
+static uint32_t urgency_up(const struct reduction_trees *trees, const struct reduction_tree *tree)
+{
+    return trees->most_distance + tree->distance;
+}
+
+static uint32_t urgency_down(const struct reduction_trees *trees, const struct reduction_tree *tree)
+{
+    return trees->most_distance - tree->distance;
+}
+
 /* A chunk of the result, which all are to have: to the sink, and down the tree. */
 static void send_down(struct reducing *s, struct round *r, uint32_t index,
                       const struct extent *bytes)
@@ -337,7 +348,7 @@ static void send_down(struct reducing *s, struct round *r, uint32_t index,
             (void)engine_no_memory(&s->base);
             return;
         }
-        if (queues_add(&r->queues, port, trees->most_distance - tree->distance, trees->count + i))
+        if (queues_add(&r->queues, port, urgency_down(trees, tree), trees->count + i))
             engine_wake_port(&s->base, port);
     }
 }
@@ -365,7 +376,7 @@ static void consider(struct reducing *s, struct round *r, uint32_t index)
 
     while (r != NULL && is_ready(s, r, index) && !has_failed(s)) {
         if (!is_owner(tree)) {
-            if (queues_add(&r->queues, tree->parent, trees->most_distance + tree->distance, index))
+            if (queues_add(&r->queues, tree->parent, urgency_up(trees, tree), index))
                 engine_wake_port(&s->base, tree->parent);
             return;
         }
@@ -604,7 +615,7 @@ static int add_contribution(struct reducing *s, struct round *r, unsigned port, 
     struct piece *piece = &r->piece[index];
     struct extent chunk;
 
-    queues_take(&r->queues, port);
+    queues_take(&r->queues, port, urgency_up(s->trees, &s->trees->tree[index]));
     if (combine(s, r, index, &chunk) <= 0)
         return 0;
     int result = add_bytes(s, filling->frame, &chunk);
@@ -630,10 +641,9 @@ static int add_result(struct reducing *s, struct round *r, unsigned port, uint32
     chunk_drop(&chunk);
     s->base.counts.port[port].tx_blocks += branch->delivered++ == 0;
     filling->piece[filling->pieces++] = reduction_down_out(trees, &trees->child[child]);
-    queues_take(&r->queues, port);
+    queues_take(&r->queues, port, urgency_down(trees, tree));
     if (!chain_is_empty(&branch->down))
-        (void)queues_add(&r->queues, port, trees->most_distance - tree->distance,
-                         trees->count + child);
+        (void)queues_add(&r->queues, port, urgency_down(trees, tree), trees->count + child);
     r->left--;
     return result == 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/engine/frame_buffer.h"
+#include "daemon/engine/queues.h"
 #include "proto/text.h"
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
@@ -12,7 +13,7 @@
 #define FILL_LEAST_OF_ONE (4u * 1024u) /* a broadcast, where relays have nothing else to send */
 #define FILL_MOST (60u * 1024u)
 #define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
-#define NONE UINT32_MAX
+#define NONE QUEUES_NONE
 
 _Static_assert(CARGO_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY, "the longest frame can be relayed");
 
@@ -20,16 +21,10 @@ _Static_assert(CARGO_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY, "the longest frame
  * has a flow, into whose hold come references to the same bytes. */
 struct flow {
     uint32_t length, came, gone; /* came: of our own only in an allgather */
-    uint32_t next;               /* in its queue, or among the stalled */
-    struct hold hold;            /* of a piece that passes through: what came and is not gone */
     bool begun;                  /* its length is known */
     bool named;                  /* it has been in a frame that left from here */
-    bool queued;
-    bool sure; /* it has arrived, and its digest is right */
-};
-
-struct queue {
-    uint32_t first, last; /* flows */
+    bool sure;                   /* it has arrived, and its digest is right */
+    struct hold hold;            /* of a piece that passes through: what came and is not gone */
 };
 
 struct round {
@@ -41,12 +36,12 @@ struct round {
     uint64_t delivered;      /* blocks from others */
     struct flow *flow;       /* by passage */
     struct piece_mark *mark; /* the same, if pieces have digests; else NULL */
-    struct queue *queue;     /* by port * distances + hops still to go */
-    uint64_t *waiting;       /* bits by port * words, of queues that are not empty */
-    uint8_t *room;           /* for the flows' cargo */
-    uint32_t stalled;        /* own flows that the source had nothing for: a chain; */
-    bool starved;            /* in an allgather: there are some */
-    uint32_t unread;         /* allgather: pieces of our own block that are not read to their end */
+    /* Items: flows, by port and hops still to go. Behind the ports: our own flows that the source had
+     * nothing for (stalled_port()). */
+    struct queues queues;
+    uint8_t *room;   /* for the flows' cargo */
+    bool starved;    /* allgather: the source had nothing for some of our own flows */
+    uint32_t unread; /* allgather: pieces of our own block that are not read to their end */
 };
 
 struct streaming {
@@ -55,10 +50,9 @@ struct streaming {
     struct cut cut;
     struct cargo cargo;
     unsigned ports;
-    uint32_t distances, words; /* queues, and words of bits for them, of a port */
-    uint32_t fill;             /* bytes a frame is filled up to */
-    struct round *round;       /* by number modulo the window */
-    uint64_t *sure;            /* with digests: by origin, where the last piece that is sure ends */
+    uint32_t fill;       /* bytes a frame is filled up to */
+    struct round *round; /* by number modulo the window */
+    uint64_t *sure;      /* with digests: by origin, where the last piece that is sure ends */
 };
 
 static struct streaming *of(struct engine *engine)
@@ -71,48 +65,26 @@ static struct round *round_at(const struct streaming *s, uint64_t number)
     return &s->round[number % s->base.set.window];
 }
 
-/* --- queues --- */
+/* The queue of what the source had nothing for. */
+static unsigned stalled_port(const struct streaming *s)
+{
+    return s->ports;
+}
 
+/* Pieces with the longest way to go leave first. */
 static void enqueue(struct streaming *s, struct round *r, uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];
-    uint32_t at = p->out * s->distances + p->ahead;
-    struct queue *queue = &r->queue[at];
-    struct flow *flow = &r->flow[index];
 
-    flow->queued = true;
-    flow->next = NONE;
-    if (queue->first == NONE)
-        queue->first = index;
-    else
-        r->flow[queue->last].next = index;
-    queue->last = index;
-    r->waiting[p->out * s->words + p->ahead / 64] |= UINT64_C(1) << p->ahead % 64;
+    (void)queues_add(&r->queues, p->out, p->ahead, index);
 }
 
-/* The piece of this round that is to leave next by the port, NONE if there is none. */
-static uint32_t peek(const struct streaming *s, const struct round *r, unsigned port)
-{
-    for (uint32_t word = s->words; word-- > 0;) {
-        uint64_t bits = r->waiting[port * s->words + word];
-        if (bits != 0) {
-            uint32_t ahead = 64 * word + 63 - (uint32_t)__builtin_clzll(bits);
-            return r->queue[port * s->distances + ahead].first;
-        }
-    }
-    return NONE;
-}
-
-/* Takes it out of its queue. */
+/* Takes the first piece with this one's way to go out of its queue: it is this one. */
 static void dequeue(struct streaming *s, struct round *r, uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];
-    struct queue *queue = &r->queue[p->out * s->distances + p->ahead];
 
-    queue->first = r->flow[index].next;
-    r->flow[index].queued = false;
-    if (queue->first == NONE)
-        r->waiting[p->out * s->words + p->ahead / 64] &= ~(UINT64_C(1) << p->ahead % 64);
+    queues_take(&r->queues, p->out, p->ahead);
 }
 
 /* --- rounds --- */
@@ -121,8 +93,7 @@ static void free_round(struct round *r)
 {
     free(r->flow);
     free(r->mark);
-    free(r->queue);
-    free(r->waiting);
+    queues_free(&r->queues);
     free(r->room);
     *r = (struct round){0};
 }
@@ -133,10 +104,10 @@ static int allocate_round(struct streaming *s, struct round *r)
     r->flow = calloc((size_t)s->passages->count + 1, sizeof *r->flow);
     if (s->base.set.digests)
         r->mark = calloc((size_t)s->passages->count + 1, sizeof *r->mark);
-    r->queue = calloc((size_t)s->ports * s->distances, sizeof *r->queue);
-    r->waiting = calloc((size_t)s->ports * s->words, sizeof *r->waiting);
-    if (r->flow != NULL && (r->mark != NULL || !s->base.set.digests) && r->queue != NULL &&
-        r->waiting != NULL && cargo_room(&s->cargo, s->passages->count, &r->room) == 0)
+    if (r->flow != NULL && (r->mark != NULL || !s->base.set.digests) &&
+        queues_init(&r->queues, s->ports + 1, s->passages->most_ahead + 1, s->passages->count) ==
+            0 &&
+        cargo_room(&s->cargo, s->passages->count, &r->room) == 0)
         return 0;
     free_round(r);
     return -1;
@@ -233,14 +204,10 @@ static struct round *open_round(struct streaming *s, uint64_t number)
                         .cut = cut_round(&s->cut, engine_round(&s->base, number)),
                         .flow = r->flow,
                         .mark = r->mark,
-                        .queue = r->queue,
-                        .waiting = r->waiting,
-                        .room = r->room,
-                        .stalled = NONE};
+                        .queues = r->queues,
+                        .room = r->room};
     r->own = (struct own_block){.at = r->cut.begin, .delivered = set->idle};
-    for (uint32_t i = 0; i < s->ports * s->distances; i++)
-        r->queue[i].first = NONE;
-    memset(r->waiting, 0, (size_t)s->ports * s->words * sizeof *r->waiting);
+    queues_clear(&r->queues);
     if (r->mark != NULL)
         memset(r->mark, 0, s->passages->count * sizeof *r->mark);
     for (uint32_t i = 0; i < s->passages->count; i++) {
@@ -296,7 +263,7 @@ static void streaming_admit(struct engine *engine, uint64_t number)
             enqueue(s, r, i);
     }
     for (unsigned port = 0; port < s->ports; port++)
-        if (peek(s, r, port) != NONE)
+        if (queues_peek(&r->queues, port) != NONE)
             engine_wake_port(&s->base, port);
     finish_rounds(s);
 }
@@ -386,10 +353,10 @@ static int begin_piece(struct streaming *s, struct round *r, unsigned port, uint
 /* It has something to send. */
 static void line_up(struct streaming *s, struct round *r, uint32_t index)
 {
-    if (r->flow[index].queued)
-        return;
-    enqueue(s, r, index);
-    engine_wake_port(&s->base, s->passages->passage[index].out);
+    const struct passage *p = &s->passages->passage[index];
+
+    if (queues_add(&r->queues, p->out, p->ahead, index))
+        engine_wake_port(&s->base, p->out);
 }
 
 static void line_up_others(struct streaming *s, struct round *r, uint32_t first, uint64_t digest)
@@ -622,8 +589,7 @@ static void stall(struct streaming *s, struct round *r, uint32_t index)
         r->starved = true;
         return;
     }
-    r->flow[index].next = r->stalled;
-    r->stalled = index;
+    (void)queues_add(&r->queues, stalled_port(s), 0, index);
 }
 
 struct filling {
@@ -675,7 +641,7 @@ static void fill(struct streaming *s, struct round *r, unsigned port, struct out
     filling->pieces = filling->sizes = filling->digests = 0;
     while (more && frame->body_length < s->fill && filling->pieces < PIECES_A_FRAME &&
            frame->body.count < OUTGOING_MAX_EXTENTS && s->base.failure.code == ERROR_NONE) {
-        uint32_t index = peek(s, r, port);
+        uint32_t index = queues_peek(&r->queues, port);
         more = index != NONE && add_piece(s, r, index, frame, filling);
     }
 }
@@ -683,7 +649,7 @@ static void fill(struct streaming *s, struct round *r, unsigned port, struct out
 /* The next frame of this round, or NULL if nothing of it can leave now. */
 static struct outgoing *next_of_round(struct streaming *s, struct round *r, unsigned port)
 {
-    struct outgoing *frame = peek(s, r, port) != NONE ? cargo_frame(&s->cargo) : NULL;
+    struct outgoing *frame = queues_peek(&r->queues, port) != NONE ? cargo_frame(&s->cargo) : NULL;
     struct filling filling;
     Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -730,15 +696,13 @@ static void streaming_wake(struct engine *engine)
 
     for (uint32_t i = 0; i < s->base.set.window; i++) {
         struct round *r = &s->round[i];
-        uint32_t index = r->open ? r->stalled : NONE;
-        while (index != NONE) {
-            uint32_t next = r->flow[index].next;
-            enqueue(s, r, index);
-            engine_wake_port(&s->base, s->passages->passage[index].out);
-            index = next;
+        if (!r->open)
+            continue;
+        for (uint32_t index; (index = queues_peek(&r->queues, stalled_port(s))) != NONE;) {
+            queues_take(&r->queues, stalled_port(s), 0);
+            line_up(s, r, index);
         }
-        r->stalled = NONE;
-        if (r->open && r->starved)
+        if (r->starved)
             feed(s, r);
     }
     finish_rounds(s);
@@ -874,8 +838,6 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         s->base.set = *setup;
         s->passages = passages;
         s->ports = torus_ports(engine_torus(setup));
-        s->distances = passages->most_ahead + 1;
-        s->words = s->distances / 64 + 1;
         s->cut = engine_cut(setup, STREAMING_LEAST_PIECE);
         cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
         s->fill = choose_fill(s);
