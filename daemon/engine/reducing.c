@@ -8,6 +8,7 @@
 #include "daemon/engine/digest.h"
 #include "daemon/engine/frame_buffer.h"
 #include "daemon/engine/queues.h"
+#include "daemon/engine/round_window.h"
 #include "proto/text.h"
 
 #define NONE UINT32_MAX
@@ -35,11 +36,9 @@ struct branch {
 };
 
 struct round {
-    uint64_t number, begin;
-    bool open, admitted;
+    struct window_round base; /* left: chunks to combine, to take back and to send down */
+    uint64_t begin;
     bool stalled;          /* the source had nothing for one of the pieces */
-    uint64_t left;         /* chunks to combine, to take back and to send down */
-    uint64_t delivered;    /* blocks */
     struct piece *piece;   /* by tree */
     struct branch *branch; /* by child */
     struct queues queues;  /* items: trees, whose next chunk can go up; then children, down */
@@ -55,7 +54,7 @@ struct reducing {
     uint32_t element; /* bytes */
     uint32_t chunk;   /* bytes of a chunk but a piece's last, and what a frame is filled up to */
     struct chunks chunks;
-    struct round *round; /* by number modulo the window */
+    struct round_window window;
 };
 
 static struct reducing *of(struct engine *engine)
@@ -68,9 +67,16 @@ static bool has_failed(const struct reducing *s)
     return s->base.failure.code != ERROR_NONE;
 }
 
-static struct round *round_at(const struct reducing *s, uint64_t number)
+/* The round, if it is under way. */
+static struct round *find_round(const struct reducing *s, uint64_t number)
 {
-    return &s->round[number % s->base.set.window];
+    return round_window_find(&s->window, number);
+}
+
+/* The oldest round under way from this number on. */
+static struct round *next_round(const struct reducing *s, uint64_t number)
+{
+    return round_window_next(&s->window, number);
 }
 
 static bool is_owner(const struct reduction_tree *tree)
@@ -178,9 +184,9 @@ static void begin_piece(struct reducing *s, struct round *r, uint32_t index)
     *piece = (struct piece){.missing = tree->children};
     piece->length = piece_length(s, r->begin, tree, &piece->begin);
     piece->chunks = count_chunks(s, tree, piece->length);
-    r->left += piece->chunks;
+    r->base.left += piece->chunks;
     if (s->options.everywhere)
-        r->left += (uint64_t)piece->chunks * (tree->children + (is_owner(tree) ? 0u : 1u));
+        r->base.left += (uint64_t)piece->chunks * (tree->children + (is_owner(tree) ? 0u : 1u));
     for (uint32_t i = tree->first; i < tree->first + tree->children; i++)
         r->branch[i] = (struct branch){.up = chain_empty(), .down = chain_empty()};
 }
@@ -188,46 +194,29 @@ static void begin_piece(struct reducing *s, struct round *r, uint32_t index)
 /* The round's slot, made ready for it if that is its first use; NULL without memory. */
 static struct round *open_round(struct reducing *s, uint64_t number)
 {
-    struct round *r = round_at(s, number);
+    struct round *r = find_round(s, number);
 
-    if (r->open && r->number == number)
+    if (r != NULL)
         return r;
+    r = round_window_slot(&s->window, number);
     if (r->piece == NULL && allocate_round(s, r) != 0) {
         (void)engine_no_memory(&s->base);
         return NULL;
     }
-    r->number = number;
+    r->base = (struct window_round){.number = number, .open = true};
     r->begin = engine_round(&s->base, number) * s->base.set.round_bytes;
-    r->open = true;
-    r->admitted = r->stalled = false;
-    r->left = r->delivered = 0;
+    r->stalled = false;
     queues_clear(&r->queues);
     for (uint32_t i = 0; i < s->trees->count; i++)
         begin_piece(s, r, i);
     return r;
 }
 
-/* The round, if it is under way. */
-static struct round *find_round(const struct reducing *s, uint64_t number)
-{
-    struct round *r = round_at(s, number);
-
-    return r->open && r->number == number ? r : NULL;
-}
-
 /* Ends the rounds that are over, the oldest first. */
 static void finish_rounds(struct reducing *s)
 {
-    for (;;) {
-        struct round *r = find_round(s, s->base.rounds_finished);
-        if (has_failed(s) || r == NULL || !r->admitted || r->left > 0 ||
-            s->base.set.sink->ops->pending(s->base.set.sink) > 0)
-            return;
-        s->base.counts.delivered_at = router_now(s->base.set.router);
-        s->base.counts.blocks_delivered = r->delivered;
-        r->open = false;
-        s->base.rounds_finished++;
-    }
+    while (round_window_end(&s->window))
+        ;
 }
 
 /* --- combining --- */
@@ -237,9 +226,9 @@ static bool predecessor_gone(const struct reducing *s, const struct round *r, ui
 {
     const struct round *before;
 
-    if (r->number == s->base.rounds_finished)
+    if (r->base.number == s->base.rounds_finished)
         return true;
-    before = find_round(s, r->number - 1);
+    before = find_round(s, r->base.number - 1);
     return before == NULL || before->piece[index].gone == before->piece[index].chunks;
 }
 
@@ -248,7 +237,7 @@ static bool is_ready(const struct reducing *s, const struct round *r, uint32_t i
 {
     const struct piece *piece = &r->piece[index];
 
-    return r->admitted && piece->missing == 0 && piece->gone < piece->chunks &&
+    return r->base.admitted && piece->missing == 0 && piece->gone < piece->chunks &&
            predecessor_gone(s, r, index);
 }
 
@@ -302,7 +291,7 @@ static int combine(struct reducing *s, struct round *r, uint32_t index, struct e
         piece->missing += chain_is_empty(&r->branch[i].up);
     }
     piece->gone++;
-    r->left--;
+    r->base.left--;
     return 1;
 }
 
@@ -315,7 +304,7 @@ static int deliver(struct reducing *s, struct round *r, uint32_t index, uint32_t
     struct error e;
 
     if (chunk + 1 == piece->chunks && tree->segment == 0)
-        r->delivered++;
+        r->base.delivered++;
     s->base.counts.bytes_delivered += bytes->length;
     if (bytes->length > 0 &&
         sink->ops->write(sink, tree->owner, piece->begin + (uint64_t)chunk * s->chunk, bytes, &e) !=
@@ -383,7 +372,7 @@ static void consider(struct reducing *s, struct round *r, uint32_t index)
         combine_here(s, r, index);
         if (r->piece[index].gone < r->piece[index].chunks)
             return;
-        r = find_round(s, r->number + 1); /* which had to wait for this one */
+        r = find_round(s, r->base.number + 1); /* which had to wait for this one */
     }
 }
 
@@ -394,7 +383,7 @@ static void reducing_admit(struct engine *engine, uint64_t number)
 
     if (r == NULL)
         return;
-    r->admitted = true;
+    r->base.admitted = true;
     for (uint32_t i = 0; i < s->trees->count; i++)
         consider(s, r, i);
     finish_rounds(s);
@@ -515,7 +504,7 @@ static int take_result(struct reducing *s, struct round *r, uint32_t index, stru
     if (take_chunk(s, piece, piece->returned, in, &chunk, e) != 0)
         return -1;
     piece->returned++;
-    r->left--;
+    r->base.left--;
     if (!has_failed(s) && deliver(s, r, index, piece->returned - 1, &chunk) == 0)
         send_down(s, r, index, &chunk);
     chunk_drop(&chunk);
@@ -538,16 +527,12 @@ static int take_piece(struct reducing *s, struct round *r, unsigned port, uint32
 static int check_head(const struct reducing *s, const Peer__Head *head, uint64_t *number,
                       struct error *e)
 {
-    uint64_t oldest = s->base.rounds_finished;
-
     if (head->kind_case != PEER__HEAD__KIND_STREAMED_DATA)
         return error_set(e, ERROR_PROTOCOL,
                          "data of a step, but a reduction does not run in steps");
     const Peer__StreamedData *data = head->streamed_data;
-    *number = oldest + ((data->round - oldest) & ENGINE_ROUND_MASK);
-    if (data->round > ENGINE_ROUND_MASK || *number >= oldest + s->base.set.window)
-        return error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
-                         data->round, ENGINE_ROUND_MASK + 1, (unsigned long long)oldest);
+    if (round_window_number(&s->window, data->round, number, e) != 0)
+        return -1;
     if (data->n_pieces == 0)
         return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
     if (data->n_sizes > 0)
@@ -624,7 +609,7 @@ static int add_contribution(struct reducing *s, struct round *r, unsigned port, 
     filling->piece[filling->pieces++] = s->trees->tree[index].place;
     consider(s, r, index); /* behind those with as far to go */
     if (piece->gone == piece->chunks)
-        consider(s, find_round(s, r->number + 1), index);
+        consider(s, find_round(s, r->base.number + 1), index);
     return result == 0;
 }
 
@@ -644,7 +629,7 @@ static int add_result(struct reducing *s, struct round *r, unsigned port, uint32
     queues_take(&r->queues, port, urgency_down(trees, tree));
     if (!chain_is_empty(&branch->down))
         (void)queues_add(&r->queues, port, urgency_down(trees, tree), trees->count + child);
-    r->left--;
+    r->base.left--;
     return result == 0;
 }
 
@@ -701,7 +686,7 @@ static struct outgoing *next_of_round(struct reducing *s, struct round *r, unsig
         return NULL;
     fill(s, r, port, &filling);
     data.exchange = s->base.set.handle;
-    data.round = (uint32_t)(r->number & ENGINE_ROUND_MASK);
+    data.round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK);
     data.call = engine_call(&s->base);
     data.n_pieces = filling.pieces;
     data.pieces = filling.piece;
@@ -715,13 +700,12 @@ static struct outgoing *next_of_round(struct reducing *s, struct round *r, unsig
 static struct outgoing *reducing_next(struct engine *engine, unsigned port)
 {
     struct reducing *s = of(engine);
-    uint64_t end = s->base.rounds_finished + s->base.set.window;
+    struct round *r = next_round(s, s->base.rounds_finished);
 
     if (engine_has_lost(&s->base, port))
         return NULL;
-    for (uint64_t n = s->base.rounds_finished; n < end && !has_failed(s); n++) {
-        struct round *r = find_round(s, n);
-        struct outgoing *frame = r != NULL ? next_of_round(s, r, port) : NULL;
+    for (; r != NULL && !has_failed(s); r = next_round(s, r->base.number + 1)) {
+        struct outgoing *frame = next_of_round(s, r, port);
         if (frame == NULL)
             continue;
         s->base.counts.port[port].combined_messages++;
@@ -734,11 +718,10 @@ static struct outgoing *reducing_next(struct engine *engine, unsigned port)
 static void reducing_wake(struct engine *engine)
 {
     struct reducing *s = of(engine);
-    uint64_t end = s->base.rounds_finished + s->base.set.window;
+    struct round *r = next_round(s, engine->rounds_finished);
 
-    for (uint64_t n = s->base.rounds_finished; n < end; n++) {
-        struct round *r = find_round(s, n);
-        if (r == NULL || !r->stalled)
+    for (; r != NULL; r = next_round(s, r->base.number + 1)) {
+        if (!r->stalled)
             continue;
         r->stalled = false;
         for (uint32_t i = 0; i < s->trees->count; i++)
@@ -779,8 +762,8 @@ static void describe_waiting(const struct reducing *s, const struct round *r, ch
                        text_plural(down, "result", "results"), trees->tree[first_down].owner,
                        torus_port_name(trees->tree[first_down].parent, name));
     else
-        (void)snprintf(text, size, "still sending %llu %s", (unsigned long long)r->left,
-                       text_plural(r->left, "chunk", "chunks"));
+        (void)snprintf(text, size, "still sending %llu %s", (unsigned long long)r->base.left,
+                       text_plural(r->base.left, "chunk", "chunks"));
 }
 
 static void reducing_describe(const struct engine *engine, char *text, size_t size)
@@ -788,7 +771,7 @@ static void reducing_describe(const struct engine *engine, char *text, size_t si
     const struct reducing *s = (const struct reducing *)engine;
     const struct round *r = find_round(s, engine->rounds_finished);
 
-    if (r != NULL && r->left > 0)
+    if (r != NULL && r->base.left > 0)
         describe_waiting(s, r, text, size);
     else
         (void)snprintf(text, size, "%s",
@@ -801,15 +784,16 @@ static void reducing_free(struct engine *engine)
 {
     struct reducing *s = of(engine);
 
-    for (uint32_t i = 0; s->round != NULL && i < engine->set.window; i++) {
-        if (s->round[i].open)
-            empty_round(s, &s->round[i]);
-        free_round(&s->round[i]);
+    for (uint32_t i = 0; i < engine->set.window; i++) {
+        struct round *r = round_window_slot(&s->window, i);
+        if (r->base.open)
+            empty_round(s, r);
+        free_round(r);
     }
     cargo_close(&s->cargo);
     slab_writer_close(&s->writer);
     chunks_free(&s->chunks);
-    free(s->round);
+    round_window_free(&s->window);
     free(s);
 }
 
@@ -864,8 +848,7 @@ struct engine *reducing_new(const struct engine_setup *setup, const struct reduc
         s->chunk = choose_chunk(setup, trees);
         chunks_init(&s->chunks);
         cargo_init(&s->cargo, &s->base, s->chunk);
-        s->round = calloc(setup->window, sizeof *s->round);
-        if (s->round != NULL)
+        if (round_window_init(&s->window, &s->base, sizeof(struct round)) == 0)
             return &s->base;
         free(s);
     }

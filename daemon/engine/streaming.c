@@ -6,6 +6,7 @@
 
 #include "daemon/engine/frame_buffer.h"
 #include "daemon/engine/queues.h"
+#include "daemon/engine/round_window.h"
 #include "proto/text.h"
 
 #define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
@@ -28,12 +29,9 @@ struct flow {
 };
 
 struct round {
-    uint64_t number;
+    struct window_round base; /* left: flows that are not through */
     struct cut_round cut;
-    bool open, admitted;
-    uint32_t left; /* flows that are not through */
     struct own_block own;
-    uint64_t delivered;      /* blocks from others */
     struct flow *flow;       /* by passage */
     struct piece_mark *mark; /* the same, if pieces have digests; else NULL */
     /* Items: flows, by port and hops still to go. Behind the ports: our own flows that the source had
@@ -50,9 +48,9 @@ struct streaming {
     struct cut cut;
     struct cargo cargo;
     unsigned ports;
-    uint32_t fill;       /* bytes a frame is filled up to */
-    struct round *round; /* by number modulo the window */
-    uint64_t *sure;      /* with digests: by origin, where the last piece that is sure ends */
+    uint32_t fill; /* bytes a frame is filled up to */
+    struct round_window window;
+    uint64_t *sure; /* with digests: by origin, where the last piece that is sure ends */
 };
 
 static struct streaming *of(struct engine *engine)
@@ -60,9 +58,16 @@ static struct streaming *of(struct engine *engine)
     return (struct streaming *)engine;
 }
 
-static struct round *round_at(const struct streaming *s, uint64_t number)
+/* The round, if it is under way. */
+static struct round *find_round(const struct streaming *s, uint64_t number)
 {
-    return &s->round[number % s->base.set.window];
+    return round_window_find(&s->window, number);
+}
+
+/* The oldest round under way from this number on. */
+static struct round *next_round(const struct streaming *s, uint64_t number)
+{
+    return round_window_next(&s->window, number);
 }
 
 /* The queue of what the source had nothing for. */
@@ -115,9 +120,9 @@ static int allocate_round(struct streaming *s, struct round *r)
 
 static void pass_through(struct round *r, const struct passage *p)
 {
-    r->left--;
+    r->base.left--;
     if (p->out == PASSAGE_HERE && p->segment == 0)
-        r->delivered++;
+        r->base.delivered++;
 }
 
 /* The size of the block that is cut into this piece and others, of our own block or where all have
@@ -143,7 +148,7 @@ static struct cut_round cut_of(const struct streaming *s, const struct round *r,
     cut.uniform = true;
     cut.least = 0; /* no piece is longer than one of the largest block */
     cut.block_bytes = p->out == PASSAGE_HERE ? set->incoming[p->source] : block_size(s, p);
-    return cut_round(&cut, engine_round(&s->base, r->number));
+    return cut_round(&cut, engine_round(&s->base, r->base.number));
 }
 
 /* Where a piece begins in its block. */
@@ -189,18 +194,17 @@ static bool is_first_of_own(const struct streaming *s, uint32_t index)
 /* The round's slot, made ready for it if that is its first use; NULL without memory. */
 static struct round *open_round(struct streaming *s, uint64_t number)
 {
-    struct round *r = round_at(s, number);
+    struct round *r = find_round(s, number);
     const struct engine_setup *set = &s->base.set;
 
-    if (r->open && r->number == number)
+    if (r != NULL)
         return r;
+    r = round_window_slot(&s->window, number);
     if (r->flow == NULL && allocate_round(s, r) != 0) {
         (void)engine_no_memory(&s->base);
         return NULL;
     }
-    *r = (struct round){.number = number,
-                        .open = true,
-                        .left = s->passages->count,
+    *r = (struct round){.base = {.number = number, .left = s->passages->count, .open = true},
                         .cut = cut_round(&s->cut, engine_round(&s->base, number)),
                         .flow = r->flow,
                         .mark = r->mark,
@@ -232,21 +236,15 @@ static struct round *open_round(struct streaming *s, uint64_t number)
 /* Ends the rounds that are over, the oldest first. */
 static void finish_rounds(struct streaming *s)
 {
-    for (;;) {
-        struct round *r = round_at(s, s->base.rounds_finished);
-        if (s->base.failure.code != ERROR_NONE || !r->open ||
-            r->number != s->base.rounds_finished || !r->admitted)
+    struct round *r;
+
+    do {
+        r = find_round(s, s->base.rounds_finished);
+        if (r == NULL || !r->base.admitted || s->base.failure.code != ERROR_NONE)
             return;
         if (!r->own.delivered && r->unread == 0)
             cargo_deliver_own(&s->cargo, s->passages->rank, &r->cut, &r->own);
-        if (r->left > 0 || !r->own.delivered || s->base.damaged_count > 0 ||
-            s->base.set.sink->ops->pending(s->base.set.sink) > 0)
-            return;
-        s->base.counts.delivered_at = router_now(s->base.set.router);
-        s->base.counts.blocks_delivered = r->delivered;
-        r->open = false;
-        s->base.rounds_finished++;
-    }
+    } while (r->own.delivered && round_window_end(&s->window));
 }
 
 static void streaming_admit(struct engine *engine, uint64_t number)
@@ -256,7 +254,7 @@ static void streaming_admit(struct engine *engine, uint64_t number)
 
     if (r == NULL)
         return;
-    r->admitted = true;
+    r->base.admitted = true;
     for (uint32_t i = 0; i < s->passages->count; i++) {
         const struct passage *p = &s->passages->passage[i];
         if (p->in == PASSAGE_HERE && !(s->base.set.uniform && r->flow[i].length == 0))
@@ -425,13 +423,11 @@ static int streaming_frame(struct engine *engine, unsigned port, const Peer__Hea
                          "data of a step, but the exchange does not run in steps");
     const Peer__StreamedData *data = head->streamed_data;
     struct streaming *s = of(engine);
-    uint64_t oldest = s->base.rounds_finished;
-    uint64_t number = oldest + ((data->round - oldest) & ENGINE_ROUND_MASK);
+    uint64_t number = 0;
     struct arrival a = {.data = data, .body = body, .have = body_length};
 
-    if (data->round > ENGINE_ROUND_MASK || number >= oldest + s->base.set.window)
-        return error_set(e, ERROR_PROTOCOL, "data of round %u (modulo %u) in round %llu",
-                         data->round, ENGINE_ROUND_MASK + 1, (unsigned long long)oldest);
+    if (round_window_number(&s->window, data->round, &number, e) != 0)
+        return -1;
     if (data->n_pieces == 0)
         return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
     if (s->base.failure.code != ERROR_NONE)
@@ -488,10 +484,10 @@ static bool predecessor_gone(const struct streaming *s, const struct round *r, u
 {
     const struct round *before;
 
-    if (r->number == 0 || r->number == s->base.rounds_finished)
+    if (r->base.number == s->base.rounds_finished)
         return true;
-    before = round_at(s, r->number - 1);
-    if (!before->open || before->number != r->number - 1)
+    before = find_round(s, r->base.number - 1);
+    if (before == NULL)
         return true;
     const struct flow *flow = &before->flow[index];
     return (s->base.set.gather ? flow->came : flow->gone) == flow->length;
@@ -509,10 +505,10 @@ static void feed(struct streaming *s, struct round *r)
 /* A piece of our own block has been read to its end; the one behind it may have waited for that. */
 static void end_reading(struct streaming *s, struct round *r)
 {
-    struct round *after = round_at(s, r->number + 1);
+    struct round *after = find_round(s, r->base.number + 1);
 
     r->own.delivered = --r->unread == 0;
-    if (after->open && after->number == r->number + 1 && after->starved)
+    if (after != NULL && after->starved)
         feed(s, after);
 }
 
@@ -658,7 +654,7 @@ static struct outgoing *next_of_round(struct streaming *s, struct round *r, unsi
         return NULL;
     fill(s, r, port, frame, &filling);
     data.exchange = s->base.set.handle;
-    data.round = (uint32_t)(r->number & ENGINE_ROUND_MASK);
+    data.round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK);
     data.n_pieces = filling.pieces;
     data.call = engine_call(&s->base);
     data.pieces = filling.piece;
@@ -674,13 +670,12 @@ static struct outgoing *next_of_round(struct streaming *s, struct round *r, unsi
 static struct outgoing *streaming_next(struct engine *engine, unsigned port)
 {
     struct streaming *s = of(engine);
-    uint64_t end = s->base.rounds_finished + s->base.set.window;
+    struct round *r = next_round(s, s->base.rounds_finished);
 
     if (engine_has_lost(&s->base, port))
         return NULL;
-    for (uint64_t n = s->base.rounds_finished; n < end && s->base.failure.code == ERROR_NONE; n++) {
-        struct round *r = round_at(s, n);
-        struct outgoing *frame = r->open && r->number == n ? next_of_round(s, r, port) : NULL;
+    for (; r != NULL && s->base.failure.code == ERROR_NONE; r = next_round(s, r->base.number + 1)) {
+        struct outgoing *frame = next_of_round(s, r, port);
         if (frame == NULL)
             continue;
         s->base.counts.port[port].combined_messages++;
@@ -693,11 +688,9 @@ static struct outgoing *streaming_next(struct engine *engine, unsigned port)
 static void streaming_wake(struct engine *engine)
 {
     struct streaming *s = of(engine);
+    struct round *r = next_round(s, engine->rounds_finished);
 
-    for (uint32_t i = 0; i < s->base.set.window; i++) {
-        struct round *r = &s->round[i];
-        if (!r->open)
-            continue;
+    for (; r != NULL; r = next_round(s, r->base.number + 1)) {
         for (uint32_t index; (index = queues_peek(&r->queues, stalled_port(s))) != NONE;) {
             queues_take(&r->queues, stalled_port(s), 0);
             line_up(s, r, index);
@@ -711,15 +704,15 @@ static void streaming_wake(struct engine *engine)
 static void streaming_describe(const struct engine *engine, char *text, size_t size)
 {
     const struct streaming *s = (const struct streaming *)engine;
-    const struct round *r = round_at(s, engine->rounds_finished);
+    const struct round *r = find_round(s, engine->rounds_finished);
     char name[TORUS_PORT_NAME_SIZE];
     uint32_t waiting = 0, first = NONE;
 
-    if (!r->open || r->number != engine->rounds_finished || r->left == 0) {
+    if (r == NULL || r->base.left == 0) {
         const char *state = "all sent and received";
         if (engine->set.sink->ops->pending(engine->set.sink) > 0)
             state = "writing what has come in";
-        else if (r->open && r->number == engine->rounds_finished && !r->own.delivered)
+        else if (r != NULL && !r->own.delivered)
             state = "reading its own block for itself";
         (void)snprintf(text, size, "%s", state);
         return;
@@ -734,8 +727,8 @@ static void streaming_describe(const struct engine *engine, char *text, size_t s
             first = i;
     }
     if (first == NONE)
-        (void)snprintf(text, size, "still sending %u %s", r->left,
-                       text_plural(r->left, "piece", "pieces"));
+        (void)snprintf(text, size, "still sending %llu %s", (unsigned long long)r->base.left,
+                       text_plural(r->base.left, "piece", "pieces"));
     else
         (void)snprintf(
             text, size, "waiting for %u %s, the first one from node %u on port %s to node %u",
@@ -748,11 +741,11 @@ static void streaming_free(struct engine *engine)
 {
     struct streaming *s = of(engine);
 
-    for (uint32_t i = 0; s->round != NULL && i < engine->set.window; i++)
-        free_round(&s->round[i]);
+    for (uint32_t i = 0; i < engine->set.window; i++)
+        free_round(round_window_slot(&s->window, i));
     cargo_close(&s->cargo);
     free(s->sure);
-    free(s->round);
+    round_window_free(&s->window);
     free(s);
 }
 
@@ -804,10 +797,8 @@ static void streaming_arrived(const struct engine *engine,
         return; /* perhaps more has come than the sink has taken */
     for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
         tell(context, origin, 0, finished_bytes(s, origin, whole));
-    for (uint32_t i = 0; i < engine->set.window; i++) {
-        const struct round *r = &s->round[i];
-        if (!r->open)
-            continue;
+    const struct round *r = next_round(s, engine->rounds_finished);
+    for (; r != NULL; r = next_round(s, r->base.number + 1)) {
         tell(context, s->passages->rank, r->cut.begin, r->own.at);
         for (uint32_t k = 0; k < s->passages->count; k++) {
             const struct passage *p = &s->passages->passage[k];
@@ -841,13 +832,12 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         s->cut = engine_cut(setup, STREAMING_LEAST_PIECE);
         cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
         s->fill = choose_fill(s);
-        s->round = calloc(setup->window, sizeof *s->round);
         if (setup->digests)
             s->sure = calloc(engine_torus(setup)->nodes, sizeof *s->sure);
-        if (s->round != NULL && (s->sure != NULL || !setup->digests))
+        if ((s->sure != NULL || !setup->digests) &&
+            round_window_init(&s->window, &s->base, sizeof(struct round)) == 0)
             return &s->base;
         free(s->sure);
-        free(s->round);
         free(s);
     }
     (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
