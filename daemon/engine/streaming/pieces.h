@@ -1,0 +1,66 @@
+/* How a streaming engine's blocks are cut: where its pieces begin, and their digests. */
+#ifndef TORUSD_ENGINE_STREAMING_PIECES_H
+#define TORUSD_ENGINE_STREAMING_PIECES_H
+
+#include "daemon/engine/streaming/state.h"
+
+/* The size of the block that is cut into this piece and others, of our own block or where all have
+ * the same. */
+static inline uint64_t streaming_block_size(const struct streaming *s, const struct passage *p)
+{
+    const struct engine_setup *set = &s->base.set;
+
+    if (set->uniform)
+        return set->block_bytes;
+    return set->source->ops->size(set->source, set->gather ? s->passages->rank : p->destination);
+}
+
+/* How the block that begins or ends here is cut. */
+static inline struct cut_round
+streaming_cut(const struct streaming *s, const struct streaming_round *r, const struct passage *p)
+{
+    const struct engine_setup *set = &s->base.set;
+    struct cut cut = s->cut;
+
+    if (set->incoming == NULL || set->incoming[p->source] == ENGINE_NOT_TOLD)
+        return r->cut;
+    cut.uniform = true;
+    cut.least = 0; /* no piece is longer than one of the largest block */
+    cut.block_bytes =
+        p->out == PASSAGE_HERE ? set->incoming[p->source] : streaming_block_size(s, p);
+    return cut_round(&cut, engine_round(&s->base, r->base.number));
+}
+
+/* Where a piece begins in its block. */
+static inline uint64_t streaming_piece_begin(const struct streaming *s,
+                                             const struct streaming_round *r,
+                                             const struct passage *p)
+{
+    const struct cut_round cut = streaming_cut(s, r, p);
+
+    return cut_begin(&cut, p->segment);
+}
+
+static inline struct block_piece streaming_piece(const struct streaming *s,
+                                                 const struct streaming_round *r, uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+
+    return (struct block_piece){.source = p->source,
+                                .destination = s->base.set.gather ? p->source : p->destination,
+                                .begin = streaming_piece_begin(s, r, p),
+                                .length = r->flow[index].length};
+}
+
+/* NULL: it has no digest. */
+static inline struct piece_mark *streaming_mark(const struct streaming_round *r, uint32_t index)
+{
+    return r->mark != NULL ? &r->mark[index] : NULL;
+}
+
+static inline bool streaming_has_digest(const struct streaming_round *r, uint32_t index)
+{
+    return r->mark != NULL && piece_has_digest(r->flow[index].length);
+}
+
+#endif

@@ -1,0 +1,88 @@
+#include "daemon/engine/streaming/progress.h"
+
+#include <stdio.h>
+
+#include "daemon/engine/streaming/pieces.h"
+#include "proto/text.h"
+
+#define NONE UINT32_MAX
+
+void streaming_describe(const struct engine *engine, char *text, size_t size)
+{
+    const struct streaming *s = (const struct streaming *)engine;
+    const struct streaming_round *r = streaming_find_round(s, engine->rounds_finished);
+    char name[TORUS_PORT_NAME_SIZE];
+    uint32_t waiting = 0, first = NONE;
+
+    if (r == NULL || r->base.left == 0) {
+        const char *state = "all sent and received";
+        if (engine->set.sink->ops->pending(engine->set.sink) > 0)
+            state = "writing what has come in";
+        else if (r != NULL && !r->own.delivered)
+            state = "reading its own block for itself";
+        (void)snprintf(text, size, "%s", state);
+        return;
+    }
+    for (uint32_t i = 0; i < s->passages->count; i++) {
+        const struct streaming_flow *flow = &r->flow[i];
+        if (s->passages->passage[i].in == PASSAGE_HERE || streaming_joins(s, i) ||
+            (flow->begun && flow->came == flow->length))
+            continue;
+        waiting++;
+        if (first == NONE)
+            first = i;
+    }
+    if (first == NONE)
+        (void)snprintf(text, size, "still sending %llu %s", (unsigned long long)r->base.left,
+                       text_plural(r->base.left, "piece", "pieces"));
+    else
+        (void)snprintf(
+            text, size, "waiting for %u %s, the first one from node %u on port %s to node %u",
+            waiting, text_plural(waiting, "piece", "pieces"), s->passages->passage[first].source,
+            torus_port_name(s->passages->passage[first].in, name),
+            engine_neighbour(engine, s->passages->passage[first].in));
+}
+
+/* How much of a block has arrived in rounds that are over, so many bytes of it at the most. A block's last piece
+ * may have no digest, and one within it if rounds are cut so. */
+static uint64_t finished_bytes(const struct streaming *s, uint32_t origin, uint64_t most)
+{
+    const struct engine_setup *set = &s->base.set;
+    uint64_t last = set->round_bytes % cut_round(&s->cut, 0).stride;
+    uint64_t end = most;
+
+    if (!set->digests)
+        return most;
+    if (origin == s->passages->rank)
+        return most < set->source->ops->size(set->source, origin)
+                   ? most
+                   : set->source->ops->size(set->source, origin);
+    if (s->sure[origin] < end)
+        end = s->sure[origin];
+    if (end > set->round_bytes && last > 0 && !piece_has_digest((uint32_t)last))
+        end = set->round_bytes - last;
+    return end;
+}
+
+void streaming_arrived(const struct engine *engine,
+                       void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
+                       void *context)
+{
+    const struct streaming *s = (const struct streaming *)engine;
+    uint64_t whole = engine->rounds_finished * s->cut.round_bytes;
+
+    if (engine->failure.code != ERROR_NONE && engine->failure.code != ERROR_DAMAGED)
+        return; /* perhaps more has come than the sink has taken */
+    for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
+        tell(context, origin, 0, finished_bytes(s, origin, whole));
+    const struct streaming_round *r = streaming_next_round(s, engine->rounds_finished);
+    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1)) {
+        tell(context, s->passages->rank, r->cut.begin, r->own.at);
+        for (uint32_t k = 0; k < s->passages->count; k++) {
+            const struct passage *p = &s->passages->passage[k];
+            if (p->out == PASSAGE_HERE && (r->mark == NULL || r->flow[k].sure))
+                tell(context, p->source, streaming_piece_begin(s, r, p),
+                     streaming_piece_begin(s, r, p) + r->flow[k].came);
+        }
+    }
+}

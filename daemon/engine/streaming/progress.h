@@ -1,0 +1,15 @@
+/* What a streaming engine tells of its progress. */
+#ifndef TORUSD_ENGINE_STREAMING_PROGRESS_H
+#define TORUSD_ENGINE_STREAMING_PROGRESS_H
+
+#include "daemon/engine/engine.h"
+
+/* engine_ops.describe */
+void streaming_describe(const struct engine *engine, char *text, size_t size);
+
+/* engine_ops.arrived */
+void streaming_arrived(const struct engine *engine,
+                       void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
+                       void *context);
+
+#endif

@@ -1,0 +1,189 @@
+#include "daemon/engine/streaming/receiving.h"
+
+#include "daemon/engine/streaming/pieces.h"
+#include "daemon/engine/streaming/rounds.h"
+#include "proto/text.h"
+
+/* Bytes of a piece, which go to the sink or wait to leave. Of what has come only what the sink has taken
+ * counts if it fails. */
+static void take_piece_bytes(struct streaming *s, struct streaming_round *r, uint32_t index,
+                             uint32_t length, const struct extents *body,
+                             struct extent_cursor *cursor)
+{
+    struct streaming_flow *flow = &r->flow[index];
+    bool here = s->passages->passage[index].out == PASSAGE_HERE;
+    struct block_piece piece = {0};
+
+    if (here)
+        piece = streaming_piece(s, r, index);
+    while (length > 0) {
+        struct extent bytes;
+        uint32_t n = extents_take(body, cursor, length, &bytes);
+        if (!here)
+            cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
+        else if (cargo_deliver(&s->cargo, &piece, flow->came, streaming_mark(r, index), &bytes) !=
+                 0)
+            return;
+        if (s->base.set.gather)
+            streaming_share_bytes(s, r, index, flow->came, &bytes);
+        flow->came += n;
+        length -= n;
+    }
+}
+
+/* A frame that is being taken in. */
+struct streaming_arrival {
+    const Peer__StreamedData *data;
+    const struct extents *body;
+    struct extent_cursor cursor;
+    uint32_t have;         /* bytes of the body that are left */
+    size_t sizes, digests; /* how many of the head's have been used */
+};
+
+/* The next piece that a frame names: checks it, and sets *length to its bytes in this frame, and *digest if
+ * it ends there and has one. */
+static int begin_arriving_piece(struct streaming *s, struct streaming_round *r, unsigned port,
+                                uint32_t place, struct streaming_arrival *a, uint32_t *index,
+                                uint32_t *length, uint64_t *digest, struct error *e)
+{
+    if (place >= s->passages->arrivals[port])
+        return error_set(e, ERROR_PROTOCOL, "piece %u of a channel that has %u", place,
+                         s->passages->arrivals[port]);
+    *index = s->passages->arrival[port][place];
+    struct streaming_flow *flow = &r->flow[*index];
+    bool first = !flow->begun;
+    if (first) {
+        if (a->sizes == a->data->n_sizes)
+            return error_set(e, ERROR_PROTOCOL, "piece %u without its size", place);
+        flow->length = a->data->sizes[a->sizes++];
+        if (flow->length > r->cut.stride)
+            return error_set(e, ERROR_PROTOCOL, "a piece of %u %s, the longest has %u",
+                             flow->length, text_plural(flow->length, "byte", "bytes"),
+                             r->cut.stride);
+        flow->begun = true;
+    }
+    *length = flow->length - flow->came < a->have ? flow->length - flow->came : a->have;
+    if (*length == 0 && !(first && flow->length == 0))
+        return error_set(e, ERROR_PROTOCOL, "piece %u has arrived already, or comes without a byte",
+                         place);
+    if (!streaming_has_digest(r, *index) || flow->came + *length < flow->length)
+        return 0;
+    if (a->digests == a->data->n_digests)
+        return error_set(e, ERROR_PROTOCOL, "piece %u without its digest", place);
+    *digest = a->data->digests[a->digests++];
+    return 0;
+}
+
+static void line_up_shared(struct streaming *s, struct streaming_round *r, uint32_t first,
+                           uint64_t digest)
+{
+    for (uint32_t i = first + 1; i < s->passages->count && streaming_joins(s, i); i++) {
+        r->flow[i].length = r->flow[first].length;
+        r->flow[i].begun = true;
+        if (r->mark != NULL)
+            r->mark[i].digest = digest;
+        streaming_line_up(s, r, i);
+    }
+}
+
+/* All of a piece has come. */
+static void compare_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
+                          uint64_t digest)
+{
+    const struct block_piece piece = streaming_piece(s, r, index);
+    uint64_t *sure = &s->sure[piece.source];
+
+    if (cargo_compare(&s->cargo, &piece, &r->mark[index], digest) != 0 ||
+        !streaming_has_digest(r, index) || r->mark[index].digest != digest)
+        return;
+    r->flow[index].sure = true;
+    if (piece.begin + piece.length > *sure)
+        *sure = piece.begin + piece.length;
+}
+
+/* `digest`: of the piece, if it ends here and has one. */
+static void take_arriving_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
+                                uint32_t length, struct streaming_arrival *a, uint64_t digest)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct streaming_flow *flow = &r->flow[index];
+
+    take_piece_bytes(s, r, index, length, a->body, &a->cursor);
+    if (s->base.failure.code != ERROR_NONE)
+        return;
+    if (p->out != PASSAGE_HERE) {
+        if (r->mark != NULL)
+            r->mark[index].digest = digest;
+        streaming_line_up(s, r, index);
+        return;
+    }
+    if (s->base.set.gather)
+        line_up_shared(s, r, index, digest);
+    if (flow->length == 0)
+        cargo_deliver_nothing(&s->cargo, p->source, streaming_piece_begin(s, r, p));
+    if (flow->came < flow->length)
+        return;
+    if (r->mark != NULL)
+        compare_piece(s, r, index, digest);
+    streaming_pass_through(r, p);
+}
+
+/* Neither the first bytes nor the last. */
+static bool is_within_piece(const struct streaming_flow *flow, uint32_t length)
+{
+    return flow->came > 0 && flow->came + length < flow->length;
+}
+
+int streaming_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+                    const struct extents *body, uint32_t body_length, struct error *e)
+{
+    if (head->kind_case != PEER__HEAD__KIND_STREAMED_DATA)
+        return error_set(e, ERROR_PROTOCOL,
+                         "data of a step, but the exchange does not run in steps");
+    const Peer__StreamedData *data = head->streamed_data;
+    struct streaming *s = streaming_of(engine);
+    uint64_t number = 0;
+    struct streaming_arrival a = {.data = data, .body = body, .have = body_length};
+
+    if (round_window_number(&s->window, data->round, &number, e) != 0)
+        return -1;
+    if (data->n_pieces == 0)
+        return error_set(e, ERROR_PROTOCOL, "a frame without pieces");
+    if (s->base.failure.code != ERROR_NONE)
+        return 0;
+    struct streaming_round *r = streaming_open_round(s, number);
+    if (r == NULL)
+        return 0;
+    s->base.counts.port[port].rx_bytes += body_length;
+    for (size_t i = 0; i < data->n_pieces; i++) {
+        uint32_t index = 0, length = 0;
+        uint64_t digest = 0;
+        if (begin_arriving_piece(s, r, port, data->pieces[i], &a, &index, &length, &digest, e) != 0)
+            return -1;
+        if (i + 1 < data->n_pieces && length < r->flow[index].length - r->flow[index].came)
+            return error_set(
+                e, ERROR_PROTOCOL, "%u %s less than the frame's pieces have",
+                r->flow[index].length - r->flow[index].came - length,
+                text_plural(r->flow[index].length - r->flow[index].came - length, "byte", "bytes"));
+        if (data->n_pieces == 1 && is_within_piece(&r->flow[index], length) &&
+            engine_crumb(&s->base, port, length, e) != 0)
+            return -1;
+        take_arriving_piece(s, r, index, length, &a, digest);
+        if (s->base.failure.code != ERROR_NONE)
+            return 0; /* nothing more counts as arrived */
+        a.have -= length;
+    }
+    if (a.have > 0)
+        return error_set(e, ERROR_PROTOCOL, "%u %s more than the frame's pieces have", a.have,
+                         text_plural(a.have, "byte", "bytes"));
+    if (a.sizes < data->n_sizes)
+        return error_set(e, ERROR_PROTOCOL, "%zu %s more than pieces begin in it",
+                         data->n_sizes - a.sizes,
+                         text_plural(data->n_sizes - a.sizes, "size", "sizes"));
+    if (a.digests < data->n_digests)
+        return error_set(e, ERROR_PROTOCOL, "%zu %s more than pieces end in it",
+                         data->n_digests - a.digests,
+                         text_plural(data->n_digests - a.digests, "digest", "digests"));
+    streaming_finish_rounds(s);
+    return 0;
+}

@@ -1,0 +1,161 @@
+#include "daemon/engine/streaming/sending.h"
+
+#include "daemon/engine/streaming/own_block.h"
+#include "daemon/engine/streaming/pieces.h"
+#include "daemon/engine/streaming/rounds.h"
+
+#define PIECES_A_FRAME 448u /* bounds the head; the receiver unpacks it without allocating */
+
+/* Takes the first piece with this one's way to go out of its queue: it is this one. */
+static void dequeue_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+
+    queues_take(&r->queues, p->out, p->ahead);
+}
+
+/* Moves up to `most` bytes of a piece into the frame. Returns how many; 0 if there are none yet. */
+static uint32_t move_piece_bytes(struct streaming *s, struct streaming_round *r, uint32_t index,
+                                 uint32_t most, struct outgoing *frame)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct streaming_flow *flow = &r->flow[index];
+
+    if (p->in != PASSAGE_HERE)
+        return cargo_load(&s->cargo, &flow->hold, flow->gone, NULL, most, frame);
+    if (s->base.set.gather)
+        return streaming_move_shared(s, r, index, most, frame);
+    if (!streaming_predecessor_gone(s, r, index))
+        return 0;
+    const struct block_piece piece = streaming_piece(s, r, index);
+    return cargo_load_own(&s->cargo, &piece, flow->gone, streaming_mark(r, index), most, frame);
+}
+
+/* What the source has nothing for waits for streaming_wake(); in an allgather also for another port
+ * that asks it successfully. */
+static void stall_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
+{
+    if (s->base.set.gather) {
+        r->starved = true;
+        return;
+    }
+    (void)queues_add(&r->queues, streaming_stalled_port(s), 0, index);
+}
+
+struct streaming_filling {
+    uint32_t pieces, sizes, digests;
+    uint32_t piece[PIECES_A_FRAME], size[PIECES_A_FRAME];
+    uint64_t digest[PIECES_A_FRAME];
+};
+
+/* Adds what there is of a piece, as far as there is room. Returns whether the frame may take
+ * another one: the last piece alone may be there in part. */
+static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
+                              struct outgoing *frame, struct streaming_filling *filling)
+{
+    const struct passage *p = &s->passages->passage[index];
+    struct streaming_flow *flow = &r->flow[index];
+    bool own = p->in == PASSAGE_HERE;
+    uint32_t there = (own ? flow->length : flow->came) - flow->gone;
+    uint32_t most = cargo_fits(frame, s->fill, there);
+    uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
+
+    flow->gone += moved;
+    if (moved == 0 && flow->length > 0) { /* the source has nothing yet; or we have failed */
+        dequeue_piece(s, r, index);
+        stall_piece(s, r, index);
+        return true;
+    }
+    filling->piece[filling->pieces++] = p->place;
+    if (!s->base.set.uniform && !flow->named)
+        filling->size[filling->sizes++] = flow->length;
+    s->base.counts.port[p->out].tx_blocks += !flow->named;
+    flow->named = true;
+    dequeue_piece(s, r, index);
+    if (flow->gone == flow->length) {
+        if (streaming_has_digest(r, index))
+            filling->digest[filling->digests++] = r->mark[index].digest;
+        streaming_pass_through(r, p);
+        return true;
+    }
+    if (own || flow->gone < flow->came)
+        streaming_enqueue(s, r, index); /* behind those with as far to go */
+    return false;
+}
+
+static void fill_streaming_frame(struct streaming *s, struct streaming_round *r, unsigned port,
+                                 struct outgoing *frame, struct streaming_filling *filling)
+{
+    bool more = true;
+
+    filling->pieces = filling->sizes = filling->digests = 0;
+    while (more && frame->body_length < s->fill && filling->pieces < PIECES_A_FRAME &&
+           frame->body.count < OUTGOING_MAX_EXTENTS && s->base.failure.code == ERROR_NONE) {
+        uint32_t index = queues_peek(&r->queues, port);
+        more = index != QUEUES_NONE && add_leaving_piece(s, r, index, frame, filling);
+    }
+}
+
+/* The next frame of this round, or NULL if nothing of it can leave now. */
+static struct outgoing *next_frame_of_round(struct streaming *s, struct streaming_round *r,
+                                            unsigned port)
+{
+    struct outgoing *frame =
+        queues_peek(&r->queues, port) != QUEUES_NONE ? cargo_frame(&s->cargo) : NULL;
+    struct streaming_filling filling;
+    Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
+    Peer__Head head = PEER__HEAD__INIT;
+
+    if (frame == NULL)
+        return NULL;
+    fill_streaming_frame(s, r, port, frame, &filling);
+    data.exchange = s->base.set.handle;
+    data.round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK);
+    data.n_pieces = filling.pieces;
+    data.call = engine_call(&s->base);
+    data.pieces = filling.piece;
+    data.n_sizes = filling.sizes;
+    data.sizes = filling.size;
+    data.n_digests = filling.digests;
+    data.digests = filling.digest;
+    head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
+    head.streamed_data = &data;
+    return cargo_ship(&s->cargo, port, frame, &head, filling.pieces > 0);
+}
+
+struct outgoing *streaming_next(struct engine *engine, unsigned port)
+{
+    struct streaming *s = streaming_of(engine);
+    struct streaming_round *r = streaming_next_round(s, s->base.rounds_finished);
+
+    if (engine_has_lost(&s->base, port))
+        return NULL;
+    for (; r != NULL && s->base.failure.code == ERROR_NONE;
+         r = streaming_next_round(s, r->base.number + 1)) {
+        struct outgoing *frame = next_frame_of_round(s, r, port);
+        if (frame == NULL)
+            continue;
+        s->base.counts.port[port].combined_messages++;
+        streaming_finish_rounds(s);
+        return frame;
+    }
+    return NULL;
+}
+
+void streaming_wake(struct engine *engine)
+{
+    struct streaming *s = streaming_of(engine);
+    const unsigned stalled = streaming_stalled_port(s);
+    struct streaming_round *r = streaming_next_round(s, engine->rounds_finished);
+
+    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1)) {
+        uint32_t index = queues_peek(&r->queues, stalled);
+        for (; index != QUEUES_NONE; index = queues_peek(&r->queues, stalled)) {
+            queues_take(&r->queues, stalled, 0);
+            streaming_line_up(s, r, index);
+        }
+        if (r->starved)
+            streaming_feed(s, r);
+    }
+    streaming_finish_rounds(s);
+}
