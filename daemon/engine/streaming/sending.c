@@ -97,8 +97,8 @@ static void fill_streaming_frame(struct streaming *s, struct streaming_round *r,
 }
 
 /* The next frame of this round, or NULL if nothing of it can leave now. */
-static struct outgoing *next_frame_of_round(struct streaming *s, struct streaming_round *r,
-                                            unsigned port)
+static struct outgoing *next_frame_of_streaming_round(struct streaming *s,
+                                                      struct streaming_round *r, unsigned port)
 {
     struct outgoing *frame =
         queues_peek(&r->queues, port) != QUEUES_NONE ? cargo_frame(&s->cargo) : NULL;
@@ -132,7 +132,7 @@ struct outgoing *streaming_next(struct engine *engine, unsigned port)
         return NULL;
     for (; r != NULL && s->base.failure.code == ERROR_NONE;
          r = streaming_next_round(s, r->base.number + 1)) {
-        struct outgoing *frame = next_frame_of_round(s, r, port);
+        struct outgoing *frame = next_frame_of_streaming_round(s, r, port);
         if (frame == NULL)
             continue;
         s->base.counts.port[port].combined_messages++;

@@ -1,0 +1,16 @@
+/* The digest at the end of a reduction's frame. */
+#ifndef TORUSD_ENGINE_REDUCING_FRAME_DIGEST_H
+#define TORUSD_ENGINE_REDUCING_FRAME_DIGEST_H
+
+#include "daemon/engine/reducing/state.h"
+
+/* Puts the digest of what the frame has, and of what its head says, at its end. Returns 0, or -1: the engine has
+ * failed. */
+int reducing_add_digest(struct reducing *s, const Peer__StreamedData *data, struct outgoing *frame);
+
+/* Checks the digest at the end of a frame, and takes it off *length. Returns 1 if the rest can be
+ * used; 0 if it is damaged, and the engine has failed; -1 with *e if there is no digest. */
+int reducing_check_digest(struct reducing *s, unsigned port, const Peer__StreamedData *data,
+                          const struct extents *body, uint32_t *length, struct error *e);
+
+#endif

@@ -1,0 +1,100 @@
+/* What the files of the reducing engine share: the state of an engine, and small functions on it. */
+#ifndef TORUSD_ENGINE_REDUCING_STATE_H
+#define TORUSD_ENGINE_REDUCING_STATE_H
+
+#include "daemon/engine/chunks.h"
+#include "daemon/engine/frame_buffer.h"
+#include "daemon/engine/queues.h"
+#include "daemon/engine/reducing.h"
+#include "daemon/engine/round_window.h"
+
+/* One tree's piece in a round. Its chunks are numbered from 0, and handled in that order. */
+struct reducing_piece {
+    uint64_t begin; /* in the block */
+    uint32_t length, chunks;
+    uint32_t gone;     /* chunks that have been combined here, and passed on or delivered */
+    uint32_t returned; /* chunks of the result that have come from the parent */
+    uint32_t missing;  /* children of which no chunk waits */
+    struct extent own; /* our part of the next chunk, as far as the source has had it */
+    uint32_t filled;
+};
+
+/* One child of a tree in a round. */
+struct reducing_branch {
+    uint32_t came;      /* chunks */
+    struct chain up;    /* contributions that wait for those of others */
+    struct chain down;  /* results that wait to leave */
+    uint32_t delivered; /* results that have left */
+};
+
+struct reducing_round {
+    struct window_round base; /* left: chunks to combine, to take back and to send down */
+    uint64_t begin;
+    bool stalled;                   /* the source had nothing for one of the pieces */
+    struct reducing_piece *piece;   /* by tree */
+    struct reducing_branch *branch; /* by child */
+    struct queues queues; /* items: trees, whose next chunk can go up; then children, down */
+};
+
+struct reducing {
+    struct engine base;
+    struct reducing_options options;
+    const struct reduction_trees *trees;
+    struct cargo cargo; /* for its frames */
+    struct slab_writer writer;
+    unsigned ports;
+    uint32_t element; /* bytes */
+    uint32_t chunk;   /* bytes of a chunk but a piece's last, and what a frame is filled up to */
+    struct chunks chunks;
+    struct round_window window;
+};
+
+static inline struct reducing *reducing_of(struct engine *engine)
+{
+    return (struct reducing *)engine;
+}
+
+static inline bool reducing_has_failed(const struct reducing *s)
+{
+    return s->base.failure.code != ERROR_NONE;
+}
+
+/* The round, if it is under way. */
+static inline struct reducing_round *reducing_find_round(const struct reducing *s, uint64_t number)
+{
+    return round_window_find(&s->window, number);
+}
+
+/* The oldest round under way from this number on. */
+static inline struct reducing_round *reducing_next_round(const struct reducing *s, uint64_t number)
+{
+    return round_window_next(&s->window, number);
+}
+
+static inline bool reducing_is_owner(const struct reduction_tree *tree)
+{
+    return tree->parent == REDUCTION_NO_PORT;
+}
+
+static inline uint32_t reducing_chunk_length(const struct reducing *s,
+                                             const struct reducing_piece *piece, uint32_t chunk)
+{
+    uint32_t before = chunk * s->chunk;
+
+    return piece->length - before < s->chunk ? piece->length - before : s->chunk;
+}
+
+/* How urgent what goes up a tree is, and what comes down: whatever has further to go. */
+static inline uint32_t reducing_urgency_up(const struct reduction_trees *trees,
+                                           const struct reduction_tree *tree)
+{
+    return trees->most_distance + tree->distance;
+}
+
+static inline uint32_t reducing_urgency_down(const struct reduction_trees *trees,
+                                             const struct reduction_tree *tree)
+{
+    return trees->most_distance - tree->distance;
+}
+
+#endif
