@@ -1,0 +1,77 @@
+#include "daemon/engine/stepped/clears.h"
+
+#include "proto/text.h"
+
+static void send_clear(struct stepped *s, unsigned port, Peer__Clear *clear)
+{
+    Peer__Head head = PEER__HEAD__INIT;
+
+    head.kind_case = PEER__HEAD__KIND_CLEAR;
+    head.clear = clear;
+    if (!engine_has_lost(&s->base, port))
+        router_send(s->base.set.router, engine_port(&s->base, port), &head);
+}
+
+void stepped_clear_next(struct stepped *s)
+{
+    const struct plan *plan = s->plan;
+    Peer__Clear clear = PEER__CLEAR__INIT;
+    uint32_t i = 0;
+
+    if (!s->base.set.one_port)
+        return;
+    while (i < plan->arrivals && (plan->arrival[i].left > 0 || stepped_is_complete(s, i)))
+        i++;
+    if (i == plan->arrivals)
+        return;
+    clear.exchange = s->base.set.handle;
+    clear.round = (uint32_t)(s->round & ENGINE_ROUND_MASK);
+    clear.step = plan->arrival[i].step;
+    clear.hops = plan->arrival[i].hops;
+    clear.left = plan->arrival[i].hops - 1u;
+    send_clear(s, plan->arrival[i].port, &clear);
+}
+
+/* Passes the clear on to where the leg comes from; only where the leg itself comes through, or the
+ * clear might go round for ever. */
+static int pass_clear_on(struct stepped *s, unsigned port, const Peer__Clear *clear,
+                         struct error *e)
+{
+    unsigned onward = torus_port_opposite(port);
+    Peer__Clear next = *clear;
+
+    if (clear->hops > UINT16_MAX ||
+        plan_arrival(s->plan, clear->step, (uint8_t)onward, (uint16_t)clear->hops,
+                     (uint16_t)(clear->hops - clear->left)) == NULL)
+        return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u %s passes here", clear->step,
+                         clear->hops, text_plural(clear->hops, "hop", "hops"));
+    next.left--;
+    send_clear(s, onward, &next);
+    return 0;
+}
+
+int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e)
+{
+    struct stepped *s = stepped_of(engine);
+    const struct plan *plan = s->plan;
+
+    if (clear->left >= clear->hops)
+        return error_set(e, ERROR_PROTOCOL, "a clear with %u of %u %s to go", clear->left,
+                         clear->hops, text_plural(clear->hops, "hop", "hops"));
+    if ((clear->round & ENGINE_ROUND_MASK) != (stepped_round_coming_in(s) & ENGINE_ROUND_MASK))
+        return error_set(e, ERROR_PROTOCOL, "a clear for round %u (modulo %u) in round %llu",
+                         clear->round, ENGINE_ROUND_MASK + 1,
+                         (unsigned long long)stepped_round_coming_in(s));
+    if (clear->left > 0)
+        return pass_clear_on(s, port, clear, e);
+    for (uint32_t i = 0; i < plan->sends; i++) {
+        const struct plan_message *m = &plan->send[i];
+        if (m->step != clear->step || m->port != port || m->hops != clear->hops)
+            continue;
+        s->cleared[i] = stepped_round_coming_in(s) + 1;
+        engine_wake_port(&s->base, port);
+        return 0;
+    }
+    return error_set(e, ERROR_PROTOCOL, "no leg of step %u with %u %s starts here", clear->step,
+                     clear->hops, text_plural(clear->hops, "hop", "hops"));
+}

@@ -1,0 +1,13 @@
+/* One-port: the end of a leg tells its start when it is ready. */
+#ifndef TORUSD_ENGINE_STEPPED_CLEARS_H
+#define TORUSD_ENGINE_STEPPED_CLEARS_H
+
+#include "daemon/engine/stepped/state.h"
+
+/* One-port: the first leg that ends here and has not come in may start. */
+void stepped_clear_next(struct stepped *s);
+
+/* engine_ops.clear */
+int stepped_clear(struct engine *engine, unsigned port, const Peer__Clear *clear, struct error *e);
+
+#endif

@@ -1,0 +1,11 @@
+/* Data frames that come in. */
+#ifndef TORUSD_ENGINE_STEPPED_RECEIVING_H
+#define TORUSD_ENGINE_STEPPED_RECEIVING_H
+
+#include "daemon/engine/engine.h"
+
+/* engine_ops.frame */
+int stepped_frame(struct engine *engine, unsigned port, const Peer__Head *head,
+                  const struct extents *body, uint32_t body_length, struct error *e);
+
+#endif

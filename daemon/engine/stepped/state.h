@@ -1,0 +1,132 @@
+/* What the files of the stepped engine share: the state of an engine, and small functions on it. */
+#ifndef TORUSD_ENGINE_STEPPED_STATE_H
+#define TORUSD_ENGINE_STEPPED_STATE_H
+
+#include "daemon/engine/frame_buffer.h"
+#include "daemon/engine/stepped.h"
+
+/* How far a combined message has come in. */
+struct stepped_incoming {
+    uint32_t begun;     /* blocks */
+    uint32_t remaining; /* bytes of the current block that are still to come */
+    uint32_t offset;    /* bytes of it that have come */
+    bool started;
+    struct piece_mark mark; /* of it, if it is delivered here and pieces have digests */
+};
+
+/* Where the messages that leave by one port stand; they leave in the plan's order. */
+struct stepped_sender {
+    const uint32_t *message; /* indices into plan.send */
+    uint32_t count;
+    uint32_t active;         /* how many of them may leave: their step has come */
+    uint32_t current;        /* the one that is leaving */
+    uint32_t block;          /* the one of its blocks that is leaving, */
+    uint32_t offset;         /* the bytes of it that have left, */
+    struct hold_place place; /* and where they end, for a block that others send, too, */
+    struct piece_mark mark;  /* or its digest, if it comes from the source */
+    bool started;            /* something of the current message has left */
+    bool stalled;            /* the source was asked and had nothing yet */
+};
+
+/* A block in transit. In an allgather, behind the plan's slots: the segments of our own. */
+struct stepped_slot {
+    struct hold hold;
+    struct piece_mark mark; /* its digest, if pieces have digests */
+    uint32_t length;
+    uint32_t sends; /* messages by which it leaves in each round */
+    uint32_t sends_left;
+};
+
+struct stepped {
+    struct engine base;
+    const struct plan *plan;
+    struct cut cut;
+    struct cargo cargo;
+    unsigned ports;
+    uint64_t round;
+    struct cut_round leaving; /* the same round's */
+    bool started;
+    bool round_over;
+    uint32_t step;
+    uint32_t sends_active; /* plan.send up to here are */
+    uint32_t sends_left;
+    uint32_t *step_sends_left; /* by step */
+    uint32_t arrivals_left;
+    uint32_t *takes_left;  /* by step */
+    uint32_t starts, ends; /* legs under way that start here, that end here */
+    uint64_t *cleared;     /* one-port, by plan.send: 1 + the last round for which it was cleared */
+    struct stepped_incoming *incoming;
+    struct stepped_slot *slot;
+    uint8_t *room; /* for the slots' cargo */
+    struct stepped_sender sender[TORUS_MAX_PORTS];
+    uint32_t *sender_messages;
+    struct own_block own;
+    uint32_t *channel_blocks; /* [step * ports + port], this round */
+    uint32_t *channel_messages;
+    uint64_t delivered; /* blocks from others, this round */
+    bool all_delivered;
+};
+
+static inline struct stepped *stepped_of(struct engine *engine)
+{
+    return (struct stepped *)engine;
+}
+
+static inline bool stepped_is_complete(const struct stepped *s, uint32_t arrival)
+{
+    const struct stepped_incoming *in = &s->incoming[arrival];
+
+    return in->started && in->begun == s->plan->arrival[arrival].blocks && in->remaining == 0;
+}
+
+/* The round that frames coming in now belong to. */
+static inline uint64_t stepped_round_coming_in(const struct stepped *s)
+{
+    return s->round_over ? s->round + 1 : s->round;
+}
+
+/* Where a block that leaves is, or NULL: it comes from the source as it goes. */
+static inline struct stepped_slot *stepped_slot_of(const struct stepped *s,
+                                                   const struct plan_block *b)
+{
+    if (b->slot != PLAN_NO_SLOT)
+        return &s->slot[b->slot];
+    return s->base.set.gather ? &s->slot[s->plan->slots + b->segment] : NULL;
+}
+
+/* What of a block of `length` bytes moves in this round. */
+static inline struct block_piece stepped_piece(const struct stepped *s, const struct plan_block *b,
+                                               const struct cut_round *cut, uint32_t length)
+{
+    return (struct block_piece){.source = b->source,
+                                .destination = s->base.set.gather ? b->source : b->destination,
+                                .begin = cut_begin(cut, b->segment),
+                                .length = length};
+}
+
+/* `mark`, unless pieces have no digests. */
+static inline struct piece_mark *stepped_mark(const struct stepped *s, struct piece_mark *mark)
+{
+    return s->base.set.digests ? mark : NULL;
+}
+
+static inline bool stepped_has_digest(const struct stepped *s, uint32_t length)
+{
+    return s->base.set.digests && piece_has_digest(length);
+}
+
+static inline void stepped_open_slot(struct stepped_slot *slot, uint32_t length)
+{
+    slot->length = length;
+    slot->sends_left = slot->sends;
+}
+
+static inline void stepped_count_channel(struct stepped *s, uint32_t step, unsigned port,
+                                         uint32_t blocks, bool message)
+{
+    s->base.counts.port[port].tx_blocks += blocks;
+    s->channel_blocks[step * s->ports + port] += blocks;
+    s->channel_messages[step * s->ports + port] += message;
+}
+
+#endif
