@@ -1,0 +1,41 @@
+/* The work of a planner that is done off the loop, one job for each plan, count or detour. */
+#ifndef TORUSD_PLANNING_PLAN_JOB_H
+#define TORUSD_PLANNING_PLAN_JOB_H
+
+#include "daemon/planning/planner.h"
+
+enum plan_job_kind { PLAN_JOB_BUILD, PLAN_JOB_TRANSIT, PLAN_JOB_COUNT, PLAN_JOB_DETOUR };
+
+struct plan_job {
+    struct work work;
+    struct plan_job *next;
+    struct planner *planner; /* NULL: it has gone */
+    enum plan_job_kind kind;
+    struct torus torus;
+    uint32_t rank;
+    /* PLAN_JOB_BUILD, PLAN_JOB_TRANSIT: what for, and what has been computed */
+    const struct algorithm *algorithm;
+    enum mode mode;
+    uint32_t sender;
+    bool reduces;
+    struct plan plan;
+    struct passages passages;
+    struct reduction_trees trees;
+    uint32_t most_transit;
+    struct counted *counted; /* PLAN_JOB_COUNT: by index */
+    struct damage damage;    /* PLAN_JOB_DETOUR */
+    struct detour *detour;
+    struct error error;
+};
+
+/* Copies `like`, of which the kind and what that kind is for are set. The copy's `work` is ready except for done(),
+ * which the caller sets with `planner` before it submits the work. An imported algorithm or a detour stays until
+ * plan_job_free(). Returns NULL if there is no memory. */
+struct plan_job *plan_job_new(const struct plan_job *like, const struct torus *torus,
+                              uint32_t rank);
+void plan_job_free(struct plan_job *j);
+
+/* Whether both compute the same thing. Both must be of the same torus and node. */
+bool plan_job_is_same(const struct plan_job *a, const struct plan_job *b);
+
+#endif
