@@ -67,7 +67,7 @@ void arrived_trim(struct arrived *a, uint32_t most)
 }
 
 /* The first span of a node, or where it would be. */
-static uint32_t find(const struct arrived *a, uint32_t node)
+static uint32_t find_first_span(const struct arrived *a, uint32_t node)
 {
     uint32_t low = 0, high = a->count;
 
@@ -85,21 +85,21 @@ uint64_t arrived_bytes(const struct arrived *a, uint32_t node)
 {
     uint64_t bytes = 0;
 
-    for (uint32_t i = find(a, node); i < a->count && a->span[i].node == node; i++)
+    for (uint32_t i = find_first_span(a, node); i < a->count && a->span[i].node == node; i++)
         bytes += a->span[i].end - a->span[i].begin;
     return bytes;
 }
 
 uint64_t arrived_end(const struct arrived *a, uint32_t node)
 {
-    uint32_t behind = find(a, node + 1);
+    uint32_t behind = find_first_span(a, node + 1);
 
     return behind > 0 && a->span[behind - 1].node == node ? a->span[behind - 1].end : 0;
 }
 
 void arrived_drop(struct arrived *a, uint32_t node)
 {
-    uint32_t first = find(a, node), behind = find(a, node + 1);
+    uint32_t first = find_first_span(a, node), behind = find_first_span(a, node + 1);
 
     if (first == behind)
         return;
@@ -112,7 +112,7 @@ uint64_t arrived_missing(const struct arrived *a, uint32_t node, uint64_t size, 
 {
     uint64_t place = 0; /* behind the last span */
 
-    for (uint32_t i = find(a, node); i < a->count && a->span[i].node == node; i++) {
+    for (uint32_t i = find_first_span(a, node); i < a->count && a->span[i].node == node; i++) {
         uint64_t gap = a->span[i].begin - place;
         if (at < gap) {
             *begin = place + at;

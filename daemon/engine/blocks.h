@@ -100,7 +100,7 @@ static inline uint64_t source_place(const struct source *s, uint32_t destination
 /* What is compared with what was sent, for the result to be called verified. */
 enum check {
     CHECK_NOTHING,  /* there are no blocks */
-    CHECK_DIGEST,   /* digests of all pieces (piece.h), also summed over all nodes */
+    CHECK_DIGEST,   /* digests of all pieces (piece_digest.h), also summed over all nodes */
     CHECK_CONTENTS, /* every byte */
 };
 

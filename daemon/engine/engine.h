@@ -1,7 +1,7 @@
 /* An engine moves the blocks of one exchange at one node: it is given the data frames that come in
  * and asked for those that go out. There are two, which run the same routes and decide what leaves
  * when: stepped.h, as the papers have it, and streaming.h, where no step waits. Both cut blocks
- * into pieces with cut.h and move bytes with cargo.h. A third, reducing.h, combines blocks on their
+ * into pieces with cut.h and move bytes with frame_buffer.h. A third, reducing.h, combines blocks on their
  * way.
  *
  * An engine sends its own blocks of a round only after the round has been admitted. No node is more
@@ -36,7 +36,7 @@ struct engine_setup {
     bool idle;     /* this node has no block, not even for itself */
     bool uniform;  /* all blocks have block_bytes (stepped: and all pieces of a round the same
                     * length); else sizes travel in the heads */
-    bool digests;  /* pieces carry digests (piece.h), */
+    bool digests;  /* pieces carry digests (piece_digest.h), */
     bool mends;    /* and those that are damaged come again: see engine.damaged */
     uint64_t block_bytes;
     uint32_t round_bytes; /* most bytes of one block in one round */
@@ -104,7 +104,7 @@ struct engine {
     struct engine_counts counts;
     uint64_t rounds;          /* of one repetition; 0: not known yet, this is the first one */
     uint64_t rounds_finished; /* in order: sent, relayed, delivered and taken by the sink */
-    /* Sums of the digests of pieces (piece.h): of our own, each as often as it is delivered elsewhere, and
+    /* Sums of the digests of pieces (piece_digest.h): of our own, each as often as it is delivered elsewhere, and
      * of those of others that were delivered here. */
     uint64_t sent_digest, delivered_digest;
     /* No round ends before whoever runs the engine has written them to the sink, and taken them off here. One

@@ -5,14 +5,14 @@
 #define NONE UINT32_MAX
 #define FIRST_PARCELS 256u
 
-void cargo_init(struct cargo *c, struct engine *engine, uint32_t longest)
+void frame_buffer_init(struct frame_buffer *c, struct engine *engine, uint32_t longest)
 {
-    *c = (struct cargo){.engine = engine, .unused = NONE};
-    if (longest <= CARGO_COPIED_MOST)
+    *c = (struct frame_buffer){.engine = engine, .unused = NONE};
+    if (longest <= FRAME_BUFFER_COPIED_MOST)
         c->room = longest > 0 ? longest : 1;
 }
 
-void cargo_close(struct cargo *c)
+void frame_buffer_close(struct frame_buffer *c)
 {
     for (uint32_t i = 0; i < c->parcels; i++)
         if (c->parcel[i].bytes.slab != NULL)
@@ -21,10 +21,10 @@ void cargo_close(struct cargo *c)
     slab_writer_close(&c->body);
     slab_writer_close(&c->kept);
     piece_states_free(&c->digests);
-    *c = (struct cargo){.unused = NONE};
+    *c = (struct frame_buffer){.unused = NONE};
 }
 
-int cargo_room(const struct cargo *c, size_t holds, uint8_t **room)
+int frame_buffer_room(const struct frame_buffer *c, size_t holds, uint8_t **room)
 {
     *room = NULL;
     if (c->room == 0 || holds == 0)
@@ -33,21 +33,21 @@ int cargo_room(const struct cargo *c, size_t holds, uint8_t **room)
     return *room != NULL ? 0 : -1;
 }
 
-struct hold cargo_hold(const struct cargo *c, uint8_t *room, size_t index)
+struct hold frame_buffer_hold(const struct frame_buffer *c, uint8_t *room, size_t index)
 {
     if (c->room > 0)
         return (struct hold){.copy = room + index * c->room};
     return (struct hold){.first = NONE, .last = NONE};
 }
 
-static bool has_failed(const struct cargo *c)
+static bool has_failed(const struct frame_buffer *c)
 {
     return c->engine->failure.code != ERROR_NONE;
 }
 
 /* --- parcels --- */
 
-static int more_parcels(struct cargo *c)
+static int more_parcels(struct frame_buffer *c)
 {
     uint32_t room = c->parcels == 0 ? FIRST_PARCELS : 2 * c->parcels;
     struct parcel *parcel = reallocarray(c->parcel, room, sizeof *parcel);
@@ -63,7 +63,7 @@ static int more_parcels(struct cargo *c)
 }
 
 /* Takes the reference over. */
-static void append(struct cargo *c, struct hold *hold, const struct extent *bytes)
+static void append_parcel(struct frame_buffer *c, struct hold *hold, const struct extent *bytes)
 {
     if (hold->last != NONE) { /* bytes that follow directly stay one parcel */
         struct extent *end = &c->parcel[hold->last].bytes;
@@ -87,7 +87,7 @@ static void append(struct cargo *c, struct hold *hold, const struct extent *byte
     hold->last = at;
 }
 
-static void drop_first(struct cargo *c, struct hold *hold)
+static void drop_first(struct frame_buffer *c, struct hold *hold)
 {
     uint32_t at = hold->first;
 
@@ -99,7 +99,7 @@ static void drop_first(struct cargo *c, struct hold *hold)
     c->unused = at;
 }
 
-void cargo_put_parcel(struct cargo *c, struct hold *hold, const struct extent *piece)
+void frame_buffer_put_parcel(struct frame_buffer *c, struct hold *hold, const struct extent *piece)
 {
     struct extent bytes;
 
@@ -108,10 +108,10 @@ void cargo_put_parcel(struct cargo *c, struct hold *hold, const struct extent *p
     if (extent_keep(&c->kept, router_pool(c->engine->set.router), piece, &bytes) != 0)
         (void)engine_no_memory(c->engine);
     else
-        append(c, hold, &bytes);
+        append_parcel(c, hold, &bytes);
 }
 
-void cargo_drop(struct cargo *c, struct hold *hold)
+void frame_buffer_drop(struct frame_buffer *c, struct hold *hold)
 {
     while (c->room == 0 && hold->first != NONE)
         drop_first(c, hold);
@@ -119,7 +119,7 @@ void cargo_drop(struct cargo *c, struct hold *hold)
 
 /* --- loading --- */
 
-static int add_extent(struct cargo *c, struct outgoing *frame, const struct extent *bytes)
+static int add_extent(struct frame_buffer *c, struct outgoing *frame, const struct extent *bytes)
 {
     if (extents_add(&frame->body, bytes->slab, bytes->data, bytes->length) != 0)
         return engine_no_memory(c->engine);
@@ -128,7 +128,8 @@ static int add_extent(struct cargo *c, struct outgoing *frame, const struct exte
 }
 
 /* Copies follow each other in a slab, so that a frame of them has one extent, or two. */
-static int add_copy(struct cargo *c, struct outgoing *frame, const uint8_t *data, uint32_t length)
+static int add_copy(struct frame_buffer *c, struct outgoing *frame, const uint8_t *data,
+                    uint32_t length)
 {
     if (extents_copy(&frame->body, &c->body, router_pool(c->engine->set.router), data, length) != 0)
         return engine_no_memory(c->engine);
@@ -141,17 +142,17 @@ static bool has_extents(const struct outgoing *frame)
     return frame->body.count < OUTGOING_MAX_EXTENTS;
 }
 
-uint32_t cargo_fits(const struct outgoing *frame, uint32_t fill, uint32_t rest)
+uint32_t frame_buffer_fits(const struct outgoing *frame, uint32_t fill, uint32_t rest)
 {
     uint32_t room = fill > frame->body_length ? fill - frame->body_length : 0;
 
-    if (rest <= room || (uint64_t)frame->body_length + rest <= CARGO_FRAME_MOST(fill))
+    if (rest <= room || (uint64_t)frame->body_length + rest <= FRAME_BUFFER_FRAME_MOST(fill))
         return rest;
     return room;
 }
 
 /* The next bytes at a place, which moves behind them. */
-static struct extent next_bytes(const struct cargo *c, const struct hold *hold,
+static struct extent next_bytes(const struct frame_buffer *c, const struct hold *hold,
                                 struct hold_place *place, uint32_t most)
 {
     const struct parcel *p = &c->parcel[place->parcel > 0 ? place->parcel - 1 : hold->first];
@@ -170,7 +171,7 @@ static struct extent next_bytes(const struct cargo *c, const struct hold *hold,
 }
 
 /* Takes the first bytes out of the hold: they are in a frame now. */
-static void leave(struct cargo *c, struct hold *hold, uint32_t length)
+static void take_from_hold(struct frame_buffer *c, struct hold *hold, uint32_t length)
 {
     struct extent *bytes = &c->parcel[hold->first].bytes;
 
@@ -180,8 +181,8 @@ static void leave(struct cargo *c, struct hold *hold, uint32_t length)
         drop_first(c, hold);
 }
 
-uint32_t cargo_load(struct cargo *c, struct hold *hold, uint32_t offset, struct hold_place *place,
-                    uint32_t most, struct outgoing *frame)
+uint32_t frame_buffer_load(struct frame_buffer *c, struct hold *hold, uint32_t offset,
+                           struct hold_place *place, uint32_t most, struct outgoing *frame)
 {
     uint32_t moved = 0;
 
@@ -194,15 +195,16 @@ uint32_t cargo_load(struct cargo *c, struct hold *hold, uint32_t offset, struct 
             break;
         moved += bytes.length;
         if (place == NULL)
-            leave(c, hold, bytes.length);
+            take_from_hold(c, hold, bytes.length);
     }
     return moved;
 }
 
 /* Returns whether the piece, of which these bytes are from `offset` on, ends with them, and its digest is
  * known. */
-static bool pass(struct cargo *c, struct piece_mark *mark, const struct block_piece *piece,
-                 uint32_t offset, const struct extent *bytes)
+static bool pass_to_digest(struct frame_buffer *c, struct piece_mark *mark,
+                           const struct block_piece *piece, uint32_t offset,
+                           const struct extent *bytes)
 {
     if (mark == NULL)
         return false;
@@ -211,8 +213,9 @@ static bool pass(struct cargo *c, struct piece_mark *mark, const struct block_pi
     return offset + bytes->length == piece->length;
 }
 
-uint32_t cargo_load_own(struct cargo *c, const struct block_piece *piece, uint32_t offset,
-                        struct piece_mark *mark, uint32_t most, struct outgoing *frame)
+uint32_t frame_buffer_load_own(struct frame_buffer *c, const struct block_piece *piece,
+                               uint32_t offset, struct piece_mark *mark, uint32_t most,
+                               struct outgoing *frame)
 {
     struct source *source = c->engine->set.source;
     uint32_t moved = 0;
@@ -226,7 +229,7 @@ uint32_t cargo_load_own(struct cargo *c, const struct block_piece *piece, uint32
             (void)engine_fail(c->engine, &e);
         if (result <= 0)
             break;
-        if (pass(c, mark, piece, offset + moved, &bytes))
+        if (pass_to_digest(c, mark, piece, offset + moved, &bytes))
             c->engine->sent_digest += mark->digest;
         result = c->room > 0 ? add_copy(c, frame, bytes.data, bytes.length)
                              : add_extent(c, frame, &bytes);
@@ -240,7 +243,8 @@ uint32_t cargo_load_own(struct cargo *c, const struct block_piece *piece, uint32
 
 /* --- delivering --- */
 
-static int write_out(struct cargo *c, uint32_t origin, uint64_t offset, const struct extent *piece)
+static int write_out(struct frame_buffer *c, uint32_t origin, uint64_t offset,
+                     const struct extent *piece)
 {
     struct sink *sink = c->engine->set.sink;
     struct error e;
@@ -251,7 +255,8 @@ static int write_out(struct cargo *c, uint32_t origin, uint64_t offset, const st
 }
 
 /* Puts its name behind what is known of a block that is damaged. */
-static void name_piece(const struct cargo *c, const struct block_piece *piece, struct error *e)
+static void name_piece(const struct frame_buffer *c, const struct block_piece *piece,
+                       struct error *e)
 {
     const struct sink *sink = c->engine->set.sink;
     uint64_t end = piece->begin + piece->length;
@@ -262,8 +267,8 @@ static void name_piece(const struct cargo *c, const struct block_piece *piece, s
                     (unsigned long long)place_in_block(sink, piece->source, end - 1));
 }
 
-int cargo_deliver(struct cargo *c, const struct block_piece *piece, uint32_t offset,
-                  struct piece_mark *mark, const struct extent *bytes)
+int frame_buffer_deliver(struct frame_buffer *c, const struct block_piece *piece, uint32_t offset,
+                         struct piece_mark *mark, const struct extent *bytes)
 {
     struct sink *sink = c->engine->set.sink;
     struct error e;
@@ -276,13 +281,13 @@ int cargo_deliver(struct cargo *c, const struct block_piece *piece, uint32_t off
         return engine_fail(c->engine, &e);
     }
     c->engine->counts.bytes_delivered += bytes->length;
-    if (pass(c, mark, piece, offset, bytes))
+    if (pass_to_digest(c, mark, piece, offset, bytes))
         c->engine->delivered_digest += mark->digest;
     return has_failed(c) ? -1 : 0;
 }
 
-int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct piece_mark *mark,
-                  uint64_t sent)
+int frame_buffer_compare(struct frame_buffer *c, const struct block_piece *piece,
+                         const struct piece_mark *mark, uint64_t sent)
 {
     struct error e;
 
@@ -300,14 +305,14 @@ int cargo_compare(struct cargo *c, const struct block_piece *piece, const struct
     return engine_fail(c->engine, &e);
 }
 
-void cargo_deliver_nothing(struct cargo *c, uint32_t origin, uint64_t offset)
+void frame_buffer_deliver_nothing(struct frame_buffer *c, uint32_t origin, uint64_t offset)
 {
     const struct extent nothing = {0};
 
     (void)write_out(c, origin, offset, &nothing);
 }
 
-static bool read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t most,
+static bool read_own(struct frame_buffer *c, uint32_t me, uint64_t offset, uint32_t most,
                      struct extent *bytes)
 {
     struct source *source = c->engine->set.source;
@@ -321,20 +326,20 @@ static bool read_own(struct cargo *c, uint32_t me, uint64_t offset, uint32_t mos
     return result > 0;
 }
 
-bool cargo_read_own(struct cargo *c, const struct block_piece *piece, uint32_t offset,
-                    struct piece_mark *mark, uint32_t most, struct extent *bytes)
+bool frame_buffer_read_own(struct frame_buffer *c, const struct block_piece *piece, uint32_t offset,
+                           struct piece_mark *mark, uint32_t most, struct extent *bytes)
 {
     uint32_t others = engine_torus(&c->engine->set)->nodes - 1;
 
     if (!read_own(c, piece->source, piece->begin + offset, most, bytes))
         return false;
-    if (pass(c, mark, piece, offset, bytes))
+    if (pass_to_digest(c, mark, piece, offset, bytes))
         c->engine->sent_digest += others * mark->digest;
     return true;
 }
 
-void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut,
-                       struct own_block *own)
+void frame_buffer_deliver_own(struct frame_buffer *c, uint32_t me, const struct cut_round *cut,
+                              struct own_block *own)
 {
     struct source *source = c->engine->set.source;
     uint64_t end = cut->begin + cut_whole(cut, source->ops->size(source, me));
@@ -351,7 +356,7 @@ void cargo_deliver_own(struct cargo *c, uint32_t me, const struct cut_round *cut
 
 /* --- frames --- */
 
-struct outgoing *cargo_frame(struct cargo *c)
+struct outgoing *frame_buffer_new_frame(struct frame_buffer *c)
 {
     struct outgoing *frame = outgoing_new(router_outgoing(c->engine->set.router));
 
@@ -360,7 +365,8 @@ struct outgoing *cargo_frame(struct cargo *c)
     return frame;
 }
 
-void cargo_pass_on(struct cargo *c, struct outgoing *frame, const struct extent *bytes)
+void frame_buffer_pass_on(struct frame_buffer *c, struct outgoing *frame,
+                          const struct extent *bytes)
 {
     struct extent kept;
 
@@ -375,8 +381,8 @@ void cargo_pass_on(struct cargo *c, struct outgoing *frame, const struct extent 
     slab_unref(kept.slab);
 }
 
-struct outgoing *cargo_ship(struct cargo *c, unsigned port, struct outgoing *frame,
-                            const Peer__Head *head, bool loaded)
+struct outgoing *frame_buffer_ship(struct frame_buffer *c, unsigned port, struct outgoing *frame,
+                                   const Peer__Head *head, bool loaded)
 {
     if (loaded && !has_failed(c) && outgoing_set_head(frame, head) != 0)
         (void)engine_no_memory(c->engine);

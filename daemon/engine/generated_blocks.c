@@ -14,7 +14,7 @@ struct progression {
     uint64_t start, step;
 };
 
-static struct progression progression(uint64_t seed, uint32_t source, uint32_t destination)
+static struct progression block_progression(uint64_t seed, uint32_t source, uint32_t destination)
 {
     uint64_t start = digest_mix(seed ^ digest_mix((uint64_t)source << 32 | destination));
     return (struct progression){start, digest_mix(start) | 1};
@@ -72,7 +72,7 @@ static uint64_t word_at(const struct progression *p, uint64_t index)
 void pattern_fill(uint8_t *out, uint32_t length, uint64_t seed, uint32_t source,
                   uint32_t destination, uint64_t offset)
 {
-    struct progression p = progression(seed, source, destination);
+    struct progression p = block_progression(seed, source, destination);
     uint32_t done = 0;
 
     while (done < length) {
@@ -94,7 +94,7 @@ void pattern_fill(uint8_t *out, uint32_t length, uint64_t seed, uint32_t source,
 uint32_t pattern_compare(const uint8_t *data, uint32_t length, uint64_t seed, uint32_t source,
                          uint32_t destination, uint64_t offset)
 {
-    struct progression p = progression(seed, source, destination);
+    struct progression p = block_progression(seed, source, destination);
     uint32_t done = 0;
 
     while (done < length) {

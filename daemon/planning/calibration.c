@@ -11,15 +11,16 @@
 #define RATE_LEAST 1.0
 #define RATE_MOST 1e14
 
-static bool within(double value, double least, double most)
+static bool is_within_bounds(double value, double least, double most)
 {
     return isfinite(value) && value >= least && value <= most;
 }
 
 int calibration_check_costs(const struct predict_costs *costs, struct error *e)
 {
-    if (!within(costs->step, 0, STEP_MOST) || !within(costs->message, 0, MESSAGE_MOST) ||
-        !within(costs->bytes_per_second, RATE_LEAST, RATE_MOST))
+    if (!is_within_bounds(costs->step, 0, STEP_MOST) ||
+        !is_within_bounds(costs->message, 0, MESSAGE_MOST) ||
+        !is_within_bounds(costs->bytes_per_second, RATE_LEAST, RATE_MOST))
         return error_set(e, ERROR_USAGE,
                          "costs out of range: %g s per step, %g s per message, %g bytes per second",
                          costs->step, costs->message, costs->bytes_per_second);
@@ -45,12 +46,12 @@ int calibration_check(const struct calibration *c, struct error *e)
     return 0;
 }
 
-static int compare(double a, double b)
+static int compare_numbers(double a, double b)
 {
     return (a > b) - (a < b);
 }
 
-static bool names(const struct calibration *c, uint64_t id)
+static bool names_algorithm(const struct calibration *c, uint64_t id)
 {
     for (unsigned i = 0; i < CALIBRATION_REPLACED && c->replaced[i] != 0; i++)
         if (c->replaced[i] == id)
@@ -61,7 +62,7 @@ static bool names(const struct calibration *c, uint64_t id)
 /* What is named twice is dropped, and what there is no room for. */
 void calibration_replaces(struct calibration *c, uint64_t id)
 {
-    if (id == 0 || names(c, id))
+    if (id == 0 || names_algorithm(c, id))
         return;
     for (unsigned i = 0; i < CALIBRATION_REPLACED; i++)
         if (c->replaced[i] == 0) {
@@ -81,7 +82,7 @@ static void name_first(struct calibration *c, uint64_t id)
 }
 
 /* Where neither replaces the other. */
-static int order(const struct calibration *a, const struct calibration *b)
+static int compare_calibrations(const struct calibration *a, const struct calibration *b)
 {
     int result;
 
@@ -89,11 +90,11 @@ static int order(const struct calibration *a, const struct calibration *b)
         return a->version > b->version ? 1 : -1;
     if (a->measured_at != b->measured_at)
         return a->measured_at > b->measured_at ? 1 : -1;
-    result = compare(a->costs.step, b->costs.step);
+    result = compare_numbers(a->costs.step, b->costs.step);
     if (result == 0)
-        result = compare(a->costs.message, b->costs.message);
+        result = compare_numbers(a->costs.message, b->costs.message);
     if (result == 0)
-        result = compare(a->costs.bytes_per_second, b->costs.bytes_per_second);
+        result = compare_numbers(a->costs.bytes_per_second, b->costs.bytes_per_second);
     if (result == 0)
         result = (a->id > b->id) - (a->id < b->id);
     return result;
@@ -101,9 +102,9 @@ static int order(const struct calibration *a, const struct calibration *b)
 
 bool calibration_newer(const struct calibration *a, const struct calibration *b)
 {
-    bool a_replaces = names(a, b->id), b_replaces = names(b, a->id);
+    bool a_replaces = names_algorithm(a, b->id), b_replaces = names_algorithm(b, a->id);
 
-    return a_replaces != b_replaces ? a_replaces : order(a, b) > 0;
+    return a_replaces != b_replaces ? a_replaces : compare_calibrations(a, b) > 0;
 }
 
 struct calibration calibration_after(const struct calibration *known, uint64_t id)
@@ -130,9 +131,9 @@ enum calibration_news calibration_merge(struct calibration *mine, const struct c
     }
     for (unsigned i = 0; i < CALIBRATION_REPLACED; i++)
         calibration_replaces(mine, theirs->replaced[i]);
-    if (take && names(theirs, before.id))
+    if (take && names_algorithm(theirs, before.id))
         name_first(mine, before.id);
-    else if (keep && names(&before, theirs->id))
+    else if (keep && names_algorithm(&before, theirs->id))
         name_first(mine, theirs->id);
     return take ? CALIBRATION_TAKEN : keep ? CALIBRATION_OUTDATED : CALIBRATION_SAME;
 }

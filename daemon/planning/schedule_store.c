@@ -54,7 +54,7 @@ bool schedules_is_digest(const char *text)
     return strlen(text) == DIGEST_DIGITS && strspn(text, "0123456789abcdef") == DIGEST_DIGITS;
 }
 
-static uint64_t now(const struct schedules *all)
+static uint64_t schedules_now(const struct schedules *all)
 {
     return router_now(all->set.router);
 }
@@ -95,7 +95,7 @@ static void send_part(struct schedules *all, unsigned port, const char *digest,
 }
 
 /* Answers those whose part is here; if it never will be, all of them. */
-static void answer(struct schedules *all, struct schedule *s)
+static void answer_askers(struct schedules *all, struct schedule *s)
 {
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
         uint32_t offset = s->wanted[port] - 1;
@@ -106,7 +106,7 @@ static void answer(struct schedules *all, struct schedule *s)
     }
 }
 
-static void ask(struct schedules *all, struct schedule *s)
+static void ask_neighbour(struct schedules *all, struct schedule *s)
 {
     Peer__ScheduleQuery query = PEER__SCHEDULE_QUERY__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -128,7 +128,7 @@ static bool has_not_come(const struct schedule *s)
                                   s->error.code == ERROR_MEMORY);
 }
 
-static struct schedule *find(struct schedules *all, const char *digest)
+static struct schedule *find_schedule(struct schedules *all, const char *digest)
 {
     struct schedule *s = all->list;
 
@@ -146,12 +146,12 @@ static void take_out(struct schedules *all, struct schedule *s)
     *at = s->next;
 }
 
-static void forget(struct schedules *all, struct schedule *s)
+static void forget_schedule(struct schedules *all, struct schedule *s)
 {
     take_out(all, s);
     all->count--;
     s->state = FAILED;
-    answer(all, s);
+    answer_askers(all, s);
     if (s->check != NULL)
         s->check->schedule = NULL; /* frees the text */
     else
@@ -164,7 +164,7 @@ static void forget(struct schedules *all, struct schedule *s)
 }
 
 /* Of those that nobody uses, the one that has not been used for longest. */
-static struct schedule *oldest(const struct schedules *all)
+static struct schedule *oldest_unused(const struct schedules *all)
 {
     struct schedule *unused = NULL;
 
@@ -181,11 +181,11 @@ static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struc
 
     while (all->count + more > SCHEDULES_MOST ||
            schedules_bytes(all) + bytes > SCHEDULES_BYTES_MOST) {
-        if ((s = oldest(all)) == NULL)
+        if ((s = oldest_unused(all)) == NULL)
             return error_set(e, ERROR_BUSY,
                              "node %" PRIu32 " is busy: it has no room for another schedule",
                              router_rank(all->set.router));
-        forget(all, s);
+        forget_schedule(all, s);
     }
     return 0;
 }
@@ -193,7 +193,7 @@ static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struc
 struct schedule *schedules_join(struct schedules *all, const char *digest, uint32_t user,
                                 struct error *e)
 {
-    struct schedule *s = find(all, digest);
+    struct schedule *s = find_schedule(all, digest);
     bool first = s == NULL || s->users == 0;
 
     if (first && shares_take(all->set.shares, SHARE_SCHEDULES, user, 1, e) != 0)
@@ -228,7 +228,7 @@ void schedules_leave(struct schedules *all, struct schedule *s)
         return;
     shares_give(all->set.shares, SHARE_SCHEDULES, s->owner, 1);
     if (s->state != KNOWN)
-        forget(all, s);
+        forget_schedule(all, s);
 }
 
 /* --- the check --- */
@@ -248,11 +248,11 @@ static void on_check(struct work *work)
         (void)error_wrap(&c->error, "schedule %.8s", c->digest);
 }
 
-static void fail(struct schedules *all, struct schedule *s, const struct error *e)
+static void fail_schedule(struct schedules *all, struct schedule *s, const struct error *e)
 {
     s->state = FAILED;
     s->error = *e;
-    answer(all, s);
+    answer_askers(all, s);
 }
 
 static void on_checked(struct work *work)
@@ -277,7 +277,7 @@ static void on_checked(struct work *work)
     s->imported = c->imported;
     s->state = KNOWN;
     if (c->error.code != ERROR_NONE)
-        fail(all, s, &c->error);
+        fail_schedule(all, s, &c->error);
     free(c);
     all->set.wake(all->set.context);
 }
@@ -335,12 +335,12 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
     }
     memcpy(s->text + offset, part, length);
     s->have = offset + (uint32_t)length;
-    s->heard_at = now(all);
+    s->heard_at = schedules_now(all);
     if (s->have == s->total && begin_check(all, s, e) != 0) {
         s->have = offset; /* it may come again */
         return -1;
     }
-    answer(all, s);
+    answer_askers(all, s);
     return 1;
 }
 
@@ -366,8 +366,8 @@ void schedule_fetch(struct schedules *all, struct schedule *s, unsigned port)
     if (s->state != GATHERING || s->port != NOBODY)
         return;
     s->port = port;
-    s->heard_at = now(all);
-    ask(all, s);
+    s->heard_at = schedules_now(all);
+    ask_neighbour(all, s);
 }
 
 void schedules_lost(struct schedules *all, unsigned port)
@@ -401,7 +401,7 @@ void schedule_tick(struct schedules *all, struct schedule *s, uint64_t at)
                     " %s of schedule %.8s, and nothing for %d s",
                     asked_node(all, s), s->have, s->total, text_plural(s->total, "byte", "bytes"),
                     s->digest, (int)(SCHEDULES_PATIENCE / SECONDS));
-    fail(all, s, &e);
+    fail_schedule(all, s, &e);
 }
 
 int schedule_give(struct schedules *all, struct schedule *s, uint32_t total, uint32_t offset,
@@ -422,7 +422,7 @@ int schedules_query_heard(struct schedules *all, unsigned port, const Peer__Sche
         return error_set(e, ERROR_PROTOCOL, "query for a schedule without a digest");
     if (router_is_full(all->set.router, port))
         return 0; /* it asks for more than it takes; answers are many times as long as questions */
-    s = find(all, query->digest);
+    s = find_schedule(all, query->digest);
     if (s == NULL || s->state == FAILED) {
         send_part(all, port, query->digest, NULL, 0);
         return 0;
@@ -434,7 +434,7 @@ int schedules_query_heard(struct schedules *all, unsigned port, const Peer__Sche
     if (query->offset == UINT32_MAX)
         return error_set(e, ERROR_PROTOCOL, "query for schedule %.8s at its end", s->digest);
     s->wanted[port] = query->offset + 1;
-    answer(all, s);
+    answer_askers(all, s);
     return 0;
 }
 
@@ -446,13 +446,13 @@ int schedules_part_heard(struct schedules *all, unsigned port, const Peer__Sched
 
     if (!schedules_is_digest(part->digest))
         return error_set(e, ERROR_PROTOCOL, "part of a schedule without a digest");
-    s = find(all, part->digest);
+    s = find_schedule(all, part->digest);
     if (s == NULL || s->state != GATHERING || s->port != port)
         return 0; /* it was asked for, and is not needed any more */
     if (part->total == 0) {
         (void)error_set(&why, ERROR_BUSY, "node %" PRIu32 " does not have schedule %.8s any more",
                         asked_node(all, s), s->digest);
-        fail(all, s, &why);
+        fail_schedule(all, s, &why);
     } else {
         int added =
             add_part(all, s, part->total, part->offset, part->part.data, part->part.len, &why);
@@ -461,9 +461,9 @@ int schedules_part_heard(struct schedules *all, unsigned port, const Peer__Sched
             return -1;
         }
         if (added < 0)
-            fail(all, s, &why);
+            fail_schedule(all, s, &why);
         else if (added > 0 && s->state == GATHERING)
-            ask(all, s);
+            ask_neighbour(all, s);
     }
     if (s->state == FAILED)
         all->set.wake(all->set.context);
@@ -491,7 +491,7 @@ void schedules_free(struct schedules *all)
         c->all = NULL;
     while (all->list != NULL) {
         memset(all->list->wanted, 0, sizeof all->list->wanted); /* nobody is answered any more */
-        forget(all, all->list);
+        forget_schedule(all, all->list);
     }
     free(all);
 }

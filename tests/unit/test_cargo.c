@@ -19,7 +19,7 @@ enum { HOLDS = 20, PIECE = 48 };
 struct dock {
     struct node *node;
     struct engine engine;
-    struct cargo cargo;
+    struct frame_buffer buffer;
     uint8_t *room;
     struct hold hold[HOLDS];
     struct slab_writer in;
@@ -29,16 +29,16 @@ static void open_dock(struct dock *d, bool copies)
 {
     *d = (struct dock){.node = node_open("3", 1, PIECE)};
     d->engine.set = d->node->setup;
-    cargo_init(&d->cargo, &d->engine, copies ? PIECE : CARGO_COPIED_MOST + 1);
-    assert_int_equal(cargo_room(&d->cargo, HOLDS, &d->room), 0);
+    frame_buffer_init(&d->buffer, &d->engine, copies ? PIECE : FRAME_BUFFER_COPIED_MOST + 1);
+    assert_int_equal(frame_buffer_room(&d->buffer, HOLDS, &d->room), 0);
     assert_int_equal(d->room != NULL, copies);
     for (size_t i = 0; i < HOLDS; i++)
-        d->hold[i] = cargo_hold(&d->cargo, d->room, i);
+        d->hold[i] = frame_buffer_hold(&d->buffer, d->room, i);
 }
 
 static void close_dock(struct dock *d)
 {
-    cargo_close(&d->cargo);
+    frame_buffer_close(&d->buffer);
     free(d->room);
     slab_writer_close(&d->in);
     node_close(d->node); /* and nothing has leaked */
@@ -58,7 +58,7 @@ static void put(struct dock *d, size_t hold, uint32_t offset, uint32_t length)
 
     for (uint32_t i = 0; i < length; i++)
         at[i] = byte_of(hold, offset + i);
-    cargo_put(&d->cargo, &d->hold[hold], offset, &piece);
+    frame_buffer_put(&d->buffer, &d->hold[hold], offset, &piece);
     slab_unref(piece.slab);
 }
 
@@ -68,19 +68,19 @@ static void a_rest_of_a_few_bytes_comes_along(void **state)
     struct outgoing frame = {.body_length = 0};
 
     (void)state;
-    assert_int_equal(cargo_fits(&frame, 1600, 1000), 1000);
-    assert_int_equal(cargo_fits(&frame, 1600, 1600), 1600);
-    assert_int_equal(cargo_fits(&frame, 1600, 1700), 1700);
-    assert_int_equal(cargo_fits(&frame, 1600, 1701), 1600);
-    assert_int_equal(cargo_fits(&frame, 1600, UINT32_MAX), 1600);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 1000), 1000);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 1600), 1600);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 1700), 1700);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 1701), 1600);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, UINT32_MAX), 1600);
     frame.body_length = 1599;
-    assert_int_equal(cargo_fits(&frame, 1600, 101), 101);
-    assert_int_equal(cargo_fits(&frame, 1600, 102), 1);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 101), 101);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 102), 1);
     frame.body_length = 1650; /* something has come along already */
-    assert_int_equal(cargo_fits(&frame, 1600, 50), 50);
-    assert_int_equal(cargo_fits(&frame, 1600, 51), 0);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 50), 50);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 51), 0);
     frame.body_length = UINT32_MAX - 5;
-    assert_int_equal(cargo_fits(&frame, 1600, 10), 0);
+    assert_int_equal(frame_buffer_fits(&frame, 1600, 10), 0);
 }
 
 /* Checks the frame's bytes from `at` on. */
@@ -102,7 +102,7 @@ static void check_body(const struct outgoing *frame, uint32_t at, size_t hold, u
 
 static struct outgoing *new_frame(struct dock *d)
 {
-    struct outgoing *frame = cargo_frame(&d->cargo);
+    struct outgoing *frame = frame_buffer_new_frame(&d->buffer);
     assert_non_null(frame);
     return frame;
 }
@@ -129,7 +129,8 @@ static void bytes_leave_as_they_came(void **state)
                     for (size_t h = 0; h < 2; h++) {
                         uint32_t at = frame->body_length;
                         uint32_t n = out < PIECE - gone ? out : PIECE - gone;
-                        assert_int_equal(cargo_load(&d.cargo, &d.hold[h], gone, NULL, n, frame), n);
+                        assert_int_equal(
+                            frame_buffer_load(&d.buffer, &d.hold[h], gone, NULL, n, frame), n);
                         assert_int_equal(frame->body_length, at + n);
                         check_body(frame, at, h, gone, n);
                     }
@@ -149,16 +150,16 @@ static void a_hold_gives_back_what_has_left(void **state)
         for (uint32_t round = 0; round < 1000; round++) {
             struct outgoing *frame = new_frame(&d);
             put(&d, 3, 0, 10);
-            assert_int_equal(cargo_load(&d.cargo, &d.hold[3], 0, NULL, 6, frame), 6);
+            assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[3], 0, NULL, 6, frame), 6);
             put(&d, 3, 10, 5);
-            assert_int_equal(cargo_load(&d.cargo, &d.hold[3], 6, NULL, 9, frame), 9);
+            assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[3], 6, NULL, 9, frame), 9);
             check_body(frame, 0, 3, 0, 15);
             free_frame(&d, frame);
         }
-        assert_in_range(d.cargo.parcels, 0, 256);
+        assert_in_range(d.buffer.parcels, 0, 256);
         slab_writer_close(&d.in);
-        slab_writer_close(&d.cargo.body);
-        slab_writer_close(&d.cargo.kept);
+        slab_writer_close(&d.buffer.body);
+        slab_writer_close(&d.buffer.kept);
         assert_int_equal(d.node->f.pool.in_use, 0);
         close_dock(&d);
     }
@@ -177,14 +178,15 @@ static void several_readers_of_a_hold(void **state)
                 put(&d, h, came, 12);
         struct outgoing *a = new_frame(&d), *b = new_frame(&d);
         for (uint32_t gone = 0; gone < PIECE; gone += 8) {
-            assert_int_equal(cargo_load(&d.cargo, &d.hold[4], gone, &place[0], 8, a), 8);
+            assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[4], gone, &place[0], 8, a), 8);
             if (gone % 24 == 0)
-                assert_int_equal(cargo_load(&d.cargo, &d.hold[4], gone, &place[1], 24, b), 24);
+                assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[4], gone, &place[1], 24, b),
+                                 24);
         }
         check_body(a, 0, 4, 0, PIECE);
         check_body(b, 0, 4, 0, PIECE);
-        cargo_drop(&d.cargo, &d.hold[4]);
-        cargo_drop(&d.cargo, &d.hold[4]); /* does no harm */
+        frame_buffer_drop(&d.buffer, &d.hold[4]);
+        frame_buffer_drop(&d.buffer, &d.hold[4]); /* does no harm */
         free_frame(&d, a);
         free_frame(&d, b);
         close_dock(&d); /* with hold 5 still full */
@@ -203,8 +205,8 @@ static void a_frame_takes_what_it_has_extents_for(void **state)
         for (unsigned i = 0; i < 2 * OUTGOING_MAX_EXTENTS; i++) {
             put(&d, i % HOLDS, 0, 1);
             put(&d, (i + 1) % HOLDS, 0, 1); /* between two of the frame */
-            loaded += cargo_load(&d.cargo, &d.hold[i % HOLDS], 0, NULL, 1, frame);
-            cargo_drop(&d.cargo, &d.hold[(i + 1) % HOLDS]);
+            loaded += frame_buffer_load(&d.buffer, &d.hold[i % HOLDS], 0, NULL, 1, frame);
+            frame_buffer_drop(&d.buffer, &d.hold[(i + 1) % HOLDS]);
         }
         assert_int_equal(loaded, copies ? 2 * OUTGOING_MAX_EXTENTS : OUTGOING_MAX_EXTENTS);
         assert_int_equal(frame->body.count, copies ? 1 : OUTGOING_MAX_EXTENTS);
@@ -223,11 +225,12 @@ static void our_own_blocks_come_from_the_source(void **state)
         open_dock(&d, copies);
         struct outgoing *frame = new_frame(&d);
         d.node->source.sleeps_soon = 30;
-        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 0, NULL, 20, frame), 20);
-        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 20, NULL, PIECE - 20, frame), 10);
-        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 30, NULL, PIECE - 30, frame), 0);
+        assert_int_equal(frame_buffer_load_own(&d.buffer, &to_2, 0, NULL, 20, frame), 20);
+        assert_int_equal(frame_buffer_load_own(&d.buffer, &to_2, 20, NULL, PIECE - 20, frame), 10);
+        assert_int_equal(frame_buffer_load_own(&d.buffer, &to_2, 30, NULL, PIECE - 30, frame), 0);
         d.node->source.sleeps_soon = UINT32_MAX;
-        assert_int_equal(cargo_load_own(&d.cargo, &to_2, 30, NULL, PIECE - 30, frame), PIECE - 30);
+        assert_int_equal(frame_buffer_load_own(&d.buffer, &to_2, 30, NULL, PIECE - 30, frame),
+                         PIECE - 30);
         assert_int_equal(frame->body_length, PIECE);
         struct extent_cursor cursor = {0};
         struct extent piece;
@@ -236,7 +239,7 @@ static void our_own_blocks_come_from_the_source(void **state)
             assert_int_equal(*piece.data, letter(1, 2, i));
         }
         d.node->source.failing = true;
-        assert_int_equal(cargo_load_own(&d.cargo, &to_0, 0, NULL, PIECE, frame), 0);
+        assert_int_equal(frame_buffer_load_own(&d.buffer, &to_0, 0, NULL, PIECE, frame), 0);
         assert_string_equal(engine_failed(&d.engine)->text, "source");
         free_frame(&d, frame);
         close_dock(&d);
@@ -256,11 +259,11 @@ static void our_block_for_ourselves_is_delivered(void **state)
             uint32_t length = round == 0 ? 32 : 16;
             struct own_block own = {.at = r.begin};
             d.node->source.sleeps_soon = 7;
-            cargo_deliver_own(&d.cargo, 1, &r, &own);
+            frame_buffer_deliver_own(&d.buffer, 1, &r, &own);
             assert_false(own.delivered);
             assert_int_equal(own.at, r.begin + 7);
             d.node->source.sleeps_soon = UINT32_MAX;
-            cargo_deliver_own(&d.cargo, 1, &r, &own);
+            frame_buffer_deliver_own(&d.buffer, 1, &r, &own);
             assert_true(own.delivered);
             assert_int_equal(d.node->sink.bytes[1], r.begin + length);
         }
@@ -279,17 +282,17 @@ static void what_is_delivered_is_counted(void **state)
     uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 2, &piece);
     at[0] = letter(2, 1, 0);
     at[1] = letter(2, 1, 1);
-    assert_int_equal(cargo_deliver(&d.cargo, &from_2, 0, NULL, &piece), 0);
-    cargo_deliver_nothing(&d.cargo, 0, 0);
+    assert_int_equal(frame_buffer_deliver(&d.buffer, &from_2, 0, NULL, &piece), 0);
+    frame_buffer_deliver_nothing(&d.buffer, 0, 0);
     assert_int_equal(d.engine.counts.bytes_delivered, 2);
     assert_int_equal(d.node->sink.bytes[2], 2);
     assert_int_equal(d.node->sink.writes[0], 1);
     d.node->sink.failing = true;
-    assert_int_equal(cargo_deliver(&d.cargo, &from_2, 2, NULL, &piece), -1);
+    assert_int_equal(frame_buffer_deliver(&d.buffer, &from_2, 2, NULL, &piece), -1);
     assert_int_equal(d.engine.counts.bytes_delivered, 2);
     assert_string_equal(engine_failed(&d.engine)->text, "sink");
     d.node->sink.failing = false;
-    cargo_deliver_nothing(&d.cargo, 0, 0); /* nothing more after a failure */
+    frame_buffer_deliver_nothing(&d.buffer, 0, 0); /* nothing more after a failure */
     assert_int_equal(d.node->sink.writes[0], 1);
     slab_unref(piece.slab);
     close_dock(&d);
@@ -311,10 +314,10 @@ static int deliver_piece(struct dock *d, const struct block_piece *piece, uint32
         struct extent next = {bytes.slab, bytes.data + done, run};
         if (next.length > piece->length - done)
             next.length = piece->length - done;
-        assert_int_equal(cargo_deliver(&d->cargo, piece, done, mark, &next), 0);
+        assert_int_equal(frame_buffer_deliver(&d->buffer, piece, done, mark, &next), 0);
     }
     slab_unref(bytes.slab);
-    return cargo_compare(&d->cargo, piece, mark, sent);
+    return frame_buffer_compare(&d->buffer, piece, mark, sent);
 }
 
 static void digests_are_the_same_however_a_piece_is_cut(void **state)
@@ -333,7 +336,8 @@ static void digests_are_the_same_however_a_piece_is_cut(void **state)
         uint32_t moved = 0;
         while (moved < piece.length) { /* the source gives what it has */
             d.node->source.sleeps_soon = runs[i];
-            moved += cargo_load_own(&d.cargo, &piece, moved, &sent, piece.length - moved, frame);
+            moved +=
+                frame_buffer_load_own(&d.buffer, &piece, moved, &sent, piece.length - moved, frame);
         }
         free_frame(&d, frame);
         assert_int_equal(d.engine.sent_digest, sent.digest);
@@ -379,7 +383,7 @@ static void damage_is_found_and_named(void **state)
         uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 256, &bytes);
         for (uint32_t k = 0; k < 256; k++)
             at[k] = letter(2, 1, 100 + k);
-        assert_int_equal(cargo_deliver(&d.cargo, &others[i], 0, &other, &bytes), 0);
+        assert_int_equal(frame_buffer_deliver(&d.buffer, &others[i], 0, &other, &bytes), 0);
         assert_true(other.digest != good.digest);
         slab_unref(bytes.slab);
     }
@@ -403,8 +407,8 @@ static void digests_under_way_are_freed(void **state)
     d.node->sink.careless = true;
     (void)slab_writer_take(&d.in, &d.node->f.pool, 1000, &bytes);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(cargo_deliver(&d.cargo, &piece, 0, &mark[i], &bytes), 0);
-    assert_int_equal(cargo_deliver(&d.cargo, &piece, 1000, &mark[1], &bytes), 0);
+        assert_int_equal(frame_buffer_deliver(&d.buffer, &piece, 0, &mark[i], &bytes), 0);
+    assert_int_equal(frame_buffer_deliver(&d.buffer, &piece, 1000, &mark[1], &bytes), 0);
     assert_null(mark[1].state);
     assert_non_null(mark[2].state);
     slab_unref(bytes.slab);
@@ -423,14 +427,14 @@ static void a_frame_leaves_loaded_or_not_at_all(void **state)
     open_dock(&d, false);
     put(&d, 0, 0, 9);
     struct outgoing *frame = new_frame(&d);
-    assert_int_equal(cargo_load(&d.cargo, &d.hold[0], 0, NULL, 9, frame), 9);
-    assert_ptr_equal(cargo_ship(&d.cargo, MINUS, frame, &head, true), frame);
+    assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[0], 0, NULL, 9, frame), 9);
+    assert_ptr_equal(frame_buffer_ship(&d.buffer, MINUS, frame, &head, true), frame);
     assert_true(frame->head_length > FRAME_PREFIX_SIZE);
     assert_int_equal(d.engine.counts.port[MINUS].tx_bytes, 9);
     free_frame(&d, frame);
-    assert_null(cargo_ship(&d.cargo, MINUS, new_frame(&d), &head, false));
+    assert_null(frame_buffer_ship(&d.buffer, MINUS, new_frame(&d), &head, false));
     (void)engine_fail(&d.engine, &e);
-    assert_null(cargo_ship(&d.cargo, MINUS, new_frame(&d), &head, true));
+    assert_null(frame_buffer_ship(&d.buffer, MINUS, new_frame(&d), &head, true));
     assert_int_equal(d.engine.counts.port[MINUS].tx_bytes, 9);
     close_dock(&d);
 }
@@ -450,17 +454,17 @@ static bool run_out_of_memory(bool copies, unsigned after)
     const struct extent piece = {slab, slab->data, 4}, far = {slab, slab->data + 1000, 4};
     memory_fails_everywhere(after);
     for (uint32_t i = 0; i < 300; i++) { /* more than the first parcels */
-        struct hold one = i < HOLDS ? d.hold[i] : cargo_hold(&d.cargo, d.room, i % HOLDS);
-        cargo_put(&d.cargo, &one, 0, &piece);
-        cargo_put(&d.cargo, &one, 4, &far);
+        struct hold one = i < HOLDS ? d.hold[i] : frame_buffer_hold(&d.buffer, d.room, i % HOLDS);
+        frame_buffer_put(&d.buffer, &one, 0, &piece);
+        frame_buffer_put(&d.buffer, &one, 4, &far);
         if (i < HOLDS)
             d.hold[i] = one;
     }
-    struct outgoing *frame = cargo_frame(&d.cargo);
+    struct outgoing *frame = frame_buffer_new_frame(&d.buffer);
     for (size_t h = 0; frame != NULL && engine_failed(&d.engine) == NULL && h < HOLDS; h++)
-        (void)cargo_load(&d.cargo, &d.hold[h], 0, NULL, 8, frame);
+        (void)frame_buffer_load(&d.buffer, &d.hold[h], 0, NULL, 8, frame);
     if (frame != NULL)
-        frame = cargo_ship(&d.cargo, PLUS, frame, &head, true);
+        frame = frame_buffer_ship(&d.buffer, PLUS, frame, &head, true);
     bool failed = memory_failed();
     assert_int_equal(frame == NULL, failed);
     assert_int_equal(engine_failed(&d.engine) != NULL, failed);
@@ -495,12 +499,12 @@ static void bytes_that_wait_do_not_keep_slabs(void **state)
         struct slab *slab = slab_get(&d.node->f.pool);
         const struct extent bytes = {slab, slab->data + 7, 1};
         slab->data[7] = byte_of(0, i);
-        cargo_put(&d.cargo, &d.hold[0], i, &bytes);
+        frame_buffer_put(&d.buffer, &d.hold[0], i, &bytes);
         slab_unref(slab);
     }
     assert_in_range(d.node->f.pool.in_use, 1, 3);
     struct outgoing *frame = new_frame(&d);
-    assert_int_equal(cargo_load(&d.cargo, &d.hold[0], 0, NULL, 1000, frame), 1000);
+    assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[0], 0, NULL, 1000, frame), 1000);
     check_body(frame, 0, 0, 0, 1000);
     free_frame(&d, frame);
     close_dock(&d);

@@ -50,7 +50,7 @@ static void reducing_free(struct engine *engine)
     struct reducing *s = reducing_of(engine);
 
     reducing_free_rounds(s);
-    cargo_close(&s->cargo);
+    frame_buffer_close(&s->buffer);
     slab_writer_close(&s->writer);
     chunks_free(&s->chunks);
     round_window_free(&s->window);
@@ -107,7 +107,7 @@ struct engine *reducing_new(const struct engine_setup *setup, const struct reduc
         s->element = reduction_size(options->type);
         s->chunk = reducing_choose_chunk(setup, trees);
         chunks_init(&s->chunks);
-        cargo_init(&s->cargo, &s->base, s->chunk);
+        frame_buffer_init(&s->buffer, &s->base, s->chunk);
         if (round_window_init(&s->window, &s->base, sizeof(struct reducing_round)) == 0)
             return &s->base;
         free(s);

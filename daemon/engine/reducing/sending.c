@@ -98,7 +98,7 @@ static struct outgoing *next_frame_of_reducing_round(struct reducing *s, struct 
 
     if (queues_peek(&r->queues, port) == QUEUES_NONE)
         return NULL;
-    filling.frame = cargo_frame(&s->cargo);
+    filling.frame = frame_buffer_new_frame(&s->buffer);
     filling.pieces = 0;
     if (filling.frame == NULL)
         return NULL;
@@ -112,7 +112,7 @@ static struct outgoing *next_frame_of_reducing_round(struct reducing *s, struct 
     head.streamed_data = &data;
     if (filling.pieces > 0 && !s->options.unchecked && !reducing_has_failed(s))
         (void)reducing_add_digest(s, &data, filling.frame);
-    return cargo_ship(&s->cargo, port, filling.frame, &head, filling.pieces > 0);
+    return frame_buffer_ship(&s->buffer, port, filling.frame, &head, filling.pieces > 0);
 }
 
 struct outgoing *reducing_next(struct engine *engine, unsigned port)

@@ -40,7 +40,7 @@ struct reducing {
     struct engine base;
     struct reducing_options options;
     const struct reduction_trees *trees;
-    struct cargo cargo; /* for its frames */
+    struct frame_buffer buffer; /* for its frames */
     struct slab_writer writer;
     unsigned ports;
     uint32_t element; /* bytes */

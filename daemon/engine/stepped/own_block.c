@@ -17,11 +17,12 @@ static void deliver_shared_block(struct stepped *s)
         uint32_t offset = (uint32_t)(s->own.at - cut_begin(cut, segment));
         const struct block_piece piece = {me, me, cut_begin(cut, segment), slots[segment].length};
         struct extent bytes;
-        if (!cargo_read_own(&s->cargo, &piece, offset, stepped_mark(s, &slots[segment].mark),
-                            piece.length - offset, &bytes))
+        if (!frame_buffer_read_own(&s->buffer, &piece, offset,
+                                   stepped_mark(s, &slots[segment].mark), piece.length - offset,
+                                   &bytes))
             return;
         if (slots[segment].sends > 0)
-            cargo_put(&s->cargo, &slots[segment].hold, offset, &bytes);
+            frame_buffer_put(&s->buffer, &slots[segment].hold, offset, &bytes);
         s->own.at += bytes.length;
         slab_unref(bytes.slab);
     }
@@ -33,5 +34,5 @@ void stepped_deliver_own(struct stepped *s)
     if (s->base.set.gather)
         deliver_shared_block(s);
     else
-        cargo_deliver_own(&s->cargo, s->plan->rank, &s->leaving, &s->own);
+        frame_buffer_deliver_own(&s->buffer, s->plan->rank, &s->leaving, &s->own);
 }

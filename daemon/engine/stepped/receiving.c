@@ -21,7 +21,7 @@ static void begin_arriving_block(struct stepped *s, const struct plan_block *b, 
     if (!stays_here(s, b))
         return;
     if (length == 0)
-        cargo_deliver_nothing(&s->cargo, b->source, cut_begin(cut, b->segment));
+        frame_buffer_deliver_nothing(&s->buffer, b->source, cut_begin(cut, b->segment));
     s->delivered += b->segment == 0;
 }
 
@@ -52,10 +52,11 @@ static void put_arriving_bytes(struct stepped *s, struct stepped_arrival *a,
     if (s->base.failure.code != ERROR_NONE)
         return;
     if (b->slot != PLAN_NO_SLOT)
-        cargo_put(&s->cargo, &s->slot[b->slot].hold, in->offset, bytes);
+        frame_buffer_put(&s->buffer, &s->slot[b->slot].hold, in->offset, bytes);
     if (stays_here(s, b)) {
         const struct block_piece piece = stepped_piece(s, b, &a->cut, in->offset + in->remaining);
-        (void)cargo_deliver(&s->cargo, &piece, in->offset, stepped_mark(s, &in->mark), bytes);
+        (void)frame_buffer_deliver(&s->buffer, &piece, in->offset, stepped_mark(s, &in->mark),
+                                   bytes);
     }
 }
 
@@ -77,7 +78,7 @@ static int end_arriving_block(struct stepped *s, struct stepped_arrival *a, stru
         s->slot[b->slot].mark.digest = digest;
     if (stays_here(s, b)) {
         const struct block_piece piece = stepped_piece(s, b, &a->cut, in->offset);
-        (void)cargo_compare(&s->cargo, &piece, &in->mark, digest);
+        (void)frame_buffer_compare(&s->buffer, &piece, &in->mark, digest);
     }
     return 0;
 }

@@ -29,11 +29,11 @@ static uint32_t move_block_bytes(struct stepped *s, struct stepped_sender *sende
     struct stepped_slot *slot = stepped_slot_of(s, b);
 
     if (slot != NULL)
-        return cargo_load(&s->cargo, &slot->hold, sender->offset,
-                          slot->sends > 1 ? &sender->place : NULL, most, frame);
+        return frame_buffer_load(&s->buffer, &slot->hold, sender->offset,
+                                 slot->sends > 1 ? &sender->place : NULL, most, frame);
     const struct block_piece piece = stepped_piece(s, b, &s->leaving, length);
-    uint32_t n = cargo_load_own(&s->cargo, &piece, sender->offset, stepped_mark(s, &sender->mark),
-                                most, frame);
+    uint32_t n = frame_buffer_load_own(&s->buffer, &piece, sender->offset,
+                                       stepped_mark(s, &sender->mark), most, frame);
     sender->stalled = n < most && frame->body.count < OUTGOING_MAX_EXTENTS;
     return n;
 }
@@ -45,7 +45,7 @@ static void end_leaving_block(struct stepped *s, struct stepped_sender *sender,
     struct stepped_slot *slot = stepped_slot_of(s, b);
 
     if (slot != NULL && --slot->sends_left == 0)
-        cargo_drop(&s->cargo, &slot->hold);
+        frame_buffer_drop(&s->buffer, &slot->hold);
     sender->block++;
     sender->offset = 0;
     sender->place = (struct hold_place){0};
@@ -82,7 +82,7 @@ static uint32_t fill_stepped_frame(struct stepped *s, struct stepped_sender *sen
         if (begins && begun == BLOCKS_A_FRAME && !s->base.set.uniform)
             break;
         if (length > sender->offset) {
-            uint32_t want = cargo_fits(frame, most, length - sender->offset);
+            uint32_t want = frame_buffer_fits(frame, most, length - sender->offset);
             uint32_t n = want > 0 ? move_block_bytes(s, sender, b, length, want, frame) : 0;
             if (n == 0)
                 break;
@@ -146,7 +146,7 @@ struct outgoing *stepped_next(struct engine *engine, unsigned port)
     struct stepped *s = stepped_of(engine);
     struct stepped_sender *sender = &s->sender[port];
     uint32_t index = current_send(s, port);
-    struct outgoing *frame = index != NONE ? cargo_frame(&s->cargo) : NULL;
+    struct outgoing *frame = index != NONE ? frame_buffer_new_frame(&s->buffer) : NULL;
     struct stepped_filling filling;
     Peer__SteppedData data = PEER__STEPPED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -170,8 +170,8 @@ struct outgoing *stepped_next(struct engine *engine, unsigned port)
     head.kind_case = PEER__HEAD__KIND_STEPPED_DATA;
     head.stepped_data = &data;
     frame->in_passing = data.left > 0;
-    frame = cargo_ship(&s->cargo, port, frame, &head,
-                       frame->body_length > 0 || begun > 0 || sender->block == m->blocks);
+    frame = frame_buffer_ship(&s->buffer, port, frame, &head,
+                              frame->body_length > 0 || begun > 0 || sender->block == m->blocks);
     if (frame != NULL)
         note_frame_sent(s, sender, m, begun);
     return frame;

@@ -41,7 +41,7 @@ struct stepped {
     struct engine base;
     const struct plan *plan;
     struct cut cut;
-    struct cargo cargo;
+    struct frame_buffer buffer;
     unsigned ports;
     uint64_t round;
     struct cut_round leaving; /* the same round's */
@@ -57,7 +57,7 @@ struct stepped {
     uint64_t *cleared;     /* one-port, by plan.send: 1 + the last round for which it was cleared */
     struct stepped_incoming *incoming;
     struct stepped_slot *slot;
-    uint8_t *room; /* for the slots' cargo */
+    uint8_t *room; /* for copies in the slots' holds */
     struct stepped_sender sender[TORUS_MAX_PORTS];
     uint32_t *sender_messages;
     struct own_block own;

@@ -14,7 +14,7 @@ static void stepped_free(struct engine *engine)
 
     free(s->step_sends_left);
     free(s->cleared);
-    cargo_close(&s->cargo);
+    frame_buffer_close(&s->buffer);
     free(s->room);
     free(s->takes_left);
     free(s->incoming);
@@ -117,10 +117,10 @@ static int allocate_by_plan(struct stepped *s)
     if (s->step_sends_left == NULL || s->takes_left == NULL || s->cleared == NULL ||
         s->incoming == NULL || s->slot == NULL || s->channel_blocks == NULL ||
         s->channel_messages == NULL || counts->step_blocks == NULL ||
-        counts->step_messages == NULL || cargo_room(&s->cargo, slots, &s->room) != 0)
+        counts->step_messages == NULL || frame_buffer_room(&s->buffer, slots, &s->room) != 0)
         return -1;
     for (uint32_t i = 0; i < slots; i++)
-        s->slot[i].hold = cargo_hold(&s->cargo, s->room, i);
+        s->slot[i].hold = frame_buffer_hold(&s->buffer, s->room, i);
     return lay_out_senders(s);
 }
 
@@ -139,7 +139,7 @@ struct engine *stepped_new(const struct engine_setup *setup, const struct plan *
     s->ports = torus_ports(engine_torus(setup));
     s->base.counts.steps = plan->steps;
     s->cut = engine_cut(setup, 0);
-    cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
+    frame_buffer_init(&s->buffer, &s->base, cut_longest(&s->cut));
     if (allocate_by_plan(s) != 0) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         stepped_free(&s->base);

@@ -37,9 +37,10 @@ static void read_own_piece(struct streaming *s, struct streaming_round *r, uint3
         return;
     while (most > 0) {
         struct extent bytes;
-        if (!cargo_read_own(&s->cargo, &piece, flow->came, streaming_mark(r, first), most, &bytes))
+        if (!frame_buffer_read_own(&s->buffer, &piece, flow->came, streaming_mark(r, first), most,
+                                   &bytes))
             break;
-        cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
+        frame_buffer_put(&s->buffer, &flow->hold, flow->came, &bytes);
         streaming_share_bytes(s, r, first, flow->came, &bytes);
         flow->came += bytes.length;
         most -= bytes.length;
@@ -66,5 +67,5 @@ uint32_t streaming_move_shared(struct streaming *s, struct streaming_round *r, u
         return 0; /* then the hold may lack what has come */
     if (most > flow->came - flow->gone)
         most = flow->came - flow->gone;
-    return most > 0 ? cargo_load(&s->cargo, &flow->hold, flow->gone, NULL, most, frame) : 0;
+    return most > 0 ? frame_buffer_load(&s->buffer, &flow->hold, flow->gone, NULL, most, frame) : 0;
 }

@@ -20,9 +20,9 @@ static void take_piece_bytes(struct streaming *s, struct streaming_round *r, uin
         struct extent bytes;
         uint32_t n = extents_take(body, cursor, length, &bytes);
         if (!here)
-            cargo_put(&s->cargo, &flow->hold, flow->came, &bytes);
-        else if (cargo_deliver(&s->cargo, &piece, flow->came, streaming_mark(r, index), &bytes) !=
-                 0)
+            frame_buffer_put(&s->buffer, &flow->hold, flow->came, &bytes);
+        else if (frame_buffer_deliver(&s->buffer, &piece, flow->came, streaming_mark(r, index),
+                                      &bytes) != 0)
             return;
         if (s->base.set.gather)
             streaming_share_bytes(s, r, index, flow->came, &bytes);
@@ -93,7 +93,7 @@ static void compare_piece(struct streaming *s, struct streaming_round *r, uint32
     const struct block_piece piece = streaming_piece(s, r, index);
     uint64_t *sure = &s->sure[piece.source];
 
-    if (cargo_compare(&s->cargo, &piece, &r->mark[index], digest) != 0 ||
+    if (frame_buffer_compare(&s->buffer, &piece, &r->mark[index], digest) != 0 ||
         !streaming_has_digest(r, index) || r->mark[index].digest != digest)
         return;
     r->flow[index].sure = true;
@@ -120,7 +120,7 @@ static void take_arriving_piece(struct streaming *s, struct streaming_round *r, 
     if (s->base.set.gather)
         line_up_shared(s, r, index, digest);
     if (flow->length == 0)
-        cargo_deliver_nothing(&s->cargo, p->source, streaming_piece_begin(s, r, p));
+        frame_buffer_deliver_nothing(&s->buffer, p->source, streaming_piece_begin(s, r, p));
     if (flow->came < flow->length)
         return;
     if (r->mark != NULL)

@@ -23,7 +23,7 @@ static int allocate_streaming_round(struct streaming *s, struct streaming_round 
     if (r->flow != NULL && (r->mark != NULL || !s->base.set.digests) &&
         queues_init(&r->queues, s->ports + 1, s->passages->most_ahead + 1, s->passages->count) ==
             0 &&
-        cargo_room(&s->cargo, s->passages->count, &r->room) == 0)
+        frame_buffer_room(&s->buffer, s->passages->count, &r->room) == 0)
         return 0;
     streaming_free_round(r);
     return -1;
@@ -60,7 +60,7 @@ struct streaming_round *streaming_open_round(struct streaming *s, uint64_t numbe
     for (uint32_t i = 0; i < s->passages->count; i++) {
         const struct passage *p = &s->passages->passage[i];
         struct streaming_flow *flow = &r->flow[i];
-        *flow = (struct streaming_flow){.hold = cargo_hold(&s->cargo, r->room, i)};
+        *flow = (struct streaming_flow){.hold = frame_buffer_hold(&s->buffer, r->room, i)};
         if (!set->uniform && p->in != PASSAGE_HERE)
             continue; /* its length comes with it */
         flow->begun = true;
@@ -68,7 +68,7 @@ struct streaming_round *streaming_open_round(struct streaming *s, uint64_t numbe
         flow->length = cut_length(&cut, streaming_block_size(s, p), p->segment);
         if (set->uniform && flow->length == 0) { /* known to everybody: never sent */
             if (p->out == PASSAGE_HERE)
-                cargo_deliver_nothing(&s->cargo, p->source, streaming_piece_begin(s, r, p));
+                frame_buffer_deliver_nothing(&s->buffer, p->source, streaming_piece_begin(s, r, p));
             streaming_pass_through(r, p);
         }
         r->unread += is_first_of_own_block(s, i) && flow->length > 0;
@@ -85,6 +85,6 @@ void streaming_finish_rounds(struct streaming *s)
         if (r == NULL || !r->base.admitted || s->base.failure.code != ERROR_NONE)
             return;
         if (!r->own.delivered && r->unread == 0)
-            cargo_deliver_own(&s->cargo, s->passages->rank, &r->cut, &r->own);
+            frame_buffer_deliver_own(&s->buffer, s->passages->rank, &r->cut, &r->own);
     } while (r->own.delivered && round_window_end(&s->window));
 }

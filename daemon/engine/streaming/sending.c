@@ -22,13 +22,14 @@ static uint32_t move_piece_bytes(struct streaming *s, struct streaming_round *r,
     struct streaming_flow *flow = &r->flow[index];
 
     if (p->in != PASSAGE_HERE)
-        return cargo_load(&s->cargo, &flow->hold, flow->gone, NULL, most, frame);
+        return frame_buffer_load(&s->buffer, &flow->hold, flow->gone, NULL, most, frame);
     if (s->base.set.gather)
         return streaming_move_shared(s, r, index, most, frame);
     if (!streaming_predecessor_gone(s, r, index))
         return 0;
     const struct block_piece piece = streaming_piece(s, r, index);
-    return cargo_load_own(&s->cargo, &piece, flow->gone, streaming_mark(r, index), most, frame);
+    return frame_buffer_load_own(&s->buffer, &piece, flow->gone, streaming_mark(r, index), most,
+                                 frame);
 }
 
 /* What the source has nothing for waits for streaming_wake(); in an allgather also for another port
@@ -57,7 +58,7 @@ static bool add_leaving_piece(struct streaming *s, struct streaming_round *r, ui
     struct streaming_flow *flow = &r->flow[index];
     bool own = p->in == PASSAGE_HERE;
     uint32_t there = (own ? flow->length : flow->came) - flow->gone;
-    uint32_t most = cargo_fits(frame, s->fill, there);
+    uint32_t most = frame_buffer_fits(frame, s->fill, there);
     uint32_t moved = most > 0 ? move_piece_bytes(s, r, index, most, frame) : 0;
 
     flow->gone += moved;
@@ -101,7 +102,7 @@ static struct outgoing *next_frame_of_streaming_round(struct streaming *s,
                                                       struct streaming_round *r, unsigned port)
 {
     struct outgoing *frame =
-        queues_peek(&r->queues, port) != QUEUES_NONE ? cargo_frame(&s->cargo) : NULL;
+        queues_peek(&r->queues, port) != QUEUES_NONE ? frame_buffer_new_frame(&s->buffer) : NULL;
     struct streaming_filling filling;
     Peer__StreamedData data = PEER__STREAMED_DATA__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -120,7 +121,7 @@ static struct outgoing *next_frame_of_streaming_round(struct streaming *s,
     data.digests = filling.digest;
     head.kind_case = PEER__HEAD__KIND_STREAMED_DATA;
     head.streamed_data = &data;
-    return cargo_ship(&s->cargo, port, frame, &head, filling.pieces > 0);
+    return frame_buffer_ship(&s->buffer, port, frame, &head, filling.pieces > 0);
 }
 
 struct outgoing *streaming_next(struct engine *engine, unsigned port)

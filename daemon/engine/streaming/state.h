@@ -26,7 +26,7 @@ struct streaming_round {
     /* Items: flows, by port and hops still to go. Behind the ports: our own flows that the source had
      * nothing for (streaming_stalled_port()). */
     struct queues queues;
-    uint8_t *room;   /* for the flows' cargo */
+    uint8_t *room;   /* for copies in the flows' holds */
     bool starved;    /* allgather: the source had nothing for some of our own flows */
     uint32_t unread; /* allgather: pieces of our own block that are not read to their end */
 };
@@ -35,7 +35,7 @@ struct streaming {
     struct engine base;
     const struct passages *passages;
     struct cut cut;
-    struct cargo cargo;
+    struct frame_buffer buffer;
     unsigned ports;
     uint32_t fill; /* bytes a frame is filled up to */
     struct round_window window;
@@ -105,7 +105,7 @@ static inline void streaming_share_bytes(struct streaming *s, struct streaming_r
 {
     for (uint32_t i = first + 1; i < s->passages->count && streaming_joins(s, i); i++) {
         struct streaming_flow *flow = &r->flow[i];
-        cargo_put(&s->cargo, &flow->hold, at, bytes);
+        frame_buffer_put(&s->buffer, &flow->hold, at, bytes);
         flow->came = at + bytes->length;
     }
 }

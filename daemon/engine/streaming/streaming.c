@@ -12,7 +12,8 @@
 #define FILL_MOST (60u * 1024u)
 #define FILLS_A_CHANNEL 64u /* so many frames a channel and round keep its relays busy */
 
-_Static_assert(CARGO_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY, "the longest frame can be relayed");
+_Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY,
+               "the longest frame can be relayed");
 
 static void streaming_admit(struct engine *engine, uint64_t number)
 {
@@ -46,7 +47,7 @@ static void streaming_free(struct engine *engine)
 
     for (uint32_t i = 0; i < engine->set.window; i++)
         streaming_free_round(round_window_slot(&s->window, i));
-    cargo_close(&s->cargo);
+    frame_buffer_close(&s->buffer);
     free(s->sure);
     round_window_free(&s->window);
     free(s);
@@ -89,7 +90,7 @@ struct engine *streaming_new(const struct engine_setup *setup, const struct pass
         s->passages = passages;
         s->ports = torus_ports(engine_torus(setup));
         s->cut = engine_cut(setup, STREAMING_LEAST_PIECE);
-        cargo_init(&s->cargo, &s->base, cut_longest(&s->cut));
+        frame_buffer_init(&s->buffer, &s->base, cut_longest(&s->cut));
         s->fill = choose_frame_fill(s);
         if (setup->digests)
             s->sure = calloc(engine_torus(setup)->nodes, sizeof *s->sure);
