@@ -297,3 +297,13 @@ void expect_frame(struct node *node, unsigned port, const struct frame *expected
     assert_memory_equal(body, expected->body, length);
     peer__head__free_unpacked(head, NULL);
 }
+
+void node_drain(struct node *node, unsigned port)
+{
+    static uint8_t body[BODY_MOST];
+    uint32_t length;
+    Peer__Head *head;
+
+    while ((head = next_data(node, port, body, &length)) != NULL)
+        peer__head__free_unpacked(head, NULL);
+}

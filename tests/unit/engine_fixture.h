@@ -87,4 +87,7 @@ Peer__Head *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t 
 /* It sends this, apart from the port; NULL: nothing. */
 void expect_frame(struct node *node, unsigned port, const struct frame *expected);
 
+/* Takes whatever leaves by the port. */
+void node_drain(struct node *node, unsigned port);
+
 #endif

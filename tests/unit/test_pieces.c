@@ -1,20 +1,16 @@
-/* Pieces that carry digests, through each engine: at node 1 of a mesh of three (streaming_fixture.h), of
- * whose neighbours' blocks some pass through and some stay; and in steps, of a plan made by hand, where
- * 0->2 is stored and sent on, 2->0 is relayed, and 0->1 stays. */
+/* Pieces that carry digests, through the engine without steps: at node 1 of a mesh of three (streaming_fixture.h),
+ * of whose neighbours' blocks some pass through and some stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "daemon/engine/stepped.h"
 #include "failing_memory.h"
+#include "pieces_fixture.h"
 #include "streaming_fixture.h"
-
-enum { LONG = 300, FALSE_DIGEST = 12345 };
 
 static const struct how files = {
     .block = LONG, .sizes = true, .digests = true, .round_bytes = 1000};
@@ -29,39 +25,11 @@ static const struct how gathered = {.dims = "3m",
 static const struct how files_mended = {
     .block = LONG, .sizes = true, .digests = true, .mends = true, .round_bytes = 1000};
 
-/* Whatever leaves. */
-static void drain(struct node *node, unsigned port)
-{
-    static uint8_t body[BODY_MOST];
-    uint32_t length;
-    Peer__Head *head;
-
-    while ((head = next_data(node, port, body, &length)) != NULL)
-        peer__head__free_unpacked(head, NULL);
-}
-
-/* Pieces 0->1 and 0->2, each of `size` bytes. */
-static struct frame both_from_0(char body[2 * LONG + 1], uint32_t size)
-{
-    struct frame frame = {.streamed = true,
-                          .port = MINUS,
-                          .pieces = 2,
-                          .piece = {0, 1},
-                          .sizes = 2,
-                          .size = {size, size},
-                          .digests = size >= PIECE_DIGEST_LEAST ? 2 : 0,
-                          .body = body};
-
-    frame.digest[0] = letters(body, 0, 1, 0, size);
-    frame.digest[1] = letters(body + size, 0, 2, 0, size);
-    return frame;
-}
-
 static void what_is_passed_on_keeps_its_digest(void **state)
 {
     char in[2 * LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&files);
-    struct frame from = both_from_0(in, LONG);
+    struct frame from = pieces_from_0(in, LONG);
     struct frame on = {.streamed = true,
                        .pieces = 1,
                        .sizes = 1,
@@ -108,7 +76,7 @@ static void frames_may_be_cut_anywhere(void **state)
     for (uint32_t cut = 1; cut < 2 * LONG; cut += 13) {
         char all[2 * LONG + 1], part[2 * LONG + 1] = {0}, rest[LONG + 1];
         struct node *node = open_engine(&files);
-        struct frame from = both_from_0(all, LONG), first = from, second = from;
+        struct frame from = pieces_from_0(all, LONG), first = from, second = from;
         struct frame on = {.streamed = true, .pieces = 1, .body = rest};
         uint32_t gone = cut < LONG ? 0 : cut - LONG;
         memcpy(part, all, cut);
@@ -157,7 +125,7 @@ static void small_pieces_have_none(void **state)
 {
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files);
-    const struct frame from = both_from_0(in, PIECE_DIGEST_LEAST - 1);
+    const struct frame from = pieces_from_0(in, PIECE_DIGEST_LEAST - 1);
     const struct frame on = {.streamed = true,
                              .pieces = 1,
                              .sizes = 1,
@@ -179,7 +147,7 @@ static void what_is_damaged_is_named(void **state)
     for (uint32_t bit = 0; bit < 8 * LONG; bit += 7) {
         char in[2 * LONG + 1];
         struct node *node = open_engine(&files);
-        struct frame from = both_from_0(in, LONG);
+        struct frame from = pieces_from_0(in, LONG);
         in[bit / 8] = (char)(in[bit / 8] ^ 1 << bit % 8);
         if (in[bit / 8] == '\0')
             in[bit / 8] = 1; /* bodies are texts here */
@@ -241,7 +209,7 @@ static void what_comes_again_is_waited_for(void **state)
     const struct engine_damaged *damaged;
     char in[2 * LONG + 1], back[2 * LONG + 1];
     struct node *node = open_engine(&files_mended);
-    struct frame from = both_from_0(in, LONG), other = from;
+    struct frame from = pieces_from_0(in, LONG), other = from;
     (void)state;
     node->sink.careless = true;
     engine_admit(node->engine, 0);
@@ -264,8 +232,8 @@ static void what_comes_again_is_waited_for(void **state)
     other.digest[1] = letters(back + LONG, 2, 1, 0, LONG);
     other.body = back;
     accepts(node, &other);
-    drain(node, PLUS);
-    drain(node, MINUS);
+    node_drain(node, PLUS);
+    node_drain(node, MINUS);
     assert_int_equal(node->engine->counts.blocks_delivered, 0);
     assert_int_equal(node->engine->rounds_finished, 0);
     node->engine->damaged_count = 0;
@@ -280,7 +248,7 @@ static void too_many_damaged_pieces_fail_the_engine(void **state)
 {
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files_mended);
-    struct frame from = both_from_0(in, LONG);
+    struct frame from = pieces_from_0(in, LONG);
     (void)state;
     node->sink.careless = true;
     node->engine->damaged_count = ENGINE_DAMAGED_MOST;
@@ -307,7 +275,7 @@ static void refuses(struct frame *bad, const char *text)
 static void digests_that_cannot_be_are_refused(void **state)
 {
     char in[2 * LONG + 1];
-    struct frame from = both_from_0(in, LONG), bad;
+    struct frame from = pieces_from_0(in, LONG), bad;
     (void)state;
     bad = from, bad.digests = 0;
     refuses(&bad, "piece 0 without its digest");
@@ -315,7 +283,7 @@ static void digests_that_cannot_be_are_refused(void **state)
     refuses(&bad, "piece 1 without its digest");
     bad = from, bad.digests = 3;
     refuses(&bad, "1 digest more than pieces end in it");
-    from = both_from_0(in, PIECE_DIGEST_LEAST - 1);
+    from = pieces_from_0(in, PIECE_DIGEST_LEAST - 1);
     bad = from, bad.digests = 1;
     refuses(&bad, "1 digest more than pieces end in it");
 }
@@ -366,173 +334,13 @@ static void a_block_for_all_keeps_its_digest(void **state)
     close_engine(node);
 }
 
-/* --- in steps --- */
-
-static struct node *open_stepped(bool mends)
-{
-    struct node *node = node_open("3", 1, LONG);
-    struct error e;
-
-    node->setup.uniform = false;
-    node->setup.digests = true;
-    node->setup.mends = mends;
-    node->setup.round_bytes = 1000;
-    node->engine = stepped_new(&node->setup, &engine_fixture_plan, &e);
-    assert_non_null(node->engine);
-    node_connect(node);
-    return node;
-}
-
-static struct frame stepped_from_0(char body[2 * LONG + 1])
-{
-    struct frame frame = both_from_0(body, LONG);
-
-    frame.streamed = false;
-    frame.hops = 1;
-    return frame;
-}
-
-static void in_steps_too(void **state)
-{
-    char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
-    struct node *node = open_stepped(false);
-    struct frame from = stepped_from_0(in);
-    struct frame on = {.step = 1,
-                       .hops = 1,
-                       .sizes = 1,
-                       .size = {LONG},
-                       .digests = 1,
-                       .digest = {FALSE_DIGEST},
-                       .body = in + LONG};
-    struct frame relayed = {.port = PLUS,
-                            .hops = 2,
-                            .left = 1,
-                            .sizes = 1,
-                            .size = {LONG},
-                            .digests = 1,
-                            .digest = {FALSE_DIGEST},
-                            .body = passing};
-    struct frame relayed_on = relayed;
-    struct frame mine = on;
-    (void)state;
-    from.digest[1] = FALSE_DIGEST; /* nobody looks who passes it on */
-    (void)letters(passing, 2, 0, 0, LONG);
-    engine_admit(node->engine, 0);
-    mine.step = 0;
-    mine.digest[0] = letters(own, 1, 2, 0, LONG);
-    mine.body = own;
-    expect_frame(node, PLUS, &mine);
-    accepts(node, &relayed);
-    relayed_on.left = 0;
-    expect_frame(node, MINUS, &relayed_on);
-    accepts(node, &from);
-    assert_null(engine_failed(node->engine));
-    expect_frame(node, PLUS, &on);
-    assert_int_equal(node->engine->delivered_digest, from.digest[0]);
-    assert_int_equal(node->engine->sent_digest, mine.digest[0]);
-    node_close(node);
-}
-
-static void damage_is_named_in_steps_too(void **state)
-{
-    (void)state;
-    for (uint32_t cut = 1; cut <= 2 * LONG; cut += 59) {
-        char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
-        struct node *node = open_stepped(false);
-        struct frame from = stepped_from_0(in), second = from;
-        in[7] ^= 2;
-        memcpy(part, in, cut);
-        from.body = part;
-        from.sizes = cut < LONG ? 1 : 2;
-        from.digests = cut < LONG ? 0 : cut < 2 * LONG ? 1 : 2;
-        second.body = in + cut;
-        second.sizes = 2 - from.sizes;
-        second.size[0] = LONG;
-        second.digests = 2 - from.digests;
-        if (from.digests == 1)
-            second.digest[0] = second.digest[1];
-        node->sink.careless = true;
-        accepts(node, &from);
-        if (cut < 2 * LONG)
-            accepts(node, &second);
-        assert_non_null(engine_failed(node->engine));
-        assert_string_equal(
-            engine_failed(node->engine)->text,
-            "block from node 0 to node 1 is damaged in its piece of bytes 0 to 299");
-        node_close(node);
-    }
-}
-
-static void what_comes_again_is_waited_for_in_steps_too(void **state)
-{
-    char in[2 * LONG + 1], passing[LONG + 1];
-    struct node *node = open_stepped(true);
-    struct frame from = stepped_from_0(in);
-    struct frame relayed = {.port = PLUS,
-                            .hops = 2,
-                            .left = 1,
-                            .sizes = 1,
-                            .size = {LONG},
-                            .digests = 1,
-                            .digest = {FALSE_DIGEST},
-                            .body = passing};
-    struct frame last = {
-        .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {LONG}, .digests = 1};
-    (void)state;
-    node->sink.careless = true;
-    engine_admit(node->engine, 0);
-    in[LONG - 1] ^= 1;
-    accepts(node, &from);
-    assert_int_equal(node->engine->damaged_count, 1);
-    assert_int_equal(node->engine->damaged[0].piece.source, 0);
-    assert_int_equal(node->engine->damaged[0].piece.length, LONG);
-    (void)letters(passing, 2, 0, 0, LONG);
-    accepts(node, &relayed);
-    last.digest[0] = letters(passing, 2, 1, 0, LONG);
-    last.body = passing;
-    accepts(node, &last);
-    drain(node, PLUS);
-    drain(node, MINUS);
-    assert_int_equal(node->engine->rounds_finished, 0);
-    node->engine->damaged_count = 0;
-    engine_wake(node->engine);
-    assert_int_equal(node->engine->rounds_finished, 1);
-    node_close(node);
-}
-
-static void digests_that_cannot_be_are_refused_in_steps_too(void **state)
-{
-    char in[2 * LONG + 1], passing[LONG + 1];
-    struct frame bad[4] = {stepped_from_0(in),
-                           stepped_from_0(in),
-                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}},
-                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}}};
-    (void)state;
-    bad[0].digests = 1;
-    bad[1].digests = 3;
-    bad[2].digests = 0;
-    bad[3].digests = 2;
-    (void)letters(passing, 2, 0, 0, LONG);
-    bad[2].body = bad[3].body = passing;
-    for (int i = 0; i < 4; i++) {
-        const char *text = i % 2 == 0 ? "a block of 300 bytes without its digest"
-                                      : "1 digest more than blocks end in it";
-        struct node *node = open_stepped(false);
-        send_frame(node, &bad[i]);
-        assert_null(node->f.up[bad[i].port]->link);
-        if (strstr(node->f.up[bad[i].port]->last, text) == NULL)
-            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad[i].port]->last);
-        node_close(node);
-    }
-}
-
 static void memory_may_be_over(void **state)
 {
     (void)state;
     for (unsigned after = 0;; after++) {
         char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
         struct node *node = open_engine(&files);
-        struct frame first = both_from_0(in, LONG), second = first;
+        struct frame first = pieces_from_0(in, LONG), second = first;
         memcpy(part, in, 100);
         first.body = part;
         first.pieces = first.sizes = 1;
@@ -569,10 +377,6 @@ int main(void)
         cmocka_unit_test(too_many_damaged_pieces_fail_the_engine),
         cmocka_unit_test(digests_that_cannot_be_are_refused),
         cmocka_unit_test(a_block_for_all_keeps_its_digest),
-        cmocka_unit_test(in_steps_too),
-        cmocka_unit_test(damage_is_named_in_steps_too),
-        cmocka_unit_test(what_comes_again_is_waited_for_in_steps_too),
-        cmocka_unit_test(digests_that_cannot_be_are_refused_in_steps_too),
         cmocka_unit_test(memory_may_be_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
