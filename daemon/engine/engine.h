@@ -1,8 +1,8 @@
 /* An engine moves the blocks of one exchange at one node: it is given the data frames that come in
- * and asked for those that go out. There are two, which run the same routes and decide what leaves
- * when: stepped.h, as the papers have it, and streaming.h, where no step waits. Both cut blocks
- * into pieces with cut.h and move bytes with frame_buffer.h. A third, reducing.h, combines blocks on their
- * way.
+ * and asked for those that go out. There are three. Two run the same routes and decide what leaves
+ * when: stepped.h, as the papers have it, and streaming.h, where no step waits. They cut blocks into
+ * pieces with cut.h and move bytes with frame_buffer.h. The third, reducing.h, combines blocks on
+ * their way. The folder of each has its files; what they have in common is here.
  *
  * An engine sends its own blocks of a round only after the round has been admitted. No node is more
  * than `window` rounds ahead of the slowest. */
@@ -128,7 +128,7 @@ static inline void engine_admit(struct engine *engine, uint64_t round)
     engine->ops->admit(engine, round);
 }
 
-/* What the data frames of both kinds of engines have. */
+/* What the data frames of all kinds of engines have. */
 struct engine_data {
     uint32_t exchange; /* Prepare.handle */
     uint32_t round;    /* modulo ENGINE_ROUND_MASK + 1, if the peer follows the protocol */

@@ -1,0 +1,111 @@
+/* What waits for a port leaves by urgency, and what is as urgent in the order in which it came. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/engine/queues.h"
+
+enum { PORTS = 2, LEVELS = 130, ITEMS = 200 };
+
+static struct queues queues;
+
+static int open_queues(void **state)
+{
+    (void)state;
+    return queues_init(&queues, PORTS, LEVELS, ITEMS);
+}
+
+static int close_queues(void **state)
+{
+    (void)state;
+    queues_free(&queues);
+    return 0;
+}
+
+static void expect_next(unsigned port, uint32_t urgency, uint32_t item)
+{
+    assert_int_equal(queues_peek(&queues, port), item);
+    queues_take(&queues, port, urgency);
+    assert_false(queues_has(&queues, item));
+}
+
+static void the_most_urgent_leaves_first(void **state)
+{
+    const uint32_t urgency[] = {0, 129, 63, 64, 128, 1}; /* in each word of bits */
+    (void)state;
+    for (uint32_t i = 0; i < 6; i++)
+        assert_true(queues_add(&queues, 0, urgency[i], i));
+    assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
+    expect_next(0, 129, 1);
+    expect_next(0, 128, 4);
+    expect_next(0, 64, 3);
+    expect_next(0, 63, 2);
+    expect_next(0, 1, 5);
+    expect_next(0, 0, 0);
+    assert_int_equal(queues_peek(&queues, 0), QUEUES_NONE);
+}
+
+static void as_urgent_leaves_in_order(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < ITEMS; i++)
+        assert_true(queues_add(&queues, 1, 7, ITEMS - 1 - i));
+    expect_next(1, 7, ITEMS - 1);
+    assert_true(queues_add(&queues, 1, 7, ITEMS - 1)); /* behind the others now */
+    for (uint32_t i = 1; i < ITEMS; i++)
+        expect_next(1, 7, ITEMS - 1 - i);
+    expect_next(1, 7, ITEMS - 1);
+    assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
+}
+
+static void an_item_waits_once(void **state)
+{
+    (void)state;
+    assert_true(queues_add(&queues, 0, 3, 5));
+    assert_false(queues_add(&queues, 0, 3, 5));
+    assert_false(queues_add(&queues, 1, 4, 5)); /* nor in another queue */
+    assert_true(queues_has(&queues, 5));
+    assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
+    expect_next(0, 3, 5);
+    assert_int_equal(queues_peek(&queues, 0), QUEUES_NONE);
+}
+
+/* A taken item's urgency may be below that of one that was added since it was looked at. */
+static void an_item_is_taken_from_its_own_queue(void **state)
+{
+    (void)state;
+    assert_true(queues_add(&queues, 0, 3, 5));
+    assert_int_equal(queues_peek(&queues, 0), 5);
+    assert_true(queues_add(&queues, 0, 9, 6));
+    queues_take(&queues, 0, 3);
+    assert_false(queues_has(&queues, 5));
+    expect_next(0, 9, 6);
+}
+
+static void cleared_queues_are_empty(void **state)
+{
+    (void)state;
+    assert_true(queues_add(&queues, 0, 3, 5));
+    assert_true(queues_add(&queues, 1, 100, 6));
+    queues_clear(&queues);
+    assert_int_equal(queues_peek(&queues, 0), QUEUES_NONE);
+    assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
+    assert_true(queues_add(&queues, 1, 100, 5));
+    expect_next(1, 100, 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_most_urgent_leaves_first, open_queues, close_queues),
+        cmocka_unit_test_setup_teardown(as_urgent_leaves_in_order, open_queues, close_queues),
+        cmocka_unit_test_setup_teardown(an_item_waits_once, open_queues, close_queues),
+        cmocka_unit_test_setup_teardown(an_item_is_taken_from_its_own_queue, open_queues,
+                                        close_queues),
+        cmocka_unit_test_setup_teardown(cleared_queues_are_empty, open_queues, close_queues),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
