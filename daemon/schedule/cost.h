@@ -5,6 +5,7 @@
 #define TORUSD_SCHEDULE_COST_H
 
 #include "daemon/schedule/algorithm.h"
+#include "daemon/schedule/counts.h"
 
 /* All in microseconds. */
 struct cost_parameters {
@@ -17,17 +18,6 @@ struct cost_parameters {
 /* The Intel Paragon, as measured for the comparisons of Liu et al., Optimal All-to-All Personalized
  * Communication in All-Port Tori, section 5; no time for hops. */
 extern const struct cost_parameters cost_paragon;
-
-/* Counts of steps, blocks and hops. A count that a paper's model leaves out is 0. Not an integer
- * where a formula is not (log5 N startups). */
-struct cost_counts {
-    double startups;
-    double transmission; /* blocks, lockstep: sum over steps of the most on any channel */
-    double rearranged;   /* blocks that a node moves in its memory */
-    double hops;         /* sum over steps of the longest leg */
-    bool overlapped;     /* hops are pipelined with the transmission: each block takes the longer
-                          * of tp and its transmission, and `hops` times the shorter come once */
-};
 
 /* Microseconds, by what they are spent on. */
 struct cost_time {

@@ -5,7 +5,8 @@
 #ifndef TORUSD_SCHEDULE_FAMILY_H
 #define TORUSD_SCHEDULE_FAMILY_H
 
-#include "daemon/schedule/cost.h"
+#include "daemon/schedule/algorithm.h"
+#include "daemon/schedule/counts.h"
 
 struct family {
     const struct algorithm *base; /* degree 1; what a member does not say of itself is as here */
