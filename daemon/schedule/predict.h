@@ -1,7 +1,7 @@
 /* Which algorithm is the fastest for blocks of a size, on links that have been measured. What a
  * schedule counts (steps, messages, blocks on the busiest channel) is priced with what a step, a
  * message and a byte cost; three numbers are all that is known of a torus. The cost models of the
- * papers, with the parameters of their machines, are in cost.h. */
+ * papers, with the parameters of their machines, are in client/theory/cost.h. */
 #ifndef TORUSD_SCHEDULE_PREDICT_H
 #define TORUSD_SCHEDULE_PREDICT_H
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
+#include "client/theory/simulate.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/reduction.h"
-#include "daemon/schedule/simulate.h"
 #include "daemon/schedule/tree.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/damaged_loads.h"

@@ -9,10 +9,10 @@
 #include <cmocka.h>
 #include <malloc.h>
 
+#include "client/theory/simulate.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"
-#include "daemon/schedule/simulate.h"
 #include "daemon/schedule/verify.h"
 
 #ifdef __SANITIZE_ADDRESS__

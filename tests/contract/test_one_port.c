@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/formula.h"
-#include "daemon/schedule/formula_one_port.h"
+#include "client/theory/formula.h"
+#include "client/theory/formula_one_port.h"
 #include "tests/contract/contract.h"
 
 static void ar1_every_rectangle(void **state)

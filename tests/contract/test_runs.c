@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/banyan_run.h"
+#include "client/theory/banyan_run.h"
+#include "client/theory/product_run.h"
 #include "daemon/schedule/latin.h"
-#include "daemon/schedule/product_run.h"
 
 static struct product network(const char *text)
 {

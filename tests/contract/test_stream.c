@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/simulate.h"
+#include "client/theory/simulate.h"
 #include "tests/contract/contract.h"
 
 static const char *const other_shapes[] = {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/formula.h"
+#include "client/theory/formula.h"
 
 static struct torus parse(const char *text)
 {

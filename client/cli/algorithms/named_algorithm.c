@@ -6,8 +6,8 @@
 #include <torus/torus.h>
 
 #include "client/cli/terminal/suggest.h"
+#include "client/theory/formula.h"
 #include "daemon/schedule/family.h"
-#include "daemon/schedule/formula.h"
 
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
                                         struct error *e)

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "daemon/schedule/formula.h"
+#include "client/theory/formula.h"
 
 #define MOST_SIZES 32
 

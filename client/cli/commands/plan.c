@@ -14,9 +14,9 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
+#include "client/theory/simulate.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/export.h"
-#include "daemon/schedule/simulate.h"
 #include "daemon/schedule/work.h"
 
 struct plan_arguments {

@@ -6,9 +6,9 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "daemon/schedule/banyan_run.h"
-#include "daemon/schedule/product_run.h"
-#include "daemon/schedule/simulate.h"
+#include "client/theory/banyan_run.h"
+#include "client/theory/product_run.h"
+#include "client/theory/simulate.h"
 
 struct simulate_arguments {
     const char *network;

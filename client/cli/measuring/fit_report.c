@@ -8,7 +8,7 @@
 
 #include "client/cli/measuring/fit.h"
 #include "client/cli/terminal/json.h"
-#include "daemon/schedule/cost.h"
+#include "client/theory/cost.h"
 #include "proto/text.h"
 
 #define TOGETHER "all"

@@ -1,4 +1,4 @@
-#include "daemon/schedule/banyan_run.h"
+#include "client/theory/banyan_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* A complete exchange on a banyan network (banyan.h), carried out tick by tick: row after row of a
  * square enters, every message finds its way by the bits of its destination, and two that need the
  * same line at the same time are a conflict. */
-#ifndef TORUSD_SCHEDULE_BANYAN_RUN_H
-#define TORUSD_SCHEDULE_BANYAN_RUN_H
+#ifndef TORUSD_THEORY_BANYAN_RUN_H
+#define TORUSD_THEORY_BANYAN_RUN_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/schedule/simulate.h"
+#include "client/theory/simulate.h"
 
 #include <stdlib.h>
 

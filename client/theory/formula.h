@@ -1,10 +1,10 @@
 /* What algorithms cost according to the papers: formulas for the algorithms of this library, to be
  * compared with what is counted, and for those that the papers compare theirs with, which do not run
  * here. One row each, in the file named after the paper. */
-#ifndef TORUSD_SCHEDULE_FORMULA_H
-#define TORUSD_SCHEDULE_FORMULA_H
+#ifndef TORUSD_THEORY_FORMULA_H
+#define TORUSD_THEORY_FORMULA_H
 
-#include "daemon/schedule/cost.h"
+#include "client/theory/cost.h"
 
 struct formula {
     const char *algorithm; /* its name, in the registry too if it runs here */

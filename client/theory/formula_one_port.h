@@ -2,10 +2,10 @@
  * Communication on Multidimensional Tori, for k dimensions of which the longest has `longest`
  * nodes, `nodes` in all. By numbers, since eight dimensions of 16 are too many nodes for a torus
  * here. All sizes are multiples of 2k. */
-#ifndef TORUSD_SCHEDULE_FORMULA_ONE_PORT_H
-#define TORUSD_SCHEDULE_FORMULA_ONE_PORT_H
+#ifndef TORUSD_THEORY_FORMULA_ONE_PORT_H
+#define TORUSD_THEORY_FORMULA_ONE_PORT_H
 
-#include "daemon/schedule/cost.h"
+#include "client/theory/cost.h"
 
 /* PTk, k a power of two: section 5.1's closed form, and AT2's of section 4 (k = 2). */
 struct cost_counts formula_pt_counts(unsigned k, uint32_t longest, double nodes);

@@ -1,8 +1,8 @@
 /* The cost model: what a schedule's counts mean in time on a machine with given parameters, and
  * where the counts come from: the verifier's walk over all routes where the torus is small enough
  * for that, else the formula that the algorithm's paper gives. */
-#ifndef TORUSD_SCHEDULE_COST_H
-#define TORUSD_SCHEDULE_COST_H
+#ifndef TORUSD_THEORY_COST_H
+#define TORUSD_THEORY_COST_H
 
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/counts.h"

@@ -3,9 +3,9 @@
  * Diaz de Cerio, Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a
  * Systematic Approach, for the CC-cube without pipelining. They cover all that the algorithms take,
  * sizes that nobody would enumerate too. */
+#include "client/theory/formula_rows.h"
 #include "daemon/schedule/a3.h"
 #include "daemon/schedule/cccube.h"
-#include "daemon/schedule/formula_rows.h"
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/registry.h"
 

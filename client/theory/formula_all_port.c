@@ -1,7 +1,7 @@
 /* Formulas of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication in All-Port
  * Tori: of their own algorithms (lemmas 2 and 4), of those that Table II compares these with, and of
  * the direct exchange that section 1 names. The compared ones are for one port a node. */
-#include "daemon/schedule/formula_rows.h"
+#include "client/theory/formula_rows.h"
 
 #define PAPER "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
 

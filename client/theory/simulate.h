@@ -5,8 +5,8 @@
  * in the order of (offset, segment), the offset being the destination's coordinates less the
  * source's modulo the sizes, row-major, so that all nodes of a class behave alike. A segment that
  * comes in tick t can leave in tick t + 1. */
-#ifndef TORUSD_SCHEDULE_SIMULATE_H
-#define TORUSD_SCHEDULE_SIMULATE_H
+#ifndef TORUSD_THEORY_SIMULATE_H
+#define TORUSD_THEORY_SIMULATE_H
 
 #include "daemon/schedule/algorithm.h"
 

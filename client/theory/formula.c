@@ -1,8 +1,8 @@
-#include "daemon/schedule/formula.h"
+#include "client/theory/formula.h"
 
 #include <string.h>
 
-#include "daemon/schedule/formula_rows.h"
+#include "client/theory/formula_rows.h"
 
 #define FORMULA_ROW(name) &formula_##name,
 

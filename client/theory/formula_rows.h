@@ -1,9 +1,9 @@
 /* The list of all formulas, for formula.c and the files that define them; and what several of these
  * ask of a torus. A new formula is one `formula_<name>` in the file of its paper and one entry. */
-#ifndef TORUSD_SCHEDULE_FORMULA_ROWS_H
-#define TORUSD_SCHEDULE_FORMULA_ROWS_H
+#ifndef TORUSD_THEORY_FORMULA_ROWS_H
+#define TORUSD_THEORY_FORMULA_ROWS_H
 
-#include "daemon/schedule/formula.h"
+#include "client/theory/formula.h"
 
 /* clang-format off */
 #define FORMULAS(ROW) \

@@ -1,4 +1,4 @@
-#include "daemon/schedule/product_run.h"
+#include "client/theory/product_run.h"
 
 #include <stdlib.h>
 

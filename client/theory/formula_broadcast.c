@@ -5,7 +5,7 @@
  * two, evenly; its pattern is right, and has its formula here, for odd n only. */
 #include <math.h>
 
-#include "daemon/schedule/formula_rows.h"
+#include "client/theory/formula_rows.h"
 
 #define PAPER "Yang, Wang, All-to-All Communication, "
 

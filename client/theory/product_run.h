@@ -1,8 +1,8 @@
 /* An exchange on a product of rings, arrays and complete graphs, carried out block by block: what
  * A1 and A2 take is counted, not computed, and what the model forbids is refused. For networks that no
  * torus of links is, such as generalized hypercubes. */
-#ifndef TORUSD_SCHEDULE_PRODUCT_RUN_H
-#define TORUSD_SCHEDULE_PRODUCT_RUN_H
+#ifndef TORUSD_THEORY_PRODUCT_RUN_H
+#define TORUSD_THEORY_PRODUCT_RUN_H
 
 #include "daemon/schedule/product.h"
 
