@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/schedule/banyan.h"
+#include "daemon/schedule/algorithms/banyan.h"
 #include "proto/error.h"
 
 #define BANYAN_RUN_MOST_STAGES 10u

@@ -1,7 +1,7 @@
 #include "client/theory/cost.h"
 
 #include "client/theory/formula.h"
-#include "daemon/schedule/family.h"
+#include "daemon/schedule/algorithms/family.h"
 #include "daemon/schedule/verify.h"
 #include "daemon/schedule/work.h"
 

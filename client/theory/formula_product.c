@@ -4,10 +4,10 @@
  * Systematic Approach, for the CC-cube without pipelining. They cover all that the algorithms take,
  * sizes that nobody would enumerate too. */
 #include "client/theory/formula_rows.h"
-#include "daemon/schedule/a3.h"
-#include "daemon/schedule/cccube.h"
+#include "daemon/schedule/algorithms/a3.h"
+#include "daemon/schedule/algorithms/cccube.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/product.h"
-#include "daemon/schedule/registry.h"
 
 static struct cost_counts product_counts(const struct torus *t, enum product_algorithm a)
 {

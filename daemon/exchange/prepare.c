@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
-#include "daemon/schedule/family.h"
+#include "daemon/schedule/algorithms/family.h"
 #include "proto/text.h"
 
 /* Prepared here, without barriers: by one root, which has four under way itself (turn.c), and others that end;

@@ -5,7 +5,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/group/internal.h"
-#include "daemon/schedule/family.h"
+#include "daemon/schedule/algorithms/family.h"
 #include "daemon/schedule/product.h"
 #include "proto/text.h"
 

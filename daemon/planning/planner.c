@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "daemon/planning/plan_job.h"
-#include "daemon/schedule/family.h"
+#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/imported.h"
+#include "daemon/schedule/peak.h"
 
 #define DETOURS_KEPT 3u /* that nobody uses now */
 #define UNUSED_KEPT 64u /* of the plans that need not be kept */

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
-#include "daemon/schedule/family.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/product.h"
-#include "daemon/schedule/registry.h"
 
 #define ALGORITHM_ROW(identifier, name) &algorithm_##identifier,
 #define ALGORITHM_NAME(identifier, name) ", " name

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/banyan.h"
-#include "daemon/schedule/latin.h"
+#include "daemon/schedule/algorithms/banyan.h"
+#include "daemon/schedule/algorithms/latin.h"
 #include "tests/contract/contract.h"
 
 enum { MOST_STAGES = 8, MOST = 1 << MOST_STAGES };

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/cccube.h"
+#include "daemon/schedule/algorithms/cccube.h"
 #include "tests/contract/contract.h"
 
 static const struct {

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/line_one_port.h"
+#include "daemon/schedule/algorithms/line_one_port.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
 

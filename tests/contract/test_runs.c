@@ -10,7 +10,7 @@
 
 #include "client/theory/banyan_run.h"
 #include "client/theory/product_run.h"
-#include "daemon/schedule/latin.h"
+#include "daemon/schedule/algorithms/latin.h"
 
 static struct product network(const char *text)
 {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/banyan.h"
-#include "daemon/schedule/latin.h"
+#include "daemon/schedule/algorithms/banyan.h"
+#include "daemon/schedule/algorithms/latin.h"
 #include "daemon/schedule/product.h"
 
 static uint64_t payload(uint32_t source, uint32_t destination)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/family.h"
+#include "daemon/schedule/algorithms/family.h"
 #include "exchange_fixture.h"
 
 enum { PARENT = 1, CHILD = 0 }; /* ports of node 1 to nodes 0 and 2 */

@@ -7,7 +7,7 @@
 
 #include "client/cli/terminal/suggest.h"
 #include "client/theory/formula.h"
-#include "daemon/schedule/family.h"
+#include "daemon/schedule/algorithms/family.h"
 
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
                                         struct error *e)

@@ -10,7 +10,7 @@ const struct algorithm *named_algorithm(const char *name, const enum operation *
                                         struct error *e);
 
 /* The name to request of the daemon: that of such an algorithm, "auto", or the best of a family
- * (daemon/schedule/family.h). Static; NULL with *e as above. */
+ * (daemon/schedule/algorithms/family.h). Static; NULL with *e as above. */
 const char *requested_algorithm(const char *name, enum operation operation, struct error *e);
 
 /* The option that completes the name of a family: "--algorithm cccube --q 5" is cccube-q5. */

@@ -1,0 +1,462 @@
+/* CC-cube: complete exchange of a hypercube, embedded in a torus or mesh. Diaz de Cerio,
+ * Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a Systematic
+ * Approach, sections 3 and 4.
+ *
+ * N = 2^d nodes. In iteration i every node swaps 2^(d-1) blocks with its neighbour in dimension i
+ * of the hypercube: those with bit i set in source XOR destination. With communication pipelining
+ * of degree Q these blocks leave as Q packets, packet q of iteration i in stage i + q, so that up to
+ * Q iterations are under way at once. The blocks of a message are in falling order of
+ * source XOR destination; then a block is in no earlier packet of a later iteration (for i < i',
+ * both bits set, taking out bit i' leaves no larger number than taking out bit i), and arrives one
+ * stage before it leaves again.
+ *
+ * The paper leaves both embeddings to its references; this is how they are done here:
+ * - The bits of a node of the hypercube are dealt to the dimensions of the torus in turn, the last
+ *   one first, the low bits first. So consecutive iterations use different dimensions, which is
+ *   what gives pipelining something to do.
+ * - mesh, standard embedding: the bits of a coordinate as they are. Bit b is 2^b hops away.
+ * - torus, xor embedding: the second highest bit of a coordinate is that of the cube XOR the
+ *   highest. The four quarters of the ring come in Gray code order, so that both bits are n/4 hops
+ *   away, where the highest would be n/2 without.
+ *
+ * The paper demands that messages be routed without conflicts. Where neighbours in the hypercube are
+ * h > 1 hops apart, h of their messages cross the same channel. So the messages of a stage go one
+ * after the other, in as many steps as messages cross the busiest channel: with these routes no fewer
+ * are possible. Each step is a track (below) of one packet. That costs startups, and no blocks.
+ * Without pipelining an iteration takes as many steps as its legs have hops, all those of a dimension
+ * 3n/4 - 1 on a ring (1 on a ring of 2) and n - 1 on an array. On rings of 4 or 2 and arrays of 2 a
+ * stage is one step, pipelined or not: 4x4 is the hypercube of 16 nodes. On 8x8 (lower bound 64),
+ * steps and blocks: Q=1 10 and 320, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
+#include "daemon/schedule/algorithms/cccube.h"
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/straight.h"
+#include "daemon/schedule/bits.h"
+#include "daemon/schedule/message_key.h"
+
+static uint32_t cccube_max_legs(const struct torus *t)
+{
+    return power_of(t->nodes);
+}
+
+/* Half a turn flips the highest bit of a coordinate, and in the xor embedding the next one too, of
+ * source and destination alike. */
+static void cccube_period(const struct torus *t, uint32_t *period)
+{
+    for (unsigned i = 0; i < t->dims; i++)
+        period[i] = t->wrap[i] && t->size[i] > 1 ? t->size[i] / 2 : t->size[i];
+}
+
+/* The bits of the hypercube's node are XORs of bits of the coordinates, and where no leg has more
+ * than one hop, that is all there is to know of a node. Elsewhere tracks differ. */
+static void cccube_xor_period(const struct torus *t, uint32_t *period)
+{
+    cccube_period(t, period);
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->size[i] <= (t->wrap[i] ? 4 : 2))
+            period[i] = 1;
+}
+
+/* ---- The embedding --------------------------------------------------------------------------- */
+
+/* A coordinate for these bits of the hypercube's node, and the other way round. */
+static uint32_t embed(const struct torus *t, unsigned dim, uint32_t bits)
+{
+    uint32_t quarter = t->size[dim] / 4;
+    return t->wrap[dim] && (bits & 2 * quarter) != 0 ? bits ^ quarter : bits;
+}
+
+/* Where the bits of the hypercube's nodes are. */
+struct cube {
+    const struct torus *torus;
+    uint32_t packets; /* Q */
+    unsigned bits;    /* d */
+    struct {
+        uint8_t dim, bit;
+    } at[32];
+};
+
+static struct cube make_cube(const struct torus *t, uint32_t degree)
+{
+    struct cube c = {.torus = t, .packets = degree};
+    for (uint8_t bit = 0; c.bits < power_of(t->nodes); bit++) {
+        for (unsigned dim = t->dims; dim-- > 0;) {
+            if (t->size[dim] >> bit > 1) {
+                c.at[c.bits].dim = (uint8_t)dim;
+                c.at[c.bits++].bit = bit;
+            }
+        }
+    }
+    return c;
+}
+
+/* Hops of a leg in iteration i. */
+static uint32_t hops_of(const struct cube *c, unsigned i)
+{
+    uint32_t n = c->torus->size[c->at[i].dim], hops = 1u << c->at[i].bit;
+    return c->torus->wrap[c->at[i].dim] && 2 * hops == n && n > 2 ? n / 4 : hops;
+}
+
+/* ---- Packets --------------------------------------------------------------------------------- */
+
+/* Blocks of a message. */
+static uint32_t all_blocks(const struct cube *c)
+{
+    return c->bits > 0 ? 1u << (c->bits - 1) : 1;
+}
+
+/* The first block of a packet, in the order in which they leave. */
+static uint32_t first_block(const struct cube *c, uint32_t packet)
+{
+    return (uint32_t)(((uint64_t)packet * all_blocks(c) + c->packets - 1) / c->packets);
+}
+
+/* The packet of iteration i that the block with this source XOR destination is in. */
+static uint32_t packet_of(const struct cube *c, uint32_t difference, unsigned i)
+{
+    uint32_t below = difference & ((1u << i) - 1);
+    uint32_t place = (difference >> (i + 1) << i) | below; /* without bit i */
+    return (uint32_t)((uint64_t)(all_blocks(c) - 1 - place) * c->packets / all_blocks(c));
+}
+
+/* ---- Stages and tracks ----------------------------------------------------------------------- */
+
+/* The iterations under way in a stage. */
+struct window {
+    unsigned first, last;
+};
+
+static struct window window_of(const struct cube *c, uint32_t stage)
+{
+    return (struct window){.first = stage < c->packets ? 0 : stage - c->packets + 1,
+                           .last = stage < c->bits ? stage : c->bits - 1};
+}
+
+/* Their bits in one dimension: `count` from `low` on. */
+struct bits {
+    unsigned low, count;
+};
+
+static struct bits bits_of(const struct cube *c, const struct window *w, unsigned dim)
+{
+    struct bits b = {0, 0};
+    for (unsigned i = w->first; i <= w->last; i++)
+        if (c->at[i].dim == dim && b.count++ == 0)
+            b.low = c->at[i].bit;
+    return b;
+}
+
+/* An array of 2^count nodes, each linked by a run of channels with those that differ from it in one
+ * bit: floor(2^(count+1)/3) runs meet on the busiest channel, and that many tracks hold them all.
+ * Take the quarters A, B, C, D of M nodes. What is linked within a quarter is on the same tracks in
+ * all four; then come tracks j and M + j for A_j - B_j - D_j and for A_j - C_j - D_j. */
+static uint32_t line_tracks(unsigned count)
+{
+    return (2u << count) / 3;
+}
+
+static uint32_t line_track(unsigned count, unsigned bit, uint32_t node)
+{
+    while (bit + 2 < count)
+        count -= 2;
+    if (count < 2)
+        return 0;
+    uint32_t quarter = 1u << (count - 2);
+    bool by_b = bit + 1 == count ? (node & quarter) != 0 : (node & 2 * quarter) == 0;
+    return line_tracks(count - 2) + (by_b ? 0 : quarter) + node % quarter;
+}
+
+/* Whether both of the two highest bits of a coordinate may be meant: on a ring they lead from each
+ * quarter to the next, all the way round, and track j holds node j of each. */
+static bool goes_round(const struct torus *t, unsigned dim, const struct bits *b)
+{
+    return t->wrap[dim] && t->size[dim] > 2 && 1u << (b->low + b->count) == t->size[dim];
+}
+
+/* Bits that stay within a quarter of such a ring. */
+static unsigned inner_bits(const struct torus *t, unsigned dim, const struct bits *b)
+{
+    unsigned below = power_of(t->size[dim]) - 2;
+    return b->low < below ? below - b->low : 0;
+}
+
+/* Lower bits that are not under way make copies of the array: 2^low times as many tracks. */
+static uint32_t tracks(const struct torus *t, unsigned dim, const struct bits *b)
+{
+    if (b->count == 0)
+        return 0;
+    if (!goes_round(t, dim, b))
+        return line_tracks(b->count) << b->low;
+    return (line_tracks(inner_bits(t, dim, b)) << b->low) + t->size[dim] / 4;
+}
+
+/* The track of a leg that starts, or ends, at a coordinate and changes a bit of it. */
+static uint32_t track(const struct torus *t, unsigned dim, const struct bits *b, unsigned bit,
+                      uint32_t at)
+{
+    uint32_t quarter = t->size[dim] / 4;
+    unsigned count = b->count;
+
+    if (goes_round(t, dim, b)) {
+        count = inner_bits(t, dim, b);
+        if (bit >= b->low + count)
+            return (line_tracks(count) << b->low) + at % quarter;
+    }
+    return (line_track(count, bit - b->low, at >> b->low) << b->low) + (at & ((1u << b->low) - 1));
+}
+
+/* Steps of a stage: dimensions have channels of their own. */
+static uint32_t stage_steps(const struct cube *c, uint32_t stage)
+{
+    const struct window w = window_of(c, stage);
+    uint32_t most = 0;
+
+    for (unsigned dim = 0; dim < c->torus->dims; dim++) {
+        struct bits b = bits_of(c, &w, dim);
+        uint32_t count = tracks(c->torus, dim, &b);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static uint32_t all_stages(const struct cube *c)
+{
+    return c->bits > 0 ? c->bits + c->packets - 1 : 0;
+}
+
+/* Stages from this one on in which the same iterations are under way, itself included. */
+static uint32_t alike(const struct cube *c, uint32_t stage)
+{
+    return stage + 1 >= c->bits && stage < c->packets ? c->packets - stage : 1;
+}
+
+/* Goes on from the first step of a stage to that of another one. */
+static void go_on(const struct cube *c, uint32_t *stage, uint32_t *step, uint32_t to)
+{
+    while (*stage < to) {
+        uint32_t count = alike(c, *stage);
+        count = count < to - *stage ? count : to - *stage;
+        *step += count * stage_steps(c, *stage);
+        *stage += count;
+    }
+}
+
+/* ---- What it accepts ------------------------------------------------------------------------- */
+
+/* As many packets as a message has blocks, if a schedule may have so many steps: no stage has more
+ * than those in which all iterations are under way. */
+static uint32_t cccube_most(const struct torus *t)
+{
+    struct cube c = make_cube(t, t->nodes);
+    uint32_t blocks = all_blocks(&c);
+
+    if (blocks == 1)
+        return 1;
+    uint32_t stages = (MESSAGE_MAX_STEP + 1) / stage_steps(&c, c.bits - 1) - c.bits;
+    return blocks < stages ? blocks : stages;
+}
+
+static int cccube_accepts(const struct algorithm *a, uint32_t degree, const struct torus *t,
+                          struct error *e)
+{
+    bool taken = is_power_of_two(t->nodes) && straight_fits(t) && degree <= cccube_most(t);
+    return taken ? 0 : algorithm_refuse(a, t, e);
+}
+
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
+static uint32_t cccube_route(const struct torus *t, uint32_t degree, uint32_t source,
+                             uint32_t destination, struct leg *legs)
+{
+    uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    struct cube c = make_cube(t, degree);
+    uint32_t difference = 0, count = 0, stage = 0, step = 0;
+
+    torus_coordinates(t, source, at);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < c.bits; i++) {
+        unsigned dim = c.at[i].dim;
+        uint32_t bits = embed(t, dim, at[dim]) ^ embed(t, dim, to[dim]);
+        difference |= (bits >> c.at[i].bit & 1) << i;
+    }
+    for (unsigned i = 0; i < c.bits; i++) {
+        if ((difference >> i & 1) == 0)
+            continue;
+        unsigned dim = c.at[i].dim;
+        uint32_t next = embed(t, dim, embed(t, dim, at[dim]) ^ 1u << c.at[i].bit);
+        int direction = 1; /* ring of 2 */
+        uint32_t hops = torus_shortest(t, dim, at[dim], next, &direction);
+        go_on(&c, &stage, &step, i + packet_of(&c, difference, i));
+        const struct window w = window_of(&c, stage);
+        struct bits b = bits_of(&c, &w, dim);
+        legs[count++] = (struct leg){.step = step + track(t, dim, &b, c.at[i].bit, at[dim]),
+                                     .hops = (uint16_t)hops,
+                                     .dim = (uint8_t)dim,
+                                     .direction = (int8_t)direction};
+        at[dim] = next;
+    }
+    return count;
+}
+
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+/* Tracks of a stage that carry messages of the same iterations of a dimension. */
+struct strip {
+    uint32_t first, end;
+    uint32_t blocks, hops; /* of the largest message, of the longest leg */
+};
+
+enum { STRIPS_MOST = 32 * TORUS_MAX_DIMS };
+
+/* The two iterations from i on of a dimension, or one. */
+static void add_strip(const struct cube *c, uint32_t stage, const unsigned *iteration,
+                      unsigned count, uint32_t first, uint32_t end, struct strip *strip)
+{
+    *strip = (struct strip){.first = first, .end = end};
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t packet = stage - iteration[i];
+        uint32_t blocks = first_block(c, packet + 1) - first_block(c, packet);
+        uint32_t hops = hops_of(c, iteration[i]);
+        strip->blocks = blocks > strip->blocks ? blocks : strip->blocks;
+        strip->hops = hops > strip->hops ? hops : strip->hops;
+    }
+}
+
+/* The strips of one dimension. Returns how many. */
+static unsigned strips_of(const struct cube *c, uint32_t stage, unsigned dim, struct strip *strips)
+{
+    const struct window w = window_of(c, stage);
+    struct bits b = bits_of(c, &w, dim);
+    unsigned iteration[32], count = 0, found = 0, lines = b.count;
+
+    for (unsigned i = w.first; i <= w.last; i++)
+        if (c->at[i].dim == dim)
+            iteration[found++] = i;
+    if (found == 0)
+        return 0;
+    if (goes_round(c->torus, dim, &b)) {
+        lines = inner_bits(c->torus, dim, &b);
+        uint32_t first = line_tracks(lines) << b.low;
+        add_strip(c, stage, &iteration[lines], found - lines, first,
+                  first + c->torus->size[dim] / 4, &strips[count++]);
+    }
+    for (unsigned pair = lines; pair > 0; pair -= pair > 1 ? 2 : 1) {
+        unsigned below = pair > 1 ? pair - 2 : 0;
+        add_strip(c, stage, &iteration[below], pair - below, line_tracks(below) << b.low,
+                  line_tracks(pair) << b.low, &strips[count++]);
+    }
+    return count;
+}
+
+/* Adds the steps of a stage: each is as long as its largest message, and its longest leg. */
+static void add_stage(const struct cube *c, uint32_t stage, double times, struct cost_counts *sum)
+{
+    struct strip strips[STRIPS_MOST];
+    unsigned count = 0;
+    uint32_t steps = stage_steps(c, stage), at = 0;
+
+    for (unsigned dim = 0; dim < c->torus->dims; dim++)
+        count += strips_of(c, stage, dim, &strips[count]);
+    while (at < steps) {
+        uint32_t end = steps, blocks = 0, hops = 0;
+        for (unsigned i = 0; i < count; i++) {
+            const struct strip *s = &strips[i];
+            if (s->first > at)
+                end = s->first < end ? s->first : end;
+            if (s->first > at || s->end <= at)
+                continue;
+            end = s->end < end ? s->end : end;
+            blocks = s->blocks > blocks ? s->blocks : blocks;
+            hops = s->hops > hops ? s->hops : hops;
+        }
+        sum->startups += times * (end - at);
+        sum->transmission += times * (end - at) * blocks;
+        sum->hops += times * (end - at) * hops;
+        at = end;
+    }
+}
+
+struct cost_counts cccube_counts(const struct torus *t, uint32_t degree)
+{
+    struct cube c = make_cube(t, degree);
+    struct cost_counts sum = {0};
+    bool equal = all_blocks(&c) % degree == 0;
+
+    for (uint32_t stage = 0, count; stage < all_stages(&c); stage += count) {
+        count = equal ? alike(&c, stage) : 1;
+        add_stage(&c, stage, count, &sum);
+    }
+    return sum;
+}
+
+/* A node has one in every iteration and packet; it crosses as many channels as it has hops. */
+static uint64_t cccube_messages(const struct torus *t, uint32_t degree)
+{
+    struct cube c = make_cube(t, degree);
+    uint64_t hops = 0;
+
+    for (unsigned i = 0; i < c.bits; i++)
+        hops += hops_of(&c, i);
+    return hops * degree;
+}
+
+/* ---- The algorithms -------------------------------------------------------------------------- */
+
+#define SUMMARY                                                                                    \
+    "hypercube's exchange, embedded without conflicts: one bit of the node's number after the "    \
+    "other"
+
+const struct family family_cccube = {
+    .base = &algorithm_cccube,
+    .best = "cccube-best",
+    .summary = SUMMARY,
+    .startups =
+        "d + Q - 1 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+    .transmission = "Q divides N/2: N/(2Q) * startups",
+    .most = cccube_most,
+    .route = cccube_route,
+    .counts = cccube_counts,
+    .messages = cccube_messages,
+};
+
+#define CCCUBE(identifier, text, number, pipelined, least, steps, blocks)                          \
+    static int accepts_##number(const struct torus *t, struct error *e)                            \
+    {                                                                                              \
+        return cccube_accepts(&algorithm_##identifier, number, t, e);                              \
+    }                                                                                              \
+    static uint32_t route_##number(const struct torus *t, uint32_t source, uint32_t destination,   \
+                                   uint32_t segment, struct leg *legs)                             \
+    {                                                                                              \
+        (void)segment;                                                                             \
+        return cccube_route(t, number, source, destination, legs);                                 \
+    }                                                                                              \
+    const struct algorithm algorithm_##identifier = {                                              \
+        .name = text,                                                                              \
+        .summary = SUMMARY pipelined,                                                              \
+        .accepts_text =                                                                            \
+            "a torus or mesh of 2^d nodes" least " without a way longer than 65535 hops",          \
+        .startups = steps,                                                                         \
+        .transmission = blocks,                                                                    \
+        .source = "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for "   \
+                  "Meshes and Tori Using a Systematic Approach, section 4",                        \
+        .port_model = PORT_MODEL_ALL,                                                              \
+        .segments = 1,                                                                             \
+        .accepts = accepts_##number,                                                               \
+        .max_legs = cccube_max_legs,                                                               \
+        .period = cccube_period,                                                                   \
+        .xor_period = cccube_xor_period,                                                           \
+        .route = route_##number,                                                                   \
+        .family = &family_cccube,                                                                  \
+        .degree = number,                                                                          \
+    };
+
+CCCUBE(cccube, "cccube", 1, "; cccube-q5 in 5 packets, cccube-best in the best number", "",
+       "sum of 3n_i/4 - 1 (ring of 2: 1; mesh: n_i - 1)", "N/2 * startups")
+CCCUBE(cccube_q2, "cccube-q2", 2, ", in 2 packets", ", at least 4,",
+       "d + 1 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+       "N/4 * startups")
+CCCUBE(cccube_q4, "cccube-q4", 4, ", in 4 packets", ", at least 8,",
+       "d + 3 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+       "N/8 * startups")
+CCCUBE(cccube_q8, "cccube-q8", 8, ", in 8 packets", ", at least 16,",
+       "d + 7 stages; each one step on rings of up to 4 and arrays of 2, more on others",
+       "N/16 * startups")

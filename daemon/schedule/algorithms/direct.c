@@ -1,0 +1,89 @@
+/* Every block goes straight to its destination, dimension 0 first: the baseline of every paper.
+ *
+ * "N-1 startups": there are exactly N-1 steps, and a node starts one block in each. Offsets are
+ * ordered by the number of their nonzero coordinates, most first; the block whose offset comes
+ * t-th has its legs in steps t, t+1, ... An offset with z nonzero coordinates has z legs, and at
+ * least one offset with z-1, z-2, ... 1 of them comes after it (put coordinates to zero one at a
+ * time), so t + z-1 <= N-2: no leg needs a step beyond the N-1. */
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/straight.h"
+
+static int direct_accepts(const struct torus *t, struct error *e)
+{
+    if (!straight_fits(t))
+        return algorithm_refuse(&algorithm_direct, t, e);
+    return 0;
+}
+
+static uint32_t direct_max_legs(const struct torus *t)
+{
+    return t->dims;
+}
+
+static void direct_period(const struct torus *t, uint32_t *period)
+{
+    for (unsigned i = 0; i < t->dims; i++)
+        period[i] = straight_has_opposite(t, i) ? 2 : t->wrap[i] ? 1 : t->size[i];
+}
+
+/* Where an offset comes in the order: counts the offsets before it. */
+static uint32_t order(const struct torus *t, const uint32_t *offset)
+{
+    /* choices[i][z]: offsets in dimensions i.. that have z nonzero coordinates. */
+    uint32_t choices[TORUS_MAX_DIMS + 1][TORUS_MAX_DIMS + 1] = {{0}};
+    unsigned nonzero = 0;
+    uint32_t before = 0;
+
+    choices[t->dims][0] = 1;
+    for (unsigned i = t->dims; i-- > 0;) {
+        choices[i][0] = 1;
+        for (unsigned z = 1; z <= t->dims - i; z++)
+            choices[i][z] = choices[i + 1][z] + (t->size[i] - 1) * choices[i + 1][z - 1];
+        nonzero += offset[i] != 0;
+    }
+    for (unsigned z = nonzero + 1; z <= t->dims; z++)
+        before += choices[0][z];
+    for (unsigned i = 0; i < t->dims; i++) {
+        if (offset[i] != 0) {
+            before += choices[i + 1][nonzero];
+            before += (offset[i] - 1) * choices[i + 1][--nonzero];
+        }
+    }
+    return before;
+}
+
+static uint32_t direct_steps(const struct torus *t)
+{
+    return t->nodes - 1;
+}
+
+static uint32_t direct_route(const struct torus *t, uint32_t source, uint32_t destination,
+                             uint32_t segment, struct leg *legs)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], offset[TORUS_MAX_DIMS];
+
+    (void)segment;
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    /* Also on a mesh, where the way there may be the other one: a node's N-1 destinations have to
+     * have N-1 different offsets. */
+    for (unsigned i = 0; i < t->dims; i++)
+        offset[i] = (to[i] + t->size[i] - from[i]) % t->size[i];
+    return straight_route(t, source, destination, order(t, offset), legs);
+}
+
+const struct algorithm algorithm_direct = {
+    .name = "direct",
+    .summary = "every block straight to its destination, dimension by dimension",
+    .accepts_text = "any torus or mesh without a way longer than 65535 hops in one dimension",
+    .startups = "N - 1",
+    .transmission = "no formula",
+    .source = "the usual baseline; no paper",
+    .port_model = PORT_MODEL_ALL,
+    .segments = 1,
+    .accepts = direct_accepts,
+    .max_legs = direct_max_legs,
+    .period = direct_period,
+    .ordered_steps = direct_steps,
+    .route = direct_route,
+};

@@ -1,0 +1,211 @@
+/* Trees for blocks so large that only bytes count: a source sends different parts of its block along
+ * different trees, no two of which use the same channel in the same direction. So in a broadcast a
+ * channel carries one part; and in an allgather of N nodes at most N - 1, one of each source. With as
+ * many trees as a node has links that is the bound for both, without rounding, on every torus and
+ * mesh where there are so many: no node can take in a block by fewer channels.
+ *
+ * Seen from the source at 0: the tree of dimension i and direction s goes along i in direction s
+ * first, then along dimensions i + 1, i + 2, ... round to i - 1, always in direction s. What lies at 0
+ * in dimension i is reached from the end of that ring, by a last hop in i. Of the channels into a
+ * node w in direction s, that along dimension j is then used by one tree only: if w is at 0 in j, as
+ * the last hop of j's own tree; else by the tree of the first dimension behind j, in the same cyclic
+ * order, in which w is not at 0, which is j's own if there is no other. So a torus of d dimensions
+ * has 2d trees, which use every channel but those into the source.
+ *
+ * A line has one tree, which leads away from the source in both directions, its last hop from a
+ * neighbour of 0; so a mesh of d dimensions has d. Where some dimensions wrap and some do not, the
+ * rings are cut opposite to the source and are lines then, but for one of n >= 3 nodes, r. That one
+ * goes first, in direction +, and there is one tree more: it goes along r in direction -, and off
+ * the axis it enters each ring at c = n - 2 by the channel that the tree of r has there, and goes
+ * round in direction -, but not back to c: that channel the tree of r gets instead. So it has a tree
+ * for each link of a node if there is but one ring, and on tori with more rings one more than
+ * dimensions.
+ *
+ * Parts are dealt to the trees in turns: 12 parts use 1, 2, 3, 4, 6 or 12 trees evenly. */
+#include "daemon/schedule/algorithms/registry.h"
+
+enum { PARTS = 12 };
+
+/* The dimensions of more than one node, in the order in which the trees take them. */
+struct grove {
+    const struct torus *torus;
+    unsigned count;
+    unsigned dim[TORUS_MAX_DIMS];
+    bool rings; /* all of them wrap, and each has a tree for either direction */
+    bool extra; /* the first one is a ring that has another tree */
+    uint32_t trees;
+};
+
+static struct grove grove_of(const struct torus *t)
+{
+    struct grove g = {.torus = t, .rings = true};
+    unsigned ring = 0; /* the largest of those that can have another tree */
+    uint32_t largest = 2;
+
+    for (unsigned i = 0; i < t->dims; i++) {
+        if (t->size[i] == 1)
+            continue;
+        g.rings = g.rings && t->wrap[i];
+        if (t->wrap[i] && t->size[i] > largest) {
+            largest = t->size[i];
+            ring = g.count;
+        }
+        g.dim[g.count++] = i;
+    }
+    g.extra = !g.rings && largest > 2;
+    if (g.extra) {
+        unsigned first = g.dim[ring];
+        g.dim[ring] = g.dim[0];
+        g.dim[0] = first;
+    }
+    g.trees = g.rings ? 2 * g.count : g.count + g.extra;
+    return g;
+}
+
+/* A node as a tree sees it: its offset from the source, by dimension of the torus. */
+struct place {
+    const uint32_t *source;
+    uint32_t offset[TORUS_MAX_DIMS]; /* modulo the size; on a line, too */
+};
+
+/* One hop into a node, against which its route goes back. */
+struct hop {
+    unsigned dim;
+    int direction;
+};
+
+/* The last hop into a node that is off the source's position in this dimension, and comes from
+ * there: by a ring in the tree's direction, along a line the only way. */
+static struct hop away(const struct grove *g, const struct place *p, unsigned dim, int direction)
+{
+    uint32_t size = g->torus->size[dim];
+    bool one_way = g->rings || (g->extra && dim == g->dim[0]);
+
+    if (!one_way && g->torus->wrap[dim])
+        direction = 2 * p->offset[dim] <= size ? 1 : -1;
+    else if (!one_way)
+        direction = p->source[dim] + p->offset[dim] < size ? 1 : -1;
+    return (struct hop){dim, direction};
+}
+
+/* The last hop into a node at the source's position in this dimension, from a neighbour. */
+static struct hop aside(const struct grove *g, const struct place *p, unsigned dim, int direction)
+{
+    bool one_way = g->rings || (g->extra && dim == g->dim[0]);
+
+    if (!one_way)
+        direction = g->torus->wrap[dim] || p->source[dim] + 1 < g->torus->size[dim] ? -1 : 1;
+    return (struct hop){dim, direction};
+}
+
+/* The last dimension, in the order of the tree of the dimension at `first`, in which the node is not
+ * where the source is; `first` itself at the end. */
+static unsigned last_moved(const struct grove *g, const struct place *p, unsigned first)
+{
+    for (unsigned i = g->count; i-- > 1;) {
+        unsigned at = (first + i) % g->count;
+        if (p->offset[g->dim[at]] != 0)
+            return at;
+    }
+    return first;
+}
+
+/* The last hop into a node, in the tree of the dimension at `first`. */
+static struct hop hop_into(const struct grove *g, const struct place *p, unsigned first,
+                           int direction)
+{
+    if (p->offset[g->dim[first]] == 0)
+        return aside(g, p, g->dim[first], direction);
+    return away(g, p, g->dim[last_moved(g, p, first)], direction);
+}
+
+/* The same where the first dimension has another tree, of it or, if `other`, of that one. */
+static struct hop hop_around(const struct grove *g, const struct place *p, bool other)
+{
+    unsigned ring = g->dim[0];
+    uint32_t enters = g->torus->size[ring] - 2;
+    unsigned last = last_moved(g, p, 0);
+    bool on_axis = last == 0;
+    bool swapped = !on_axis && p->offset[ring] == enters;
+
+    if (other == swapped)
+        return other ? away(g, p, g->dim[last], 1) : hop_into(g, p, 0, 1);
+    return (struct hop){ring, -1};
+}
+
+static struct hop last_hop(const struct grove *g, const struct place *p, uint32_t tree)
+{
+    if (g->extra && (tree == 0 || tree == g->count))
+        return hop_around(g, p, tree != 0);
+    return hop_into(g, p, tree % g->count, tree < g->count ? 1 : -1);
+}
+
+static int disjoint_accepts(const struct torus *t, struct error *e)
+{
+    (void)t, (void)e;
+    return 0;
+}
+
+/* No tree goes along a dimension twice, but the other one of a ring, which is along it at first, too.
+ */
+static uint32_t disjoint_max_legs(const struct torus *t)
+{
+    uint32_t legs = 1, largest = 0;
+
+    for (unsigned i = 0; i < t->dims; i++) {
+        legs += t->size[i] - 1;
+        largest = t->size[i] > largest ? t->size[i] : largest;
+    }
+    return legs + (largest > 2 ? 2 : 0);
+}
+
+/* The route is found backwards, from where the destination gets the block. */
+static uint32_t disjoint_route(const struct torus *t, uint32_t source, uint32_t destination,
+                               uint32_t segment, struct leg *legs)
+{
+    const struct grove g = grove_of(t);
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS], count = 0, left = 0;
+    struct place p = {.source = from};
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < t->dims; i++) {
+        p.offset[i] = (to[i] + t->size[i] - from[i]) % t->size[i];
+        left += p.offset[i] != 0;
+    }
+    while (left > 0) {
+        struct hop hop = last_hop(&g, &p, segment % g.trees);
+        uint32_t *offset = &p.offset[hop.dim], size = t->size[hop.dim];
+
+        left -= *offset != 0;
+        *offset = (*offset + size - (uint32_t)hop.direction) % size;
+        left += *offset != 0;
+        legs[count++] =
+            (struct leg){.hops = 1, .dim = (uint8_t)hop.dim, .direction = (int8_t)hop.direction};
+    }
+    for (uint32_t i = 0; i < count / 2; i++) {
+        struct leg leg = legs[i];
+        legs[i] = legs[count - 1 - i];
+        legs[count - 1 - i] = leg;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        legs[i].step = i;
+    return count;
+}
+
+const struct algorithm algorithm_disjoint = {
+    .name = "disjoint",
+    .summary = "parts of a block along trees that share no channel, for large blocks",
+    .accepts_text = "any torus or mesh",
+    .startups = "on tori the sum of the sizes - d + 1, on a ring n - 1",
+    .transmission = "(N-1)/(2d) on any channel of a torus in all, (N-1)/d of a mesh",
+    .source = "this project; Edmonds, Edge-disjoint branchings, says how many there can be",
+    .operation = OPERATION_ALLGATHER,
+    .port_model = PORT_MODEL_ALL,
+    .segments = PARTS,
+    .streaming = true,
+    .accepts = disjoint_accepts,
+    .max_legs = disjoint_max_legs,
+    .period = torus_full_period,
+    .route = disjoint_route,
+};

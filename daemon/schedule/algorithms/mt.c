@@ -1,0 +1,86 @@
+/* MTk: complete exchange on a one-port torus of any number k of dimensions. Liu, Gu, Ren, Xiong:
+ * Efficient and Scalable Algorithms for All-to-All Personalized Communication on Multidimensional
+ * Tori, sections 5.2 and 5.3.
+ *
+ * Phase 1: k rounds of AR1 on the logical rings of every k-th node of a line. Nodes are in k groups
+ * by the sum of their coordinates modulo k, so that k neighbours on a line are of k groups, and in
+ * each round every group works along another dimension. A block is then in the k x ... x k submesh
+ * of its destination, at its source's place in it. Phase 2, for each dimension: an exchange on the
+ * submesh's lines of k nodes. The paper spells it out for k = 3 only, where each node sends to the
+ * next one on the line, going round, then to the one before; for other k it takes the exchange from
+ * a paper of Gu's, of which it gives the cost, k-1 startups and floor(k^2/4) blocks. Here it is
+ * line_one_port.h, which costs that and is the paper's for k = 3.
+ *
+ * All sizes multiples of 2k; others through imaginary nodes, with divided steps (one_port.h).
+ *
+ * Against the paper's formulas:
+ * - On logical rings of 2 (all sizes 2k) AR1 is one swap, and the formula counts an empty second
+ *   one in each round: 12 startups on 6x6x6, really 9.
+ * - Where the sizes are different, see pt.c. */
+#include "daemon/schedule/algorithms/line_one_port.h"
+#include "daemon/schedule/algorithms/one_port.h"
+#include "daemon/schedule/algorithms/registry.h"
+
+static int mt_accepts(const struct torus *t, struct error *e)
+{
+    return one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_mt, t, e);
+}
+
+static uint32_t mt_max_legs(const struct torus *t)
+{
+    struct one_port p;
+
+    one_port_init(&p, t);
+    return p.k * (p.ring_steps + line_one_port_legs(p.k));
+}
+
+static uint32_t padded_route(const struct torus *padded, const uint32_t *from, const uint32_t *to,
+                             struct leg *legs)
+{
+    struct one_port p;
+    uint32_t at[TORUS_MAX_DIMS];
+    uint32_t sum = 0, count = 0;
+
+    one_port_init(&p, padded);
+    for (unsigned i = 0; i < p.k; i++) {
+        at[i] = from[p.dim[i]];
+        sum += at[i];
+    }
+    for (unsigned round = 0; round < p.k; round++) {
+        unsigned i = (sum + round) % p.k;
+        uint32_t x = to[p.dim[i]];
+        count += one_port_ring(&p, padded, p.dim[i], p.k, round * p.ring_steps, &at[i],
+                               x - x % p.k + at[i] % p.k, legs + count);
+    }
+    for (unsigned i = 0; i < p.k; i++)
+        count +=
+            line_one_port_route(p.k, p.dim[i], p.k * p.ring_steps + i * line_one_port_steps(p.k),
+                                at[i] % p.k, to[p.dim[i]] % p.k, legs + count);
+    return count;
+}
+
+static uint32_t mt_route(const struct torus *t, uint32_t source, uint32_t destination,
+                         uint32_t segment, struct leg *legs)
+{
+    (void)segment;
+    return one_port_route(t, padded_route, source, destination, legs);
+}
+
+const struct algorithm algorithm_mt = {
+    .name = "mt",
+    .summary = "MTk: k groups of nodes take turns in the dimensions, then lines of k nodes",
+    .accepts_text = "any number of dimensions, those of more than one node wrapping",
+    .startups = "k*ceil(n/4k) + k^2, n the largest size, all multiples of 2k (n = 2k: k fewer)",
+    .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n (some different sizes: "
+                    "critical path)",
+    .source = "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "
+              "Communication on Multidimensional Tori, sections 5.2 and 5.3; lines of more than 3 "
+              "nodes: this "
+              "project",
+    .port_model = PORT_MODEL_ONE,
+    .segments = 1,
+    .accepts = mt_accepts,
+    .max_legs = mt_max_legs,
+    .period = one_port_period,
+    .route = mt_route,
+};

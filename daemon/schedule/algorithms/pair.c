@@ -1,0 +1,77 @@
+/* Odd-even neighbour exchange: dimension after dimension, in n/2 rounds on a ring of n. In round q
+ * the node at coordinate x swaps with its + neighbour if x + q is even, else with its - neighbour:
+ * every node sends one message and receives one, with all blocks for beyond combined. What has left
+ * a node in one direction goes on in the next round: a block from an even x for + offsets 1..n/2
+ * leaves in round 0, one for - offsets 1..n/2-1 in round 1; from an odd x with the signs swapped.
+ *
+ * Round 0 carries n/2 blocks a line, round q >= 1 two times n/2 - q: n^2/4 on a ring, the average
+ * status, than which no schedule of single hops on one port has less.
+ *
+ * In segments more ports are busy at once: they are in different dimensions (rotation.h), and when
+ * these have all been taken, further segments swap the roles of even and odd, which uses the other
+ * link of every node. With four segments every channel of a square torus carries the same all the
+ * time, r*c^2/8: the lower bound. On a ring of 2 the two roles are the two links. */
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rotation.h"
+
+static int pair_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+{
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->size[i] > 1 && (!t->wrap[i] || t->size[i] % 2 != 0))
+            return algorithm_refuse(a, t, e);
+    return 0;
+}
+
+static void pair_period(const struct torus *t, uint32_t *period)
+{
+    for (unsigned i = 0; i < t->dims; i++)
+        period[i] = t->size[i] > 1 ? 2 : 1;
+}
+
+static uint32_t pair_route(const struct torus *t, uint32_t source, uint32_t destination,
+                           uint32_t segment, struct leg *legs)
+{
+    uint32_t from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    struct rotation order = rotation_of(t);
+    uint32_t swapped = rotation_round(&order, segment) % 2;
+    uint32_t begin = 0, count = 0;
+
+    torus_coordinates(t, source, from);
+    torus_coordinates(t, destination, to);
+    for (unsigned turn = 0; turn < order.count; turn++) {
+        unsigned dim = rotation_dim(&order, segment, turn);
+        int first = (from[dim] + swapped) % 2 == 0 ? 1 : -1; /* where round 0 leads */
+        int direction = first;                               /* to the exact opposite */
+        uint32_t hops = torus_shortest(t, dim, from[dim], to[dim], &direction);
+        uint32_t step = begin + (direction == first ? 0 : 1);
+        for (; hops > 0; hops--)
+            legs[count++] = (struct leg){
+                .step = step++, .hops = 1, .dim = (uint8_t)dim, .direction = (int8_t)direction};
+        begin += t->size[dim] / 2;
+    }
+    return count;
+}
+
+#define PAIR(identifier, text, parts, split, blocks)                                               \
+    static int accepts_##parts(const struct torus *t, struct error *e)                             \
+    {                                                                                              \
+        return pair_accepts(&algorithm_##identifier, t, e);                                        \
+    }                                                                                              \
+    const struct algorithm algorithm_##identifier = {                                              \
+        .name = text,                                                                              \
+        .summary = "swaps with one neighbour, then the other, a dimension at a time" split,        \
+        .accepts_text = "rings of even size: all dimensions wrap or have one node",                \
+        .startups = "sum of n_i/2",                                                                \
+        .transmission = blocks,                                                                    \
+        .source = "this project; odd-even exchange is classic",                                    \
+        .port_model = PORT_MODEL_ALL,                                                              \
+        .segments = parts,                                                                         \
+        .accepts = accepts_##parts,                                                                \
+        .max_legs = torus_diameter,                                                                \
+        .period = pair_period,                                                                     \
+        .route = pair_route,                                                                       \
+    };
+
+PAIR(pair, "pair", 1, "", "sum of N*n_i/4")
+PAIR(pair_s2, "pair-s2", 2, ", in halves", "equal sizes: sum of N*n_i/8")
+PAIR(pair_s4, "pair-s4", 4, ", in quarters", "two or more equal sizes: sum of N*n_i/16")

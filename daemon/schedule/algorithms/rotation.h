@@ -1,0 +1,37 @@
+/* One dimension after another, for algorithms that exchange along lines. Dimensions of one node
+ * are left out. An undivided block takes the others in order. Segment s of a divided block
+ * starts with the s-th of them and continues cyclically, so that the segments use different
+ * dimensions at the same time: XY and YX order in two dimensions. */
+#ifndef TORUSD_SCHEDULE_ALGORITHMS_ROTATION_H
+#define TORUSD_SCHEDULE_ALGORITHMS_ROTATION_H
+
+#include "daemon/schedule/torus.h"
+
+struct rotation {
+    unsigned count;              /* dimensions of more than one node, */
+    uint8_t dim[TORUS_MAX_DIMS]; /* rising */
+};
+
+static inline struct rotation rotation_of(const struct torus *t)
+{
+    struct rotation r = {.count = 0};
+
+    for (unsigned i = 0; i < t->dims; i++)
+        if (t->size[i] > 1)
+            r.dim[r.count++] = (uint8_t)i;
+    return r;
+}
+
+/* The dimension that a segment uses in its turn 0..count-1. */
+static inline unsigned rotation_dim(const struct rotation *r, uint32_t segment, unsigned turn)
+{
+    return r->dim[(segment + turn) % r->count];
+}
+
+/* How many times every dimension has come first before this segment. */
+static inline uint32_t rotation_round(const struct rotation *r, uint32_t segment)
+{
+    return r->count > 0 ? segment / r->count : 0;
+}
+
+#endif

@@ -1,0 +1,298 @@
+/* Complete exchange over a spanning tree: every block climbs from its source to the lowest node
+ * that has source and destination below it, and descends from there. One message an edge and
+ * direction, with everything that goes that way: 2(N-1) in all, the fewest there can be without
+ * more links. For blocks so small that the number of messages is all that counts; the edges at the
+ * root carry N^2/4 blocks.
+ *
+ * The tree is the one of tree.h: a node hangs where the shortest way from the root, dimension 0
+ * first, comes through. The root is in the middle, so that no tree is less deep: node 0 where all
+ * wraps, else the centre of each dimension that does not. A node sends up when all its children
+ * have, and down when its parent has: the edge above a node of depth h is used in step D - h on the
+ * way up and in step D + h - 1 on the way down, D being the depth of the tree. */
+#include <stdlib.h>
+
+#include "daemon/schedule/algorithms/climb.h"
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/plan.h"
+
+/* Depth of the tree: the middle is no further from either end. */
+static uint32_t depth(const struct torus *t)
+{
+    uint32_t hops = 0;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        hops += t->size[i] / 2;
+    return hops;
+}
+
+static int tree_accepts(const struct torus *t, struct error *e)
+{
+    (void)t;
+    (void)e;
+    return 0;
+}
+
+static uint32_t tree_max_legs(const struct torus *t)
+{
+    return 2 * depth(t);
+}
+
+/* Hops from the root along `dim` to a coordinate; those towards - are negative. */
+static int64_t from_root(const struct torus *t, unsigned dim, uint32_t coordinate)
+{
+    return climb_offset(t, dim, t->wrap[dim] ? 0 : t->size[dim] / 2, coordinate);
+}
+
+/* How far the tree reaches along `dim`, in the direction of +, or of -. */
+static uint32_t reach(const struct torus *t, unsigned dim, bool plus)
+{
+    return (t->size[dim] - (t->wrap[dim] != plus)) / 2;
+}
+
+static void from_root_all(const struct torus *t, uint32_t node, int64_t *hops)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+
+    torus_coordinates(t, node, at);
+    for (unsigned i = 0; i < t->dims; i++)
+        hops[i] = from_root(t, i, at[i]);
+}
+
+static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t destination,
+                           uint32_t segment, struct leg *legs)
+{
+    uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    int64_t up[TORUS_MAX_DIMS], down[TORUS_MAX_DIMS];
+    struct climb c = {.legs = legs, .deepest = depth(t)};
+    unsigned fork = 0; /* the first dimension in which their ways from the root differ */
+
+    (void)segment;
+    torus_coordinates(t, source, at);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < t->dims; i++) {
+        up[i] = from_root(t, i, at[i]);
+        down[i] = from_root(t, i, to[i]);
+        c.depth += climb_length(up[i]);
+    }
+    while (up[fork] == down[fork])
+        fork++;
+
+    int64_t shared = climb_common(up[fork], down[fork]);
+    for (unsigned i = t->dims; --i > fork;)
+        climb_up(&c, i, up[i], 0);
+    climb_up(&c, fork, up[fork], shared);
+    climb_down(&c, fork, shared, down[fork]);
+    for (unsigned i = fork + 1; i < t->dims; i++)
+        climb_down(&c, i, 0, down[i]);
+    return c.count;
+}
+
+/* A node's plan, without walking all routes, of which there are N^2 different ones. For a node the
+ * others are in branches, by the port that leads there, and a block comes by if its source and its
+ * destination are in different ones. */
+enum { HERE = TORUS_MAX_PORTS, BRANCHES };
+
+struct branches {
+    uint8_t *of;              /* by node: a port or HERE */
+    uint64_t nodes[BRANCHES]; /* by branch */
+    int parent;               /* the port, or -1 */
+    uint32_t depth;
+};
+
+/* The branch of the node `other` away from the root, seen from the one `hops` away. */
+static unsigned find_branch(const struct torus *t, const int64_t *hops, const int64_t *other,
+                            int parent)
+{
+    unsigned fork = 0;
+
+    while (fork < t->dims && hops[fork] == other[fork])
+        fork++;
+    if (fork == t->dims)
+        return HERE;
+    bool below = climb_common(hops[fork], other[fork]) == hops[fork];
+    for (unsigned i = fork + 1; i < t->dims; i++)
+        below &= hops[i] == 0;
+    return below ? torus_port(fork, other[fork] > hops[fork] ? 1 : -1) : (unsigned)parent;
+}
+
+static int find_branches(struct branches *b, const struct torus *t, uint32_t rank)
+{
+    int64_t hops[TORUS_MAX_DIMS], other[TORUS_MAX_DIMS];
+
+    *b = (struct branches){.of = calloc(t->nodes, 1), .parent = -1};
+    if (b->of == NULL)
+        return -1;
+    from_root_all(t, rank, hops);
+    for (unsigned i = 0; i < t->dims; i++) {
+        b->depth += climb_length(hops[i]);
+        if (hops[i] != 0)
+            b->parent = (int)torus_port(i, hops[i] > 0 ? -1 : 1);
+    }
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        from_root_all(t, node, other);
+        b->of[node] = (uint8_t)find_branch(t, hops, other, b->parent);
+        b->nodes[b->of[node]]++;
+    }
+    return 0;
+}
+
+/* The message to a branch, or from it; their blocks are as many. */
+static void add_message(struct plan *p, const struct branches *b, unsigned port, bool send,
+                        uint32_t step, uint32_t nodes)
+{
+    struct plan_message *m = send ? &p->send[p->sends++] : &p->arrival[p->arrivals++];
+
+    *m = (struct plan_message){.step = step,
+                               .blocks = (uint32_t)(b->nodes[port] * (nodes - b->nodes[port])),
+                               .first = p->blocks,
+                               .hops = 1,
+                               .port = (uint8_t)port};
+    p->blocks += m->blocks;
+}
+
+/* The messages in their order, and which of them is a branch's. */
+static void add_messages(struct plan *p, const struct torus *t, const struct branches *b)
+{
+    uint32_t deepest = depth(t);
+
+    if (b->parent >= 0)
+        add_message(p, b, (unsigned)b->parent, true, deepest - b->depth, t->nodes);
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        if (b->nodes[port] > 0 && (int)port != b->parent)
+            add_message(p, b, port, true, deepest + b->depth, t->nodes);
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        if (b->nodes[port] > 0 && (int)port != b->parent)
+            add_message(p, b, port, false, deepest - b->depth - 1, t->nodes);
+    if (b->parent >= 0)
+        add_message(p, b, (unsigned)b->parent, false, deepest + b->depth - 1, t->nodes);
+}
+
+static void add_blocks(struct plan *p, const struct torus *t, const struct branches *b)
+{
+    struct plan_block *out[BRANCHES] = {NULL}, *in[BRANCHES] = {NULL}; /* next block */
+
+    for (const struct plan_message *m = p->send; m < p->send + p->sends; m++)
+        out[m->port] = p->block + m->first;
+    for (const struct plan_message *m = p->arrival; m < p->arrival + p->arrivals; m++)
+        in[m->port] = p->block + m->first;
+    for (uint32_t source = 0; source < t->nodes; source++) {
+        unsigned from = b->of[source];
+        for (uint32_t destination = 0; destination < t->nodes; destination++) {
+            unsigned to = b->of[destination];
+            if (from == to)
+                continue;
+            struct plan_block block = {source, destination, 0, PLAN_NO_SLOT};
+            if (from != HERE && to != HERE)
+                block.slot = p->slots++;
+            if (from != HERE)
+                *in[from]++ = block;
+            if (to != HERE)
+                *out[to]++ = block;
+        }
+    }
+}
+
+/* Blocks in transit at a node with `below` nodes below it and `above` elsewhere, most at the end of
+ * a step: those between children wait from the way up to the way down, and beside them at first
+ * those for above, at last those from there. `squares`: sum of the squares of the children's
+ * nodes. */
+static uint64_t transit(uint64_t below, uint64_t above, uint64_t squares)
+{
+    return below * below - squares + below * above;
+}
+
+/* Blocks that come to the node, and that leave it. */
+static uint64_t count_blocks(const struct branches *b, uint32_t nodes)
+{
+    uint64_t blocks = 0;
+
+    for (unsigned port = 0; port < HERE; port++)
+        blocks += 2 * b->nodes[port] * (nodes - b->nodes[port]);
+    return blocks;
+}
+
+static int tree_plan(struct plan *p, const struct torus *t, uint32_t rank)
+{
+    struct branches b;
+    uint64_t above = 0, squares = 0;
+
+    *p = (struct plan){.rank = rank, .steps = 2 * depth(t)};
+    if (find_branches(&b, t, rank) != 0)
+        return -1;
+    uint64_t blocks = count_blocks(&b, t->nodes);
+    if (blocks < UINT32_MAX) {
+        p->send = calloc(torus_ports(t), sizeof *p->send);
+        p->arrival = calloc(torus_ports(t), sizeof *p->arrival);
+        p->block = calloc(blocks + 1, sizeof *p->block); /* never 0 bytes */
+    }
+    if (p->send == NULL || p->arrival == NULL || p->block == NULL) {
+        free(b.of);
+        plan_free(p);
+        return -1;
+    }
+    add_messages(p, t, &b);
+    add_blocks(p, t, &b);
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        if ((int)port == b.parent)
+            above = b.nodes[port];
+        else
+            squares += b.nodes[port] * b.nodes[port];
+    }
+    p->peak_transit = (uint32_t)transit(t->nodes - 1 - above, above, squares);
+    free(b.of);
+    return 0;
+}
+
+/* Sum of the squares of the nodes below each child in dimensions `dim` and higher, which have
+ * `nodes` nodes at every node of the lower ones. */
+static uint64_t squares_from(const struct torus *t, unsigned dim, uint64_t nodes)
+{
+    uint64_t squares = 0;
+
+    for (; dim < t->dims; dim++) {
+        uint64_t plus, minus;
+        nodes /= t->size[dim];
+        plus = reach(t, dim, true) * nodes;
+        minus = reach(t, dim, false) * nodes;
+        squares += plus * plus + minus * minus;
+    }
+    return squares;
+}
+
+static uint64_t tree_peak_transit(const struct torus *t)
+{
+    uint64_t most = transit(t->nodes - 1, 0, squares_from(t, 0, t->nodes)), nodes = t->nodes;
+
+    /* All nodes below which dimension `dim` goes on outwards are like that one with the coordinates
+     * of the root in the lower dimensions. */
+    for (unsigned dim = 0; dim < t->dims; dim++) {
+        nodes /= t->size[dim];
+        for (uint32_t side = 0; side < 2; side++) {
+            for (uint64_t outwards = 0; outwards < reach(t, dim, side == 0); outwards++) {
+                uint64_t child = outwards * nodes, below = child + nodes - 1;
+                uint64_t here = transit(below, t->nodes - 1 - below,
+                                        child * child + squares_from(t, dim + 1, nodes));
+                if (here > most)
+                    most = here;
+            }
+        }
+    }
+    return most;
+}
+
+const struct algorithm algorithm_tree = {
+    .name = "tree",
+    .summary = "up and down a spanning tree, one message an edge each way: for a few bytes",
+    .accepts_text = "any torus or mesh",
+    .startups = "2D, D = sum of floor(n_i/2)",
+    .transmission = "2 * sum over i and a = 1..floor(n_i/2) of m*(N-m), m = a * n_(i+1)*...*n_k",
+    .source = "this project; gather and scatter combined",
+    .port_model = PORT_MODEL_ALL,
+    .segments = 1,
+    .accepts = tree_accepts,
+    .max_legs = tree_max_legs,
+    .period = torus_no_period,
+    .route = tree_route,
+    .plan = tree_plan,
+    .peak_transit = tree_peak_transit,
+};
