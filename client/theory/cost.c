@@ -2,6 +2,7 @@
 
 #include "client/theory/formula.h"
 #include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/verify.h"
 #include "daemon/schedule/work.h"
 

@@ -6,7 +6,7 @@
 #include "client/theory/formula_rows.h"
 #include "daemon/schedule/algorithms/a3.h"
 #include "daemon/schedule/algorithms/cccube.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/product.h"
 
 static struct cost_counts product_counts(const struct torus *t, enum product_algorithm a)

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
-#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/families.h"
+#include "daemon/schedule/algorithms/registry.h"
 
 #define LEARN_LEAST 5u  /* exchanges in a session that is to be believed */
 #define LEARNT_REACH 4u /* octaves to which a measurement applies */

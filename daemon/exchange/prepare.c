@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
-#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/families.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 /* Prepared here, without barriers: by one root, which has four under way itself (turn.c), and others that end;

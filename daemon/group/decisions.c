@@ -5,7 +5,8 @@
 
 #include "daemon/base/log.h"
 #include "daemon/group/internal.h"
-#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/families.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/product.h"
 #include "proto/text.h"
 

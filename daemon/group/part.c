@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "daemon/group/internal.h"
+#include "daemon/schedule/algorithms/even.h"
 
 /* The torus of the dimensions in the mask, and this node's ports in it. */
 static void cut_out(struct part *p, const struct torus *whole)
@@ -321,7 +322,7 @@ int part_trees(struct part *p, struct error *e)
 
     if (result <= 0 || p->has_trees)
         return result;
-    const struct algorithm *a = p->damaged ? detour_gather(p->detour) : reduction_even(p->torus);
+    const struct algorithm *a = p->damaged ? detour_gather(p->detour) : even_algorithm(p->torus);
     if (reduction_build(&p->trees, p->torus, a, p->rank, e) != 0)
         return -1;
     p->has_trees = true;

@@ -5,6 +5,7 @@
 
 #include "daemon/planning/plan_job.h"
 #include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/peak.h"
 

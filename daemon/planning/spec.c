@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "daemon/planning/schedule_store.h"
-#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/families.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 #define MILLISECOND UINT64_C(1000000)

@@ -1,54 +1,6 @@
 #include "daemon/schedule/algorithm.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "daemon/schedule/algorithms/family.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour.h"
-#include "daemon/schedule/imported.h"
 #include "daemon/schedule/product.h"
-
-#define ALGORITHM_ROW(identifier, name) &algorithm_##identifier,
-#define ALGORITHM_NAME(identifier, name) ", " name
-
-static const struct algorithm *const registry[] = {ALGORITHMS(ALGORITHM_ROW)};
-
-size_t algorithm_count(void)
-{
-    return sizeof registry / sizeof registry[0];
-}
-
-const struct algorithm *algorithm_at(size_t index)
-{
-    return index < algorithm_count() ? registry[index] : NULL;
-}
-
-const struct algorithm *algorithm_find(const char *name)
-{
-    for (size_t i = 0; i < algorithm_count(); i++)
-        if (strcmp(registry[i]->name, name) == 0)
-            return registry[i];
-    return family_member(name);
-}
-
-const char *algorithm_names(void)
-{
-    static const char names[] = ALGORITHMS(ALGORITHM_NAME);
-    return names + strlen(", ");
-}
-
-const char *algorithm_names_for(enum operation operation, char *names)
-{
-    size_t used = 0;
-
-    names[0] = '\0';
-    for (size_t i = 0; i < algorithm_count() && used < ALGORITHM_NAMES_SIZE; i++)
-        if (registry[i]->operation == operation_of_algorithms(operation))
-            used += (size_t)snprintf(names + used, ALGORITHM_NAMES_SIZE - used, "%s%s",
-                                     used == 0 ? "" : ", ", registry[i]->name);
-    return names;
-}
 
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e)
 {
@@ -59,25 +11,22 @@ int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct er
 
 int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {
-    return a->imported != NULL     ? imported_accepts(a->imported, t, e)
-           : a->detour != NULL     ? detour_accepts(a->detour, t, e)
-           : a->accepts(t, e) == 0 ? family_check(a->name, t, e)
-                                   : -1;
+    bool own = a->methods != NULL && a->methods->accepts != NULL;
+
+    return own ? a->methods->accepts(a, t, e) : a->accepts(t, e);
 }
 
 uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t)
 {
-    return a->imported != NULL ? imported_max_legs(a->imported)
-           : a->detour != NULL ? detour_max_legs(a->detour, a->operation)
-                               : a->max_legs(t);
+    bool own = a->methods != NULL && a->methods->max_legs != NULL;
+
+    return own ? a->methods->max_legs(a, t) : a->max_legs(t);
 }
 
 void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period)
 {
-    if (a->imported != NULL)
-        imported_period(a->imported, period);
-    else if (a->detour != NULL)
-        torus_no_period(t, period);
+    if (a->methods != NULL && a->methods->period != NULL)
+        a->methods->period(a, t, period);
     else
         a->period(t, period);
 }
@@ -85,12 +34,8 @@ void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs)
 {
-    if (a->imported != NULL)
-        return imported_route(a->imported, source, destination, segment, legs);
-    if (a->detour != NULL)
-        return detour_route(a->detour, a->operation, source, destination, segment, legs);
-    if (a->route == NULL)
-        return a->family->route(t, a->degree, source, destination, legs);
+    if (a->methods != NULL && a->methods->route != NULL)
+        return a->methods->route(a, t, source, destination, segment, legs);
     return a->route(t, source, destination, segment, legs);
 }
 
@@ -130,8 +75,8 @@ double algorithm_bound(const struct algorithm *a, const struct torus *t)
         uint64_t in = (uint64_t)(t->nodes - 1) * a->segments, links = torus_fewest_links(t);
         return links > 0 ? (double)(in / links + (in % links != 0)) / a->segments : 0;
     }
-    if (a->detour != NULL)
-        return detour_bound(a->detour);
+    if (a->methods != NULL && a->methods->bound != NULL)
+        return a->methods->bound(a);
     if (a->port_model == PORT_MODEL_ALL)
         return torus_bound_all_port(t);
     if (!a->single_hops)

@@ -1,5 +1,5 @@
 /* What an algorithm is: a pure function from (torus, source, destination, segment) to a route, one
- * file of arithmetic and one row in the registry (algorithm.c). Everything else (counts, plans,
+ * file of arithmetic and one row in the registry (algorithms/rows.h). Everything else (counts, plans,
  * proofs, real exchanges) is derived from the routes.
  *
  * A leg is a straight run in one dimension; only the node at its end takes the block out, nodes
@@ -12,7 +12,7 @@
 #include "daemon/schedule/torus.h"
 
 struct plan;     /* plan.h */
-struct family;   /* family.h */
+struct family;   /* algorithms/family.h */
 struct imported; /* imported.h */
 struct detour;   /* detour.h */
 
@@ -40,9 +40,23 @@ enum operation {
 };
 #define OPERATIONS (OPERATION_GROUP + 1u)
 
+struct algorithm;
+
+/* The functions of an algorithm that is made while the program runs: they get the algorithm itself.
+ * Where one is NULL, the function of the same name in struct algorithm is called. */
+struct algorithm_methods {
+    int (*accepts)(const struct algorithm *a, const struct torus *t, struct error *e);
+    uint32_t (*max_legs)(const struct algorithm *a, const struct torus *t);
+    void (*period)(const struct algorithm *a, const struct torus *t, uint32_t *period);
+    uint32_t (*route)(const struct algorithm *a, const struct torus *t, uint32_t source,
+                      uint32_t destination, uint32_t segment, struct leg *legs);
+    double (*bound)(const struct algorithm *a); /* NULL: algorithm_bound() finds it */
+};
+
 struct algorithm {
-    /* NULL, or where the routes come from instead of the functions below, which are NULL then: a
-     * schedule that was read from a file, or routes around what is out of order. */
+    /* NULL, or what is called instead of the functions below; and what these methods need: NULL, or
+     * a schedule that was read from a file, or routes around what is out of order. */
+    const struct algorithm_methods *methods;
     const struct imported *imported;
     const struct detour *detour;
 
@@ -109,19 +123,8 @@ void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs);
 
-/* The registry: `count` algorithms in a fixed order; and one by its name (NULL if unknown), which may
- * also be one of a family that is not in the registry, such as cccube-q5. */
-const struct algorithm *algorithm_at(size_t index);
-size_t algorithm_count(void);
-const struct algorithm *algorithm_find(const char *name);
-
-/* The names of all algorithms, "ar, at2, direct", for messages. */
-const char *algorithm_names(void);
-
-/* The names of those that can carry out an operation, the same way. Cut off after
- * ALGORITHM_NAMES_SIZE - 1 characters. Returns `names`. */
-#define ALGORITHM_NAMES_SIZE 512
-const char *algorithm_names_for(enum operation operation, char *names);
+/* For accepts(): says in *e that the algorithm takes other tori than this one. Returns -1. */
+int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e);
 
 const char *port_model_name(enum port_model model);   /* "all-port", "one-port" */
 const char *operation_name(enum operation operation); /* "exchange", "barrier" */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/ways.h"
 #include "proto/text.h"
 

@@ -15,6 +15,63 @@ struct detour {
     unsigned users;
 };
 
+static int detour_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+{
+    char own[TORUS_TEXT_SIZE], other[TORUS_TEXT_SIZE];
+    const struct torus *torus = &a->detour->damage.torus;
+
+    if (torus_equal(torus, t))
+        return 0;
+    return error_set(e, ERROR_REFUSED, "these routes are for a torus of %s, not of %s",
+                     torus_format(torus, own), torus_format(t, other));
+}
+
+static uint32_t detour_max_legs(const struct algorithm *a, const struct torus *t)
+{
+    (void)t;
+    return a->operation == OPERATION_ALLGATHER ? a->detour->spread.longest
+                                               : a->detour->balance.longest;
+}
+
+static void detour_period(const struct algorithm *a, const struct torus *t, uint32_t *period)
+{
+    (void)a;
+    torus_no_period(t, period);
+}
+
+static uint32_t detour_route(const struct algorithm *a, const struct torus *t, uint32_t source,
+                             uint32_t destination, uint32_t segment, struct leg *legs)
+{
+    const struct detour *d = a->detour;
+
+    (void)t;
+    if (a->operation == OPERATION_ALLGATHER)
+        return spread_route(&d->spread, &d->damage.torus, source, destination, legs);
+    size_t index = balance_index(&d->balance, source, destination, segment);
+    const uint8_t *port = balance_ports(&d->balance, index);
+    uint32_t hops = d->balance.hops[index];
+
+    for (uint32_t i = 0; i < hops; i++)
+        legs[i] = (struct leg){.step = i,
+                               .hops = 1,
+                               .dim = (uint8_t)torus_port_dim(port[i]),
+                               .direction = (int8_t)torus_port_direction(port[i])};
+    return hops;
+}
+
+static double detour_algorithm_bound(const struct algorithm *a)
+{
+    return detour_bound(a->detour);
+}
+
+static const struct algorithm_methods detour_methods = {
+    .accepts = detour_accepts,
+    .max_legs = detour_max_legs,
+    .period = detour_period,
+    .route = detour_route,
+    .bound = detour_algorithm_bound,
+};
+
 int detour_new(struct detour **out, const struct damage *damage, struct error *e)
 {
     struct detour *d = calloc(1, sizeof *d);
@@ -30,6 +87,7 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
     }
     d->users = 1;
     d->algorithm = (struct algorithm){
+        .methods = &detour_methods,
         .detour = d,
         .name = DETOUR_NAME,
         .summary = "around links and nodes that are out of order, by single hops, without steps",
@@ -96,36 +154,4 @@ void detour_find_bound(struct detour *d)
 double detour_bound(const struct detour *d)
 {
     return d->bound;
-}
-
-int detour_accepts(const struct detour *d, const struct torus *t, struct error *e)
-{
-    char own[TORUS_TEXT_SIZE], other[TORUS_TEXT_SIZE];
-
-    if (torus_equal(&d->damage.torus, t))
-        return 0;
-    return error_set(e, ERROR_REFUSED, "these routes are for a torus of %s, not of %s",
-                     torus_format(&d->damage.torus, own), torus_format(t, other));
-}
-
-uint32_t detour_max_legs(const struct detour *d, enum operation operation)
-{
-    return operation == OPERATION_ALLGATHER ? d->spread.longest : d->balance.longest;
-}
-
-uint32_t detour_route(const struct detour *d, enum operation operation, uint32_t source,
-                      uint32_t destination, uint32_t segment, struct leg *legs)
-{
-    if (operation == OPERATION_ALLGATHER)
-        return spread_route(&d->spread, &d->damage.torus, source, destination, legs);
-    size_t index = balance_index(&d->balance, source, destination, segment);
-    const uint8_t *port = balance_ports(&d->balance, index);
-    uint32_t hops = d->balance.hops[index];
-
-    for (uint32_t i = 0; i < hops; i++)
-        legs[i] = (struct leg){.step = i,
-                               .hops = 1,
-                               .dim = (uint8_t)torus_port_dim(port[i]),
-                               .direction = (int8_t)torus_port_direction(port[i])};
-    return hops;
 }

@@ -31,10 +31,4 @@ uint32_t detour_busiest(const struct detour *d);
 void detour_find_bound(struct detour *d);
 double detour_bound(const struct detour *d);
 
-/* What algorithm.h asks of an algorithm. */
-int detour_accepts(const struct detour *d, const struct torus *t, struct error *e);
-uint32_t detour_max_legs(const struct detour *d, enum operation operation);
-uint32_t detour_route(const struct detour *d, enum operation operation, uint32_t source,
-                      uint32_t destination, uint32_t segment, struct leg *legs);
-
 #endif

@@ -92,6 +92,52 @@ static uint32_t representative(const struct imported *s, uint32_t class)
     return torus_rank(&s->torus, at);
 }
 
+/* --- its methods as an algorithm --- */
+
+static int check_torus(const struct imported *s, const struct torus *t, struct error *e)
+{
+    char dims[TORUS_TEXT_SIZE];
+
+    if (torus_equal(&s->torus, t))
+        return 0;
+    return error_set(e, ERROR_REFUSED, "schedule %s is for a torus of %s, not %s", s->name, s->dims,
+                     torus_format(t, dims));
+}
+
+static int imported_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+{
+    return check_torus(a->imported, t, e);
+}
+
+static uint32_t imported_max_legs(const struct algorithm *a, const struct torus *t)
+{
+    (void)t;
+    return a->imported->max_legs;
+}
+
+static void imported_period(const struct algorithm *a, const struct torus *t, uint32_t *period)
+{
+    memcpy(period, a->imported->period, t->dims * sizeof *period);
+}
+
+static uint32_t imported_route(const struct algorithm *a, const struct torus *t, uint32_t source,
+                               uint32_t destination, uint32_t segment, struct leg *legs)
+{
+    const struct imported *s = a->imported;
+    const struct route *route = find_route(s, source, destination, segment);
+
+    (void)t;
+    memcpy(legs, s->leg + route->first, route->legs * sizeof *legs);
+    return route->legs;
+}
+
+static const struct algorithm_methods imported_methods = {
+    .accepts = imported_accepts,
+    .max_legs = imported_max_legs,
+    .period = imported_period,
+    .route = imported_route,
+};
+
 /* --- the header --- */
 
 static int read_version(struct json_line *line, void *into, struct error *e)
@@ -266,7 +312,7 @@ static int read_header(struct reader *r, struct error *e)
         return json_line_error(
             &r->line, e, "the header has no \"%s\"",
             header_keys[(seen & 1u << KEY_VERSION) != 0 ? KEY_DIMS : KEY_VERSION].name);
-    if (r->only != NULL && imported_accepts(s, r->only, e) != 0)
+    if (r->only != NULL && check_torus(s, r->only, e) != 0)
         return -1;
     if (s->algorithm.streaming && s->algorithm.port_model == PORT_MODEL_ONE)
         return json_line_error(&r->line, e, "mode streaming is for all-port schedules");
@@ -607,6 +653,7 @@ int imported_read(struct imported **out, const char *text, size_t length, const 
         return no_memory(e);
     s->users = 1;
     s->algorithm = (struct algorithm){
+        .methods = &imported_methods,
         .imported = s,
         .name = s->shown,
         .summary = "read from a file",
@@ -671,33 +718,4 @@ const char *imported_digest(const struct imported *s)
 size_t imported_bytes(const struct imported *s)
 {
     return sizeof *s + s->routes * sizeof *s->route + s->leg_room * sizeof *s->leg;
-}
-
-int imported_accepts(const struct imported *s, const struct torus *t, struct error *e)
-{
-    char dims[TORUS_TEXT_SIZE];
-
-    if (torus_equal(&s->torus, t))
-        return 0;
-    return error_set(e, ERROR_REFUSED, "schedule %s is for a torus of %s, not %s", s->name, s->dims,
-                     torus_format(t, dims));
-}
-
-uint32_t imported_max_legs(const struct imported *s)
-{
-    return s->max_legs;
-}
-
-void imported_period(const struct imported *s, uint32_t *period)
-{
-    memcpy(period, s->period, s->torus.dims * sizeof *period);
-}
-
-uint32_t imported_route(const struct imported *s, uint32_t source, uint32_t destination,
-                        uint32_t segment, struct leg *legs)
-{
-    const struct route *route = find_route(s, source, destination, segment);
-
-    memcpy(legs, s->leg + route->first, route->legs * sizeof *legs);
-    return route->legs;
 }

@@ -58,11 +58,4 @@ const char *imported_name(const struct imported *s);   /* in the header */
 const char *imported_digest(const struct imported *s); /* SHA-256 of the file, in hexadecimal */
 size_t imported_bytes(const struct imported *s);       /* of memory that it takes, about */
 
-/* What algorithm.h asks of an algorithm. */
-int imported_accepts(const struct imported *s, const struct torus *t, struct error *e);
-uint32_t imported_max_legs(const struct imported *s);
-void imported_period(const struct imported *s, uint32_t *period);
-uint32_t imported_route(const struct imported *s, uint32_t source, uint32_t destination,
-                        uint32_t segment, struct leg *legs);
-
 #endif

@@ -70,10 +70,6 @@ int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
                            const struct algorithm *a, uint32_t root, uint32_t rank,
                            struct error *e);
 
-/* For reduction_build(): the algorithm whose trees load the channels most evenly, if blocks are
- * long enough for its segments. Two for each dimension of more than one node. */
-const struct algorithm *reduction_even(const struct torus *t);
-
 /* One owner, `root`, and one tree of least depth (tree.h). Otherwise as reduction_build(). */
 int reduction_build_single(struct reduction_trees *p, const struct torus *t, uint32_t root,
                            uint32_t rank, struct error *e);

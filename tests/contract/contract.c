@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
+
 struct torus contract_torus(const char *text)
 {
     struct torus t;

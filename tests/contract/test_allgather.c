@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"
 #include "tests/contract/contract.h"

@@ -11,6 +11,7 @@
 
 #include "daemon/schedule/algorithms/banyan.h"
 #include "daemon/schedule/algorithms/latin.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 enum { MOST_STAGES = 8, MOST = 1 << MOST_STAGES };

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/cccube.h"
+#include "daemon/schedule/algorithms/families.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 static const struct {

@@ -10,6 +10,7 @@
 #include <malloc.h>
 
 #include "client/theory/simulate.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan.h"
 

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/line_one_port.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
 

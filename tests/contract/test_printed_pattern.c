@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 struct point {

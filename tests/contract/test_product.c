@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/product.h"
 #include "tests/contract/contract.h"
 

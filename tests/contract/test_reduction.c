@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/even.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/product.h"
 #include "daemon/schedule/reduction.h"
 #include "tests/support/long_legs.h"
@@ -168,7 +170,7 @@ static void balanced_ones_load_no_channel_above_the_bound(void **state)
  * so many pieces more. */
 static void check_evenness(const struct torus *t, uint32_t more)
 {
-    const struct algorithm *a = reduction_even(t);
+    const struct algorithm *a = even_algorithm(t);
     char text[TORUS_TEXT_SIZE];
     uint64_t most = 0;
 
@@ -207,7 +209,7 @@ static void segments_load_channels_evenly(void **state)
     }
     for (unsigned s = 0; s < SHAPES; s++) {
         assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
-        check_algorithm(&t, reduction_even(&t));
+        check_algorithm(&t, even_algorithm(&t));
     }
 }
 

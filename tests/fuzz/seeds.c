@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/tree.h"

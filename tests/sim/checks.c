@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"

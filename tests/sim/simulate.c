@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/sim.h"
 
 #define REPEAT 9

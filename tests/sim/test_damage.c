@@ -12,6 +12,7 @@
 
 #include "daemon/engine/generated_blocks.h"
 #include "daemon/exchange/internal.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "daemon/group/internal.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"

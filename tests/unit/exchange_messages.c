@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/plan.h"
 #include "exchange_fixture.h"
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/schedule/algorithms/registry.h"
+
 struct torus msccl_torus(const char *dims)
 {
     struct torus t;

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
+
 struct passages passages;
 
 const struct frame from_0 = {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/planning/schedule_store.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/export.h"
 #include "exchange_fixture.h"
 #include "proto/sha256.h"

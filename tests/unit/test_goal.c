@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "client/cli/schedule_files/goal.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/plan.h"

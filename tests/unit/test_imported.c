@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/imported.h"
 #include "proto/sha256.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/passages.h"
 

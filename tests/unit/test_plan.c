@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/plan.h"
 
 enum { PLUS = 0, MINUS = 1 };

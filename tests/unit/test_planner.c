@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/planning/planner.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/predict.h"
 
 #define MOST 16

@@ -7,7 +7,8 @@
 
 #include "client/cli/terminal/suggest.h"
 #include "client/theory/formula.h"
-#include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/families.h"
+#include "daemon/schedule/algorithms/registry.h"
 
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
                                         struct error *e)

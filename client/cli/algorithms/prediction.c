@@ -6,7 +6,9 @@
 
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/suggest.h"
+#include "daemon/schedule/algorithms/families.h"
 #include "daemon/schedule/algorithms/family.h"
+#include "daemon/schedule/algorithms/registry.h"
 
 /* Calls `visit` with the name of every algorithm that is implemented, then of every other that has
  * a formula, until it returns a value other than 0; returns that. */

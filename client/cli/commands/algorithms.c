@@ -5,6 +5,7 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/work.h"
 
 struct algorithms_arguments {

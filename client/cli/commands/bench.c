@@ -9,6 +9,7 @@
 #include "client/cli/measuring/fit_report.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
+#include "daemon/schedule/algorithms/registry.h"
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
 #define DEFAULT_REPEAT 10

@@ -15,6 +15,7 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
 #include "client/theory/simulate.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/work.h"

@@ -8,6 +8,7 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
 #include "daemon/schedule/algorithm.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 /* With which the summary begins, of one exchange as of many. */

@@ -7,6 +7,7 @@
 
 #include "client/cli/terminal/progress.h"
 #include "client/cli/terminal/quantile.h"
+#include "daemon/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 #define PASSES 3u

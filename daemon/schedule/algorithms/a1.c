@@ -11,7 +11,7 @@
  * It is where the paper begins, to be improved: in lines 1 to 4 only one node of each copy of B sends.
  * A2 makes these an exchange in B. On 8x8 A1 takes 1152 blocks in 184 steps, A2 256 in 14. */
 #include "daemon/schedule/algorithms/product_legs.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/message_key.h"
 
 static int a1_accepts(const struct torus *t, struct error *e)

@@ -11,7 +11,7 @@
  * which is what the exchange takes. On meshes of more dimensions no schedule is known that takes
  * as few as the bound. */
 #include "daemon/schedule/algorithms/product_legs.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int a2_accepts(const struct torus *t, struct error *e)
 {

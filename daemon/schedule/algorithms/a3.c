@@ -24,7 +24,7 @@
  * the transmission is the paper's time: n times that of one exchange, which is the lower bound of the
  * torus or mesh for odd n, multiples of 4, and arrays. No channel has two messages in a step. */
 #include "daemon/schedule/algorithms/a3.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/bits.h"
 
 static int a3_accepts(const struct torus *t, struct error *e)

@@ -3,8 +3,8 @@
  *
  * Rings of even size run it as it is (2 as well: one swap); an odd ring gets one imaginary node. */
 #include "daemon/schedule/algorithms/imaginary.h"
-#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/algorithms/ring.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 /* The dimension with more than one node; the last one if there is none. */
 static unsigned ring_dim(const struct torus *t)

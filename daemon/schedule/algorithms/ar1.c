@@ -10,7 +10,7 @@
  * Rings of even size run it as it is (2 as well: one swap, where the formula counts an empty second
  * one). An odd ring gets one imaginary node, and its steps are divided (one_port.h). */
 #include "daemon/schedule/algorithms/one_port.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int ar1_accepts(const struct torus *t, struct error *e)
 {

@@ -21,8 +21,8 @@
  *
  * Both sizes multiples of four; others through imaginary nodes. A ring in one dimension is AR. */
 #include "daemon/schedule/algorithms/imaginary.h"
-#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/algorithms/ring.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 enum { MULTIPLE = 4 };
 

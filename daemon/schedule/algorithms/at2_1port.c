@@ -11,7 +11,7 @@
  * is, with dimension 1. Both dimensions are busy in either round, so the counts are the same. Here
  * dimension 0 comes first, as in the paper's PTk. */
 #include "daemon/schedule/algorithms/one_port.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int at2_1port_accepts(const struct torus *t, struct error *e)
 {

@@ -11,7 +11,7 @@
  * nothing to send in that step. */
 #include "daemon/schedule/algorithms/banyan.h"
 #include "daemon/schedule/algorithms/latin.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
 #include "daemon/schedule/bits.h"
 

@@ -31,7 +31,7 @@
  * A block is d hops away after phase d: as many steps as the diameter, which is least. On odd n x n
  * tori every phase is balanced too, so that the transmission is the bound, as in the paper; others
  * lose up to a block in a phase by rounding. */
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 enum { COLUMN, ROW }; /* the two axes: along a column (+ is down), along a row (+ is right) */
 

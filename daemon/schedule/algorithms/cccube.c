@@ -28,7 +28,7 @@
  * stage is one step, pipelined or not: 4x4 is the hypercube of 16 nodes. On 8x8 (lower bound 64),
  * steps and blocks: Q=1 10 and 320, Q=2 12 and 192, Q=4 16 and 128, Q=8 29 and 116. */
 #include "daemon/schedule/algorithms/cccube.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
 #include "daemon/schedule/bits.h"
 #include "daemon/schedule/message_key.h"
@@ -407,6 +407,8 @@ static uint64_t cccube_messages(const struct torus *t, uint32_t degree)
 
 const struct family family_cccube = {
     .base = &algorithm_cccube,
+    .rows = (const struct algorithm *const[]){&algorithm_cccube, &algorithm_cccube_q2,
+                                              &algorithm_cccube_q4, &algorithm_cccube_q8, NULL},
     .best = "cccube-best",
     .summary = SUMMARY,
     .startups =

@@ -7,8 +7,8 @@
  * dimensions. At every node there is one block for each such offset, so that the two ways carry the
  * same, or one block more where there is an odd number. In halves (rotation.h) they go different
  * ways round too. Nothing depends on where the source is: on a torus every node does the same. */
-#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/algorithms/rotation.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int dim_accepts(const struct torus *t, struct error *e)
 {

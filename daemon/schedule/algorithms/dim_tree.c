@@ -9,7 +9,7 @@
  * line's other coordinates: the links and nodes with most to do are in a different place on each.
  */
 #include "daemon/schedule/algorithms/climb.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int dim_tree_accepts(const struct torus *t, struct error *e)
 {

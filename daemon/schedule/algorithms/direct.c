@@ -5,7 +5,7 @@
  * t-th has its legs in steps t, t+1, ... An offset with z nonzero coordinates has z legs, and at
  * least one offset with z-1, z-2, ... 1 of them comes after it (put coordinates to zero one at a
  * time), so t + z-1 <= N-2: no leg needs a step beyond the N-1. */
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/algorithms/straight.h"
 
 static int direct_accepts(const struct torus *t, struct error *e)

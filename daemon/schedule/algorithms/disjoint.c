@@ -22,7 +22,7 @@
  * dimensions.
  *
  * Parts are dealt to the trees in turns: 12 parts use 1, 2, 3, 4, 6 or 12 trees evenly. */
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 enum { PARTS = 12 };
 

@@ -11,9 +11,9 @@
  * (2010).
  *
  * Not in the registry, since its blocks have to be split. */
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/even.h"
 #include "daemon/schedule/algorithms/rotation.h"
-#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 /* The torus as a segment sees it. */
 struct view {
@@ -65,7 +65,7 @@ static uint32_t even_route(const struct torus *t, uint32_t source, uint32_t dest
 
 static int even_accepts(const struct torus *t, struct error *e)
 {
-    (void)t, (void)e; /* whoever has it has it from reduction_even() */
+    (void)t, (void)e; /* whoever has it has it from even_algorithm() */
     return 0;
 }
 
@@ -79,7 +79,7 @@ static int even_accepts(const struct torus *t, struct error *e)
         .max_legs = torus_diameter, .period = torus_full_period, .route = even_route,              \
     }
 
-const struct algorithm *reduction_even(const struct torus *t)
+const struct algorithm *even_algorithm(const struct torus *t)
 {
     /* By the number of dimensions with more than one node. */
     static const struct algorithm even[TORUS_MAX_DIMS + 1] = {

@@ -3,14 +3,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "daemon/schedule/algorithms/cccube.h"
 #include "proto/text.h"
 
 enum { ALL_DEGREES = 128 }; /* up to this one every degree is tried */
-
-static const struct family *const families[] = {&family_cccube};
 
 /* A member that has been asked for. Never changed, and never freed: the list only grows at its
  * beginning. */
@@ -23,45 +19,32 @@ struct member {
 
 static struct member *_Atomic members;
 
-/* A number from 1 on, without leading zeros. */
-static bool read_degree(const char *text, uint32_t *degree)
-{
-    *degree = 0;
-    if (*text < '1' || *text > '9')
-        return false;
-    for (; *text >= '0' && *text <= '9' && *degree <= TORUS_MAX_NODES; text++)
-        *degree = 10 * *degree + (uint32_t)(*text - '0');
-    return *text == '\0' && *degree <= TORUS_MAX_NODES;
-}
-
-/* The family and degree in "<base>-q<degree>". */
-static const struct family *parse(const char *name, uint32_t *degree)
-{
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        const char *base = families[i]->base->name;
-        size_t length = strlen(base);
-        if (strncmp(name, base, length) == 0 && strncmp(name + length, "-q", 2) == 0 &&
-            read_degree(name + length + 2, degree))
-            return families[i];
-    }
-    return NULL;
-}
-
-int family_check(const char *name, const struct torus *t, struct error *e)
+int family_accepts(const struct family *f, uint32_t degree, const struct torus *t, struct error *e)
 {
     char text[TORUS_TEXT_SIZE];
-    uint32_t degree;
-    const struct family *f = parse(name, &degree);
 
-    if (f == NULL)
-        return 0;
     if (f->base->accepts(t, e) != 0)
         return -1;
     if (degree <= f->most(t))
         return 0;
-    return error_set(e, ERROR_REFUSED, "%s is not possible on %s: at most %s-q%u", name,
-                     torus_format(t, text), f->base->name, f->most(t));
+    return error_set(e, ERROR_REFUSED, "%s-q%u is not possible on %s: at most %s-q%u",
+                     f->base->name, degree, torus_format(t, text), f->base->name, f->most(t));
 }
+
+static int member_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+{
+    return family_accepts(a->family, a->degree, t, e);
+}
+
+static uint32_t member_route(const struct algorithm *a, const struct torus *t, uint32_t source,
+                             uint32_t destination, uint32_t segment, struct leg *legs)
+{
+    (void)segment;
+    return a->family->route(t, a->degree, source, destination, legs);
+}
+
+static const struct algorithm_methods member_methods = {.accepts = member_accepts,
+                                                        .route = member_route};
 
 static struct member *make(const struct family *f, uint32_t degree)
 {
@@ -70,6 +53,7 @@ static struct member *make(const struct family *f, uint32_t degree)
     if (m == NULL)
         return NULL;
     m->algorithm = *f->base;
+    m->algorithm.methods = &member_methods;
     m->algorithm.family = f;
     m->algorithm.degree = degree;
     m->algorithm.route = NULL;
@@ -92,17 +76,14 @@ static const struct algorithm *find(const struct member *first, const struct fam
     return NULL;
 }
 
-const struct algorithm *family_member(const char *name)
+const struct algorithm *family_of_degree(const struct family *f, uint32_t degree)
 {
     struct member *first = atomic_load(&members), *m;
     const struct algorithm *found;
-    uint32_t degree;
-    const struct family *f = parse(name, &degree);
 
-    if (f == NULL)
-        return NULL;
-    if (degree == 1)
-        return f->base;
+    for (const struct algorithm *const *row = f->rows; *row != NULL; row++)
+        if ((*row)->degree == degree)
+            return *row;
     found = find(first, f, degree);
     if (found != NULL)
         return found;
@@ -127,24 +108,6 @@ size_t family_made_count(void)
     for (const struct member *m = atomic_load(&members); m != NULL; m = m->next)
         count++;
     return count;
-}
-
-const struct family *family_of_best(const char *name)
-{
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-        if (strcmp(name, families[i]->best) == 0)
-            return families[i];
-    return NULL;
-}
-
-const struct algorithm *family_of_degree(const struct family *f, uint32_t degree)
-{
-    char name[32];
-
-    if (degree <= 1)
-        return f->base;
-    (void)snprintf(name, sizeof name, "%s-q%u", f->base->name, degree);
-    return algorithm_find(name);
 }
 
 uint32_t family_best(const struct family *f, const struct torus *t, family_price_fn *price,

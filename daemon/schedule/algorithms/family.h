@@ -1,5 +1,5 @@
 /* Algorithms of which there is one for every number: cccube-q5 is the CC-cube in 5 packets. A member
- * has a name like any other algorithm, "<base>-q<degree>", which algorithm_find() knows too; degree
+ * has a name like any other algorithm, "<base>-q<degree>", which algorithm_find() knows, too; degree
  * 1 is the base itself. "<base>-best" stands for the member that is the fastest for blocks of a
  * size, where there is a size. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_FAMILY_H
@@ -10,7 +10,8 @@
 
 struct family {
     const struct algorithm *base; /* degree 1; what a member does not say of itself is as here */
-    const char *best;             /* "cccube-best" */
+    const struct algorithm *const *rows;           /* the members in the registry, then NULL */
+    const char *best;                              /* "cccube-best" */
     const char *summary, *startups, *transmission; /* of all members but the base */
 
     /* The highest degree on this torus, which the base accepts: at least 1. */
@@ -26,14 +27,12 @@ struct family {
     uint64_t (*messages)(const struct torus *t, uint32_t degree);
 };
 
-/* Returns -1 with *e if the name is that of a member that is not possible on the torus; 0 for all
- * other names. What a peer or client names is to be checked before it is looked up: members are made
- * when they are first asked for, and kept for ever. */
-int family_check(const char *name, const struct torus *t, struct error *e);
+/* Whether the member of a degree is possible on the torus: 0, or -1 with *e. */
+int family_accepts(const struct family *f, uint32_t degree, const struct torus *t, struct error *e);
 
-/* The member with this name that is not in the registry, made if it is asked for the first time;
- * NULL: no such name, or no memory. May be called from several threads. */
-const struct algorithm *family_member(const char *name);
+/* The member of a degree from 1 on. One that is not in the registry is made when it is asked for
+ * the first time, and kept for ever. NULL: no memory. May be called from several threads. */
+const struct algorithm *family_of_degree(const struct family *f, uint32_t degree);
 
 /* Whether it was made so. */
 static inline bool family_made(const struct algorithm *a)
@@ -43,12 +42,6 @@ static inline bool family_made(const struct algorithm *a)
 
 /* How many have been made so in this program. */
 size_t family_made_count(void);
-
-/* The family whose best member the name stands for, or NULL. */
-const struct family *family_of_best(const char *name);
-
-/* The member of a degree; NULL: no memory. */
-const struct algorithm *family_of_degree(const struct family *f, uint32_t degree);
 
 /* The degree with the lowest price, and of equals the lowest. `price` is asked for every degree on
  * tori of up to 256 nodes; on larger ones up to degree 128, and then for powers of two. */

@@ -19,7 +19,7 @@
  * - Where the sizes are different, see pt.c. */
 #include "daemon/schedule/algorithms/line_one_port.h"
 #include "daemon/schedule/algorithms/one_port.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int mt_accepts(const struct torus *t, struct error *e)
 {

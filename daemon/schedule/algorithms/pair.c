@@ -11,8 +11,8 @@
  * these have all been taken, further segments swap the roles of even and odd, which uses the other
  * link of every node. With four segments every channel of a square torus carries the same all the
  * time, r*c^2/8: the lower bound. On a ring of 2 the two roles are the two links. */
-#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/algorithms/rotation.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int pair_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {

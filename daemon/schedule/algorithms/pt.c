@@ -20,7 +20,7 @@
  *   even number of pairs, and the sum of the steps is more than the formula's, which prices the
  *   rings of the largest size alone; that is then the critical path (8x12: 352 and 320 blocks). */
 #include "daemon/schedule/algorithms/one_port.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/bits.h"
 
 /* A block's way on the padded torus, as far as it has come. */

@@ -1,48 +1,21 @@
-/* The rows of the registry, for algorithm.c and the algorithms themselves. A new algorithm is one
- * file that defines `algorithm_<identifier>` and one entry in this list: its identifier, and its
- * name, which may have a dash where the identifier has none. `auto` takes the first one that can
- * carry out an allgather on the torus, and of exchanges that are predicted to be equally fast the
- * last one. */
+/* The registry: which algorithms there are. */
 #ifndef TORUSD_SCHEDULE_ALGORITHMS_REGISTRY_H
 #define TORUSD_SCHEDULE_ALGORITHMS_REGISTRY_H
 
 #include "daemon/schedule/algorithm.h"
 
-#define ALGORITHMS(ROW)                                                                            \
-    ROW(ar, "ar")                                                                                  \
-    ROW(ar1, "ar1")                                                                                \
-    ROW(at2_printed, "at2-printed")                                                                \
-    ROW(at2, "at2")                                                                                \
-    ROW(at2_1port, "at2-1port")                                                                    \
-    ROW(pt, "pt")                                                                                  \
-    ROW(mt, "mt")                                                                                  \
-    ROW(a1, "a1")                                                                                  \
-    ROW(a2, "a2")                                                                                  \
-    ROW(a3, "a3")                                                                                  \
-    ROW(cccube, "cccube")                                                                          \
-    ROW(cccube_q2, "cccube-q2")                                                                    \
-    ROW(cccube_q4, "cccube-q4")                                                                    \
-    ROW(cccube_q8, "cccube-q8")                                                                    \
-    ROW(atape, "atape")                                                                            \
-    ROW(stream, "stream")                                                                          \
-    ROW(tree, "tree")                                                                              \
-    ROW(pair, "pair")                                                                              \
-    ROW(pair_s2, "pair-s2")                                                                        \
-    ROW(pair_s4, "pair-s4")                                                                        \
-    ROW(dim, "dim")                                                                                \
-    ROW(dim_s2, "dim-s2")                                                                          \
-    ROW(dim_tree, "dim-tree")                                                                      \
-    ROW(direct, "direct")                                                                          \
-    ROW(balanced, "balanced")                                                                      \
-    ROW(yangwang, "yangwang")                                                                      \
-    ROW(saadschultz, "saadschultz")                                                                \
-    ROW(disjoint, "disjoint")
+/* The registry: `count` algorithms in a fixed order; and one by its name (NULL if unknown), which may
+ * also be one of a family that is not in the registry, such as cccube-q5. */
+const struct algorithm *algorithm_at(size_t index);
+size_t algorithm_count(void);
+const struct algorithm *algorithm_find(const char *name);
 
-#define ALGORITHM_DECLARE(identifier, name) extern const struct algorithm algorithm_##identifier;
-ALGORITHMS(ALGORITHM_DECLARE)
-#undef ALGORITHM_DECLARE
+/* The names of all algorithms, "ar, at2, direct", for messages. */
+const char *algorithm_names(void);
 
-/* "at2 takes ..., not 3x4x5". Returns -1. */
-int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e);
+/* The names of those that can carry out an operation, the same way. Cut off after
+ * ALGORITHM_NAMES_SIZE - 1 characters. Returns `names`. */
+#define ALGORITHM_NAMES_SIZE 512
+const char *algorithm_names_for(enum operation operation, char *names);
 
 #endif

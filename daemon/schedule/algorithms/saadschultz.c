@@ -7,7 +7,7 @@
  * the links do nothing, so that the transmission is twice the bound: (n^2-1)/2 on n x n, n odd. On
  * even rings half of the blocks go to the opposite node either way, by the parity of the way that
  * they have come, which makes it n^2/2. */
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int saadschultz_accepts(const struct torus *t, struct error *e)
 {

@@ -11,7 +11,7 @@
  * dimensions; else all that goes + in one would go + in the other too, in the same order.
  *
  * Nothing depends on where the source is: on a torus every node does the same. */
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int stream_accepts(const struct torus *t, struct error *e)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/algorithms/climb.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/algorithms/rows.h"
 #include "daemon/schedule/plan.h"
 
 /* Depth of the tree: the middle is no further from either end. */

@@ -21,8 +21,8 @@
  * Blocks on a channel: (n^2-1)/4 on every one of an n x n torus, ceil((n^2-1)/2) at most on an n x n
  * mesh, both the bound. Where the sizes differ the busiest one can have more than the bound (3x9
  * torus: 8, bound 7; 2x9 mesh: 12, bound 9); in `balanced` it has not. */
-#include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/algorithms/rotation.h"
+#include "daemon/schedule/algorithms/rows.h"
 
 static int yangwang_accepts(const struct torus *t, struct error *e)
 {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/schedule/algorithms/registry.h"
 #include "tests/sim/swarm/swarm.h"
 
 /* Streams of the seed, beside those of the simulator. */
