@@ -66,13 +66,15 @@ void control_client_close(struct control_client *client);
 void control_reply(struct control_client *client, const Control__Reply *reply);
 void control_reply_error(struct control_client *client, const struct error *e, const char *id);
 
+/* permission.c */
+/* Whether the client may do this; if not, it is told which group may. */
+bool control_may(struct control_client *client, enum access needed);
+
 /* result.c */
 void control_reply_result(struct control_client *client, const struct exchange_result *result);
 
 /* requests.c: one function per kind of request, in a table. */
 void control_request(struct control_client *client, const Control__Request *request);
-/* Whether the client may do this; if not, it is told which group may. */
-bool control_may(struct control_client *client, enum access needed);
 
 /* predictions.c */
 struct calibration_message { /* its message points into it */

@@ -275,16 +275,6 @@ static const struct {
     {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, control_schedule},
 };
 
-bool control_may(struct control_client *client, enum access needed)
-{
-    struct error e;
-
-    if (access_check(client->server->set.access, client->access, needed, &e) == 0)
-        return true;
-    control_reply_error(client, &e, NULL);
-    return false;
-}
-
 void control_request(struct control_client *client, const Control__Request *request)
 {
     const struct error busy = {ERROR_PROTOCOL, "one request at a time: the one before has not been "
