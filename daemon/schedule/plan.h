@@ -1,7 +1,5 @@
 /* A node's plan: everything that it sends, relays and takes in during one round of an exchange,
- * by step. Built from the routes by (class, offset): for each class of sources within the
- * algorithm's translation period and each offset it asks for one route, and finds this node's part
- * in it; no list of all pairs is ever made. */
+ * by step. plan_build.h makes it of the routes. */
 #ifndef TORUSD_SCHEDULE_PLAN_H
 #define TORUSD_SCHEDULE_PLAN_H
 
@@ -45,15 +43,16 @@ struct plan {
                             * those of the step's arrivals included */
 };
 
-/* Fills *p for node `rank`. Owned by the caller afterwards, freed with plan_free(). Returns 0, or
- * -1 with *e set (no such node, algorithm refuses the torus, no memory) and nothing to free. */
-int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a, uint32_t rank,
-               struct error *e);
-void plan_free(struct plan *p);
+void plan_free(struct plan *p); /* the plan may be empty */
 
-/* The same for the blocks of one source alone: its tree, in an allgather. */
-int plan_build_source(struct plan *p, const struct torus *t, const struct algorithm *a,
-                      uint32_t rank, uint32_t source, struct error *e);
+/* The messages of a plan are in the order of their keys. */
+static inline uint64_t plan_key(uint32_t step, unsigned port, uint16_t hops, uint16_t left)
+{
+    return (uint64_t)step << 36 | (uint64_t)port << 32 | (uint64_t)hops << 16 | left;
+}
+
+/* For bsearch(): compares a key with that of a message. */
+int plan_compare_key(const void *key, const void *message);
 
 /* The arrival with this key, or NULL: how a frame from a peer is matched with the schedule.
  * O(log arrivals). */

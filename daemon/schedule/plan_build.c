@@ -1,4 +1,4 @@
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/plan_build.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +21,13 @@ struct draft {
     uint32_t source; /* the only one whose blocks count, or TORUS_NO_NODE */
     struct plan *plan;
     bool counted;
-    struct tally sends, arrivals; /* blocks by message_key() */
+    struct tally sends, arrivals; /* blocks by plan_key() */
     struct hit *hit;              /* those of blocks that start or end a leg here */
     size_t hits, hit_room;
     /* port * classes + class -> how far the first node of this class is behind the plan's, for what
      * leaves by this port; 0 if there is none, or none so near that a leg could come from it. */
     uint16_t *behind;
 };
-
-static uint64_t message_key(uint32_t step, unsigned port, uint16_t hops, uint16_t left)
-{
-    return (uint64_t)step << 36 | (uint64_t)port << 32 | (uint64_t)hops << 16 | left;
-}
 
 static struct plan_message message_of_key(uint64_t key)
 {
@@ -42,21 +37,12 @@ static struct plan_message message_of_key(uint64_t key)
                                  .left = (uint16_t)key};
 }
 
-static int compare_key(const void *key, const void *message)
-{
-    const struct plan_message *m = message;
-    uint64_t x = *(const uint64_t *)key;
-    uint64_t y = message_key(m->step, m->port, m->hops, m->left);
-
-    return x < y ? -1 : x > y;
-}
-
 /* Puts the current route's block, moved from `from` to `to`, into the message with this key. */
 static void place(const struct draft *d, struct plan_message *messages, uint32_t count,
                   uint64_t key, uint32_t from, uint32_t to, uint32_t slot)
 {
     const struct routes *r = d->routes;
-    struct plan_message *m = bsearch(&key, messages, count, sizeof *messages, compare_key);
+    struct plan_message *m = bsearch(&key, messages, count, sizeof *messages, plan_compare_key);
 
     d->plan->block[m->first + m->blocks++] =
         (struct plan_block){.source = routes_move(r, r->source, from, to),
@@ -79,7 +65,7 @@ static int note_send(struct draft *d, const struct leg *leg, uint32_t here, uint
 {
     struct plan *p = d->plan;
     struct leg moved = routes_moved_leg(d->routes, leg, here, p->rank);
-    uint64_t key = message_key(moved.step, torus_port(moved.dim, moved.direction), moved.hops, 0);
+    uint64_t key = plan_key(moved.step, torus_port(moved.dim, moved.direction), moved.hops, 0);
     if (!d->counted)
         return tally_add(&d->sends, key);
     place(d, p->send, p->sends, key, here, p->rank, slot);
@@ -95,7 +81,7 @@ static int note_take(struct draft *d, const struct leg *leg, uint32_t here, uint
     struct leg moved =
         routes_moved_leg(d->routes, leg, here, routes_move(d->routes, here, end, p->rank));
     unsigned in = torus_port_opposite(torus_port(moved.dim, moved.direction));
-    uint64_t key = message_key(moved.step, in, moved.hops, 0);
+    uint64_t key = plan_key(moved.step, in, moved.hops, 0);
     if (!d->counted)
         return tally_add(&d->arrivals, key);
     *slot = last ? PLAN_NO_SLOT : p->slots++;
@@ -124,7 +110,7 @@ static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, un
         struct leg moved = routes_moved_leg(r, leg, here, start);
         if (moved.direction == direction && moved.hops > done &&
             tally_add(&d->arrivals,
-                      message_key(moved.step, in, moved.hops, (uint16_t)(moved.hops - done))) != 0)
+                      plan_key(moved.step, in, moved.hops, (uint16_t)(moved.hops - done))) != 0)
             return -1;
     }
     return 0;
@@ -388,36 +374,4 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
         return error_set(e, ERROR_MEMORY, "out of memory for the plan of node %u", rank);
     }
     return 0;
-}
-
-void plan_free(struct plan *p)
-{
-    free(p->send);
-    free(p->arrival);
-    free(p->block);
-    *p = (struct plan){0};
-}
-
-const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
-                                        uint16_t hops, uint16_t left)
-{
-    /* What does not fit in a key would be mistaken for another one. */
-    if (step >= p->steps || port >= TORUS_MAX_PORTS)
-        return NULL;
-    uint64_t key = message_key(step, port, hops, left);
-    return bsearch(&key, p->arrival, p->arrivals, sizeof *p->arrival, compare_key);
-}
-
-void plan_port_totals(const struct plan *p, unsigned port, uint64_t *blocks, uint64_t *messages)
-{
-    *blocks = *messages = 0;
-    for (const struct plan_message *m = p->send; m < p->send + p->sends; m++) {
-        if (m->port == port) {
-            *blocks += m->blocks;
-            ++*messages;
-        }
-    }
-    for (const struct plan_message *m = p->arrival; m < p->arrival + p->arrivals; m++)
-        if (m->left > 0 && torus_port_opposite(m->port) == port)
-            *blocks += m->blocks;
 }

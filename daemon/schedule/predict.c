@@ -16,8 +16,7 @@
  * fast in every moment, and a step waits for the slowest. As seen on links at their limit. */
 #define STEP_SKEW 0.04
 #define STREAM_HOPS 0.9 /* messages through each link for each hop after the first */
-#define UNKNOWN_MBIT 1000.0
-#define FRAME 4096.0 /* bytes of a broadcast that a relay may wait for */
+#define FRAME 4096.0    /* bytes of a broadcast that a relay may wait for */
 /* Messages of an allgather whose blocks travel in parts, for each that the steps of its trees have.
  * As counted: 8 to 11 through each link of 4x4, where there are 7 steps. */
 #define PARTS_APART 1.5
@@ -28,28 +27,11 @@
 /* The same of an allgather of short whole blocks: they come one by one, and each wakes a node.
  * As measured with 8 bytes: 2.0 ms of 0.6 that the model has on 4x4 at 50 Mbit/s, 4.8 of 2.4 on 4x8 at 20. */
 #define GATHER_APART 2.0
-/* Seconds of a processor for a message, as measured on tori of 16 to 64 nodes; and of a step
- * between machines, and within one, where it leads from process to process. */
-#define MESSAGE 10e-6
-#define LONG_STEP 40e-6
-#define SHORT_STEP 10e-6
-/* Of a nominal rate: 1448 of 1514 bytes, behind the headers of TCP, IP and Ethernet. */
-#define GOODPUT 0.956
 /* Messages are handled while others are on the links, but not all of them: what both take together
  * is between the longer of the two (a high exponent) and their sum (1). Seen: with blocks of 64 and
  * 256 bytes on 8x8 at 10 Mbit/s, where both are of a size, 4.9 and 14.5 ms of 2.5 ms for messages
  * and 3.4 and 13.8 ms for bytes. */
 #define OVERLAP 1.5
-
-struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor)
-{
-    double mbit = link_mbit > 0 ? link_mbit : UNKNOWN_MBIT;
-    bool shared = nodes_per_processor > 1;
-
-    return (struct predict_costs){.step = shared ? SHORT_STEP : LONG_STEP,
-                                  .message = MESSAGE * (shared ? nodes_per_processor : 1),
-                                  .bytes_per_second = mbit * 1e6 / 8 * GOODPUT};
-}
 
 bool predict_is_quick(const struct torus *t, const struct algorithm *a)
 {

@@ -10,7 +10,7 @@
 /* Bytes of blocks in a frame of a long message. On slow links a frame has one packet, so that hops
  * cost little; on faster ones more, so that processors are busy with frames for a small part of the
  * time that they take on the links, and at most RELAY_FRAME_MOST. What a link passes at once need
- * not be cut. link_mbit: nominal rate, 0 if unknown. nodes_per_processor: at least 1, see predict.h.
+ * not be cut. link_mbit: nominal rate, 0 if unknown. nodes_per_processor: at least 1, see predict_costs.h.
  * link_burst: bytes that a link passes at once after a pause; 0 on a cable. */
 uint32_t relay_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst);
 

@@ -12,7 +12,7 @@
 
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/peak.h"
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/plan_build.h"
 #include "tests/contract/contract.h"
 
 enum { MOST = 12 };         /* rows, and columns */

@@ -13,7 +13,7 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/peak.h"
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/plan_build.h"
 #include "daemon/schedule/verify.h"
 
 #ifdef __SANITIZE_ADDRESS__

@@ -11,7 +11,7 @@
 
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/peak.h"
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/plan_build.h"
 
 /* A block (segment) under way. */
 struct parcel {

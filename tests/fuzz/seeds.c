@@ -6,7 +6,7 @@
 
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/passages.h"
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/plan_build.h"
 #include "daemon/schedule/tree.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"

@@ -10,7 +10,7 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/passages.h"
-#include "daemon/schedule/plan.h"
+#include "daemon/schedule/plan_build.h"
 #include "tests/sim/internal.h"
 
 #define SETTLE_TIME (200 * SECONDS)

@@ -18,6 +18,7 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour.h"
 #include "daemon/schedule/export.h"
+#include "daemon/schedule/plan_build.h"
 #include "daemon/schedule/work.h"
 
 struct plan_arguments {
