@@ -1,0 +1,70 @@
+/* What the files that read a schedule share: imported_*.c only. */
+#ifndef TORUSD_SCHEDULE_IMPORTED_PARTS_H
+#define TORUSD_SCHEDULE_IMPORTED_PARTS_H
+
+#include "daemon/schedule/imported.h"
+#include "daemon/schedule/json_line.h"
+#include "proto/sha256.h"
+
+#define IMPORTED_DIGEST_SHOWN 8u /* digits of it in the algorithm's name */
+
+struct imported_route {
+    uint32_t first; /* of its legs */
+    uint32_t legs;
+    uint32_t line; /* where it was read; 0: not yet */
+};
+
+struct imported {
+    unsigned users;
+    struct algorithm algorithm;
+    struct torus torus;
+    uint32_t period[TORUS_MAX_DIMS];
+    uint32_t classes; /* sources in the first box of the period */
+    uint32_t max_legs;
+    struct imported_route *route; /* (class * nodes + destination) * segments + segment */
+    struct leg *leg;
+    size_t legs, leg_room;
+    size_t routes;
+    char name[IMPORTED_NAME_SIZE];
+    char shown[IMPORTED_NAME_SIZE + 1 + IMPORTED_DIGEST_SHOWN];
+    char dims[TORUS_TEXT_SIZE];
+    char digest[SHA256_TEXT_SIZE];
+};
+
+/* What a file is read with. */
+struct imported_reader {
+    struct imported *s;
+    const struct torus *only; /* that it may be for; NULL: any */
+    struct json_line line;
+    bool has_header;
+
+    /* The route of this line. */
+    int64_t source, destination, segment;
+    size_t first_leg;
+};
+
+/* imported_table.c */
+/* The route of one segment from the first source of a class. */
+struct imported_route *imported_route_at(const struct imported *s, uint32_t class,
+                                         uint32_t destination, uint32_t segment);
+/* The route that the route of this block follows from: both ends are moved into the first box. */
+struct imported_route *imported_find_route(const struct imported *s, uint32_t source,
+                                           uint32_t destination, uint32_t segment);
+/* The first source of a class. */
+uint32_t imported_representative(const struct imported *s, uint32_t class);
+/* Whether the schedule is for this torus: 0, or -1 with *e. */
+int imported_check_torus(const struct imported *s, const struct torus *t, struct error *e);
+int imported_no_memory(struct error *e); /* sets *e, returns -1 */
+
+/* imported_header.c */
+/* Reads the first line, and makes room for the routes. Returns 0, or -1 with *e. */
+int imported_read_header(struct imported_reader *r, struct error *e);
+
+/* imported_route.c */
+/* Reads any other line, and checks its route. Returns 0, or -1 with *e. */
+int imported_read_route(struct imported_reader *r, struct error *e);
+/* Sets *e to what is wrong with the route of the line r->line. Returns -1. */
+int imported_bad_route(const struct imported_reader *r, struct error *e, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
