@@ -88,6 +88,9 @@ void control_candidates(struct control_client *client, const Control__Request *r
 void control_candidates_again(struct control_client *client);
 void control_candidates_forget(struct control_client *client);
 
+/* status.c */
+void control_status(struct control_client *client, const Control__Request *request);
+
 /* exchange_request.c */
 void control_exchange(struct control_client *client, const Control__Request *request);
 /* The daemon stops: tells the client, if its exchange was not decided, that it may ask for it again. */

@@ -1,0 +1,244 @@
+/* The request for the state of the node and of all that is under way. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon/control/internal.h"
+#include "proto/version.h"
+
+#define EXCHANGES_SHOWN 16u
+#define FAULTS_SHOWN 16u
+#define LINK_FAULTS_SHOWN 32u
+#define GROUPS_SHOWN 64u
+#define UNCONFIRMED_SHOWN 16u
+#define HOLDERS_SHOWN 16u /* of each resource */
+
+struct groups_message {
+    struct group_info info[GROUPS_SHOWN];
+    Control__Status__Group group[GROUPS_SHOWN], *list[GROUPS_SHOWN];
+};
+
+static void set_groups(Control__Status *status, const struct groups *all, struct groups_message *m)
+{
+    status->n_group = groups_list(all, m->info, GROUPS_SHOWN);
+    for (size_t i = 0; i < status->n_group; i++) {
+        Control__Status__Group *g = m->list[i] = &m->group[i];
+        control__status__group__init(g);
+        g->name = m->info[i].name;
+        g->id = m->info[i].id;
+        g->open = m->info[i].open;
+        g->missing = m->info[i].missing;
+        g->around = m->info[i].around;
+        g->process = m->info[i].process;
+        g->calls = m->info[i].calls;
+        g->calls_done = m->info[i].calls_done;
+        g->bytes_sent = m->info[i].bytes_sent;
+        g->bytes_received = m->info[i].bytes_received;
+        g->parked = m->info[i].parked;
+        g->reserved = m->info[i].reserved;
+    }
+    status->group = m->list;
+}
+
+struct link_faults_message {
+    char text[LINK_FAULTS_SHOWN][LINK_FAULT_TEXT_SIZE];
+    Control__Status__LinkFault one[LINK_FAULTS_SHOWN], *list[LINK_FAULTS_SHOWN];
+};
+
+static void set_link_faults(Control__Status *status, const struct router *router,
+                            struct link_faults_message *m)
+{
+    struct fault_report report;
+
+    for (unsigned i = 0; i < LINK_FAULTS_SHOWN && router_fault(router, i, &report); i++) {
+        Control__Status__LinkFault *f = m->list[i] = &m->one[i];
+        control__status__link_fault__init(f);
+        link_fault_text(router_torus(router), &report, m->text[i], sizeof m->text[i]);
+        f->node = report.rank;
+        f->port = report.port;
+        f->code = (char *)(uintptr_t)link_fault_name(report.fault.code);
+        f->text = m->text[i];
+        f->found = report.fault.code > LINK_FAULT_MTU;
+        f->found_node = f->found ? report.fault.found_rank : 0;
+        f->found_port = f->found ? report.fault.found_port : 0;
+        status->n_link_fault++;
+    }
+    status->link_fault = m->list;
+}
+
+struct unconfirmed_message {
+    struct exchange_unconfirmed info[UNCONFIRMED_SHOWN];
+    Control__Status__Unconfirmed one[UNCONFIRMED_SHOWN], *list[UNCONFIRMED_SHOWN];
+};
+
+static void set_unconfirmed(Control__Status *status, const struct exchanges *all,
+                            struct unconfirmed_message *m)
+{
+    status->n_unconfirmed = exchanges_unconfirmed(all, m->info, UNCONFIRMED_SHOWN);
+    for (size_t i = 0; i < status->n_unconfirmed; i++) {
+        Control__Status__Unconfirmed *u = m->list[i] = &m->one[i];
+        control__status__unconfirmed__init(u);
+        u->id = m->info[i].id;
+        u->count = m->info[i].count;
+        u->n_node = u->count < EXCHANGE_UNCONFIRMED_NAMED ? u->count : EXCHANGE_UNCONFIRMED_NAMED;
+        u->node = m->info[i].node;
+        u->reason = m->info[i].reason;
+    }
+    status->unconfirmed = m->list;
+}
+
+struct shares_message {
+    Control__Status__Share share[SHARES * HOLDERS_SHOWN], *list[SHARES * HOLDERS_SHOWN];
+};
+
+static void set_shares(Control__Status *status, const struct shares *all, struct shares_message *m)
+{
+    struct share_holder holder[HOLDERS_SHOWN];
+
+    for (enum share share = 0; share < SHARES; share++) {
+        size_t count = shares_holders(all, share, holder, HOLDERS_SHOWN);
+        for (size_t i = 0; i < count; i++) {
+            Control__Status__Share *s = m->list[status->n_share] = &m->share[status->n_share];
+            control__status__share__init(s);
+            s->resource = (char *)(uintptr_t)shares_name(share);
+            s->user = holder[i].user;
+            s->held = holder[i].held;
+            s->most = shares_limit(all, share, holder[i].user);
+            s->capacity = shares_capacity(all, share);
+            status->n_share++;
+        }
+    }
+    status->share = m->list;
+}
+
+/* A link that is kept out, or cannot even be tried; false if it is neither. */
+static bool describe_port(const struct control_setup *set, unsigned port, char *text, size_t size)
+{
+    const char *missing = tcp_missing(set->tcp, port);
+    struct port_info info;
+    char name[TORUS_PORT_NAME_SIZE];
+
+    router_port_info(set->router, port, &info);
+    if (info.state == PORT_WAITING && missing != NULL) {
+        (void)snprintf(text, size, "port %s to node %u waits: %s", torus_port_name(port, name),
+                       info.neighbour, missing);
+        return true;
+    }
+    if (info.state != PORT_HELD)
+        return false;
+    (void)snprintf(
+        text, size, "port %s to node %u flaps: kept out until it is quiet for %.1f s more",
+        torus_port_name(port, name), info.neighbour, (double)info.held_ns / (double)SECONDS);
+    return true;
+}
+
+struct faults_message {
+    char text[FAULTS_SHOWN][PORT_REASON_SIZE + 40], *list[FAULTS_SHOWN];
+};
+
+/* What the topology lacks, and the ports of this node that do not help it. */
+static void set_faults(Control__Status *status, const struct control_setup *set,
+                       struct faults_message *m)
+{
+    const struct topology *topology = router_topology(set->router);
+
+    status->whole = topology_whole(topology);
+    for (unsigned i = 0; i < FAULTS_SHOWN && !status->whole; i++) {
+        if (!topology_fault(topology, i, m->text[i], sizeof m->text[i]))
+            break;
+        m->list[status->n_fault++] = m->text[i];
+    }
+    for (unsigned port = 0;
+         port < torus_ports(router_torus(set->router)) && status->n_fault < FAULTS_SHOWN; port++)
+        if (describe_port(set, port, m->text[status->n_fault], sizeof m->text[0])) {
+            m->list[status->n_fault] = m->text[status->n_fault];
+            status->n_fault++;
+        }
+    status->fault = m->list;
+}
+
+struct exchanges_message {
+    struct exchange_info info[EXCHANGES_SHOWN];
+    Control__Status__Exchange one[EXCHANGES_SHOWN], *list[EXCHANGES_SHOWN];
+};
+
+static void set_exchanges(Control__Status *status, const struct exchanges *all,
+                          struct exchanges_message *m)
+{
+    status->n_exchange = exchanges_list(all, m->info, EXCHANGES_SHOWN);
+    for (size_t i = 0; i < status->n_exchange; i++) {
+        Control__Status__Exchange *x = m->list[i] = &m->one[i];
+        control__status__exchange__init(x);
+        x->id = m->info[i].id;
+        x->algorithm = m->info[i].algorithm;
+        x->state = (char *)(uintptr_t)exchange_state_name(m->info[i].state);
+        x->reason = m->info[i].reason;
+        x->root = m->info[i].root;
+        x->age_ms = m->info[i].age_ns / MILLISECONDS;
+    }
+    status->exchange = m->list;
+}
+
+struct node_message {
+    char dims[TORUS_TEXT_SIZE];
+    uint32_t coordinates[TORUS_MAX_DIMS];
+};
+
+/* Which node of which torus it is, and which program. */
+static void set_node(Control__Status *status, const struct control_server *server,
+                     struct node_message *m)
+{
+    const struct router *router = server->set.router;
+    const struct torus *t = router_torus(router);
+
+    status->version = (char *)(uintptr_t)TORUSD_VERSION;
+    status->peer_protocol = PROTOCOL_VERSION;
+    status->control_protocol = CONTROL_VERSION;
+    status->program_protocol = PROGRAM_VERSION;
+    status->dims = torus_format(t, m->dims);
+    status->rank = router_rank(router);
+    torus_coordinates(t, status->rank, m->coordinates);
+    status->n_coordinates = t->dims;
+    status->coordinates = m->coordinates;
+    status->uptime_ms = (uv_hrtime() - server->started) / MILLISECONDS;
+    status->pid = (uint64_t)getpid();
+}
+
+static void set_resources(Control__Status *status, const struct control_setup *set)
+{
+    status->n_data_root = set->roots->count;
+    status->data_root = set->roots->path;
+    status->link_mbit = set->link_mbit;
+    status->memory_budget = set->memory_budget;
+    status->memory_reserved = exchanges_reserved(set->exchanges);
+    status->memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
+}
+
+void control_status(struct control_client *client, const Control__Request *request)
+{
+    const struct control_setup *set = &client->server->set;
+    struct node_message node;
+    struct faults_message faults;
+    struct exchanges_message exchanges;
+    struct calibration_message calibration;
+    struct groups_message groups;
+    struct unconfirmed_message unconfirmed;
+    struct link_faults_message link_faults;
+    struct shares_message shares;
+    Control__Status status = CONTROL__STATUS__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    (void)request;
+    set_node(&status, client->server, &node);
+    set_faults(&status, set, &faults);
+    set_exchanges(&status, set->exchanges, &exchanges);
+    set_link_faults(&status, set->router, &link_faults);
+    set_groups(&status, set->groups, &groups);
+    set_unconfirmed(&status, set->exchanges, &unconfirmed);
+    set_shares(&status, set->shares, &shares);
+    set_resources(&status, set);
+    control_calibration_fill(set->exchanges, &calibration);
+    status.calibration = &calibration.message;
+    reply.kind_case = CONTROL__REPLY__KIND_STATUS;
+    reply.status = &status;
+    control_reply(client, &reply);
+}
