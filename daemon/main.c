@@ -116,77 +116,99 @@ static int set_setting(struct config *config, const char *option, const char *va
     return config_set(config, name, value, e);
 }
 
+enum { CONFIG = 256, PORT, DATA_ROOT, HELP, VERSION, SETTING };
+
+static const struct option options[] = {
+    {"config", required_argument, NULL, CONFIG},
+    {"port", required_argument, NULL, PORT},
+    {"help", no_argument, NULL, HELP},
+    {"version", no_argument, NULL, VERSION},
+    {"dims", required_argument, NULL, SETTING},
+    {"rank", required_argument, NULL, SETTING},
+    {"coordinates", required_argument, NULL, SETTING},
+    {"control", required_argument, NULL, SETTING},
+    {"state-dir", required_argument, NULL, SETTING},
+    {"data-root", required_argument, NULL, DATA_ROOT},
+    {"link-mbit", required_argument, NULL, SETTING},
+    {"memory", required_argument, NULL, SETTING},
+    {"congestion", required_argument, NULL, SETTING},
+    {"log-level", required_argument, NULL, SETTING},
+    {"daemons-per-processor", required_argument, NULL, SETTING},
+    {"link-burst", required_argument, NULL, SETTING},
+    {"key-file", required_argument, NULL, SETTING},
+    {"second-key-file", required_argument, NULL, SETTING},
+    {"encrypt", required_argument, NULL, SETTING},
+    {"read-group", required_argument, NULL, SETTING},
+    {"exchange-group", required_argument, NULL, SETTING},
+    {"admin-group", required_argument, NULL, SETTING},
+    {"heartbeat-ms", required_argument, NULL, SETTING},
+    {"silence-ms", required_argument, NULL, SETTING},
+    {"hop-limit", required_argument, NULL, SETTING},
+    {"output-mode", required_argument, NULL, SETTING},
+    {0},
+};
+
+/* The file comes first, so that options override it wherever they stand. */
+static int read_config_file(int argc, char **argv, struct config *config, struct error *e)
+{
+    int option, result = 0;
+
+    opterr = 0;
+    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
+        if (option == CONFIG)
+            result = config_read(config, optarg, e);
+    opterr = 1;
+    optind = 1;
+    return result;
+}
+
+/* Options that only print something: 0 if this is none of them, otherwise *exit_code is set. */
+static int print_and_end(int option, int *exit_code)
+{
+    switch (option) {
+    case HELP:
+        (void)fputs(help, stdout);
+        *exit_code = EXIT_SUCCESS;
+        return -1;
+    case VERSION:
+        (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n",
+                     VERSION_PROTOCOLS);
+        *exit_code = EXIT_SUCCESS;
+        return -1;
+    case '?':
+        (void)fputs("torusd --help lists the options\n", stderr);
+        return -1;
+    default:
+        return 0;
+    }
+}
+
+static int set_option(struct config *config, int option, const char *name, struct error *e)
+{
+    switch (option) {
+    case CONFIG:
+        return 0;
+    case PORT:
+        return set_port(config, optarg, e);
+    case DATA_ROOT:
+        return config_add_root(config, optarg, e);
+    default:
+        return set_setting(config, name, optarg, e);
+    }
+}
+
 /* 0: go on; otherwise *exit_code is set. */
 static int read_options(int argc, char **argv, struct config *config, int *exit_code)
 {
-    enum { CONFIG = 256, PORT, DATA_ROOT, HELP, VERSION, SETTING };
-    static const struct option options[] = {
-        {"config", required_argument, NULL, CONFIG},
-        {"port", required_argument, NULL, PORT},
-        {"help", no_argument, NULL, HELP},
-        {"version", no_argument, NULL, VERSION},
-        {"dims", required_argument, NULL, SETTING},
-        {"rank", required_argument, NULL, SETTING},
-        {"coordinates", required_argument, NULL, SETTING},
-        {"control", required_argument, NULL, SETTING},
-        {"state-dir", required_argument, NULL, SETTING},
-        {"data-root", required_argument, NULL, DATA_ROOT},
-        {"link-mbit", required_argument, NULL, SETTING},
-        {"memory", required_argument, NULL, SETTING},
-        {"congestion", required_argument, NULL, SETTING},
-        {"log-level", required_argument, NULL, SETTING},
-        {"daemons-per-processor", required_argument, NULL, SETTING},
-        {"link-burst", required_argument, NULL, SETTING},
-        {"key-file", required_argument, NULL, SETTING},
-        {"second-key-file", required_argument, NULL, SETTING},
-        {"encrypt", required_argument, NULL, SETTING},
-        {"read-group", required_argument, NULL, SETTING},
-        {"exchange-group", required_argument, NULL, SETTING},
-        {"admin-group", required_argument, NULL, SETTING},
-        {"heartbeat-ms", required_argument, NULL, SETTING},
-        {"silence-ms", required_argument, NULL, SETTING},
-        {"hop-limit", required_argument, NULL, SETTING},
-        {"output-mode", required_argument, NULL, SETTING},
-        {0},
-    };
     struct error e = {0};
-    int option, index, result = 0;
+    int option, index = 0, result;
 
     *exit_code = EXIT_USAGE;
-    /* The file first, so that options override it wherever they stand. */
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (option == CONFIG && config_read(config, optarg, &e) != 0) {
-            (void)fprintf(stderr, "torusd: %s\n", e.text);
-            return -1;
-        }
-    opterr = 1;
-    optind = 1;
+    result = read_config_file(argc, argv, config, &e);
     while (result == 0 && (option = getopt_long(argc, argv, "", options, &index)) != -1) {
-        switch (option) {
-        case CONFIG:
-            break;
-        case PORT:
-            result = set_port(config, optarg, &e);
-            break;
-        case DATA_ROOT:
-            result = config_add_root(config, optarg, &e);
-            break;
-        case HELP:
-            (void)fputs(help, stdout);
-            *exit_code = EXIT_SUCCESS;
+        if (print_and_end(option, exit_code) != 0)
             return -1;
-        case VERSION:
-            (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n",
-                         VERSION_PROTOCOLS);
-            *exit_code = EXIT_SUCCESS;
-            return -1;
-        case '?':
-            (void)fputs("torusd --help lists the options\n", stderr);
-            return -1;
-        default:
-            result = set_setting(config, options[index].name, optarg, &e);
-        }
+        result = set_option(config, option, options[index].name, &e);
     }
     if (result == 0 && optind < argc)
         result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\"", argv[optind]);

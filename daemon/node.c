@@ -125,24 +125,14 @@ void node_read_keys(struct node *node)
     forget_keys(&secrets);
 }
 
-struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e)
+/* What the core stands on: workers, who may ask, keys, and the files of exchanges. */
+static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secrets, struct error *e)
 {
-    struct node *node = calloc(1, sizeof *node);
-    struct secrets secrets = {0};
-    struct router_io io;
+    const struct config *config = node->config;
+    const char *const groups[ACCESSES] = {[ACCESS_READ] = config->group[ACCESS_READ],
+                                          [ACCESS_EXCHANGE] = config->group[ACCESS_EXCHANGE],
+                                          [ACCESS_ADMIN] = config->group[ACCESS_ADMIN]};
 
-    if (node == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
-        return NULL;
-    }
-    const struct tcp_setup tcp_setup = {loop,
-                                        &config->torus,
-                                        config->endpoint,
-                                        config->congestion,
-                                        config->link_mbit,
-                                        config->hop_limit};
-
-    node->config = config;
     slab_pool_init(&node->pool, FREE_SLABS_KEPT);
     node->folders = (struct folders){.files = file_system_posix(),
                                      .workers = &node->workers,
@@ -150,22 +140,32 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
                                      .roots = &config->roots,
                                      .state_folder = config->state_folder,
                                      .output_mode = config->output_mode};
-    const char *const groups[ACCESSES] = {[ACCESS_READ] = config->group[ACCESS_READ],
-                                          [ACCESS_EXCHANGE] = config->group[ACCESS_EXCHANGE],
-                                          [ACCESS_ADMIN] = config->group[ACCESS_ADMIN]};
     if (workers_on_loop(loop, &node->workers, e) != 0 ||
-        access_resolve(&node->access, groups, e) != 0 || config_read_keys(config, &secrets, e) != 0)
-        goto fail;
-    if (folders_init(&node->folders, &node->storage, e) != 0)
-        goto fail;
+        access_resolve(&node->access, groups, e) != 0 || config_read_keys(config, secrets, e) != 0)
+        return -1;
+    return folders_init(&node->folders, &node->storage, e);
+}
+
+static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *secrets,
+                      struct error *e)
+{
+    const struct config *config = node->config;
+    const struct tcp_setup tcp_setup = {loop,
+                                        &config->torus,
+                                        config->endpoint,
+                                        config->congestion,
+                                        config->link_mbit,
+                                        config->hop_limit};
+    struct router_io io;
+
     node->tcp = tcp_new(&tcp_setup, config->rank, &io, e);
     if (node->tcp == NULL)
-        goto fail;
+        return -1;
     const struct core_setup core_setup = {
         .torus = &config->torus,
         .rank = config->rank,
         .io = io,
-        .secrets = &secrets,
+        .secrets = secrets,
         .pool = &node->pool,
         .storage = &node->storage,
         .workers = node->workers,
@@ -179,12 +179,13 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         .planned_context = node,
     };
     node->core = core_new(&core_setup, e);
-    if (node->core == NULL)
-        goto fail;
-    log_keys(&secrets);
-    forget_keys(&secrets);
-    tcp_attach(node->tcp, core_router(node->core));
-    node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
+    return node->core != NULL ? 0 : -1;
+}
+
+/* The sockets of torusctl and of programs. */
+static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
+{
+    const struct config *config = node->config;
     const struct control_setup control_setup = {
         .loop = loop,
         .path = config->control,
@@ -199,14 +200,18 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
         .link_mbit = config->link_mbit,
         .memory_budget = config->memory,
     };
-    node->control = control_open(&control_setup, e);
-    if (node->control == NULL)
-        goto fail;
     const struct programs_setup programs_setup = {loop, config->control, core_groups(node->core),
                                                   &node->access, core_shares(node->core)};
+
+    node->control = control_open(&control_setup, e);
+    if (node->control == NULL)
+        return -1;
     node->programs = programs_open(&programs_setup, e);
-    if (node->programs == NULL)
-        goto fail;
+    return node->programs != NULL ? 0 : -1;
+}
+
+static void start_turns(struct node *node, uv_loop_t *loop)
+{
     (void)uv_prepare_init(loop, &node->before_sleep);
     (void)uv_idle_init(loop, &node->no_sleep);
     (void)uv_timer_init(loop, &node->wake_up);
@@ -214,14 +219,40 @@ struct node *node_start(uv_loop_t *loop, const struct config *config, struct err
     node->wakes_at = ROUTER_NEVER;
     (void)uv_prepare_start(&node->before_sleep, before_sleep);
     node->running = true;
+}
+
+/* What node_start() does once there is a node; the keys stay in *secrets. */
+static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secrets, struct error *e)
+{
+    if (start_base(node, loop, secrets, e) != 0 || start_core(node, loop, secrets, e) != 0)
+        return -1;
+    log_keys(secrets);
+    tcp_attach(node->tcp, core_router(node->core));
+    node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
+    return open_sockets(node, loop, e);
+}
+
+struct node *node_start(uv_loop_t *loop, const struct config *config, struct error *e)
+{
+    struct node *node = calloc(1, sizeof *node);
+    struct secrets secrets = {0};
+
+    if (node == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
+        return NULL;
+    }
+    node->config = config;
+    int result = start_parts(node, loop, &secrets, e);
+    forget_keys(&secrets);
+    if (result != 0) {
+        node_stop(node);
+        (void)uv_run(loop, UV_RUN_DEFAULT);
+        (void)node_free(node);
+        return NULL;
+    }
+    start_turns(node, loop);
     core_start(node->core);
     return node;
-fail:
-    forget_keys(&secrets);
-    node_stop(node);
-    (void)uv_run(loop, UV_RUN_DEFAULT);
-    (void)node_free(node);
-    return NULL;
 }
 
 void node_stop(struct node *node)
