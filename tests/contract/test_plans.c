@@ -161,79 +161,132 @@ static void carry(const struct fleet *f, uint32_t start, const struct plan_messa
     }
 }
 
-static void check_plans(const char *text, const struct algorithm *a)
+/* What is counted while the plans are carried out; arrays have an entry for each node. */
+struct voyage {
+    uint8_t **slots;  /* how often each slot has been used */
+    uint32_t *next;   /* message to send */
+    uint32_t *peaks;  /* blocks in transit */
+    uint64_t started; /* messages, */
+    uint64_t hops;    /* and channels that their blocks have crossed */
+    int64_t expected; /* arrivals that have not come */
+};
+
+static void embark(struct voyage *v, const struct fleet *f)
 {
-    struct torus t;
-    struct fleet f;
-    uint64_t started = 0, came = 0, hops = 0, on_ports = 0, from_ports = 0;
-    uint32_t peak = 0, expected_peak;
+    uint32_t nodes = f->torus->nodes;
 
-    assert_int_equal(torus_parse(&t, text, NULL), 0);
-    launch(&f, &t, a);
+    *v = (struct voyage){.slots = calloc(nodes, sizeof *v->slots),
+                         .next = calloc(nodes, sizeof *v->next),
+                         .peaks = calloc(nodes, sizeof *v->peaks)};
+    assert_true(v->slots && v->next && v->peaks);
+    for (uint32_t node = 0; node < nodes; node++) {
+        v->slots[node] = calloc((size_t)f->plan[node].slots + 1, 1);
+        assert_non_null(v->slots[node]);
+        v->expected += f->plan[node].arrivals;
+    }
+}
 
-    uint8_t **slots = calloc(t.nodes, sizeof *slots);
-    int64_t *waiting = calloc(t.nodes, sizeof *waiting);
-    uint32_t *peaks = calloc(t.nodes, sizeof *peaks);
-    uint32_t *next = calloc(t.nodes, sizeof *next);
-    assert_true(slots && waiting && peaks && next);
-    for (uint32_t node = 0; node < t.nodes; node++) {
-        slots[node] = calloc((size_t)f.plan[node].slots + 1, 1);
-        assert_non_null(slots[node]);
-        check_order(&f.plan[node]);
-        came += f.plan[node].arrivals;
-        for (unsigned port = 0; port < torus_ports(&t); port++) {
+static void disembark(struct voyage *v, uint32_t nodes)
+{
+    for (uint32_t node = 0; node < nodes; node++)
+        free(v->slots[node]);
+    free(v->slots);
+    free(v->next);
+    free(v->peaks);
+}
+
+static void send_step(struct voyage *v, const struct fleet *f, uint32_t node, uint32_t step)
+{
+    const struct plan *p = &f->plan[node];
+
+    for (; v->next[node] < p->sends && p->send[v->next[node]].step == step; v->next[node]++) {
+        const struct plan_message *m = &p->send[v->next[node]];
+        uint32_t end = torus_walk(f->torus, node, torus_port_dim(m->port),
+                                  torus_port_direction(m->port), m->hops);
+        assert_true(end != TORUS_NO_NODE);
+        carry(f, node, m, v->slots[end]);
+        v->started++;
+        v->expected -= m->hops;
+        v->hops += (uint64_t)m->hops * m->blocks;
+    }
+}
+
+static size_t parcels_of(const struct fleet *f)
+{
+    return (size_t)f->torus->nodes * f->torus->nodes * f->algorithm->segments;
+}
+
+/* The blocks that wait after a step. */
+static void note_peaks(struct voyage *v, const struct fleet *f)
+{
+    uint32_t *waiting = calloc(f->torus->nodes, sizeof *waiting);
+
+    assert_non_null(waiting);
+    for (size_t i = 0; i < parcels_of(f); i++)
+        waiting[f->parcel[i].here] +=
+            f->parcel[i].next > 0 && f->parcel[i].next < f->parcel[i].legs;
+    for (uint32_t node = 0; node < f->torus->nodes; node++)
+        if (waiting[node] > v->peaks[node])
+            v->peaks[node] = waiting[node];
+    free(waiting);
+}
+
+/* Every block has come to its end, every message that is expected has been sent, every slot has been
+ * used. */
+static void check_arrived(const struct voyage *v, const struct fleet *f)
+{
+    uint32_t peak = 0, expected;
+
+    for (size_t i = 0; i < parcels_of(f); i++)
+        assert_int_equal(f->parcel[i].next, f->parcel[i].legs);
+    assert_int_equal(v->expected, 0);
+    for (uint32_t node = 0; node < f->torus->nodes; node++) {
+        assert_int_equal(v->next[node], f->plan[node].sends);
+        for (uint32_t slot = 0; slot < f->plan[node].slots; slot++)
+            assert_int_equal(v->slots[node][slot], 1);
+        assert_int_equal(f->plan[node].peak_transit, v->peaks[node]);
+        peak = v->peaks[node] > peak ? v->peaks[node] : peak;
+    }
+    assert_int_equal(plan_peak_transit(f->torus, f->algorithm, &expected, NULL), 0);
+    assert_int_equal(expected, peak);
+}
+
+/* What the plans say of their ports is what has been sent. */
+static void check_port_totals(const struct voyage *v, const struct fleet *f)
+{
+    uint64_t on_ports = 0, from_ports = 0;
+
+    for (uint32_t node = 0; node < f->torus->nodes; node++) {
+        for (unsigned port = 0; port < torus_ports(f->torus); port++) {
             uint64_t blocks, messages;
-            plan_port_totals(&f.plan[node], port, &blocks, &messages);
+            plan_port_totals(&f->plan[node], port, &blocks, &messages);
             on_ports += blocks;
             from_ports += messages;
         }
     }
+    assert_int_equal(on_ports, v->hops);
+    assert_int_equal(from_ports, v->started);
+}
 
+static void check_plans(const char *text, const struct algorithm *a)
+{
+    struct torus t;
+    struct fleet f;
+    struct voyage v;
+
+    assert_int_equal(torus_parse(&t, text, NULL), 0);
+    launch(&f, &t, a);
+    embark(&v, &f);
+    for (uint32_t node = 0; node < t.nodes; node++)
+        check_order(&f.plan[node]);
     for (uint32_t step = 0; step < f.plan[0].steps; step++) {
-        for (uint32_t node = 0; node < t.nodes; node++) {
-            const struct plan *p = &f.plan[node];
-            for (; next[node] < p->sends && p->send[next[node]].step == step; next[node]++) {
-                const struct plan_message *m = &p->send[next[node]];
-                uint32_t end = torus_walk(&t, node, torus_port_dim(m->port),
-                                          torus_port_direction(m->port), m->hops);
-                assert_true(end != TORUS_NO_NODE);
-                carry(&f, node, m, slots[end]);
-                started++;
-                came -= m->hops;
-                hops += (uint64_t)m->hops * m->blocks;
-            }
-        }
-        memset(waiting, 0, t.nodes * sizeof *waiting);
-        for (size_t i = 0; i < (size_t)t.nodes * t.nodes * a->segments; i++)
-            waiting[f.parcel[i].here] +=
-                f.parcel[i].next > 0 && f.parcel[i].next < f.parcel[i].legs;
         for (uint32_t node = 0; node < t.nodes; node++)
-            if (waiting[node] > peaks[node])
-                peaks[node] = (uint32_t)waiting[node];
+            send_step(&v, &f, node, step);
+        note_peaks(&v, &f);
     }
-
-    /* Every block has come to its end, every message that is expected has been sent, every slot has
-     * been used. */
-    for (size_t i = 0; i < (size_t)t.nodes * t.nodes * a->segments; i++)
-        assert_int_equal(f.parcel[i].next, f.parcel[i].legs);
-    assert_int_equal(came, 0);
-    for (uint32_t node = 0; node < t.nodes; node++) {
-        assert_int_equal(next[node], f.plan[node].sends);
-        for (uint32_t slot = 0; slot < f.plan[node].slots; slot++)
-            assert_int_equal(slots[node][slot], 1);
-        assert_int_equal(f.plan[node].peak_transit, peaks[node]);
-        peak = peaks[node] > peak ? peaks[node] : peak;
-        free(slots[node]);
-    }
-    assert_int_equal(on_ports, hops);
-    assert_int_equal(from_ports, started);
-    assert_int_equal(plan_peak_transit(&t, a, &expected_peak, NULL), 0);
-    assert_int_equal(expected_peak, peak);
-
-    free(slots);
-    free(waiting);
-    free(peaks);
-    free(next);
+    check_arrived(&v, &f);
+    check_port_totals(&v, &f);
+    disembark(&v, t.nodes);
     land(&f);
 }
 

@@ -1,0 +1,172 @@
+/* A1 as the paper has it: carried out on sets of messages, and its figures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "daemon/schedule/algorithms/registry.h"
+#include "tests/contract/contract.h"
+#include "tests/contract/graphs.h"
+
+/* A graph of two dimensions as A x B; a node is v * b + u. Fig. 3 with the improved lines 1 to 4,
+ * carried out on sets of messages: holder[source * N + destination] is the node where a message is. */
+struct literal {
+    struct product p;
+    uint32_t a, b;
+    uint32_t *holder;
+    uint32_t step;
+};
+
+/* Moves a message one hop along B from the node that holds it, towards u. */
+static void move_along_b(struct literal *x, uint32_t message, uint32_t u)
+{
+    uint32_t at = x->holder[message], v = at / x->b, from = at % x->b;
+    for (uint32_t next = 0; next < x->b; next++) {
+        if (graph_linked(&x->p.factor[1], from, next) && next != from &&
+            factor_distance(&x->p.factor[1], next, u) + 1 ==
+                factor_distance(&x->p.factor[1], from, u)) {
+            x->holder[message] = v * x->b + next;
+            return;
+        }
+    }
+    fail_msg("no way from %u to %u", from, u);
+}
+
+/* Where the block of `walks` is before step `step`. */
+static uint32_t place_before(const struct product *p, uint32_t source,
+                             const struct product_walk *walks, unsigned count, uint32_t step)
+{
+    uint32_t here = source;
+    for (unsigned i = 0; i < count; i++)
+        for (uint32_t hop = 0; hop < walks[i].walk.hops; hop++)
+            if (walks[i].walk.step + hop < step)
+                here = graph_moved(p, here, walks[i].dim, walks[i].walk.stride);
+    return here;
+}
+
+/* Every message is where the literal execution has it. */
+static void compare_places(const struct literal *x)
+{
+    uint32_t nodes = x->p.nodes;
+    for (uint32_t s = 0; s < nodes; s++) {
+        for (uint32_t d = 0; d < nodes; d++) {
+            struct product_walk walks[PRODUCT_MAX_DIMS];
+            unsigned count = product_route(&x->p, PRODUCT_A1, s, d, walks);
+            assert_int_equal(place_before(&x->p, s, walks, count, x->step),
+                             x->holder[s * nodes + d]);
+        }
+    }
+}
+
+static void check_literal_a1(const char *text)
+{
+    struct literal x = {.p = graph_parse(text)};
+    uint32_t nodes = x.p.nodes;
+
+    x.a = x.p.factor[0].nodes;
+    x.b = x.p.factor[1].nodes;
+    x.holder = calloc((size_t)nodes * nodes, sizeof *x.holder);
+    assert_non_null(x.holder);
+    for (uint32_t s = 0; s < nodes; s++)
+        for (uint32_t d = 0; d < nodes; d++)
+            x.holder[s * nodes + d] = s;
+    compare_places(&x);
+    for (uint32_t j = 0; j < x.b; j++) {
+        for (uint32_t k = 0; k < x.b; k++) {
+            /* transfer m_(v,u_j)(*,u_k) from (v,u_j) to (v,u_k), for all v */
+            for (uint32_t hop = 0; hop < factor_distance(&x.p.factor[1], j, k); hop++) {
+                for (uint32_t v = 0; v < x.a; v++)
+                    for (uint32_t to = 0; to < x.a; to++)
+                        move_along_b(&x, (v * x.b + j) * nodes + to * x.b + k, k);
+                x.step++;
+                if (x.p.factor[1].graph != GRAPH_RING || x.b % 2 != 0)
+                    compare_places(&x); /* else there are two shortest ways */
+            }
+        }
+    }
+    compare_places(&x);
+    for (uint32_t k = 0; k < x.b; k++) {
+        /* in A_j total exchange of messages m_(*,u_k)(*,u_j), which reside in (*,u_j) */
+        for (uint32_t s = 0; s < nodes; s++)
+            for (uint32_t d = 0; d < nodes; d++)
+                if (s % x.b == k)
+                    x.holder[s * nodes + d] = d;
+        x.step += factor_steps(&x.p.factor[0]);
+        compare_places(&x);
+    }
+    assert_int_equal(x.step, product_steps(&x.p, PRODUCT_A1));
+    free(x.holder);
+}
+
+static void a1_is_the_papers(void **state)
+{
+    static const char *const pairs[] = {"ring:4 x ring:3",         "ring:3 x ring:4",
+                                        "array:3 x array:5",       "array:4 x ring:5",
+                                        "complete:4 x complete:5", "ring:5 x array:4",
+                                        "complete:3 x ring:6",     "array:2 x complete:2"};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        check_literal_a1(pairs[i]);
+}
+
+static void a1_every_shape(void **state)
+{
+    static const char *const shapes[] = {"1",      "2",     "9m",      "12",    "1x6x1x3", "4x4m",
+                                         "5mx6",   "2x2x2", "3x4x2",   "4mx3m", "6x6",     "7mx5",
+                                         "2mx2x3", "8x8",   "2x3x2x2", "16x3"};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        struct torus t = contract_torus(shapes[i]);
+        contract_check(&t, algorithm_find("a1"));
+        contract_check_no_gaps(&t, "a1");
+    }
+}
+
+/* n_1 blocks over every hop of every message in B, and then n_2 exchanges in A. */
+static void a1_figures(void **state)
+{
+    static const struct {
+        const char *torus;
+        uint32_t startups;
+        uint64_t transmission;
+    } known[] = {{"8", 7, 16},
+                 {"4x4", 4 * 4 + 4 * 3, 4 * 4 * 4 + 4 * 4},
+                 {"8x8", 8 * 16 + 8 * 7, 8 * 8 * 16 + 8 * 16},
+                 {"2x2", 2 + 2, 4 + 2},
+                 {"2x2x2", 2 + 2 * (2 + 2), 8 + 2 * (4 + 2)},
+                 {"5mx3m", 8 + 3 * 8, 5 * 8 + 3 * 12}};
+    (void)state;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        struct torus t = contract_torus(known[i].torus);
+        struct schedule_report r = contract_verify(&t, "a1");
+        assert_int_equal(r.startups, known[i].startups);
+        assert_int_equal(r.transmission, known[i].transmission);
+        assert_true(r.one_port_kept);
+        assert_true(r.minimal);
+        assert_int_equal(r.contended_steps, 0);
+    }
+}
+
+static void a1_refusals(void **state)
+{
+    struct torus longest = contract_torus("2x406"), ring = contract_torus("1048576");
+    (void)state;
+    assert_int_equal(algorithm_find("a1")->accepts(&longest, NULL), 0);
+    assert_int_equal(algorithm_find("a1")->accepts(&ring, NULL), 0);
+    contract_refused("a1", "2x407");
+    contract_refused("a1", "1024x1024");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a1_is_the_papers),
+        cmocka_unit_test(a1_every_shape),
+        cmocka_unit_test(a1_figures),
+        cmocka_unit_test(a1_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
