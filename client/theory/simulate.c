@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/watch.h"
 #include "daemon/schedule/work.h"
 #include "proto/text.h"

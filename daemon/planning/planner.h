@@ -5,7 +5,7 @@
 
 #include "daemon/base/work.h"
 #include "daemon/planning/spec.h"
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/predict.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "client/theory/simulate.h"
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/reduction.h"
 #include "daemon/schedule/tree.h"

@@ -11,7 +11,7 @@
 
 #include "client/theory/simulate.h"
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/peak.h"
 #include "daemon/schedule/plan_build.h"
 #include "daemon/schedule/verify.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan_build.h"
 #include "tests/sim/internal.h"

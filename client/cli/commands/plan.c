@@ -16,7 +16,7 @@
 #include "client/cli/terminal/long_work.h"
 #include "client/theory/simulate.h"
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/plan_build.h"
 #include "daemon/schedule/work.h"

@@ -1,7 +1,7 @@
 /* The cheapest ways from one node to all others, over the channels of a damaged torus that are in
  * order, each of which has a cost. Integers only; of equally cheap ways every node finds the same. */
-#ifndef TORUSD_SCHEDULE_WAYS_H
-#define TORUSD_SCHEDULE_WAYS_H
+#ifndef TORUSD_SCHEDULE_DETOUR_WAYS_H
+#define TORUSD_SCHEDULE_DETOUR_WAYS_H
 
 #include "daemon/schedule/damage.h"
 

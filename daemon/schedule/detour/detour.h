@@ -1,8 +1,8 @@
 /* The routes around what is out of order on a torus, as an algorithm: `stream`, so to speak, for a
  * damaged torus. See balance.h for how they are found. Blocks from and to nodes that are gone have no
  * route: algorithm_route() returns 0 legs for them. For allgathers there are trees (spread.h). */
-#ifndef TORUSD_SCHEDULE_DETOUR_H
-#define TORUSD_SCHEDULE_DETOUR_H
+#ifndef TORUSD_SCHEDULE_DETOUR_DETOUR_H
+#define TORUSD_SCHEDULE_DETOUR_DETOUR_H
 
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/damage.h"

@@ -1,7 +1,7 @@
 /* A lower bound on what the busiest channel of a damaged torus must carry in a complete exchange: all
  * blocks from one part of the nodes to the rest have to cross the channels between them. */
-#ifndef TORUSD_SCHEDULE_CUTS_H
-#define TORUSD_SCHEDULE_CUTS_H
+#ifndef TORUSD_SCHEDULE_DETOUR_CUTS_H
+#define TORUSD_SCHEDULE_DETOUR_CUTS_H
 
 #include "daemon/schedule/damage.h"
 

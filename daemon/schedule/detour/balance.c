@@ -1,10 +1,10 @@
-#include "daemon/schedule/balance.h"
+#include "daemon/schedule/detour/balance.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/schedule/algorithms/rows.h"
-#include "daemon/schedule/ways.h"
+#include "daemon/schedule/detour/ways.h"
 #include "proto/text.h"
 
 #define BYTES_MOST (UINT64_C(128) << 20) /* of all routes */

@@ -1,10 +1,10 @@
-#include "daemon/schedule/cuts.h"
+#include "daemon/schedule/detour/cuts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/schedule/detour/ways.h"
 #include "daemon/schedule/watch.h"
-#include "daemon/schedule/ways.h"
 
 #define SEARCHED 64u /* boxes from which other parts are searched: the best of all so many */
 #define WORK_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; else only slabs are */

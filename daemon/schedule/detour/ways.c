@@ -1,4 +1,4 @@
-#include "daemon/schedule/ways.h"
+#include "daemon/schedule/detour/ways.h"
 
 #include <stdlib.h>
 

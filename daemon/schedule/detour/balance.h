@@ -7,8 +7,8 @@
  * The largest load comes within a few per cent of the least that is possible, which is that of the
  * multi-commodity flow (tests/bench/damaged.py compares them). Integers only: every node finds the
  * same routes from the same damage. */
-#ifndef TORUSD_SCHEDULE_BALANCE_H
-#define TORUSD_SCHEDULE_BALANCE_H
+#ifndef TORUSD_SCHEDULE_DETOUR_BALANCE_H
+#define TORUSD_SCHEDULE_DETOUR_BALANCE_H
 
 #include "daemon/schedule/damage.h"
 

@@ -2,8 +2,8 @@
  * routes. Each leads to every node by the fewest hops; of several such ways to a node it takes the
  * channel that the trees so far have used least. Integers only: every node finds the same trees from the
  * same damage. */
-#ifndef TORUSD_SCHEDULE_SPREAD_H
-#define TORUSD_SCHEDULE_SPREAD_H
+#ifndef TORUSD_SCHEDULE_DETOUR_SPREAD_H
+#define TORUSD_SCHEDULE_DETOUR_SPREAD_H
 
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/damage.h"

@@ -1,4 +1,4 @@
-#include "daemon/schedule/spread.h"
+#include "daemon/schedule/detour/spread.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
-#include "daemon/schedule/detour.h"
+#include "daemon/schedule/detour/detour.h"
 
 #include <stdlib.h>
 
-#include "daemon/schedule/balance.h"
-#include "daemon/schedule/cuts.h"
-#include "daemon/schedule/spread.h"
+#include "daemon/schedule/detour/balance.h"
+#include "daemon/schedule/detour/cuts.h"
+#include "daemon/schedule/detour/spread.h"
 
 struct detour {
     struct algorithm algorithm, gather;
