@@ -1,6 +1,6 @@
 /* Reductions: every node has a vector, one block for each owner, and each owner gets the
  * combination of all nodes' blocks for it, element by element. One tree for each owner
- * (schedule/reduction.h): a node combines its own block with those that come from its children,
+ * (schedule/routes/reduction.h): a node combines its own block with those that come from its children,
  * and passes the result to its parent. With `everywhere` the owner sends the result back down the
  * tree, to all nodes.
  *
@@ -36,7 +36,7 @@
 
 #include "daemon/base/arithmetic.h"
 #include "daemon/engine/engine.h"
-#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/routes/reduction.h"
 
 struct reducing_options {
     enum reduction_type type;

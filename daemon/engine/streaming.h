@@ -1,7 +1,7 @@
 /* Streaming execution: no step waits. A piece (cut.h) leaves a node as soon as part of it is there.
  * A port sends the pieces of the oldest round first, and of those the one with the longest way to
  * go, at most a frame's worth at a time. What is ready for a port leaves as one frame, which names
- * its pieces by their places in the order that both ends of the channel know (schedule/passages.h).
+ * its pieces by their places in the order that both ends of the channel know (schedule/routes/passages.h).
  *
  * In an allgather (engine_setup.gather) what comes in leaves by each port that its tree goes on by,
  * by one sooner than by another; its bytes are held once. So is the node's own block, which is read
@@ -10,7 +10,7 @@
 #define TORUSD_ENGINE_STREAMING_H
 
 #include "daemon/engine/engine.h"
-#include "daemon/schedule/passages.h"
+#include "daemon/schedule/routes/passages.h"
 
 /* Bytes: blocks of the same size are not split into smaller pieces than this. */
 #define STREAMING_LEAST_PIECE 256u

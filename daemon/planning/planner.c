@@ -7,8 +7,8 @@
 #include "daemon/schedule/algorithms/family.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/imported.h"
-#include "daemon/schedule/peak.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/peak.h"
+#include "daemon/schedule/routes/plan_build.h"
 
 #define DETOURS_KEPT 3u /* that nobody uses now */
 #define UNUSED_KEPT 64u /* of the plans that need not be kept */

@@ -6,10 +6,10 @@
 #include "daemon/base/work.h"
 #include "daemon/planning/spec.h"
 #include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/passages.h"
 #include "daemon/schedule/plan.h"
 #include "daemon/schedule/predict.h"
-#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/routes/passages.h"
+#include "daemon/schedule/routes/reduction.h"
 
 /* This node's part of a schedule. */
 struct planned {

@@ -27,7 +27,7 @@
 #ifndef TORUSD_SCHEDULE_IMPORTED_H
 #define TORUSD_SCHEDULE_IMPORTED_H
 
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 #define IMPORTED_VERSION 1
 #define IMPORTED_BYTES_MOST (16u << 20)

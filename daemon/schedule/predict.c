@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "daemon/schedule/product.h"
-#include "daemon/schedule/reduction.h"
 #include "daemon/schedule/relay.h"
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/reduction.h"
+#include "daemon/schedule/routes/routes.h"
+#include "daemon/schedule/routes/verify.h"
 #include "daemon/schedule/tally.h"
-#include "daemon/schedule/verify.h"
 #include "daemon/schedule/work.h"
 
 #define QUICK_ROUTES 4e6

@@ -4,7 +4,7 @@
 #ifndef TORUSD_TESTS_CONTRACT_H
 #define TORUSD_TESTS_CONTRACT_H
 
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 enum { LARGEST = 16 }; /* rows, and columns, of contract_every_rectangle() */
 

@@ -12,8 +12,8 @@
 
 #include "client/theory/simulate.h"
 #include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/passages.h"
-#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/routes/passages.h"
+#include "daemon/schedule/routes/reduction.h"
 #include "daemon/schedule/tree.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/damaged_loads.h"

@@ -12,9 +12,9 @@
 #include "client/theory/simulate.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/peak.h"
-#include "daemon/schedule/plan_build.h"
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/peak.h"
+#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/schedule/routes/verify.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED true

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/peak.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/peak.h"
+#include "daemon/schedule/routes/plan_build.h"
 
 /* A block (segment) under way. */
 struct parcel {

@@ -12,7 +12,7 @@
 #include "daemon/schedule/algorithms/even.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/product.h"
-#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/routes/reduction.h"
 #include "tests/support/long_legs.h"
 
 static const char *const shapes[] = {

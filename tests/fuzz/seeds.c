@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/passages.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/passages.h"
+#include "daemon/schedule/routes/plan_build.h"
 #include "daemon/schedule/tree.h"
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"

@@ -9,8 +9,8 @@
 
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/passages.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/passages.h"
+#include "daemon/schedule/routes/plan_build.h"
 #include "tests/sim/internal.h"
 
 #define SETTLE_TIME (200 * SECONDS)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/plan_build.h"
 #include "daemon/schedule/tree.h"
 #include "tests/sim/checks.h"
 

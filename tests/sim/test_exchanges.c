@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/peak.h"
+#include "daemon/schedule/routes/peak.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 

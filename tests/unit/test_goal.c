@@ -13,7 +13,7 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/imported.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/plan_build.h"
 
 #define BLOCK 1001u /* bytes: not a multiple of any number of segments above 1 */
 

@@ -11,7 +11,7 @@
 
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/imported.h"
-#include "daemon/schedule/passages.h"
+#include "daemon/schedule/routes/passages.h"
 
 struct all {
     struct torus t;

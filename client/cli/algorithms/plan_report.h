@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "daemon/schedule/plan.h"
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 /* startups, transmission, critical_path, bound, bound_of, contended_steps, port_model_kept, minimal;
  * in blocks, of which the algorithm's segments are parts */

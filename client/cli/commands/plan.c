@@ -18,7 +18,7 @@
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/export.h"
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/plan_build.h"
 #include "daemon/schedule/work.h"
 
 struct plan_arguments {

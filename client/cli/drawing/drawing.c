@@ -7,7 +7,7 @@
 
 #include "client/cli/terminal/arguments.h"
 #include "daemon/schedule/message_key.h"
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/tally.h"
 
 static int no_memory(struct error *e)

@@ -3,7 +3,7 @@
 #define TORUSD_CLI_PLAN_PICTURE_H
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 /* As given; NULL = not given. */
 struct picture_arguments {

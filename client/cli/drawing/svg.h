@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "client/cli/drawing/drawing.h"
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 /* Writes the whole document. Whether that worked is for the caller to ask of `out`. */
 void svg_draw(FILE *out, struct drawing *d, const struct schedule_report *report);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/watch.h"
 
 /* A combined message, or a block's share of it. */

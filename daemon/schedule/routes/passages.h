@@ -14,8 +14,8 @@
  *
  * What crosses a channel has the same order at both of its ends, by (source, destination, segment),
  * so that a piece is named by its place in that order. */
-#ifndef TORUSD_SCHEDULE_PASSAGES_H
-#define TORUSD_SCHEDULE_PASSAGES_H
+#ifndef TORUSD_SCHEDULE_ROUTES_PASSAGES_H
+#define TORUSD_SCHEDULE_ROUTES_PASSAGES_H
 
 #include "daemon/schedule/algorithm.h"
 

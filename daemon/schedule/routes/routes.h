@@ -6,8 +6,8 @@
  * enough to look at the sources within the first period box, one of each class. What happens at the
  * ends of the legs of such a route happens, moved along, at every node of the same class; with
  * translation also what happens between them. */
-#ifndef TORUSD_SCHEDULE_ROUTES_H
-#define TORUSD_SCHEDULE_ROUTES_H
+#ifndef TORUSD_SCHEDULE_ROUTES_ROUTES_H
+#define TORUSD_SCHEDULE_ROUTES_ROUTES_H
 
 #include "daemon/schedule/algorithm.h"
 

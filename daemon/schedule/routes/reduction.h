@@ -11,8 +11,8 @@
  * What crosses a channel has the same order at both of its ends: first what goes up (to an owner),
  * by (owner, segment), then what goes down again from the owners, by the same. A piece is named by
  * its place in that order. */
-#ifndef TORUSD_SCHEDULE_REDUCTION_H
-#define TORUSD_SCHEDULE_REDUCTION_H
+#ifndef TORUSD_SCHEDULE_ROUTES_REDUCTION_H
+#define TORUSD_SCHEDULE_ROUTES_REDUCTION_H
 
 #include "daemon/schedule/algorithm.h"
 #include "daemon/schedule/damage.h"

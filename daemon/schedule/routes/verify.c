@@ -1,9 +1,9 @@
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 #include <stdlib.h>
 
 #include "daemon/schedule/message_key.h"
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/watch.h"
 #include "daemon/schedule/work.h"

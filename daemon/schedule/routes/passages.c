@@ -1,8 +1,8 @@
-#include "daemon/schedule/passages.h"
+#include "daemon/schedule/routes/passages.h"
 
 #include <stdlib.h>
 
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 #include "proto/text.h"
 
 struct list {

@@ -1,10 +1,10 @@
-#include "daemon/schedule/peak.h"
+#include "daemon/schedule/routes/peak.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 #include "proto/text.h"
 
 uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps)

@@ -1,7 +1,7 @@
 /* The verifier: walks every route of an algorithm on a torus and reports what the schedule costs
  * and whether it is valid. Used by `torusctl plan` and by the contract tests. */
-#ifndef TORUSD_SCHEDULE_VERIFY_H
-#define TORUSD_SCHEDULE_VERIFY_H
+#ifndef TORUSD_SCHEDULE_ROUTES_VERIFY_H
+#define TORUSD_SCHEDULE_ROUTES_VERIFY_H
 
 #include "daemon/schedule/algorithm.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 
 #include <stdlib.h>
 

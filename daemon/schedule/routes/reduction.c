@@ -1,8 +1,8 @@
-#include "daemon/schedule/reduction.h"
+#include "daemon/schedule/routes/reduction.h"
 
 #include <stdlib.h>
 
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/tree.h"
 #include "proto/text.h"
 

@@ -1,10 +1,10 @@
-#include "daemon/schedule/plan_build.h"
+#include "daemon/schedule/routes/plan_build.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/peak.h"
-#include "daemon/schedule/routes.h"
+#include "daemon/schedule/routes/peak.h"
+#include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/tally.h"
 #include "daemon/schedule/watch.h"
 

@@ -1,8 +1,8 @@
 /* Makes a node's plan of the routes by (class, offset): for each class of sources within the
  * algorithm's translation period and each offset it asks for one route, and finds this node's part
  * in it; no list of all pairs is ever made. */
-#ifndef TORUSD_SCHEDULE_PLAN_BUILD_H
-#define TORUSD_SCHEDULE_PLAN_BUILD_H
+#ifndef TORUSD_SCHEDULE_ROUTES_PLAN_BUILD_H
+#define TORUSD_SCHEDULE_ROUTES_PLAN_BUILD_H
 
 #include "daemon/schedule/plan.h"
 

@@ -1,7 +1,7 @@
 /* How many blocks are in transit at a node at most, if all nodes run a schedule's steps at the same
  * time. Found by walking the routes of the source classes: no node's plan is built. */
-#ifndef TORUSD_SCHEDULE_PEAK_H
-#define TORUSD_SCHEDULE_PEAK_H
+#ifndef TORUSD_SCHEDULE_ROUTES_PEAK_H
+#define TORUSD_SCHEDULE_ROUTES_PEAK_H
 
 #include "daemon/schedule/algorithm.h"
 
