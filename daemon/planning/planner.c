@@ -6,7 +6,7 @@
 #include "daemon/planning/plan_job.h"
 #include "daemon/schedule/algorithms/family.h"
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 #include "daemon/schedule/routes/peak.h"
 #include "daemon/schedule/routes/plan_build.h"
 

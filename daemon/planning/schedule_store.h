@@ -12,7 +12,7 @@
 #include "daemon/base/shares.h"
 #include "daemon/base/work.h"
 #include "daemon/router/router.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 
 #define SCHEDULES_MOST 64u
 #define SCHEDULES_BYTES_MOST (UINT64_C(64) << 20) /* of memory for all of them */

@@ -11,7 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/export.h"
+#include "daemon/schedule/file/export.h"
 #include "daemon/schedule/relay.h"
 #include "proto/sha256.h"
 #include "tests/sim/internal.h"

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 
 struct torus msccl_torus(const char *dims);
 

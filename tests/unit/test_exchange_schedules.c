@@ -11,7 +11,7 @@
 
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/export.h"
+#include "daemon/schedule/file/export.h"
 #include "exchange_fixture.h"
 #include "proto/sha256.h"
 

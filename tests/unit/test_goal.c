@@ -11,8 +11,8 @@
 
 #include "client/cli/schedule_files/goal.h"
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/export.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/export.h"
+#include "daemon/schedule/file/imported.h"
 #include "daemon/schedule/routes/plan_build.h"
 
 #define BLOCK 1001u /* bytes: not a multiple of any number of segments above 1 */

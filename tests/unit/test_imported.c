@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/export.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/export.h"
+#include "daemon/schedule/file/imported.h"
 #include "proto/sha256.h"
 
 #define HEADER "{\"schedule\":1,\"dims\":\"3m\"}\n"

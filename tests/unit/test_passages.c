@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 #include "daemon/schedule/routes/passages.h"
 
 struct all {

@@ -17,7 +17,7 @@
 #include "client/theory/simulate.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/export.h"
+#include "daemon/schedule/file/export.h"
 #include "daemon/schedule/routes/plan_build.h"
 #include "daemon/schedule/work.h"
 

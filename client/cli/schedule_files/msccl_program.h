@@ -10,7 +10,7 @@
 #define TORUSD_CLI_MSCCL_PROGRAM_H
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 
 #define MSCCL_NONE UINT32_MAX
 

@@ -2,7 +2,7 @@
 #ifndef TORUSD_CLI_SCHEDULE_FILE_H
 #define TORUSD_CLI_SCHEDULE_FILE_H
 
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 
 #define SCHEDULE_FILE_BYTES_MOST (64u << 20) /* XML is longer than our own format */
 

@@ -1,6 +1,6 @@
 /* Every route of an algorithm, as a file that imported.h reads and other programs can. */
-#ifndef TORUSD_SCHEDULE_EXPORT_H
-#define TORUSD_SCHEDULE_EXPORT_H
+#ifndef TORUSD_SCHEDULE_FILE_EXPORT_H
+#define TORUSD_SCHEDULE_FILE_EXPORT_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Where the routes of a schedule lie, and which torus it is for. */
-#include "daemon/schedule/imported_parts.h"
+#include "daemon/schedule/file/imported_parts.h"
 
 static uint32_t class_of(const struct imported *s, const uint32_t *at)
 {

@@ -24,8 +24,8 @@
  * In a route, a missing segment is 0. Strings have no escapes, numbers no fractions or exponents;
  * unknown or repeated keys are errors, empty lines and blanks at both ends of a line are ignored. The
  * text is UTF-8, with or without a byte order mark; lines may end with CR LF. */
-#ifndef TORUSD_SCHEDULE_IMPORTED_H
-#define TORUSD_SCHEDULE_IMPORTED_H
+#ifndef TORUSD_SCHEDULE_FILE_IMPORTED_H
+#define TORUSD_SCHEDULE_FILE_IMPORTED_H
 
 #include "daemon/schedule/routes/verify.h"
 

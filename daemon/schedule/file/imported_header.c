@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/imported_parts.h"
+#include "daemon/schedule/file/imported_parts.h"
 #include "proto/text.h"
 
 static int read_version(struct json_line *line, void *into, struct error *e)

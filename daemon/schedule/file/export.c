@@ -1,9 +1,9 @@
-#include "daemon/schedule/export.h"
+#include "daemon/schedule/file/export.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 #include "daemon/schedule/watch.h"
 #include "proto/text.h"
 

@@ -2,8 +2,8 @@
  * escapes, whole numbers, and arrays of them. It takes no memory, whatever a neighbour sends; a
  * library's would make values of tens of times their text. Every function returns 0, or -1 with *e
  * naming the line and column. */
-#ifndef TORUSD_SCHEDULE_JSON_LINE_H
-#define TORUSD_SCHEDULE_JSON_LINE_H
+#ifndef TORUSD_SCHEDULE_FILE_JSON_LINE_H
+#define TORUSD_SCHEDULE_FILE_JSON_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "daemon/schedule/json_line.h"
+#include "daemon/schedule/file/json_line.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

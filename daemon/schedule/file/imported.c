@@ -1,11 +1,11 @@
-#include "daemon/schedule/imported.h"
+#include "daemon/schedule/file/imported.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/imported_parts.h"
+#include "daemon/schedule/file/imported_parts.h"
 #include "proto/text_file.h"
 
 /* --- its methods as an algorithm --- */

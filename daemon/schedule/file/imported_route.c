@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/schedule/imported_parts.h"
+#include "daemon/schedule/file/imported_parts.h"
 #include "proto/text.h"
 
 static int read_source(struct json_line *line, void *into, struct error *e)

@@ -1,9 +1,9 @@
 /* What the files that read a schedule share: imported_*.c only. */
-#ifndef TORUSD_SCHEDULE_IMPORTED_PARTS_H
-#define TORUSD_SCHEDULE_IMPORTED_PARTS_H
+#ifndef TORUSD_SCHEDULE_FILE_IMPORTED_PARTS_H
+#define TORUSD_SCHEDULE_FILE_IMPORTED_PARTS_H
 
-#include "daemon/schedule/imported.h"
-#include "daemon/schedule/json_line.h"
+#include "daemon/schedule/file/imported.h"
+#include "daemon/schedule/file/json_line.h"
 #include "proto/sha256.h"
 
 #define IMPORTED_DIGEST_SHOWN 8u /* digits of it in the algorithm's name */
