@@ -1,11 +1,11 @@
 /* The algorithm and mode "auto": what is predicted to be the fastest on this torus (see
- * schedule/predict.h), with the costs that were measured last or, before that, the default ones. */
+ * schedule/predict/predict.h), with the costs that were measured last or, before that, the default ones. */
 #ifndef TORUSD_EXCHANGE_CHOOSE_H
 #define TORUSD_EXCHANGE_CHOOSE_H
 
 #include "daemon/exchange/exchange.h"
 #include "daemon/planning/calibration.h"
-#include "daemon/schedule/predict.h"
+#include "daemon/schedule/predict/predict.h"
 
 #define CHOOSE_MOST 64u
 

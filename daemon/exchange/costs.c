@@ -2,7 +2,7 @@
  * over restarts and told to the neighbours. */
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/schedule/relay.h"
+#include "daemon/schedule/predict/relay.h"
 
 const struct calibration *exchanges_calibration(const struct exchanges *all)
 {

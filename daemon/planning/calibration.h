@@ -1,4 +1,4 @@
-/* What exchanges cost on this torus (schedule/predict.h), as it was measured: known to all nodes.
+/* What exchanges cost on this torus (schedule/predict/predict.h), as it was measured: known to all nodes.
  * A new calibration is flooded; a link that comes up begins with what each end knows, so a node
  * that was not there is told.
  *
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/schedule/predict.h"
+#include "daemon/schedule/predict/predict.h"
 #include "proto/error.h"
 
 #define CALIBRATION_TIME_MOST (UINT64_C(1) << 40) /* seconds since 1970 */

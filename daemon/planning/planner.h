@@ -7,7 +7,7 @@
 #include "daemon/planning/spec.h"
 #include "daemon/schedule/detour/detour.h"
 #include "daemon/schedule/plan.h"
-#include "daemon/schedule/predict.h"
+#include "daemon/schedule/predict/predict.h"
 #include "daemon/schedule/routes/passages.h"
 #include "daemon/schedule/routes/reduction.h"
 

@@ -12,7 +12,7 @@
 #include "daemon/planning/schedule_store.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/file/export.h"
-#include "daemon/schedule/relay.h"
+#include "daemon/schedule/predict/relay.h"
 #include "proto/sha256.h"
 #include "tests/sim/internal.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/predict.h"
+#include "daemon/schedule/predict/predict.h"
 
 #define MOST 16
 

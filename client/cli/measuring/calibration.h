@@ -1,4 +1,4 @@
-/* Measures what exchanges cost on a running torus (daemon/schedule/predict.h):
+/* Measures what exchanges cost on a running torus (daemon/schedule/predict/predict.h):
  *
  * - a step and a message: exchanges of single bytes by algorithms that differ in how many of them
  *   they need give the costs that explain the medians best;
@@ -14,7 +14,7 @@
 
 #include <torus/torus.h>
 
-#include "daemon/schedule/predict.h"
+#include "daemon/schedule/predict/predict.h"
 
 #define CALIBRATION_ALGORITHMS 64 /* at most */
 

@@ -1,6 +1,6 @@
 /* What a step, a message and a byte cost on links that have been measured, or not. */
-#ifndef TORUSD_SCHEDULE_PREDICT_COSTS_H
-#define TORUSD_SCHEDULE_PREDICT_COSTS_H
+#ifndef TORUSD_SCHEDULE_PREDICT_PREDICT_COSTS_H
+#define TORUSD_SCHEDULE_PREDICT_PREDICT_COSTS_H
 
 #include <stdint.h>
 

@@ -1,10 +1,10 @@
-#include "daemon/schedule/predict.h"
+#include "daemon/schedule/predict/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+#include "daemon/schedule/predict/relay.h"
 #include "daemon/schedule/product.h"
-#include "daemon/schedule/relay.h"
 #include "daemon/schedule/routes/reduction.h"
 #include "daemon/schedule/routes/routes.h"
 #include "daemon/schedule/routes/verify.h"

@@ -1,4 +1,4 @@
-#include "daemon/schedule/predict_costs.h"
+#include "daemon/schedule/predict/predict_costs.h"
 
 #include <stdbool.h>
 

@@ -2,11 +2,11 @@
  * schedule counts (steps, messages, blocks on the busiest channel) is priced with what a step, a
  * message and a byte cost; three numbers are all that is known of a torus. The cost models of the
  * papers, with the parameters of their machines, are in client/theory/cost.h. */
-#ifndef TORUSD_SCHEDULE_PREDICT_H
-#define TORUSD_SCHEDULE_PREDICT_H
+#ifndef TORUSD_SCHEDULE_PREDICT_PREDICT_H
+#define TORUSD_SCHEDULE_PREDICT_PREDICT_H
 
 #include "daemon/schedule/algorithm.h"
-#include "daemon/schedule/predict_costs.h"
+#include "daemon/schedule/predict/predict_costs.h"
 
 /* What is counted of an algorithm on a torus; does not depend on the size of the blocks. */
 struct predict_counts {

@@ -1,7 +1,7 @@
 /* The frames of messages that relays pass on. A relay passes on whole frames, so each further hop
  * takes a message as long as its first frame takes on a link. Pure arithmetic. */
-#ifndef TORUSD_SCHEDULE_RELAY_H
-#define TORUSD_SCHEDULE_RELAY_H
+#ifndef TORUSD_SCHEDULE_PREDICT_RELAY_H
+#define TORUSD_SCHEDULE_PREDICT_RELAY_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
-#include "daemon/schedule/relay.h"
+#include "daemon/schedule/predict/relay.h"
 
-#include "daemon/schedule/predict_costs.h"
+#include "daemon/schedule/predict/predict_costs.h"
 
 /* TCP's payload in a full packet of Ethernet, over IPv6 with time stamps; and what the prefix and
  * the head of a frame take of it. */
