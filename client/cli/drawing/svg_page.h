@@ -6,7 +6,7 @@
 
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/drawing/svg_layout.h"
-#include "daemon/schedule/verify.h"
+#include "daemon/schedule/routes/verify.h"
 
 enum {
     SVG_BORDER = 24,  /* around the page */
