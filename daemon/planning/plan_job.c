@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
-#include "daemon/schedule/imported.h"
-#include "daemon/schedule/peak.h"
+#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/file/imported.h"
+#include "daemon/schedule/routes/peak.h"
+#include "daemon/schedule/routes/plan_build.h"
 
 static int build_plan(struct plan_job *j)
 {

@@ -1,7 +1,7 @@
 #include "daemon/engine/stepped/sending.h"
 
 #include "daemon/engine/stepped/steps.h"
-#include "daemon/schedule/relay.h"
+#include "daemon/schedule/predict/relay.h"
 
 #define BLOCKS_A_FRAME 512u /* that begin in it; bounds the head where it has their sizes */
 /* Pieces with digests that end in a frame: one of them may have begun before it. */
