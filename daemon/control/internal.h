@@ -29,7 +29,7 @@ struct control_client {
     struct control_server *server;
     struct control_client *next;
     struct frame_stream in;
-    struct exchange *exchange;              /* under way for this client, */
+    struct job *exchange;                   /* under way for this client, */
     char exchange_id[EXCHANGE_ID_SIZE];     /* by the name it has been told last */
     struct schedule *schedule;              /* that it has given last, or is giving */
     Control__CandidatesRequest *candidates; /* to be answered when schedules have been counted */

@@ -2,7 +2,7 @@
  * only that; this follows. */
 #include "daemon/exchange/internal.h"
 
-void exchange_advance(struct exchange *x)
+void attempt_advance(struct attempt *x)
 {
     switch (x->state) {
     case EXCHANGE_OPENING:

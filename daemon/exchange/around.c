@@ -19,7 +19,7 @@ bool around_may(const struct spec *spec)
            strcmp(spec->algorithm, SPEC_AUTO) == 0;
 }
 
-bool around_has_routes(const struct exchange *x)
+bool around_has_routes(const struct attempt *x)
 {
     return x->around != NULL && x->spec.operation == OPERATION_EXCHANGE;
 }
@@ -40,11 +40,19 @@ static int leave_out(struct damage *d, uint32_t here, struct error *e)
     return result;
 }
 
-struct left_out around_left_out(const struct exchange *x)
+struct left_out around_left_out(const struct attempt *x)
 {
     if (!standing_is_one(x))
         return (struct left_out){.down = x->spec.shrink};
     return (struct left_out){.nodes = x->around != NULL ? x->around->damage.gone : NULL};
+}
+
+struct left_out around_left_out_next(const struct job *j)
+{
+    if (!job_has_been_open(j))
+        return (struct left_out){.down = j->spec.shrink};
+    return (struct left_out){
+        .nodes = j->last != NULL && j->last->around != NULL ? j->last->around->damage.gone : NULL};
 }
 
 uint32_t around_first_down(const struct exchanges *all, const bool *gone)
@@ -141,7 +149,7 @@ int around_check_now(const struct exchanges *all, struct left_out out, struct er
     return result;
 }
 
-void around_drop(struct exchange *x)
+void around_drop(struct attempt *x)
 {
     struct around *a = x->around;
 
@@ -157,7 +165,7 @@ void around_drop(struct exchange *x)
     x->around = NULL;
 }
 
-void around_leave_routes(struct exchange *x)
+void around_leave_routes(struct attempt *x)
 {
     if (x->around == NULL || x->around->detour == NULL)
         return;
@@ -167,7 +175,7 @@ void around_leave_routes(struct exchange *x)
 }
 
 /* Takes *d over, also on failure. */
-static int take(struct exchange *x, struct damage *d, struct error *e)
+static int take(struct attempt *x, struct damage *d, struct error *e)
 {
     struct around *a = calloc(1, sizeof *a);
 
@@ -185,7 +193,7 @@ static int take(struct exchange *x, struct damage *d, struct error *e)
     return 0;
 }
 
-int around_set(struct exchange *x, struct damage *d, struct error *e)
+int around_set(struct attempt *x, struct damage *d, struct error *e)
 {
     bool same = x->around != NULL ? damage_equal(&x->around->damage, d) : damage_is_none(d);
 
@@ -195,7 +203,7 @@ int around_set(struct exchange *x, struct damage *d, struct error *e)
         return 0;
     }
     around_drop(x);
-    if (exchange_is_root(x) && x->spec.operation == OPERATION_EXCHANGE)
+    if (attempt_is_root(x) && x->spec.operation == OPERATION_EXCHANGE)
         x->algorithm = NULL; /* it was chosen for something else */
     if (damage_is_none(d))
         damage_free(d);
@@ -205,7 +213,7 @@ int around_set(struct exchange *x, struct damage *d, struct error *e)
     return 0;
 }
 
-void around_tree(const struct exchange *x, uint32_t rank, struct tree_node *out)
+void around_tree(const struct attempt *x, uint32_t rank, struct tree_node *out)
 {
     if (x->around != NULL)
         tree_node_found(torus_of(x), x->around->parent, rank, out);
@@ -213,7 +221,7 @@ void around_tree(const struct exchange *x, uint32_t rank, struct tree_node *out)
         tree_node(torus_of(x), x->root, rank, out);
 }
 
-int around_branch(const struct exchange *x, uint32_t node)
+int around_branch(const struct attempt *x, uint32_t node)
 {
     uint32_t here = rank_of(x);
     struct tree_node at;
@@ -278,7 +286,7 @@ static bool is_between_left(const struct damage *d, uint32_t rank, unsigned port
     return peer != TORUS_NO_NODE && !d->gone[rank] && !d->gone[peer];
 }
 
-bool around_has_mended(const struct exchange *x)
+bool around_has_mended(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
 
@@ -291,12 +299,12 @@ bool around_has_mended(const struct exchange *x)
     return false;
 }
 
-bool around_is_gone(const struct exchange *x, uint32_t rank)
+bool around_is_gone(const struct attempt *x, uint32_t rank)
 {
     return x->around != NULL && x->around->damage.gone[rank];
 }
 
-uint32_t around_nodes(const struct exchange *x)
+uint32_t around_nodes(const struct attempt *x)
 {
     uint32_t nodes = torus_of(x)->nodes, left = 0;
 
@@ -305,7 +313,7 @@ uint32_t around_nodes(const struct exchange *x)
     return left;
 }
 
-uint64_t around_takes(const struct exchange *x, uint32_t rank)
+uint64_t around_takes(const struct attempt *x, uint32_t rank)
 {
     if (spec_is_entered(&x->spec))
         return 0;
@@ -314,22 +322,35 @@ uint64_t around_takes(const struct exchange *x, uint32_t rank)
     return around_nodes(x) - 1;
 }
 
-uint32_t around_ports(const struct exchange *x, uint32_t rank)
+uint32_t around_ports(const struct attempt *x, uint32_t rank)
 {
     return x->around != NULL ? x->around->damage.dead[rank] : 0;
 }
 
-bool around_fault(const struct exchange *x, struct error *e)
+bool around_fault(const struct attempt *x, struct error *e)
 {
     const struct topology *topology = router_topology(router_of(x));
     char text[sizeof e->text];
 
     if (topology_whole(topology))
         return false;
-    if (!exchange_has_begun(x) && x->goes_around)
-        return around_check_now(x->all, around_left_out(x), e) != 0;
     if (!topology_new_fault(topology, x->around != NULL ? x->around->damage.dead : NULL, text,
                             sizeof text))
+        return false;
+    (void)error_set(e, ERROR_LINK, "%s", text);
+    return true;
+}
+
+bool around_prevents(const struct job *j, struct error *e)
+{
+    const struct topology *topology = router_topology(j->all->set.router);
+    char text[sizeof e->text];
+
+    if (topology_whole(topology))
+        return false;
+    if (around_may(&j->spec))
+        return around_check_now(j->all, around_left_out_next(j), e) != 0;
+    if (!topology_new_fault(topology, NULL, text, sizeof text))
         return false;
     (void)error_set(e, ERROR_LINK, "%s", text);
     return true;
@@ -343,7 +364,7 @@ void around_pack_free(Peer__Prepare *prepare)
     free(prepare->missing);
 }
 
-int around_pack(const struct exchange *x, Peer__Prepare *prepare)
+int around_pack(const struct attempt *x, Peer__Prepare *prepare)
 {
     const struct torus *t = torus_of(x);
 

@@ -20,29 +20,25 @@
 #define BEFORE_GO (1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING)
 
 /* Its group, if it is one, has been open: all have entered. */
-static bool has_gone(const struct exchange *x)
+static bool has_gone(const struct attempt *x)
 {
-    return x->rounds.first_went != 0;
+    return x->rounds.first_went != 0 || x->resumes[0] != '\0';
 }
 
-bool exchange_may_have_gone(const struct exchange *x)
+bool exchange_may_have_gone(const struct job *j)
 {
-    return has_gone(x) || x->resumes[0] != '\0' || x->entered.ready;
+    return (j->attempt != NULL && has_gone(j->attempt)) || j->resumes[0] != '\0' || j->ready;
 }
 
-static bool is_of(const struct exchange *x, const struct spec *spec)
+static bool is_same(const struct spec *one, const struct spec *other)
 {
-    return x->spec.operation == spec->operation && x->spec.shrink == spec->shrink && !has_gone(x) &&
-           x->resumes[0] == '\0' && strcmp(x->spec.barrier, spec->barrier) == 0;
+    return one->operation == other->operation && one->shrink == other->shrink &&
+           strcmp(one->barrier, other->barrier) == 0;
 }
 
-static struct exchange *find(struct exchanges *all, const struct spec *spec, uint32_t states)
+static bool is_of(const struct attempt *x, const struct spec *spec)
 {
-    struct exchange *x = all->active;
-
-    while (x != NULL && (!is_of(x, spec) || (states & 1u << x->state) == 0))
-        x = x->next;
-    return x;
+    return is_same(&x->spec, spec) && !has_gone(x);
 }
 
 uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
@@ -61,119 +57,112 @@ uint32_t barrier_root(const struct exchanges *all, const struct spec *spec)
     return root;
 }
 
-/* The barrier of this name that is prepared or waited for here; NULL: none. */
-struct exchange *barrier_preparing(struct exchanges *all, const struct spec *spec)
+/* A job that waits for its first `go`. */
+static bool is_waiting(const struct job *j, const struct spec *spec)
 {
-    return find(all, spec,
-                1u << EXCHANGE_WAITING | 1u << EXCHANGE_ENTERED | 1u << EXCHANGE_PREPARING);
+    return j->state != JOB_ENDED && is_same(&j->spec, spec) && j->resumes[0] == '\0';
 }
 
-/* A client enters a barrier that the root has prepared already. */
-int barrier_enter(struct exchange *x, const struct spec *wanted,
-                  const struct exchange_client *client, struct error *e)
+struct job *barrier_waiting(struct exchanges *all, const struct spec *spec)
 {
-    uint64_t now = router_now(router_of(x)), timeout_ns = wanted->timeout_ns;
+    struct job *j = all->jobs;
 
-    if (x->client_state != CLIENT_NONE)
-        return error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
-                         operation_name(x->spec.operation), x->spec.barrier);
-    x->client_state = CLIENT_WAITING;
-    x->client = *client;
-    if (x->own.reserved == 0)
-        x->user = client->user;
-    x->entered.timeout_ns = timeout_ns > 0 ? timeout_ns : SPEC_LONGEST_TIMEOUT;
-    x->entered.deadline = now + x->entered.timeout_ns;
+    while (j != NULL && (!is_waiting(j, spec) ||
+                         (j->state == JOB_UNDER_WAY &&
+                          (j->attempt->state != EXCHANGE_PREPARING || has_gone(j->attempt)))))
+        j = j->next;
+    return j;
+}
+
+struct attempt *barrier_preparing(struct exchanges *all, const struct spec *spec)
+{
+    struct attempt *x = all->active;
+
+    while (x != NULL && (!is_of(x, spec) || x->state != EXCHANGE_PREPARING || x->job != NULL))
+        x = x->next;
+    return x;
+}
+
+struct job *barrier_enter(struct attempt *x, struct spec *spec,
+                          const struct exchange_client *client, struct error *e)
+{
+    uint64_t now = router_now(router_of(x)), timeout_ns = spec->timeout_ns;
+    struct job *j = job_new(x->all, spec, client);
+
+    if (j == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a %s", operation_name(spec->operation));
+        return NULL;
+    }
+    j->entered_timeout_ns = timeout_ns > 0 ? timeout_ns : SPEC_LONGEST_TIMEOUT;
+    j->entered_deadline = now + j->entered_timeout_ns;
+    j->timeout_ns = j->entered_timeout_ns;
+    j->deadline = j->entered_deadline;
+    j->state = JOB_ENTERED;
+    job_take(j, x);
+    x->user = client->user;
     if (timeout_ns > 0 && timeout_ns < x->deadline - now) {
         x->timeout_ns = timeout_ns;
         x->deadline = now + timeout_ns;
     }
-    return 0;
-}
-
-/* Under a name of this node's own again. Returns 0, or -1 if there is no memory. */
-static int enter_again(struct exchange *x)
-{
-    char id[EXCHANGE_ID_SIZE];
-    uint32_t handle;
-
-    memcpy(x->entered.former, x->id, sizeof x->entered.former);
-    exchange_new_name(x->all, id, &handle);
-    if (exchange_rename(x, handle, id, rank_of(x)) != 0)
-        return -1;
-    around_drop(x);
-    tree_node(torus_of(x), rank_of(x), rank_of(x), &x->tree);
-    x->fault = UNSEEN_FAULT;
-    x->failure.code = ERROR_NONE;
-    x->verdict_heard = x->taken_back = x->before_go = false;
-    x->timeout_ns = x->entered.timeout_ns;
-    x->deadline = x->entered.deadline;
-    exchange_enter(x, EXCHANGE_ENTERED);
-    return 0;
-}
-
-bool barrier_take_back(struct exchange *x)
-{
-    if (standing_suspend(x))
-        return true;
-    if (!spec_is_entered(&x->spec) || (BEFORE_GO & 1u << x->state) == 0 || has_gone(x) ||
-        x->client_state != CLIENT_WAITING)
-        return false;
-    if (enter_again(x) == 0)
-        return true;
-    (void)error_set(&x->failure, ERROR_MEMORY, "out of memory for a %s",
-                    operation_name(x->spec.operation));
-    return false;
+    return j;
 }
 
 /* This node prepares it, or is about to. */
-static bool leads(const struct exchange *x)
+static bool leads(const struct job *j)
 {
-    return x->state == EXCHANGE_WAITING || retry_may(x);
+    return j->state == JOB_WAITING || (j->state == JOB_UNDER_WAY && retry_may(j->attempt));
 }
 
 /* Another node is to prepare it. */
-static void yield(struct exchange *x)
+static void yield(struct job *j)
 {
+    struct attempt *x = j->attempt;
     struct error busy;
 
     (void)error_set(&busy, ERROR_BUSY, "another node begins it");
-    if (exchange_has_begun(x))
+    if (j->state == JOB_UNDER_WAY) {
         verdict_send(x, &busy);
-    if (enter_again(x) != 0) {
-        (void)error_set(&busy, ERROR_MEMORY, "out of memory for a %s",
-                        operation_name(x->spec.operation));
-        exchange_fail(x, &busy);
+        attempt_withdraw(x, &busy);
+    } else {
+        turn_drop(j);
     }
+    j->failure.code = ERROR_NONE;
+    j->fault = UNSEEN_FAULT;
+    j->timeout_ns = j->entered_timeout_ns;
+    j->deadline = j->entered_deadline;
+    job_enter(j, JOB_ENTERED);
 }
 
-void barrier_lead(struct exchange *x)
+void barrier_lead(struct job *j)
 {
-    struct exchanges *all = x->all;
+    struct exchanges *all = j->all;
 
-    if (!spec_is_entered(&x->spec) || !x->spec.shrink || standing_is_one(x) ||
-        (!leads(x) && x->state != EXCHANGE_ENTERED))
+    if (!spec_is_entered(&j->spec) || !j->spec.shrink || job_has_been_open(j) ||
+        (!leads(j) && j->state != JOB_ENTERED))
         return;
-    uint32_t root = barrier_root(all, &x->spec);
-    if (root == TORUS_NO_NODE || leads(x) == (root == rank_of(x)))
+    uint32_t root = barrier_root(all, &j->spec);
+    if (root == TORUS_NO_NODE || leads(j) == (root == router_rank(all->set.router)))
         return;
-    if (leads(x)) {
-        yield(x);
+    if (leads(j)) {
+        yield(j);
         return;
     }
-    x->goes_around = true;
-    x->turn = (struct turn){.since = router_now(router_of(x))};
-    exchange_enter(x, EXCHANGE_WAITING);
+    j->since = router_now(all->set.router);
+    j->retry_at = j->pause = 0;
+    j->reroutes = j->damages = 0;
+    j->former = (struct name){.handle = 0};
+    job_enter(j, JOB_WAITING);
     all->turns_due = true;
 }
 
 /* The attempt of this root, or of any (TORUS_NO_NODE), at a barrier that is known here, before `go`;
  * NULL: none. */
-static struct exchange *attempt(struct exchanges *all, const struct spec *spec, uint32_t root)
+static struct attempt *attempt(struct exchanges *all, const struct spec *spec, uint32_t root)
 {
-    struct exchange *x = all->active;
+    struct attempt *x = all->active;
 
     while (x != NULL && (!is_of(x, spec) || (BEFORE_GO & 1u << x->state) == 0 ||
-                         (root != TORUS_NO_NODE && x->root != root) || exchange_is_root(x)))
+                         (root != TORUS_NO_NODE && x->root != root) || attempt_is_root(x)))
         x = x->next;
     return x;
 }
@@ -181,7 +170,7 @@ static struct exchange *attempt(struct exchanges *all, const struct spec *spec, 
 int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
                      struct error *e)
 {
-    const struct exchange *x = attempt(all, spec, exchange_root_of(id));
+    const struct attempt *x = attempt(all, spec, exchange_root_of(id));
 
     if (x == NULL || !exchange_is_before(id, x->id))
         return 0;
@@ -189,28 +178,37 @@ int barrier_check_id(struct exchanges *all, const struct spec *spec, const char 
                      operation_name(spec->operation), spec->barrier, x->id);
 }
 
-/* The root prepares a barrier: the one that has been entered here, or NULL. The attempts before this one
- * it has taken back, by a verdict that may be slower, over other links. Those of other roots of a group
- * that shrinks are over, too, also this node's own: that this one is the first node that is left, both
- * have found. */
-struct exchange *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
+void attempt_withdraw(struct attempt *x, const struct error *why)
 {
-    struct exchange *x = spec->shrink ? all->active : NULL;
-
-    while (x != NULL && (!is_of(x, spec) || !leads(x)))
-        x = x->next;
-    if (x != NULL)
-        yield(x);
-    while ((x = attempt(all, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
-        if (!barrier_take_back(x)) {
-            if (x->client_state != CLIENT_WAITING)
-                (void)error_set(&x->failure, ERROR_BUSY, "it has begun anew");
-            exchange_enter(x, EXCHANGE_FAILED);
-        }
-    return find(all, spec, 1u << EXCHANGE_ENTERED);
+    if (standing_is_one(x) && x->state == EXCHANGE_FAILING && !fail_is_for_now(&x->failure))
+        x->job->failure = x->failure;
+    x->failure = *why;
+    attempt_enter(x, EXCHANGE_WITHDRAWN);
 }
 
-bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared)
+/* The attempts before this one the root has withdrawn, by a verdict that may be slower, over other links. Those of
+ * other roots of a group that shrinks are over, too, also this node's own: that this one is the first node that is
+ * left, both have found. */
+struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root)
+{
+    struct job *j = spec->shrink ? all->jobs : NULL;
+    struct attempt *x;
+    struct error busy;
+
+    while (j != NULL && (!is_waiting(j, spec) || !leads(j)))
+        j = j->next;
+    if (j != NULL)
+        yield(j);
+    (void)error_set(&busy, ERROR_BUSY, "it has begun anew");
+    while ((x = attempt(all, spec, spec->shrink ? TORUS_NO_NODE : root)) != NULL)
+        attempt_withdraw(x, &busy);
+    j = all->jobs;
+    while (j != NULL && (!is_waiting(j, spec) || j->state != JOB_ENTERED))
+        j = j->next;
+    return j;
+}
+
+bool barrier_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared)
 {
     struct error e;
 
@@ -226,6 +224,6 @@ bool barrier_differs(struct exchange *x, const struct spec *entered, const struc
         (void)error_set(&e, ERROR_USAGE, "node %u opens it with%s digests, node %u with%s",
                         rank_of(x), entered->unchecked ? "out" : "", x->root,
                         prepared->unchecked ? "out" : "");
-    exchange_fail(x, &e);
+    attempt_fail(x, &e);
     return true;
 }

@@ -99,29 +99,29 @@ static double with_arrears(struct exchanges *all, double median, double sustaine
 }
 
 /* The median of the times of a session, in seconds; 0 without memory. */
-static double median_of(const struct exchange *x)
+static double median_of(const struct attempt *x)
 {
     uint64_t *each = calloc(x->spec.repeat, sizeof *each);
     double median;
 
     if (each == NULL)
         return 0;
-    memcpy(each, x->rounds.each, x->spec.repeat * sizeof *each);
+    memcpy(each, x->job->repetitions.each, x->spec.repeat * sizeof *each);
     qsort(each, x->spec.repeat, sizeof *each, compare_times);
     median = (double)each[x->spec.repeat / 2] / 1e9;
     free(each);
     return median;
 }
 
-void choose_learn(const struct exchange *x)
+void choose_learn(const struct attempt *x)
 {
     struct exchanges *all = x->all;
     const struct predict_costs costs = exchanges_costs(all);
     size_t index = 0;
 
     if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
-        spec_has_schedule(&x->spec) || x->rounds.each == NULL || x->spec.repeat < LEARN_LEAST ||
-        x->turn.repeated > 0 || x->spec.block_bytes == 0 ||
+        spec_has_schedule(&x->spec) || x->job->repetitions.each == NULL ||
+        x->spec.repeat < LEARN_LEAST || x->job->repetitions.kept > 0 || x->spec.block_bytes == 0 ||
         x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         return;
     while (algorithm_at(index) != NULL && algorithm_at(index) != x->algorithm)
@@ -290,7 +290,7 @@ static const struct algorithm *first_for(const struct torus *t, enum operation o
 }
 
 /* Of those that have been told. */
-static struct block_sizes sizes_of(const struct exchange *x)
+static struct block_sizes sizes_of(const struct attempt *x)
 {
     uint64_t blocks = (uint64_t)torus_of(x)->nodes * (torus_of(x)->nodes - 1), total;
 
@@ -305,7 +305,7 @@ static struct block_sizes sizes_of(const struct exchange *x)
 /* Files are taken for this large before their sizes are known. */
 #define FILE_BYTES (UINT64_C(1) << 20)
 
-static int choose_gather(struct exchange *x, struct candidate *list, unsigned *count,
+static int choose_gather(struct attempt *x, struct candidate *list, unsigned *count,
                          struct error *e)
 {
     const struct predict_costs costs = exchanges_costs(x->all);
@@ -316,7 +316,7 @@ static int choose_gather(struct exchange *x, struct candidate *list, unsigned *c
 }
 
 /* What "auto" stands for. Sets the mode where it was left to the algorithm. */
-static int choose_fastest(struct exchange *x, struct error *e)
+static int choose_fastest(struct attempt *x, struct error *e)
 {
     const struct torus *t = torus_of(x);
     const struct block_sizes sizes = sizes_of(x);
@@ -365,7 +365,7 @@ static double price(const struct family *f, const struct torus *t, uint32_t degr
     return predict_seconds(&counts, &offer->costs, offer->block_bytes);
 }
 
-static int choose_best(struct exchange *x, const struct family *f, struct error *e)
+static int choose_best(struct attempt *x, const struct family *f, struct error *e)
 {
     const struct torus *t = torus_of(x);
     struct offer offer = {exchanges_costs(x->all), sizes_of(x).mean};
@@ -375,7 +375,7 @@ static int choose_best(struct exchange *x, const struct family *f, struct error 
 }
 
 /* The schedule that is named, when it is here. Its name stays when it has gone. */
-static int choose_schedule(struct exchange *x, struct error *e)
+static int choose_schedule(struct attempt *x, struct error *e)
 {
     const struct algorithm *a;
     char *name;
@@ -392,7 +392,7 @@ static int choose_schedule(struct exchange *x, struct error *e)
     return 1;
 }
 
-static int choose_detour(struct exchange *x, struct error *e)
+static int choose_detour(struct attempt *x, struct error *e)
 {
     struct around *around = x->around;
     int result = 1;
@@ -404,7 +404,7 @@ static int choose_detour(struct exchange *x, struct error *e)
     return result;
 }
 
-int choose_for(struct exchange *x, struct error *e)
+int choose_for(struct attempt *x, struct error *e)
 {
     const struct family *family = family_of_best(x->spec.algorithm);
     int result = 1;

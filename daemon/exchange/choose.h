@@ -45,6 +45,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
  * blocks of about that size is corrected by their median, and by the time the links needed between
  * them, from then on, in this daemon, until it ends. What a link lets through in bursts, or
  * processors that nodes share, no model knows. */
-void choose_learn(const struct exchange *x);
+struct attempt;
+void choose_learn(const struct attempt *x);
 
 #endif

@@ -7,7 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
 
-static void send_commit(struct exchange *x)
+static void send_commit(struct attempt *x)
 {
     Peer__Commit message = PEER__COMMIT__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -19,12 +19,12 @@ static void send_commit(struct exchange *x)
 }
 
 /* `wave`: the children hear it from here, and confirm by here. */
-static void begin(struct exchange *x, bool wave)
+static void begin(struct attempt *x, bool wave)
 {
-    exchange_enter(x, EXCHANGE_COMMITTING);
-    if (exchange_is_root(x) && waiting_may(x) && x->spec.timeout_ns == 0)
+    attempt_enter(x, EXCHANGE_COMMITTING);
+    if (attempt_is_root(x) && waiting_may(x) && x->spec.timeout_ns == 0)
         x->deadline = router_now(router_of(x)) + LONGEST_WAIT;
-    if (!exchange_is_root(x)) {
+    if (!attempt_is_root(x)) {
         wave_begin(x);
         x->owed &= wave ? ~x->fault.lost : OWN_PART;
         x->deadline = router_now(router_of(x)) + VERDICT_TIME;
@@ -32,7 +32,7 @@ static void begin(struct exchange *x, bool wave)
     commit_advance(x);
 }
 
-void commit_begin(struct exchange *x)
+void commit_begin(struct attempt *x)
 {
     begin(x, false);
 }
@@ -40,7 +40,7 @@ void commit_begin(struct exchange *x)
 static void on_recorded(void *context, const char *id, const struct error *e)
 {
     struct exchanges *all = context;
-    struct exchange *x = exchange_find_id(all, id);
+    struct attempt *x = attempt_find_id(all, id);
 
     if (x == NULL || x->state != EXCHANGE_DECIDING)
         return;
@@ -50,7 +50,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
         (void)error_wrap(&why, "the decision to commit could not be recorded");
         verdict_send(x, &why);
         x->failure = why;
-        exchange_enter(x, EXCHANGE_FAILED);
+        attempt_enter(x, EXCHANGE_FAILED);
         return;
     }
     send_commit(x);
@@ -59,7 +59,7 @@ static void on_recorded(void *context, const char *id, const struct error *e)
     begin(x, true);
 }
 
-void commit_decide(struct exchange *x)
+void commit_decide(struct attempt *x)
 {
     const struct storage *storage = x->all->set.storage;
     uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* usually the wave is faster */
@@ -68,17 +68,17 @@ void commit_decide(struct exchange *x)
 
     if (decision == NULL) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for a decision");
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
         return;
     }
     for (uint32_t rank = 0; rank < torus_of(x)->nodes; rank++)
         if (around_is_gone(x, rank))
             decision_excuse(decision, rank);
-    exchange_enter(x, EXCHANGE_DECIDING);
+    attempt_enter(x, EXCHANGE_DECIDING);
     storage->record_commit(storage->context, x->id, on_recorded, x->all);
 }
 
-static void flush(struct exchange *x)
+static void flush(struct attempt *x)
 {
     if (x->confirmed_count > 0)
         decision_confirm(x->all, x->id, x->confirmed, x->confirmed_count, "");
@@ -86,7 +86,7 @@ static void flush(struct exchange *x)
 }
 
 /* These nodes have confirmed; all of a part of the tree confirm with one message. */
-static void collect(struct exchange *x, const uint32_t *rank, size_t count)
+static void collect(struct attempt *x, const uint32_t *rank, size_t count)
 {
     uint32_t nodes = torus_of(x)->nodes;
 
@@ -100,15 +100,15 @@ static void collect(struct exchange *x, const uint32_t *rank, size_t count)
     x->confirmed_count += (uint32_t)count;
 }
 
-static void end_if_complete(struct exchange *x)
+static void end_if_complete(struct attempt *x)
 {
     if (x->owed != 0)
         return;
     flush(x);
-    exchange_enter(x, EXCHANGE_COMMITTED);
+    attempt_enter(x, EXCHANGE_COMMITTED);
 }
 
-bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, size_t count)
+bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, size_t count)
 {
     if (x == NULL || x->state != EXCHANGE_COMMITTING || (x->owed & 1u << port) == 0)
         return false;
@@ -118,15 +118,15 @@ bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, si
     return true;
 }
 
-void commit_topology(struct exchange *x)
+void commit_topology(struct attempt *x)
 {
-    if (exchange_is_root(x))
+    if (attempt_is_root(x))
         return; /* it waits for nodes, not for links */
     x->owed &= ~x->fault.lost;
     end_if_complete(x);
 }
 
-uint64_t commit_deadline(const struct exchange *x)
+uint64_t commit_deadline(const struct attempt *x)
 {
     uint64_t until = unconfirmed_until(decision_find(x->all, x->id), x->all, waiting_may(x));
 
@@ -134,7 +134,7 @@ uint64_t commit_deadline(const struct exchange *x)
 }
 
 /* Not for ever: who is late confirms by itself. */
-void commit_waits_no_longer(struct exchange *x)
+void commit_waits_no_longer(struct attempt *x)
 {
     x->deadline = ROUTER_NEVER;
     x->owed &= OWN_PART;
@@ -142,12 +142,12 @@ void commit_waits_no_longer(struct exchange *x)
     end_if_complete(x);
 }
 
-static void placed(struct exchange *x)
+static void placed(struct attempt *x)
 {
     uint32_t rank = rank_of(x);
 
     opening_close(x, false);
-    if (exchange_is_root(x)) {
+    if (attempt_is_root(x)) {
         decision_confirm_own(x->all, x->id, "");
         return;
     }
@@ -156,20 +156,20 @@ static void placed(struct exchange *x)
     end_if_complete(x);
 }
 
-static void obstructed(struct exchange *x, const struct error *e)
+static void obstructed(struct attempt *x, const struct error *e)
 {
     log_error("exchange %s: the output could not be put in place: %s", x->id, e->text);
     opening_close(x, true);
     doubt_add(x, true);
     decision_confirm_own(x->all, x->id, e->text);
-    if (exchange_is_root(x))
+    if (attempt_is_root(x))
         return;
     flush(x);
     x->failure = *e;
-    exchange_enter(x, EXCHANGE_IN_DOUBT);
+    attempt_enter(x, EXCHANGE_IN_DOUBT);
 }
 
-void commit_advance(struct exchange *x)
+void commit_advance(struct attempt *x)
 {
     struct error e;
     int result;
@@ -183,7 +183,7 @@ void commit_advance(struct exchange *x)
         obstructed(x, &e);
 }
 
-int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int commit_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     (void)port, (void)head, (void)e;
     send_commit(x);

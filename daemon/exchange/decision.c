@@ -54,7 +54,7 @@ unsigned decisions_count(const struct exchanges *all)
 
 bool decision_is_made(const struct exchanges *all, const struct decision *d)
 {
-    const struct exchange *x = exchange_find_id(all, d->id);
+    const struct attempt *x = attempt_find_id(all, d->id);
 
     return x == NULL || x->state != EXCHANGE_DECIDING;
 }
@@ -103,7 +103,7 @@ void decisions_free(struct exchanges *all)
 
 static void complete(struct exchanges *all, struct decision *d)
 {
-    struct exchange *x = exchange_find_id(all, d->id);
+    struct attempt *x = attempt_find_id(all, d->id);
 
     log_debug("exchange %s: every node has confirmed", d->id);
     all->set.storage->forget_commit(all->set.storage->context, d->id);
@@ -113,7 +113,7 @@ static void complete(struct exchanges *all, struct decision *d)
     if (x->state == EXCHANGE_COMMITTED) /* its client has heard who had not confirmed */
         x->failure = (struct error){0};
     if (x->state == EXCHANGE_COMMITTING)
-        exchange_enter(x, EXCHANGE_COMMITTED);
+        attempt_enter(x, EXCHANGE_COMMITTED);
 }
 
 static void confirmed(struct exchanges *all, const char *id, uint32_t rank, const char *obstacle)

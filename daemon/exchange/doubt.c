@@ -31,7 +31,7 @@ static void add(struct exchanges *all, struct doubt *d, const char *id, bool dec
     ask_by(all, router_now(all->set.router) + LOOK_EVERY);
 }
 
-void doubt_add(struct exchange *x, bool decided)
+void doubt_add(struct attempt *x, bool decided)
 {
     add(x->all, x->doubt, x->id, decided);
     x->doubt = NULL;
@@ -90,7 +90,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
 {
     struct exchanges *all = context;
     struct doubt *d = find(all, id);
-    struct exchange *x = exchange_find_id(all, id);
+    struct attempt *x = attempt_find_id(all, id);
     bool committed = d != NULL && d->committed;
 
     if (d == NULL)
@@ -106,7 +106,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
     if (x != NULL && x->state == EXCHANGE_IN_DOUBT) {
         if (committed)
             x->failure.code = ERROR_NONE;
-        exchange_enter(x, committed ? EXCHANGE_COMMITTED : EXCHANGE_FAILED);
+        attempt_enter(x, committed ? EXCHANGE_COMMITTED : EXCHANGE_FAILED);
     }
     drop(all, d);
     if (committed)
@@ -116,7 +116,7 @@ static void on_resolved(void *context, const char *id, const struct error *e)
 bool doubt_settle(struct exchanges *all, const char *id, bool committed)
 {
     const struct storage *storage = all->set.storage;
-    const struct exchange *x = exchange_find_id(all, id);
+    const struct attempt *x = attempt_find_id(all, id);
     struct doubt *d = find(all, id);
 
     if (d == NULL)

@@ -1,37 +1,45 @@
 /* The exchanges of one node, from what a client asks for to what every node has delivered.
  *
- *             WAITING  ENTERED                       at the root: its turn has not come;
- *                |        |                          a barrier entered here, not prepared yet
- *        prepare |        |
- *                v        |
- *    (sizes   OPENING     |      sized: sizes go up
- *     differ)    |        |
- *                v        |
- *             OPENED      |      layout comes down
- *                |        |
- *                v        v
- *                PREPARING       own and children's parts: ready goes up
- *                    |
- *                    v
- *                  READY         go comes down
- *                    |
- *                    v  repeated up
- *                 RUNNING <--------------> PAUSED      rounds: round_done up, round_go down
- *                    |     go down
- *          done up   +---------------> FINISHED        nothing to keep
- *                    |        \------> COMMITTED       the same at the root
- *                    v
- *          DONE / DECIDING (root)
- *                    |   commit comes down
- *                    v
- *               COMMITTING ----------> COMMITTED       confirm goes to the root
+ * What a client asks for, or enters (a barrier or group), is a job (job.c). It has one attempt after the other until
+ * one of them is not withdrawn:
  *
- * From every state but DECIDING and COMMITTING an exchange can fail: a node tells the root
- * (objection) and is FAILING, the root decides for all (verdict): FAILED. A node that is DONE and
- * hears nothing any more is IN_DOUBT and asks. Until the decision (of a barrier: before `go`; of a group at
- * any time) the root can also take an exchange back, to begin anew (retry.c): it is WAITING again, and a
- * barrier ENTERED where a client waits for it, as is a group that goes on; all else of that attempt has FAILED. The same as a table, with what may follow what, is
- * state.c; which message may come in which state is messages.c.
+ *     WAITING <--> ENTERED      at its root; at any other node, or not the root yet
+ *         ^           ^
+ *         v           v         begun by the root; prepared by the root
+ *         UNDER_WAY ------> ENDED
+ *
+ * An attempt is one try to carry it out on all nodes. A node where nobody has asked for it has no job.
+ *
+ *             STARTING                                  at the root: no other node knows of it
+ *                |
+ *        prepare v
+ *    (sizes   OPENING            sized: sizes go up
+ *     differ)    |
+ *                v
+ *             OPENED             layout comes down
+ *                |
+ *                v
+ *            PREPARING           own and children's parts: ready goes up
+ *                |
+ *                v
+ *              READY             go comes down
+ *                |
+ *                v  repeated up
+ *             RUNNING <--------------> PAUSED      rounds: round_done up, round_go down
+ *                |     go down
+ *      done up   +---------------> FINISHED        nothing to keep
+ *                |        \------> COMMITTED       the same at the root
+ *                v
+ *      DONE / DECIDING (root)
+ *                |   commit comes down
+ *                v
+ *           COMMITTING ----------> COMMITTED       confirm goes to the root
+ *
+ * From every state but DECIDING and COMMITTING an attempt can fail: a node tells the root (objection) and is
+ * FAILING, the root decides for all (verdict): FAILED. A node that is DONE and hears nothing any more is IN_DOUBT and
+ * asks. Until the decision (of a barrier: before `go`; of a group at any time) the root can also withdraw an attempt
+ * (retry.c), and its job waits for the next one. If there is none, what was WITHDRAWN has FAILED. The same as tables,
+ * with what may follow what, is state.c and job.c; which message may come in which state is messages.c.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each one a node
  * hears from its children before it tells its parent. Of the rounds `window` may be under way at the
@@ -54,8 +62,9 @@
 #define EXCHANGE_ID_SIZE 48
 
 enum exchange_state {
-    EXCHANGE_WAITING,
-    EXCHANGE_ENTERED,
+    EXCHANGE_WAITING, /* a job between attempts: at its root, */
+    EXCHANGE_ENTERED, /* or where it was entered; all others are states of attempts */
+    EXCHANGE_STARTING,
     EXCHANGE_OPENING,
     EXCHANGE_OPENED,
     EXCHANGE_PREPARING,
@@ -68,6 +77,7 @@ enum exchange_state {
     EXCHANGE_FAILING,
     EXCHANGE_FINISHED, /* ended from here on */
     EXCHANGE_COMMITTED,
+    EXCHANGE_WITHDRAWN,
     EXCHANGE_FAILED,
     EXCHANGE_IN_DOUBT,
 };
@@ -148,7 +158,8 @@ struct exchange_unconfirmed {
 };
 
 struct exchanges;
-struct exchange;
+/* What a client has asked for here, or entered, until it has been told how that ended. */
+struct job;
 
 struct exchanges_setup {
     struct router *router;
@@ -182,38 +193,38 @@ void exchanges_tick(struct exchanges *all);
 /* Asks for an exchange on all nodes, with this one as its root; it waits for its turn. Returns it
  * (good until the client is told that it has ended) or NULL with *e if it is refused right here.
  * `spec` and `client` are copied. */
-struct exchange *exchange_start(struct exchanges *all, const struct spec *spec,
-                                const struct exchange_client *client, struct error *e);
+struct job *exchange_start(struct exchanges *all, const struct spec *spec,
+                           const struct exchange_client *client, struct error *e);
 
 /* Asks that it ends: it fails everywhere, unless it has already been decided to commit. The client
  * is told how it ended. */
-void exchange_cancel(struct exchange *x);
+void exchange_cancel(struct job *j);
 
-/* The client has gone: the same, but it is not called again, and *x is no longer good. */
-void exchange_abandon(struct exchange *x);
+/* The client has gone: the same, but it is not called again, and *j is no longer good. */
+void exchange_abandon(struct job *j);
 
-/* The client wants to hear nothing more of it: it goes on, and *x is no longer good. */
-void exchange_release(struct exchange *x);
+/* The client wants to hear nothing more of it: it goes on, and *j is no longer good. */
+void exchange_release(struct job *j);
 
 /* The same, and it fails everywhere for this reason, unless it has been decided to commit it. */
-void exchange_give_up(struct exchange *x, const struct error *why);
+void exchange_give_up(struct job *j, const struct error *why);
 
 /* Whether a barrier may have ended at other nodes, or a group may have been opened there, although it has failed at
  * this one. False is certain. */
-bool exchange_may_have_gone(const struct exchange *x);
+bool exchange_may_have_gone(const struct job *j);
 
 /* Whether it is certain that it has not been decided to commit it, nor will be if this node, its root, stops now. */
-bool exchange_is_undecided(const struct exchange *x);
+bool exchange_is_undecided(const struct job *j);
 
 /* Good until the client is told, but it changes when the exchange begins anew because a node was
  * busy or a link went down. */
-const char *exchange_id(const struct exchange *x);
+const char *exchange_id(const struct job *j);
 /* Of a barrier or group that not all have entered: their number, and their ranks ("3, 7", as many as
  * fit into `size`, 32 or more, bytes), as far as they are in branches below this node that have not
  * been heard of as a whole. Node 0 has all below it; another node that has not heard of node 0 names
  * it alone. */
-uint32_t exchange_missing(const struct exchange *x, char *list, size_t size);
-void exchange_progress(const struct exchange *x, struct exchange_progress *progress);
+uint32_t exchange_missing(const struct job *j, char *list, size_t size);
+void exchange_progress(const struct job *j, struct exchange_progress *progress);
 
 /* Running ones first, then the last that ended, youngest first; at most `most`. Returns how many.
  */

@@ -17,45 +17,45 @@
 
 static void on_moved(void *context)
 {
-    struct exchange *x = context;
+    struct attempt *x = context;
 
     if (x->own.engine != NULL)
         engine_wake(x->own.engine);
-    exchange_advance(x);
+    attempt_advance(x);
 }
 
 static void on_failed(void *context, const struct error *e)
 {
     struct error here = *e;
-    struct exchange *x = context;
+    struct attempt *x = context;
 
     if (x->state != EXCHANGE_OPENING && x->state != EXCHANGE_PREPARING)
         (void)error_wrap(&here, "node %u", rank_of(x));
-    else if (!exchange_is_root(x) && e->code != ERROR_BUSY)
+    else if (!attempt_is_root(x) && e->code != ERROR_BUSY)
         (void)error_wrap(&here, "node %u refuses", rank_of(x));
-    exchange_fail(x, &here);
+    attempt_fail(x, &here);
 }
 
 static void on_closed(void *context)
 {
-    struct exchange *x = context;
+    struct attempt *x = context;
 
     if (x->all != NULL)
         state_closed_one(x);
     else if (--x->own.closing == 0)
-        exchange_forget(x); /* the exchanges have gone before it */
+        attempt_forget(x); /* the exchanges have gone before it */
 }
 
 static void on_planned(void *context)
 {
     struct exchanges *all = context;
-    struct exchange *x, *next;
+    struct attempt *x, *next;
 
     turns_advance(all);
     DL_FOREACH_SAFE (all->active, x, next) {
         if (x->spec.operation == OPERATION_GROUP && x->own.engine != NULL)
             engine_wake(x->own.engine);
-        exchange_advance(x);
+        attempt_advance(x);
     }
     if (all->set.planned != NULL)
         all->set.planned(all->set.planned_context);
@@ -64,12 +64,12 @@ static void on_planned(void *context)
 static void on_schedule(void *context)
 {
     struct exchanges *all = context;
-    struct exchange *x, *next;
+    struct attempt *x, *next;
 
     turns_advance(all);
     DL_FOREACH_SAFE (all->active, x, next)
         if (x->schedule != NULL)
-            exchange_advance(x);
+            attempt_advance(x);
 }
 
 static void on_forgotten(void *context, const struct algorithm *a)
@@ -119,18 +119,21 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
 
 void exchanges_free(struct exchanges *all)
 {
-    struct exchange *x, *next;
+    struct attempt *x, *next;
+    struct job *j, *next_job;
 
+    DL_FOREACH_SAFE (all->jobs, j, next_job)
+        job_free(j);
     DL_FOREACH_SAFE (all->active, x, next) {
         /* An output that may have been committed elsewhere stays for the next start. */
         bool keep = x->state == EXCHANGE_DONE || x->state == EXCHANGE_DECIDING ||
                     x->state == EXCHANGE_COMMITTING;
         opening_release_engine(x);
         opening_close(x, keep);
-        exchange_let_go(x);
+        attempt_let_go(x);
     }
     DL_FOREACH_SAFE (all->ended, x, next)
-        exchange_let_go(x);
+        attempt_let_go(x);
     schedules_free(all->schedules);
     planner_free(all->planner);
     doubts_free(all);
@@ -143,19 +146,19 @@ void exchanges_free(struct exchanges *all)
 
 struct outgoing *exchanges_next(struct exchanges *all, unsigned port)
 {
-    struct exchange *x;
+    struct attempt *x;
 
     /* Round robin: the one after the last that sent here is asked first. */
-    x = exchange_find(all, all->next_handle[port]);
+    x = attempt_find(all, all->next_handle[port]);
     if (x != NULL && exchange_has_ended(x->state))
         x = NULL;
     for (unsigned i = all->active_count; i > 0 && all->active != NULL; i--) {
         if (x == NULL)
             x = all->active;
-        struct exchange *next = x->next;
+        struct attempt *next = x->next;
         if (x->state == EXCHANGE_RUNNING) {
             struct outgoing *frame = engine_next(x->own.engine, port);
-            exchange_advance(x);
+            attempt_advance(x);
             if (frame != NULL) {
                 all->next_handle[port] = next != NULL ? next->handle : UINT32_MAX;
                 return frame;
@@ -177,7 +180,8 @@ void exchanges_topology(struct exchanges *all)
 {
     const struct topology *topology = router_topology(all->set.router);
     uint32_t up = topology->entry[router_rank(all->set.router)].up;
-    struct exchange *x, *next;
+    struct attempt *x, *next;
+    struct job *j, *next_job;
 
     if (topology->changes != all->changes)
         note_change(all);
@@ -187,8 +191,10 @@ void exchanges_topology(struct exchanges *all)
             schedules_lost(all->schedules, port);
     DL_FOREACH_SAFE (all->active, x, next)
         failure_topology(x);
-    DL_FOREACH_SAFE (all->active, x, next)
-        barrier_lead(x);
+    DL_FOREACH_SAFE (all->jobs, j, next_job)
+        job_topology(j);
+    DL_FOREACH_SAFE (all->jobs, j, next_job)
+        barrier_lead(j);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((up & ~all->links_up & 1u << port) != 0) {
             objections_repeat(all, port);
@@ -204,49 +210,65 @@ uint64_t exchanges_deadline(const struct exchanges *all)
     uint64_t at = resume_deadline(all);
 
     at = all->ask_at < at ? all->ask_at : at;
-    for (const struct exchange *x = all->active; x != NULL; x = x->next) {
+    for (const struct attempt *x = all->active; x != NULL; x = x->next) {
         uint64_t one = failure_deadline(x);
         uint64_t other = x->schedule != NULL ? schedule_deadline(x->schedule) : ROUTER_NEVER;
         at = one < at ? one : at;
         at = other < at ? other : at;
     }
+    for (const struct job *j = all->jobs; j != NULL; j = j->next) {
+        uint64_t one = job_deadline(j);
+        at = one < at ? one : at;
+    }
     return all->tellable > 0 || all->turns_due ? 0 : at;
 }
 
-static bool may_be_forgotten(const struct exchange *x)
+/* Tells the clients of jobs that have ended, and forgets these. */
+static void tell_ended(struct exchanges *all)
 {
-    return x->client_state != CLIENT_WAITING && x->own.closing == 0;
+    struct job *j, *next;
+
+    DL_FOREACH_SAFE (all->jobs, j, next) {
+        const struct error *e = j->attempt != NULL ? &j->attempt->failure : &j->failure;
+        if (job_is_tellable(j))
+            exchange_tell(j, e->code != ERROR_NONE ? e : NULL);
+        if (j->state == JOB_ENDED && j->client_state != CLIENT_WAITING && job_closing(j) == 0)
+            job_free(j);
+    }
 }
 
 static void tick_ended(struct exchanges *all)
 {
-    struct exchange *x, *next;
+    struct attempt *x, *next;
 
+    tell_ended(all);
     DL_FOREACH_SAFE (all->ended, x, next) {
-        if (x->client_state == CLIENT_WAITING && x->own.closing == 0)
-            exchange_tell(x, x->failure.code != ERROR_NONE ? &x->failure : NULL);
-        if (x->client_state != CLIENT_WAITING)
-            exchange_leave_schedule(x);
-        if (all->ended_count > ENDED_REMEMBERED && may_be_forgotten(x))
-            exchange_forget(x);
+        if (x->job != NULL)
+            continue;
+        attempt_leave_schedule(x);
+        if (all->ended_count > ENDED_REMEMBERED && x->own.closing == 0)
+            attempt_forget(x);
     }
 }
 
 void exchanges_tick(struct exchanges *all)
 {
     uint64_t now = router_now(all->set.router);
-    struct exchange *x, *next;
+    struct attempt *x, *next;
+    struct job *j, *next_job;
 
     DL_FOREACH_SAFE (all->active, x, next) {
         if (x->schedule != NULL && now >= schedule_deadline(x->schedule)) {
             schedule_tick(all->schedules, x->schedule, now);
-            exchange_advance(x);
+            attempt_advance(x);
             continue; /* it has failed */
         }
         failure_tick(x, now);
-        if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
+        if (x->state == EXCHANGE_PAUSED && attempt_is_root(x))
             rounds_resume(x);
     }
+    DL_FOREACH_SAFE (all->jobs, j, next_job)
+        job_tick(j, now);
     if (now >= all->ask_at) {
         all->ask_at = ROUTER_NEVER;
         doubts_ask(all);
@@ -259,80 +281,110 @@ void exchanges_tick(struct exchanges *all)
     tick_ended(all);
 }
 
-void exchange_cancel(struct exchange *x)
+void exchange_cancel(struct job *j)
 {
     const struct error e = {ERROR_CANCELLED, "cancelled by its client"};
 
-    exchange_fail(x, &e);
+    job_fail(j, &e);
 }
 
-void exchange_release(struct exchange *x)
+void exchange_release(struct job *j)
 {
-    if (exchange_has_ended(x->state) && x->client_state == CLIENT_WAITING && x->own.closing == 0)
-        x->all->tellable--;
-    x->client_state = CLIENT_NONE;
+    j->all->tellable -= job_is_tellable(j);
+    j->client_state = CLIENT_NONE;
+    j->all->turns_due |= j->state == JOB_ENDED; /* it is forgotten in the next tick */
 }
 
-void exchange_give_up(struct exchange *x, const struct error *why)
+void exchange_give_up(struct job *j, const struct error *why)
 {
-    exchange_release(x);
-    exchange_fail(x, why);
+    exchange_release(j);
+    job_fail(j, why);
 }
 
-void exchange_abandon(struct exchange *x)
+void exchange_abandon(struct job *j)
 {
-    exchange_release(x);
-    exchange_cancel(x);
+    exchange_release(j);
+    exchange_cancel(j);
 }
 
-bool exchange_is_undecided(const struct exchange *x)
+bool exchange_is_undecided(const struct job *j)
 {
-    return exchange_is_root(x) && !spec_is_entered(&x->spec) && x->state != EXCHANGE_DECIDING &&
-           x->state != EXCHANGE_COMMITTING && !exchange_has_ended(x->state);
+    enum exchange_state state = j->attempt != NULL ? j->attempt->state : EXCHANGE_WAITING;
+
+    return !spec_is_entered(&j->spec) && j->state != JOB_ENDED && state != EXCHANGE_DECIDING &&
+           state != EXCHANGE_COMMITTING;
 }
 
-const char *exchange_id(const struct exchange *x)
+const char *exchange_id(const struct job *j)
 {
-    return x->id;
+    return j->name.id;
 }
 
-void exchange_progress(const struct exchange *x, struct exchange_progress *progress)
+/* `bytes` arrive here in each repetition, of which so many are finished. */
+static void add_repetitions(struct exchange_progress *progress, uint64_t bytes, uint32_t finished)
 {
-    const struct rounds *r = &x->rounds;
-    bool sized = spec_has_folders(&x->spec);
-    uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
-    /* What a node has counted is forgotten when it has finished a repetition. */
-    uint32_t finished = x->turn.repeated + r->repetition +
-                        (x->state == EXCHANGE_PAUSED ||
-                         (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
-                          (x->owed & OWN_PART) == 0));
-
-    *progress = (struct exchange_progress){
-        .state = x->state,
-        .repetition = x->turn.repeated + r->repetition,
-        .repeat = x->turn.repeated + x->spec.repeat,
-        .round = r->round - exchange_first_round(x),
-        .rounds = r->count,
-        .done_bytes =
-            x->own.engine != NULL ? x->own.engine->counts.bytes_delivered : x->own.delivered_bytes,
-    };
-    if (x->own.engine != NULL && x->own.resumed != NULL)
-        progress->done_bytes += x->own.resumed->bytes;
     if (__builtin_mul_overflow(bytes, progress->repeat, &progress->total_bytes))
         progress->total_bytes = 0; /* too much to be told */
     else
         progress->done_bytes += bytes * finished;
+}
+
+/* Of the attempt that is under way, or the last one. */
+static void attempt_progress(const struct attempt *x, struct exchange_progress *progress)
+{
+    const struct rounds *r = &x->rounds;
+    uint32_t kept = x->job->repetitions.kept;
+    bool sized = spec_has_folders(&x->spec);
+    uint64_t bytes = sized ? 0 : around_takes(x, rank_of(x)) * x->spec.block_bytes;
+    /* What a node has counted is forgotten when it has finished a repetition. */
+    uint32_t finished = kept + r->repetition +
+                        (x->state == EXCHANGE_PAUSED ||
+                         (x->state == EXCHANGE_RUNNING && !exchange_last_repetition(x) &&
+                          (x->owed & OWN_PART) == 0));
+
+    progress->state = x->state;
+    progress->repetition = kept + r->repetition;
+    progress->round = r->round - exchange_first_round(x);
+    progress->rounds = r->count;
+    progress->done_bytes =
+        x->own.engine != NULL ? x->own.engine->counts.bytes_delivered : x->own.delivered_bytes;
+    if (x->own.engine != NULL && x->own.resumed != NULL)
+        progress->done_bytes += x->own.resumed->bytes;
+    add_repetitions(progress, bytes, finished);
+}
+
+/* What a job without an attempt that others know of is shown as. */
+static enum exchange_state shown_state(const struct job *j)
+{
+    return j->state == JOB_ENTERED ? EXCHANGE_ENTERED : EXCHANGE_WAITING;
+}
+
+void exchange_progress(const struct job *j, struct exchange_progress *progress)
+{
     struct sentence awaited = {.used = 0};
-    waiting_describe(x, &awaited);
+
+    *progress = (struct exchange_progress){
+        .state = shown_state(j),
+        .repetition = j->repetitions.kept,
+        .repeat = j->spec.repeat,
+        .rounds = 1,
+    };
+    if (j->attempt != NULL && j->attempt->state != EXCHANGE_STARTING)
+        attempt_progress(j->attempt, progress);
+    else if (j->last != NULL && !spec_has_folders(&j->spec))
+        add_repetitions(
+            progress, around_takes(j->last, router_rank(j->all->set.router)) * j->spec.block_bytes,
+            j->repetitions.kept);
+    waiting_describe(j, &awaited);
     (void)snprintf(progress->waits_for, sizeof progress->waits_for, "%s", awaited.text);
 }
 
-static void info(const struct exchange *x, struct exchange_info *out)
+static void info(const struct attempt *x, struct exchange_info *out)
 {
     *out = (struct exchange_info){
         .state = x->state,
         .root = x->root,
-        .age_ns = router_now(x->all->set.router) - x->began,
+        .age_ns = router_now(x->all->set.router) - (x->job != NULL ? x->job->began : x->began),
     };
     (void)snprintf(out->id, sizeof out->id, "%s", x->id);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
@@ -342,22 +394,43 @@ static void info(const struct exchange *x, struct exchange_info *out)
     (void)snprintf(out->reason, sizeof out->reason, "%s", x->failure.text);
 }
 
-/* An attempt that was taken back is not what anybody asked for; groups are listed as such. */
-static bool is_listed(const struct exchange *x)
+/* An attempt that was withdrawn is not what anybody asked for; groups are listed as such. */
+static bool is_listed(const struct attempt *x)
 {
-    return (x->state != EXCHANGE_FAILED || x->failure.code != ERROR_BUSY) &&
+    return x->state != EXCHANGE_STARTING && x->state != EXCHANGE_WITHDRAWN &&
            x->spec.operation != OPERATION_GROUP;
+}
+
+static bool is_listed_waiting(const struct job *j)
+{
+    return (j->state == JOB_WAITING || j->state == JOB_ENTERED) &&
+           j->spec.operation != OPERATION_GROUP;
+}
+
+static void info_waiting(const struct job *j, struct exchange_info *out)
+{
+    *out = (struct exchange_info){
+        .state = shown_state(j),
+        .root = router_rank(j->all->set.router),
+        .age_ns = router_now(j->all->set.router) - j->began,
+    };
+    (void)snprintf(out->id, sizeof out->id, "%s", exchange_id(j));
+    (void)snprintf(out->algorithm, sizeof out->algorithm, "%s", j->spec.algorithm);
+    (void)snprintf(out->reason, sizeof out->reason, "%s", j->failure.text);
 }
 
 size_t exchanges_list(const struct exchanges *all, struct exchange_info *list, size_t most)
 {
     size_t n = 0;
 
-    for (const struct exchange *x = all->active; x != NULL && n < most; x = x->next)
+    for (const struct attempt *x = all->active; x != NULL && n < most; x = x->next)
         if (is_listed(x))
             info(x, &list[n++]);
-    const struct exchange *last = all->ended != NULL ? all->ended->prev : NULL;
-    for (const struct exchange *x = last; x != NULL && n < most;
+    for (const struct job *j = all->jobs; j != NULL && n < most; j = j->next)
+        if (is_listed_waiting(j))
+            info_waiting(j, &list[n++]);
+    const struct attempt *last = all->ended != NULL ? all->ended->prev : NULL;
+    for (const struct attempt *x = last; x != NULL && n < most;
          x = x == all->ended ? NULL : x->prev) /* the head's prev is the tail */
         if (is_listed(x))
             info(x, &list[n++]);
@@ -371,7 +444,13 @@ struct schedules *exchanges_schedules(struct exchanges *all)
 
 unsigned exchanges_under_way(const struct exchanges *all)
 {
-    return all->active_count;
+    unsigned n = 0;
+
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+        n += x->state != EXCHANGE_STARTING;
+    for (const struct job *j = all->jobs; j != NULL; j = j->next)
+        n += j->state == JOB_WAITING || j->state == JOB_ENTERED;
+    return n;
 }
 
 uint64_t exchanges_reserved(const struct exchanges *all)

@@ -5,70 +5,74 @@
 
 #include "daemon/base/log.h"
 #include "daemon/exchange/internal.h"
-#include "daemon/exchange/sentence.h"
 
 /* What has been heard of the root is of another start than the one that the exchange began with. */
-static bool root_differs(const struct exchange *x)
+static bool root_differs(const struct attempt *x)
 {
     uint64_t boot = router_topology(router_of(x))->entry[x->root].boot;
 
-    return !exchange_is_root(x) && (uint32_t)boot != x->id_boot;
+    return !attempt_is_root(x) && (uint32_t)boot != x->id_boot;
 }
 
 /* It is down, or it is up again and remembers nothing. Which of two starts is the later one cannot be
  * seen: it is if it was heard of after the exchange, or still after a while. */
-static bool root_gone(const struct exchange *x)
+bool failure_root_gone(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
     uint64_t now = router_now(router_of(x));
 
-    if (exchange_is_root(x))
+    if (attempt_is_root(x))
         return false;
     return now >= absent_dead_at(x->all, x->root) ||
            (root_differs(x) &&
             (topology->entry[x->root].boot != x->root_boot || now >= x->named_at + VERDICT_TIME));
 }
 
-static void root_is_gone(const struct exchange *x, struct error *e)
+uint64_t failure_root_differs_until(const struct attempt *x)
+{
+    return root_differs(x) ? x->named_at + VERDICT_TIME : ROUTER_NEVER;
+}
+
+void failure_name_root(const struct attempt *x, struct error *e)
 {
     (void)error_set(e, ERROR_LINK, "node %u, where the %s began, went down", x->root,
                     operation_name(x->spec.operation));
 }
 
 /* Finished, and the root may have recorded its decision. */
-static bool may_be_committed(const struct exchange *x)
+static bool may_be_committed(const struct attempt *x)
 {
     return x->state == EXCHANGE_DONE;
 }
 
-static void enter_doubt(struct exchange *x, const struct error *e)
+static void enter_doubt(struct attempt *x, const struct error *e)
 {
     x->failure = *e;
     doubt_add(x, false);
-    exchange_enter(x, EXCHANGE_IN_DOUBT);
+    attempt_enter(x, EXCHANGE_IN_DOUBT);
 }
 
-static void fail_alone(struct exchange *x, const struct error *e)
+static void fail_alone(struct attempt *x, const struct error *e)
 {
     x->failure = *e;
-    exchange_enter(x, EXCHANGE_FAILED);
+    attempt_enter(x, EXCHANGE_FAILED);
 }
 
 /* It waits for the verdict of its root. Returns whether there will be none. */
-static bool fail_without_root(struct exchange *x)
+static bool fail_without_root(struct attempt *x)
 {
     struct error e;
 
-    if (!root_gone(x))
+    if (!failure_root_gone(x))
         return false;
-    root_is_gone(x, &e);
+    failure_name_root(x, &e);
     fail_alone(x, &e);
     return true;
 }
 
 /* From a fault until a node tells the root of it, which need not know: far away nobody hears of a link that
  * is up again at once. Of its own links it does so soon, if the exchange can begin anew. */
-static uint64_t objection_time(const struct exchange *x)
+static uint64_t objection_time(const struct attempt *x)
 {
     if (x->fault.lost == 0 || !waiting_or_around(x) || may_be_committed(x) ||
         (spec_is_entered(&x->spec) && x->state == EXCHANGE_RUNNING && !standing_is_one(x)))
@@ -76,14 +80,8 @@ static uint64_t objection_time(const struct exchange *x)
     return SETTLE_TIME;
 }
 
-/* It has not begun, and can when all nodes can be reached again. */
-static bool waits_for_links(const struct exchange *x)
-{
-    return !exchange_has_begun(x) && waiting_or_around(x);
-}
-
 /* The root's: whether it can do without what is down, or waits until it is up again; then it begins anew. */
-static bool begins_anew(const struct exchange *x, bool node_down, struct error *why)
+static bool begins_anew(const struct attempt *x, bool node_down, struct error *why)
 {
     if (!retry_goes_around(x) || router_now(router_of(x)) < x->fault.at + SETTLE_TIME)
         return false;
@@ -91,7 +89,7 @@ static bool begins_anew(const struct exchange *x, bool node_down, struct error *
 }
 
 /* The root's: `e` names the node that is down and needed, or the link. */
-static void judge_at_root(struct exchange *x, uint64_t now, uint32_t down, const struct error *e)
+static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const struct error *e)
 {
     bool node_down = down != TORUS_NO_NODE;
     struct error why = *e;
@@ -100,40 +98,41 @@ static void judge_at_root(struct exchange *x, uint64_t now, uint32_t down, const
     if (node_down && now < absent_dead_at(x->all, down))
         return;
     x->fault.judged_at = now;
-    if (waiting_may(x) && waits_for_links(x))
-        return; /* as long as its timeout allows */
     if (begins_anew(x, node_down, &why))
         retry_around(x, e);
     else if (node_down || now >= x->fault.at + absent_naming_time(x->all))
-        exchange_fail(x, &why);
+        attempt_fail(x, &why);
 }
 
 /* The verdict on a fault, as soon as it can be given. */
-static void judge_fault(struct exchange *x, uint64_t now)
+static void judge_fault(struct attempt *x, uint64_t now)
 {
     const struct left_out out = around_left_out(x);
     uint32_t down = out.down ? TORUS_NO_NODE : around_first_down(x->all, out.nodes);
-    bool root_down = root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
+    bool root_down = failure_root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
     struct error e = x->fault.e;
 
     if (x->state == EXCHANGE_DECIDING)
         return;
     if (root_down)
-        root_is_gone(x, &e);
+        failure_name_root(x, &e);
     else if (down != TORUS_NO_NODE && down != x->root)
         (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
     /* Not all have entered it yet, so it is over nowhere. */
-    if (root_down && x->state == EXCHANGE_PREPARING && waiting_may(x) && barrier_take_back(x))
+    if (root_down && x->state == EXCHANGE_PREPARING && waiting_may(x) && attempt_is_awaited(x) &&
+        spec_is_entered(&x->spec)) {
+        attempt_withdraw(x, &e);
         return;
+    }
     if (may_be_committed(x)) {
         if (root_down || late)
             enter_doubt(x, &e);
-    } else if (exchange_is_root(x)) {
+    } else if (attempt_is_root(x)) {
         judge_at_root(x, now, down, &e);
-    } else if (root_down || (late && standing_is_suspended(x))) {
+    } else if (root_down) {
         fail_alone(x, &e);
     } else if (now >= x->fault.at + objection_time(x)) {
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
     }
 }
 
@@ -141,9 +140,9 @@ static void judge_fault(struct exchange *x, uint64_t now)
 #define MENDED_TIME (10 * SECONDS)
 
 /* The root's, of a group that is open and goes around links. */
-static void look_for_mended(struct exchange *x, uint64_t now)
+static void look_for_mended(struct attempt *x, uint64_t now)
 {
-    bool mended = x->state == EXCHANGE_RUNNING && standing_is_one(x) && exchange_is_root(x) &&
+    bool mended = x->state == EXCHANGE_RUNNING && standing_is_one(x) && attempt_is_root(x) &&
                   x->fault.at == ROUTER_NEVER && around_has_mended(x);
 
     if (!mended)
@@ -153,7 +152,7 @@ static void look_for_mended(struct exchange *x, uint64_t now)
 }
 
 /* A port of ours with a link that is down, or -1. */
-static int port_down(const struct exchange *x, unsigned from)
+static int port_down(const struct attempt *x, unsigned from)
 {
     const struct router *r = router_of(x);
     uint32_t up = router_topology(r)->entry[router_rank(r)].up;
@@ -165,7 +164,7 @@ static int port_down(const struct exchange *x, unsigned from)
     return -1;
 }
 
-bool failure_own_link_down(const struct exchange *x, struct error *e)
+bool failure_own_link_down(const struct attempt *x, struct error *e)
 {
     char name[TORUS_PORT_NAME_SIZE];
     int port = port_down(x, 0);
@@ -178,13 +177,13 @@ bool failure_own_link_down(const struct exchange *x, struct error *e)
     return true;
 }
 
-void failure_topology(struct exchange *x)
+void failure_topology(struct attempt *x)
 {
     uint64_t now = router_now(router_of(x));
 
-    x->fault.unseen = false;
-    for (int port = exchange_has_begun(x) ? port_down(x, 0) : -1; port >= 0;
-         port = port_down(x, (unsigned)port + 1)) {
+    if (x->state == EXCHANGE_STARTING)
+        return; /* its job waits for links */
+    for (int port = port_down(x, 0); port >= 0; port = port_down(x, (unsigned)port + 1)) {
         bool silent = x->state == EXCHANGE_FAILING && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
         if (silent) /* what was said may not have arrived, nor what was answered */
@@ -202,13 +201,7 @@ void failure_topology(struct exchange *x)
         commit_topology(x);
         return;
     }
-    bool fault = (x->fault.at == ROUTER_NEVER || waits_for_links(x)) &&
-                 (around_fault(x, &x->fault.e) || root_gone(x));
-    if (!fault && waits_for_links(x)) {
-        x->all->turns_due |= x->fault.at != ROUTER_NEVER;
-        x->fault = NO_FAULT;
-    }
-    if (fault && x->fault.at == ROUTER_NEVER)
+    if (x->fault.at == ROUTER_NEVER && (around_fault(x, &x->fault.e) || failure_root_gone(x)))
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
@@ -216,37 +209,33 @@ void failure_topology(struct exchange *x)
 }
 
 /* When a fault is judged next. */
-static uint64_t next_judgement(const struct exchange *x)
+static uint64_t next_judgement(const struct attempt *x)
 {
     bool settled = x->fault.judged_at >= x->fault.at + SETTLE_TIME;
 
-    if (!exchange_is_root(x))
+    if (!attempt_is_root(x))
         return x->fault.at + objection_time(x);
-    if (waiting_may(x) && waits_for_links(x))
-        return ROUTER_NEVER; /* when links come up */
     if (x->fault.down != TORUS_NO_NODE)
         return absent_dead_at(x->all, x->fault.down);
     return x->fault.at +
            (retry_goes_around(x) && !settled ? SETTLE_TIME : absent_naming_time(x->all));
 }
 
-uint64_t failure_deadline(const struct exchange *x)
+uint64_t failure_deadline(const struct attempt *x)
 {
-    uint64_t gone = exchange_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
+    uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->all, x->root);
     uint64_t verdict = ROUTER_NEVER, at = x->deadline, mend = mend_deadline(x);
 
-    if (x->fault.unseen)
-        return 0;
+    if (x->state == EXCHANGE_STARTING)
+        return ROUTER_NEVER;
     if (x->state == EXCHANGE_DECIDING)
-        return x->client_state == CLIENT_WAITING ? at : ROUTER_NEVER;
+        return attempt_is_awaited(x) ? at : ROUTER_NEVER;
     if (x->state == EXCHANGE_COMMITTING)
-        return exchange_is_root(x) ? commit_deadline(x) : at;
+        return attempt_is_root(x) ? commit_deadline(x) : at;
     at = gone < at ? gone : at;
     if (x->state == EXCHANGE_FAILING)
         return at;
-    if (x->state == EXCHANGE_WAITING)
-        at = retry_deadline(x);
-    if (x->state == EXCHANGE_PAUSED && exchange_is_root(x))
+    if (x->state == EXCHANGE_PAUSED && attempt_is_root(x))
         return 0;
     if (x->fault.at != ROUTER_NEVER)
         verdict = next_judgement(x);
@@ -255,28 +244,11 @@ uint64_t failure_deadline(const struct exchange *x)
     else if (root_differs(x))
         verdict = x->named_at + VERDICT_TIME;
     at = mend < at ? mend : at;
-    at = standing_asks_at(x) < at ? standing_asks_at(x) : at;
     return verdict < at ? verdict : at;
 }
 
-static void describe_waiting(const struct exchange *x, struct error *e)
-{
-    if (x->turn.reroutes + x->turn.damages > 0)
-        (void)error_set(
-            e, ERROR_TIMEOUT, "not finished within %.1f s, in which it began anew %s: %s",
-            (double)x->timeout_ns / 1e9,
-            x->turn.reroutes + x->turn.damages > 1 ? "several times" : "once", x->failure.text);
-    else if (x->failure.code == ERROR_BUSY)
-        (void)error_set(e, ERROR_TIMEOUT, "its turn has not come within %.1f s: %s",
-                        (double)x->timeout_ns / 1e9, x->failure.text);
-    else
-        (void)error_set(e, ERROR_TIMEOUT,
-                        "its turn has not come within %.1f s: others are under way",
-                        (double)x->timeout_ns / 1e9);
-}
-
 /* Children that have not told what this node waits for, in words; "": none. */
-static void describe_owed(const struct exchange *x, char *text, size_t size)
+static void describe_owed(const struct attempt *x, char *text, size_t size)
 {
     bool rounds = x->state == EXCHANGE_RUNNING && x->rounds.round + 1 < exchange_end_round(x);
     unsigned owing = 0;
@@ -298,27 +270,11 @@ static void describe_owed(const struct exchange *x, char *text, size_t size)
                        owing > 1 ? "nodes" : "node", list, owing > 1 ? "them" : "it");
 }
 
-static void time_is_over(struct exchange *x)
+static void time_is_over(struct attempt *x)
 {
     struct error e;
-    struct sentence awaited = {.used = 0};
     char where[160], owed[100];
 
-    waiting_describe(x, &awaited);
-    if (awaited.used > 0) {
-        (void)error_set(&e, ERROR_TIMEOUT, "its timeout of %.1f s is over while it waited for %s",
-                        (double)x->timeout_ns / 1e9, awaited.text);
-        exchange_fail(x, &e);
-        return;
-    }
-
-    /* What programs enter begins when all have, but at its root it may wait for memory by then. */
-    if (x->state == EXCHANGE_WAITING &&
-        (!spec_is_entered(&x->spec) || x->failure.code == ERROR_BUSY)) {
-        describe_waiting(x, &e);
-        exchange_fail(x, &e);
-        return;
-    }
     if (may_be_committed(x)) {
         (void)error_set(&e, ERROR_IN_DOUBT,
                         "its root has not announced the outcome within the timeout");
@@ -335,15 +291,15 @@ static void time_is_over(struct exchange *x)
                     (double)x->timeout_ns / 1e9, rank_of(x),
                     (unsigned long long)(x->rounds.round - exchange_first_round(x)) + 1,
                     (unsigned long long)x->rounds.count, where, owed);
-    exchange_fail(x, &e);
+    attempt_fail(x, &e);
 }
 
 /* The client has waited long enough for what is decided, or being decided, or would wait in vain. */
-static void tell_in_doubt(struct exchange *x)
+static void tell_in_doubt(struct attempt *x)
 {
     struct error e;
 
-    if (x->state == EXCHANGE_DECIDING && x->client_state != CLIENT_WAITING)
+    if (x->state == EXCHANGE_DECIDING && !attempt_is_awaited(x))
         return;
     if (x->state == EXCHANGE_COMMITTING) {
         unconfirmed_describe(decision_find(x->all, x->id), x->all, &e);
@@ -352,7 +308,7 @@ static void tell_in_doubt(struct exchange *x)
             doubt_add(x, true);
             opening_close(x, true);
         }
-        exchange_enter(x, EXCHANGE_COMMITTED);
+        attempt_enter(x, EXCHANGE_COMMITTED);
         return;
     }
     (void)error_set(
@@ -360,30 +316,28 @@ static void tell_in_doubt(struct exchange *x)
         "all nodes have finished, but the disk of node %u has not recorded the decision "
         "within %.1f s",
         rank_of(x), (double)x->timeout_ns / 1e9);
-    exchange_tell(x, &e);
+    exchange_tell(x->job, &e);
 }
 
-void failure_tick(struct exchange *x, uint64_t now)
+void failure_tick(struct attempt *x, uint64_t now)
 {
-    if (x->fault.unseen)
-        failure_topology(x);
-    if (exchange_has_ended(x->state))
+    if (x->state == EXCHANGE_STARTING)
         return;
     if (x->state == EXCHANGE_FAILING) {
         if (!fail_without_root(x) && now >= x->deadline) /* its root says nothing */
-            exchange_enter(x, EXCHANGE_FAILED);
+            attempt_enter(x, EXCHANGE_FAILED);
         return;
     }
     if (x->state == EXCHANGE_DECIDING || x->state == EXCHANGE_COMMITTING) {
         if (now < failure_deadline(x))
             return;
-        if (exchange_is_root(x))
+        if (attempt_is_root(x))
             tell_in_doubt(x);
         else
             commit_waits_no_longer(x);
         return;
     }
-    if (x->fault.at == ROUTER_NEVER && root_gone(x))
+    if (x->fault.at == ROUTER_NEVER && failure_root_gone(x))
         x->fault.at = now;
     if (x->fault.at != ROUTER_NEVER)
         judge_fault(x, now);
@@ -391,8 +345,6 @@ void failure_tick(struct exchange *x, uint64_t now)
         retry_mended(x);
     if (now >= mend_deadline(x))
         mend_late(x);
-    if (now >= standing_asks_at(x))
-        standing_ask(x);
     if (!exchange_has_ended(x->state) && x->state != EXCHANGE_FAILING && now >= x->deadline)
         time_is_over(x);
 }

@@ -120,9 +120,7 @@ struct rounds {
     uint64_t first_went;                      /* when the first `go` came, */
     uint64_t went;                            /* and the last */
     uint64_t slowest; /* nanoseconds that this repetition took the slowest node here and below */
-    uint64_t *each;   /* root: that of all, by repetition; there is room for each_room */
-    uint32_t each_count, each_room;
-    uint64_t all_ns; /* root: from the first `go` to the end of the last repetition */
+    uint64_t all_ns;  /* root: from the first `go` to the end of the last repetition */
 };
 
 /* Links have gone down meanwhile. */
@@ -131,44 +129,15 @@ struct fault {
     uint64_t judged_at; /* last, by the root, */
     uint32_t down;      /* which needs this node, and takes it for down; TORUS_NO_NODE: none */
     struct error e;
-    uint32_t lost;     /* ports whose links have been down: nothing is sent or taken there */
-    bool unseen;       /* links that were down when this attempt began have not been looked at */
+    uint32_t lost; /* ports whose links have been down: nothing is sent or taken there */
+    bool unseen; /* of a job: links that were down when it began to wait have not been looked at */
     uint64_t mends_at; /* a group that is open begins anew then, at its root, as links that it goes
                         * around are up again; 0: none are */
 };
 
 #define NO_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE})
-/* The same of what waits for its next attempt: links that went down before are not told of again. */
+/* The same of a job that waits for its next attempt: links that went down before are not told of again. */
 #define UNSEEN_FAULT ((struct fault){.at = ROUTER_NEVER, .down = TORUS_NO_NODE, .unseen = true})
-
-/* The root's: when it may begin. */
-struct turn {
-    uint64_t retry_at; /* a node was busy; 0: it may begin */
-    uint64_t pause;    /* the last one before a retry */
-    uint64_t since;    /* it waits */
-    uint64_t back_at;  /* the last attempt was taken back */
-    uint64_t asks_at;  /* a node that waits for the next attempt of a group asks its root then */
-    uint32_t
-        repeated; /* repetitions that were complete in attempts before this one and count: spec.repeat is
-                          * what is left of them; */
-    uint64_t first_went;    /* then, when the first of these began */
-    bool asked;             /* it holds a share of the exchanges that have been asked for here, */
-    bool placed;            /* and of those that have begun */
-    bool anew;              /* it has begun before, and needs another name */
-    uint32_t reroutes;      /* times that it was taken back because a link went down, */
-    uint32_t damages;       /* and because something was damaged on its way, */
-    uint64_t damaged_at;    /* the last time then */
-    uint32_t former_handle; /* of the last attempt that ran, so that all nodes know of it, */
-    char former[EXCHANGE_ID_SIZE]; /* and its id; "": none has */
-};
-
-/* What a client has entered (barrier.c), however often the root takes it back. */
-struct entered {
-    uint64_t deadline, timeout_ns;
-    char former[EXCHANGE_ID_SIZE]; /* the last attempt that has been taken back here */
-    bool
-        ready; /* the root may have heard so, and not have said yet that it has told nobody to go */
-};
 
 /* Links that are out of order, which it goes around, and nodes, which it leaves out. */
 struct around {
@@ -179,21 +148,95 @@ struct around {
 
 enum client_state { CLIENT_NONE, CLIENT_WAITING, CLIENT_TOLD };
 
-struct exchange {
-    UT_hash_handle hh;            /* by handle, in exchanges.table */
-    struct exchange *prev, *next; /* in exchanges.active or .ended */
+/* What a job does next; the table of what may follow what is in job.c. */
+enum job_state {
+    JOB_WAITING, /* at its root: for its turn, or for its next attempt */
+    JOB_ENTERED, /* a barrier or group: its root has not prepared it here, or has withdrawn what it had prepared */
+    JOB_UNDER_WAY, /* it has an attempt */
+    JOB_ENDED,     /* as its last attempt has */
+};
+#define JOB_STATES (JOB_ENDED + 1u)
+
+/* A name that other nodes know an attempt by. */
+struct name {
+    char id[EXCHANGE_ID_SIZE]; /* "": none */
+    uint32_t handle;
+};
+
+/* Times of repetitions at the root, of all attempts that count. */
+struct repetitions {
+    uint64_t *each; /* nanoseconds; there is room for `room` */
+    uint32_t count, room;
+    uint32_t kept; /* so many were complete in attempts that have been withdrawn, and count; */
+    uint64_t first_went; /* then, when the first of these began */
+};
+
+/* What a client has asked for at its root (this node), or has entered here. It lasts from then until its client
+ * has been told how it ended, however many attempts that takes. A node where nobody has asked for an attempt or
+ * entered it has no job for it. */
+struct job {
+    struct job *prev, *next; /* in exchanges.jobs, in the order of asking */
     struct exchanges *all;
+    enum job_state state;
+    struct spec spec;          /* as asked for here */
+    struct schedule *schedule; /* at its root: that the spec names */
+    uint32_t user;
+    enum client_state client_state;
+    struct exchange_client client;
+
+    struct attempt *
+        attempt; /* UNDER_WAY: that one; ENDED: the last one, NULL without memory; WAITING: one that
+                              * no other node knows of yet (STARTING), or NULL; ENTERED: NULL */
+    struct attempt *last; /* the one before, which was withdrawn; NULL: none has been */
+    struct name name;     /* of its first attempt until that begins; then of the last one */
+    bool name_known;      /* other nodes have heard it: the next attempt needs another */
+    char resumes
+        [EXCHANGE_ID_SIZE]; /* the id of the first attempt, if the next one goes on where that was: what
+                                     * has arrived does not come again; of a group: it has been open. Else "" */
+    struct name former;     /* root: of the last attempt that ran, so that all nodes know of it */
+
+    uint64_t began, deadline, timeout_ns;
+    struct error
+        failure; /* WAITING: why the last attempt was withdrawn, or why it has to wait; ENTERED: why this
+                           * node cannot go on with its group; ENDED: why it failed, without an attempt that says so */
+    struct fault fault; /* WAITING, ENTERED: links that are down */
+
+    /* The root's: */
+    uint64_t retry_at;   /* a node was busy; 0: it may begin */
+    uint64_t pause;      /* the last one before a retry */
+    uint64_t since;      /* it waits */
+    uint64_t back_at;    /* the last attempt was withdrawn */
+    bool asked;          /* it holds a share of the exchanges that have been asked for here, */
+    bool placed;         /* and of those that have begun */
+    uint32_t reroutes;   /* attempts that were withdrawn because a link went down, */
+    uint32_t damages;    /* and because something was damaged on its way, */
+    uint64_t damaged_at; /* the last time then */
+    struct repetitions repetitions;
+
+    /* What is entered: */
+    uint64_t entered_deadline,
+        entered_timeout_ns; /* the client's, while no attempt has a tighter one */
+    uint64_t asks_at; /* a node that waits for the next attempt of a group asks its root then */
+    bool
+        ready; /* the root may have heard that it is entered here, and not have said yet that it has told
+                       * nobody to go */
+    uint64_t reserved; /* of a group that has been open, between two attempts; for `user` */
+};
+
+/* One try to carry a job out on all nodes. It is made, and it is freed; it is never used again. */
+struct attempt {
+    UT_hash_handle hh;           /* by handle, in exchanges.table */
+    struct attempt *prev, *next; /* in exchanges.active or .ended */
+    struct exchanges *all;
+    struct job *job; /* NULL: nobody has asked for it here, or that job is over */
     uint32_t handle;
     char id[EXCHANGE_ID_SIZE];
-    char resumes
-        [EXCHANGE_ID_SIZE]; /* "", or its first id: what had arrived of that is not moved again; of a
-                             * group: that has been open, and goes on (standing.c) */
+    char resumes[EXCHANGE_ID_SIZE]; /* "", or the id of the first attempt (struct job) */
     uint32_t root;
     uint32_t id_boot;   /* of the root, as its id says; */
-    uint64_t root_boot; /* and as known when it got that id, */
-    uint64_t named_at;  /* which was then: a barrier that waits here gets it late */
-    uint32_t
-        user; /* who has asked for it, or entered it here; else who has at its root, as that says */
+    uint64_t root_boot; /* and as known when this attempt was made, */
+    uint64_t named_at;  /* which was then */
+    uint32_t user;      /* the job's, else who has asked for it at its root, as that says */
     struct tree_node tree;
     struct around *around; /* NULL: the torus is whole */
     bool goes_around;      /* around_may(), of what the root was asked for */
@@ -206,16 +249,13 @@ struct exchange {
 
     enum exchange_state state;
     uint32_t owed;        /* child ports (bits) and OWN_PART that this wave still owes */
-    struct error failure; /* when FAILING, FAILED or IN_DOUBT; WAITING: why it was busy */
+    struct error failure; /* when FAILING, FAILED, WITHDRAWN or IN_DOUBT */
     bool damaged;         /* FAILING: and it was damage on the way here */
     bool verdict_heard;   /* it failed by the root's decision, not only by its own: */
-    bool taken_back;      /* that it begins anew, which need not be the last word; */
     bool before_go;       /* and that it had told nobody to go, in any attempt */
     uint64_t began, deadline, timeout_ns;
 
     struct fault fault;
-    struct turn turn;
-    struct entered entered;
     struct own own;
     struct rounds rounds;
     struct report report;
@@ -223,9 +263,6 @@ struct exchange {
     struct doubt *doubt; /* durable: memory for one, if it comes to that */
     uint32_t *confirmed; /* COMMITTING: nodes below that have confirmed, this one too */
     uint32_t confirmed_count;
-
-    enum client_state client_state;
-    struct exchange_client client;
 };
 
 /* A finished output of this node whose outcome is not known, or cannot be carried out yet. */
@@ -260,11 +297,12 @@ struct absence {
 
 struct exchanges {
     struct exchanges_setup set;
-    struct exchange *table;  /* all, by handle */
-    struct exchange *active; /* in the order of asking, here or at other nodes */
-    struct exchange *ended;  /* the youngest last, until they are forgotten */
+    struct job *jobs;       /* in the order of asking */
+    struct attempt *table;  /* all, by handle */
+    struct attempt *active; /* in the order of their beginning */
+    struct attempt *ended;  /* the youngest last, until they are forgotten */
     unsigned active_count, ended_count;
-    unsigned tellable; /* ended ones whose clients are to be told in the next tick */
+    unsigned tellable; /* jobs that have ended and whose clients are to be told in the next tick */
     bool turns_due;    /* something has changed for those that wait */
     uint32_t counter;
     struct block_events block_events; /* of all blocks; the context is the exchange */
@@ -291,51 +329,51 @@ struct exchanges {
     struct error broken; /* code ERROR_NONE, or an invariant that has not held */
 };
 
-static inline struct router *router_of(const struct exchange *x)
+static inline struct router *router_of(const struct attempt *x)
 {
     return x->all->set.router;
 }
 
-static inline const struct torus *torus_of(const struct exchange *x)
+static inline const struct torus *torus_of(const struct attempt *x)
 {
     return router_torus(x->all->set.router);
 }
 
-static inline uint32_t rank_of(const struct exchange *x)
+static inline uint32_t rank_of(const struct attempt *x)
 {
     return router_rank(x->all->set.router);
 }
 
-static inline bool exchange_is_root(const struct exchange *x)
+static inline bool attempt_is_root(const struct attempt *x)
 {
     return x->tree.parent < 0;
 }
 
-/* Other nodes may know of it, and links that go down meanwhile are lost to it. */
-static inline bool exchange_has_begun(const struct exchange *x)
+/* A client of this node waits for what becomes of it. */
+static inline bool attempt_is_awaited(const struct attempt *x)
 {
-    return x->state != EXCHANGE_WAITING && x->state != EXCHANGE_ENTERED;
+    return x->job != NULL && x->job->client_state == CLIENT_WAITING;
 }
 
 /* There is a result to commit. */
-static inline bool exchange_is_durable(const struct exchange *x)
+static inline bool exchange_is_durable(const struct attempt *x)
 {
     return x->own.sink != NULL && x->own.sink->durable;
 }
 
 /* The rounds of the repetition under way are these, */
-static inline uint64_t exchange_first_round(const struct exchange *x)
+static inline uint64_t exchange_first_round(const struct attempt *x)
 {
     return x->rounds.repetition * x->rounds.count;
 }
 
 /* up to this one, which is not one of them. */
-static inline uint64_t exchange_end_round(const struct exchange *x)
+static inline uint64_t exchange_end_round(const struct attempt *x)
 {
     return (x->rounds.repetition + 1) * x->rounds.count;
 }
 
-static inline bool exchange_last_repetition(const struct exchange *x)
+static inline bool exchange_last_repetition(const struct attempt *x)
 {
     return x->rounds.repetition + 1 == x->spec.repeat;
 }
@@ -353,7 +391,7 @@ static inline void ask_by(struct exchanges *all, uint64_t at)
 }
 
 /* Whether a node has blocks to send. */
-static inline bool exchange_sends(const struct exchange *x, uint32_t rank)
+static inline bool exchange_sends(const struct attempt *x, uint32_t rank)
 {
     return !spec_is_entered(&x->spec) &&
            (x->spec.operation != OPERATION_BROADCAST || rank == x->spec.sender);
@@ -367,38 +405,64 @@ bool exchange_is_id_of(const char *id, uint32_t root);
 bool exchange_is_before(const char *id, const char *other);
 
 /* table.c */
-struct exchange *exchange_find(struct exchanges *all, uint32_t handle);
-struct exchange *exchange_find_id(const struct exchanges *all, const char *id);
-struct exchange *exchange_add(struct exchanges *all, uint32_t handle, const char *id,
-                              uint32_t root);
-/* Returns 0, or -1 if there is no memory: it keeps its names. */
-int exchange_rename(struct exchange *x, uint32_t handle, const char *id, uint32_t root);
-/* A name of this node's own that no exchange has had. */
-void exchange_new_name(struct exchanges *all, char id[EXCHANGE_ID_SIZE], uint32_t *handle);
-void exchange_forget(struct exchange *x);
+struct attempt *attempt_find(struct exchanges *all, uint32_t handle);
+/* The one under way here, else the youngest that has ended; NULL: none. */
+struct attempt *attempt_find_id(const struct exchanges *all, const char *id);
+/* STARTING, and of nobody's job yet. NULL: no memory. */
+struct attempt *attempt_new(struct exchanges *all, const struct name *name, uint32_t root);
+/* A name of this node's own that no attempt or job has. */
+void attempt_new_name(struct exchanges *all, struct name *name);
+void attempt_forget(struct attempt *x);
 /* What it needs of its schedule or its routes, if any, is over. */
-void exchange_leave_schedule(struct exchange *x);
+void attempt_leave_schedule(struct attempt *x);
 /* With the exchanges, or, if its source or sink is still closing, after that. */
-void exchange_let_go(struct exchange *x);
+void attempt_let_go(struct attempt *x);
+
+/* job.c */
+/* Takes *spec over on success. NULL: no memory. */
+struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client);
+/* It has no attempt under way; those that it had are no longer its own. */
+void job_free(struct job *j);
+const char *job_state_name(enum job_state state);
+void job_enter(struct job *j, enum job_state state);
+/* Its attempt has begun at the root: other nodes hear of it. */
+void job_begin(struct job *j);
+/* This is its attempt from now on, as its root has prepared it. */
+void job_take(struct job *j, struct attempt *x);
+/* Its attempt has ended: so has the job, */
+void job_ended(struct attempt *x);
+/* or it was withdrawn: the job waits for the next one, at its root or where it was entered, or has ended. */
+void job_withdrawn(struct attempt *x);
+/* Ends a job whose attempt has ended, */
+void job_end(struct job *j);
+/* or that waits for one: for this reason. */
+void job_end_failed(struct job *j, const struct error *why);
+/* Sources and sinks of its attempts that are still closing. */
+unsigned job_closing(const struct job *j);
+bool job_is_tellable(const struct job *j);
+/* Its group has been open here. */
+bool job_has_been_open(const struct job *j);
+/* As the simulator checks it: what must hold in its state. Returns 0, or -1 with *e. */
+int job_check(const struct job *j, struct error *e);
 
 /* client.c: tells its client, once, of an error or, if `e` is NULL, of its result. */
-void exchange_tell(struct exchange *x, const struct error *e);
+void exchange_tell(struct job *j, const struct error *e);
 
 /* advance.c: goes on as far as what has been heard and done allows. */
-void exchange_advance(struct exchange *x);
+void attempt_advance(struct attempt *x);
 
 /* state.c */
-void exchange_enter(struct exchange *x, enum exchange_state state);
+void attempt_enter(struct attempt *x, enum exchange_state state);
 /* One of its source and sink has been closed. */
-void state_closed_one(struct exchange *x);
+void state_closed_one(struct attempt *x);
 
 /* wave.c */
-void wave_begin(struct exchange *x);
-int wave_child_part(struct exchange *x, unsigned port, struct error *e);
-bool wave_is_child(const struct exchange *x, unsigned port);
-void wave_send(struct exchange *x, unsigned port, const Peer__Head *head);
-void wave_to_parent(struct exchange *x, const Peer__Head *head);
-void wave_to_children(struct exchange *x, const Peer__Head *head);
+void wave_begin(struct attempt *x);
+int wave_child_part(struct attempt *x, unsigned port, struct error *e);
+bool wave_is_child(const struct attempt *x, unsigned port);
+void wave_send(struct attempt *x, unsigned port, const Peer__Head *head);
+void wave_to_parent(struct attempt *x, const Peer__Head *head);
+void wave_to_children(struct attempt *x, const Peer__Head *head);
 /* What wave_parents() has found. NULL: no memory. */
 struct kept_trees *wave_trees_new(void);
 void wave_trees_free(struct kept_trees *trees);
@@ -411,27 +475,28 @@ int wave_port(const struct exchanges *all, uint32_t rank);
 void wave_towards(struct exchanges *all, uint32_t rank, const Peer__Head *head);
 
 /* mend.c */
-void mend_advance(struct exchange *x);
-void mend_free(struct exchange *x);
-uint32_t mend_count(const struct exchange *x); /* pieces that have come again here */
+void mend_advance(struct attempt *x);
+void mend_free(struct attempt *x);
+uint32_t mend_count(const struct attempt *x); /* pieces that have come again here */
 /* When what was asked for should have come; and it has not. */
-uint64_t mend_deadline(const struct exchange *x);
-void mend_late(struct exchange *x);
-int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int mended_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+uint64_t mend_deadline(const struct attempt *x);
+void mend_late(struct attempt *x);
+int again_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int mended_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* around.c */
 /* Whether such an exchange needs no more than that the torus is connected. */
 bool around_may(const struct spec *spec);
 /* It has routes that were made for that, not an algorithm's of the registry. */
-bool around_has_routes(const struct exchange *x);
+bool around_has_routes(const struct attempt *x);
 /* Which nodes need not take part. */
 struct left_out {
     bool down;         /* those that cannot be reached, if they can be taken for down */
     const bool *nodes; /* by node: these, whether they are up or not; NULL: none */
 };
 /* A group that has been shrunk goes on with the members that it has. Valid until x->around changes. */
-struct left_out around_left_out(const struct exchange *x);
+struct left_out around_left_out(const struct attempt *x);
+struct left_out around_left_out_next(const struct job *j); /* of its next attempt */
 /* Which is down, and not one of these (by node; NULL: none); TORUS_NO_NODE: none is. */
 uint32_t around_first_down(const struct exchanges *all, const bool *gone);
 /* The links that are not up, as far as this node knows, and the nodes that are left out. Returns 0, or
@@ -445,15 +510,15 @@ int around_check(const struct exchanges *all, struct left_out out, const struct 
 int around_check_now(const struct exchanges *all, struct left_out out, struct error *e);
 /* From now on it goes around these links, and has its tree; takes *d over, also on failure. If they are
  * others than before, a root's algorithm has to be chosen again. Returns 0, or -1 with *e. */
-int around_set(struct exchange *x, struct damage *d, struct error *e);
-void around_drop(struct exchange *x);
+int around_set(struct attempt *x, struct damage *d, struct error *e);
+void around_drop(struct attempt *x);
 /* Only what it has gone around is of interest any more. */
-void around_leave_routes(struct exchange *x);
+void around_leave_routes(struct attempt *x);
 /* A node's part of its tree. */
-void around_tree(const struct exchange *x, uint32_t rank, struct tree_node *out);
+void around_tree(const struct attempt *x, uint32_t rank, struct tree_node *out);
 /* The child port of this exchange's tree that a node is below, -1 for this node and for those that are
  * not below it. */
-int around_branch(const struct exchange *x, uint32_t node);
+int around_branch(const struct attempt *x, uint32_t node);
 /* The node's port towards the root, over other links than these; -1: none. Returns 0, or -1 with *e. */
 int around_parent(const struct damage *d, uint32_t root, uint32_t rank, int *port, struct error *e);
 /* Whether this node has the same view. Returns 0, or -1 with *e (ERROR_BUSY, no memory): the root may
@@ -463,19 +528,21 @@ int around_agrees(const struct exchanges *all, struct left_out out, const struct
 /* Whether all nodes that are left out of this view can be taken for down. */
 bool around_are_down(const struct exchanges *all, const struct damage *d);
 /* Whether a link that it goes around is up, between nodes that take part. */
-bool around_has_mended(const struct exchange *x);
+bool around_has_mended(const struct attempt *x);
 /* Whether the node takes no part, and how many do. */
-bool around_is_gone(const struct exchange *x, uint32_t rank);
-uint32_t around_nodes(const struct exchange *x);
+bool around_is_gone(const struct attempt *x, uint32_t rank);
+uint32_t around_nodes(const struct attempt *x);
 /* How many blocks of others a node that takes part takes in. */
-uint64_t around_takes(const struct exchange *x, uint32_t rank);
+uint64_t around_takes(const struct attempt *x, uint32_t rank);
 /* The node's ports (bits) whose links it goes around. */
-uint32_t around_ports(const struct exchange *x, uint32_t rank);
+uint32_t around_ports(const struct attempt *x, uint32_t rank);
 /* Whether a link or node is down that it needs; then *e says which. */
-bool around_fault(const struct exchange *x, struct error *e);
+bool around_fault(const struct attempt *x, struct error *e);
+/* Whether something is down that a job cannot begin without; then *e says what. */
+bool around_prevents(const struct job *j, struct error *e);
 /* Fills prepare->without and ->missing, for around_pack_free(). Returns 0, or -1 without memory and
  * with nothing to free. */
-int around_pack(const struct exchange *x, Peer__Prepare *prepare);
+int around_pack(const struct attempt *x, Peer__Prepare *prepare);
 void around_pack_free(Peer__Prepare *prepare);
 /* Returns 0 with *d, or -1 with *e (ERROR_PROTOCOL, no memory) and nothing to free. */
 int around_unpack(const struct torus *t, const Peer__Prepare *prepare, struct damage *d,
@@ -504,102 +571,104 @@ uint64_t absent_naming_time(const struct exchanges *all);
 const struct algorithm *choose_named(const struct spec *spec);
 
 /* choose.c: sets the algorithm and mode. Returns 1; 0 if schedules are being counted; or -1 with *e. */
-int choose_for(struct exchange *x, struct error *e);
+int choose_for(struct attempt *x, struct error *e);
 
 /* turn.c */
 void turns_advance(struct exchanges *all);
 void turns_set_capacities(struct shares *shares);
-/* It has ended, or waits for its turn again: gives back what it holds of those shares. */
-void turn_leave(struct exchange *x);
+/* The job has ended, or waits for its turn again: gives back what it holds of those shares. */
+void turn_leave(struct job *j);
+/* Gives up an attempt that no other node knows of. */
+void turn_drop(struct job *j);
 
 /* retry.c */
-bool retry_may(const struct exchange *x);
-/* Whether it begins anew when a link goes down: it can go around links, and nothing is decided yet. */
-bool retry_goes_around(const struct exchange *x);
-void retry_pause(struct exchange *x); /* before it begins anew */
-void retry_later(struct exchange *x, const struct error *busy);
+bool retry_may(const struct attempt *x);
+/* Whether its job retries when a link goes down: it can go around links, and nothing is decided yet. */
+bool retry_goes_around(const struct attempt *x);
+void retry_pause(struct job *j); /* before its next attempt */
+void retry_later(struct attempt *x, const struct error *busy);
 /* A link went down: the same, without links that are down by then. */
-void retry_around(struct exchange *x, const struct error *fault);
-/* Whether it begins anew when something was damaged on its way, and how. */
-bool retry_mends(const struct exchange *x);
-void retry_mended(struct exchange *x); /* links are up again */
-void retry_damaged(struct exchange *x, const struct error *damage);
-uint64_t retry_deadline(const struct exchange *x);
+void retry_around(struct attempt *x, const struct error *fault);
+/* Whether its job retries when something was damaged on its way, and how. */
+bool retry_mends(const struct attempt *x);
+void retry_mended(struct attempt *x); /* links are up again */
+void retry_damaged(struct attempt *x, const struct error *damage);
+uint64_t retry_deadline(const struct job *j);
 
 /* prepare.c */
 /* By the sizes of the blocks, and the nominal rate of the links. */
-uint64_t prepare_default_timeout(const struct exchange *x);
+uint64_t prepare_default_timeout(const struct attempt *x);
 int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
-void prepare_begin(struct exchange *x);
-void prepare_advance(struct exchange *x);
-int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int ready_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+void prepare_begin(struct attempt *x);
+void prepare_advance(struct attempt *x);
+int sized_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int layout_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int ready_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* opening.c: this node's own part of that. Each goes on as far as it can: 1 done, 0 something is
  * under way, -1 with *e. */
-int opening_blocks(struct exchange *x, struct error *e);
-int opening_engine(struct exchange *x, struct error *e);
+int opening_blocks(struct attempt *x, struct error *e);
+int opening_engine(struct attempt *x, struct error *e);
 /* Root only: how much goes in a round, at most; own.largest_block is everybody's, and the algorithm has
  * been chosen. */
-int opening_choose_rounds(struct exchange *x, struct error *e);
-void opening_release_engine(struct exchange *x);
-void opening_close(struct exchange *x, bool keep);
+int opening_choose_rounds(struct attempt *x, struct error *e);
+void opening_release_engine(struct attempt *x);
+void opening_close(struct attempt *x, bool keep);
 
 /* resume.c */
 /* The id of its first attempt, which generated blocks are made of. */
-const char *resume_name(const struct exchange *x);
+const char *resume_name(const struct attempt *x);
 /* The root's, before it takes an attempt back: the next one goes on where this one was, if that is
  * possible and worth what it takes to say. */
-void resume_next(struct exchange *x);
+void resume_next(struct attempt *x);
 /* The engine goes: what has arrived is noted, */
-void resume_note(struct exchange *x);
+void resume_note(struct attempt *x);
 /* and, when blocks are about to be closed, kept for the next attempt, with an output of files: then there is no
  * sink any more. */
-void resume_keep(struct exchange *x);
+void resume_keep(struct attempt *x);
 /* Whether there may be a next one, which the root decides; */
-bool resume_may_follow(const struct exchange *x);
+bool resume_may_follow(const struct attempt *x);
 /* and there is none. */
-void resume_drop(struct exchange *x);
+void resume_drop(struct attempt *x);
 void resume_free(struct exchanges *all);
 /* What waits too long for a next attempt, or for a node that is down, goes. */
 void resume_tick(struct exchanges *all, uint64_t now);
 uint64_t resume_deadline(const struct exchanges *all);
 /* Of an attempt that goes on. Each returns 0 (also if it is not one), or -1 with *e. */
-int resume_begin(struct exchange *x, struct error *e);
-void resume_ask(const struct exchange *x, struct folder_request *request); /* for what is kept */
-int resume_wrap(struct exchange *x, struct error *e);    /* its source and sink, which are open */
-int resume_tell(struct exchange *x, struct error *e);    /* the others what has arrived here */
-int resume_lay_out(struct exchange *x, struct error *e); /* all have told */
+int resume_begin(struct attempt *x, struct error *e);
+void resume_ask(const struct attempt *x, struct folder_request *request); /* for what is kept */
+int resume_wrap(struct attempt *x, struct error *e);    /* its source and sink, which are open */
+int resume_tell(struct attempt *x, struct error *e);    /* the others what has arrived here */
+int resume_lay_out(struct attempt *x, struct error *e); /* all have told */
 /* Generated blocks: the largest one, and bytes, of what is missing here. */
-void resume_sizes(struct exchange *x);
+void resume_sizes(struct attempt *x);
 /* Root, all have told: the same of files, everywhere. Returns 0, or -1 with *e. */
-int resume_largest(struct exchange *x, struct error *e);
-int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+int resume_largest(struct attempt *x, struct error *e);
+int arrived_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* rounds.c */
-void rounds_begin(struct exchange *x); /* root: all are ready */
-void rounds_advance(struct exchange *x);
-void rounds_resume(struct exchange *x); /* PAUSED without a parent: its turn in the loop */
-int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int round_done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int round_go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int repeated_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
-int done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+void rounds_begin(struct attempt *x); /* root: all are ready */
+void rounds_advance(struct attempt *x);
+void rounds_resume(struct attempt *x); /* PAUSED without a parent: its turn in the loop */
+int go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int round_done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int round_go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int repeated_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
+int done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
 
 /* commit.c */
-void commit_decide(struct exchange *x); /* root: all have done */
-void commit_advance(struct exchange *x);
-int commit_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+void commit_decide(struct attempt *x); /* root: all have done */
+void commit_advance(struct attempt *x);
+int commit_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
 /* The outcome has been heard from the root by another way than the wave. */
-void commit_begin(struct exchange *x);
+void commit_begin(struct attempt *x);
 /* Takes what a child confirms, if it is waited for, to confirm it together with this node's. */
-bool commit_collects(struct exchange *x, unsigned port, const uint32_t *rank, size_t count);
-void commit_waits_no_longer(struct exchange *x);
+bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, size_t count);
+void commit_waits_no_longer(struct attempt *x);
 /* Links have gone down: what was to come over them comes another way, or never. */
-void commit_topology(struct exchange *x);
+void commit_topology(struct attempt *x);
 /* Root: when the client hears of the end, although not all nodes have confirmed. */
-uint64_t commit_deadline(const struct exchange *x);
+uint64_t commit_deadline(const struct attempt *x);
 
 /* decision.c: the decisions of this node, as a root, that not every node has confirmed */
 int decisions_load(struct exchanges *all, struct error *e);
@@ -630,72 +699,72 @@ void unconfirmed_describe(const struct decision *d, const struct exchanges *all,
 uint64_t unconfirmed_until(const struct decision *d, const struct exchanges *all, bool waits);
 
 /* barrier.c */
+/* Not the root: it has withdrawn this attempt. What this node itself has against going on with an open group it
+ * says in the next one. */
+void attempt_withdraw(struct attempt *x, const struct error *why);
 #define BARRIER_ROOT 0u
-struct exchange *barrier_preparing(struct exchanges *all, const struct spec *spec);
-int barrier_enter(struct exchange *x, const struct spec *wanted,
-                  const struct exchange_client *client, struct error *e);
-/* Attempts before this one are over. */
-struct exchange *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
-/* Whether the root has begun this barrier anew since it prepared `id`: then -1 with *e (ERROR_BUSY). */
+/* The barrier of this name that this node waits for or prepares: its job, and the attempt that nobody has entered
+ * here, each NULL if there is none. */
+struct job *barrier_waiting(struct exchanges *all, const struct spec *spec);
+struct attempt *barrier_preparing(struct exchanges *all, const struct spec *spec);
+/* The job of a client that enters what the root has prepared already; takes *spec over. NULL with *e. */
+struct job *barrier_enter(struct attempt *x, struct spec *spec,
+                          const struct exchange_client *client, struct error *e);
+/* Attempts before this one are over. Returns the job that it is for, or NULL. */
+struct job *barrier_prepared(struct exchanges *all, const struct spec *spec, uint32_t root);
+/* Whether the root has withdrawn `id` since: then -1 with *e (ERROR_BUSY). */
 int barrier_check_id(struct exchanges *all, const struct spec *spec, const char *id,
                      struct error *e);
 /* The node that prepares it, as far as this one knows: BARRIER_ROOT; of a group that shrinks, the first
  * node that is left. TORUS_NO_NODE: no memory. */
 uint32_t barrier_root(const struct exchanges *all, const struct spec *spec);
 /* Whether that has become another one, or this one: prepares it here from now on, or no longer. */
-void barrier_lead(struct exchange *x);
-/* The root has taken this attempt back: who has entered it here waits for the next one. Returns whether
- * somebody does. */
-bool barrier_take_back(struct exchange *x);
+void barrier_lead(struct job *j);
 /* The client's word of it differs from the root's: it fails for all. Returns whether it does. */
-bool barrier_differs(struct exchange *x, const struct spec *entered, const struct spec *prepared);
+bool barrier_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared);
 
 /* waiting.c */
 /* Whether it waits for nodes and links that are down, instead of failing. A group that has been open does not:
  * a node that went down has lost it. */
-bool waiting_may(const struct exchange *x);
+bool waiting_may(const struct attempt *x);
+bool waiting_next(const struct job *j); /* the same of a job, between attempts */
 /* Whether it begins anew when a link goes down: it goes around links, or waits for what is down. */
-bool waiting_or_around(const struct exchange *x);
+bool waiting_or_around(const struct attempt *x);
+bool waiting_or_around_next(const struct job *j);
 /* Adds what it waits for at the moment ("node 4 (1,0)"), if it waits. */
 struct sentence;
-void waiting_describe(const struct exchange *x, struct sentence *s);
+void waiting_describe(const struct job *j, struct sentence *s);
 
 /* standing.c */
 /* A group that has been open here, and goes on when a link goes down; also one that has been shrunk, without
  * the nodes that it has left out. */
-bool standing_is_one(const struct exchange *x);
-/* It waits for the next attempt. */
-bool standing_is_suspended(const struct exchange *x);
-/* The id that it has is its first one: gives it to x->resumes, unless there is one before. */
-void standing_name(struct exchange *x);
-/* Not at the root: this attempt is over. Returns false if it is none that goes on. */
-bool standing_suspend(struct exchange *x);
+bool standing_is_one(const struct attempt *x);
 /* The root has failed the group of this first id, whichever attempt this node knows of. */
 void standing_failed(struct exchanges *all, const char *first, const struct error *why);
-/* When it asks its root what has become of it, if it is suspended, and that. */
-uint64_t standing_asks_at(const struct exchange *x);
-void standing_ask(struct exchange *x);
+/* A job that waits for its group to go on asks its root then what has become of it, and that. */
+uint64_t standing_asks_at(const struct job *j);
+void standing_ask(struct job *j);
 /* This node's own, of this first id, that has failed; or NULL. */
-const struct exchange *standing_find_failed(const struct exchanges *all, const char *first);
-/* This node cannot go on in the next attempt; it says so then. */
-void standing_give_up(struct exchange *x, const struct error *why);
-/* The one that goes on as `id`, whatever state it is in; or that this node had not heard `go` of. NULL with
- * *e: there is none here, or `id` has been taken back. */
-struct exchange *standing_find(struct exchanges *all, const char *first, const char *id,
-                               struct error *e);
+const struct attempt *standing_find_failed(const struct exchanges *all, const char *first);
+/* The job that goes on as `id`, whatever its state; or that this node had not heard `go` of. NULL with
+ * *e: there is none here, or `id` has been withdrawn. */
+struct job *standing_find(struct exchanges *all, const char *first, const char *id,
+                          struct error *e);
 
 /* verdict.c */
 /* Root: the attempt is over everywhere. */
-void verdict_send(struct exchange *x, const struct error *e);
+void verdict_send(struct attempt *x, const struct error *e);
+/* The same over all links, of one that was withdrawn before. */
+void verdict_flood(struct attempt *x, const struct error *e);
 /* The attempt that somebody behind this port objects to is over, which he has not heard. */
 void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection *objection,
                     const struct error *e);
 /* The same about the last attempt that all nodes know of, if it is not this one; a group that goes on all
  * know by its first id. */
-void verdict_send_former(const struct exchange *x, const struct error *e);
-void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, int except);
+void verdict_send_former(const struct job *j, const struct error *e);
+void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except);
 void verdict_pass_unknown(struct exchanges *all, unsigned port, const Peer__Verdict *message);
-bool verdict_is_cut(const struct exchange *x); /* links are down: verdicts are flooded */
+bool verdict_is_cut(const struct attempt *x); /* links are down: verdicts are flooded */
 bool verdict_is_remembered(const struct exchanges *all, const char *id);
 void verdicts_repeat(struct exchanges *all, unsigned port);
 /* Towards the root by this port; -1: there is no way. `again`: blocks were damaged on their way. */
@@ -706,23 +775,35 @@ void objection_send(struct exchanges *all, int port, uint32_t handle, const char
 /* Of a link, a busy node, damage: the root may take the attempt back and begin anew. */
 bool fail_is_for_now(const struct error *e);
 /* This node cannot go on: the root decides for all, any other node tells it. */
-void exchange_fail(struct exchange *x, const struct error *e);
+void attempt_fail(struct attempt *x, const struct error *e);
+/* The same of a job, whether it has an attempt or waits for one. */
+void job_fail(struct job *j, const struct error *e);
 /* The same: blocks were damaged on their way here. Sent again, they may arrive whole. */
-void exchange_damaged(struct exchange *x, const struct error *e);
+void attempt_damaged(struct attempt *x, const struct error *e);
 int verdict_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 int objection_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e);
 void objections_repeat(struct exchanges *all, unsigned port);
 
 /* failure.c */
-void failure_topology(struct exchange *x);
-bool failure_own_link_down(const struct exchange *x, struct error *e);
-void failure_tick(struct exchange *x, uint64_t now);
-uint64_t failure_deadline(const struct exchange *x);
+void failure_topology(struct attempt *x);
+bool failure_own_link_down(const struct attempt *x, struct error *e);
+void failure_tick(struct attempt *x, uint64_t now);
+/* Its root is down, or up again without any memory of it; and that in words. */
+bool failure_root_gone(const struct attempt *x);
+void failure_name_root(const struct attempt *x, struct error *e);
+/* Until when two starts of its root cannot be told from each other; ROUTER_NEVER: there is but one. */
+uint64_t failure_root_differs_until(const struct attempt *x);
+uint64_t failure_deadline(const struct attempt *x);
+
+/* job_watch.c: the same of a job that has no attempt under way. */
+void job_topology(struct job *j);
+void job_tick(struct job *j, uint64_t now);
+uint64_t job_deadline(const struct job *j);
 
 /* doubt.c */
 /* Takes x->doubt, so that no doubt is ever without memory. `decided`: that it was committed is known,
  * and only the output cannot be put in place yet. */
-void doubt_add(struct exchange *x, bool decided);
+void doubt_add(struct attempt *x, bool decided);
 bool doubt_settle(struct exchanges *all, const char *id, bool committed); /* false: no such doubt */
 unsigned doubts_about(const struct exchanges *all, uint32_t root); /* exchanges of this root */
 int doubts_load(struct exchanges *all, struct error *e);
@@ -746,11 +827,11 @@ int calibration_heard(struct exchanges *all, unsigned port, const Peer__Calibrat
 void calibration_topology(struct exchanges *all);
 
 /* report.c */
-int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e);
-int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, struct error *e);
-int report_send(struct exchange *x);
-int report_check(struct exchange *x, struct error *e);
-void report_result(const struct exchange *x, struct exchange_result *result);
+int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e);
+int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, struct error *e);
+int report_send(struct attempt *x);
+int report_check(struct attempt *x, struct error *e);
+void report_result(const struct attempt *x, struct exchange_result *result);
 void report_free(struct report *r);
 
 #endif

@@ -39,14 +39,14 @@ struct mending {
     uint32_t queries;
 };
 
-static struct mending *mending_of(struct exchange *x)
+static struct mending *mending_of(struct attempt *x)
 {
     if (x->own.mending == NULL)
         x->own.mending = calloc(1, sizeof *x->own.mending);
     return x->own.mending;
 }
 
-void mend_free(struct exchange *x)
+void mend_free(struct attempt *x)
 {
     struct mending *m = x->own.mending;
 
@@ -58,13 +58,13 @@ void mend_free(struct exchange *x)
     x->own.mending = NULL;
 }
 
-uint32_t mend_count(const struct exchange *x)
+uint32_t mend_count(const struct attempt *x)
 {
     return x->own.mending != NULL ? x->own.mending->mended : 0;
 }
 
 /* The port towards a node, along the exchange's tree; -1: there is none. */
-static int way_to(const struct exchange *x, uint32_t node)
+static int way_to(const struct attempt *x, uint32_t node)
 {
     int port = around_branch(x, node);
 
@@ -72,7 +72,7 @@ static int way_to(const struct exchange *x, uint32_t node)
 }
 
 /* Not back to where it came from (-1: from here). */
-static void send_towards(struct exchange *x, uint32_t node, int from, const Peer__Head *head)
+static void send_towards(struct attempt *x, uint32_t node, int from, const Peer__Head *head)
 {
     int port = way_to(x, node);
 
@@ -82,16 +82,16 @@ static void send_towards(struct exchange *x, uint32_t node, int from, const Peer
 
 /* --- where a piece is missing --- */
 
-static void give_up(struct exchange *x)
+static void give_up(struct attempt *x)
 {
     struct error e;
 
     piece_is_damaged(&x->own.engine->damaged[0].piece, x->own.sink, rank_of(x), &e);
     (void)error_wrap(&e, "node %u", rank_of(x));
-    exchange_damaged(x, &e);
+    attempt_damaged(x, &e);
 }
 
-uint64_t mend_deadline(const struct exchange *x)
+uint64_t mend_deadline(const struct attempt *x)
 {
     const struct mending *m = x->own.mending;
 
@@ -101,7 +101,7 @@ uint64_t mend_deadline(const struct exchange *x)
 }
 
 /* Who is next on the way there, and may have kept the question or the answer, is named, too. */
-void mend_late(struct exchange *x)
+void mend_late(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
     int port = way_to(x, piece->source);
@@ -113,19 +113,19 @@ void mend_late(struct exchange *x)
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)port),
                          (int)(MEND_TIME / SECONDS));
     (void)error_wrap(&e, "node %u", rank_of(x));
-    exchange_damaged(x, &e);
+    attempt_damaged(x, &e);
 }
 
-static void no_memory(struct exchange *x)
+static void no_memory(struct attempt *x)
 {
     struct error e;
 
     (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a piece", rank_of(x));
-    exchange_fail(x, &e);
+    attempt_fail(x, &e);
 }
 
 /* Not while bytes are on their way to where these belong, too. */
-static void ask(struct exchange *x)
+static void ask(struct attempt *x)
 {
     const struct block_piece *piece = &x->own.engine->damaged[0].piece;
     struct mending *m = mending_of(x);
@@ -160,7 +160,7 @@ static void ask(struct exchange *x)
 }
 
 /* All of the piece has come again. */
-static void end_piece(struct exchange *x)
+static void end_piece(struct attempt *x)
 {
     struct engine *engine = x->own.engine;
     struct mending *m = x->own.mending;
@@ -175,7 +175,7 @@ static void end_piece(struct exchange *x)
     engine_wake(engine);
 }
 
-static void take_part(struct exchange *x, const ProtobufCBinaryData *part)
+static void take_part(struct attempt *x, const ProtobufCBinaryData *part)
 {
     struct engine *engine = x->own.engine;
     struct mending *m = x->own.mending;
@@ -194,7 +194,7 @@ static void take_part(struct exchange *x, const ProtobufCBinaryData *part)
     } else if (x->own.sink->ops->write(x->own.sink, piece.source, piece.begin + m->have, &bytes,
                                        &e) != 0) {
         (void)error_wrap(&e, "node %u", rank_of(x));
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
     } else {
         m->have += bytes.length;
         if (m->have == piece.length)
@@ -204,7 +204,7 @@ static void take_part(struct exchange *x, const ProtobufCBinaryData *part)
 }
 
 /* Whether this is the answer to what was asked for last. */
-static bool was_asked(const struct exchange *x, const Peer__Mended *message)
+static bool was_asked(const struct attempt *x, const Peer__Mended *message)
 {
     const struct mending *m = x->own.mending;
 
@@ -218,7 +218,7 @@ static bool was_asked(const struct exchange *x, const Peer__Mended *message)
 
 /* --- at its source --- */
 
-static bool has_block(const struct exchange *x, const Peer__Again *message)
+static bool has_block(const struct attempt *x, const Peer__Again *message)
 {
     const struct source *source = x->own.source;
     uint32_t block =
@@ -231,7 +231,7 @@ static bool has_block(const struct exchange *x, const Peer__Again *message)
     return message->offset < size && message->length <= size - message->offset;
 }
 
-static void note_query(struct exchange *x, const Peer__Again *message)
+static void note_query(struct attempt *x, const Peer__Again *message)
 {
     struct mending *m = mending_of(x);
 
@@ -247,7 +247,7 @@ static void note_query(struct exchange *x, const Peer__Again *message)
     m->query[m->queries++] = (struct query){message->destination, message->length, message->offset};
 }
 
-static void answer(struct exchange *x)
+static void answer(struct attempt *x)
 {
     struct mending *m = x->own.mending;
     struct source *source = x->own.source;
@@ -279,7 +279,7 @@ static void answer(struct exchange *x)
     }
 }
 
-void mend_advance(struct exchange *x)
+void mend_advance(struct attempt *x)
 {
     if (x->state == EXCHANGE_RUNNING && engine_failed(x->own.engine) == NULL &&
         x->own.engine->damaged_count > 0)
@@ -290,7 +290,7 @@ void mend_advance(struct exchange *x)
 
 /* --- messages --- */
 
-static int check(const struct exchange *x, const char *what, uint32_t source, uint32_t destination,
+static int check(const struct attempt *x, const char *what, uint32_t source, uint32_t destination,
                  uint64_t length, struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes;
@@ -302,7 +302,7 @@ static int check(const struct exchange *x, const char *what, uint32_t source, ui
                      source, destination);
 }
 
-int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int again_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Again *message = head->again;
 
@@ -315,7 +315,7 @@ int again_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
     return 0;
 }
 
-int mended_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int mended_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Mended *message = head->mended;
 

@@ -9,7 +9,7 @@
 enum side { PARENT, CHILD, ANY, NEIGHBOUR /* of the tree or not */ };
 
 /* The session's own. */
-static int session_message(struct exchange *x, unsigned port, const Peer__Head *head,
+static int session_message(struct attempt *x, unsigned port, const Peer__Head *head,
                            struct error *e)
 {
     const struct engine *engine = x->own.engine;
@@ -25,7 +25,7 @@ static const struct {
     const char *name;
     uint32_t states;
     enum side side;
-    int (*take)(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e);
+    int (*take)(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e);
 } messages[] = {
     {PEER__HEAD__KIND_SIZED, "sized", S(OPENING), CHILD, sized_heard},
     {PEER__HEAD__KIND_ARRIVED, "arrived", S(OPENING) | S(OPENED), ANY, arrived_heard},
@@ -48,8 +48,7 @@ static const struct {
 };
 
 /* In these states nothing is expected any more, but something may be on its way. */
-#define LATE                                                                                       \
-    (S(FAILING) | S(FINISHED) | S(COMMITTED) | S(FAILED) | S(IN_DOUBT) | S(WAITING) | S(ENTERED))
+#define LATE (S(FAILING) | S(FINISHED) | S(COMMITTED) | S(WITHDRAWN) | S(FAILED) | S(IN_DOUBT))
 
 static int query_heard(struct exchanges *all, unsigned port, const Peer__Head *head,
                        struct error *e)
@@ -113,7 +112,7 @@ static bool is_data(const Peer__Head *head)
 
 /* From when this node is ready until it has finished the last round. A neighbour may hear of a `go`
  * before it does: what belongs to the first rounds after that one has its place, too. */
-static bool expects_data(const struct exchange *x, const Peer__Head *head)
+static bool expects_data(const struct attempt *x, const Peer__Head *head)
 {
     uint64_t finished, round, end = 0;
     struct engine_data data;
@@ -133,7 +132,7 @@ static bool expects_data(const struct exchange *x, const Peer__Head *head)
     return (end == 0 || !exchange_last_repetition(x)) && round < end + x->own.window;
 }
 
-static int give_to_engine(struct exchange *x, unsigned port, const Peer__Head *head,
+static int give_to_engine(struct attempt *x, unsigned port, const Peer__Head *head,
                           const struct extents *body, uint32_t body_length, struct error *e)
 {
     if (!expects_data(x, head))
@@ -146,14 +145,14 @@ static int give_to_engine(struct exchange *x, unsigned port, const Peer__Head *h
     }
     if (engine_frame(x->own.engine, port, head, body, body_length, e) != 0)
         return error_wrap(e, "exchange %s", x->id);
-    exchange_advance(x);
+    attempt_advance(x);
     return 0;
 }
 
 /* What a neighbour has said does not fit. Those in the tree know the exchange from each other, and are to
  * blame. Others do not: a relay between them and the root may have told them another one; that costs the
  * exchange, not the link. */
-static int blame(struct exchange *x, unsigned port, const struct error *why, struct error *e)
+static int blame(struct attempt *x, unsigned port, const struct error *why, struct error *e)
 {
     struct error differs = *why;
 
@@ -161,7 +160,7 @@ static int blame(struct exchange *x, unsigned port, const struct error *why, str
         *e = *why;
         return -1;
     }
-    if (exchange_is_root(x))
+    if (attempt_is_root(x))
         (void)error_wrap(&differs, "node %u does not do as node %u has told it",
                          torus_neighbour(torus_of(x), rank_of(x), port), rank_of(x));
     else
@@ -170,11 +169,11 @@ static int blame(struct exchange *x, unsigned port, const struct error *why, str
                          torus_neighbour(torus_of(x), rank_of(x), (unsigned)x->tree.parent),
                          torus_neighbour(torus_of(x), rank_of(x), port));
     if (x->state != EXCHANGE_DONE) /* else this node needs nothing more */
-        exchange_fail(x, &differs);
+        attempt_fail(x, &differs);
     return 0;
 }
 
-static int take_data(struct exchange *x, unsigned port, const Peer__Head *head,
+static int take_data(struct attempt *x, unsigned port, const Peer__Head *head,
                      const struct extents *body, uint32_t body_length, struct error *e)
 {
     struct error why;
@@ -184,7 +183,7 @@ static int take_data(struct exchange *x, unsigned port, const Peer__Head *head,
     return blame(x, port, &why, e);
 }
 
-static int take_message(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+static int take_message(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     struct error why;
 
@@ -198,7 +197,7 @@ static int take_message(struct exchange *x, unsigned port, const Peer__Head *hea
         if ((messages[i].states & 1u << x->state) != 0 && right_side) {
             if (messages[i].take(x, port, head, &why) != 0)
                 return blame(x, port, &why, e);
-            exchange_advance(x);
+            attempt_advance(x);
             return 0;
         }
         if ((LATE & 1u << x->state) != 0)
@@ -240,7 +239,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
     bool data = is_data(head);
-    struct exchange *x;
+    struct attempt *x;
 
     if (head->kind_case == PEER__HEAD__KIND_CALIBRATION)
         return calibration_heard(all, port, head->calibration, e);
@@ -249,7 +248,7 @@ int exchanges_frame(struct exchanges *all, unsigned port, const Peer__Head *head
             return node_messages[i].take(all, port, head, e);
     if (!data && !is_of_an_exchange(head))
         return error_set(e, ERROR_PROTOCOL, "unknown kind of message (%d)", (int)head->kind_case);
-    x = exchange_find(all, handle_of(head));
+    x = attempt_find(all, handle_of(head));
     if (x == NULL) {
         ignore_unknown(all, port, handle_of(head));
         return 0;

@@ -18,7 +18,7 @@
 
 /* --- the blocks --- */
 
-static int open_folders(struct exchange *x, struct error *e)
+static int open_folders(struct attempt *x, struct error *e)
 {
     const struct storage *storage = x->all->set.storage;
     struct block_events events = x->all->block_events;
@@ -45,7 +45,7 @@ static int open_folders(struct exchange *x, struct error *e)
     return resume_wrap(x, e);
 }
 
-static int open_pattern(struct exchange *x, struct error *e)
+static int open_pattern(struct attempt *x, struct error *e)
 {
     uint64_t seed = exchange_hash(resume_name(x));
     uint32_t rank = rank_of(x);
@@ -65,7 +65,7 @@ static int open_pattern(struct exchange *x, struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for generated blocks");
 }
 
-static void find_sizes(struct exchange *x)
+static void find_sizes(struct attempt *x)
 {
     struct source *source = x->own.source;
 
@@ -85,7 +85,7 @@ static void find_sizes(struct exchange *x)
     }
 }
 
-int opening_blocks(struct exchange *x, struct error *e)
+int opening_blocks(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint32_t sender = x->spec.operation == OPERATION_BROADCAST ? x->spec.sender : TORUS_NO_NODE;
@@ -96,7 +96,7 @@ int opening_blocks(struct exchange *x, struct error *e)
         if (own->planned == NULL)
             return error_set(e, ERROR_MEMORY, "out of memory for a barrier");
     } else if (own->planned == NULL && x->algorithm != NULL) {
-        result = planner_get(x->all->planner, x->algorithm, x->mode, sender, exchange_is_root(x),
+        result = planner_get(x->all->planner, x->algorithm, x->mode, sender, attempt_is_root(x),
                              &own->planned, e);
         if (result <= 0)
             return result;
@@ -115,7 +115,7 @@ int opening_blocks(struct exchange *x, struct error *e)
 /* --- memory --- */
 
 /* Blocks of which some of their segments wait. */
-static uint32_t whole_blocks(const struct exchange *x, uint32_t pieces)
+static uint32_t whole_blocks(const struct attempt *x, uint32_t pieces)
 {
     uint32_t segments = x->algorithm->segments;
 
@@ -124,7 +124,7 @@ static uint32_t whole_blocks(const struct exchange *x, uint32_t pieces)
 
 /* Blocks of which parts may lie in a node's memory at the same time, for a round, if so many pieces
  * are in transit there at the most. */
-static uint64_t blocks_in_memory(const struct exchange *x, uint32_t pieces)
+static uint64_t blocks_in_memory(const struct attempt *x, uint32_t pieces)
 {
     uint64_t blocks = 1u + (x->mode == MODE_STREAMING ? whole_blocks(x, pieces) : pieces);
 
@@ -138,7 +138,7 @@ static uint64_t blocks_in_memory(const struct exchange *x, uint32_t pieces)
 /* What exchanges share: a part of it is what one takes. Groups keep what they have reserved for as long as they
  * are open, on all nodes alike: who wanted more than they leave would wait for their end. So it is with what
  * other users have, who may keep that for long; of what is left, this one's user may have its share. */
-static uint64_t part_of_budget(const struct exchange *x)
+static uint64_t part_of_budget(const struct attempt *x)
 {
     const struct shares *shares = x->all->set.shares;
     uint64_t limit = shares_limit(shares, SHARE_TRANSIT, x->user);
@@ -149,14 +149,14 @@ static uint64_t part_of_budget(const struct exchange *x)
 }
 
 /* Which budget it takes its memory from. */
-static enum share share_of(const struct exchange *x)
+static enum share share_of(const struct attempt *x)
 {
     return x->spec.operation == OPERATION_GROUP ? SHARE_GROUPS : SHARE_TRANSIT;
 }
 
 /* As much of every block in one round as any node's share of memory holds, if they all have as much
  * as this one; streaming, in each of several rounds. */
-int opening_choose_rounds(struct exchange *x, struct error *e)
+int opening_choose_rounds(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint64_t unit = (uint64_t)WHOLE_PAGES * x->algorithm->segments;
@@ -186,11 +186,11 @@ int opening_choose_rounds(struct exchange *x, struct error *e)
 }
 
 /* What other exchanges of its root that do not run yet have reserved here. */
-static uint64_t reserved_by_root(const struct exchange *x)
+static uint64_t reserved_by_root(const struct attempt *x)
 {
     uint64_t bytes = 0;
 
-    for (const struct exchange *other = x->all->active; other != NULL; other = other->next)
+    for (const struct attempt *other = x->all->active; other != NULL; other = other->next)
         if (other->root == x->root && other->rounds.first_went == 0 &&
             other->spec.operation != OPERATION_GROUP)
             bytes += other->own.reserved;
@@ -199,13 +199,13 @@ static uint64_t reserved_by_root(const struct exchange *x)
 
 /* Of what another node prepares, and perhaps does not go on with, one share is left for others. Returns 0, or -1
  * with *e. */
-static int check_share(const struct exchange *x, uint64_t need, struct error *e)
+static int check_share(const struct attempt *x, uint64_t need, struct error *e)
 {
     const struct exchanges *all = x->all;
     uint64_t budget = all->set.memory_budget, most = budget - budget / MEMORY_SHARES;
     uint64_t reserved = reserved_by_root(x);
 
-    if (exchange_is_root(x) || spec_is_entered(&x->spec))
+    if (attempt_is_root(x) || spec_is_entered(&x->spec))
         return 0;
     if (need > most)
         return error_set(e, ERROR_MEMORY,
@@ -222,7 +222,7 @@ static int check_share(const struct exchange *x, uint64_t need, struct error *e)
                      text_plural(need, "byte", "bytes"), x->root, reserved, most);
 }
 
-static int reserve(struct exchange *x, struct error *e)
+static int reserve(struct attempt *x, struct error *e)
 {
     struct exchanges *all = x->all;
     const struct planned *planned = x->own.planned;
@@ -249,7 +249,7 @@ static int reserve(struct exchange *x, struct error *e)
     return 0;
 }
 
-static int new_session(struct exchange *x, struct error *e)
+static int new_session(struct attempt *x, struct error *e)
 {
     const struct sessions *sessions = &x->all->set.sessions;
     struct session_setup setup = {
@@ -272,7 +272,7 @@ static int new_session(struct exchange *x, struct error *e)
     return x->own.engine != NULL ? 0 : -1;
 }
 
-static int new_engine(struct exchange *x, struct error *e)
+static int new_engine(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint32_t segments = x->algorithm->segments;
@@ -303,7 +303,7 @@ static int new_engine(struct exchange *x, struct error *e)
     return own->engine != NULL ? 0 : -1;
 }
 
-int opening_engine(struct exchange *x, struct error *e)
+int opening_engine(struct attempt *x, struct error *e)
 {
     struct own *own = &x->own;
     uint32_t segments = x->algorithm->segments;
@@ -330,7 +330,7 @@ int opening_engine(struct exchange *x, struct error *e)
     return own->sink->ops->opened(own->sink) ? 1 : 0;
 }
 
-void opening_release_engine(struct exchange *x)
+void opening_release_engine(struct attempt *x)
 {
     struct own *own = &x->own;
 
@@ -342,7 +342,8 @@ void opening_release_engine(struct exchange *x)
     }
     engine_free(own->engine);
     own->engine = NULL;
-    if (standing_is_one(x) && !exchange_has_ended(x->state))
+    if (x->job != NULL && standing_is_one(x) &&
+        (x->state == EXCHANGE_WITHDRAWN || !exchange_has_ended(x->state)))
         return; /* the session keeps what it has */
     if (own->reserved > 0)
         x->all->turns_due = true;
@@ -350,7 +351,7 @@ void opening_release_engine(struct exchange *x)
     own->reserved = 0;
 }
 
-void opening_close(struct exchange *x, bool keep)
+void opening_close(struct attempt *x, bool keep)
 {
     struct own *own = &x->own;
 

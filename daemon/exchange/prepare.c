@@ -18,7 +18,7 @@
 #define BARRIERS_AT_ONCE 4096u      /* they hold next to nothing */
 #define PEER_PATIENCE (5 * SECONDS) /* others wait that much longer than the root */
 
-uint64_t prepare_default_timeout(const struct exchange *x)
+uint64_t prepare_default_timeout(const struct attempt *x)
 {
     double bound = 300, blocks = torus_bound_all_port(torus_of(x));
 
@@ -36,7 +36,7 @@ uint64_t prepare_default_timeout(const struct exchange *x)
 
 /* --- this node's part, and the wave --- */
 
-static void send_prepare(struct exchange *x)
+static void send_prepare(struct attempt *x)
 {
     Peer__Prepare prepare = PEER__PREPARE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -46,7 +46,7 @@ static void send_prepare(struct exchange *x)
 
     if (around_pack(x, &prepare) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
         return;
     }
     spec_pack(&x->spec, &spec);
@@ -57,7 +57,7 @@ static void send_prepare(struct exchange *x)
             spec.algorithm = (char *)(uintptr_t) ""; /* the schedule has its own */
         spec.mode = (char *)(uintptr_t)mode_name(x->mode);
     }
-    if (exchange_is_root(x)) /* what its turn has left of it */
+    if (attempt_is_root(x)) /* what its turn has left of it */
         spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
     prepare.exchange = x->handle;
     prepare.id = x->id;
@@ -75,13 +75,13 @@ static void send_prepare(struct exchange *x)
     around_pack_free(&prepare);
 }
 
-void prepare_begin(struct exchange *x)
+void prepare_begin(struct attempt *x)
 {
     wave_begin(x);
     send_prepare(x);
 }
 
-static void send_sized(struct exchange *x)
+static void send_sized(struct attempt *x)
 {
     Peer__Sized sized = PEER__SIZED__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -95,7 +95,7 @@ static void send_sized(struct exchange *x)
     wave_to_parent(x, &head);
 }
 
-static void send_layout(struct exchange *x)
+static void send_layout(struct attempt *x)
 {
     Peer__Layout layout = PEER__LAYOUT__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -111,12 +111,13 @@ static void send_layout(struct exchange *x)
     wave_to_children(x, &head);
 }
 
-static void send_ready(struct exchange *x)
+static void send_ready(struct attempt *x)
 {
     Peer__Ready ready = PEER__READY__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
-    x->entered.ready = true;
+    if (x->job != NULL)
+        x->job->ready = true;
     ready.exchange = x->handle;
     head.kind_case = PEER__HEAD__KIND_READY;
     head.ready = &ready;
@@ -135,15 +136,15 @@ static void refuse(const struct exchanges *all, unsigned port, struct error *e)
         (void)error_wrap(e, "node %u refuses", router_rank(r));
 }
 
-static void object(struct exchange *x, struct error *e)
+static void object(struct attempt *x, struct error *e)
 {
-    if (!exchange_is_root(x) && e->code != ERROR_BUSY)
+    if (!attempt_is_root(x) && e->code != ERROR_BUSY)
         refuse(x->all, (unsigned)x->tree.parent, e);
-    exchange_fail(x, e);
+    attempt_fail(x, e);
 }
 
 /* All have opened their blocks: the root knows their sizes. Returns whether it has gone on. */
-static bool all_opened(struct exchange *x)
+static bool all_opened(struct attempt *x)
 {
     struct error e;
 
@@ -151,8 +152,8 @@ static bool all_opened(struct exchange *x)
         object(x, &e);
         return false;
     }
-    if (!exchange_is_root(x)) {
-        exchange_enter(x, EXCHANGE_OPENED);
+    if (!attempt_is_root(x)) {
+        attempt_enter(x, EXCHANGE_OPENED);
         send_sized(x);
         return true;
     }
@@ -171,31 +172,31 @@ static bool all_opened(struct exchange *x)
         x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
-    exchange_enter(x, EXCHANGE_PREPARING);
+    attempt_enter(x, EXCHANGE_PREPARING);
     wave_begin(x);
     send_layout(x);
     return true;
 }
 
-static void all_ready(struct exchange *x)
+static void all_ready(struct attempt *x)
 {
-    if (exchange_is_root(x)) {
+    if (attempt_is_root(x)) {
         rounds_begin(x);
         return;
     }
-    exchange_enter(x, EXCHANGE_READY);
+    attempt_enter(x, EXCHANGE_READY);
     send_ready(x);
 }
 
 /* Of what is entered, the root may prepare any number: it holds memory for a group only where somebody has
  * entered it. */
-static bool is_awaited_here(const struct exchange *x)
+static bool is_awaited_here(const struct attempt *x)
 {
-    return !spec_is_entered(&x->spec) || x->client_state == CLIENT_WAITING || standing_is_one(x);
+    return !spec_is_entered(&x->spec) || attempt_is_awaited(x) || standing_is_one(x);
 }
 
 /* This node's part, as far as it goes now. Returns 0, or -1 having failed. */
-static int advance_own(struct exchange *x)
+static int advance_own(struct attempt *x)
 {
     struct error e;
     int result = spec_has_schedule(&x->spec) || around_has_routes(x) ? choose_for(x, &e) : 1;
@@ -217,7 +218,7 @@ static int advance_own(struct exchange *x)
     return 0;
 }
 
-void prepare_advance(struct exchange *x)
+void prepare_advance(struct attempt *x)
 {
     while (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING) {
         if ((x->owed & OWN_PART) != 0 && advance_own(x) != 0)
@@ -243,7 +244,7 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
 {
     const struct torus *t = router_torus(all->set.router);
     char dims[TORUS_TEXT_SIZE], id[EXCHANGE_ID_SIZE];
-    struct exchange *x = exchange_find(all, prepare->exchange);
+    struct attempt *x = attempt_find(all, prepare->exchange);
     int parent;
 
     text_printable(id, sizeof id, prepare->id);
@@ -285,14 +286,14 @@ static int check_prepare(struct exchanges *all, unsigned port, const Peer__Prepa
  * 0, or -1 with *e if the exchange that had this one is not over. */
 static int free_handle(struct exchanges *all, uint32_t handle, struct error *e)
 {
-    struct exchange *x = exchange_find(all, handle);
+    struct attempt *x = attempt_find(all, handle);
 
     if (x == NULL)
         return 0;
-    if (!exchange_has_ended(x->state) || x->own.closing > 0 || x->client_state == CLIENT_WAITING)
+    if (!exchange_has_ended(x->state) || x->own.closing > 0 || x->job != NULL)
         return error_set(e, ERROR_BUSY, "node %u is busy: exchange %s has the same handle",
                          router_rank(all->set.router), x->id);
-    exchange_forget(x);
+    attempt_forget(x);
     return 0;
 }
 
@@ -300,7 +301,7 @@ static unsigned count_barriers(const struct exchanges *all)
 {
     unsigned n = 0;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
         n += spec_is_entered(&x->spec);
     return n;
 }
@@ -310,9 +311,9 @@ static unsigned count_others(const struct exchanges *all, uint32_t root)
 {
     unsigned n = 0;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
         n += !spec_is_entered(&x->spec) && (root == TORUS_NO_NODE || x->root == root);
-    for (const struct exchange *x = all->ended; x != NULL; x = x->next)
+    for (const struct attempt *x = all->ended; x != NULL; x = x->next)
         n += x->own.closing > 0 && (root == TORUS_NO_NODE || x->root == root);
     return n;
 }
@@ -426,41 +427,49 @@ static int check_entered(struct exchanges *all, const struct spec *spec,
 {
     if (!goes_on(prepare))
         return barrier_check_id(all, spec, prepare->id, e);
-    const struct exchange *x = standing_find(all, prepare->resumes, prepare->id, e);
-    if (x != NULL && strcmp(x->spec.barrier, spec->barrier) != 0)
-        return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", x->spec.barrier,
+    const struct job *j = standing_find(all, prepare->resumes, prepare->id, e);
+    if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
+        return error_set(e, ERROR_PROTOCOL, "it is group \"%s\", not \"%s\"", j->spec.barrier,
                          spec->barrier);
-    return x != NULL ? 0 : -1;
+    return j != NULL ? 0 : -1;
 }
 
-static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prepare,
-                                struct spec *spec, struct schedule *schedule, struct spec *entered)
+/* The job of this node that it is for; NULL: nobody has entered it here, or it is not entered. */
+static struct job *job_of(struct exchanges *all, const Peer__Prepare *prepare,
+                          const struct spec *spec)
 {
-    struct exchange *x = NULL;
+    struct job *j;
     struct error e;
 
-    if (goes_on(prepare)) {
-        x = standing_find(all, prepare->resumes, prepare->id, &e);
-        if (x->state != EXCHANGE_ENTERED)
-            (void)barrier_take_back(x);
-    } else if (spec_is_entered(spec)) {
-        x = barrier_prepared(all, spec, prepare->root);
-    }
+    if (!spec_is_entered(spec))
+        return NULL;
+    if (!goes_on(prepare))
+        return barrier_prepared(all, spec, prepare->root);
+    j = standing_find(all, prepare->resumes, prepare->id, &e);
+    (void)error_set(&e, ERROR_BUSY, "it has begun anew");
+    if (j != NULL && j->state == JOB_UNDER_WAY)
+        attempt_withdraw(j->attempt, &e);
+    return j;
+}
+
+/* Takes *spec and the use of the schedule over on success. */
+static struct attempt *take_on(struct exchanges *all, const Peer__Prepare *prepare,
+                               struct spec *spec, struct schedule *schedule)
+{
+    struct name name = {.handle = prepare->exchange};
+    struct job *j = job_of(all, prepare, spec);
+    struct attempt *x;
+    struct error e;
+
+    (void)snprintf(name.id, sizeof name.id, "%s", prepare->id);
+    x = attempt_new(all, &name, prepare->root);
     if (x == NULL) {
-        x = exchange_add(all, prepare->exchange, prepare->id, prepare->root);
-        if (x == NULL)
-            return NULL;
-    } else { /* it was entered here before */
-        if (exchange_rename(x, prepare->exchange, prepare->id, prepare->root) != 0) {
-            (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
-            exchange_fail(x, &e); /* as on the other nodes */
-            return NULL;
-        }
-        *entered = x->spec;
-        spec_free(&x->spec);
+        (void)error_set(&e, ERROR_MEMORY, "out of memory for an exchange");
+        if (j != NULL)
+            job_fail(j, &e); /* as on the other nodes */
+        return NULL;
     }
-    if (x->client_state != CLIENT_WAITING && x->own.reserved == 0)
-        x->user = prepare->user;
+    x->user = j != NULL ? j->user : prepare->user;
     x->spec = *spec;
     x->schedule = schedule;
     x->algorithm = algorithm_find(spec->algorithm);
@@ -469,6 +478,8 @@ static struct exchange *take_on(struct exchanges *all, const Peer__Prepare *prep
     x->own.window = prepare->window;
     x->goes_around = prepare->around;
     (void)snprintf(x->resumes, sizeof x->resumes, "%s", prepare->resumes);
+    x->tree.parent = 0; /* until its tree is known: it is not its root */
+    x->job = j;
     return x;
 }
 
@@ -485,11 +496,11 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_
 int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Prepare *prepare = head->prepare;
-    struct exchange *x = exchange_find(all, prepare->exchange);
+    struct attempt *x = attempt_find(all, prepare->exchange);
     struct schedule *schedule = NULL;
     struct damage damage;
-    struct spec spec, entered = {0};
-    struct error why;
+    struct error why, given_up = {.code = ERROR_NONE};
+    struct spec spec;
 
     if (around_unpack(router_torus(all->set.router), prepare, &damage, e) != 0)
         return -1;
@@ -511,7 +522,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         spec_free(&spec);
         result = -1;
     }
-    x = result == 0 ? take_on(all, prepare, &spec, schedule, &entered) : NULL;
+    x = result == 0 ? take_on(all, prepare, &spec, schedule) : NULL;
     if (x == NULL) {
         if (schedule != NULL)
             schedules_leave(all->schedules, schedule);
@@ -525,25 +536,32 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         objection_send(all, (int)port, prepare->exchange, prepare->id, prepare->root, &why, false);
         return 0;
     }
-    const struct error given_up = x->failure; /* of a group that has been open */
+    struct job *j = x->job;
     int found = around_set(x, &damage, &why);
     x->tree.parent = (int)port; /* also without memory for the rest */
+    if (j != NULL) {
+        given_up = j->failure; /* of a group that has been open */
+        x->timeout_ns = j->timeout_ns;
+        x->deadline = j->deadline;
+    }
     uint64_t timeout_ns = x->spec.timeout_ns;
     uint64_t deadline = router_now(router_of(x)) + timeout_ns + PEER_PATIENCE;
     if (deadline < x->deadline) { /* who has entered a barrier here may want to wait less long */
         x->timeout_ns = timeout_ns;
         x->deadline = deadline;
     }
-    exchange_enter(x, x->own.round_bytes == 0 ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    attempt_enter(x, x->own.round_bytes == 0 ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    if (j != NULL)
+        job_take(j, x);
     /* Straight on to the children: the whole torus checks at the same time. */
     prepare_begin(x);
     if (schedule != NULL)
         schedule_fetch(all->schedules, schedule, port);
     if (given_up.code != ERROR_NONE) {
-        exchange_fail(x, &given_up);
+        attempt_fail(x, &given_up);
         return 0;
     }
-    if (x->client_state == CLIENT_WAITING && barrier_differs(x, &entered, &x->spec))
+    if (attempt_is_awaited(x) && barrier_differs(x, &j->spec, &x->spec))
         return 0;
     if (found != 0 || failure_own_link_down(x, &why))
         object(x, &why);
@@ -552,7 +570,7 @@ int prepare_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     return 0;
 }
 
-int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int sized_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     if (wave_child_part(x, port, e) != 0)
         return -1;
@@ -564,7 +582,7 @@ int sized_heard(struct exchange *x, unsigned port, const Peer__Head *head, struc
 }
 
 /* What the root has chosen, where that was left open. Returns 0, or -1 with *e. */
-static int take_choice(struct exchange *x, const Peer__Layout *layout, struct error *e)
+static int take_choice(struct attempt *x, const Peer__Layout *layout, struct error *e)
 {
     const struct algorithm *a = NULL;
     enum mode mode;
@@ -583,7 +601,7 @@ static int take_choice(struct exchange *x, const Peer__Layout *layout, struct er
     return 0;
 }
 
-int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int layout_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     (void)port;
     if (take_choice(x, head->layout, e) != 0)
@@ -594,13 +612,13 @@ int layout_heard(struct exchange *x, unsigned port, const Peer__Head *head, stru
         x->timeout_ns = head->layout->timeout_ms * MILLISECONDS;
         x->deadline = router_now(router_of(x)) + x->timeout_ns + PEER_PATIENCE;
     }
-    exchange_enter(x, EXCHANGE_PREPARING);
+    attempt_enter(x, EXCHANGE_PREPARING);
     wave_begin(x);
     send_layout(x);
     return 0;
 }
 
-int ready_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int ready_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     (void)head;
     if (wave_child_part(x, port, e) != 0)

@@ -31,7 +31,7 @@ static void raise_to(uint32_t *most, const uint32_t *values, uint32_t count)
             most[i] = values[i];
 }
 
-int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
+int report_add_own(struct attempt *x, uint64_t nanoseconds, struct error *e)
 {
     const struct engine_counts *counts = &x->own.engine->counts;
     struct report *r = &x->report;
@@ -63,7 +63,7 @@ int report_add_own(struct exchange *x, uint64_t nanoseconds, struct error *e)
 }
 
 /* Each node is reported once, by the neighbour that it is below: nobody else is blamed for its report. */
-static bool may_report(struct exchange *x, unsigned port, uint32_t rank)
+static bool may_report(struct attempt *x, unsigned port, uint32_t rank)
 {
     struct report *r = &x->report;
     uint8_t bit = (uint8_t)(1u << rank % 8);
@@ -74,7 +74,7 @@ static bool may_report(struct exchange *x, unsigned port, uint32_t rank)
     return true;
 }
 
-int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, struct error *e)
+int report_add_child(struct attempt *x, unsigned port, const Peer__Done *done, struct error *e)
 {
     const struct torus *t = torus_of(x);
     struct report *r = &x->report;
@@ -126,7 +126,7 @@ int report_add_child(struct exchange *x, unsigned port, const Peer__Done *done, 
     return 0;
 }
 
-int report_send(struct exchange *x)
+int report_send(struct attempt *x)
 {
     const struct report *r = &x->report;
     unsigned ports = torus_ports(torus_of(x));
@@ -194,7 +194,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Named with who should have passed it on. */
-static int report_missing(const struct exchange *x, uint32_t rank, struct error *e)
+static int report_missing(const struct attempt *x, uint32_t rank, struct error *e)
 {
     int port = around_branch(x, rank);
 
@@ -205,7 +205,7 @@ static int report_missing(const struct exchange *x, uint32_t rank, struct error 
 }
 
 /* Its report is wrong, or has been altered: named with who has passed it on. */
-static int report_wrong(const struct exchange *x, uint32_t rank, const char *what, uint64_t got,
+static int report_wrong(const struct attempt *x, uint32_t rank, const char *what, uint64_t got,
                         uint64_t wanted, struct error *e)
 {
     int port = around_branch(x, rank);
@@ -216,7 +216,7 @@ static int report_wrong(const struct exchange *x, uint32_t rank, const char *wha
     return by == rank ? -1 : error_wrap(e, "by way of node %u", by);
 }
 
-int report_check(struct exchange *x, struct error *e)
+int report_check(struct attempt *x, struct error *e)
 {
     struct report *r = &x->report;
     uint32_t nodes = torus_of(x)->nodes, i = 0;
@@ -247,7 +247,7 @@ int report_check(struct exchange *x, struct error *e)
 }
 
 /* Blocks that the busiest channel must carry. */
-static double bound(const struct exchange *x, const struct torus *t)
+static double bound(const struct attempt *x, const struct torus *t)
 {
     if (spec_is_entered(&x->spec))
         return 0;
@@ -257,7 +257,7 @@ static double bound(const struct exchange *x, const struct torus *t)
 }
 
 /* Without steps: what the busiest channels carried, per round. */
-static void count_channels(const struct exchange *x, struct exchange_result *result)
+static void count_channels(const struct attempt *x, struct exchange_result *result)
 {
     uint64_t messages = 0, pieces = 0, bytes = 0;
     uint64_t parts = result->rounds * x->algorithm->segments;
@@ -276,7 +276,7 @@ static void count_channels(const struct exchange *x, struct exchange_result *res
                                : (pieces + parts - 1) / parts;
 }
 
-void report_result(const struct exchange *x, struct exchange_result *result)
+void report_result(const struct attempt *x, struct exchange_result *result)
 {
     const struct report *r = &x->report;
     const struct torus *t = torus_of(x);
@@ -290,14 +290,14 @@ void report_result(const struct exchange *x, struct exchange_result *result)
                        : spec_has_folders(&x->spec) ? x->own.whole_block
                                                     : x->spec.block_bytes,
         .rounds = x->rounds.count,
-        .node = exchange_is_root(x) ? r->node : NULL,
-        .nodes = exchange_is_root(x) ? r->nodes : 0,
-        .repeat = x->turn.repeated + x->spec.repeat,
-        .each = x->rounds.each,
+        .node = attempt_is_root(x) ? r->node : NULL,
+        .nodes = attempt_is_root(x) ? r->nodes : 0,
+        .repeat = x->job->repetitions.kept + x->spec.repeat,
+        .each = x->job->repetitions.each,
         .all_ns = x->rounds.all_ns,
         .bound = bound(x, t),
-        .reroutes = x->turn.reroutes,
-        .damages = x->turn.damages,
+        .reroutes = x->job->reroutes,
+        .damages = x->job->damages,
         .kept_bytes = x->own.kept_bytes,
         .check = spec_is_entered(&x->spec) ? CHECK_NOTHING : r->check,
     };

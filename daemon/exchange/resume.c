@@ -52,33 +52,33 @@ struct kept {
     struct parked *parked; /* NULL: it has failed, and nothing is here */
 };
 
-const char *resume_name(const struct exchange *x)
+const char *resume_name(const struct attempt *x)
 {
     return x->resumes[0] != '\0' ? x->resumes : x->id;
 }
 
-static bool may_resume(const struct exchange *x)
+static bool may_resume(const struct attempt *x)
 {
     return x->goes_around && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
 }
 
 /* Every node of which files have been moved keeps its output, so it has to be told. */
-void resume_next(struct exchange *x)
+void resume_next(struct attempt *x)
 {
     const struct torus *t = torus_of(x);
     double said, moved;
 
     if (x->state != EXCHANGE_RUNNING || x->mode != MODE_STREAMING || !may_resume(x) ||
-        x->resumes[0] != '\0')
+        x->job->resumes[0] != '\0')
         return;
     said = (double)t->nodes * t->nodes * x->algorithm->segments * SPAN_BYTES;
     moved = torus_bound_all_port(t) * (double)x->spec.block_bytes;
     if (spec_has_folders(&x->spec) || said * WORTH <= moved)
-        memcpy(x->resumes, x->id, sizeof x->resumes);
+        memcpy(x->job->resumes, x->id, sizeof x->job->resumes);
 }
 
 /* Of one block; more are not told, and come again. */
-static uint32_t most_spans(const struct exchange *x)
+static uint32_t most_spans(const struct attempt *x)
 {
     uint32_t most = TOLD_SPANS_MOST / torus_of(x)->nodes;
 
@@ -207,7 +207,7 @@ static struct kept *find_kept(const struct exchanges *all, const char *id)
     return k;
 }
 
-void resume_drop(struct exchange *x)
+void resume_drop(struct attempt *x)
 {
     struct kept *k = find_kept(x->all, resume_name(x));
     struct block_events events = x->all->block_events;
@@ -227,14 +227,14 @@ void resume_drop(struct exchange *x)
     drop(x->all, k);
 }
 
-bool resume_may_follow(const struct exchange *x)
+bool resume_may_follow(const struct attempt *x)
 {
-    return x->state == EXCHANGE_WAITING || x->state == EXCHANGE_FAILING ||
-           (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !exchange_is_root(x));
+    return x->state == EXCHANGE_WITHDRAWN || x->state == EXCHANGE_FAILING ||
+           (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
 }
 
 /* This node's output, and what it sends. */
-static void keep_files(struct exchange *x, struct resumed *r, struct kept *k)
+static void keep_files(struct attempt *x, struct resumed *r, struct kept *k)
 {
     k->until = router_now(router_of(x)) + KEPT_TIME;
     if (waiting_may(x) && x->began + x->timeout_ns > k->until)
@@ -252,7 +252,7 @@ static void keep_files(struct exchange *x, struct resumed *r, struct kept *k)
         arrived_free(&k->here);
 }
 
-void resume_keep(struct exchange *x)
+void resume_keep(struct attempt *x)
 {
     struct resumed *r = x->own.resumed;
     bool files = spec_has_folders(&x->spec);
@@ -290,12 +290,12 @@ void resume_keep(struct exchange *x)
 }
 
 struct noting {
-    const struct exchange *x;
+    const struct attempt *x;
     struct arrived more;
 };
 
 /* Bytes of a block; of files what has arrived is told exactly. */
-static uint64_t block_bytes(const struct exchange *x)
+static uint64_t block_bytes(const struct attempt *x)
 {
     return spec_has_folders(&x->spec) ? UINT64_MAX : x->spec.block_bytes;
 }
@@ -320,7 +320,7 @@ static void note(void *context, uint32_t origin, uint64_t begin, uint64_t end)
 }
 
 /* What this node's blocks were found to be; of those that are not looked at now perhaps before. */
-static void note_marks(struct exchange *x)
+static void note_marks(struct attempt *x)
 {
     const struct source *source = x->own.source;
     struct resumed *r = x->own.resumed;
@@ -336,7 +336,7 @@ static void note_marks(struct exchange *x)
     }
 }
 
-void resume_note(struct exchange *x)
+void resume_note(struct attempt *x)
 {
     struct noting n = {.x = x};
     const struct engine *engine = x->own.engine;
@@ -362,7 +362,7 @@ void resume_note(struct exchange *x)
 
 /* --- in the next one --- */
 
-int resume_begin(struct exchange *x, struct error *e)
+int resume_begin(struct attempt *x, struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes;
     struct resumed *r;
@@ -395,12 +395,12 @@ int resume_begin(struct exchange *x, struct error *e)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     for (uint32_t origin = 0; origin < nodes; origin++)
         r->size[origin] = spec_has_folders(&x->spec) ? NOT_TOLD : x->spec.block_bytes;
-    if (spec_has_folders(&x->spec) && exchange_is_root(x) && nodes <= PAIRS_OF_MOST)
+    if (spec_has_folders(&x->spec) && attempt_is_root(x) && nodes <= PAIRS_OF_MOST)
         r->pairs = calloc((size_t)nodes * nodes, sizeof *r->pairs); /* without it, see below */
     return 0;
 }
 
-void resume_ask(const struct exchange *x, struct folder_request *request)
+void resume_ask(const struct attempt *x, struct folder_request *request)
 {
     const struct resumed *r = x->own.resumed;
 
@@ -410,7 +410,7 @@ void resume_ask(const struct exchange *x, struct folder_request *request)
     request->parked = r->parked != NULL ? r->parked->sink : NULL;
 }
 
-int resume_wrap(struct exchange *x, struct error *e)
+int resume_wrap(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     struct sink *sink;
@@ -430,7 +430,7 @@ int resume_wrap(struct exchange *x, struct error *e)
     return 0;
 }
 
-void resume_sizes(struct exchange *x)
+void resume_sizes(struct attempt *x)
 {
     const struct arrived *here = &x->own.resumed->here;
 
@@ -453,7 +453,7 @@ static int too_much(uint32_t at, uint32_t origin, struct error *e)
                      origin);
 }
 
-int resume_largest(struct exchange *x, struct error *e)
+int resume_largest(struct attempt *x, struct error *e)
 {
     const struct resumed *r = x->own.resumed;
     uint32_t nodes = torus_of(x)->nodes;
@@ -488,7 +488,7 @@ int resume_largest(struct exchange *x, struct error *e)
 
 /* What comes from each node, and goes to it. Files of a node that does not say what it has are others than before,
  * perhaps. */
-int resume_lay_out(struct exchange *x, struct error *e)
+int resume_lay_out(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     struct source *source = x->own.source;
@@ -529,7 +529,7 @@ int resume_lay_out(struct exchange *x, struct error *e)
 /* Whether there is room for so many more. Returns 0, or -1 with *e. */
 static int check_room(const struct exchanges *all, size_t spans, struct error *e)
 {
-    for (const struct exchange *x = all->active; x != NULL; x = x->next)
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
         spans += x->own.resumed != NULL ? x->own.resumed->there.count : 0;
     if (spans <= TOLD_SPANS_OF_ALL)
         return 0;
@@ -539,7 +539,7 @@ static int check_room(const struct exchanges *all, size_t spans, struct error *e
 }
 
 /* What has arrived of this node's block at another one, or at itself. Returns 0, or -1 with *e. */
-static int take(struct exchange *x, const Peer__Arrived *message, struct error *e)
+static int take(struct attempt *x, const Peer__Arrived *message, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     uint32_t nodes = torus_of(x)->nodes;
@@ -563,7 +563,7 @@ static int take(struct exchange *x, const Peer__Arrived *message, struct error *
     return 0;
 }
 
-static int fill(struct exchange *x, Peer__Arrived *message, struct error *e)
+static int fill(struct attempt *x, Peer__Arrived *message, struct error *e)
 {
     const struct arrived *here = &x->own.resumed->here;
     struct source *source = x->own.source;
@@ -586,7 +586,7 @@ static int fill(struct exchange *x, Peer__Arrived *message, struct error *e)
     return 0;
 }
 
-int resume_tell(struct exchange *x, struct error *e)
+int resume_tell(struct attempt *x, struct error *e)
 {
     struct resumed *r = x->own.resumed;
     Peer__Arrived message = PEER__ARRIVED__INIT;
@@ -598,9 +598,9 @@ int resume_tell(struct exchange *x, struct error *e)
     int result = fill(x, &message, e);
     head.kind_case = PEER__HEAD__KIND_ARRIVED;
     head.arrived = &message;
-    if (result == 0 && exchange_is_root(x))
+    if (result == 0 && attempt_is_root(x))
         result = take(x, &message, e);
-    if (result == 0 && exchange_is_root(x))
+    if (result == 0 && attempt_is_root(x))
         wave_to_children(x, &head);
     else if (result == 0)
         wave_to_parent(x, &head);
@@ -610,7 +610,7 @@ int resume_tell(struct exchange *x, struct error *e)
 }
 
 /* Whether they are spans of blocks of this exchange, in order. */
-static int check(const struct exchange *x, const Peer__Arrived *message, struct error *e)
+static int check(const struct attempt *x, const Peer__Arrived *message, struct error *e)
 {
     uint32_t nodes = torus_of(x)->nodes, spans = most_spans(x), of_node = 0;
     bool files = spec_has_folders(&x->spec);
@@ -651,7 +651,7 @@ static int check(const struct exchange *x, const Peer__Arrived *message, struct 
 }
 
 /* Each node's message comes once up the tree, from the branch that the node is in, and once down. */
-static bool is_first(struct exchange *x, unsigned port, uint32_t node)
+static bool is_first(struct attempt *x, unsigned port, uint32_t node)
 {
     bool up = wave_is_child(x, port);
     uint8_t side = up ? 1 : 2, *heard = &x->own.resumed->heard[node];
@@ -663,10 +663,10 @@ static bool is_first(struct exchange *x, unsigned port, uint32_t node)
     return true;
 }
 
-int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int arrived_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Arrived *message = head->arrived;
-    bool up = wave_is_child(x, port), root = exchange_is_root(x);
+    bool up = wave_is_child(x, port), root = attempt_is_root(x);
     struct error why;
 
     if (x->resumes[0] == '\0' || spec_is_entered(&x->spec) || (up && x->state != EXCHANGE_OPENING))
@@ -674,7 +674,7 @@ int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, str
     if (check(x, message, e) != 0)
         return -1;
     if (resume_begin(x, &why) != 0) {
-        exchange_fail(x, &why);
+        attempt_fail(x, &why);
         return 0;
     }
     if (!is_first(x, port, message->node))
@@ -684,7 +684,7 @@ int arrived_heard(struct exchange *x, unsigned port, const Peer__Head *head, str
     if (up && !root) {
         wave_to_parent(x, head);
     } else if (take(x, message, &why) != 0) {
-        exchange_fail(x, &why);
+        attempt_fail(x, &why);
     } else {
         wave_to_children(x, head);
     }

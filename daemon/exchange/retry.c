@@ -1,4 +1,4 @@
-/* An exchange for which a node had no room is taken back everywhere, and begins anew later, under a
+/* An attempt for which a node had no room is withdrawn everywhere, and its job begins another one later, under a
  * new id, as long as its timeout allows. So is one that can go around a link that went down meanwhile, and
  * one that waits for nodes that are down, as soon as these are back (waiting.c), and
  * a few times one of which something was damaged on its way: its blocks are sent again, but for what can
@@ -16,30 +16,28 @@
 #define DAMAGES_MOST 3u             /* then it is not chance */
 #define COUNTED_TIME (60 * SECONDS) /* of a group, which may be open for weeks: within that time */
 
-/* Before it begins anew. */
-void retry_pause(struct exchange *x)
+void retry_pause(struct job *j)
 {
-    struct turn *turn = &x->turn;
+    struct router *router = j->all->set.router;
     uint64_t chance;
 
-    turn->pause = turn->pause == 0 ? PAUSE_FIRST : 2 * turn->pause;
-    if (turn->pause > PAUSE_MOST)
-        turn->pause = PAUSE_MOST;
-    turn->anew = true;
-    router_random(router_of(x), &chance, sizeof chance);
-    turn->retry_at = router_now(router_of(x)) + turn->pause / 2 + chance % turn->pause;
+    j->pause = j->pause == 0 ? PAUSE_FIRST : 2 * j->pause;
+    if (j->pause > PAUSE_MOST)
+        j->pause = PAUSE_MOST;
+    router_random(router, &chance, sizeof chance);
+    j->retry_at = router_now(router) + j->pause / 2 + chance % j->pause;
 }
 
-bool retry_may(const struct exchange *x)
+bool retry_may(const struct attempt *x)
 {
-    return exchange_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
+    return attempt_is_root(x) && (x->state == EXCHANGE_OPENING || x->state == EXCHANGE_PREPARING);
 }
 
 /* Clients that have entered a barrier are told of its end by `go`; those of all else only by its root, or
  * by the session of their group. */
-bool retry_goes_around(const struct exchange *x)
+bool retry_goes_around(const struct attempt *x)
 {
-    if (!waiting_or_around(x) || !exchange_is_root(x) || x->turn.reroutes == REROUTES_MOST)
+    if (!waiting_or_around(x) || !attempt_is_root(x) || x->job->reroutes == REROUTES_MOST)
         return false;
     if (standing_is_one(x) && x->state == EXCHANGE_RUNNING)
         return true;
@@ -47,17 +45,17 @@ bool retry_goes_around(const struct exchange *x)
                             (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED));
 }
 
-/* That count. */
-static uint32_t damages(const struct exchange *x)
+/* How often that has been so, as far as it counts. */
+static uint32_t damages(const struct attempt *x)
 {
-    bool long_ago = router_now(router_of(x)) >= x->turn.damaged_at + COUNTED_TIME;
+    bool long_ago = router_now(router_of(x)) >= x->job->damaged_at + COUNTED_TIME;
 
-    return standing_is_one(x) && long_ago ? 0 : x->turn.damages;
+    return standing_is_one(x) && long_ago ? 0 : x->job->damages;
 }
 
-bool retry_mends(const struct exchange *x)
+bool retry_mends(const struct attempt *x)
 {
-    return exchange_is_root(x) && (!spec_is_entered(&x->spec) || standing_is_one(x)) &&
+    return attempt_is_root(x) && (!spec_is_entered(&x->spec) || standing_is_one(x)) &&
            damages(x) < DAMAGES_MOST &&
            (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) &&
            (waiting_or_around(x) || !verdict_is_cut(x));
@@ -65,88 +63,71 @@ bool retry_mends(const struct exchange *x)
 
 /* Of one that waits, repetitions that all nodes have completed are not made again. Of any other all are: they are
  * compared with each other, so their routes have to be the same. */
-static void keep_repetitions(struct exchange *x)
+static void keep_repetitions(const struct attempt *x)
 {
-    const struct rounds *r = &x->rounds;
-    uint32_t done = r->each_count - x->turn.repeated;
+    struct repetitions *r = &x->job->repetitions;
+    uint32_t done = r->count - r->kept;
 
-    if (!x->spec.wait || done == 0)
-        return;
-    if (done ==
-        x->spec
-            .repeat) /* something was found to be damaged at the end: at least the last one is made again */
-        done--;
-    if (x->turn.first_went == 0)
-        x->turn.first_went = r->first_went;
-    x->turn.repeated += done;
-    x->spec.repeat -= done;
+    if (x->spec.wait && done > 0) {
+        if (done ==
+            x->spec
+                .repeat) /* the end was found to be damaged: at least the last one is made again */
+            done--;
+        if (r->first_went == 0)
+            r->first_went = x->rounds.first_went;
+        r->kept += done;
+    }
+    r->count = r->kept;
 }
 
-/* As if it had never begun. What has been counted, moved or written is given up. */
-static void forget_attempt(struct exchange *x)
+static void withdraw(struct attempt *x, const struct error *busy)
 {
-    struct rounds *r = &x->rounds;
+    struct job *j = x->job;
 
-    x->own.round_bytes = 0;
-    x->own.whole_block = 0;
-    x->own.largest_block = x->own.bytes_here = x->own.bytes_below = x->own.delivered_bytes = 0;
-    keep_repetitions(x);
-    *r = (struct rounds){
-        .count = 1, .each = r->each, .each_count = x->turn.repeated, .each_room = r->each_room};
-    report_free(&x->report);
-    if (spec_chooses_late(&x->spec))
-        x->algorithm = NULL;
-    if (waiting_or_around(x)) /* what is down now it goes around the next time, or waits for */
-        x->fault = NO_FAULT;
-}
-
-static void take_back(struct exchange *x, const struct error *busy)
-{
     if (x->state == EXCHANGE_RUNNING || x->state == EXCHANGE_PAUSED) {
-        x->turn.former_handle = x->handle;
-        memcpy(x->turn.former, x->id, sizeof x->turn.former);
+        j->former = (struct name){.handle = x->handle};
+        memcpy(j->former.id, x->id, sizeof j->former.id);
     }
     verdict_send(x, busy);
-    x->failure = *busy;
-    x->turn.back_at = router_now(router_of(x));
-    retry_pause(x);
+    x->failure = j->failure = *busy;
+    j->back_at = router_now(router_of(x));
+    retry_pause(j);
     if (x->spec.timeout_ns == 0) {
-        x->timeout_ns = LONGEST_WAIT;
-        x->deadline = x->turn.since + x->timeout_ns;
+        j->timeout_ns = LONGEST_WAIT;
+        j->deadline = j->since + j->timeout_ns;
     }
-    exchange_enter(x, EXCHANGE_WAITING);
-    forget_attempt(x);
+    keep_repetitions(x);
+    attempt_enter(x, EXCHANGE_WITHDRAWN);
 }
 
-void retry_later(struct exchange *x, const struct error *busy)
+void retry_later(struct attempt *x, const struct error *busy)
 {
     log_debug("exchange %s waits and will be started again: %s", x->id, busy->text);
-    take_back(x, busy);
+    withdraw(x, busy);
 }
 
-static void begin_anew(struct exchange *x, const struct error *why)
+static void begin_anew(struct attempt *x, const struct error *why)
 {
     struct error busy = *why;
 
     busy.code = ERROR_BUSY;
     resume_next(x);
-    standing_name(x);
-    x->turn.since = router_now(router_of(x));
-    x->turn.pause = 0; /* the shortest one: nobody has been busy since */
-    take_back(x, &busy);
+    x->job->since = router_now(router_of(x));
+    x->job->pause = 0; /* the shortest one: nobody has been busy since */
+    withdraw(x, &busy);
 }
 
-void retry_around(struct exchange *x, const struct error *fault)
+void retry_around(struct attempt *x, const struct error *fault)
 {
     log_info("exchange %s begins anew: %s", x->id, fault->text);
     if (standing_is_one(x) && x->state == EXCHANGE_RUNNING &&
         router_now(router_of(x)) >= x->rounds.first_went + COUNTED_TIME)
-        x->turn.reroutes = 0;
-    x->turn.reroutes++;
+        x->job->reroutes = 0;
+    x->job->reroutes++;
     begin_anew(x, fault);
 }
 
-void retry_mended(struct exchange *x)
+void retry_mended(struct attempt *x)
 {
     struct error e;
 
@@ -154,15 +135,15 @@ void retry_mended(struct exchange *x)
     retry_around(x, &e);
 }
 
-void retry_damaged(struct exchange *x, const struct error *damage)
+void retry_damaged(struct attempt *x, const struct error *damage)
 {
     log_warning("exchange %s begins anew: %s", x->id, damage->text);
-    x->turn.damages = damages(x) + 1;
-    x->turn.damaged_at = router_now(router_of(x));
+    x->job->damages = damages(x) + 1;
+    x->job->damaged_at = router_now(router_of(x));
     begin_anew(x, damage);
 }
 
-uint64_t retry_deadline(const struct exchange *x)
+uint64_t retry_deadline(const struct job *j)
 {
-    return x->turn.retry_at != 0 && x->turn.retry_at < x->deadline ? x->turn.retry_at : x->deadline;
+    return j->retry_at != 0 && j->retry_at < j->deadline ? j->retry_at : j->deadline;
 }

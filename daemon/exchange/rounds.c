@@ -8,12 +8,12 @@
 #include "daemon/exchange/internal.h"
 
 /* The next round may leave from here. */
-static void admit(struct exchange *x)
+static void admit(struct attempt *x)
 {
     engine_admit(x->own.engine, x->rounds.admitted++);
 }
 
-static void begin_repetition(struct exchange *x)
+static void begin_repetition(struct attempt *x)
 {
     struct rounds *r = &x->rounds;
     uint64_t end = exchange_end_round(x);
@@ -27,7 +27,7 @@ static void begin_repetition(struct exchange *x)
         admit(x);
 }
 
-static void send_go(struct exchange *x)
+static void send_go(struct attempt *x)
 {
     Peer__Go message = PEER__GO__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -40,33 +40,33 @@ static void send_go(struct exchange *x)
     wave_to_children(x, &head);
 }
 
-static void go(struct exchange *x, uint64_t rounds)
+static void go(struct attempt *x, uint64_t rounds)
 {
     x->rounds.count = x->own.engine->rounds = rounds;
     if (x->spec.operation == OPERATION_GROUP) /* what it took to open it is over */
         x->deadline = router_now(router_of(x)) + SPEC_LONGEST_TIMEOUT;
     send_go(x);
-    exchange_enter(x, EXCHANGE_RUNNING);
+    attempt_enter(x, EXCHANGE_RUNNING);
     begin_repetition(x);
     x->rounds.first_went = x->rounds.went;
 }
 
-static void go_on(struct exchange *x)
+static void go_on(struct attempt *x)
 {
     x->rounds.repetition++;
     send_go(x);
     if (x->state != EXCHANGE_RUNNING)
-        exchange_enter(x, EXCHANGE_RUNNING);
+        attempt_enter(x, EXCHANGE_RUNNING);
     begin_repetition(x);
 }
 
-void rounds_resume(struct exchange *x)
+void rounds_resume(struct attempt *x)
 {
     go_on(x);
     rounds_advance(x);
 }
 
-void rounds_begin(struct exchange *x)
+void rounds_begin(struct attempt *x)
 {
     uint64_t largest = x->own.largest_block, each = x->own.round_bytes;
     uint64_t rounds = largest / each + (largest % each != 0);
@@ -78,7 +78,7 @@ void rounds_begin(struct exchange *x)
                         "%" PRIu32 " times %" PRIu64 " rounds are too many: at most "
                         "%" PRIu64 " are possible",
                         x->spec.repeat, rounds, UINT64_MAX);
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
         return;
     }
     go(x, rounds);
@@ -88,7 +88,7 @@ void rounds_begin(struct exchange *x)
 /* --- what completes a wave --- */
 
 /* Whether this node and all below it have finished the round x->rounds.round. */
-static bool round_is_finished(const struct exchange *x)
+static bool round_is_finished(const struct attempt *x)
 {
     if (x->own.engine->rounds_finished <= x->rounds.round)
         return false;
@@ -98,7 +98,7 @@ static bool round_is_finished(const struct exchange *x)
     return true;
 }
 
-static void send_round_go(struct exchange *x, uint64_t round)
+static void send_round_go(struct attempt *x, uint64_t round)
 {
     Peer__RoundGo message = PEER__ROUND_GO__INIT;
     Peer__Head head = PEER__HEAD__INIT;
@@ -111,13 +111,13 @@ static void send_round_go(struct exchange *x, uint64_t round)
 }
 
 /* Not the last round, which `done` reports. */
-static void all_finished_round(struct exchange *x)
+static void all_finished_round(struct attempt *x)
 {
     Peer__RoundDone message = PEER__ROUND_DONE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     uint64_t round = x->rounds.round++;
 
-    if (exchange_is_root(x)) {
+    if (attempt_is_root(x)) {
         if (x->rounds.admitted < exchange_end_round(x)) {
             send_round_go(x, x->rounds.admitted);
             admit(x);
@@ -132,39 +132,39 @@ static void all_finished_round(struct exchange *x)
 }
 
 /* Root only: how long this repetition took. Returns 0, or -1 having failed. */
-static int note_repetition(struct exchange *x)
+static int note_repetition(struct attempt *x)
 {
-    struct rounds *r = &x->rounds;
+    struct repetitions *r = &x->job->repetitions;
     struct error e;
 
-    if (r->each_count == r->each_room) {
-        uint32_t room = r->each_room == 0 ? 1 : 2 * r->each_room;
+    if (r->count == r->room) {
+        uint32_t room = r->room == 0 ? 1 : 2 * r->room;
         uint64_t *each = reallocarray(r->each, room, sizeof *each);
         if (each == NULL) {
             (void)error_set(&e, ERROR_MEMORY, "out of memory for the repetitions' times");
-            exchange_fail(x, &e);
+            attempt_fail(x, &e);
             return -1;
         }
         r->each = each;
-        r->each_room = room;
+        r->room = room;
     }
-    r->each[r->each_count++] = r->slowest;
+    r->each[r->count++] = x->rounds.slowest;
     return 0;
 }
 
 /* All have finished a repetition that is not the last. */
-static void all_repeated(struct exchange *x)
+static void all_repeated(struct attempt *x)
 {
     Peer__Repeated message = PEER__REPEATED__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
-    if (exchange_is_root(x)) {
+    if (attempt_is_root(x)) {
         if (note_repetition(x) != 0)
             return;
         if (x->tree.children > 0)
             go_on(x);
         else /* nobody is waited for: the rest of this process has its turn first */
-            exchange_enter(x, EXCHANGE_PAUSED);
+            attempt_enter(x, EXCHANGE_PAUSED);
         return;
     }
     message.exchange = x->handle;
@@ -172,43 +172,43 @@ static void all_repeated(struct exchange *x)
     message.nanoseconds = x->rounds.slowest;
     head.kind_case = PEER__HEAD__KIND_REPEATED;
     head.repeated = &message;
-    exchange_enter(x, EXCHANGE_PAUSED);
+    attempt_enter(x, EXCHANGE_PAUSED);
     wave_to_parent(x, &head);
 }
 
-static void all_done_at_root(struct exchange *x)
+static void all_done_at_root(struct attempt *x)
 {
+    const uint64_t first_went = x->job->repetitions.first_went;
     struct rounds *r = &x->rounds;
     struct error e = {.code = ERROR_NONE};
 
     for (uint32_t i = 0; i < x->report.nodes; i++)
         if (x->report.node[i].nanoseconds > r->slowest)
             r->slowest = x->report.node[i].nanoseconds;
-    r->all_ns =
-        router_now(router_of(x)) - (x->turn.first_went != 0 ? x->turn.first_went : r->first_went);
+    r->all_ns = router_now(router_of(x)) - (first_went != 0 ? first_went : r->first_went);
     if (note_repetition(x) != 0)
         return;
     if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_mends(x))
         retry_damaged(x, &e);
     else if (e.code != ERROR_NONE)
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
     else if (exchange_is_durable(x))
         commit_decide(x);
     else
-        exchange_enter(x, EXCHANGE_COMMITTED);
+        attempt_enter(x, EXCHANGE_COMMITTED);
 }
 
-static void all_done(struct exchange *x)
+static void all_done(struct attempt *x)
 {
     struct error e;
 
-    if (exchange_is_root(x)) {
+    if (attempt_is_root(x)) {
         all_done_at_root(x);
     } else if (report_send(x) != 0) {
         (void)error_set(&e, ERROR_MEMORY, "node %u is out of memory for a report", rank_of(x));
-        exchange_fail(x, &e);
+        attempt_fail(x, &e);
     } else {
-        exchange_enter(x, exchange_is_durable(x) ? EXCHANGE_DONE : EXCHANGE_FINISHED);
+        attempt_enter(x, exchange_is_durable(x) ? EXCHANGE_DONE : EXCHANGE_FINISHED);
     }
 }
 
@@ -224,7 +224,7 @@ static void count_anew(struct engine_counts *counts)
 }
 
 /* This node's own part of `done` or `repeated`, once it has finished the last round. */
-static int own_part(struct exchange *x, struct error *e)
+static int own_part(struct attempt *x, struct error *e)
 {
     struct engine *engine = x->own.engine;
     uint64_t nanoseconds = engine->counts.delivered_at - x->rounds.went;
@@ -247,7 +247,7 @@ static int own_part(struct exchange *x, struct error *e)
     return 0;
 }
 
-void rounds_advance(struct exchange *x)
+void rounds_advance(struct attempt *x)
 {
     struct error e = {0};
 
@@ -260,9 +260,9 @@ void rounds_advance(struct exchange *x)
         if (e.code != ERROR_NONE) {
             (void)error_wrap(&e, "node %u", rank_of(x));
             if (e.code == ERROR_DAMAGED)
-                exchange_damaged(x, &e);
+                attempt_damaged(x, &e);
             else
-                exchange_fail(x, &e);
+                attempt_fail(x, &e);
             return;
         }
         if (x->rounds.round + 1 < exchange_end_round(x)) {
@@ -281,13 +281,13 @@ void rounds_advance(struct exchange *x)
 
 /* --- messages --- */
 
-static int unexpected(const struct exchange *x, const char *what, struct error *e)
+static int unexpected(const struct attempt *x, const char *what, struct error *e)
 {
     return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: unexpected message \"%s\"", x->id,
                      exchange_state_name(x->state), what);
 }
 
-int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     const Peer__Go *message = head->go;
 
@@ -303,7 +303,7 @@ int go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct e
     return 0;
 }
 
-int round_done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int round_done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     uint64_t round = head->round_done->round;
 
@@ -314,7 +314,7 @@ int round_done_heard(struct exchange *x, unsigned port, const Peer__Head *head, 
     return 0;
 }
 
-int round_go_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int round_go_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     const struct rounds *r = &x->rounds;
 
@@ -328,13 +328,13 @@ int round_go_heard(struct exchange *x, unsigned port, const Peer__Head *head, st
 }
 
 /* Whether the child at this port has reported all rounds of the repetition but the last. */
-static bool owes_last_round(const struct exchange *x, unsigned port)
+static bool owes_last_round(const struct attempt *x, unsigned port)
 {
     return x->rounds.finished_below[port] + 1 == exchange_end_round(x) &&
            x->rounds.admitted == exchange_end_round(x);
 }
 
-int repeated_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int repeated_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     if (!owes_last_round(x, port) || exchange_last_repetition(x) ||
         head->repeated->repetition != x->rounds.repetition)
@@ -347,7 +347,7 @@ int repeated_heard(struct exchange *x, unsigned port, const Peer__Head *head, st
     return 0;
 }
 
-int done_heard(struct exchange *x, unsigned port, const Peer__Head *head, struct error *e)
+int done_heard(struct attempt *x, unsigned port, const Peer__Head *head, struct error *e)
 {
     if (!owes_last_round(x, port) || !exchange_last_repetition(x))
         return unexpected(x, "done", e);

@@ -13,9 +13,9 @@
 /* The root's answer about an exchange; 0: not yet decided. */
 static int outcome(struct exchanges *all, const char *id)
 {
-    const struct exchange *x = exchange_find_id(all, id);
+    const struct attempt *x = attempt_find_id(all, id);
 
-    if (x != NULL && exchange_has_begun(x) && !exchange_has_ended(x->state) &&
+    if (x != NULL && x->state != EXCHANGE_STARTING && !exchange_has_ended(x->state) &&
         x->state != EXCHANGE_COMMITTING)
         return 0; /* of one that has been taken back, to begin anew, this attempt is not committed */
     return decision_find(all, id) != NULL ? 1 : -1;
@@ -68,7 +68,7 @@ static void remind(struct exchanges *all, const struct decision *d, uint32_t ran
 /* Of this node's own output, after a restart or an obstacle. */
 static void settle_own(struct exchanges *all, struct decision *d)
 {
-    const struct exchange *x = exchange_find_id(all, d->id);
+    const struct attempt *x = attempt_find_id(all, d->id);
 
     if (decision_has(d, router_rank(all->set.router)) || (x != NULL && x->own.sink != NULL) ||
         doubt_settle(all, d->id, true))
@@ -140,7 +140,7 @@ static bool leads_here(const struct exchanges *all, const uint8_t *parent, uint3
 /* Whether all of these nodes are below this port, in the exchange's own tree, or in that of the links
  * that are up now. */
 static bool all_below(const struct exchanges *all, const Peer__Confirm *message, uint32_t root,
-                      const struct exchange *x, unsigned port)
+                      const struct attempt *x, unsigned port)
 {
     const uint8_t *now = wave_parents(all, root);
     const uint8_t *then = x != NULL && x->around != NULL ? x->around->parent : now;
@@ -158,7 +158,7 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
     const Peer__Confirm *message = head->confirm;
     uint32_t nodes = router_torus(all->set.router)->nodes;
     char id[EXCHANGE_ID_SIZE], obstacle[sizeof((struct error *)0)->text];
-    struct exchange *x;
+    struct attempt *x;
     uint32_t root;
 
     text_printable(id, sizeof id, message->id);
@@ -171,7 +171,7 @@ int confirm_heard(struct exchanges *all, unsigned port, const Peer__Head *head, 
         if (message->rank[i] >= nodes || message->rank[i] == root)
             return error_set(e, ERROR_PROTOCOL, "invalid confirmation of node %u for exchange %s",
                              message->rank[i], id);
-    x = exchange_find_id(all, id);
+    x = attempt_find_id(all, id);
     if (!all_below(all, message, root, x, port))
         return 0; /* its sender knows of other links that are down: it is reminded */
     text_printable(obstacle, sizeof obstacle, message->obstacle);
@@ -232,7 +232,7 @@ int doubt_query_heard(struct exchanges *all, unsigned port, const Peer__Head *he
 /* The outcome of an exchange of another node, for this node. */
 static void hear_outcome(struct exchanges *all, const char *id, bool committed)
 {
-    struct exchange *x = exchange_find_id(all, id);
+    struct attempt *x = attempt_find_id(all, id);
     const struct error lost = {ERROR_CANCELLED, "its root did not commit it"};
 
     if (doubt_settle(all, id, committed))
@@ -242,7 +242,7 @@ static void hear_outcome(struct exchanges *all, const char *id, bool committed)
             commit_begin(x);
         } else {
             x->failure = lost;
-            exchange_enter(x, EXCHANGE_FAILED);
+            attempt_enter(x, EXCHANGE_FAILED);
         }
     } else if (committed && (x == NULL || exchange_has_ended(x->state))) {
         decision_confirm_own(all, id, ""); /* it is in place */

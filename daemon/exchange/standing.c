@@ -14,100 +14,61 @@
 
 #include "daemon/exchange/internal.h"
 
-/* A verdict that came while this node was cut off may have gone past it: longer than nodes remember that they have
- * passed it on. */
-#define ASK_TIME (10 * SECONDS)
-
-bool standing_is_one(const struct exchange *x)
+bool standing_is_one(const struct attempt *x)
 {
     return x->spec.operation == OPERATION_GROUP &&
            (x->resumes[0] != '\0' || x->rounds.first_went != 0);
 }
 
-bool standing_is_suspended(const struct exchange *x)
+const struct attempt *standing_find_failed(const struct exchanges *all, const char *first)
 {
-    return x->state == EXCHANGE_ENTERED && x->resumes[0] != '\0';
-}
+    const struct attempt *x = all->ended;
 
-void standing_name(struct exchange *x)
-{
-    if (standing_is_one(x) && x->resumes[0] == '\0')
-        memcpy(x->resumes, x->id, sizeof x->resumes);
-}
-
-bool standing_suspend(struct exchange *x)
-{
-    bool own_fault = x->state == EXCHANGE_FAILING && !fail_is_for_now(&x->failure);
-
-    if (!standing_is_one(x) || exchange_is_root(x) || exchange_has_ended(x->state))
-        return false;
-    if (x->state == EXCHANGE_ENTERED)
-        return true;
-    standing_name(x);
-    if (!own_fault)
-        x->failure.code = ERROR_NONE;
-    x->verdict_heard = x->taken_back = x->before_go = false;
-    x->rounds = (struct rounds){.count = 1};
-    report_free(&x->report); /* programs may have left by then */
-    x->fault = UNSEEN_FAULT;
-    x->timeout_ns = SPEC_LONGEST_TIMEOUT;
-    x->deadline = router_now(router_of(x)) + x->timeout_ns;
-    x->turn.asks_at = router_now(router_of(x)) + ASK_TIME;
-    exchange_enter(x, EXCHANGE_ENTERED);
-    return true;
-}
-
-uint64_t standing_asks_at(const struct exchange *x)
-{
-    return standing_is_suspended(x) ? x->turn.asks_at : ROUTER_NEVER;
-}
-
-void standing_ask(struct exchange *x)
-{
-    struct error e;
-
-    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(x));
-    objection_send(x->all, wave_port(x->all, x->root), x->handle, resume_name(x), x->root, &e,
-                   false);
-    x->turn.asks_at = router_now(router_of(x)) + ASK_TIME;
-}
-
-const struct exchange *standing_find_failed(const struct exchanges *all, const char *first)
-{
-    const struct exchange *x = all->ended;
-
-    while (x != NULL && (!standing_is_one(x) || !exchange_is_root(x) ||
+    while (x != NULL && (!standing_is_one(x) || !attempt_is_root(x) ||
                          x->state != EXCHANGE_FAILED || strcmp(resume_name(x), first) != 0))
         x = x->next;
     return x;
 }
 
-/* The one of this first id that is not over here, whatever attempt it is. */
-static struct exchange *find(struct exchanges *all, const char *first)
+/* The id of its first attempt, if it has been open. */
+static const char *first_id(const struct job *j)
 {
-    struct exchange *x = all->active;
-
-    while (x != NULL &&
-           (!standing_is_one(x) || exchange_is_root(x) || strcmp(resume_name(x), first) != 0))
-        x = x->next;
-    return x;
+    return j->resumes[0] != '\0' ? j->resumes : resume_name(j->attempt);
 }
 
-void standing_give_up(struct exchange *x, const struct error *why)
+/* The one of this first id that is not over here, whatever attempt it has. */
+static struct job *find(struct exchanges *all, const char *first)
 {
-    if (x->failure.code == ERROR_NONE)
-        x->failure = *why;
+    struct job *j = all->jobs;
+
+    while (j != NULL &&
+           (j->state == JOB_ENDED || j->state == JOB_WAITING || !job_has_been_open(j) ||
+            (j->attempt != NULL && attempt_is_root(j->attempt)) || strcmp(first_id(j), first) != 0))
+        j = j->next;
+    return j;
+}
+
+/* An attempt of the group that has ended here: the one that tells why there is none after it, if any does. */
+static const struct attempt *find_ended(const struct exchanges *all, const char *first)
+{
+    const struct attempt *withdrawn = NULL;
+
+    for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
+        if (x->spec.operation != OPERATION_GROUP || strcmp(resume_name(x), first) != 0)
+            continue;
+        if (x->state != EXCHANGE_WITHDRAWN)
+            return x;
+        withdrawn = x;
+    }
+    return withdrawn;
 }
 
 /* Why this node does not have it. */
 static void say_why(const struct exchanges *all, const char *first, struct error *e)
 {
     uint32_t rank = router_rank(all->set.router);
-    const struct exchange *x = all->ended;
+    const struct attempt *x = find_ended(all, first);
 
-    while (x != NULL &&
-           (x->spec.operation != OPERATION_GROUP || strcmp(resume_name(x), first) != 0))
-        x = x->next;
     if (x == NULL)
         (void)error_set(e, ERROR_REFUSED,
                         "node %u does not have the group: it went down, or had not heard yet that "
@@ -123,50 +84,55 @@ static void say_why(const struct exchanges *all, const char *first, struct error
 
 /* All had entered it, as far as the root knew, but a link went down before `go` came here: it waits to be
  * prepared again, or will when the root's word about that has come. */
-static struct exchange *find_early(struct exchanges *all, const char *first)
+static struct job *find_early(struct exchanges *all, const char *first)
 {
     const uint32_t before_go =
         1u << EXCHANGE_PREPARING | 1u << EXCHANGE_READY | 1u << EXCHANGE_FAILING;
-    struct exchange *x = all->active;
+    struct job *j = all->jobs;
 
-    for (; x != NULL; x = x->next) {
-        if (x->spec.operation != OPERATION_GROUP || x->resumes[0] != '\0' ||
-            x->client_state != CLIENT_WAITING)
+    for (; j != NULL; j = j->next) {
+        const struct attempt *x = j->state == JOB_UNDER_WAY ? j->attempt : j->last;
+        if (j->spec.operation != OPERATION_GROUP || job_has_been_open(j) || x == NULL ||
+            j->client_state != CLIENT_WAITING || strcmp(x->id, first) != 0)
             continue;
-        if (x->state == EXCHANGE_ENTERED ? strcmp(x->entered.former, first) == 0
-                                         : (before_go & 1u << x->state) != 0 &&
-                                               !exchange_is_root(x) && strcmp(x->id, first) == 0)
-            return x;
+        if (j->state == JOB_ENTERED ||
+            (j->state == JOB_UNDER_WAY && !attempt_is_root(x) && (before_go & 1u << x->state) != 0))
+            return j;
     }
     return NULL;
 }
 
 void standing_failed(struct exchanges *all, const char *first, const struct error *why)
 {
-    struct exchange *x = find(all, first);
+    struct job *j = find(all, first);
 
-    if (x == NULL)
-        x = find_early(all, first);
-    if (x == NULL)
+    if (j == NULL)
+        j = find_early(all, first);
+    if (j == NULL)
         return;
-    x->failure = *why;
-    x->verdict_heard = true;
-    exchange_enter(x, EXCHANGE_FAILED);
+    if (j->state == JOB_UNDER_WAY) {
+        j->attempt->failure = *why;
+        j->attempt->verdict_heard = true;
+        attempt_enter(j->attempt, EXCHANGE_FAILED);
+    } else {
+        j->last->verdict_heard = true;
+        job_end_failed(j, why);
+    }
 }
 
-struct exchange *standing_find(struct exchanges *all, const char *first, const char *id,
-                               struct error *e)
+struct job *standing_find(struct exchanges *all, const char *first, const char *id, struct error *e)
 {
-    struct exchange *x = find(all, first);
+    struct job *j = find(all, first);
 
-    if (x == NULL)
-        x = find_early(all, first);
-    if (x == NULL) {
+    if (j == NULL)
+        j = find_early(all, first);
+    if (j == NULL) {
         say_why(all, first, e);
         return NULL;
     }
+    const struct attempt *x = j->state == JOB_UNDER_WAY ? j->attempt : j->last;
     if (!exchange_is_before(id, x->id))
-        return x;
+        return j;
     (void)error_set(e, ERROR_BUSY, "the group has begun anew as %s", x->id);
     return NULL;
 }

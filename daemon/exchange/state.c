@@ -7,8 +7,8 @@
 
 #define S(state) (1u << EXCHANGE_##state)
 #define ACTIVE                                                                                     \
-    (S(WAITING) | S(ENTERED) | S(OPENING) | S(OPENED) | S(PREPARING) | S(READY) | S(RUNNING) |     \
-     S(PAUSED) | S(DONE) | S(DECIDING) | S(COMMITTING) | S(FAILING))
+    (S(STARTING) | S(OPENING) | S(OPENED) | S(PREPARING) | S(READY) | S(RUNNING) | S(PAUSED) |     \
+     S(DONE) | S(DECIDING) | S(COMMITTING) | S(FAILING))
 
 enum presence { NONE, MAY, MUST };
 
@@ -21,33 +21,34 @@ static const struct {
     enum presence owed;   /* parts of a wave */
     bool root, other;     /* which nodes can be in it */
 } states[EXCHANGE_STATES] = {
-    [EXCHANGE_WAITING] = {"waiting", S(OPENING) | S(PREPARING) | S(ENTERED) | S(FAILED), NONE, NONE,
-                          NONE, true, false},
-    [EXCHANGE_ENTERED] = {"entered", S(PREPARING) | S(WAITING) | S(FAILED), NONE, NONE, NONE, true,
-                          true},
-    [EXCHANGE_OPENING] = {"opening", S(OPENED) | S(PREPARING) | S(WAITING) | S(FAILING) | S(FAILED),
-                          MAY, NONE, MUST, true, true},
-    [EXCHANGE_OPENED] = {"opened", S(PREPARING) | S(FAILING) | S(FAILED), MUST, NONE, NONE, false,
-                         true},
+    [EXCHANGE_WAITING] = {"waiting", .root = false}, /* jobs are, not attempts */
+    [EXCHANGE_ENTERED] = {"entered", .root = false},
+    [EXCHANGE_STARTING] = {"starting", S(OPENING) | S(PREPARING) | S(FAILED), NONE, NONE, NONE,
+                           true, false},
+    [EXCHANGE_OPENING] = {"opening",
+                          S(OPENED) | S(PREPARING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MAY,
+                          NONE, MUST, true, true},
+    [EXCHANGE_OPENED] = {"opened", S(PREPARING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MUST, NONE,
+                         NONE, false, true},
     [EXCHANGE_PREPARING] = {"preparing",
-                            S(READY) | S(RUNNING) | S(WAITING) | S(ENTERED) | S(FAILING) |
-                                S(FAILED),
-                            MAY, MAY, MUST, true, true},
-    [EXCHANGE_READY] = {"ready", S(RUNNING) | S(ENTERED) | S(FAILING) | S(FAILED), MUST, MUST, NONE,
-                        false, true},
+                            S(READY) | S(RUNNING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MAY, MAY,
+                            MUST, true, true},
+    [EXCHANGE_READY] = {"ready", S(RUNNING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MUST, MUST,
+                        NONE, false, true},
     [EXCHANGE_RUNNING] = {"running",
                           S(PAUSED) | S(DONE) | S(DECIDING) | S(FINISHED) | S(COMMITTED) |
-                              S(WAITING) | S(ENTERED) | S(FAILING) | S(FAILED),
+                              S(FAILING) | S(WITHDRAWN) | S(FAILED),
                           MUST, MUST, MAY, true, true},
-    [EXCHANGE_PAUSED] = {"paused", S(RUNNING) | S(WAITING) | S(FAILING) | S(FAILED), MUST, MUST,
+    [EXCHANGE_PAUSED] = {"paused", S(RUNNING) | S(FAILING) | S(WITHDRAWN) | S(FAILED), MUST, MUST,
                          NONE, true, true},
-    [EXCHANGE_DONE] = {"done", S(COMMITTING) | S(FAILED) | S(IN_DOUBT), MUST, NONE, NONE, false,
-                       true},
+    [EXCHANGE_DONE] = {"done", S(COMMITTING) | S(WITHDRAWN) | S(FAILED) | S(IN_DOUBT), MUST, NONE,
+                       NONE, false, true},
     [EXCHANGE_DECIDING] = {"deciding", S(COMMITTING) | S(FAILED), MUST, NONE, NONE, true, false},
     [EXCHANGE_COMMITTING] = {"committing", S(COMMITTED) | S(IN_DOUBT), MAY, NONE, MAY, true, true},
-    [EXCHANGE_FAILING] = {"failing", S(ENTERED) | S(FAILED), NONE, NONE, NONE, false, true},
-    [EXCHANGE_FINISHED] = {"finished", S(FAILED), NONE, NONE, NONE, false, true},
+    [EXCHANGE_FAILING] = {"failing", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true},
+    [EXCHANGE_FINISHED] = {"finished", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true},
     [EXCHANGE_COMMITTED] = {"committed", 0, NONE, NONE, NONE, true, true},
+    [EXCHANGE_WITHDRAWN] = {"withdrawn", S(FAILED), NONE, NONE, NONE, true, true},
     [EXCHANGE_FAILED] = {"failed", 0, NONE, NONE, NONE, true, true},
     [EXCHANGE_IN_DOUBT] = {"in doubt", S(COMMITTED) | S(FAILED), NONE, NONE, NONE, false, true},
 };
@@ -59,10 +60,10 @@ const char *exchange_state_name(enum exchange_state state)
 
 bool exchange_has_ended(enum exchange_state state)
 {
-    return (ACTIVE & 1u << state) == 0;
+    return ((ACTIVE | S(WAITING) | S(ENTERED)) & 1u << state) == 0;
 }
 
-static void tell_log(const struct exchange *x)
+static void tell_log(const struct attempt *x)
 {
     switch (x->state) {
     case EXCHANGE_FINISHED:
@@ -74,11 +75,11 @@ static void tell_log(const struct exchange *x)
         else
             log_warning("exchange %s: %s", x->id, x->failure.text);
         break;
+    case EXCHANGE_WITHDRAWN:
+        log_debug("exchange %s will be started again: %s", x->id, x->failure.text);
+        break;
     case EXCHANGE_FAILED:
-        if (x->failure.code == ERROR_BUSY)
-            log_debug("exchange %s will be started again: %s", x->id, x->failure.text);
-        else
-            log_warning("exchange %s failed: %s", x->id, x->failure.text);
+        log_warning("exchange %s failed: %s", x->id, x->failure.text);
         break;
     case EXCHANGE_IN_DOUBT:
         log_warning("exchange %s is in doubt (%s): its output is kept under its temporary name",
@@ -89,21 +90,15 @@ static void tell_log(const struct exchange *x)
     }
 }
 
-static void count_tellable(struct exchange *x)
-{
-    if (exchange_has_ended(x->state) && x->client_state == CLIENT_WAITING && x->own.closing == 0)
-        x->all->tellable++;
-}
-
-void state_closed_one(struct exchange *x)
+void state_closed_one(struct attempt *x)
 {
     if (--x->own.closing > 0)
         return;
-    count_tellable(x);
+    x->all->tellable += x->job != NULL && job_is_tellable(x->job);
     x->all->turns_due = true;
 }
 
-void exchange_enter(struct exchange *x, enum exchange_state state)
+void attempt_enter(struct attempt *x, enum exchange_state state)
 {
     struct exchanges *all = x->all;
     bool had_ended = exchange_has_ended(x->state), ends = exchange_has_ended(state);
@@ -122,26 +117,26 @@ void exchange_enter(struct exchange *x, enum exchange_state state)
         all->active_count--;
         all->ended_count++;
     }
-    if (ends || state == EXCHANGE_WAITING)
-        turn_leave(x);
     if (states[state].engine == NONE)
         opening_release_engine(x);
     if (states[state].blocks == NONE)
         opening_close(x, state == EXCHANGE_IN_DOUBT);
     if (state == EXCHANGE_FAILED && !resume_may_follow(x))
         resume_drop(x);
-    if (ends && !had_ended) {
-        if (x->spec.operation == OPERATION_GROUP && all->set.sessions.forget != NULL)
-            all->set.sessions.forget(all->set.sessions.context, resume_name(x));
-        count_tellable(x);
+    if (ends && !had_ended)
         all->turns_due = true;
+    if (x->job != NULL && ends && !had_ended) {
+        if (state == EXCHANGE_WITHDRAWN)
+            job_withdrawn(x);
+        else
+            job_ended(x);
     }
     tell_log(x);
 }
 
 /* --- invariants --- */
 
-static int violated(const struct exchange *x, struct error *e, const char *what)
+static int violated(const struct attempt *x, struct error *e, const char *what)
 {
     return error_set(e, ERROR_PROTOCOL, "exchange %s is %s: %s", x->id, states[x->state].name,
                      what);
@@ -152,13 +147,13 @@ static bool agrees(enum presence wanted, bool there)
     return wanted == MAY || (wanted == MUST) == there;
 }
 
-static int check_one(const struct exchange *x, struct error *e)
+static int check_one(const struct attempt *x, struct error *e)
 {
     const struct rounds *r = &x->rounds;
 
-    if (exchange_is_root(x) ? !states[x->state].root : !states[x->state].other)
+    if (attempt_is_root(x) ? !states[x->state].root : !states[x->state].other)
         return violated(x, e, "a state that this node cannot be in");
-    if (exchange_is_root(x) && x->state != EXCHANGE_ENTERED && x->root != rank_of(x))
+    if (attempt_is_root(x) && x->root != rank_of(x))
         return violated(x, e, "a root with another root");
     if (!agrees(states[x->state].blocks, x->own.source != NULL) ||
         (x->own.source == NULL) != (x->own.sink == NULL))
@@ -169,8 +164,6 @@ static int check_one(const struct exchange *x, struct error *e)
         return violated(x, e, "memory reserved without an engine");
     if (!agrees(states[x->state].owed, x->owed != 0))
         return violated(x, e, "parts of a wave owed, or not");
-    if ((x->state == EXCHANGE_ENTERED || x->state == EXCHANGE_WAITING) && x->report.nodes > 0)
-        return violated(x, e, "with a report of a former attempt");
     if (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_NONE)
         return violated(x, e, "without a reason");
     if (x->state == EXCHANGE_RUNNING &&
@@ -189,21 +182,27 @@ int exchanges_check(const struct exchanges *all, struct error *e)
         *e = all->broken;
         return -1;
     }
-    for (const struct exchange *x = all->active; x != NULL; x = x->next) {
+    for (const struct job *j = all->jobs; j != NULL; j = j->next) {
+        if (job_check(j, e) != 0)
+            return -1;
+        reserved += j->reserved;
+        places += j->placed;
+        asked += j->asked;
+        tellable += job_is_tellable(j);
+    }
+
+    for (const struct attempt *x = all->active; x != NULL; x = x->next) {
         if (exchange_has_ended(x->state))
             return violated(x, e, "among the active ones");
         if (check_one(x, e) != 0)
             return -1;
         reserved += x->own.reserved;
-        places += x->turn.placed;
-        asked += x->turn.asked;
     }
-    for (const struct exchange *x = all->ended; x != NULL; x = x->next) {
+    for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
         if (!exchange_has_ended(x->state))
             return violated(x, e, "among the ended ones");
         if (check_one(x, e) != 0)
             return -1;
-        tellable += x->client_state == CLIENT_WAITING && x->own.closing == 0;
     }
     if (reserved != exchanges_reserved(all) || reserved > all->set.memory_budget)
         return error_set(e, ERROR_PROTOCOL, "%llu %s reserved, not %llu of %llu",

@@ -21,20 +21,20 @@ void turns_set_capacities(struct shares *shares)
     shares_set_capacity(shares, SHARE_EXCHANGES, ASKED_MOST);
 }
 
-static void give_place(struct exchange *x)
+static void give_place(struct job *j)
 {
-    if (x->turn.placed)
-        shares_give(x->all->set.shares, SHARE_TURNS, x->user, 1);
-    x->turn.placed = false;
+    if (j->placed)
+        shares_give(j->all->set.shares, SHARE_TURNS, j->user, 1);
+    j->placed = false;
 }
 
-void turn_leave(struct exchange *x)
+void turn_leave(struct job *j)
 {
-    x->all->turns_due |= x->turn.placed;
-    give_place(x);
-    if (x->turn.asked && exchange_has_ended(x->state))
-        shares_give(x->all->set.shares, SHARE_EXCHANGES, x->user, 1);
-    x->turn.asked = x->turn.asked && !exchange_has_ended(x->state);
+    j->all->turns_due |= j->placed;
+    give_place(j);
+    if (j->asked && j->state == JOB_ENDED)
+        shares_give(j->all->set.shares, SHARE_EXCHANGES, j->user, 1);
+    j->asked = j->asked && j->state != JOB_ENDED;
 }
 
 static int refuse_faulty(const struct exchanges *all, struct error *e)
@@ -50,9 +50,9 @@ static int refuse_faulty(const struct exchanges *all, struct error *e)
 }
 
 /* It goes around the links that are down now. Returns 0, or -1 with *e. */
-static int find_way(struct exchange *x, struct error *e)
+static int find_way(struct attempt *x, struct error *e)
 {
-    const struct left_out out = around_left_out(x);
+    const struct left_out out = around_left_out_next(x->job);
     struct damage damage;
 
     if (around_view(x->all, out, &damage, e) != 0)
@@ -67,124 +67,186 @@ static int find_way(struct exchange *x, struct error *e)
 
 /* Of a node that cannot be reached it may not have been heard yet that one of its links is up again: for a moment it
  * is not left out. */
-static bool awaits_news(struct exchange *x)
+static bool awaits_news(struct attempt *x)
 {
     uint64_t settled = x->all->changed_at + SETTLE_TIME;
 
     if (!x->spec.shrink || standing_is_one(x) || around_nodes(x) == torus_of(x)->nodes ||
         router_now(router_of(x)) >= settled)
         return false;
-    x->turn.retry_at = settled;
+    x->job->retry_at = settled;
     return true;
 }
 
-/* Nothing of a former attempt shall be taken for this one's. Until it begins, all know it by that one's name.
- * Returns 0, or -1 with *e. */
-static int rename_anew(struct exchange *x, struct error *e)
+void turn_drop(struct job *j)
 {
-    char id[EXCHANGE_ID_SIZE];
-    uint32_t handle;
+    struct attempt *x = j->attempt;
 
-    if (!x->turn.anew)
-        return 0;
-    exchange_new_name(x->all, id, &handle);
-    if (exchange_rename(x, handle, id, x->root) != 0)
-        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
-    x->turn.anew = false;
-    return 0;
+    j->attempt = NULL;
+    if (x == NULL)
+        return;
+    opening_release_engine(x);
+    opening_close(x, false);
+    j->reserved = x->own.reserved;
+    x->own.reserved = 0;
+    x->job = NULL;
+    attempt_let_go(x);
 }
 
-/* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
- * those behind it may; -1: it needs memory, and nobody may overtake it. */
-static int try_begin(struct exchange *x)
+/* Its next attempt, which no other node knows of yet. Nothing of a former one shall be taken for this one's, so it
+ * has a name of its own. NULL with *e. */
+static struct attempt *next_attempt(struct job *j, struct error *e)
 {
-    struct error e;
-    int result, opened = 0;
+    struct exchanges *all = j->all;
+    uint32_t rank = router_rank(all->set.router);
+    struct attempt *x;
 
-    barrier_lead(x); /* not only the topology tells who is the first that is left */
-    if (x->state != EXCHANGE_WAITING)
-        return 0;
-    result = find_way(x, &e);
-
-    if (result < 0 && e.code == ERROR_LINK && waiting_or_around(x)) {
-        failure_topology(x); /* for how long it waits for the links */
-        return exchange_has_ended(x->state) ? 1 : 0;
+    if (j->attempt != NULL)
+        return j->attempt;
+    if (j->name_known) {
+        attempt_new_name(all, &j->name);
+        j->name_known = false;
     }
-    if (result == 0 && awaits_news(x))
-        return 0;
-    if (result == 0)
-        result = spec_chooses_late(&x->spec) && x->around == NULL ? 1 : choose_for(x, &e);
-    if (result > 0 && rename_anew(x, &e) != 0)
-        result = -1;
-    if (result > 0)
-        result = opened = opening_blocks(x, &e);
-    if (result == 0 && x->own.source == NULL)
-        return 0; /* schedules are being counted, or planned */
-    if (result >= 0 && !x->own.source->sized) {
-        if (opened == 0)
-            return 0;
-        result = opening_choose_rounds(x, &e);
-        if (result == 0 && opening_engine(x, &e) < 0)
-            result = -1;
+    x = attempt_new(all, &j->name, rank);
+    if (x == NULL || spec_copy(&x->spec, &j->spec, e) != 0) {
+        if (x != NULL)
+            attempt_forget(x);
+        (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+        return NULL;
     }
-    if (result < 0 && e.code == ERROR_BUSY) {
-        bool memory = x->own.round_bytes > 0; /* else a folder */
-        x->failure = e;
-        x->own.round_bytes = 0;
-        opening_close(x, false);
-        if (!memory) {
-            retry_pause(x);
-            return 0;
+    x->spec.repeat -= j->repetitions.kept;
+    x->user = j->user;
+    x->goes_around = around_may(&j->spec);
+    memcpy(x->resumes, j->resumes, sizeof x->resumes);
+    tree_node(router_torus(all->set.router), rank, rank, &x->tree);
+    if (j->schedule != NULL) {
+        x->schedule = schedules_join(all->schedules, j->spec.schedule, j->user, e);
+        if (x->schedule == NULL) {
+            attempt_forget(x);
+            return NULL;
         }
-        return -1; /* until some is given back */
     }
-    if (result < 0 && e.code == ERROR_LINK && standing_is_one(x) &&
-        router_now(router_of(x)) < x->turn.since + absent_naming_time(x->all)) {
-        x->own.round_bytes =
-            0; /* perhaps a node goes down, of which not all links have been heard of yet */
-        opening_close(x, false);
-        retry_pause(x);
-        return 0;
-    }
-    if (result < 0) {
-        exchange_fail(x, &e);
+    x->timeout_ns = j->timeout_ns;
+    x->deadline = j->deadline;
+    x->own.reserved = j->reserved;
+    j->reserved = 0;
+    x->job = j;
+    j->attempt = x;
+    return x;
+}
+
+/* Whatever it has opened is closed again. */
+static void try_later(struct job *j, bool pause)
+{
+    turn_drop(j);
+    if (pause)
+        retry_pause(j);
+}
+
+/* Perhaps a node goes down, of which not all links have been heard of yet. */
+static bool may_pass(const struct job *j, const struct error *e)
+{
+    return e->code == ERROR_LINK && job_has_been_open(j) &&
+           router_now(j->all->set.router) < j->since + absent_naming_time(j->all);
+}
+
+/* As far as it can be made ready here. Returns 1; 0: schedules are being counted, or planned, or blocks opened; or
+ * -1 with *e. */
+static int make_ready(struct attempt *x, struct error *e)
+{
+    int result = spec_chooses_late(&x->spec) && x->around == NULL ? 1 : choose_for(x, e);
+
+    if (result > 0)
+        result = opening_blocks(x, e);
+    if (result < 0 || x->own.source == NULL)
+        return result;
+    if (x->own.source->sized)
         return 1;
-    }
+    if (result > 0 && (opening_choose_rounds(x, e) != 0 || opening_engine(x, e) < 0))
+        result = -1;
+    return result;
+}
+
+/* All nodes hear of it. */
+static void begin(struct attempt *x)
+{
+    struct job *j = x->job;
+
     if (x->spec.timeout_ns == 0) {
         x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
-    x->failure.code = ERROR_NONE;
-    exchange_enter(x, x->own.source->sized ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    attempt_enter(x, x->own.source->sized ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    job_begin(j);
     prepare_begin(x);
-    exchange_advance(x);
+    attempt_advance(x);
+}
+
+/* Its turn has come, if everything is at hand. Returns 1: it has begun or failed; 0: it cannot yet,
+ * those behind it may; -1: it needs memory, and nobody may overtake it. */
+static int try_begin(struct job *j)
+{
+    struct attempt *x;
+    struct error e;
+    int result;
+
+    barrier_lead(j); /* not only the topology tells who is the first that is left */
+    if (j->state != JOB_WAITING)
+        return 0;
+    x = next_attempt(j, &e);
+    result = x != NULL ? find_way(x, &e) : -1;
+    if (result < 0 && e.code == ERROR_LINK && waiting_or_around_next(j)) {
+        turn_drop(j);
+        job_topology(j); /* for how long it waits for the links */
+        return j->state == JOB_ENDED ? 1 : 0;
+    }
+    if (result == 0 && awaits_news(x))
+        return 0;
+    if (result == 0)
+        result = make_ready(x, &e);
+    if (result > 0) {
+        begin(x);
+        return 1;
+    }
+    if (result == 0)
+        return 0;
+    if (e.code == ERROR_BUSY) {
+        bool memory = x != NULL && x->own.round_bytes > 0; /* else a folder */
+        j->failure = e;
+        try_later(j, !memory);
+        return memory ? -1 : 0; /* until some is given back */
+    }
+    if (may_pass(j, &e)) {
+        try_later(j, true);
+        return 0;
+    }
+    job_fail(j, &e);
     return 1;
 }
 
 /* It waits for links that are down, or for the verdict on them (failure.c). */
-static bool awaits_links(const struct exchange *x)
+static bool awaits_links(const struct job *j)
 {
-    return x->fault.at != ROUTER_NEVER && waiting_or_around(x);
+    return j->fault.at != ROUTER_NEVER && waiting_or_around_next(j);
 }
 
-static bool may_begin(const struct exchange *x)
+static bool may_begin(const struct job *j)
 {
-    return x->state == EXCHANGE_WAITING && x->own.closing == 0 && x->turn.retry_at == 0 &&
-           !awaits_links(x);
+    return j->state == JOB_WAITING && job_closing(j) == 0 && j->retry_at == 0 && !awaits_links(j);
 }
 
 /* It has begun, or waits for a schedule. */
-static bool keeps_place(const struct exchange *x)
+static bool keeps_place(const struct job *j)
 {
-    return !exchange_has_ended(x->state) && (x->state != EXCHANGE_WAITING || may_begin(x));
+    return j->state == JOB_UNDER_WAY || may_begin(j);
 }
 
 /* The first that may begin, from this one on; they are in the order of asking. */
-static struct exchange *next_turn(struct exchange *x)
+static struct job *next_turn(struct job *j)
 {
-    while (x != NULL && !may_begin(x))
-        x = x->next;
-    return x;
+    while (j != NULL && !may_begin(j))
+        j = j->next;
+    return j;
 }
 
 /* How many more there may be, whoever asks: one of its own, whatever other nodes have under way. */
@@ -192,8 +254,8 @@ static unsigned places_left(const struct exchanges *all)
 {
     unsigned of_all = 0;
 
-    for (const struct exchange *x = all->active; x != NULL; x = x->next)
-        of_all += !spec_is_entered(&x->spec) && x->state != EXCHANGE_WAITING;
+    for (const struct attempt *x = all->active; x != NULL; x = x->next)
+        of_all += !spec_is_entered(&x->spec) && x->state != EXCHANGE_STARTING;
     if (of_all < ALL_AT_ONCE)
         return ALL_AT_ONCE - of_all;
     return shares_total(all->set.shares, SHARE_TURNS) == 0;
@@ -214,15 +276,14 @@ static bool is_held(const struct held *held, uint32_t user)
 }
 
 /* Returns whether it has a place now. */
-static bool take_place(struct exchange *x, const struct held *held)
+static bool take_place(struct job *j, const struct held *held)
 {
     struct error e;
 
-    if (is_held(held, x->user))
+    if (is_held(held, j->user))
         return false;
-    x->turn.placed =
-        x->turn.placed || shares_take(x->all->set.shares, SHARE_TURNS, x->user, 1, &e) == 0;
-    return x->turn.placed;
+    j->placed = j->placed || shares_take(j->all->set.shares, SHARE_TURNS, j->user, 1, &e) == 0;
+    return j->placed;
 }
 
 /* Once through the list, as a thousand may wait; from its beginning again when one of them ends here, which
@@ -232,28 +293,28 @@ void turns_advance(struct exchanges *all)
     uint64_t now = router_now(all->set.router);
     unsigned places = places_left(all);
     struct held held = {.count = 0};
-    struct exchange *x;
+    struct job *j;
 
     all->turns_due = false;
-    for (x = all->active; x != NULL; x = x->next)
-        if (now >= x->turn.retry_at)
-            x->turn.retry_at = 0;
-    x = next_turn(all->active);
-    while (x != NULL) {
-        bool barrier = spec_is_entered(&x->spec);
-        if (barrier || (places > 0 && take_place(x, &held))) {
-            int begun = try_begin(x);
+    for (j = all->jobs; j != NULL; j = j->next)
+        if (now >= j->retry_at)
+            j->retry_at = 0;
+    j = next_turn(all->jobs);
+    while (j != NULL) {
+        bool barrier = spec_is_entered(&j->spec);
+        if (barrier || (places > 0 && take_place(j, &held))) {
+            int begun = try_begin(j);
             if (!barrier && begun < 0)
-                held.user[held.count++] = x->user;
-            if (!barrier && (begun < 0 || !keeps_place(x)))
-                give_place(x);
-            places -= x->turn.placed;
+                held.user[held.count++] = j->user;
+            if (!barrier && (begun < 0 || !keeps_place(j)))
+                give_place(j);
+            places -= j->placed;
         }
-        x = next_turn(exchange_has_ended(x->state) ? all->active : x->next);
+        j = next_turn(j->state == JOB_ENDED ? all->jobs : j->next);
     }
-    for (x = all->active; x != NULL; x = x->next)
-        if (x->state == EXCHANGE_WAITING)
-            give_place(x);
+    for (j = all->jobs; j != NULL; j = j->next)
+        if (j->state == JOB_WAITING)
+            give_place(j);
 }
 
 /* Why what is asked for cannot be done while links are down. */
@@ -319,49 +380,53 @@ static int join_schedule(struct exchanges *all, const struct spec *spec, uint32_
                      spec->schedule);
 }
 
-static struct exchange *add(struct exchanges *all, struct spec *spec, struct schedule *schedule,
-                            const struct exchange_client *client, struct error *e)
+static struct job *add(struct exchanges *all, struct spec *spec, struct schedule *schedule,
+                       const struct exchange_client *client, struct error *e)
 {
-    uint32_t rank = router_rank(all->set.router), handle;
-    char id[EXCHANGE_ID_SIZE];
-    struct exchange *x;
+    bool entered = spec_is_entered(spec);
+    uint32_t rank = router_rank(all->set.router);
+    struct job *j;
 
-    exchange_new_name(all, id, &handle); /* its tree is found when its turn has come */
-    if (!spec_is_entered(spec) &&
-        shares_take(all->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
+    if (!entered && shares_take(all->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
         return NULL;
-    x = exchange_add(all, handle, id, rank);
-    if (x == NULL) {
-        if (!spec_is_entered(spec))
+    j = job_new(all, spec, client);
+    if (j == NULL) {
+        if (!entered)
             shares_give(all->set.shares, SHARE_EXCHANGES, client->user, 1);
         (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         return NULL;
     }
-    tree_node(router_torus(all->set.router), rank, rank, &x->tree);
-    x->spec = *spec;
-    x->goes_around = around_may(spec);
-    x->schedule = schedule;
-    x->user = client->user;
-    x->turn.asked = !spec_is_entered(spec);
-    x->state = spec_is_entered(spec) && barrier_root(all, spec) != rank ? EXCHANGE_ENTERED
-                                                                        : EXCHANGE_WAITING;
-    x->turn.since = x->began;
-    x->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns : LONGEST_WAIT;
-    if (spec_is_entered(spec) && spec->timeout_ns == 0)
-        x->timeout_ns = SPEC_LONGEST_TIMEOUT;
-    x->deadline = x->began + x->timeout_ns;
-    x->entered = (struct entered){.deadline = x->deadline, .timeout_ns = x->timeout_ns};
-    x->client_state = CLIENT_WAITING;
-    x->client = *client;
-    return x;
+    attempt_new_name(all, &j->name);
+    j->schedule = schedule;
+    j->asked = !entered;
+    j->state = entered && barrier_root(all, spec) != rank ? JOB_ENTERED : JOB_WAITING;
+    j->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns
+                    : entered            ? SPEC_LONGEST_TIMEOUT
+                                         : LONGEST_WAIT;
+    j->deadline = j->began + j->timeout_ns;
+    j->entered_deadline = j->deadline;
+    j->entered_timeout_ns = j->timeout_ns;
+    return j;
 }
 
-struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted,
-                                const struct exchange_client *client, struct error *e)
+/* What the root has prepared already, and nobody has entered here. */
+static struct job *enter(struct attempt *x, struct spec *spec, const struct exchange_client *client,
+                         struct error *e)
 {
+    struct job *j = barrier_enter(x, spec, client, e);
+
+    if (j != NULL && !barrier_differs(x, &j->spec, &x->spec))
+        attempt_advance(x);
+    return j;
+}
+
+struct job *exchange_start(struct exchanges *all, const struct spec *wanted,
+                           const struct exchange_client *client, struct error *e)
+{
+    struct attempt *prepared;
     struct schedule *schedule;
-    struct exchange *x;
     struct spec spec;
+    struct job *j;
 
     if (spec_copy(&spec, wanted, e) != 0)
         return NULL;
@@ -370,28 +435,28 @@ struct exchange *exchange_start(struct exchanges *all, const struct spec *wanted
         spec_free(&spec);
         return NULL;
     }
-    if (spec_is_entered(&spec)) {
-        x = barrier_preparing(all, &spec);
-        if (x != NULL) {
-            spec_free(&spec);
-            if (barrier_enter(x, wanted, client, e) != 0)
-                return NULL;
-            if (!barrier_differs(x, wanted, &x->spec))
-                exchange_advance(x);
-            return x;
-        }
+    prepared = spec_is_entered(&spec) ? barrier_preparing(all, &spec) : NULL;
+    if (spec_is_entered(&spec) && barrier_waiting(all, &spec) != NULL) {
+        (void)error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
+                        operation_name(spec.operation), spec.barrier);
+        j = NULL;
+    } else if (prepared != NULL) {
+        j = enter(prepared, &spec, client, e);
+    } else {
+        j = add(all, &spec, schedule, client, e);
     }
-    x = add(all, &spec, schedule, client, e);
-    if (x == NULL) {
+    if (j == NULL) {
         if (schedule != NULL)
             schedules_leave(all->schedules, schedule);
         spec_free(&spec);
         return NULL;
     }
-    log_info("exchange %s: %s, %s%s, %s", x->id, operation_name(spec.operation),
+    if (prepared != NULL)
+        return j;
+    log_info("exchange %s: %s, %s%s, %s", exchange_id(j), operation_name(spec.operation),
              spec_has_schedule(&spec) ? "schedule " : spec.algorithm, spec.schedule,
              spec_has_folders(&spec) ? "folders" : "generated blocks");
     all->turns_due = true;
     turns_advance(all);
-    return x;
+    return j;
 }

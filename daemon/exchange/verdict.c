@@ -57,7 +57,7 @@ static bool remember(struct exchanges *all, uint64_t verdict)
     return true;
 }
 
-bool verdict_is_cut(const struct exchange *x)
+bool verdict_is_cut(const struct attempt *x)
 {
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
@@ -80,7 +80,7 @@ static void fill(Peer__Head *head, Peer__Verdict *message, uint32_t handle, cons
 }
 
 /* Down the tree; or with `left` hops to go over all links but the one it came by (-1: none). */
-void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, int except)
+void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
 {
     Peer__Verdict message;
     Peer__Head head;
@@ -92,24 +92,31 @@ void verdict_pass_on(struct exchange *x, const struct error *e, uint32_t left, i
         wave_to_children(x, &head);
 }
 
-void verdict_send(struct exchange *x, const struct error *e)
+void verdict_send(struct attempt *x, const struct error *e)
 {
     x->verdict_heard = true;
     x->before_go = x->rounds.first_went == 0 && x->resumes[0] == '\0';
     verdict_pass_on(x, e, verdict_is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
-void verdict_send_former(const struct exchange *x, const struct error *e)
+void verdict_flood(struct attempt *x, const struct error *e)
 {
+    x->verdict_heard = true;
+    verdict_pass_on(x, e, torus_of(x)->nodes, -1);
+}
+
+void verdict_send_former(const struct job *j, const struct error *e)
+{
+    struct router *router = j->all->set.router;
+    bool open = job_has_been_open(j);
+    const char *former = open ? j->resumes : j->former.id;
     Peer__Verdict message;
     Peer__Head head;
 
-    const char *former = standing_is_one(x) ? x->resumes : x->turn.former;
-
-    if (former[0] == '\0' || (strcmp(former, x->id) == 0 && exchange_has_begun(x)))
+    if (former[0] == '\0' || (strcmp(former, j->name.id) == 0 && j->state == JOB_UNDER_WAY))
         return;
-    fill(&head, &message, x->turn.former_handle, former, e, torus_of(x)->nodes, false);
-    router_flood(router_of(x), -1, &head);
+    fill(&head, &message, j->former.handle, former, e, router_torus(router)->nodes, false);
+    router_flood(router, -1, &head);
 }
 
 void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection *objection,
@@ -127,7 +134,7 @@ void verdict_answer(struct exchanges *all, unsigned port, const Peer__Objection 
 /* A link has come up: what was said on it before may never have arrived. */
 void verdicts_repeat(struct exchanges *all, unsigned port)
 {
-    for (const struct exchange *x = all->ended; x != NULL; x = x->next) {
+    for (const struct attempt *x = all->ended; x != NULL; x = x->next) {
         Peer__Verdict message;
         Peer__Head head;
         if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)

@@ -5,39 +5,51 @@
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/sentence.h"
 
-bool waiting_may(const struct exchange *x)
+bool waiting_may(const struct attempt *x)
 {
     return x->spec.wait && !standing_is_one(x);
 }
 
-bool waiting_or_around(const struct exchange *x)
+bool waiting_next(const struct job *j)
+{
+    return j->spec.wait && !job_has_been_open(j);
+}
+
+bool waiting_or_around(const struct attempt *x)
 {
     return x->goes_around || waiting_may(x);
 }
 
+bool waiting_or_around_next(const struct job *j)
+{
+    return around_may(&j->spec) || waiting_next(j);
+}
+
 static bool is_unreachable(const void *context, uint32_t rank)
 {
-    const struct exchange *x = context;
+    const struct job *j = context;
 
-    return absent_is_unreachable(x->all, rank);
+    return absent_is_unreachable(j->all, rank);
 }
 
 static bool is_unconfirmed(const void *context, uint32_t rank)
 {
-    const struct exchange *x = context;
-    const struct decision *d = decision_find(x->all, x->id);
+    const struct job *j = context;
+    const struct decision *d = decision_find(j->all, j->attempt->id);
 
-    return d != NULL && !decision_has(d, rank) && absent_is_unreachable(x->all, rank);
+    return d != NULL && !decision_has(d, rank) && absent_is_unreachable(j->all, rank);
 }
 
-void waiting_describe(const struct exchange *x, struct sentence *s)
+void waiting_describe(const struct job *j, struct sentence *s)
 {
-    bool begins = !exchange_has_begun(x) && x->fault.at != ROUTER_NEVER;
-    bool ends = x->state == EXCHANGE_COMMITTING && exchange_is_root(x);
+    const struct torus *t = router_torus(j->all->set.router);
+    bool begins =
+        (j->state == JOB_WAITING || j->state == JOB_ENTERED) && j->fault.at != ROUTER_NEVER;
+    bool ends = j->state == JOB_UNDER_WAY && j->attempt->state == EXCHANGE_COMMITTING &&
+                attempt_is_root(j->attempt);
 
-    if (!waiting_may(x) || (!begins && !ends))
+    if (!waiting_next(j) || (!begins && !ends))
         return;
-    if (sentence_add_nodes(s, torus_of(x), ends ? is_unconfirmed : is_unreachable, x) == 0 &&
-        begins)
-        sentence_add(s, "links: %s", x->fault.e.text);
+    if (sentence_add_nodes(s, t, ends ? is_unconfirmed : is_unreachable, j) == 0 && begins)
+        sentence_add(s, "links: %s", j->fault.e.text);
 }

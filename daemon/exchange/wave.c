@@ -4,7 +4,7 @@
 
 #include "daemon/exchange/internal.h"
 
-static uint32_t children_mask(const struct exchange *x)
+static uint32_t children_mask(const struct attempt *x)
 {
     uint32_t mask = 0;
 
@@ -13,18 +13,18 @@ static uint32_t children_mask(const struct exchange *x)
     return mask;
 }
 
-void wave_begin(struct exchange *x)
+void wave_begin(struct attempt *x)
 {
     x->owed = children_mask(x) | OWN_PART;
 }
 
-bool wave_is_child(const struct exchange *x, unsigned port)
+bool wave_is_child(const struct attempt *x, unsigned port)
 {
     return (children_mask(x) & 1u << port) != 0;
 }
 
 /* A child's part of the current wave has come. */
-int wave_child_part(struct exchange *x, unsigned port, struct error *e)
+int wave_child_part(struct attempt *x, unsigned port, struct error *e)
 {
     if ((x->owed & 1u << port) == 0)
         return error_set(e, ERROR_PROTOCOL,
@@ -34,18 +34,18 @@ int wave_child_part(struct exchange *x, unsigned port, struct error *e)
 }
 
 /* A link that has been down may lead to a node that has forgotten the exchange. */
-void wave_send(struct exchange *x, unsigned port, const Peer__Head *head)
+void wave_send(struct attempt *x, unsigned port, const Peer__Head *head)
 {
     if ((x->fault.lost & 1u << port) == 0)
         router_send(router_of(x), port, head);
 }
 
-void wave_to_parent(struct exchange *x, const Peer__Head *head)
+void wave_to_parent(struct attempt *x, const Peer__Head *head)
 {
     wave_send(x, (unsigned)x->tree.parent, head);
 }
 
-void wave_to_children(struct exchange *x, const Peer__Head *head)
+void wave_to_children(struct attempt *x, const Peer__Head *head)
 {
     for (unsigned i = 0; i < x->tree.children; i++)
         wave_send(x, x->tree.child[i], head);

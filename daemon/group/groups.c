@@ -15,14 +15,14 @@ struct group {
     uint64_t process;
     uint32_t user;
     bool unchecked, shrinks, waits;
-    uint64_t deadline; /* of opening it */
-    uint32_t members;  /* once it is open, until its program has been told of its end; */
-    bool *gone;        /* and by node, which are not, if not all are. NULL: it does not shrink */
-    bool again;        /* its opening has to begin anew */
-    struct exchange *exchange; /* NULL while it is being started */
-    struct session *session;   /* NULL: not open by all yet, or failed */
-    bool open, open_due;       /* the program has to be told that */
-    bool late_due;             /* the program has to be told whom this call waits for */
+    uint64_t deadline;    /* of opening it */
+    uint32_t members;     /* once it is open, until its program has been told of its end; */
+    bool *gone;           /* and by node, which are not, if not all are. NULL: it does not shrink */
+    bool again;           /* its opening has to begin anew */
+    struct job *exchange; /* NULL while it is being started */
+    struct session *session; /* NULL: not open by all yet, or failed */
+    bool open, open_due;     /* the program has to be told that */
+    bool late_due;           /* the program has to be told whom this call waits for */
     uint64_t late;
     char late_text[200];
     uint64_t *completed; /* names of calls that it has to be told of */
@@ -145,7 +145,7 @@ int group_call(struct group *g, const struct group_call *call, uint64_t name, st
 void group_close(struct group *g)
 {
     struct session *s = g->session;
-    struct exchange *x = g->exchange;
+    struct job *x = g->exchange;
     uint32_t rank = groups_rank(g->all);
     bool open = g->open && s != NULL, calling = open && session_has_calls(s);
     struct error e;
@@ -167,7 +167,7 @@ void group_close(struct group *g)
 
 void group_abandon(struct group *g, const struct error *why)
 {
-    struct exchange *x = g->exchange;
+    struct job *x = g->exchange;
 
     free_group(g);
     if (x != NULL)

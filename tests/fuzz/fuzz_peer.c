@@ -23,7 +23,7 @@
 enum action { BYTES, FRAME, HELLO, TIME, SEND, START, CANCEL, CLOSE, ACTIONS };
 
 struct client {
-    struct exchange *exchange;
+    struct job *exchange;
 };
 
 struct call {

@@ -651,7 +651,7 @@ struct sim_request *sim_exchange_imported(struct sim *sim, uint32_t root, const 
 
 void sim_abandon(struct sim_request *r)
 {
-    struct exchange *x = r->exchange;
+    struct job *x = r->exchange;
 
     if (x == NULL)
         return;

@@ -249,12 +249,12 @@ static bool note_damage(struct sim *sim, void *context)
 
     if (f->request == NULL || f->request->exchange == NULL || f->first[0] == '\0')
         return false;
-    if (f->request->exchange->state == EXCHANGE_WAITING) {
+    if (f->request->exchange->state == JOB_WAITING) {
         f->why = f->request->exchange->failure;
         return true;
     }
     for (f->at = 0; f->at < sim_torus(sim)->nodes; f->at++) {
-        const struct exchange *x = exchange_find_id(sim_exchanges(sim, f->at), f->first);
+        const struct attempt *x = attempt_find_id(sim_exchanges(sim, f->at), f->first);
         if (x == NULL || x->own.engine == NULL || x->own.engine->damaged_count == 0)
             continue;
         f->found = x->own.engine->damaged[0];

@@ -496,14 +496,14 @@ static void on_ended(void *context, const struct exchange_result *result, const 
         seen->e = *e;
 }
 
-struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
-                          struct exchange_client_seen *seen, struct error *e)
+struct job *xf_start(struct exchange_fixture *n, const struct spec *spec,
+                     struct exchange_client_seen *seen, struct error *e)
 {
     const struct exchange_client client = {.context = seen, .ended = on_ended};
 
     *seen = (struct exchange_client_seen){0};
     memory_counts(n, true);
-    struct exchange *x = exchange_start(core_exchanges(n->core), spec, &client, e);
+    struct job *x = exchange_start(core_exchanges(n->core), spec, &client, e);
     memory_counts(n, false);
     return x;
 }

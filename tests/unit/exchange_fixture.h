@@ -82,8 +82,8 @@ void xf_closed(struct exchange_fixture *n);
 void xf_storage_done(struct exchange_fixture *n, const struct error *e);
 
 /* A client that counts in *seen what it is told. What has begun with that goes on with xf_settle(). */
-struct exchange *xf_start(struct exchange_fixture *n, const struct spec *spec,
-                          struct exchange_client_seen *seen, struct error *e);
+struct job *xf_start(struct exchange_fixture *n, const struct spec *spec,
+                     struct exchange_client_seen *seen, struct error *e);
 
 /* The exchange that exchanges_list() names first. */
 enum exchange_state xf_state(struct exchange_fixture *n);

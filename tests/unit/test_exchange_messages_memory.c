@@ -87,7 +87,7 @@ static void live_at_the_root(struct exchange_fixture *n)
     struct error e;
     char id[EXCHANGE_ID_SIZE];
     uint32_t counter, handle, own = router_rank(n->f.router);
-    struct exchange *x = xf_start(n, &spec, &seen, &e);
+    struct job *x = xf_start(n, &spec, &seen, &e);
 
     started = x != NULL;
     if (!started)

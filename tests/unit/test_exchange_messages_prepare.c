@@ -611,7 +611,7 @@ static void each_root_has_a_place(void **state)
     (void)xf_drain(&n);
     for (unsigned i = 0; i < 2; i++) { /* and so has this node */
         struct exchange_progress progress;
-        struct exchange *x = xf_start(&n, &own, &seen, &e);
+        struct job *x = xf_start(&n, &own, &seen, &e);
         assert_non_null(x);
         xf_settle(&n);
         exchange_progress(x, &progress);
@@ -1071,7 +1071,7 @@ static void the_time_that_it_has_waited_is_told(void **state)
     xf_close(&r.f);
 }
 
-static enum exchange_state state_of(const struct exchange *x)
+static enum exchange_state state_of(const struct job *x)
 {
     struct exchange_progress progress;
 
@@ -1087,7 +1087,7 @@ static void a_barrier_lets_nobody_overtake(void **state)
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
     struct spec large = generated;
     struct exchange_client_seen seen[3];
-    struct exchange *waits, *enters, *later;
+    struct job *waits, *enters, *later;
     struct exchange_fixture n;
     struct xf_prepare p;
     struct error e;

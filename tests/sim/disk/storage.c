@@ -12,8 +12,8 @@
 
 /* --- jobs --- */
 
-struct job {
-    struct job *next, *previous;
+struct disk_job {
+    struct disk_job *next, *previous;
     struct node *node; /* NULL: it has been done before its time, as its process ended */
     struct work *work;
     bool ran;
@@ -27,7 +27,7 @@ static uint64_t duration(struct node *node)
     return time + (disk->slowness > 0 ? chance_below(&disk->chance, disk->slowness) : 0);
 }
 
-static void run_job(struct job *job)
+static void run_job(struct disk_job *job)
 {
     if (job->ran)
         return;
@@ -35,7 +35,7 @@ static void run_job(struct job *job)
     job->work->run(job->work);
 }
 
-static void finish_job(struct job *job)
+static void finish_job(struct disk_job *job)
 {
     struct work *work = job->work;
 
@@ -51,7 +51,7 @@ static void finish_job(struct job *job)
 
 static void on_job_done(struct sim *sim, void *object, uint64_t number)
 {
-    struct job *job = object;
+    struct disk_job *job = object;
 
     (void)sim, (void)number;
     if (job->node != NULL)
@@ -62,7 +62,7 @@ static void on_job_done(struct sim *sim, void *object, uint64_t number)
 /* Its work is done; the loop is told a little later. */
 static void on_job_ran(struct sim *sim, void *object, uint64_t number)
 {
-    struct job *job = object;
+    struct disk_job *job = object;
 
     (void)sim, (void)number;
     if (job->node == NULL) {
@@ -76,9 +76,9 @@ static void on_job_ran(struct sim *sim, void *object, uint64_t number)
 static int submit(void *context, struct work *work)
 {
     struct node *node = context;
-    struct job *job = sim_alloc(sizeof *job);
+    struct disk_job *job = sim_alloc(sizeof *job);
 
-    *job = (struct job){.next = node->jobs, .node = node, .work = work};
+    *job = (struct disk_job){.next = node->jobs, .node = node, .work = work};
     if (job->next != NULL)
         job->next->previous = job;
     node->jobs = job;

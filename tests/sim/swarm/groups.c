@@ -382,9 +382,9 @@ static void check_mistake(struct swarm_play *play, const struct swarm_group *g)
     if (!g->passed)
         return;
     for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
-        const struct exchange *x = sim_alive(play->sim, rank)
-                                       ? exchange_find_id(sim_exchanges(play->sim, rank), g->id)
-                                       : NULL;
+        const struct attempt *x = sim_alive(play->sim, rank)
+                                      ? attempt_find_id(sim_exchanges(play->sim, rank), g->id)
+                                      : NULL;
         if (x == NULL || x->state == EXCHANGE_FAILED)
             return; /* it may have been forgotten */
     }

@@ -1,0 +1,265 @@
+/* What a client of this node has asked for or entered, and what its attempts make of it: the states of a job, and
+ * its end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/log.h"
+#include "daemon/exchange/internal.h"
+
+#define S(state) (1u << JOB_##state)
+
+/* For how long a node that waits for its group to go on has heard nothing before it asks: longer than nodes
+ * remember that they have passed a verdict on, which may have gone past this node while it was cut off. */
+#define ASK_TIME (10 * SECONDS)
+
+/* `next`: the states that may follow. The rest is the state's invariant. */
+static const struct {
+    const char *name;
+    uint32_t next;
+    bool under_way; /* it has an attempt that other nodes may know of */
+    bool starting;  /* it may have one that they do not know of */
+    bool ended;     /* the attempt that it has, if any, has ended */
+} states[JOB_STATES] = {
+    [JOB_WAITING] = {"waiting", S(UNDER_WAY) | S(ENTERED) | S(ENDED), .starting = true},
+    [JOB_ENTERED] = {"entered", S(UNDER_WAY) | S(WAITING) | S(ENDED), .starting = false},
+    [JOB_UNDER_WAY] = {"under way", S(WAITING) | S(ENTERED) | S(ENDED), .under_way = true},
+    [JOB_ENDED] = {"ended", 0, .ended = true},
+};
+
+const char *job_state_name(enum job_state state)
+{
+    return states[state].name;
+}
+
+void job_enter(struct job *j, enum job_state state)
+{
+    struct exchanges *all = j->all;
+
+    if ((states[j->state].next & 1u << state) == 0 && all->broken.code == ERROR_NONE) {
+        (void)error_set(&all->broken, ERROR_PROTOCOL, "the job of exchange %s goes from %s to %s",
+                        exchange_id(j), states[j->state].name, states[state].name);
+        log_error("%s: this is a bug", all->broken.text);
+    }
+    j->state = state;
+    if (state == JOB_WAITING || state == JOB_ENDED)
+        turn_leave(j);
+}
+
+struct job *job_new(struct exchanges *all, struct spec *spec, const struct exchange_client *client)
+{
+    struct job *j = calloc(1, sizeof *j);
+
+    if (j == NULL)
+        return NULL;
+    j->all = all;
+    j->spec = *spec;
+    j->user = client->user;
+    j->client_state = CLIENT_WAITING;
+    j->client = *client;
+    j->began = j->since = router_now(all->set.router);
+    j->fault = NO_FAULT;
+    DL_APPEND(all->jobs, j);
+    return j;
+}
+
+void job_free(struct job *j)
+{
+    if (j->attempt != NULL)
+        j->attempt->job = NULL;
+    if (j->last != NULL)
+        j->last->job = NULL;
+    if (j->schedule != NULL)
+        schedules_leave(j->all->schedules, j->schedule);
+    DL_DELETE(j->all->jobs, j);
+    spec_free(&j->spec);
+    free(j->repetitions.each);
+    free(j);
+}
+
+/* The attempt before is of no interest any more, but for messages that are late. */
+static void leave_last(struct job *j)
+{
+    if (j->last != NULL)
+        j->last->job = NULL;
+    j->last = NULL;
+}
+
+void job_begin(struct job *j)
+{
+    leave_last(j);
+    j->fault = NO_FAULT;
+    j->failure.code = ERROR_NONE;
+    j->name_known = true;
+    job_enter(j, JOB_UNDER_WAY);
+}
+
+void job_take(struct job *j, struct attempt *x)
+{
+    x->job = j;
+    j->attempt = x;
+    x->own.reserved = j->reserved;
+    j->reserved = 0;
+    j->name = (struct name){.handle = x->handle};
+    memcpy(j->name.id, x->id, sizeof j->name.id);
+    job_begin(j);
+}
+
+unsigned job_closing(const struct job *j)
+{
+    return (j->attempt != NULL ? j->attempt->own.closing : 0) +
+           (j->last != NULL ? j->last->own.closing : 0);
+}
+
+bool job_is_tellable(const struct job *j)
+{
+    return j->state == JOB_ENDED && j->client_state == CLIENT_WAITING && job_closing(j) == 0;
+}
+
+bool job_has_been_open(const struct job *j)
+{
+    return j->spec.operation == OPERATION_GROUP &&
+           (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
+}
+
+void job_end(struct job *j)
+{
+    struct exchanges *all = j->all;
+
+    if (j->reserved > 0)
+        shares_give(all->set.shares, SHARE_GROUPS, j->user, j->reserved);
+    j->reserved = 0;
+    job_enter(j, JOB_ENDED);
+    if (j->spec.operation == OPERATION_GROUP && all->set.sessions.forget != NULL)
+        all->set.sessions.forget(all->set.sessions.context, j->resumes[0] != '\0' ? j->resumes
+                                                            : j->attempt != NULL
+                                                                ? resume_name(j->attempt)
+                                                                : exchange_id(j));
+    all->tellable += job_is_tellable(j);
+    all->turns_due = true;
+}
+
+void job_ended(struct attempt *x)
+{
+    if (x->job->attempt == x)
+        job_end(x->job);
+}
+
+/* What is on record of a job that no attempt was ever made for. NULL: no memory. */
+static struct attempt *record(struct job *j)
+{
+    struct attempt *x = attempt_new(j->all, &j->name, router_rank(j->all->set.router));
+    struct error e;
+
+    if (x != NULL && spec_copy(&x->spec, &j->spec, &e) != 0) {
+        attempt_forget(x);
+        return NULL;
+    }
+    if (x != NULL)
+        tree_node(torus_of(x), x->root, x->root, &x->tree);
+    return x;
+}
+
+/* The attempt that was withdrawn last has failed for good: there is none after it. */
+void job_end_failed(struct job *j, const struct error *why)
+{
+    struct attempt *x = j->last;
+
+    turn_drop(j);
+    j->failure = *why;
+    if (x == NULL)
+        x = record(j);
+    j->last = NULL;
+    j->attempt = x;
+    if (x != NULL) {
+        x->failure = *why;
+        attempt_enter(x, EXCHANGE_FAILED);
+        x->job = j;
+    }
+    job_end(j);
+}
+
+/* At the root it retries; where it was entered it waits for that. */
+void job_withdrawn(struct attempt *x)
+{
+    struct job *j = x->job;
+    bool open = standing_is_one(x), root = attempt_is_root(x);
+    uint64_t now = router_now(j->all->set.router);
+    /* What has not been begun everywhere is waited for by its client only. */
+    bool waits = root || open ||
+                 (spec_is_entered(&j->spec) && x->rounds.first_went == 0 &&
+                  j->client_state == CLIENT_WAITING);
+
+    j->name = (struct name){.handle = x->handle};
+    memcpy(j->name.id, x->id, sizeof j->name.id);
+    j->name_known = true;
+    if (!waits) {
+        job_end(j);
+        return;
+    }
+    j->attempt = NULL;
+    j->last = x;
+    j->reserved = x->own.reserved;
+    x->own.reserved = 0;
+    if (open && j->resumes[0] == '\0')
+        memcpy(j->resumes, resume_name(x), sizeof j->resumes);
+    if (root) {
+        /* What is down now the next attempt goes around, or waits for. */
+        j->fault = waiting_or_around_next(j) ? NO_FAULT : x->fault;
+        job_enter(j, JOB_WAITING);
+        return;
+    }
+    j->fault = UNSEEN_FAULT;
+    j->timeout_ns = open ? SPEC_LONGEST_TIMEOUT : j->entered_timeout_ns;
+    j->deadline = open ? now + j->timeout_ns : j->entered_deadline;
+    j->asks_at = now + ASK_TIME;
+    if (!open) { /* what it waits for has no name yet: it has one of this node's own again */
+        attempt_new_name(j->all, &j->name);
+        j->name_known = false;
+    }
+    job_enter(j, JOB_ENTERED);
+}
+
+uint64_t standing_asks_at(const struct job *j)
+{
+    return j->state == JOB_ENTERED && job_has_been_open(j) ? j->asks_at : ROUTER_NEVER;
+}
+
+void standing_ask(struct job *j)
+{
+    const struct attempt *last = j->last;
+    struct error e;
+
+    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
+    objection_send(j->all, wave_port(j->all, last->root), last->handle, j->resumes, last->root, &e,
+                   false);
+    j->asks_at = router_now(j->all->set.router) + ASK_TIME;
+}
+
+static int violated(const struct job *j, struct error *e, const char *what)
+{
+    return error_set(e, ERROR_PROTOCOL, "the job of exchange %s is %s: %s", exchange_id(j),
+                     states[j->state].name, what);
+}
+
+int job_check(const struct job *j, struct error *e)
+{
+    const struct attempt *x = j->attempt;
+
+    if (x != NULL && x->job != j)
+        return violated(j, e, "an attempt of another job");
+    if (states[j->state].under_way &&
+        (x == NULL || x->state == EXCHANGE_STARTING || exchange_has_ended(x->state)))
+        return violated(j, e, "without an attempt under way");
+    if (!states[j->state].under_way && !states[j->state].ended && x != NULL &&
+        (!states[j->state].starting || x->state != EXCHANGE_STARTING))
+        return violated(j, e, "with an attempt");
+    if (states[j->state].ended && x != NULL && !exchange_has_ended(x->state))
+        return violated(j, e, "with an attempt that goes on");
+    if (j->last != NULL && (j->last->job != j || !exchange_has_ended(j->last->state)))
+        return violated(j, e, "with a former attempt that goes on");
+    if (j->reserved > 0 && (states[j->state].under_way || !job_has_been_open(j)))
+        return violated(j, e, "memory reserved without a group");
+    if (states[j->state].ended && j->placed)
+        return violated(j, e, "with a place");
+    return 0;
+}

@@ -1,0 +1,156 @@
+/* What links and nodes that go down, or a deadline that passes, make of a job that waits: for its turn, for its next
+ * attempt, or where it was entered for the first one. */
+#include <string.h>
+
+#include "daemon/exchange/internal.h"
+#include "daemon/exchange/sentence.h"
+
+/* Where it was entered, and has been begun by another node, which has withdrawn that: whether that node is gone. */
+static bool leader_is_gone(const struct job *j)
+{
+    return j->state == JOB_ENTERED && job_has_been_open(j) && failure_root_gone(j->last);
+}
+
+/* The node that is down and needed, or TORUS_NO_NODE. */
+static uint32_t needed_down(const struct job *j)
+{
+    const struct left_out out = around_left_out_next(j);
+
+    return out.down ? TORUS_NO_NODE : around_first_down(j->all, out.nodes);
+}
+
+/* At a node that does not lead it: its root decides, unless nothing is heard of that for long. */
+static void judge_entered_group(struct job *j, uint64_t now, const struct error *e)
+{
+    if (leader_is_gone(j) || now >= j->fault.at + VERDICT_TIME)
+        job_end_failed(j, e);
+}
+
+static void judge(struct job *j, uint64_t now)
+{
+    uint32_t down = needed_down(j);
+    struct error e = j->fault.e;
+    bool follows = j->state == JOB_ENTERED && job_has_been_open(j);
+    uint32_t root = follows ? j->last->root : router_rank(j->all->set.router);
+
+    if (leader_is_gone(j))
+        failure_name_root(j->last, &e);
+    else if (down != TORUS_NO_NODE && down != root)
+        (void)error_set(&e, ERROR_LINK, "node %u is down: none of its links is up", down);
+    if (follows) {
+        judge_entered_group(j, now, &e);
+        return;
+    }
+    j->fault.down = down;
+    if (down != TORUS_NO_NODE && now < absent_dead_at(j->all, down))
+        return;
+    if (waiting_next(j))
+        return; /* as long as its timeout allows */
+    if (down != TORUS_NO_NODE || now >= j->fault.at + absent_naming_time(j->all))
+        job_fail(j, &e);
+}
+
+void job_topology(struct job *j)
+{
+    uint64_t now = router_now(j->all->set.router);
+    bool fault, clears = waiting_or_around_next(j);
+
+    if (j->state != JOB_WAITING && j->state != JOB_ENTERED)
+        return;
+    j->fault.unseen = false;
+    fault = (j->fault.at == ROUTER_NEVER || clears) &&
+            (around_prevents(j, &j->fault.e) || leader_is_gone(j));
+    if (!fault && clears) {
+        j->all->turns_due |= j->fault.at != ROUTER_NEVER;
+        j->fault = NO_FAULT;
+    }
+    if (fault && j->fault.at == ROUTER_NEVER)
+        j->fault.at = now;
+    if (j->fault.at != ROUTER_NEVER)
+        judge(j, now);
+}
+
+/* When a fault is judged next. */
+static uint64_t next_judgement(const struct job *j)
+{
+    if (j->state == JOB_ENTERED && job_has_been_open(j))
+        return j->fault.at + VERDICT_TIME;
+    if (waiting_next(j))
+        return ROUTER_NEVER; /* when links come up */
+    if (j->fault.down != TORUS_NO_NODE)
+        return absent_dead_at(j->all, j->fault.down);
+    return j->fault.at + absent_naming_time(j->all);
+}
+
+uint64_t job_deadline(const struct job *j)
+{
+    bool follows = j->state == JOB_ENTERED && job_has_been_open(j);
+    uint64_t at = j->deadline, other = ROUTER_NEVER;
+
+    if (j->state != JOB_WAITING && j->state != JOB_ENTERED)
+        return ROUTER_NEVER;
+    if (j->fault.unseen)
+        return 0;
+    if (j->state == JOB_WAITING)
+        at = retry_deadline(j);
+    if (follows && absent_dead_at(j->all, j->last->root) < at)
+        at = absent_dead_at(j->all, j->last->root);
+    if (j->fault.at != ROUTER_NEVER)
+        other = next_judgement(j);
+    else if (follows)
+        other = failure_root_differs_until(j->last);
+    at = other < at ? other : at;
+    return standing_asks_at(j) < at ? standing_asks_at(j) : at;
+}
+
+static void describe_waiting(const struct job *j, struct error *e)
+{
+    double seconds = (double)j->timeout_ns / 1e9;
+
+    if (j->reroutes + j->damages > 0)
+        (void)error_set(e, ERROR_TIMEOUT,
+                        "not finished within %.1f s, in which it began anew %s: %s", seconds,
+                        j->reroutes + j->damages > 1 ? "several times" : "once", j->failure.text);
+    else if (j->failure.code == ERROR_BUSY)
+        (void)error_set(e, ERROR_TIMEOUT, "its turn has not come within %.1f s: %s", seconds,
+                        j->failure.text);
+    else
+        (void)error_set(e, ERROR_TIMEOUT,
+                        "its turn has not come within %.1f s: others are under way", seconds);
+}
+
+static void time_is_over(struct job *j)
+{
+    double seconds = (double)j->timeout_ns / 1e9;
+    struct sentence awaited = {.used = 0};
+    struct error e;
+
+    waiting_describe(j, &awaited);
+    if (awaited.used > 0)
+        (void)error_set(&e, ERROR_TIMEOUT, "its timeout of %.1f s is over while it waited for %s",
+                        seconds, awaited.text);
+    /* What programs enter begins when all have, but at its root it may wait for memory by then. */
+    else if (j->state == JOB_WAITING &&
+             (!spec_is_entered(&j->spec) || j->failure.code == ERROR_BUSY))
+        describe_waiting(j, &e);
+    else
+        (void)error_set(&e, ERROR_TIMEOUT, "not finished within %.1f s; node %u: round 1 of 1, %s",
+                        seconds, router_rank(j->all->set.router), job_state_name(j->state));
+    job_fail(j, &e);
+}
+
+void job_tick(struct job *j, uint64_t now)
+{
+    if (j->fault.unseen)
+        job_topology(j);
+    if (j->state != JOB_WAITING && j->state != JOB_ENTERED)
+        return;
+    if (j->fault.at == ROUTER_NEVER && leader_is_gone(j))
+        j->fault.at = now;
+    if (j->fault.at != ROUTER_NEVER)
+        judge(j, now);
+    if (now >= standing_asks_at(j))
+        standing_ask(j);
+    if ((j->state == JOB_WAITING || j->state == JOB_ENTERED) && now >= j->deadline)
+        time_is_over(j);
+}
