@@ -409,12 +409,36 @@ uint32_t group_missing(const struct group *group, char *list, size_t size)
     return exchange_missing(group->exchange, list, size);
 }
 
+static struct group_use use_of(const struct group *g)
+{
+    const struct part *p = g->session != NULL ? g->session->part : NULL;
+    struct group_use use = {
+        .name = g->name,
+        .id = g->exchange != NULL ? exchange_id(g->exchange) : "",
+        .reserved = p != NULL ? group_memory(groups_torus(g->all)) : 0,
+    };
+
+    for (; p != NULL; p = p->next)
+        use.parked += p->parked_bytes;
+    return use;
+}
+
+size_t groups_uses(const struct groups *all, struct group_use *list, size_t most)
+{
+    size_t n = 0;
+
+    for (const struct group *g = all->groups; g != NULL && n < most; g = g->next)
+        list[n++] = use_of(g);
+    return n;
+}
+
 size_t groups_list(const struct groups *all, struct group_info *list, size_t most)
 {
     size_t n = 0;
 
     for (const struct group *g = all->groups; g != NULL && n < most; g = g->next) {
-        const struct part *p = g->session != NULL ? g->session->part : NULL;
+        const struct session *s = g->session;
+        const struct group_use use = use_of(g);
         list[n] = (struct group_info){
             .open = g->open,
             .process = g->process,
@@ -423,15 +447,13 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
             .calls_done = g->calls_done,
             .bytes_sent = g->bytes_sent,
             .bytes_received = g->bytes_received,
-            .reserved = p != NULL ? group_memory(groups_torus(all)) : 0,
+            .parked = use.parked,
+            .reserved = use.reserved,
         };
-        if (p != NULL && p->session->damaged)
-            (void)damage_describe(&p->session->damage, list[n].around, sizeof list[n].around);
-        for (; p != NULL; p = p->next)
-            list[n].parked += p->parked_bytes;
-        (void)strcpy(list[n].name, g->name);
-        (void)snprintf(list[n].id, sizeof list[n].id, "%s",
-                       g->exchange != NULL ? exchange_id(g->exchange) : "");
+        if (s != NULL && s->part != NULL && s->damaged)
+            (void)damage_describe(&s->damage, list[n].around, sizeof list[n].around);
+        (void)strcpy(list[n].name, use.name);
+        (void)snprintf(list[n].id, sizeof list[n].id, "%s", use.id);
         (void)group_missing(g, list[n].missing, sizeof list[n].missing);
         n++;
     }

@@ -506,6 +506,15 @@ struct groups {
     bool closing; /* nothing goes on any more */
 };
 
+/* What a group takes here: less than groups_list() tells, and at no cost. The texts are borrowed, until the next
+ * call of another function. */
+struct group_use {
+    const char *name, *id; /* id: "" without an exchange */
+    uint64_t parked;       /* bytes that have come before their calls */
+    uint64_t reserved;
+};
+size_t groups_uses(const struct groups *all, struct group_use *list, size_t most);
+
 /* What a program is told about later. */
 void group_call_complete(struct group *g, const struct call *c);
 void group_is_open(struct group *g);

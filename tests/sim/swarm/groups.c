@@ -366,14 +366,14 @@ static void check_over(struct swarm_play *play, struct swarm_group *g)
 /* Its id, as long as its program is there. */
 static void note_id(struct swarm_play *play, struct swarm_group *g)
 {
-    struct group_info info[SWARM_GROUPS + 1];
+    struct group_use use[SWARM_GROUPS + 1];
 
     if (!sim_alive(play->sim, 0))
         return;
-    size_t n = groups_list(sim_groups(play->sim, 0), info, SWARM_GROUPS + 1);
+    size_t n = groups_uses(sim_groups(play->sim, 0), use, SWARM_GROUPS + 1);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(info[i].name, g->name) == 0 && info[i].id[0] != '\0')
-            memcpy(g->id, info[i].id, sizeof g->id);
+        if (strcmp(use[i].name, g->name) == 0 && use[i].id[0] != '\0')
+            (void)strcpy(g->id, use[i].id);
 }
 
 /* When all has settled. */
@@ -393,18 +393,19 @@ static void check_mistake(struct swarm_play *play, const struct swarm_group *g)
 
 static void check_memory(struct swarm_play *play)
 {
-    struct group_info info[SWARM_GROUPS + 1];
+    const uint64_t most = group_memory(&play->world->torus);
+    struct group_use use[SWARM_GROUPS + 1];
 
     for (uint32_t rank = 0; rank < play->world->torus.nodes; rank++) {
         uint64_t reserved = 0;
         if (!sim_alive(play->sim, rank))
             continue;
-        size_t n = groups_list(sim_groups(play->sim, rank), info, SWARM_GROUPS + 1);
+        size_t n = groups_uses(sim_groups(play->sim, rank), use, SWARM_GROUPS + 1);
         for (size_t i = 0; i < n; i++) {
-            reserved += info[i].reserved;
-            if (info[i].parked > group_memory(&play->world->torus))
+            reserved += use[i].reserved;
+            if (use[i].parked > most)
                 sim_violated(play->sim, "bounds", "group \"%s\" parks %" PRIu64 " bytes at node %u",
-                             info[i].name, info[i].parked, rank);
+                             use[i].name, use[i].parked, rank);
         }
         if (reserved > exchanges_reserved(sim_exchanges(play->sim, rank)))
             sim_violated(play->sim, "bounds", "groups use memory that node %u has not reserved",
