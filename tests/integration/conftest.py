@@ -46,6 +46,8 @@ def pytest_configure(config):
     config.addinivalue_line('markers', 'hosts: makes machines of network namespaces, and needs root')
     config.addinivalue_line('markers', 'slow: the code of other tests, or of simulations, with more bytes, '
                             'nodes, shapes or rounds, so not under sanitizers')
+    config.addinivalue_line('markers', 'full: finds what other tests find, and takes long: scripts/test --full runs it. '
+                            'A comment says which ones')
     config.addinivalue_line('markers', 'memory: measures or limits it, so not under sanitizers, which keep '
                             'freed memory')
     obstacle = '--no-mininet' if config.getoption('--no-mininet') else mininet_obstacle()
