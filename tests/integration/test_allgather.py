@@ -17,6 +17,7 @@ SHAPES = {'4x4': ('balanced', 'saadschultz'), '5x3': ('balanced', 'yangwang', 's
           '1x7': ('balanced', 'yangwang'), '1x1': ('balanced', 'yangwang', 'saadschultz'),
           '1x2': ('saadschultz',), '2x3x2': ('saadschultz',)}
 SANITIZED = ('5x3', '1x1')
+REPEATED = ('4x4', '1x7', '2x2')  # tests/sim gathers on them, and others here by the same algorithms
 
 
 def shapes(dims):
@@ -24,7 +25,8 @@ def shapes(dims):
 
 
 cases = pytest.mark.parametrize('dims,algorithm', [
-    pytest.param(dims, name, marks=[pytest.mark.slow] * (dims not in SANITIZED))
+    pytest.param(dims, name, marks=[pytest.mark.slow] * (dims not in SANITIZED) +
+                 [pytest.mark.full] * (dims in REPEATED))
     for dims, names in SHAPES.items() for name in names])
 SIZES = (0, 1, 4097, 200000)
 

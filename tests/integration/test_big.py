@@ -49,8 +49,10 @@ def test_files(loopback, disk, dims, algorithm, size, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('dims,algorithm,size', [
-    ('4x4', 'at2', '4MiB'), ('4x4', 'direct', '3MiB'), ('3x4x5', 'direct', '700KiB'),
-    ('4x4', 'stream', '3MiB')])
+    ('4x4', 'at2', '4MiB'), ('4x4', 'stream', '3MiB'),
+    # within the same budget, by more nodes, and by the engine of at2
+    *(pytest.param(*values, marks=pytest.mark.full) for values in (
+        ('4x4', 'direct', '3MiB'), ('3x4x5', 'direct', '700KiB')))])
 def test_patterns(loopback, dims, algorithm, size, capsys):
     torus = loopback(dims, memory=BUDGET)
     with MemoryWatch(torus) as watch:

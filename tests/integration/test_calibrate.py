@@ -26,7 +26,8 @@ def check_candidates(found):
 
 
 @pytest.mark.parametrize('dims', ['1x1', '3mx4m', *(
-    pytest.param(dims, marks=pytest.mark.slow) for dims in ('1x2', '2x2', '3x3', '2x3x2', '1x7'))])
+    # test_predict predicts for all shapes, and the swarm lets nodes choose on them
+    pytest.param(dims, marks=[pytest.mark.slow, pytest.mark.full]) for dims in ('1x2', '2x2', '3x3', '2x3x2', '1x7'))])
 @pytest.mark.parametrize('size', [0, 1, 100000])
 def test_auto_runs_everywhere(shared, dims, size):
     torus = shared(dims)

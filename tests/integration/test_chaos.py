@@ -8,7 +8,8 @@ from torus_net.process import find_program
 ROUNDS = 10
 
 
-@pytest.mark.parametrize('first', [31, 51, 71])
+# more rounds of the same, as scripts/chaos plays
+@pytest.mark.parametrize('first', [31, *(pytest.param(first, marks=pytest.mark.full) for first in (51, 71))])
 def test_chaos(mininet, tmp_path, first):
     ground = MininetChaos(find_program('torusd').rpartition('/')[0], tmp_path)
     ground.torus = mininet('3x3', bw=50, data_roots=(str(tmp_path),), wrap=ground.wrap)

@@ -220,6 +220,7 @@ def test_all_die_when_all_is_decided(bench):
     bench.next_works()
 
 
+@pytest.mark.full  # the swarm does that in many more worlds; the tests above at each moment that matters
 @pytest.mark.slow
 def test_somebody_dies_at_any_time(bench):
     """At random moments of an exchange, by random ways; the root as often as all others."""
@@ -237,6 +238,7 @@ def test_somebody_dies_at_any_time(bench):
     bench.next_works()
 
 
+@pytest.mark.full  # the swarm does that in many more worlds; the tests above at each moment that matters
 @pytest.mark.slow
 def test_the_client_goes_at_any_time(bench):
     """Cancelled, or done: nothing in between."""

@@ -10,8 +10,11 @@ SHAPES = {'4x4': ('at2', 'direct'), '5x3': ('at2', 'direct'), '2x2': ('at2', 'di
           '1x6': FIRST, '4x8': ('at2', 'direct'), '1x1': FIRST, '1x2': FIRST, '2x1': FIRST,
           '7': ('ar', 'direct'), '3x4x5': ('direct',)}
 SANITIZED = ('4x4', '5x3', '1x6', '1x1')  # every algorithm takes one of these
+# tests/contract checks their schedules, tests/sim exchanges on them, and SANITIZED by real daemons.
+REPEATED = ('4x8', '3x4x5', '7')
 cases = pytest.mark.parametrize('dims,algorithm', [
-    pytest.param(dims, algorithm, marks=[pytest.mark.slow] * (dims not in SANITIZED))
+    pytest.param(dims, algorithm, marks=[pytest.mark.slow] * (dims not in SANITIZED) +
+                 [pytest.mark.full] * (dims in REPEATED))
     for dims, algorithm in all_cases(SHAPES)])
 SIZES = (0, 1, 1000, 4097, 65536)
 
@@ -78,9 +81,10 @@ def test_pattern(shared, dims, algorithm):
 
 
 @pytest.mark.parametrize('dims,block,special', [
-    ('1x6', 300001, {'tree': 20001}), *(pytest.param(*values, marks=pytest.mark.slow) for values in (
-        ('4x4', 300001, {'tree': 20001}), ('5x3', 300001, {'tree': 20001}),
-        ('3x4x5', 30001, {'tree': 5001, 'direct': 150001})))])
+    ('1x6', 300001, {'tree': 20001}), pytest.param('5x3', 300001, {'tree': 20001}, marks=pytest.mark.slow),
+    # the same rounds, by more nodes
+    *(pytest.param(*values, marks=[pytest.mark.slow, pytest.mark.full]) for values in (
+        ('4x4', 300001, {'tree': 20001}), ('3x4x5', 30001, {'tree': 5001, 'direct': 150001})))])
 def test_rounds(shared, dims, block, special):
     """Little memory: the blocks go in pieces, and every round costs what the plan says. With a tree, all of
     them are at one node."""
@@ -120,7 +124,8 @@ def test_a_mesh(shared):
     assert failed.returncode == 1 and 'at2 takes' in failed.stderr
 
 
-@pytest.mark.parametrize('dims', ['4x4', '1x6', pytest.param('3x4x5', marks=pytest.mark.slow), '1x1'])
+@pytest.mark.parametrize('dims', ['4x4', '1x6', pytest.param(
+    '3x4x5', marks=[pytest.mark.slow, pytest.mark.full]), '1x1'])
 def test_an_algorithm_is_chosen(shared, dims):
     result = shared(dims).exchange(None, 100)
     assert result['algorithm'] in accepted(dims)

@@ -558,7 +558,8 @@ def assert_named(torus, exchange, dead, ranks):
         assert re.search(rf'exchange {exchange}.*node {dead} is down', torus.node(rank).log())
 
 
-@pytest.mark.parametrize('algorithm', ['at2', pytest.param('direct', marks=pytest.mark.slow)])
+# direct: by the engine of at2
+@pytest.mark.parametrize('algorithm', ['at2', pytest.param('direct', marks=[pytest.mark.slow, pytest.mark.full])])
 @pytest.mark.parametrize('dead', [5, 1, 15], ids=['far', 'neighbour', 'corner'])
 def test_a_daemon_is_killed(shared, dead, algorithm):
     torus = shared('4x4')
@@ -576,9 +577,11 @@ def test_a_daemon_is_killed(shared, dead, algorithm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('dims,algorithm,dead', [('1x6', 'ar', 2), ('2x2', 'at2', 3),
-                                                 ('1x2', 'ar', 1), ('3x4x5', 'direct', 31),
-                                                 ('4x4', 'stream', 5)])
+@pytest.mark.parametrize('dims,algorithm,dead', [
+    ('1x2', 'ar', 1), ('4x4', 'stream', 5),
+    # test_sim_faults and the swarm kill nodes on tori of all shapes
+    *(pytest.param(*values, marks=pytest.mark.full) for values in (
+        ('1x6', 'ar', 2), ('2x2', 'at2', 3), ('3x4x5', 'direct', 31)))])
 def test_a_daemon_is_killed_on_other_tori(shared, dims, algorithm, dead):
     torus = shared(dims)
     with LongExchange(torus, algorithm=algorithm) as client:

@@ -154,7 +154,9 @@ LARGE = ('8x8', '5x3x3', '2x1x2x2x2x2x2m')
 
 
 @pytest.mark.parametrize(('dims', 'algorithm'), [
-    pytest.param(dims, algorithm, marks=[pytest.mark.slow] * (dims in LARGE)) for dims, algorithm in SHAPES])
+    # the same arrows, but more of them
+    pytest.param(dims, algorithm, marks=[pytest.mark.slow, pytest.mark.full] * (dims in LARGE))
+    for dims, algorithm in SHAPES])
 def test_arrows_are_the_messages(dims, algorithm):
     schedule = Schedule(dims, algorithm)
     picture = Picture(plan(dims, algorithm, '--svg', '-'))
@@ -170,7 +172,8 @@ def test_arrows_are_the_messages(dims, algorithm):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('dims', 'algorithm'), SHAPES)
+@pytest.mark.parametrize(('dims', 'algorithm'), [
+    pytest.param(dims, algorithm, marks=[pytest.mark.full] * (dims in LARGE)) for dims, algorithm in SHAPES])
 def test_contention_is_marked(dims, algorithm):
     schedule = Schedule(dims, algorithm)
     picture = Picture(plan(dims, algorithm, '--svg', '-'))
