@@ -65,17 +65,22 @@ def describe(circle, edges):
                      for a in sorted(circle) for b in sorted(edges[a]) if b in circle)
 
 
-def check(root, build):
-    if not any(build.rglob('*.c.o')):
-        yield str(build), 'no object files: build first, or name the folder with --build'
-        return
-    files = calls_of(root, build)
+def between_folders(files):
+    """The same, of folders."""
     folders = collections.defaultdict(lambda: collections.defaultdict(set))
     for caller, callees in files.items():
         for callee, symbols in callees.items():
             if os.path.dirname(caller) != os.path.dirname(callee):
                 folders[os.path.dirname(caller)][os.path.dirname(callee)] |= symbols
-    for kind, edges in (('files', files), ('folders', folders)):
+    return folders
+
+
+def check(root, build):
+    if not any(build.rglob('*.c.o')):
+        yield str(build), 'no object files: build first, or name the folder with --build'
+        return
+    files = calls_of(root, build)
+    for kind, edges in (('files', files), ('folders', between_folders(files))):
         for circle in circles(edges):
             yield min(circle), (f'{kind} call each other in a circle ({describe(circle, edges)}): '
                                 'move what both need below both')

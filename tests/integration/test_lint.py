@@ -1,5 +1,6 @@
 """Each rule of scripts/lint finds what breaks it."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -19,9 +20,11 @@ def planted(tmp_path):
         git('add', '.')
         git('commit', '-q', '--allow-empty', '-m', subject)
         for name in files:
+            if not name.endswith('.c'):
+                continue
             target = tmp_path / 'build' / 'CMakeFiles' / 'x.dir' / (name + '.o')
             target.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run(['cc', '-c', '-o', target, tmp_path / name], check=True)
+            subprocess.run(['cc', '-c', '-I', tmp_path, '-o', target, tmp_path / name], check=True)
         return lambda rule: subprocess.run([CHECKOUT / 'scripts' / 'lint', '--root', tmp_path, rule],
                                            capture_output=True, text=True)
     return plant
@@ -52,3 +55,63 @@ def test_lengths(planted):
 @pytest.mark.parametrize('subject', ['no area', 'a: ' + 'b' * 70])
 def test_subjects(planted, subject):
     assert planted({}, subject)('subjects').returncode == 1
+
+
+HEADERS = {'daemon/low/a.h': 'enum low { LOW };\n', 'daemon/high/b.h': 'enum high { HIGH };\n'}
+
+
+def test_includes(planted):
+    result = planted(LOW | HEADERS | {'daemon/high/b.c': '#include "daemon/low/a.h"\n' + LOW['daemon/high/b.c']})('includes')
+    assert result.returncode == 0, result.stdout
+
+
+def test_includes_upward(planted):
+    lint = planted(LOW | HEADERS | {'daemon/low/a.c': '#include "daemon/high/b.h"\n' + LOW['daemon/low/a.c']})
+    result = lint('includes')
+    assert result.returncode == 1 and 'daemon/low/a.c:1: includes: includes daemon/high/b.h' in result.stdout
+
+
+@pytest.mark.parametrize('folder', ['daemon', 'proto'])
+def test_includes_of_the_client(planted, folder):
+    result = planted({'client/a.h': '\n', f'{folder}/a.c': '#include "client/a.h"\nint a;\n'})('includes')
+    assert result.returncode == 1 and f'{folder}/ does not include client/a.h' in result.stdout
+
+
+def test_format(planted, tmp_path):
+    lint = planted({'daemon/a.c': 'int a( void );\n', 'daemon/b.c': 'int b;\n'})
+    (tmp_path / 'scripts').mkdir()
+    for name in 'format', 'lib.sh':
+        shutil.copy(CHECKOUT / 'scripts' / name, tmp_path / 'scripts')
+    result = lint('format')
+    assert result.returncode == 1 and result.stdout.startswith('daemon/a.c: format: ') and 'b.c' not in result.stdout
+
+
+def test_exceptions(planted):
+    long = {'daemon/a.c': 'int a(void)\n{\n' + '\n' * 60 + '    return 0;\n}\n'}
+    needed = 'lengths | daemon/a.c a() | a table\n'
+    assert planted(long | {'scripts/linting/exceptions.txt': needed})('lengths').returncode == 0
+    result = planted(long | {'scripts/linting/exceptions.txt': needed + 'lengths | daemon/a.c | no\n'})('lengths')
+    assert result.returncode == 1 and 'daemon/a.c does not break rule lengths' in result.stdout
+    result = planted(long | {'scripts/linting/exceptions.txt': 'lengths | daemon/a.c a()\n'})('lengths')
+    assert result.returncode == 1 and 'has no reason' in result.stdout
+
+
+def test_without_a_clone(planted, tmp_path):
+    lint = planted(LOW, 'no area')
+    shutil.rmtree(tmp_path / '.git')
+    for rule in 'calls', 'includes', 'lengths', 'subjects':
+        result = lint(rule)
+        assert result.returncode == 0 and result.stderr == '', result
+
+
+def test_a_shallow_clone(planted, tmp_path):
+    planted({}, 'no area, as a merge that a shallow clone does not know as one')
+    planted({}, 'no area')
+    clone = tmp_path / 'clone'
+    subprocess.run(['git', 'clone', '-q', '--depth', '2', f'file://{tmp_path}', clone], check=True)
+    result = subprocess.run([CHECKOUT / 'scripts' / 'lint', '--root', clone, 'subjects'], capture_output=True, text=True)
+    assert result.returncode == 1 and len(result.stdout.splitlines()) == 1, result
+    subprocess.run(['git', 'clone', '-q', '--depth', '1', f'file://{tmp_path}', tmp_path / 'one'], check=True)
+    result = subprocess.run([CHECKOUT / 'scripts' / 'lint', '--root', tmp_path / 'one', 'subjects'],
+                            capture_output=True, text=True)
+    assert result.returncode == 0, result
