@@ -1,17 +1,16 @@
 /* Barriers, and how groups are opened: a node's client waits until a client has entered the barrier of
  * that name at every node.
  *
- * It is an exchange without blocks, which node BARRIER_ROOT prepares when it is entered there; a
- * node is ready when it is entered here. So `go` means that all have entered. A client that is
- * earlier than the root's `prepare` waits with an exchange that only this node knows of (ENTERED),
- * and which then becomes the root's. Faults, deadlines and clients that leave end a barrier as they
- * end any exchange: everywhere, with the same error. A link that goes down before all have entered does
- * not, nor a node without memory for a group: the root takes its `prepare` back (retry.c), and who waits
- * for it waits for the next.
+ * It is an exchange without blocks, which node BARRIER_ROOT prepares when it is entered there; a node is ready when
+ * it is entered here. So `go` means that all have entered. A client that is earlier than the root's `prepare` has a
+ * job that is ENTERED, and becomes that of the root's attempt. Faults, deadlines and clients that leave end a barrier
+ * as they end any exchange: everywhere, with the same error. A link that goes down before all have entered does not,
+ * nor a node without memory for a group: the root withdraws its attempt (retry.c), and jobs that have entered it wait
+ * for the next one.
  *
- * A group that shrinks is prepared by the first node that is left. If that goes down before all have
- * entered, or one before it comes up, another node does, as soon as it hears of it: it turns from ENTERED
- * to WAITING, or back. What a root has prepared that is not the first node any more is over. */
+ * A group that shrinks is prepared by the first node that is left. If that goes down before all have entered, or a
+ * node before it comes up, another node prepares it, as soon as it hears of that: its job turns from ENTERED to
+ * WAITING, or back. What a root has prepared that is not the first node any more is over. */
 #include <string.h>
 
 #include "daemon/exchange/internal.h"

@@ -369,7 +369,8 @@ void exchange_progress(const struct job *j, struct exchange_progress *progress)
         .repeat = j->spec.repeat,
         .rounds = 1,
     };
-    if (j->attempt != NULL && j->attempt->state != EXCHANGE_STARTING)
+    if (j->attempt != NULL && j->attempt->state != EXCHANGE_STARTING &&
+        j->attempt->state != EXCHANGE_WITHDRAWN)
         attempt_progress(j->attempt, progress);
     else if (j->last != NULL && !spec_has_folders(&j->spec))
         add_repetitions(

@@ -1,25 +1,26 @@
-/* Shared by the files of this folder only. Each calls only those below it:
+/* Shared by the files of this folder only, from the top down. Some still call upward: scripts/lint lists them.
  *
  *     exchanges   the public functions; what sources, sinks and the planner tell
  *     messages    the table: message, states, side, handler
- *     turn        the root's queue: begins an exchange
+ *     turn        the queue of jobs at their root: begins attempts
+ *     job_watch   what a fault or a deadline makes of a job that waits
  *     advance     goes on as far as what has been heard and done allows
  *     settle      how doubts and decisions come together
  *     prepare     opening, sizes, memory, engine: until a node is ready
  *     rounds      go, rounds, repetitions: until a node is done
- *     failure     what a fault or a deadline makes of an exchange
+ *     failure     what a fault or a deadline makes of an attempt
  *     commit      decision, commit, confirmation
  *     fail        the root fails it for all, any other node objects
- *     retry       taken back everywhere, to begin anew: a node was busy, or a link went down
+ *     retry       withdrawn everywhere: a node was busy, or a link went down
  *     verdict     messages about failures, and which have been passed on
  *     doubt, decision, unconfirmed, client, barrier, standing, costs, choose, report
- *     state       one function changes the state; every state has an invariant
+ *     state       one function changes an attempt's state; every state has an invariant
+ *     job         the same for jobs
  *     opening     this node's blocks, memory and engine
- *     resume      what has arrived before it began anew
+ *     resume      what has arrived in attempts that were withdrawn
  *     absent      nodes that no link leads to, and since when
- *     around      what an exchange goes around, its tree
+ *     around      what an attempt goes around, its tree
  *     wave, table, id
- *     schedules, planner: know nothing of exchanges
  */
 #ifndef TORUSD_EXCHANGE_INTERNAL_H
 #define TORUSD_EXCHANGE_INTERNAL_H

@@ -1,6 +1,6 @@
-/* A group that is open goes on around links that go down: its root takes it back everywhere, as it does
- * with an exchange (retry.c), and prepares it anew, under a new id that names the first one
- * (Prepare.resumes). Between the two attempts a node is ENTERED; if the root gives up, it says so by the
+/* A group that is open goes on around links that go down: its root withdraws the attempt everywhere, as it does
+ * with an exchange (retry.c), and prepares another one, under a new id that names the first one
+ * (Prepare.resumes). Between the two attempts the job of a node is ENTERED; if the root gives up, it says so by the
  * first id, as the last one that a node knows may be any. The session keeps what the programs have called (session.h).
  *
  * A group that has been shrunk goes on as the members that it has: without the nodes that it has left out,

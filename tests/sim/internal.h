@@ -44,7 +44,7 @@ struct node {
     struct roots roots;
     struct folders folders;
     struct storage storage;
-    struct disk_job *jobs;               /* under way */
+    struct disk_job *jobs;           /* under way */
     struct connection_end *dirty;    /* link_next() has something for these */
     uint32_t no_carrier;             /* ports (bits) of which its router has been told so */
     uint32_t dials[TORUS_MAX_PORTS]; /* counts them: only the last one leads to anything */

@@ -148,7 +148,7 @@ struct sim_request {
     struct sim_request *next;
     struct sim *sim;
     uint32_t root;
-    struct job *exchange; /* NULL: refused at once, ended, cancelled, or its root is dead */
+    struct job *exchange;      /* NULL: refused at once, ended, cancelled, or its root is dead */
     char id[EXCHANGE_ID_SIZE]; /* "" : refused at once */
     char from[64];             /* of the spec, as these: */
     enum operation operation;
