@@ -347,7 +347,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
         break;
     case EXCHANGE_WITHDRAWN:
         if (j != NULL && j->last == x && j->state == JOB_ENTERED) {
-            job_end_failed(j, why);
+            job_end_by_verdict(j, why);
         } else {
             x->failure = *why;
             attempt_enter(x, EXCHANGE_FAILED);

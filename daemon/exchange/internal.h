@@ -436,8 +436,10 @@ void job_ended(struct attempt *x);
 void job_withdrawn(struct attempt *x);
 /* Ends a job whose attempt has ended, */
 void job_end(struct job *j);
-/* or that waits for one: for this reason. */
+/* or that waits for one: for this reason. What other nodes know of it, if it has led or been open, has failed, too; */
 void job_end_failed(struct job *j, const struct error *why);
+/* or as its root says of the attempt that it has withdrawn before. */
+void job_end_by_verdict(struct job *j, const struct error *why);
 /* Sources and sinks of its attempts that are still closing. */
 unsigned job_closing(const struct job *j);
 bool job_is_tellable(const struct job *j);

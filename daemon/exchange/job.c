@@ -159,15 +159,14 @@ static struct attempt *record(struct job *j)
     return x;
 }
 
-/* The attempt that was withdrawn last has failed for good: there is none after it. */
-void job_end_failed(struct job *j, const struct error *why)
+static void end_as(struct job *j, struct attempt *x, const struct error *why)
 {
-    struct attempt *x = j->last;
-
     turn_drop(j);
     j->failure = *why;
     if (x == NULL)
         x = record(j);
+    if (j->last != NULL && j->last != x)
+        j->last->job = NULL;
     j->last = NULL;
     j->attempt = x;
     if (x != NULL) {
@@ -176,6 +175,18 @@ void job_end_failed(struct job *j, const struct error *why)
         x->job = j;
     }
     job_end(j);
+}
+
+void job_end_failed(struct job *j, const struct error *why)
+{
+    bool own = j->last != NULL && (attempt_is_root(j->last) || job_has_been_open(j));
+
+    end_as(j, own ? j->last : NULL, why);
+}
+
+void job_end_by_verdict(struct job *j, const struct error *why)
+{
+    end_as(j, j->last, why);
 }
 
 /* At the root it retries; where it was entered it waits for that. */

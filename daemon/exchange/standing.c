@@ -116,7 +116,7 @@ void standing_failed(struct exchanges *all, const char *first, const struct erro
         attempt_enter(j->attempt, EXCHANGE_FAILED);
     } else {
         j->last->verdict_heard = true;
-        job_end_failed(j, why);
+        job_end_by_verdict(j, why);
     }
 }
 
