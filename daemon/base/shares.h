@@ -36,7 +36,7 @@ enum share {
 
 struct shares;
 
-/* Makes a set of shares in which every resource still has the capacity 0. Returns NULL if there is no memory. */
+/* Makes a set of shares. Every resource has the capacity 0 until it is set. Returns NULL without memory. */
 struct shares *shares_new(void);
 void shares_free(struct shares *all);
 

@@ -121,7 +121,7 @@ void frame_buffer_deliver_own(struct frame_buffer *c, uint32_t me, const struct 
 bool frame_buffer_read_own(struct frame_buffer *c, const struct block_piece *piece, uint32_t offset,
                            struct piece_mark *mark, uint32_t most, struct extent *bytes);
 
-/* An empty frame, owned by the caller until frame_buffer_ship(). NULL if there is no memory. */
+/* Makes an empty frame, which the caller owns until frame_buffer_ship(). Returns NULL without memory. */
 struct outgoing *frame_buffer_new_frame(struct frame_buffer *c);
 /* Puts bytes that have come in into a frame that goes straight on, and whose length is set. */
 void frame_buffer_pass_on(struct frame_buffer *c, struct outgoing *frame,

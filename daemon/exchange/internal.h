@@ -46,6 +46,9 @@
 #define GONE_TIME (150 * MILLISECONDS)
 /* How long a node waits for the root's verdict. */
 #define VERDICT_TIME (4 * SECONDS)
+/* For how long a node that waits for its group to go on has heard nothing before it asks: longer than nodes
+ * remember that they have passed a verdict on, which may have gone past this node while it was cut off. */
+#define ASK_TIME (10 * SECONDS)
 /* How long a client waits for an output that something is in the way of. */
 #define OBSTACLE_TIME (10 * SECONDS)
 /* How often a node in doubt asks, and a root reminds who has not confirmed; and how often either looks
@@ -434,9 +437,7 @@ void job_take(struct job *j, struct attempt *x);
 void job_ended(struct attempt *x);
 /* or it was withdrawn: the job waits for the next one, at its root or where it was entered, or has ended. */
 void job_withdrawn(struct attempt *x);
-/* Ends a job whose attempt has ended, */
-void job_end(struct job *j);
-/* or that waits for one: for this reason. What other nodes know of it, if it has led or been open, has failed, too; */
+/* Ends a job that waits for an attempt: for this reason. What other nodes know of it, if it has led or been open, has failed, too; */
 void job_end_failed(struct job *j, const struct error *why);
 /* or as its root says of the attempt that it has withdrawn before. */
 void job_end_by_verdict(struct job *j, const struct error *why);
@@ -744,9 +745,6 @@ void waiting_describe(const struct job *j, struct sentence *s);
 bool standing_is_one(const struct attempt *x);
 /* The root has failed the group of this first id, whichever attempt this node knows of. */
 void standing_failed(struct exchanges *all, const char *first, const struct error *why);
-/* A job that waits for its group to go on asks its root then what has become of it, and that. */
-uint64_t standing_asks_at(const struct job *j);
-void standing_ask(struct job *j);
 /* This node's own, of this first id, that has failed; or NULL. */
 const struct attempt *standing_find_failed(const struct exchanges *all, const char *first);
 /* The job that goes on as `id`, whatever its state; or that this node had not heard `go` of. NULL with

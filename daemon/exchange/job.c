@@ -8,10 +8,6 @@
 
 #define S(state) (1u << JOB_##state)
 
-/* For how long a node that waits for its group to go on has heard nothing before it asks: longer than nodes
- * remember that they have passed a verdict on, which may have gone past this node while it was cut off. */
-#define ASK_TIME (10 * SECONDS)
-
 /* `next`: the states that may follow. The rest is the state's invariant. */
 static const struct {
     const char *name;
@@ -121,7 +117,7 @@ bool job_has_been_open(const struct job *j)
            (j->resumes[0] != '\0' || (j->attempt != NULL && j->attempt->rounds.first_went != 0));
 }
 
-void job_end(struct job *j)
+static void end_job(struct job *j)
 {
     struct exchanges *all = j->all;
 
@@ -141,7 +137,7 @@ void job_end(struct job *j)
 void job_ended(struct attempt *x)
 {
     if (x->job->attempt == x)
-        job_end(x->job);
+        end_job(x->job);
 }
 
 /* What is on record of a job that no attempt was ever made for. NULL: no memory. */
@@ -174,7 +170,7 @@ static void end_as(struct job *j, struct attempt *x, const struct error *why)
         attempt_enter(x, EXCHANGE_FAILED);
         x->job = j;
     }
-    job_end(j);
+    end_job(j);
 }
 
 void job_end_failed(struct job *j, const struct error *why)
@@ -204,7 +200,7 @@ void job_withdrawn(struct attempt *x)
     memcpy(j->name.id, x->id, sizeof j->name.id);
     j->name_known = true;
     if (!waits) {
-        job_end(j);
+        end_job(j);
         return;
     }
     j->attempt = NULL;
@@ -228,22 +224,6 @@ void job_withdrawn(struct attempt *x)
         j->name_known = false;
     }
     job_enter(j, JOB_ENTERED);
-}
-
-uint64_t standing_asks_at(const struct job *j)
-{
-    return j->state == JOB_ENTERED && job_has_been_open(j) ? j->asks_at : ROUTER_NEVER;
-}
-
-void standing_ask(struct job *j)
-{
-    const struct attempt *last = j->last;
-    struct error e;
-
-    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
-    objection_send(j->all, wave_port(j->all, last->root), last->handle, j->resumes, last->root, &e,
-                   false);
-    j->asks_at = router_now(j->all->set.router) + ASK_TIME;
 }
 
 static int violated(const struct job *j, struct error *e, const char *what)

@@ -5,6 +5,23 @@
 #include "daemon/exchange/internal.h"
 #include "daemon/exchange/sentence.h"
 
+/* A job that waits for its group to go on asks its root then what has become of it. */
+static uint64_t asks_at(const struct job *j)
+{
+    return j->state == JOB_ENTERED && job_has_been_open(j) ? j->asks_at : ROUTER_NEVER;
+}
+
+static void ask_root(struct job *j)
+{
+    const struct attempt *last = j->last;
+    struct error e;
+
+    (void)error_set(&e, ERROR_LINK, "node %u waits for the group to go on", rank_of(last));
+    objection_send(j->all, wave_port(j->all, last->root), last->handle, j->resumes, last->root, &e,
+                   false);
+    j->asks_at = router_now(j->all->set.router) + ASK_TIME;
+}
+
 /* Where it was entered, and has been begun by another node, which has withdrawn that: whether that node is gone. */
 static bool leader_is_gone(const struct job *j)
 {
@@ -100,7 +117,7 @@ uint64_t job_deadline(const struct job *j)
     else if (follows)
         other = failure_root_differs_until(j->last);
     at = other < at ? other : at;
-    return standing_asks_at(j) < at ? standing_asks_at(j) : at;
+    return asks_at(j) < at ? asks_at(j) : at;
 }
 
 static void describe_waiting(const struct job *j, struct error *e)
@@ -149,8 +166,8 @@ void job_tick(struct job *j, uint64_t now)
         j->fault.at = now;
     if (j->fault.at != ROUTER_NEVER)
         judge(j, now);
-    if (now >= standing_asks_at(j))
-        standing_ask(j);
+    if (now >= asks_at(j))
+        ask_root(j);
     if ((j->state == JOB_WAITING || j->state == JOB_ENTERED) && now >= j->deadline)
         time_is_over(j);
 }

@@ -122,7 +122,7 @@ static inline void torus_request_init(struct torus_request *request)
 }
 
 struct torus_progress {
-    const char *exchange; /* id, "" while there is none; changes if it is begun anew */
+    const char *exchange; /* its id; "": it has none yet; each new attempt has a new id */
     enum torus_state state;
     uint64_t round, rounds; /* of a repetition */
     uint64_t done_bytes;    /* delivered at the node that was asked, */
@@ -186,7 +186,7 @@ struct torus_result {
     const uint64_t *each;                 /* the slowest node's nanoseconds, of each repetition */
     uint64_t all_nanoseconds; /* from the first start until all had done the last repetition */
     const char *without; /* links that were down, and that it went around: "link 3:+0"; "": none */
-    uint32_t reroutes;   /* times that a link or node went down meanwhile, and it began anew; */
+    uint32_t reroutes;   /* attempts that were withdrawn because a link or node went down; */
     uint32_t damages;    /* times that something was damaged on its way, and was sent again; */
     uint64_t kept_bytes; /* that had arrived before the last time, and did not come again */
     size_t missing_count;

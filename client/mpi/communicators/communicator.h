@@ -4,7 +4,7 @@
 
 #include "client/mpi/communicators/communicator_record.h"
 
-/* Of this communicator. NULL: it is invalid, or there is no memory, which has failed the group. */
+/* The record of this communicator. NULL: the communicator is invalid, or memory ran out, which fails the group. */
 struct communicator *communicator_of(MPI_Comm comm);
 
 /* Whether this is the first call on a communicator that the program has made. */

@@ -1,4 +1,4 @@
-/* What is known of a communicator: where its ranks are on the torus, and which lane it has. */
+/* A communicator: the place of its ranks on the torus, and its lane. */
 #ifndef TORUSD_MPI_COMMUNICATOR_RECORD_H
 #define TORUSD_MPI_COMMUNICATOR_RECORD_H
 

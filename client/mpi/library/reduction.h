@@ -20,7 +20,7 @@ bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction, boo
 /* 0 or 1 for `count` integers of that type. */
 void reduction_normalise(enum torus_type type, void *to, const void *from, size_t count);
 
-/* What is reduced: `count` elements of MPI's type with MPI's op, which the torus can do. */
+/* A reduction that the torus can do: `count` elements of MPI's type, combined with MPI's op. */
 struct vector {
     MPI_Datatype type;
     size_t type_size;

@@ -4,7 +4,7 @@
 
 #include "daemon/engine/digest.h"
 
-/* So that a piece cannot pass for another one. */
+/* The digest covers where a piece belongs, so that one piece cannot pass for another. */
 static uint64_t frame_digest_seed(uint32_t exchange, uint32_t round, const uint32_t *piece,
                                   size_t pieces)
 {

@@ -9,7 +9,7 @@
 int reducing_add_digest(struct reducing *s, const Peer__StreamedData *data, struct outgoing *frame);
 
 /* Checks the digest at the end of a frame, and takes it off *length. Returns 1 if the rest can be
- * used; 0 if it is damaged, and the engine has failed; -1 with *e if there is no digest. */
+ * used; 0 if the frame is damaged, which fails the engine; -1 with *e if the frame has no digest. */
 int reducing_check_digest(struct reducing *s, unsigned port, const Peer__StreamedData *data,
                           const struct extents *body, uint32_t *length, struct error *e);
 
