@@ -17,80 +17,9 @@
  * members where they are complete, from what they have kept (agreement.c). A large call that is complete
  * somewhere is over everywhere. What a small one sends, or its result if it is a reduction that all get,
  * is kept until a later call tells that it is over. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/group/internal.h"
-
-/* --- making --- */
-
-/* In so many nanoseconds; 0: never. */
-static uint64_t time_after(const struct part *p, uint64_t nanoseconds)
-{
-    uint64_t now = router_now(p->session->base.set.router);
-
-    return nanoseconds > 0 && nanoseconds < ROUTER_NEVER - now ? now + nanoseconds : ROUTER_NEVER;
-}
-
-struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal)
-{
-    struct call *c = calloc(1, sizeof *c);
-
-    if (c == NULL) {
-        checked_free(what);
-        return NULL;
-    }
-    c->part = p;
-    c->what = *what;
-    c->name = name;
-    c->internal = internal;
-    c->number = p->next_number++;
-    c->signature = check_signature(&c->what, p->members, p->session->unchecked);
-    p->signature[c->number % SIGNATURES] = c->signature;
-    c->deadline = time_after(p, c->what.call.timeout_ns);
-    c->late_at = time_after(p, c->what.call.late_ns);
-    c->compare_at = ROUTER_NEVER;
-    /* Of an uneven exchange only the first wave tells. */
-    c->large = c->what.total > p->limits.eager && what->call.operation != GROUP_ALLTOALLV;
-    c->waves = stages_need_wave(p, &c->what);
-    c->rounds = 1;
-    c->window = 1;
-    DL_APPEND(p->calls, c);
-    return c;
-}
-
-/* Of how it is carried out nothing is left. */
-static void stop(struct call *c)
-{
-    for (unsigned stage = 0; stage < STAGES; stage++) {
-        engine_free(c->engine[stage]);
-        c->engine[stage] = NULL;
-    }
-    if (c->wave.slab != NULL)
-        slab_unref(c->wave.slab);
-    c->wave = (struct wave){0};
-    if (c->planned != NULL)
-        planner_put(c->part->planner, c->planned);
-    c->planned = NULL;
-    c->rounds = c->window = 1;
-    c->admitted = c->waved = 0;
-    c->compare_at = ROUTER_NEVER;
-}
-
-static void dispose(struct call *c)
-{
-    stop(c);
-    if (c->has_blocks)
-        blocks_free(&c->blocks);
-    checked_free(&c->what);
-    free(c);
-}
-
-void call_free(struct call *c)
-{
-    DL_DELETE(c->part->calls, c);
-    dispose(c);
-}
 
 /* --- what has not ended in time --- */
 
@@ -108,18 +37,18 @@ static void fail_overdue(const struct call *c, const char *whom)
 
 void calls_overdue(struct call *c, uint64_t now)
 {
-    if (!c->overdue) {
-        c->overdue = true;
-        c->deadline = now + CENSUS_TIME;
+    if (!c->watch.overdue) {
+        c->watch.overdue = true;
+        c->watch.deadline = now + CENSUS_TIME;
         census_ask(c->part->session, c);
         return;
     }
-    fail_overdue(c, c->all_called ? CENSUS_ALL_CALLED : "");
+    fail_overdue(c, c->watch.all_called ? CENSUS_ALL_CALLED : "");
 }
 
 void calls_late(struct call *c, uint64_t now)
 {
-    c->late_at = now + c->what.call.late_ns;
+    c->watch.late_at = now + c->what.call.late_ns;
     census_ask(c->part->session, c);
 }
 
@@ -132,14 +61,14 @@ void calls_reported(struct part *p, uint32_t number, bool asked, bool all_called
         c = c->next;
     if (c == NULL)
         return;
-    c->all_called = all_called;
-    if (c->overdue) {
+    c->watch.all_called = all_called;
+    if (c->watch.overdue) {
         if (!all_called) /* else it may be about to end */
             fail_overdue(c, whom);
-    } else if (c->late_at != ROUTER_NEVER) {
-        if (!asked || program == NULL || c->internal || c->told ||
+    } else if (c->watch.late_at != ROUTER_NEVER) {
+        if (!asked || program == NULL || c->internal || call_is_for_others(c) ||
             group_call_late(program, c, whom))
-            c->late_at = ROUTER_NEVER; /* only one program is told */
+            c->watch.late_at = ROUTER_NEVER; /* only one program is told */
     }
 }
 
@@ -214,7 +143,7 @@ static bool may_be_large(const struct call *c)
 static bool may_start(const struct call *c)
 {
     for (const struct call *other = c->part->calls; other != c; other = other->next)
-        if (other->state != CALL_COMPLETE &&
+        if (!call_is_complete(other) &&
             (other->number + 1 != c->number || (may_be_large(other) && may_be_large(c))))
             return false;
     return c->part->decided || c->what.call.operation == GROUP_PART;
@@ -230,7 +159,8 @@ static uint64_t gates_of(const struct call *c)
 /* Of its data, that all have finished, as a large call's waves tell. */
 static uint64_t rounds_settled(const struct call *c)
 {
-    uint64_t heard = c->engine[STAGE_WAVE] != NULL ? c->engine[STAGE_WAVE]->rounds_finished : 0;
+    uint64_t heard =
+        c->attempt.engine[STAGE_WAVE] != NULL ? c->attempt.engine[STAGE_WAVE]->rounds_finished : 0;
 
     return heard > gates_of(c) ? heard - gates_of(c) : 0;
 }
@@ -238,45 +168,49 @@ static uint64_t rounds_settled(const struct call *c)
 /* Its engines send what they may by now. */
 static void admit(struct call *c)
 {
-    struct engine *wave = c->engine[STAGE_WAVE], *data = c->engine[STAGE_DATA];
+    struct engine *wave = c->attempt.engine[STAGE_WAVE], *data = c->attempt.engine[STAGE_DATA];
     uint64_t heard = wave != NULL ? wave->rounds_finished : 0, gates = gates_of(c);
 
-    while (data != NULL && c->admitted < c->rounds &&
-           c->admitted < data->rounds_finished + c->window &&
-           (!c->large || (heard >= gates && c->admitted < heard - gates + c->window)))
-        engine_admit(data, c->admitted++);
+    while (
+        data != NULL && c->attempt.admitted < c->attempt.rounds &&
+        c->attempt.admitted < data->rounds_finished + c->attempt.window &&
+        (!c->large || (heard >= gates && c->attempt.admitted < heard - gates + c->attempt.window)))
+        engine_admit(data, c->attempt.admitted++);
     /* The gates first: of a large call, the last of them when its data could be taken in here. Each
      * other round when one of the data has been finished here. */
-    while (wave != NULL && ((c->waved == 0 && !c->large) ||
-                            (c->large && data != NULL && c->waved < c->rounds + gates &&
-                             c->waved < data->rounds_finished + gates)))
-        engine_admit(wave, c->waved++);
+    while (wave != NULL &&
+           ((c->attempt.waved == 0 && !c->large) ||
+            (c->large && data != NULL && c->attempt.waved < c->attempt.rounds + gates &&
+             c->attempt.waved < data->rounds_finished + gates)))
+        engine_admit(wave, c->attempt.waved++);
 }
 
 /* Whether there is anything but the waves. */
 static bool moves(const struct call *c)
 {
-    return c->what.call.operation == GROUP_ALLTOALLV ? c->wave.result > 0 : c->what.total > 0;
+    return c->what.call.operation == GROUP_ALLTOALLV ? c->attempt.wave.result > 0
+                                                     : c->what.total > 0;
 }
 
 static bool is_complete(const struct call *c)
 {
-    const struct engine *wave = c->engine[STAGE_WAVE], *data = c->engine[STAGE_DATA];
+    const struct engine *wave = c->attempt.engine[STAGE_WAVE],
+                        *data = c->attempt.engine[STAGE_DATA];
 
     if (wave != NULL && wave->rounds_finished == 0)
         return false;
     if (!moves(c))
         return wave != NULL;
-    if (data == NULL || data->rounds_finished < c->rounds)
+    if (data == NULL || data->rounds_finished < c->attempt.rounds)
         return false;
-    return !c->large || wave->rounds_finished == c->rounds + gates_of(c);
+    return !c->large || wave->rounds_finished == c->attempt.rounds + gates_of(c);
 }
 
 static int check_engines(const struct call *c, struct error *e)
 {
     for (unsigned stage = 0; stage < STAGES; stage++) {
         const struct error *failed =
-            c->engine[stage] != NULL ? engine_failed(c->engine[stage]) : NULL;
+            c->attempt.engine[stage] != NULL ? engine_failed(c->attempt.engine[stage]) : NULL;
         if (failed == NULL)
             continue;
         *e = *failed;
@@ -320,15 +254,17 @@ static bool ends_everywhere(const struct call *c)
 static int complete(struct call *c, bool everywhere, struct error *e)
 {
     struct session *s = c->part->session;
+    const bool told = call_is_for_others(c);
 
-    if (c->has_blocks && blocks_check(&c->blocks, e) != 0)
+    if (blocks_are_there(&c->blocks) && blocks_check(&c->blocks, e) != 0)
         return error_wrap(e, "%s", group_operation_name(c->what.call.operation));
-    c->state = CALL_COMPLETE;
+    call_enter(c, CALL_COMPLETE);
+    c->over = everywhere ? CALL_OVER_EVERYWHERE : CALL_OVER_HERE;
     if (everywhere)
         c->part->everywhere |= bit_of(c->number);
     else
         c->part->everywhere &= ~bit_of(c->number);
-    if (c->told)
+    if (told)
         return 0;
     if (c->what.call.operation == GROUP_PART && take_table(c, e) != 0)
         return -1;
@@ -341,26 +277,23 @@ static int complete(struct call *c, bool everywhere, struct error *e)
     return 0;
 }
 
-/* The first member makes the table that all of them take. */
+/* The first member makes the table that all of them take. Returns 1; 0 if schedules are being counted; or -1. */
 static int make_table(struct call *c, struct error *e)
 {
     struct session *s = c->part->session;
     const struct predict_costs costs = exchanges_costs(s->all->exchanges);
     struct part *p = part_find(s, c->what.call.part);
     struct decisions made;
-    int result;
+    int result = decisions_make(&made, p->planner, p->torus, &costs, e);
 
-    if (c->part->own != 0 || c->blocks.ready || !c->has_blocks || c->spreads)
-        return 0;
-    result = decisions_make(&made, p->planner, p->torus, &costs, e);
     if (result <= 0)
         return result;
     decisions_log(&made, s->name);
     if (decisions_pack(&made, c->what.call.receive.memory->data, e) != 0)
         return -1;
     c->blocks.ready = true;
-    engine_wake(c->engine[STAGE_DATA]);
-    return 0;
+    engine_wake(c->attempt.engine[STAGE_DATA]);
+    return 1;
 }
 
 static int start(struct call *c, struct error *e)
@@ -371,40 +304,44 @@ static int start(struct call *c, struct error *e)
 
     if (other != NULL && call_differs(c, other, port, e))
         return -1;
-    c->state = CALL_PLANNING;
-    c->compare_at = router_now(c->part->session->base.set.router) + COMPARE_AFTER;
+    call_enter(c, CALL_OPENING);
+    c->watch.compare_at = router_now(c->part->session->base.set.router) + COMPARE_AFTER;
     return 0;
+}
+
+/* Returns 0, or -1 with *e. */
+static int open_call(struct call *c, struct error *e)
+{
+    const bool makes_table =
+        c->what.call.operation == GROUP_PART && c->part->own == 0 && !call_spreads(c);
+    const bool first = c->attempt.engine[STAGE_DATA] == NULL;
+    int open = stages_open(c, e);
+
+    if (open > 0 && makes_table) {
+        if (first)
+            c->blocks.ready = false;
+        open = make_table(c, e);
+    }
+    if (open > 0)
+        call_enter(c, CALL_RUNNING);
+    return open < 0 ? -1 : 0;
 }
 
 /* Returns 0, or -1 with *e: the session fails. */
 static int advance(struct call *c, struct error *e)
 {
-    if (c->state == CALL_QUEUED && may_start(c) && start(c, e) != 0)
+    if (call_is_queued(c) && may_start(c) && start(c, e) != 0)
         return -1;
-    if (c->state == CALL_PLANNING || c->state == CALL_RUNNING) {
-        int result = stages_open(c, e);
-        if (result < 0)
-            return -1;
-        if (c->state == CALL_PLANNING && c->what.call.operation == GROUP_PART)
-            c->blocks.ready = c->part->own != 0 || c->spreads;
-        c->state = CALL_RUNNING;
-        if (c->what.call.operation == GROUP_PART && make_table(c, e) != 0)
-            return -1;
-        admit(c);
-        if (c->has_blocks && c->blocks.undo != NULL)
-            blocks_settle(&c->blocks, c->skip + rounds_settled(c) * c->round_bytes);
-        if (check_engines(c, e) != 0)
-            return -1;
-        if (is_complete(c))
-            return complete(c, ends_everywhere(c), e);
-    }
-    return 0;
-}
-
-/* Calls are in the order of their numbers. */
-static int by_number(const struct call *a, const struct call *b)
-{
-    return a->number < b->number ? -1 : a->number > b->number;
+    if (call_is_opening(c) && open_call(c, e) != 0)
+        return -1;
+    if (!call_is_under_way(c))
+        return 0;
+    admit(c);
+    if (blocks_are_there(&c->blocks) && c->blocks.undo != NULL)
+        blocks_settle(&c->blocks, c->skip + rounds_settled(c) * c->attempt.round_bytes);
+    if (check_engines(c, e) != 0)
+        return -1;
+    return !call_is_opening(c) && is_complete(c) ? complete(c, ends_everywhere(c), e) : 0;
 }
 
 /* Whether its end tells that all members have made it. */
@@ -416,11 +353,8 @@ static bool tells(const struct call *c)
 /* All members have completed the calls before this one. */
 static void forget_before(struct part *p, uint64_t number)
 {
-    while (p->kept != NULL && p->kept->number < number) {
-        struct call *c = p->kept;
-        DL_DELETE(p->kept, c);
-        dispose(c);
-    }
+    while (p->kept != NULL && p->kept->number < number)
+        call_free(p->kept);
 }
 
 void calls_forget(struct part *p)
@@ -431,46 +365,36 @@ void calls_forget(struct part *p)
 /* It is complete: kept, unless it is over everywhere. Returns 0, or -1 with *e. */
 static int retire(struct call *c, struct error *e)
 {
-    struct part *p = c->part;
-
     if (tells(c) && c->number > 0)
-        forget_before(p, c->number - 1);
-    if ((p->everywhere & bit_of(c->number)) != 0) {
+        forget_before(c->part, c->number - 1);
+    if (c->over == CALL_OVER_EVERYWHERE) {
         call_free(c);
         return 0;
     }
     if (blocks_keep(&c->blocks, e) != 0)
         return -1;
-    stop(c);
     program_memory_unref(c->what.call.send.memory);
     program_memory_unref(c->what.call.receive.memory);
     c->what.call.send.memory = c->what.call.receive.memory = NULL;
-    DL_DELETE(p->calls, c);
-    DL_INSERT_INORDER(p->kept, c, by_number);
+    call_enter(c, CALL_KEPT);
     return 0;
 }
 
-bool calls_agree(const struct part *p)
+/* Returns 0, or -1 with *e. */
+static int retire_all(struct part *p, struct error *e)
 {
-    uint32_t going = 0, large = 0;
+    struct call *c, *next;
 
-    for (const struct call *c = p->calls; c != NULL; c = c->next) {
-        if (c->number >= (c->next != NULL ? c->next->number : p->next_number) || c->part != p)
-            return false;
-        if (c->state == CALL_PLANNING || c->state == CALL_RUNNING) {
-            going++;
-            large += c->large;
-        } else if (c->state == CALL_QUEUED && c->engine[STAGE_DATA] != NULL) {
-            return false;
-        }
-    }
-    return going <= 2 && large <= 1;
+    DL_FOREACH_SAFE (p->calls, c, next)
+        if (call_is_complete(c) && retire(c, e) != 0)
+            return -1;
+    return 0;
 }
 
 void calls_advance(struct part *p)
 {
     struct session *s = p->session;
-    struct call *c, *next;
+    struct call *c;
     struct error e;
     bool again = true;
 
@@ -480,46 +404,51 @@ void calls_advance(struct part *p)
         again = false;
         for (c = p->calls; c != NULL; c = c->next) {
             enum call_state before = c->state;
-            uint64_t waved = c->waved, admitted = c->admitted;
+            uint64_t waved = c->attempt.waved, admitted = c->attempt.admitted;
             if (advance(c, &e) != 0) {
                 session_fail(s, &e);
                 return;
             }
-            again = again || c->state != before || c->waved != waved || c->admitted != admitted;
+            again = again || c->state != before || c->attempt.waved != waved ||
+                    c->attempt.admitted != admitted;
         }
-        DL_FOREACH_SAFE (p->calls, c, next)
-            if (c->state == CALL_COMPLETE && retire(c, &e) != 0) {
-                session_fail(s, &e);
-                return;
-            }
+        if (retire_all(p, &e) != 0) {
+            session_fail(s, &e);
+            return;
+        }
     }
 }
 
 /* --- when a link has gone down --- */
+
+/* How far it has come is kept for the agreement. */
+static void suspend(struct call *c)
+{
+    const struct engine *data = c->attempt.engine[STAGE_DATA];
+
+    c->watch.overdue = false;
+    if (c->part->agreed) { /* else what it was when the first link went down still holds */
+        c->suspended.whole = data != NULL && data->rounds_finished == c->attempt.rounds;
+        c->suspended.finished = c->suspended.settled = c->skip;
+        if (c->large && data != NULL) {
+            c->suspended.finished += data->rounds_finished * c->attempt.round_bytes;
+            c->suspended.settled += rounds_settled(c) * c->attempt.round_bytes;
+        }
+    }
+    if (c->state != CALL_SUSPENDED)
+        call_enter(c, CALL_SUSPENDED);
+}
 
 void calls_suspend(struct part *p)
 {
     struct call *c, *next;
 
     DL_FOREACH_SAFE (p->calls, c, next) {
-        const struct engine *data = c->engine[STAGE_DATA];
         struct error e;
-        if (c->state == CALL_COMPLETE) {
-            if (retire(c, &e) != 0)
-                call_free(c); /* whoever needs it fails */
-            continue;
-        }
-        c->overdue = false;
-        if (p->agreed) { /* else what it was when the first link went down still holds */
-            c->whole = data != NULL && data->rounds_finished == c->rounds;
-            c->finished = c->settled = c->skip;
-            if (c->large && data != NULL) {
-                c->finished += data->rounds_finished * c->round_bytes;
-                c->settled += rounds_settled(c) * c->round_bytes;
-            }
-        }
-        stop(c);
-        c->state = CALL_QUEUED;
+        if (!call_is_complete(c))
+            suspend(c);
+        else if (retire(c, &e) != 0)
+            call_free(c); /* whoever needs it fails */
     }
 }
 
@@ -542,11 +471,11 @@ void calls_say(const struct part *p, struct agreed *agreed)
         const struct call *c = find(p, n);
         uint64_t i = n % AGREEMENT_CALLS;
         if (c != NULL) {
-            agreed->settled[i] = c->settled;
-            if (c->told) /* it was being made again, and is still over here */
-                agreed->over[i] = OVER_HERE;
+            agreed->settled[i] = c->suspended.settled;
+            if (call_is_for_others(c)) /* it was being made again, and is still over here */
+                agreed->over[i] = OVER_SOMEWHERE;
         } else if (n < p->next_number) {
-            agreed->over[i] = (p->everywhere & bit_of(n)) != 0 ? OVER_EVERYWHERE : OVER_HERE;
+            agreed->over[i] = (p->everywhere & bit_of(n)) != 0 ? OVER_EVERYWHERE : OVER_SOMEWHERE;
         }
     }
 }
@@ -554,39 +483,51 @@ void calls_say(const struct part *p, struct agreed *agreed)
 /* It is over everywhere, as all its data was here when the link went down. */
 static int end_here(struct call *c, struct error *e)
 {
-    if (c->what.total > 0 && !c->whole)
+    if (c->what.total > 0 && !c->suspended.whole)
         return error_set(e, ERROR_PROTOCOL,
                          "%s is said to be over everywhere, but not all of it has come",
                          group_operation_name(c->what.call.operation));
     return complete(c, true, e);
 }
 
+/* What was sent is sent again if it is still there. */
+static void renew_blocks(struct call *c)
+{
+    struct blocks *b = &c->blocks;
+
+    blocks_settle(b, c->skip);
+    blocks_restore(b);
+    if (call_is_for_others(c) || (b->copied && !call_spreads(c) && c->skip == 0))
+        blocks_again(b);
+    else
+        blocks_free(b);
+}
+
 /* It is made like a new one, but for what is settled. */
 static int make_again(struct call *c, uint64_t settled, struct error *e)
 {
-    struct part *p = c->part;
-    uint32_t operation = c->what.call.operation;
-    bool uneven = operation == GROUP_ALLTOALLV;
-
-    if (settled > c->finished)
+    if (settled > c->suspended.finished)
         return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has come",
-                         group_operation_name(operation));
-    if (c->has_blocks) {
-        blocks_settle(&c->blocks, settled);
-        blocks_restore(&c->blocks);
-    }
+                         group_operation_name(c->what.call.operation));
     c->skip = settled;
-    c->large = c->what.total > p->limits.eager && !uneven;
-    c->waves = stages_need_wave(p, &c->what);
-    if (operation == GROUP_PART && !c->told)
+    call_choose_size(c);
+    if (c->what.call.operation == GROUP_PART && !call_is_for_others(c))
         memset(c->what.call.receive.memory->data, 0, TABLE_BYTES);
-    if (c->has_blocks && (c->told || (c->blocks.copied && !c->spreads && settled == 0))) {
-        blocks_again(&c->blocks);
-    } else if (c->has_blocks) {
-        blocks_free(&c->blocks);
-        c->has_blocks = false;
-    }
+    if (blocks_are_there(&c->blocks))
+        renew_blocks(c);
+    call_enter(c, CALL_QUEUED);
     return 0;
+}
+
+/* What is kept, and not over everywhere, is made again for others. */
+static void take_out_kept(struct part *p, const struct agreed *agreed)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->kept, c, next)
+        if (c->number >= agreed->first &&
+            agreed->over[c->number % AGREEMENT_CALLS] != OVER_EVERYWHERE)
+            call_enter(c, CALL_SUSPENDED);
 }
 
 int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
@@ -596,14 +537,7 @@ int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
 
     if (first > here || here - first > AGREEMENT_CALLS / 2)
         return error_set(e, ERROR_PROTOCOL, "members do not agree which calls are over");
-    DL_FOREACH_SAFE (p->kept, c, next) {
-        if (c->number >= first && agreed->over[c->number % AGREEMENT_CALLS] != OVER_EVERYWHERE) {
-            DL_DELETE(p->kept, c);
-            c->told = true;
-            c->state = CALL_QUEUED;
-            DL_INSERT_INORDER(p->calls, c, by_number);
-        }
-    }
+    take_out_kept(p, agreed);
     for (uint64_t n = first; n < here; n++)
         if (agreed->over[n % AGREEMENT_CALLS] != OVER_EVERYWHERE && find(p, n) == NULL)
             return error_set(e, ERROR_PROTOCOL,
@@ -613,13 +547,10 @@ int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
         bool known = c->number - first < AGREEMENT_CALLS / 2;
         uint64_t over = known ? agreed->over[c->number % AGREEMENT_CALLS] : OVER_NOWHERE;
         uint64_t settled = known ? agreed->settled[c->number % AGREEMENT_CALLS] : 0;
-        uint32_t operation = c->what.call.operation;
-        c->spreads = over == OVER_HERE && (operation == GROUP_ALLREDUCE || operation == GROUP_PART);
+        if (!call_is_for_others(c))
+            c->over = over == OVER_SOMEWHERE ? CALL_OVER_ELSEWHERE : CALL_OVER_NOWHERE;
         if (over == OVER_EVERYWHERE ? end_here(c, e) != 0 : make_again(c, settled, e) != 0)
             return -1;
     }
-    DL_FOREACH_SAFE (p->calls, c, next)
-        if (c->state == CALL_COMPLETE && retire(c, e) != 0)
-            return -1;
-    return 0;
+    return retire_all(p, e);
 }

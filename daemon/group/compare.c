@@ -13,7 +13,7 @@ void compare_send(struct call *c, uint64_t now)
     Peer__GroupCompare message = PEER__GROUP_COMPARE__INIT;
     Peer__Head head = PEER__HEAD__INIT;
 
-    c->compare_at = now + COMPARE_AGAIN;
+    c->watch.compare_at = now + COMPARE_AGAIN;
     message.exchange = s->base.set.handle;
     message.part = p->mask;
     message.number = (uint32_t)c->number;

@@ -440,6 +440,10 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
 
 int groups_check(const struct groups *all, struct error *e)
 {
+    if (all->broken.code != ERROR_NONE) {
+        *e = all->broken;
+        return -1;
+    }
     for (const struct session *s = all->sessions; s != NULL; s = s->next)
         if (session_check(s, e) != 0)
             return -1;

@@ -114,7 +114,7 @@ int decisions_unpack(struct decisions *d, const uint8_t *table, const struct tor
 /* Of one call, as it was when links went down. What has been completed anywhere has been called by all; */
 enum over {
     OVER_NOWHERE,
-    OVER_HERE, /* somewhere, but perhaps not everywhere: who is through with it helps the others */
+    OVER_SOMEWHERE,  /* perhaps not everywhere: members that are through with it help the others */
     OVER_EVERYWHERE, /* all its data is where it belongs, whether its members know it or not */
 };
 
@@ -285,6 +285,11 @@ static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
 {
     return size > 0 && b->digests ? size + DIGEST_SIZE : size;
 }
+/* Whether blocks_init() has been called, and blocks_free() has not. */
+static inline bool blocks_are_there(const struct blocks *b)
+{
+    return b->what != NULL;
+}
 /* Whether every block has come whole. Returns 0, or -1 with *e. */
 int blocks_check(const struct blocks *b, struct error *e);
 /* Bytes that are to come of the block from a member, as they travel. */
@@ -318,13 +323,28 @@ const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uin
 /* The mark of a frame for a call that has not been made here, or NULL. */
 const Peer__GroupCall *parked_beyond(const struct part *p);
 
-/* --- calls.c, stages.c --- */
-
+/* A call's states; call_state.c has the table of which may follow which, and of what holds in each.
+ *
+ *      made in a part whose members agree -> QUEUED -> OPENING -> RUNNING -> COMPLETE -> freed, or KEPT
+ *
+ * When links go down, what is not over here is SUSPENDED. Once the members have agreed, what is over nowhere,
+ * or not everywhere, is QUEUED again, also from KEPT; and what is over everywhere is COMPLETE. */
 enum call_state {
-    CALL_QUEUED,   /* earlier ones come first */
-    CALL_PLANNING, /* its schedule is being computed */
+    CALL_SUSPENDED, /* waits for the members to agree whether it is made again */
+    CALL_QUEUED,    /* waits for earlier calls */
+    CALL_OPENING,   /* one of its engines, or the table that it spreads, is not there yet */
     CALL_RUNNING,
-    CALL_COMPLETE, /* for its program; others may not be through with it: then it is kept */
+    CALL_COMPLETE, /* its program has its result */
+    CALL_KEPT, /* complete; others may not be through with it, so what they need of it is kept */
+    CALL_STATES
+};
+
+/* Where a call is over, as far as this member knows. */
+enum call_over {
+    CALL_OVER_NOWHERE,
+    CALL_OVER_ELSEWHERE, /* some members have its result, and this one does not */
+    CALL_OVER_HERE,      /* this member has its result; if it is made again, that is for others */
+    CALL_OVER_EVERYWHERE,
 };
 
 struct wave {
@@ -334,52 +354,85 @@ struct wave {
     uint64_t result;   /* of the first */
 };
 
-struct call {
-    struct call *prev, *next;
-    struct part *part;
-    struct checked what;
-    uint64_t name;
-    bool internal; /* the program knows nothing of it */
-    bool told;     /* it was complete here before, and is made again for others */
-    bool
-        spreads; /* made again where some have the result of a reduction: they give it to the others,
-                    * so that all have the same bits */
-    /* When links went down: */
-    bool whole;        /* all its data had come; */
-    uint64_t finished; /* bytes of each block with which this member was through, */
-    uint64_t settled;  /* and all others, as far as it knew */
-    uint64_t skip;     /* of those, what is not moved again */
-    enum call_state state;
-    uint64_t number;
-    uint32_t signature;
-    uint64_t deadline;
-    uint64_t late_at;    /* when it is asked whom it waits for */
-    uint64_t compare_at; /* when it has stood still for long, or again */
-    bool overdue;
-    bool all_called; /* as the last census has found */
-    bool waves; /* round 0: all have called; then one after each round, up to window rounds later */
-    bool large;
+/* What carries a call out: filled in as its engines are opened, and ended as a whole. */
+struct call_attempt {
     struct wave wave;
-    struct blocks blocks;
-    bool has_blocks;
     struct joined joined;
     struct planned *planned;
     struct engine *engine[STAGES];
     Peer__GroupCall mark[STAGES];
-    struct engine_part *place;
     uint64_t rounds, admitted, waved;
     uint32_t window;
     uint64_t block_bytes, round_bytes; /* as engines see them */
 };
 
+/* When somebody is asked, or told, about a call that takes long; ROUTER_NEVER: not. */
+struct call_watch {
+    uint64_t deadline;
+    uint64_t late_at;    /* when it is asked whom it waits for */
+    uint64_t compare_at; /* when it has stood still for long, or again */
+    bool overdue;        /* the deadline has passed; the new one is that of the census */
+    bool all_called;     /* as the last census has found */
+};
+
+struct call {
+    struct call *prev, *next; /* in the part's calls, or in those that are kept: see call_enter() */
+    struct part *part;
+    struct checked what;
+    uint64_t name;
+    bool internal; /* the program knows nothing of it */
+    enum call_state state;
+    enum call_over over;
+    uint64_t number;
+    uint32_t signature;
+    struct call_watch watch;
+    bool waves; /* round 0: all have called; then one after each round, up to window rounds later */
+    bool large; /* an uneven exchange: known once it is open */
+    uint64_t
+        skip; /* bytes of each block that all have from an earlier attempt: they are not moved again */
+    struct {
+        bool whole;        /* all its data had come; */
+        uint64_t finished; /* bytes of each block with which this member was through, */
+        uint64_t settled;  /* and all others, as far as it knew */
+    } suspended;           /* SUSPENDED: how far it was */
+    struct blocks blocks;
+    struct call_attempt attempt;
+};
+
+/* --- call_state.c --- */
+
+/* The only way from one state to another: moves the call between its part's lists, and ends the attempt where
+ * the table says that there is none. What the table forbids is remembered for groups_check(). */
+void call_enter(struct call *c, enum call_state state);
+/* It has been started, and is not complete: its engines are there, or being opened. */
+bool call_is_under_way(const struct call *c);
+/* Its engines are still being opened. */
+bool call_is_opening(const struct call *c);
+bool call_is_queued(const struct call *c);
+/* Its program has its result, and it is not kept yet. */
+bool call_is_complete(const struct call *c);
+/* It is made again because others have not got it, not this member's program. */
+static inline bool call_is_for_others(const struct call *c)
+{
+    return c->over == CALL_OVER_HERE;
+}
+/* It is made again where some have the result of a reduction: they give it to the others, so that all have
+ * the same bits. */
+bool call_spreads(const struct call *c);
+/* Whether the calls of a part can be so, after an event that has not failed its session. Returns 0, or -1
+ * with *e. */
+int calls_check(const struct part *p, struct error *e);
+
+/* --- calls.c, stages.c --- */
+
 /* A new call at the end of the part's. Takes over `what`. Returns NULL without memory (then `what` is
  * freed). */
 struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal);
 void call_free(struct call *c);
+/* Whether it is large, and what it needs waves for, by the limits of its part as they are now. */
+void call_choose_size(struct call *c);
 /* Goes on with all calls of a part as far as possible; fails the session if it must. */
 void calls_advance(struct part *p);
-/* Whether numbers rise, and no more calls are under way than may be. */
-bool calls_agree(const struct part *p);
 /* What is kept. */
 void calls_forget(struct part *p);
 /* All engines of its calls are given up. */
@@ -405,9 +458,9 @@ bool signatures_differ(const struct part *p, uint32_t own, uint32_t theirs, unsi
 bool call_differs(const struct call *c, const Peer__GroupCall *mark, unsigned port,
                   struct error *e);
 
-/* Opens what can be opened of its engines. Returns 1; 0 if schedules are being planned; -1 with *e. */
+/* Opens what can be opened of its engines. Returns 1 if all are there; 0 if schedules are being planned, or the
+ * first wave has to be heard; or -1 with *e. */
 int stages_open(struct call *c, struct error *e);
-bool stages_need_wave(const struct part *p, const struct checked *what);
 
 /* --- compare.c --- */
 
@@ -502,8 +555,9 @@ struct groups {
     struct exchanges *exchanges;
     struct group *groups;
     struct session *sessions;
-    bool due;     /* somebody has to be told something */
-    bool closing; /* nothing goes on any more */
+    bool due;            /* somebody has to be told something */
+    bool closing;        /* nothing goes on any more */
+    struct error broken; /* the first change of a call's state that its table forbids: a bug */
 };
 
 /* What a program is told about later. */

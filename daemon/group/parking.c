@@ -155,7 +155,8 @@ bool parked_agrees(const struct part *p)
         bytes += one->body_length;
         for (const struct call *c = p->calls; c != NULL; c = c->next)
             for (unsigned stage = 0; stage < STAGES; stage++)
-                if (c->engine[stage] != NULL && c->mark[stage].number == one->number)
+                if (c->attempt.engine[stage] != NULL &&
+                    c->attempt.mark[stage].number == one->number)
                     return false; /* its engine waits for it */
     }
     return bytes == p->parked_bytes && bytes <= p->limits.parked;

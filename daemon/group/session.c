@@ -74,7 +74,7 @@ bool session_has_calls(const struct session *s)
 {
     for (const struct part *p = s->part; p != NULL; p = p->next)
         for (const struct call *c = p->calls; c != NULL; c = c->next)
-            if (!c->internal && !c->told)
+            if (!c->internal && !call_is_for_others(c))
                 return true;
     return false;
 }
@@ -304,16 +304,16 @@ static int session_frame(struct engine *engine, unsigned port, const Peer__Head 
         session_fail(s, &why);
         return 0;
     }
-    if (c != NULL && c->state != CALL_QUEUED && call_differs(c, mark, own, &why)) {
+    if (c != NULL && call_is_under_way(c) && call_differs(c, mark, own, &why)) {
         session_fail(s, &why);
         return 0;
     }
-    if (c == NULL || c->state == CALL_QUEUED || c->engine[stage] == NULL) {
+    if (c == NULL || c->attempt.engine[stage] == NULL) {
         if (park(p, own, head, body, body_length, &why) != 0)
             session_fail(s, &why);
         return 0;
     }
-    if (engine_frame(c->engine[stage], own, head, body, body_length, e) != 0)
+    if (engine_frame(c->attempt.engine[stage], own, head, body, body_length, e) != 0)
         return -1;
     calls_advance(p);
     return 0;
@@ -333,8 +333,9 @@ static struct outgoing *next_of(struct part *p, unsigned port)
         return engine_next(p->agreement.engine, port);
     for (struct call *c = p->calls; c != NULL; c = c->next)
         for (unsigned stage = 0; stage < STAGES; stage++) {
-            struct outgoing *frame =
-                c->engine[stage] != NULL ? engine_next(c->engine[stage], port) : NULL;
+            struct outgoing *frame = c->attempt.engine[stage] != NULL
+                                         ? engine_next(c->attempt.engine[stage], port)
+                                         : NULL;
             if (frame != NULL)
                 return frame;
         }
@@ -544,9 +545,9 @@ uint64_t session_deadline(const struct session *s)
         return ROUTER_NEVER;
     for (const struct part *p = s->part; p != NULL; p = p->next)
         for (const struct call *c = p->calls; c != NULL; c = c->next) {
-            at = c->deadline < at ? c->deadline : at;
-            at = c->late_at < at ? c->late_at : at;
-            at = c->compare_at < at ? c->compare_at : at;
+            at = c->watch.deadline < at ? c->watch.deadline : at;
+            at = c->watch.late_at < at ? c->watch.late_at : at;
+            at = c->watch.compare_at < at ? c->watch.compare_at : at;
         }
     return at;
 }
@@ -560,11 +561,11 @@ void session_tick(struct session *s, uint64_t now)
     for (struct part *p = s->part; p != NULL; p = p->next)
         for (struct call *c = p->calls; c != NULL && s->base.failure.code == ERROR_NONE;
              c = c->next) {
-            if (now >= c->deadline)
+            if (now >= c->watch.deadline)
                 calls_overdue(c, now);
-            if (now >= c->late_at && !c->overdue)
+            if (now >= c->watch.late_at && !c->watch.overdue)
                 calls_late(c, now);
-            if (now >= c->compare_at)
+            if (now >= c->watch.compare_at)
                 compare_send(c, now);
         }
 }
@@ -580,9 +581,8 @@ int session_check(const struct session *s, struct error *e)
             return error_set(e, ERROR_PROTOCOL, "group \"%s\": %llu %s parked, or not", s->name,
                              (unsigned long long)p->parked_bytes,
                              text_plural(p->parked_bytes, "byte is", "bytes are"));
-        if (!calls_agree(p))
-            return error_set(e, ERROR_PROTOCOL, "group \"%s\": calls that cannot be under way",
-                             s->name);
+        if (calls_check(p, e) != 0)
+            return -1;
     }
     return 0;
 }

@@ -63,14 +63,14 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
 {
     struct session *s = c->part->session;
 
-    c->mark[stage] = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
-    c->mark[stage].number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage;
-    c->mark[stage].signature = c->signature;
-    c->mark[stage].part = c->part->mask;
+    c->attempt.mark[stage] = (Peer__GroupCall)PEER__GROUP_CALL__INIT;
+    c->attempt.mark[stage].number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage;
+    c->attempt.mark[stage].signature = c->signature;
+    c->attempt.mark[stage].part = c->part->mask;
     return (struct engine_setup){
         .router = s->base.set.router,
         .part = c->part->place,
-        .call = &c->mark[stage],
+        .call = &c->attempt.mark[stage],
         .handle = s->base.set.handle,
         .source = source,
         .sink = sink,
@@ -85,18 +85,18 @@ static int take_over(struct call *c, enum stage stage, struct engine *engine, st
 {
     const struct session *s = c->part->session;
 
-    c->engine[stage] = engine;
+    c->attempt.engine[stage] = engine;
     if (engine == NULL)
         return -1;
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if (engine_has_lost(&s->base, port) && c->part->port[port] >= 0)
             engine_lose_port(engine, (unsigned)c->part->port[port]);
-    return unpark(c->part, c->mark[stage].number, engine, e);
+    return unpark(c->part, c->attempt.mark[stage].number, engine, e);
 }
 
 static int open_wave(struct call *c, struct error *e)
 {
-    struct wave *w = &c->wave;
+    struct wave *w = &c->attempt.wave;
     struct engine_setup setup = setup_of(c, STAGE_WAVE, &w->source, &w->sink);
     const struct reducing_options options = {.type = REDUCTION_UINT64,
                                              .operation = REDUCTION_MAX,
@@ -144,17 +144,18 @@ static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32
 {
     uint64_t most = c->part->limits.rounds / window / (blocks > 0 ? blocks : 1);
 
-    c->window = c->large ? window : 1;
-    if (!c->large || c->block_bytes <= most) {
-        c->round_bytes = c->block_bytes;
-        c->rounds = 1;
+    c->attempt.window = c->large ? window : 1;
+    if (!c->large || c->attempt.block_bytes <= most) {
+        c->attempt.round_bytes = c->attempt.block_bytes;
+        c->attempt.rounds = 1;
         return;
     }
     if (most >= WHOLE_PAGES && WHOLE_PAGES % unit == 0)
         unit = WHOLE_PAGES;
     most -= most % unit;
-    c->round_bytes = most > 0 ? most : unit;
-    c->rounds = c->block_bytes / c->round_bytes + (c->block_bytes % c->round_bytes != 0);
+    c->attempt.round_bytes = most > 0 ? most : unit;
+    c->attempt.rounds = c->attempt.block_bytes / c->attempt.round_bytes +
+                        (c->attempt.block_bytes % c->attempt.round_bytes != 0);
 }
 
 /* An allgather that is so short that few messages count for more than few bytes. */
@@ -174,14 +175,15 @@ static int open_joined(struct call *c, struct error *e)
                                              .everywhere = true,
                                              .unchecked = p->session->unchecked};
 
-    joined_init(&c->joined, &c->blocks);
-    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->joined.source, &c->joined.sink);
-    c->block_bytes = c->round_bytes = c->joined.bytes;
+    joined_init(&c->attempt.joined, &c->blocks);
+    struct engine_setup setup =
+        setup_of(c, STAGE_DATA, &c->attempt.joined.source, &c->attempt.joined.sink);
+    c->attempt.block_bytes = c->attempt.round_bytes = c->attempt.joined.bytes;
     setup.segments = p->tree.segments;
-    setup.round_bytes = (uint32_t)c->round_bytes;
+    setup.round_bytes = (uint32_t)c->attempt.round_bytes;
     struct engine *engine = reducing_new(&setup, &p->tree, &options, e);
     if (engine != NULL)
-        engine->rounds = c->rounds;
+        engine->rounds = c->attempt.rounds;
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
@@ -203,7 +205,7 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
     if (found <= 0)
         return found;
     if (!p->damaged)
-        *out = *decisions_find(choices_for(d, c->what.call.operation), c->block_bytes);
+        *out = *decisions_find(choices_for(d, c->what.call.operation), c->attempt.block_bytes);
     else
         *out = (struct choice){.algorithm = is_exchange(c) ? detour_algorithm(p->detour)
                                                            : detour_gather(p->detour),
@@ -229,14 +231,14 @@ static int find_trees(struct call *c, const struct reduction_trees **out, uint64
         return part_trees(p, e);
     }
     if (c->what.call.operation == GROUP_REDUCE) {
-        if (c->planned == NULL)
+        if (c->attempt.planned == NULL)
             result = choose_algorithm(c, &choice, e);
-        if (c->planned == NULL && result > 0)
+        if (c->attempt.planned == NULL && result > 0)
             result = planner_get_reduction(p->planner, choice.algorithm,
-                                           part_rank(p, c->what.call.root), &c->planned, e);
+                                           part_rank(p, c->what.call.root), &c->attempt.planned, e);
         if (result <= 0)
             return result;
-        *out = &c->planned->trees;
+        *out = &c->attempt.planned->trees;
     }
     *vectors = 1 + ((*out)->most_children + (*out)->segments - 1) / (*out)->segments;
     return 1;
@@ -261,16 +263,16 @@ static int open_reduction(struct call *c, struct error *e)
     const struct group_call *call = &c->what.call;
     struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
     const struct reducing_options options = {
-        .type = c->spreads ? REDUCTION_UINT8 : call->type,
-        .operation = c->spreads ? REDUCTION_OR : call->operator,
+        .type = call_spreads(c) ? REDUCTION_UINT8 : call->type,
+        .operation = call_spreads(c) ? REDUCTION_OR : call->operator,
         .everywhere = call->operation != GROUP_REDUCE_SCATTER && call->operation != GROUP_REDUCE,
         .unchecked = p->session->unchecked};
     const struct reduction_trees *trees;
     uint64_t vectors;
 
     c->blocks.single = !is_long(c);
-    c->block_bytes = reduced_bytes(c);
-    c->block_bytes -= c->skip < c->block_bytes ? c->skip : c->block_bytes;
+    c->attempt.block_bytes = reduced_bytes(c);
+    c->attempt.block_bytes -= c->skip < c->attempt.block_bytes ? c->skip : c->attempt.block_bytes;
     int found = find_trees(c, &trees, &vectors, e);
     if (found <= 0)
         return found;
@@ -278,11 +280,11 @@ static int open_reduction(struct call *c, struct error *e)
         vectors++; /* what the root keeps of its own, in place, until all have finished the round */
     setup.segments = trees->segments;
     choose_rounds(c, vectors, (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
-    setup.round_bytes = (uint32_t)c->round_bytes;
-    setup.window = c->window;
+    setup.round_bytes = (uint32_t)c->attempt.round_bytes;
+    setup.window = c->attempt.window;
     struct engine *engine = reducing_new(&setup, trees, &options, e);
     if (engine != NULL)
-        engine->rounds = c->rounds;
+        engine->rounds = c->attempt.rounds;
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
@@ -293,47 +295,44 @@ static int open_moving(struct call *c, struct error *e)
     const struct group_call *call = &c->what.call;
     bool sized = call->operation == GROUP_ALLTOALLV || call->operation == GROUP_ALLGATHERV;
     bool broadcast = call->operation == GROUP_BROADCAST;
-    uint64_t largest = call->operation == GROUP_ALLTOALLV ? c->wave.result : c->what.largest;
+    uint64_t largest =
+        call->operation == GROUP_ALLTOALLV ? c->attempt.wave.result : c->what.largest;
     struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
     struct choice choice;
     uint64_t blocks;
     int result;
 
-    c->block_bytes = blocks_wire(&c->blocks, largest);
-    c->block_bytes -= c->skip < c->block_bytes ? c->skip : c->block_bytes;
+    c->attempt.block_bytes = blocks_wire(&c->blocks, largest);
+    c->attempt.block_bytes -= c->skip < c->attempt.block_bytes ? c->skip : c->attempt.block_bytes;
     result = choose_algorithm(c, &choice, e);
     if (result <= 0)
         return result;
     const struct algorithm *a = choice.algorithm;
     enum mode mode = choice.mode;
-    if (c->planned == NULL) {
+    if (c->attempt.planned == NULL) {
         result =
             planner_get(p->planner, a, mode, broadcast ? part_rank(p, call->root) : TORUS_NO_NODE,
-                        c->large, &c->planned, e);
+                        c->large, &c->attempt.planned, e);
         if (result <= 0)
             return result;
     }
-    blocks = c->planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
+    blocks = c->attempt.planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
     choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
     setup.gather = !is_exchange(c);
     setup.idle = broadcast && call->root != p->own;
     setup.segments = a->segments;
-    setup.uniform = !sized && (mode == MODE_STREAMING || (c->block_bytes % a->segments == 0 &&
-                                                          c->round_bytes % a->segments == 0));
-    setup.block_bytes = c->block_bytes;
-    setup.round_bytes = (uint32_t)c->round_bytes;
-    setup.window = c->window;
-    struct engine *engine = mode == MODE_STREAMING ? streaming_new(&setup, &c->planned->passages, e)
-                                                   : stepped_new(&setup, &c->planned->plan, e);
+    setup.uniform =
+        !sized && (mode == MODE_STREAMING || (c->attempt.block_bytes % a->segments == 0 &&
+                                              c->attempt.round_bytes % a->segments == 0));
+    setup.block_bytes = c->attempt.block_bytes;
+    setup.round_bytes = (uint32_t)c->attempt.round_bytes;
+    setup.window = c->attempt.window;
+    struct engine *engine = mode == MODE_STREAMING
+                                ? streaming_new(&setup, &c->attempt.planned->passages, e)
+                                : stepped_new(&setup, &c->attempt.planned->plan, e);
     if (engine != NULL)
-        engine->rounds = c->rounds;
+        engine->rounds = c->attempt.rounds;
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
-}
-
-bool stages_need_wave(const struct part *p, const struct checked *what)
-{
-    return what->total > p->limits.eager || what->total == 0 ||
-           what->call.operation == GROUP_ALLTOALLV;
 }
 
 static int init_blocks(struct call *c, struct error *e)
@@ -351,23 +350,23 @@ static int init_blocks(struct call *c, struct error *e)
     };
     if (blocks_init(&c->blocks, &c->what, p, &options, e) != 0)
         return -1;
-    c->has_blocks = true;
-    return c->spreads && !c->told ? blocks_contribute_nothing(&c->blocks, e) : 0;
+    return call_spreads(c) && !call_is_for_others(c) ? blocks_contribute_nothing(&c->blocks, e) : 0;
 }
 
 int stages_open(struct call *c, struct error *e)
 {
+    struct call_attempt *a = &c->attempt;
     bool uneven = c->what.call.operation == GROUP_ALLTOALLV;
 
-    if (c->waves && c->engine[STAGE_WAVE] == NULL && open_wave(c, e) != 0)
+    if (c->waves && a->engine[STAGE_WAVE] == NULL && open_wave(c, e) != 0)
         return -1;
-    if (uneven && c->engine[STAGE_WAVE]->rounds_finished == 0)
-        return 1; /* how large the largest block is comes first */
-    if (c->engine[STAGE_DATA] != NULL || (uneven ? c->wave.result == 0 : c->what.total == 0))
+    if (uneven && a->engine[STAGE_WAVE]->rounds_finished == 0)
+        return 0; /* how large the largest block is comes first */
+    if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave.result == 0 : c->what.total == 0))
         return 1;
     if (uneven)
-        c->large = c->wave.result > c->part->limits.eager / c->part->torus->nodes;
-    if (!c->has_blocks && init_blocks(c, e) != 0)
+        c->large = a->wave.result > c->part->limits.eager / c->part->torus->nodes;
+    if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)
         return -1;
     if (is_reduction(c))
         return open_reduction(c, e);
