@@ -1,16 +1,12 @@
-/* When a link has gone down and the group goes on without it, its members agree which calls are made again:
- * from the first that is not over at one of them on. Each says which calls are over there, in a vector of
- * which all hear the largest elements: like a wave, in the whole first, then in each part of which a member
- * has called something. Nothing else is sent in a part before.
- *
- * A call that all have made and whose data all have is over everywhere; it ends at once where that was not
- * known. All others are made again, under their numbers, by all members. A reduction whose result some have
- * is made again as the spreading of that: on other trees it would have other bits. Of a large call, rounds
- * that all members have finished are not moved again. */
+#include "daemon/group/agreement.h"
+
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/internal.h"
+#include "daemon/group/call.h"
+#include "daemon/group/calls.h"
+#include "daemon/group/calls_restart.h"
+#include "daemon/group/early_frames.h"
 #include "proto/text.h"
 
 #define BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
@@ -85,11 +81,9 @@ static int begin(struct part *p, struct error *e)
     if (a->engine == NULL)
         return -1;
     a->engine->rounds = 1;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if (engine_has_lost(&s->base, port) && p->port[port] >= 0)
-            engine_lose_port(a->engine, (unsigned)p->port[port]);
+    part_tell_lost(p, a->engine);
     engine_admit(a->engine, 0);
-    return unpark(p, STAGE_AGREEMENT, a->engine, e);
+    return early_frames_give(p, STAGE_AGREEMENT, a->engine, e);
 }
 
 void agreement_begin(struct part *p)

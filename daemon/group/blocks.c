@@ -1,13 +1,8 @@
-/* A call's memory as the source and sink of its engine.
- *
- * What is sent lies in the program's memory, to which extents refer without a copy, or in a copy of
- * the daemon's own. Behind each block comes its digest, made while the block is read; what arrives is
- * checked against it when the block is there. Vectors of reductions have none: their
- * pieces are checked on every channel. */
+#include "daemon/group/blocks.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/group/internal.h"
 #include "proto/text.h"
 
 /* A block in an area. */
@@ -19,7 +14,7 @@ struct run {
 static struct run share(const struct blocks *b, uint32_t owner)
 {
     const struct group_call *call = &b->what->call;
-    uint64_t each = call->size / b->members, more = call->size % b->members, first;
+    uint64_t each = call->size / b->members->count, more = call->size % b->members->count, first;
 
     if (b->single)
         return (struct run){0, b->what->total};
@@ -32,7 +27,7 @@ static struct run share(const struct blocks *b, uint32_t owner)
 /* What a member is that the engine knows as a node; one that has been left out has no blocks. */
 static uint32_t member_of(const struct blocks *b, uint32_t node)
 {
-    return part_member(b->part, node);
+    return members_at(b->members, node);
 }
 
 static struct run sent_to(const struct blocks *b, uint32_t destination)
@@ -45,8 +40,8 @@ static struct run sent_to(const struct blocks *b, uint32_t destination)
     case LAYOUT_VECTOR:
         return share(b, destination);
     case LAYOUT_GATHER: /* the same for all */
-        return (struct run){0,
-                            call->receive_size != NULL ? call->receive_size[b->rank] : call->size};
+        return (struct run){0, call->receive_size != NULL ? call->receive_size[b->members->own]
+                                                          : call->size};
     case LAYOUT_EXCHANGE:
         break;
     }
@@ -91,7 +86,7 @@ static struct blocks *of_source(struct source *s)
 static uint64_t source_size(struct source *s, uint32_t destination)
 {
     const struct blocks *b = of_source(s);
-    uint32_t member = b->layout == LAYOUT_GATHER ? b->rank : member_of(b, destination);
+    uint32_t member = b->layout == LAYOUT_GATHER ? b->members->own : member_of(b, destination);
     uint64_t size = blocks_wire(b, sent_to(b, member).size);
     return size > b->skip ? size - b->skip : 0;
 }
@@ -109,8 +104,8 @@ static const uint8_t *digest_of(struct blocks *b, uint32_t index, const uint8_t 
     uint8_t *digest = b->digest + (size_t)index * DIGEST_SIZE;
 
     if (!b->digested[index]) {
-        digest_write(digest,
-                     digest_finish(&b->passing_out[index], data, size, seed_of(b, b->rank, index)));
+        digest_write(digest, digest_finish(&b->passing_out[index], data, size,
+                                           seed_of(b, b->members->own, index)));
         b->digested[index] = true;
     }
     return digest;
@@ -126,7 +121,7 @@ static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_
                        struct extent *out, struct error *e)
 {
     struct blocks *b = of_source(s);
-    uint32_t destination = b->layout == LAYOUT_GATHER ? b->rank : member_of(b, node);
+    uint32_t destination = b->layout == LAYOUT_GATHER ? b->members->own : member_of(b, node);
     struct run run = sent_to(b, destination);
     const uint8_t *data = b->from + run.offset;
     uint32_t index = b->layout == LAYOUT_EXCHANGE ? destination : 0;
@@ -147,8 +142,8 @@ static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_
     out->length = left < most ? (uint32_t)left : most;
     if (b->digests && offset < run.size && out->length < run.size && !b->digested[index])
         digest_pass(&b->passing_out[index], out->data, offset, out->length, run.size,
-                    seed_of(b, b->rank, index));
-    if (destination != b->rank || is_for_others(b))
+                    seed_of(b, b->members->own, index));
+    if (destination != b->members->own || is_for_others(b))
         b->bytes_out += out->length;
     return 1;
 }
@@ -168,58 +163,17 @@ static int check_digest(const struct blocks *b, uint32_t origin, const struct ru
     if (!b->digests || run->size == 0)
         return 0;
     if (digest_finish(&b->passing_in[origin], b->to + run->offset, run->size,
-                      seed_of(b, origin, b->rank)) ==
+                      seed_of(b, origin, b->members->own)) ==
         digest_read(b->got_digest + (size_t)origin * DIGEST_SIZE))
         return 0;
     return error_set(e, ERROR_DAMAGED, "the block from member %u is not what was sent", origin);
 }
-
-struct undo {
-    struct undo *next;
-    uint8_t *to;
-    uint64_t offset, length; /* in its owner's block */
-    uint8_t bytes[];
-};
 
 /* Results take the place of what they would be made from again. */
 static bool overwrites(const struct blocks *b)
 {
     return b->layout == LAYOUT_VECTOR && b->what->call.in_place && !b->copied &&
            b->what->call.operation != GROUP_PART;
-}
-
-static int save(struct blocks *b, uint8_t *to, uint64_t offset, uint64_t length, struct error *e)
-{
-    struct undo *u = malloc(sizeof *u + length);
-
-    if (u == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a call");
-    *u = (struct undo){.next = b->undo, .to = to, .offset = offset, .length = length};
-    memcpy(u->bytes, to, length);
-    b->undo = u;
-    return 0;
-}
-
-void blocks_settle(struct blocks *b, uint64_t bytes)
-{
-    struct undo **at = &b->undo;
-
-    while (*at != NULL) {
-        struct undo *u = *at;
-        if (u->offset >= bytes) {
-            at = &u->next;
-            continue;
-        }
-        *at = u->next;
-        free(u);
-    }
-}
-
-void blocks_restore(struct blocks *b)
-{
-    for (const struct undo *u = b->undo; u != NULL; u = u->next)
-        memcpy(u->to, u->bytes, u->length);
-    blocks_settle(b, UINT64_MAX);
 }
 
 static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const struct extent *piece,
@@ -236,21 +190,23 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
         return 0; /* a segment that the block does not reach */
     offset += b->skip;
     if (offset > wire || left > wire - offset)
-        return error_set(
-            e, ERROR_USAGE, "member %u sends more than the %llu %s that member %u expects of it",
-            origin, (unsigned long long)run.size, text_plural(run.size, "byte", "bytes"), b->rank);
+        return error_set(e, ERROR_USAGE,
+                         "member %u sends more than the %llu %s that member %u expects of it",
+                         origin, (unsigned long long)run.size,
+                         text_plural(run.size, "byte", "bytes"), b->members->own);
     b->got[origin] += left;
     if (b->kept)
         return 0;
-    if (origin != b->rank || (b->what->call.operation == GROUP_REDUCE && b->members > 1))
+    if (origin != b->members->own ||
+        (b->what->call.operation == GROUP_REDUCE && b->members->count > 1))
         b->bytes_in += left;
     if (offset < run.size) {
         uint8_t *to = b->to + run.offset + offset;
         n = left < run.size - offset ? left : run.size - offset;
         if (b->digests && n < run.size)
             digest_pass(&b->passing_in[origin], data, offset, n, run.size,
-                        seed_of(b, origin, b->rank));
-        if (overwrites(b) && save(b, to, offset, n, e) != 0)
+                        seed_of(b, origin, b->members->own));
+        if (overwrites(b) && overwritten_save(&b->overwritten, to, offset, n, e) != 0)
             return -1;
         if (to != data)
             memmove(to, data, n); /* a program's areas may overlap */
@@ -269,18 +225,16 @@ int blocks_check(const struct blocks *b, struct error *e)
 {
     if (b->layout == LAYOUT_VECTOR)
         return 0; /* the engine has written all of it */
-    for (uint32_t origin = 0; origin < b->members; origin++) {
+    for (uint32_t origin = 0; origin < b->members->count; origin++) {
         uint64_t size = got_from(b, origin).size;
         if (b->got[origin] != blocks_wire(b, size))
             return error_set(e, ERROR_USAGE,
                              "member %u sends less than the %llu %s that member %u expects of it",
                              origin, (unsigned long long)size, text_plural(size, "byte", "bytes"),
-                             b->rank);
+                             b->members->own);
     }
     return 0;
 }
-
-/* --- */
 
 static void release(void *context)
 {
@@ -303,7 +257,7 @@ static const uint8_t *area_data(const struct program_area *area)
 /* All blocks that are sent, one behind the other in a slab of our own. */
 static int copy_blocks(struct blocks *b, size_t digests)
 {
-    uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members : 1;
+    uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members->count : 1;
     bool uneven = b->what->call.send_size != NULL;
     uint64_t bytes = 0, at = 0;
 
@@ -337,12 +291,12 @@ static int copy_blocks(struct blocks *b, size_t digests)
 static int find_sent(struct blocks *b, bool copy)
 {
     const struct program_area *area = sent_area(b);
-    uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members : 1;
+    uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members->count : 1;
     size_t digests = b->digests ? (size_t)count * DIGEST_SIZE : 0;
 
     b->from = area_data(area);
     if (b->from != NULL && b->layout == LAYOUT_GATHER && b->what->call.in_place)
-        b->from += got_from(b, b->rank).offset;
+        b->from += got_from(b, b->members->own).offset;
     if (b->digests) {
         b->senders = count;
         b->digested = calloc(count, sizeof *b->digested);
@@ -370,21 +324,21 @@ static int find_shares(struct blocks *b)
 {
     uint64_t at = 0;
 
-    b->from_at = calloc(b->members, sizeof *b->from_at);
+    b->from_at = calloc(b->members->count, sizeof *b->from_at);
     if (b->from_at == NULL)
         return -1;
-    for (uint32_t i = 0; i < b->members; i++) {
+    for (uint32_t i = 0; i < b->members->count; i++) {
         b->from_at[i] = at;
         at += b->what->call.receive_size[i] * b->element;
     }
     return 0;
 }
 
-int blocks_init(struct blocks *b, const struct checked *what, const struct part *p,
+int blocks_init(struct blocks *b, const struct checked *what, const struct members *members,
                 const struct blocks_options *options, struct error *e)
 {
     const struct group_call *call = &what->call;
-    bool reads = call->operation != GROUP_BROADCAST || call->root == p->own;
+    bool reads = call->operation != GROUP_BROADCAST || call->root == members->own;
 
     *b = (struct blocks){
         .source = {.ops = &source_ops},
@@ -392,18 +346,16 @@ int blocks_init(struct blocks *b, const struct checked *what, const struct part 
         .what = what,
         .layout = options->layout,
         .skip = options->skip,
-        .members = p->members,
-        .rank = p->own,
-        .part = p,
+        .members = members,
         .digests = options->digests && options->layout != LAYOUT_VECTOR,
         .element = reduction_size(call->type),
         .ready = true,
     };
     b->to = call->receive.memory != NULL ? call->receive.memory->data + call->receive.offset : NULL;
-    b->got = calloc(b->members, sizeof *b->got);
+    b->got = calloc(b->members->count, sizeof *b->got);
     if (b->digests) {
-        b->got_digest = calloc(b->members, DIGEST_SIZE);
-        b->passing_in = calloc(b->members, sizeof *b->passing_in);
+        b->got_digest = calloc(b->members->count, DIGEST_SIZE);
+        b->passing_in = calloc(b->members->count, sizeof *b->passing_in);
     }
     if (b->got == NULL || (b->digests && (b->got_digest == NULL || b->passing_in == NULL)) ||
         (call->operation == GROUP_REDUCE_SCATTER && find_shares(b) != 0) ||
@@ -411,7 +363,7 @@ int blocks_init(struct blocks *b, const struct checked *what, const struct part 
         blocks_free(b);
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
     }
-    for (uint32_t i = 0; b->skip > 0 && i < b->members; i++) {
+    for (uint32_t i = 0; b->skip > 0 && i < b->members->count; i++) {
         uint64_t size = blocks_wire(b, got_from(b, i).size);
         b->got[i] = size < b->skip ? size : b->skip;
     }
@@ -420,12 +372,12 @@ int blocks_init(struct blocks *b, const struct checked *what, const struct part 
 
 void blocks_free(struct blocks *b)
 {
-    blocks_settle(b, UINT64_MAX);
+    overwritten_forget(&b->overwritten, UINT64_MAX);
     if (b->sent != NULL)
         slab_unref(b->sent);
     for (uint32_t i = 0; b->passing_out != NULL && i < b->senders; i++)
         digest_drop(&b->passing_out[i]);
-    for (uint32_t i = 0; b->passing_in != NULL && i < b->members; i++)
+    for (uint32_t i = 0; b->passing_in != NULL && i < b->members->count; i++)
         digest_drop(&b->passing_in[i]);
     free(b->passing_out);
     free(b->passing_in);
@@ -434,70 +386,4 @@ void blocks_free(struct blocks *b)
     free(b->got);
     free(b->got_digest);
     *b = (struct blocks){0};
-}
-
-/* --- what is made again --- */
-
-static bool everywhere(const struct blocks *b)
-{
-    return b->layout == LAYOUT_VECTOR && b->what->call.operation != GROUP_REDUCE_SCATTER &&
-           b->what->call.operation != GROUP_REDUCE;
-}
-
-/* A vector in a slab takes the place of what is sent. */
-static int replace_sent(struct blocks *b, const uint8_t *vector, struct error *e)
-{
-    struct slab *slab = slab_lone(b->what->total, NULL, NULL);
-
-    if (slab == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a call");
-    if (vector != NULL)
-        memcpy(slab->data, vector, b->what->total);
-    else
-        memset(slab->data, 0, b->what->total);
-    slab_unref(b->sent);
-    b->sent = slab;
-    b->from = slab->data;
-    b->copied = true;
-    return 0;
-}
-
-int blocks_keep(struct blocks *b, struct error *e)
-{
-    if (b->kept)
-        return 0;
-    if (b->layout == LAYOUT_VECTOR && replace_sent(b, everywhere(b) ? b->to : b->from, e) != 0)
-        return -1;
-    if (!b->copied) { /* nothing is sent, or of no bytes: the program's memory is not needed */
-        struct slab *slab = slab_lone((size_t)b->senders * DIGEST_SIZE, NULL, NULL);
-        if (slab == NULL)
-            return error_set(e, ERROR_MEMORY, "out of memory for a call");
-        slab_unref(b->sent);
-        b->sent = slab;
-        b->digest = slab->data;
-        b->from = NULL;
-        b->copied = true;
-    }
-    blocks_settle(b, UINT64_MAX); /* the program has its memory back */
-    b->kept = true;
-    b->to = NULL;
-    return 0;
-}
-
-int blocks_contribute_nothing(struct blocks *b, struct error *e)
-{
-    return replace_sent(b, NULL, e);
-}
-
-void blocks_again(struct blocks *b)
-{
-    for (uint32_t i = 0; b->passing_out != NULL && i < b->senders; i++)
-        digest_drop(&b->passing_out[i]);
-    for (uint32_t i = 0; i < b->members; i++) {
-        b->got[i] = 0;
-        if (b->passing_in != NULL)
-            digest_drop(&b->passing_in[i]);
-    }
-    b->bytes_in = b->bytes_out = 0;
-    b->ready = true;
 }

@@ -1,8 +1,8 @@
 /* The states of a call: which may follow which, and what holds in each of them. */
-#include <stdlib.h>
+#include <utlist.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/internal.h"
+#include "daemon/group/call.h"
 
 #define S(state) (1u << CALL_##state)
 #define OVER(where) (1u << CALL_OVER_##where)
@@ -53,14 +53,13 @@ static void check_change(const struct call *c, enum call_state state)
 }
 
 /* Of how it was carried out nothing is left. */
-static void end_attempt(struct call *c)
+void call_end_attempt(struct call *c)
 {
     struct call_attempt *a = &c->attempt;
 
     for (unsigned stage = 0; stage < STAGES; stage++)
         engine_free(a->engine[stage]);
-    if (a->wave.slab != NULL)
-        slab_unref(a->wave.slab);
+    wave_free(&a->wave);
     if (a->planned != NULL)
         planner_put(c->part->planner, a->planned);
     *a = (struct call_attempt){.rounds = 1, .window = 1};
@@ -72,24 +71,24 @@ static int by_number(const struct call *a, const struct call *b)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static struct call **list_of(const struct call *c)
+struct call **call_list(const struct call *c)
 {
     return states[c->state].kept ? &c->part->kept : &c->part->calls;
 }
 
 void call_enter(struct call *c, enum call_state state)
 {
-    struct call **from = list_of(c), **to;
+    struct call **from = call_list(c), **to;
 
     check_change(c, state);
     c->state = state;
-    to = list_of(c);
+    to = call_list(c);
     if (to != from) {
         DL_DELETE(*from, c);
         DL_INSERT_INORDER(*to, c, by_number);
     }
     if (states[state].engines == NONE)
-        end_attempt(c);
+        call_end_attempt(c);
     if (!states[state].under_way)
         c->watch.compare_at = ROUTER_NEVER;
 }
@@ -112,68 +111,6 @@ bool call_is_queued(const struct call *c)
 bool call_is_complete(const struct call *c)
 {
     return c->state == CALL_COMPLETE;
-}
-
-bool call_spreads(const struct call *c)
-{
-    uint32_t operation = c->what.call.operation;
-
-    return c->over != CALL_OVER_NOWHERE &&
-           (operation == GROUP_ALLREDUCE || operation == GROUP_PART);
-}
-
-/* --- making and freeing --- */
-
-/* In so many nanoseconds; 0: never. */
-static uint64_t time_after(const struct part *p, uint64_t nanoseconds)
-{
-    uint64_t now = router_now(p->session->base.set.router);
-
-    return nanoseconds > 0 && nanoseconds < ROUTER_NEVER - now ? now + nanoseconds : ROUTER_NEVER;
-}
-
-struct call *call_add(struct part *p, struct checked *what, uint64_t name, bool internal)
-{
-    struct call *c = calloc(1, sizeof *c);
-
-    if (c == NULL) {
-        checked_free(what);
-        return NULL;
-    }
-    c->part = p;
-    c->what = *what;
-    c->name = name;
-    c->internal = internal;
-    c->state = p->agreed ? CALL_QUEUED : CALL_SUSPENDED;
-    c->number = p->next_number++;
-    c->signature = check_signature(&c->what, p->members, p->session->unchecked);
-    p->signature[c->number % SIGNATURES] = c->signature;
-    c->watch.deadline = time_after(p, c->what.call.timeout_ns);
-    c->watch.late_at = time_after(p, c->what.call.late_ns);
-    c->watch.compare_at = ROUTER_NEVER;
-    call_choose_size(c);
-    end_attempt(c);
-    DL_APPEND(p->calls, c);
-    return c;
-}
-
-void call_choose_size(struct call *c)
-{
-    const bool uneven = c->what.call.operation == GROUP_ALLTOALLV,
-               large = c->what.total > c->part->limits.eager;
-
-    c->large = large && !uneven; /* only the first wave tells how large an uneven exchange is */
-    c->waves = large || uneven || c->what.total == 0;
-}
-
-void call_free(struct call *c)
-{
-    DL_DELETE(*list_of(c), c);
-    end_attempt(c);
-    if (blocks_are_there(&c->blocks))
-        blocks_free(&c->blocks);
-    checked_free(&c->what);
-    free(c);
 }
 
 /* --- invariants --- */

@@ -1,10 +1,9 @@
-/* Which nodes have not made a call that has not ended in time. The node that notices asks the root, up the group's
- * tree; the root asks all nodes, down the tree; their answers come up again; and the root sends the result down
- * to all, for the node that has asked. What becomes of the call is that node's affair: it may have ended by then. */
+#include "daemon/group/census.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/group/internal.h"
+#include "daemon/group/late_calls.h"
 
 #define ANSWER_TIME (1 * SECONDS) /* nodes that have not answered by then may be stopped */
 
@@ -103,8 +102,8 @@ static void take_report(struct session *s, const Peer__GroupReport *report)
     if (p == NULL || !is_meant(s, report->asker, report->part))
         return;
     describe(report, whom, sizeof whom);
-    calls_reported(p, report->number, report->asker == router_rank(s->base.set.router),
-                   report->n_missing == 0 && !report->incomplete, whom);
+    late_calls_reported(p, report->number, report->asker == router_rank(s->base.set.router),
+                        report->n_missing == 0 && !report->incomplete, whom);
 }
 
 static void conclude(struct session *s)

@@ -1,7 +1,6 @@
-/* Members that call differently and hear nothing from each other: each waits for the other. A call
- * that stands still is told to the neighbours in its part, again and again, and they compare it with
- * theirs of the same number, be it under way or over. */
-#include "daemon/group/internal.h"
+#include "daemon/group/compare.h"
+
+#include "daemon/group/call_match.h"
 
 #define COMPARE_AGAIN (500 * MILLISECONDS)
 

@@ -1,10 +1,8 @@
-/* One table for all members: which algorithm carries out which operation at which size. The first
- * member makes it when the group, or a part, is opened, and all others take it from there, since
- * nodes that chose for themselves might choose differently. */
+#include "daemon/group/decisions.h"
+
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/internal.h"
 #include "daemon/schedule/family.h"
 #include "daemon/schedule/product.h"
 #include "proto/text.h"
@@ -76,8 +74,8 @@ int decisions_make(struct decisions *d, struct planner *planner, const struct to
     *d = (struct decisions){.long_reduction = predict_long_reduction(t, costs)};
     result = choose_all(&d->exchange, NULL, planner, t, costs, OPERATION_EXCHANGE, e);
     if (result > 0)
-        result =
-            choose_all(&d->gather, &d->joined_gather, planner, t, costs, OPERATION_ALLGATHER, e);
+        result = choose_all(&d->gather, &d->allgather_reduction, planner, t, costs,
+                            OPERATION_ALLGATHER, e);
     if (result > 0)
         result = choose_all(&d->broadcast, NULL, planner, t, costs, OPERATION_BROADCAST, e);
     return result;
@@ -97,7 +95,7 @@ void decisions_log(const struct decisions *d, const char *group)
     log_choices(group, "allgathers", &d->gather);
     log_choices(group, "broadcasts", &d->broadcast);
     log_debug("group \"%s\": allgathers of up to %llu B together: on the tree of one member", group,
-              (unsigned long long)d->joined_gather);
+              (unsigned long long)d->allgather_reduction);
     log_debug("group \"%s\": reductions of vectors from %llu B on: on the trees of all members",
               group, (unsigned long long)d->long_reduction);
 }
@@ -132,7 +130,7 @@ int decisions_pack(const struct decisions *d, uint8_t *table, struct error *e)
     message.broadcast = broadcast.list;
     message.n_broadcast = d->broadcast.count;
     message.long_reduction = d->long_reduction;
-    message.joined_gather = d->joined_gather;
+    message.joined_gather = d->allgather_reduction;
     size_t size = peer__group_table__get_packed_size(&message);
     if (size > TABLE_BYTES - 2)
         return error_set(e, ERROR_MEMORY,
@@ -187,7 +185,7 @@ int decisions_unpack(struct decisions *d, const uint8_t *table, const struct tor
     if (m == NULL)
         return error_set(e, ERROR_PROTOCOL, "a table that cannot be read, or out of memory");
     d->long_reduction = m->long_reduction;
-    d->joined_gather = m->joined_gather;
+    d->allgather_reduction = m->joined_gather;
     result = take_choices(&d->exchange, m->exchange, m->n_exchange, OPERATION_EXCHANGE, t, e);
     if (result == 0)
         result = take_choices(&d->gather, m->gather, m->n_gather, OPERATION_ALLGATHER, t, e);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/internal.h"
+#include "daemon/group/limits.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
@@ -479,7 +479,7 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
     sim_pass(sim, 10 * SECONDS);
     assert_int_equal(most_completed(sim, programs), number + 1);
     assert_int_equal(groups_list(sim_groups(sim, late), info, 2), 1);
-    assert_in_range(info[0].parked, call[0].size * (number + 1) * times, limits.parked);
+    assert_in_range(info[0].parked, call[0].size * (number + 1) * times, limits.early);
     sim_program_go_on(programs, late);
     assert_true(sim_run(sim, 60 * SECONDS, all_completed, programs));
     sim_programs_free(programs);

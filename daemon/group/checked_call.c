@@ -1,30 +1,9 @@
-/* Whether a call can be made, and its signature. What a program says may be anything. */
+#include "daemon/group/checked_call.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/group/internal.h"
 #include "proto/text.h"
-
-const char *group_operation_name(uint32_t operation)
-{
-    static const char *const names[] = {
-        [GROUP_ALLTOALL] = "alltoall",
-        [GROUP_ALLTOALLV] = "alltoallv",
-        [GROUP_ALLGATHER] = "allgather",
-        [GROUP_ALLGATHERV] = "allgatherv",
-        [GROUP_BROADCAST] = "broadcast",
-        [GROUP_BARRIER] = "barrier",
-        [GROUP_ALLREDUCE] = "allreduce",
-        [GROUP_REDUCE_SCATTER] = "reduce_scatter",
-        [GROUP_PART] = "part",
-        [GROUP_REDUCE] = "reduce",
-        [GROUP_PROOF] = "a barrier of the group's own",
-        [GROUP_LEAVE] = "leave the group",
-    };
-
-    return operation < sizeof names / sizeof *names && names[operation] != NULL ? names[operation]
-                                                                                : "unknown";
-}
 
 /* --- areas --- */
 
@@ -277,11 +256,12 @@ static int copy_arrays(struct checked *c, uint32_t members, struct error *e)
     return 0;
 }
 
-int check_call(struct checked *out, const struct group_call *call, uint32_t members, uint32_t own,
-               struct error *e)
+int checked_init(struct checked *out, const struct group_call *call, const struct members *members,
+                 struct error *e)
 {
     *out = (struct checked){.call = *call};
-    if (copy_arrays(out, members, e) != 0 || check_operation(out, members, own, e) != 0) {
+    if (copy_arrays(out, members->count, e) != 0 ||
+        check_operation(out, members->count, members->own, e) != 0) {
         free(out->counts);
         return -1;
     }
@@ -308,7 +288,7 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return sum ^ sum >> 29;
 }
 
-uint32_t check_signature(const struct checked *c, uint32_t members, bool unchecked)
+uint32_t checked_signature(const struct checked *c, uint32_t members, bool unchecked)
 {
     const struct group_call *call = &c->call;
     bool reduces = call->operation == GROUP_ALLREDUCE || call->operation == GROUP_REDUCE_SCATTER ||
@@ -327,19 +307,4 @@ uint32_t check_signature(const struct checked *c, uint32_t members, bool uncheck
         for (uint32_t i = 0; i < members; i++)
             sum = mix(sum, call->receive_size[i]);
     return ((uint32_t)(sum >> 32) & ~UINT32_C(15)) | (uint32_t)call->operation;
-}
-
-/* --- what its end tells --- */
-
-bool check_is_unproven(uint32_t operation)
-{
-    switch (operation) {
-    case GROUP_BROADCAST:
-    case GROUP_ALLGATHERV:
-    case GROUP_REDUCE_SCATTER:
-    case GROUP_REDUCE:
-        return true;
-    default:
-        return false;
-    }
 }

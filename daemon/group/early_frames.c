@@ -1,17 +1,15 @@
-/* Frames that come before the call that they belong to. They are copied, so that small ones do not
- * hold the large buffers that they were read into. */
+#include "daemon/group/early_frames.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "daemon/group/internal.h"
 
 #define NUMBER_BYTES 4u /* in memory, of what may be one byte of a head */
 /* What heads may take, in terms of what bodies may: honest frames of eager calls have small bodies, and are
  * many where a torus is large. */
 #define HEADS_TIMES 2u
 
-struct parked {
-    struct parked *next;
+struct early_frame {
+    struct early_frame *next;
     uint32_t number; /* GroupCall.number */
     uint32_t body_length;
     uint64_t head_bytes; /* of memory, about */
@@ -27,10 +25,10 @@ static const Peer__GroupCall *mark_of(const Peer__Head *head)
                                                             : head->streamed_data->call;
 }
 
-static void free_one(struct part *p, struct parked *one)
+static void free_one(struct part *p, struct early_frame *one)
 {
-    p->parked_bytes -= one->body_length;
-    p->parked_heads -= one->head_bytes;
+    p->early_bytes -= one->body_length;
+    p->early_heads -= one->head_bytes;
     if (one->slab != NULL)
         slab_unref(one->slab);
     if (one->head != NULL)
@@ -51,20 +49,20 @@ static Peer__Head *copy_head(const Peer__Head *head, size_t size)
     return copy;
 }
 
-int park(struct part *p, unsigned port, const Peer__Head *head, const struct extents *body,
-         uint32_t body_length, struct error *e)
+int early_frames_keep(struct part *p, unsigned port, const Peer__Head *head,
+                      const struct extents *body, uint32_t body_length, struct error *e)
 {
     const char *name = p->session->name;
-    struct parked *one;
+    struct early_frame *one;
     size_t head_size = peer__head__get_packed_size(head);
     uint64_t head_bytes = sizeof *one + NUMBER_BYTES * (uint64_t)head_size;
     uint32_t at = 0;
 
-    if (body_length > p->limits.parked - p->parked_bytes)
+    if (body_length > p->limits.early - p->early_bytes)
         return error_set(e, ERROR_MEMORY,
                          "group \"%s\": more than %llu bytes have come before their calls", name,
-                         (unsigned long long)p->limits.parked);
-    if (p->parked_heads + head_bytes > HEADS_TIMES * p->limits.parked)
+                         (unsigned long long)p->limits.early);
+    if (p->early_heads + head_bytes > HEADS_TIMES * p->limits.early)
         return error_set(
             e, ERROR_MEMORY,
             "group \"%s\": more frames have come before their calls than there is memory "
@@ -76,8 +74,8 @@ int park(struct part *p, unsigned port, const Peer__Head *head, const struct ext
     one->head = copy_head(head, head_size);
     one->slab = slab_lone(body_length, NULL, NULL);
     one->head_bytes = head_bytes;
-    p->parked_heads += head_bytes;
-    p->parked_bytes += body_length;
+    p->early_heads += head_bytes;
+    p->early_bytes += body_length;
     one->body_length = body_length;
     if (one->head == NULL || one->slab == NULL) {
         free_one(p, one);
@@ -90,17 +88,17 @@ int park(struct part *p, unsigned port, const Peer__Head *head, const struct ext
     one->port = port;
     one->mark = *mark_of(head);
     one->number = one->mark.number;
-    *(p->parked != NULL ? &p->parked_last->next : &p->parked) = one;
-    p->parked_last = one;
+    *(p->early != NULL ? &p->early_last->next : &p->early) = one;
+    p->early_last = one;
     return 0;
 }
 
-int unpark(struct part *p, uint32_t number, struct engine *engine, struct error *e)
+int early_frames_give(struct part *p, uint32_t number, struct engine *engine, struct error *e)
 {
-    struct parked **at = &p->parked, *before = NULL;
+    struct early_frame **at = &p->early, *before = NULL;
 
     while (*at != NULL) {
-        struct parked *one = *at;
+        struct early_frame *one = *at;
         struct extent item = {one->slab, one->slab->data, one->body_length};
         const struct extents body = {&item, one->body_length > 0, 1};
         if (one->number != number) {
@@ -109,8 +107,8 @@ int unpark(struct part *p, uint32_t number, struct engine *engine, struct error 
             continue;
         }
         *at = one->next;
-        if (p->parked_last == one)
-            p->parked_last = before;
+        if (p->early_last == one)
+            p->early_last = before;
         int result = engine_frame(engine, one->port, one->head, &body, one->body_length, e);
         free_one(p, one);
         if (result != 0)
@@ -119,10 +117,10 @@ int unpark(struct part *p, uint32_t number, struct engine *engine, struct error 
     return 0;
 }
 
-const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uint32_t signature,
-                                      unsigned *port)
+const Peer__GroupCall *early_frames_differ(const struct part *p, uint32_t number,
+                                           uint32_t signature, unsigned *port)
 {
-    for (const struct parked *one = p->parked; one != NULL; one = one->next)
+    for (const struct early_frame *one = p->early; one != NULL; one = one->next)
         if (one->number != STAGE_AGREEMENT && one->number / STAGES_A_CALL == number &&
             one->mark.signature != signature) {
             *port = one->port;
@@ -131,9 +129,9 @@ const Peer__GroupCall *parked_differs(const struct part *p, uint32_t number, uin
     return NULL;
 }
 
-const Peer__GroupCall *parked_beyond(const struct part *p)
+const Peer__GroupCall *early_frames_beyond(const struct part *p)
 {
-    for (const struct parked *one = p->parked; one != NULL; one = one->next) {
+    for (const struct early_frame *one = p->early; one != NULL; one = one->next) {
         const struct call *c = p->calls;
         if (one->number == STAGE_AGREEMENT)
             continue;
@@ -145,12 +143,12 @@ const Peer__GroupCall *parked_beyond(const struct part *p)
     return NULL;
 }
 
-bool parked_agrees(const struct part *p)
+bool early_frames_agree(const struct part *p)
 {
     uint64_t bytes = 0;
 
-    for (const struct parked *one = p->parked; one != NULL; one = one->next) {
-        if (one->next == NULL && one != p->parked_last)
+    for (const struct early_frame *one = p->early; one != NULL; one = one->next) {
+        if (one->next == NULL && one != p->early_last)
             return false;
         bytes += one->body_length;
         for (const struct call *c = p->calls; c != NULL; c = c->next)
@@ -159,14 +157,14 @@ bool parked_agrees(const struct part *p)
                     c->attempt.mark[stage].number == one->number)
                     return false; /* its engine waits for it */
     }
-    return bytes == p->parked_bytes && bytes <= p->limits.parked;
+    return bytes == p->early_bytes && bytes <= p->limits.early;
 }
 
-void parked_free(struct part *p)
+void early_frames_free(struct part *p)
 {
-    while (p->parked != NULL) {
-        struct parked *one = p->parked;
-        p->parked = one->next;
+    while (p->early != NULL) {
+        struct early_frame *one = p->early;
+        p->early = one->next;
         free_one(p, one);
     }
 }

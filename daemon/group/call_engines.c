@@ -1,60 +1,12 @@
-/* The engines of a call: one that moves its data, and one for its waves.
- *
- * A wave is a maximum over all members of one number, on one tree, that all of them hear: round 0
- * says that all have called, and how large the largest block is; of a large call, that all are ready
- * for its data (an uneven one has a wave of its own for that), and each later wave that all have
- * finished one more round of it. */
-#include <string.h>
+#include "daemon/group/call_engines.h"
 
 #include "daemon/engine/stepped.h"
 #include "daemon/engine/streaming.h"
-#include "daemon/group/internal.h"
+#include "daemon/group/early_frames.h"
 
-#define WAVE_BYTES 8u
 #define WAVE_WINDOW 8u
-#define WAVES_MOST (UINT64_C(1) << 40)
 #define DATA_WINDOW 4u
 #define WHOLE_PAGES 4096u
-
-/* --- waves --- */
-
-static struct wave *wave_of_source(struct source *s)
-{
-    return (struct wave *)((char *)s - offsetof(struct wave, source));
-}
-
-static uint64_t wave_size(struct source *s, uint32_t destination)
-{
-    (void)s, (void)destination;
-    return WAVES_MOST * WAVE_BYTES;
-}
-
-static int wave_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
-                     struct extent *out, struct error *e)
-{
-    struct wave *w = wave_of_source(s);
-    uint32_t left = WAVE_BYTES - (uint32_t)(offset % WAVE_BYTES);
-
-    (void)destination, (void)e;
-    out->slab = slab_ref(w->slab);
-    out->data = w->slab->data + (offset < WAVE_BYTES ? offset : WAVE_BYTES + offset % WAVE_BYTES);
-    out->length = most < left ? most : left;
-    return 1;
-}
-
-static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
-                      struct error *e)
-{
-    struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, sink));
-
-    (void)origin, (void)e;
-    if (offset < WAVE_BYTES && piece->length <= WAVE_BYTES - offset)
-        memcpy((uint8_t *)&w->result + offset, piece->data, piece->length);
-    return 0;
-}
-
-static const struct source_ops wave_source = {.size = wave_size, .read = wave_read};
-static const struct sink_ops wave_sink = {.write = wave_write, .pending = sink_never_pending};
 
 /* --- what all engines of a call have --- */
 
@@ -83,15 +35,11 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
 /* The engine is there: what has come before it goes in. */
 static int take_over(struct call *c, enum stage stage, struct engine *engine, struct error *e)
 {
-    const struct session *s = c->part->session;
-
     c->attempt.engine[stage] = engine;
     if (engine == NULL)
         return -1;
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if (engine_has_lost(&s->base, port) && c->part->port[port] >= 0)
-            engine_lose_port(engine, (unsigned)c->part->port[port]);
-    return unpark(c->part, c->attempt.mark[stage].number, engine, e);
+    part_tell_lost(c->part, engine);
+    return early_frames_give(c->part, c->attempt.mark[stage].number, engine, e);
 }
 
 static int open_wave(struct call *c, struct error *e)
@@ -102,15 +50,9 @@ static int open_wave(struct call *c, struct error *e)
                                              .operation = REDUCTION_MAX,
                                              .everywhere = true,
                                              .unchecked = c->part->session->unchecked};
-    uint64_t value = c->what.largest;
 
-    w->source.ops = &wave_source;
-    w->sink.ops = &wave_sink;
-    w->slab = slab_lone(2 * WAVE_BYTES, NULL, NULL);
-    if (w->slab == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a call");
-    memset(w->slab->data, 0, 2 * WAVE_BYTES);
-    memcpy(w->slab->data, &value, sizeof value);
+    if (wave_init(w, c->what.largest, e) != 0)
+        return -1;
     setup.round_bytes = WAVE_BYTES;
     setup.window = WAVE_WINDOW;
     return take_over(c, STAGE_WAVE, reducing_new(&setup, &c->part->tree, &options, e), e);
@@ -159,15 +101,15 @@ static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32
 }
 
 /* An allgather that is so short that few messages count for more than few bytes. */
-static bool is_joined(const struct call *c)
+static bool is_allgather_reduction(const struct call *c)
 {
     uint32_t operation = c->what.call.operation;
     return (operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV) && !c->large &&
-           c->what.total <= c->part->decisions.joined_gather;
+           c->what.total <= c->part->decisions.allgather_reduction;
 }
 
 /* On the tree of the waves. */
-static int open_joined(struct call *c, struct error *e)
+static int open_allgather_reduction(struct call *c, struct error *e)
 {
     const struct part *p = c->part;
     const struct reducing_options options = {.type = REDUCTION_UINT8,
@@ -175,10 +117,10 @@ static int open_joined(struct call *c, struct error *e)
                                              .everywhere = true,
                                              .unchecked = p->session->unchecked};
 
-    joined_init(&c->attempt.joined, &c->blocks);
+    allgather_reduction_init(&c->attempt.allgather, &c->blocks);
     struct engine_setup setup =
-        setup_of(c, STAGE_DATA, &c->attempt.joined.source, &c->attempt.joined.sink);
-    c->attempt.block_bytes = c->attempt.round_bytes = c->attempt.joined.bytes;
+        setup_of(c, STAGE_DATA, &c->attempt.allgather.source, &c->attempt.allgather.sink);
+    c->attempt.block_bytes = c->attempt.round_bytes = c->attempt.allgather.bytes;
     setup.segments = p->tree.segments;
     setup.round_bytes = (uint32_t)c->attempt.round_bytes;
     struct engine *engine = reducing_new(&setup, &p->tree, &options, e);
@@ -235,7 +177,8 @@ static int find_trees(struct call *c, const struct reduction_trees **out, uint64
             result = choose_algorithm(c, &choice, e);
         if (c->attempt.planned == NULL && result > 0)
             result = planner_get_reduction(p->planner, choice.algorithm,
-                                           part_rank(p, c->what.call.root), &c->attempt.planned, e);
+                                           members_node(&p->members, c->what.call.root),
+                                           &c->attempt.planned, e);
         if (result <= 0)
             return result;
         *out = &c->attempt.planned->trees;
@@ -253,7 +196,7 @@ static uint64_t reduced_bytes(const struct call *c)
         return c->what.total;
     return c->what.call.operation == GROUP_REDUCE_SCATTER
                ? c->what.largest
-               : (c->what.total / element / c->part->members + 1) * element;
+               : (c->what.total / element / c->part->members.count + 1) * element;
 }
 
 /* Returns 1; 0 if the trees are being found; or -1. */
@@ -310,16 +253,16 @@ static int open_moving(struct call *c, struct error *e)
     const struct algorithm *a = choice.algorithm;
     enum mode mode = choice.mode;
     if (c->attempt.planned == NULL) {
-        result =
-            planner_get(p->planner, a, mode, broadcast ? part_rank(p, call->root) : TORUS_NO_NODE,
-                        c->large, &c->attempt.planned, e);
+        result = planner_get(p->planner, a, mode,
+                             broadcast ? members_node(&p->members, call->root) : TORUS_NO_NODE,
+                             c->large, &c->attempt.planned, e);
         if (result <= 0)
             return result;
     }
     blocks = c->attempt.planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
     choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
     setup.gather = !is_exchange(c);
-    setup.idle = broadcast && call->root != p->own;
+    setup.idle = broadcast && call->root != p->members.own;
     setup.segments = a->segments;
     setup.uniform =
         !sized && (mode == MODE_STREAMING || (c->attempt.block_bytes % a->segments == 0 &&
@@ -348,12 +291,12 @@ static int init_blocks(struct call *c, struct error *e)
         .copy = !c->large,
         .skip = c->skip,
     };
-    if (blocks_init(&c->blocks, &c->what, p, &options, e) != 0)
+    if (blocks_init(&c->blocks, &c->what, &p->members, &options, e) != 0)
         return -1;
     return call_spreads(c) && !call_is_for_others(c) ? blocks_contribute_nothing(&c->blocks, e) : 0;
 }
 
-int stages_open(struct call *c, struct error *e)
+int call_engines_open(struct call *c, struct error *e)
 {
     struct call_attempt *a = &c->attempt;
     bool uneven = c->what.call.operation == GROUP_ALLTOALLV;
@@ -370,5 +313,5 @@ int stages_open(struct call *c, struct error *e)
         return -1;
     if (is_reduction(c))
         return open_reduction(c, e);
-    return is_joined(c) ? open_joined(c, e) : open_moving(c, e);
+    return is_allgather_reduction(c) ? open_allgather_reduction(c, e) : open_moving(c, e);
 }

@@ -1,10 +1,9 @@
-/* The blocks of an allgather, one behind the other by member, as a vector that is combined on a tree: each
- * member contributes its own block and zeros, which OR makes all blocks of. */
-#include "daemon/group/internal.h"
+#include "daemon/group/allgather_reduction.h"
 
-static const struct joined *of_source(const struct source *s)
+static const struct allgather_reduction *of_source(const struct source *s)
 {
-    return (const struct joined *)((const char *)s - offsetof(struct joined, source));
+    return (const struct allgather_reduction *)((const char *)s -
+                                                offsetof(struct allgather_reduction, source));
 }
 
 static uint64_t source_size(struct source *s, uint32_t owner)
@@ -17,9 +16,9 @@ static int source_read(struct source *s, uint32_t owner, uint64_t offset, uint32
                        struct extent *out, struct error *e)
 {
     static const uint8_t zeros[256];
-    const struct joined *j = of_source(s);
+    const struct allgather_reduction *j = of_source(s);
     struct blocks *b = j->blocks;
-    uint64_t end = j->own + blocks_coming(b, b->rank);
+    uint64_t end = j->own + blocks_coming(b, b->members->own);
 
     if (offset >= j->own && offset < end)
         return b->source.ops->read(&b->source, owner, offset - j->own,
@@ -35,20 +34,21 @@ static int source_read(struct source *s, uint32_t owner, uint64_t offset, uint32
 static int sink_write(struct sink *s, uint32_t owner, uint64_t offset, const struct extent *piece,
                       struct error *e)
 {
-    const struct joined *j = (struct joined *)((char *)s - offsetof(struct joined, sink));
+    const struct allgather_reduction *j =
+        (struct allgather_reduction *)((char *)s - offsetof(struct allgather_reduction, sink));
     struct blocks *b = j->blocks;
     uint64_t begin = 0, end, to = offset + piece->length;
 
     (void)owner;
-    for (uint32_t member = 0; member < b->members && begin < to; member++, begin = end) {
+    for (uint32_t member = 0; member < b->members->count && begin < to; member++, begin = end) {
         end = begin + blocks_coming(b, member);
         if (end <= offset)
             continue;
         uint64_t first = offset > begin ? offset : begin, last = to < end ? to : end;
         const struct extent part = {piece->slab, piece->data + (first - offset),
                                     (uint32_t)(last - first)};
-        if (part.length > 0 &&
-            b->sink.ops->write(&b->sink, part_rank(b->part, member), first - begin, &part, e) != 0)
+        if (part.length > 0 && b->sink.ops->write(&b->sink, members_node(b->members, member),
+                                                  first - begin, &part, e) != 0)
             return -1;
     }
     return 0;
@@ -57,11 +57,12 @@ static int sink_write(struct sink *s, uint32_t owner, uint64_t offset, const str
 static const struct source_ops source_ops = {.size = source_size, .read = source_read};
 static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_never_pending};
 
-void joined_init(struct joined *j, struct blocks *b)
+void allgather_reduction_init(struct allgather_reduction *j, struct blocks *b)
 {
-    *j = (struct joined){.source = {.ops = &source_ops}, .sink = {.ops = &sink_ops}, .blocks = b};
-    for (uint32_t member = 0; member < b->members; member++) {
-        if (member == b->rank)
+    *j = (struct allgather_reduction){
+        .source = {.ops = &source_ops}, .sink = {.ops = &sink_ops}, .blocks = b};
+    for (uint32_t member = 0; member < b->members->count; member++) {
+        if (member == b->members->own)
             j->own = j->bytes;
         j->bytes += blocks_coming(b, member);
     }
