@@ -7,16 +7,6 @@
 #include "daemon/group/call.h"
 #include "daemon/group/session_record.h"
 
-const bool *group_gone(const struct group *g)
-{
-    return g->members < groups_torus(g->all)->nodes ? g->gone : NULL;
-}
-
-uint32_t group_members(const struct group *g)
-{
-    return g->members;
-}
-
 void group_is_open(struct group *g)
 {
     g->open_due = g->all->due = true;
@@ -64,7 +54,7 @@ struct group *groups_join(struct groups *all, struct session *s)
         g->session = s;
         g->members = s->part->members.count;
         if (s->shrunk && g->gone != NULL)
-            memcpy(g->gone, s->damage.gone, groups_torus(all)->nodes * sizeof *g->gone);
+            memcpy(g->gone, s->damage.gone, router_torus(all->router)->nodes * sizeof *g->gone);
     }
     return g;
 }
@@ -74,14 +64,4 @@ void groups_part_with(struct session *s)
     if (s->group != NULL)
         s->group->session = NULL;
     s->group = NULL;
-}
-
-uint32_t groups_rank(const struct groups *all)
-{
-    return router_rank(all->router);
-}
-
-const struct torus *groups_torus(const struct groups *all)
-{
-    return router_torus(all->router);
 }

@@ -2,7 +2,8 @@
 #ifndef TORUSD_GROUP_GROUP_RECORD_H
 #define TORUSD_GROUP_GROUP_RECORD_H
 
-#include "daemon/group/group.h"
+#include "daemon/exchange/exchange.h"
+#include "daemon/group/group_client.h"
 
 struct call;
 struct session;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/group/group.h"
 #include "daemon/group/part.h"
 #include "daemon/group/program_calls.h"
 #include "daemon/group/session.h"
@@ -300,6 +301,26 @@ void groups_tick(struct groups *all)
         if (!tell(all, g))
             g = all->groups; /* the list has changed */
     }
+}
+
+const bool *group_gone(const struct group *g)
+{
+    return g->members < groups_torus(g->all)->nodes ? g->gone : NULL;
+}
+
+uint32_t group_members(const struct group *g)
+{
+    return g->members;
+}
+
+uint32_t groups_rank(const struct groups *all)
+{
+    return router_rank(all->router);
+}
+
+const struct torus *groups_torus(const struct groups *all)
+{
+    return router_torus(all->router);
 }
 
 uint32_t group_missing(const struct group *group, char *list, size_t size)

@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_OPERATION_H
 #define TORUSD_GROUP_OPERATION_H
 
-#include "daemon/group/group.h"
+#include "daemon/group/group_call.h"
 
 /* What no program calls: a barrier that is put in (GROUP_UNPROVEN_MOST), and the last call of all. */
 enum { GROUP_PROOF = GROUP_OPERATIONS, GROUP_LEAVE };
