@@ -8,9 +8,9 @@
 #ifndef TORUSD_GROUP_CALL_H
 #define TORUSD_GROUP_CALL_H
 
-#include "daemon/group/allgather_reduction.h"
+#include "daemon/group/data/allgather_reduction.h"
+#include "daemon/group/data/wave.h"
 #include "daemon/group/part.h"
-#include "daemon/group/wave.h"
 
 enum stage { STAGE_WAVE, STAGE_DATA };
 #define STAGES (STAGE_DATA + 1u)

@@ -20,7 +20,7 @@
 #define TORUSD_GROUP_GROUP_H
 
 #include "daemon/exchange/exchange.h"
-#include "daemon/group/group_call.h"
+#include "daemon/group/data/group_call.h"
 #include "daemon/group/group_client.h"
 
 struct groups; /* of one node; core_groups() */

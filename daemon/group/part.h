@@ -3,9 +3,9 @@
 #ifndef TORUSD_GROUP_PART_H
 #define TORUSD_GROUP_PART_H
 
+#include "daemon/group/data/members.h"
 #include "daemon/group/decisions.h"
 #include "daemon/group/limits.h"
-#include "daemon/group/members.h"
 #include "daemon/group/session_record.h"
 
 #define SIGNATURES 64u

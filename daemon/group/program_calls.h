@@ -3,7 +3,7 @@
 #ifndef TORUSD_GROUP_PROGRAM_CALLS_H
 #define TORUSD_GROUP_PROGRAM_CALLS_H
 
-#include "daemon/group/group_call.h"
+#include "daemon/group/data/group_call.h"
 #include "daemon/group/session_record.h"
 
 /* The program calls. Returns 0, or -1 with *e. */

@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "daemon/exchange/internal.h"
+#include "daemon/group/data/operation.h"
 #include "daemon/group/limits.h"
-#include "daemon/group/operation.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/swarm.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/group/blocks.h"
+#include "daemon/group/data/blocks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/group/operation.h"
+#include "daemon/group/data/operation.h"
 
 const char *group_operation_name(uint32_t operation)
 {

@@ -1,6 +1,6 @@
 /* The members of a group, or of a part of it: numbered in the order of their nodes. */
-#ifndef TORUSD_GROUP_MEMBERS_H
-#define TORUSD_GROUP_MEMBERS_H
+#ifndef TORUSD_GROUP_DATA_MEMBERS_H
+#define TORUSD_GROUP_DATA_MEMBERS_H
 
 #include "daemon/schedule/torus.h"
 #include "proto/error.h"

@@ -1,8 +1,8 @@
 /* The operations that a group carries out: those of enum group_operation, and its own. */
-#ifndef TORUSD_GROUP_OPERATION_H
-#define TORUSD_GROUP_OPERATION_H
+#ifndef TORUSD_GROUP_DATA_OPERATION_H
+#define TORUSD_GROUP_DATA_OPERATION_H
 
-#include "daemon/group/group_call.h"
+#include "daemon/group/data/group_call.h"
 
 /* What no program calls: a barrier that is put in (GROUP_UNPROVEN_MOST), and the last call of all. */
 enum { GROUP_PROOF = GROUP_OPERATIONS, GROUP_LEAVE };

@@ -1,7 +1,7 @@
 /* The source and sink of a call's waves: a maximum over all members of one number a round. The number
  * of the first round says something; all others are zero, and only that they have come does. */
-#ifndef TORUSD_GROUP_WAVE_H
-#define TORUSD_GROUP_WAVE_H
+#ifndef TORUSD_GROUP_DATA_WAVE_H
+#define TORUSD_GROUP_DATA_WAVE_H
 
 #include "daemon/engine/blocks.h"
 

@@ -1,9 +1,9 @@
 /* What a program calls, checked and copied. */
-#ifndef TORUSD_GROUP_CHECKED_CALL_H
-#define TORUSD_GROUP_CHECKED_CALL_H
+#ifndef TORUSD_GROUP_DATA_CHECKED_CALL_H
+#define TORUSD_GROUP_DATA_CHECKED_CALL_H
 
-#include "daemon/group/members.h"
-#include "daemon/group/operation.h"
+#include "daemon/group/data/members.h"
+#include "daemon/group/data/operation.h"
 
 struct checked {
     struct group_call call; /* refers to the program's memory */

@@ -1,7 +1,7 @@
 /* The blocks of a call that may be made again: what is sent then, and what comes. */
 #include <string.h>
 
-#include "daemon/group/blocks.h"
+#include "daemon/group/data/blocks.h"
 
 static bool everywhere(const struct blocks *b)
 {

@@ -1,4 +1,4 @@
-#include "daemon/group/allgather_reduction.h"
+#include "daemon/group/data/allgather_reduction.h"
 
 static const struct allgather_reduction *of_source(const struct source *s)
 {

@@ -1,6 +1,6 @@
 /* What results have overwritten of a vector in place: it is needed again if the call is made again. */
-#ifndef TORUSD_GROUP_OVERWRITTEN_H
-#define TORUSD_GROUP_OVERWRITTEN_H
+#ifndef TORUSD_GROUP_DATA_OVERWRITTEN_H
+#define TORUSD_GROUP_DATA_OVERWRITTEN_H
 
 #include <stdint.h>
 

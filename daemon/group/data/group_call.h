@@ -1,6 +1,6 @@
 /* What a program calls, and the memory that it lends for that. */
-#ifndef TORUSD_GROUP_GROUP_CALL_H
-#define TORUSD_GROUP_GROUP_CALL_H
+#ifndef TORUSD_GROUP_DATA_GROUP_CALL_H
+#define TORUSD_GROUP_DATA_GROUP_CALL_H
 
 #include <stdbool.h>
 #include <stdint.h>

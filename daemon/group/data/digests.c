@@ -1,4 +1,4 @@
-#include "daemon/group/digests.h"
+#include "daemon/group/data/digests.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

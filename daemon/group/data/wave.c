@@ -1,4 +1,4 @@
-#include "daemon/group/wave.h"
+#include "daemon/group/data/wave.h"
 
 #include <string.h>
 

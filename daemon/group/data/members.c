@@ -1,4 +1,4 @@
-#include "daemon/group/members.h"
+#include "daemon/group/data/members.h"
 
 #include <stdlib.h>
 

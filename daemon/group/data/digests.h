@@ -1,8 +1,8 @@
 /* The digest of a block whose bytes pass in pieces, in any order: the sum of its pages' digests, made
  * while the bytes are in the processor's cache. What remains of pages that no piece has covered whole
  * is made at the end, from the block's memory. */
-#ifndef TORUSD_GROUP_DIGESTS_H
-#define TORUSD_GROUP_DIGESTS_H
+#ifndef TORUSD_GROUP_DATA_DIGESTS_H
+#define TORUSD_GROUP_DATA_DIGESTS_H
 
 #include <stdint.h>
 

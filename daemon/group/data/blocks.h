@@ -4,14 +4,14 @@
  * the daemon's own. Behind each block comes its digest, made while the block is read; what arrives is
  * checked against it when the block is there. Vectors of reductions have none: their
  * pieces are checked on every channel. */
-#ifndef TORUSD_GROUP_BLOCKS_H
-#define TORUSD_GROUP_BLOCKS_H
+#ifndef TORUSD_GROUP_DATA_BLOCKS_H
+#define TORUSD_GROUP_DATA_BLOCKS_H
 
 #include "daemon/engine/blocks.h"
 #include "daemon/engine/digest.h"
-#include "daemon/group/checked_call.h"
-#include "daemon/group/digests.h"
-#include "daemon/group/overwritten.h"
+#include "daemon/group/data/checked_call.h"
+#include "daemon/group/data/digests.h"
+#include "daemon/group/data/overwritten.h"
 
 enum layout {
     LAYOUT_EXCHANGE, /* a block for each member, and one from each */

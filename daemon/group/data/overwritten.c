@@ -1,4 +1,4 @@
-#include "daemon/group/overwritten.h"
+#include "daemon/group/data/overwritten.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "daemon/group/checked_call.h"
+#include "daemon/group/data/checked_call.h"
 
 #include <stdlib.h>
 #include <string.h>

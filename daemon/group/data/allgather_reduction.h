@@ -1,9 +1,9 @@
 /* A short allgather as a reduction: the blocks, one behind the other by member, are a vector that is combined on
  * a tree. Each member contributes its own block and zeros, which OR makes all blocks of. */
-#ifndef TORUSD_GROUP_ALLGATHER_REDUCTION_H
-#define TORUSD_GROUP_ALLGATHER_REDUCTION_H
+#ifndef TORUSD_GROUP_DATA_ALLGATHER_REDUCTION_H
+#define TORUSD_GROUP_DATA_ALLGATHER_REDUCTION_H
 
-#include "daemon/group/blocks.h"
+#include "daemon/group/data/blocks.h"
 
 struct allgather_reduction {
     struct source source;
