@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/call.h"
 #include "daemon/group/calls.h"
 #include "daemon/group/calls_restart.h"
-#include "daemon/group/early_frames.h"
+#include "daemon/group/record/call.h"
+#include "daemon/group/record/early_frames.h"
 #include "proto/text.h"
 
 #define BYTES ((uint32_t)sizeof((struct agreement *)0)->result)

@@ -10,7 +10,7 @@
 #ifndef TORUSD_GROUP_AGREEMENT_H
 #define TORUSD_GROUP_AGREEMENT_H
 
-#include "daemon/group/part.h"
+#include "daemon/group/record/part.h"
 
 /* After links have gone down: on the whole, then on each part that has been opened somewhere. Fails the
  * session if there is no memory. */

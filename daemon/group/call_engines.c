@@ -2,7 +2,7 @@
 
 #include "daemon/engine/stepped.h"
 #include "daemon/engine/streaming.h"
-#include "daemon/group/early_frames.h"
+#include "daemon/group/record/early_frames.h"
 
 #define WAVE_WINDOW 8u
 #define DATA_WINDOW 4u

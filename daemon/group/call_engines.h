@@ -7,7 +7,7 @@
 #ifndef TORUSD_GROUP_CALL_ENGINES_H
 #define TORUSD_GROUP_CALL_ENGINES_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* Opens what can be opened of its engines. Returns 1 if all are there; 0 if schedules are being planned, or the
  * first wave has to be heard; or -1 with *e. */

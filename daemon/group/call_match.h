@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_CALL_MATCH_H
 #define TORUSD_GROUP_CALL_MATCH_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* The number of the first call that is not complete here. */
 uint64_t calls_first(const struct part *p);

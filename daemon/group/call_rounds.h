@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_CALL_ROUNDS_H
 #define TORUSD_GROUP_CALL_ROUNDS_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* Rounds of its data that all have finished, as a large call's waves tell. */
 uint64_t call_rounds_settled(const struct call *c);

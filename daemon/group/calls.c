@@ -5,8 +5,8 @@
 #include "daemon/group/call_engines.h"
 #include "daemon/group/call_match.h"
 #include "daemon/group/call_rounds.h"
-#include "daemon/group/early_frames.h"
 #include "daemon/group/part_table.h"
+#include "daemon/group/record/early_frames.h"
 
 #define COMPARE_AFTER                                                                              \
     (250 * MILLISECONDS) /* that a call may take before others may have called differently */

@@ -20,7 +20,7 @@
 #ifndef TORUSD_GROUP_CALLS_H
 #define TORUSD_GROUP_CALLS_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* Goes on with all calls of a part as far as possible; fails the session if it must. */
 void calls_advance(struct part *p);

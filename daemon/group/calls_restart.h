@@ -3,7 +3,7 @@
 #ifndef TORUSD_GROUP_CALLS_RESTART_H
 #define TORUSD_GROUP_CALLS_RESTART_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* All engines of its calls are given up. */
 void calls_suspend(struct part *p);

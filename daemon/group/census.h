@@ -4,7 +4,7 @@
 #ifndef TORUSD_GROUP_CENSUS_H
 #define TORUSD_GROUP_CENSUS_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 #define CENSUS_ALL_CALLED "all have called it"
 

@@ -4,7 +4,7 @@
 #ifndef TORUSD_GROUP_COMPARE_H
 #define TORUSD_GROUP_COMPARE_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 void compare_send(struct call *c, uint64_t now);
 /* A neighbour's message. Returns 0, or -1 with *e: no neighbour would send it. */

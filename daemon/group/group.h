@@ -21,7 +21,7 @@
 
 #include "daemon/exchange/exchange.h"
 #include "daemon/group/data/group_call.h"
-#include "daemon/group/group_client.h"
+#include "daemon/group/record/group_client.h"
 
 struct groups; /* of one node; core_groups() */
 

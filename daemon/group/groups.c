@@ -7,8 +7,8 @@
 
 #include "daemon/base/log.h"
 #include "daemon/group/group.h"
-#include "daemon/group/part.h"
 #include "daemon/group/program_calls.h"
+#include "daemon/group/record/part.h"
 #include "daemon/group/session.h"
 #include "daemon/group/session_lifetime.h"
 #include "daemon/group/timers.h"

@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_LATE_CALLS_H
 #define TORUSD_GROUP_LATE_CALLS_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* The session fails with that. `whom`: whom it waits for, in words; "": nobody says. */
 void late_call_fail(const struct call *c, const char *whom);

@@ -5,8 +5,8 @@
 #include "daemon/group/agreement.h"
 #include "daemon/group/calls.h"
 #include "daemon/group/calls_restart.h"
-#include "daemon/group/early_frames.h"
-#include "daemon/group/part_torus.h"
+#include "daemon/group/record/early_frames.h"
+#include "daemon/group/record/part_torus.h"
 
 static void on_planned(void *context)
 {

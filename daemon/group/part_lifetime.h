@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_PART_LIFETIME_H
 #define TORUSD_GROUP_PART_LIFETIME_H
 
-#include "daemon/group/part.h"
+#include "daemon/group/record/part.h"
 
 /* The whole of a session (mask 0), or a part of it. NULL with *e: no memory. */
 struct part *part_new(struct session *s, uint32_t mask, struct error *e);

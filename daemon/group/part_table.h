@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_PART_TABLE_H
 #define TORUSD_GROUP_PART_TABLE_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* The memory of such a call: a vector of bytes, to which the first member alone contributes. Returns 0 with *what,
  * or -1 with *e. `mask`: of the part; 0: the whole. */

@@ -2,10 +2,10 @@
 
 #include "daemon/group/agreement.h"
 #include "daemon/group/calls.h"
-#include "daemon/group/early_frames.h"
 #include "daemon/group/part_lifetime.h"
 #include "daemon/group/part_table.h"
-#include "daemon/group/part_torus.h"
+#include "daemon/group/record/early_frames.h"
+#include "daemon/group/record/part_torus.h"
 
 static int put_in(struct part *p, struct checked *what, uint64_t name, bool internal,
                   struct error *e)

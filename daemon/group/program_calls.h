@@ -4,7 +4,7 @@
 #define TORUSD_GROUP_PROGRAM_CALLS_H
 
 #include "daemon/group/data/group_call.h"
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/session_record.h"
 
 /* The program calls. Returns 0, or -1 with *e. */
 int session_call(struct session *s, const struct group_call *call, uint64_t name, struct error *e);

@@ -7,8 +7,8 @@
 #include "daemon/group/calls.h"
 #include "daemon/group/census.h"
 #include "daemon/group/compare.h"
-#include "daemon/group/early_frames.h"
 #include "daemon/group/program_calls.h"
+#include "daemon/group/record/early_frames.h"
 #include "daemon/group/session_lifetime.h"
 #include "proto/text.h"
 

@@ -3,7 +3,7 @@
 #ifndef TORUSD_GROUP_SESSION_H
 #define TORUSD_GROUP_SESSION_H
 
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/session_record.h"
 
 /* As sessions.open. */
 struct engine *session_open(void *context, const struct session_setup *setup, struct error *e);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/group/part_lifetime.h"
-#include "daemon/group/part_torus.h"
+#include "daemon/group/record/part_torus.h"
 
 static void unlink_session(struct session *s)
 {

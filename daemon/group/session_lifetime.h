@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_SESSION_LIFETIME_H
 #define TORUSD_GROUP_SESSION_LIFETIME_H
 
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/session_record.h"
 
 /* A new one, or one that has been open and goes on. `ops`: of its engine. Returns NULL with *e: no memory, or it
  * cannot go on without these links or nodes. */

@@ -2,7 +2,7 @@
 #ifndef TORUSD_GROUP_TIMERS_H
 #define TORUSD_GROUP_TIMERS_H
 
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/session_record.h"
 
 /* When timers_tick() is due (as router_now()), or ROUTER_NEVER. */
 uint64_t timers_deadline(const struct session *s);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/part.h"
+#include "daemon/group/record/part.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

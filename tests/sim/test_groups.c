@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/limits.h"
+#include "daemon/group/record/limits.h"
 #include "daemon/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/early_frames.h"
+#include "daemon/group/record/early_frames.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"

@@ -21,7 +21,7 @@
 
 #include "daemon/exchange/internal.h"
 #include "daemon/group/data/operation.h"
-#include "daemon/group/limits.h"
+#include "daemon/group/record/limits.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/swarm.h"
 

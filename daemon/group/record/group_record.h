@@ -1,9 +1,9 @@
 /* What this node knows of its groups, and what their programs have to be told: later, from groups_tick(). */
-#ifndef TORUSD_GROUP_GROUP_RECORD_H
-#define TORUSD_GROUP_GROUP_RECORD_H
+#ifndef TORUSD_GROUP_RECORD_GROUP_RECORD_H
+#define TORUSD_GROUP_RECORD_GROUP_RECORD_H
 
 #include "daemon/exchange/exchange.h"
-#include "daemon/group/group_client.h"
+#include "daemon/group/record/group_client.h"
 
 struct call;
 struct session;

@@ -2,7 +2,7 @@
 #include <utlist.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 #define S(state) (1u << CALL_##state)
 #define OVER(where) (1u << CALL_OVER_##where)

@@ -1,4 +1,4 @@
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 #include <stdlib.h>
 #include <utlist.h>

@@ -1,8 +1,8 @@
 /* Which nodes and links of the whole torus a part has. */
-#ifndef TORUSD_GROUP_PART_TORUS_H
-#define TORUSD_GROUP_PART_TORUS_H
+#ifndef TORUSD_GROUP_RECORD_PART_TORUS_H
+#define TORUSD_GROUP_RECORD_PART_TORUS_H
 
-#include "daemon/group/part.h"
+#include "daemon/group/record/part.h"
 
 /* Sets p->torus, p->rank and p->port of a part whose mask is not 0, in p->place. */
 void part_cut_out(struct part *p, const struct torus *whole, uint32_t node);

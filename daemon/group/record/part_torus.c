@@ -1,4 +1,4 @@
-#include "daemon/group/part_torus.h"
+#include "daemon/group/record/part_torus.h"
 
 /* The place in the part of a node of the whole. */
 static uint32_t rank_in(const struct part *p, const struct torus *whole, uint32_t node)

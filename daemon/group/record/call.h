@@ -5,12 +5,12 @@
  *
  * When links go down, what is not over here is SUSPENDED. Once the members have agreed, what is over nowhere,
  * or not everywhere, is QUEUED again, also from KEPT; and what is over everywhere is COMPLETE. */
-#ifndef TORUSD_GROUP_CALL_H
-#define TORUSD_GROUP_CALL_H
+#ifndef TORUSD_GROUP_RECORD_CALL_H
+#define TORUSD_GROUP_RECORD_CALL_H
 
 #include "daemon/group/data/allgather_reduction.h"
 #include "daemon/group/data/wave.h"
-#include "daemon/group/part.h"
+#include "daemon/group/record/part.h"
 
 enum stage { STAGE_WAVE, STAGE_DATA };
 #define STAGES (STAGE_DATA + 1u)

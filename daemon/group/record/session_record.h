@@ -1,9 +1,9 @@
 /* A session: the engine of a group that is open, or being opened, at this node. */
-#ifndef TORUSD_GROUP_SESSION_RECORD_H
-#define TORUSD_GROUP_SESSION_RECORD_H
+#ifndef TORUSD_GROUP_RECORD_SESSION_RECORD_H
+#define TORUSD_GROUP_RECORD_SESSION_RECORD_H
 
 #include "daemon/exchange/session.h"
-#include "daemon/group/group_record.h"
+#include "daemon/group/record/group_record.h"
 
 struct part;
 

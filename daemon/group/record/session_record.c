@@ -1,4 +1,4 @@
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/session_record.h"
 
 void session_is_due(struct session *s)
 {

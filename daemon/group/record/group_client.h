@@ -1,6 +1,6 @@
 /* Who a program is to its group: what it is told. */
-#ifndef TORUSD_GROUP_GROUP_CLIENT_H
-#define TORUSD_GROUP_GROUP_CLIENT_H
+#ifndef TORUSD_GROUP_RECORD_GROUP_CLIENT_H
+#define TORUSD_GROUP_RECORD_GROUP_CLIENT_H
 
 #include <stdint.h>
 

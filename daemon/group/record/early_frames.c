@@ -1,4 +1,4 @@
-#include "daemon/group/early_frames.h"
+#include "daemon/group/record/early_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "daemon/group/group_record.h"
+#include "daemon/group/record/group_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/group/call.h"
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/call.h"
+#include "daemon/group/record/session_record.h"
 
 void group_is_open(struct group *g)
 {

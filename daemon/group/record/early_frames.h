@@ -1,8 +1,8 @@
 /* Frames that come before the call that they belong to, or before its engine is there. */
-#ifndef TORUSD_GROUP_EARLY_FRAMES_H
-#define TORUSD_GROUP_EARLY_FRAMES_H
+#ifndef TORUSD_GROUP_RECORD_EARLY_FRAMES_H
+#define TORUSD_GROUP_RECORD_EARLY_FRAMES_H
 
-#include "daemon/group/call.h"
+#include "daemon/group/record/call.h"
 
 /* Keeps a frame for a call, or a stage of it, that is not there yet. Returns 0, or -1 with *e. */
 int early_frames_keep(struct part *p, unsigned port, const Peer__Head *head,

@@ -1,4 +1,4 @@
-#include "daemon/group/part.h"
+#include "daemon/group/record/part.h"
 
 int part_detour(struct part *p, struct error *e)
 {

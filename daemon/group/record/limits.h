@@ -1,6 +1,6 @@
 /* How much of everything a group may have under way. */
-#ifndef TORUSD_GROUP_LIMITS_H
-#define TORUSD_GROUP_LIMITS_H
+#ifndef TORUSD_GROUP_RECORD_LIMITS_H
+#define TORUSD_GROUP_RECORD_LIMITS_H
 
 #include "daemon/engine/digest.h"
 #include "daemon/engine/reducing.h"

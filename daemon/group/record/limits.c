@@ -1,4 +1,4 @@
-#include "daemon/group/limits.h"
+#include "daemon/group/record/limits.h"
 
 /* What the whole may use; all other parts together half as much. */
 #define EARLY_MOST ((UINT64_C(4) << 20) / GROUP_SCALE)

@@ -1,4 +1,4 @@
-#include "daemon/group/decisions.h"
+#include "daemon/group/record/decisions.h"
 
 #include <string.h>
 

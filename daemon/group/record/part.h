@@ -1,12 +1,12 @@
 /* The whole of a group's torus, or a part of it that this node is in, as the engines of its calls see it. Its
  * calls have an order of their own. */
-#ifndef TORUSD_GROUP_PART_H
-#define TORUSD_GROUP_PART_H
+#ifndef TORUSD_GROUP_RECORD_PART_H
+#define TORUSD_GROUP_RECORD_PART_H
 
 #include "daemon/group/data/members.h"
-#include "daemon/group/decisions.h"
-#include "daemon/group/limits.h"
-#include "daemon/group/session_record.h"
+#include "daemon/group/record/decisions.h"
+#include "daemon/group/record/limits.h"
+#include "daemon/group/record/session_record.h"
 
 #define SIGNATURES 64u
 #define CALL_MASK 63u /* of a call's number in GroupCall, beside the stage */
