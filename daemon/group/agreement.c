@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/group/calls.h"
+#include "daemon/group/calls/calls.h"
 #include "daemon/group/calls_restart.h"
 #include "daemon/group/record/call.h"
 #include "daemon/group/record/early_frames.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "daemon/group/call_match.h"
-#include "daemon/group/call_rounds.h"
-#include "daemon/group/calls.h"
+#include "daemon/group/calls/call_match.h"
+#include "daemon/group/calls/call_rounds.h"
+#include "daemon/group/calls/calls.h"
 
 /* How far it has come is kept for the agreement. */
 static void suspend(struct call *c)

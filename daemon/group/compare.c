@@ -1,6 +1,6 @@
 #include "daemon/group/compare.h"
 
-#include "daemon/group/call_match.h"
+#include "daemon/group/calls/call_match.h"
 
 #define COMPARE_AGAIN (500 * MILLISECONDS)
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/group/agreement.h"
-#include "daemon/group/calls.h"
+#include "daemon/group/calls/calls.h"
 #include "daemon/group/calls_restart.h"
 #include "daemon/group/record/early_frames.h"
 #include "daemon/group/record/part_torus.h"

@@ -1,9 +1,9 @@
 #include "daemon/group/program_calls.h"
 
 #include "daemon/group/agreement.h"
-#include "daemon/group/calls.h"
+#include "daemon/group/calls/calls.h"
+#include "daemon/group/calls/part_table.h"
 #include "daemon/group/part_lifetime.h"
-#include "daemon/group/part_table.h"
 #include "daemon/group/record/early_frames.h"
 #include "daemon/group/record/part_torus.h"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "daemon/group/agreement.h"
-#include "daemon/group/call_match.h"
-#include "daemon/group/calls.h"
+#include "daemon/group/calls/call_match.h"
+#include "daemon/group/calls/calls.h"
 #include "daemon/group/census.h"
 #include "daemon/group/compare.h"
 #include "daemon/group/program_calls.h"

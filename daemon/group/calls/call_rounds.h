@@ -1,6 +1,6 @@
 /* The rounds of a call: which may leave, which all members have finished, and whether all of them are over. */
-#ifndef TORUSD_GROUP_CALL_ROUNDS_H
-#define TORUSD_GROUP_CALL_ROUNDS_H
+#ifndef TORUSD_GROUP_CALLS_CALL_ROUNDS_H
+#define TORUSD_GROUP_CALLS_CALL_ROUNDS_H
 
 #include "daemon/group/record/call.h"
 

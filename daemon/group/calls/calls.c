@@ -1,11 +1,11 @@
-#include "daemon/group/calls.h"
+#include "daemon/group/calls/calls.h"
 
 #include <utlist.h>
 
-#include "daemon/group/call_engines.h"
-#include "daemon/group/call_match.h"
-#include "daemon/group/call_rounds.h"
-#include "daemon/group/part_table.h"
+#include "daemon/group/calls/call_engines.h"
+#include "daemon/group/calls/call_match.h"
+#include "daemon/group/calls/call_rounds.h"
+#include "daemon/group/calls/part_table.h"
 #include "daemon/group/record/early_frames.h"
 
 #define COMPARE_AFTER                                                                              \

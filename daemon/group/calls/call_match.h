@@ -1,6 +1,6 @@
 /* Whether members call the same: by the numbers and signatures of their calls. */
-#ifndef TORUSD_GROUP_CALL_MATCH_H
-#define TORUSD_GROUP_CALL_MATCH_H
+#ifndef TORUSD_GROUP_CALLS_CALL_MATCH_H
+#define TORUSD_GROUP_CALLS_CALL_MATCH_H
 
 #include "daemon/group/record/call.h"
 

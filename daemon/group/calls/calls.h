@@ -17,8 +17,8 @@
  * members where they are complete, from what they have kept (agreement.h). A large call that is complete
  * somewhere is over everywhere. What a small one sends, or its result if it is a reduction that all get,
  * is kept until a later call tells that it is over. */
-#ifndef TORUSD_GROUP_CALLS_H
-#define TORUSD_GROUP_CALLS_H
+#ifndef TORUSD_GROUP_CALLS_CALLS_H
+#define TORUSD_GROUP_CALLS_CALLS_H
 
 #include "daemon/group/record/call.h"
 

@@ -1,6 +1,6 @@
 /* The call that opens a part: the first member makes the table of its decisions, and all take it. */
-#ifndef TORUSD_GROUP_PART_TABLE_H
-#define TORUSD_GROUP_PART_TABLE_H
+#ifndef TORUSD_GROUP_CALLS_PART_TABLE_H
+#define TORUSD_GROUP_CALLS_PART_TABLE_H
 
 #include "daemon/group/record/call.h"
 

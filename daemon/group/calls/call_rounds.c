@@ -1,4 +1,4 @@
-#include "daemon/group/call_rounds.h"
+#include "daemon/group/calls/call_rounds.h"
 
 /* Waves that have to be heard before its data moves. Of an uneven exchange the first tells what is to
  * be planned; the last says that all have planned it, so that nothing large comes early. */

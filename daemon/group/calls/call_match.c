@@ -1,4 +1,4 @@
-#include "daemon/group/call_match.h"
+#include "daemon/group/calls/call_match.h"
 
 bool signatures_differ(const struct part *p, uint32_t ours, uint32_t other_ones, unsigned port,
                        struct error *e)

@@ -4,8 +4,8 @@
  * says that all have called, and how large the largest block is; of a large call, that all are ready
  * for its data (an uneven one has a wave of its own for that), and each later wave that all have
  * finished one more round of it. */
-#ifndef TORUSD_GROUP_CALL_ENGINES_H
-#define TORUSD_GROUP_CALL_ENGINES_H
+#ifndef TORUSD_GROUP_CALLS_CALL_ENGINES_H
+#define TORUSD_GROUP_CALLS_CALL_ENGINES_H
 
 #include "daemon/group/record/call.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/group/part_table.h"
+#include "daemon/group/calls/part_table.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/group/call_engines.h"
+#include "daemon/group/calls/call_engines.h"
 
 #include "daemon/engine/stepped.h"
 #include "daemon/engine/streaming.h"
