@@ -1,11 +1,11 @@
 #include "daemon/group/program_calls.h"
 
-#include "daemon/group/agreement.h"
 #include "daemon/group/calls/calls.h"
 #include "daemon/group/calls/part_table.h"
-#include "daemon/group/part_lifetime.h"
 #include "daemon/group/record/early_frames.h"
 #include "daemon/group/record/part_torus.h"
+#include "daemon/group/restart/agreement.h"
+#include "daemon/group/restart/part_lifetime.h"
 
 static int put_in(struct part *p, struct checked *what, uint64_t name, bool internal,
                   struct error *e)

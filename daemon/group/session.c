@@ -2,13 +2,13 @@
 
 #include <stdio.h>
 
-#include "daemon/group/agreement.h"
 #include "daemon/group/calls/call_match.h"
 #include "daemon/group/calls/calls.h"
 #include "daemon/group/census.h"
 #include "daemon/group/compare.h"
 #include "daemon/group/program_calls.h"
 #include "daemon/group/record/early_frames.h"
+#include "daemon/group/restart/agreement.h"
 #include "daemon/group/session_lifetime.h"
 #include "proto/text.h"
 

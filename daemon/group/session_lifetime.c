@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/group/part_lifetime.h"
 #include "daemon/group/record/part_torus.h"
+#include "daemon/group/restart/part_lifetime.h"
 
 static void unlink_session(struct session *s)
 {

@@ -1,12 +1,12 @@
-#include "daemon/group/part_lifetime.h"
+#include "daemon/group/restart/part_lifetime.h"
 
 #include <stdlib.h>
 
-#include "daemon/group/agreement.h"
 #include "daemon/group/calls/calls.h"
-#include "daemon/group/calls_restart.h"
 #include "daemon/group/record/early_frames.h"
 #include "daemon/group/record/part_torus.h"
+#include "daemon/group/restart/agreement.h"
+#include "daemon/group/restart/calls_restart.h"
 
 static void on_planned(void *context)
 {

@@ -1,4 +1,4 @@
-#include "daemon/group/calls_restart.h"
+#include "daemon/group/restart/calls_restart.h"
 
 #include <string.h>
 #include <utlist.h>

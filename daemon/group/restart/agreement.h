@@ -7,8 +7,8 @@
  * known. All others are made again, under their numbers, by all members. A reduction whose result some have
  * is made again as the spreading of that: on other trees it would have other bits. Of a large call, rounds
  * that all members have finished are not moved again. */
-#ifndef TORUSD_GROUP_AGREEMENT_H
-#define TORUSD_GROUP_AGREEMENT_H
+#ifndef TORUSD_GROUP_RESTART_AGREEMENT_H
+#define TORUSD_GROUP_RESTART_AGREEMENT_H
 
 #include "daemon/group/record/part.h"
 

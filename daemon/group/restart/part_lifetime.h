@@ -1,6 +1,6 @@
 /* How a part begins, what is left of it while its group is restarted, and how it ends. */
-#ifndef TORUSD_GROUP_PART_LIFETIME_H
-#define TORUSD_GROUP_PART_LIFETIME_H
+#ifndef TORUSD_GROUP_RESTART_PART_LIFETIME_H
+#define TORUSD_GROUP_RESTART_PART_LIFETIME_H
 
 #include "daemon/group/record/part.h"
 

@@ -1,7 +1,7 @@
 /* What becomes of the calls of a part when links have gone down: they are suspended, members say how far each
  * is, and what is not over everywhere is made again. */
-#ifndef TORUSD_GROUP_CALLS_RESTART_H
-#define TORUSD_GROUP_CALLS_RESTART_H
+#ifndef TORUSD_GROUP_RESTART_CALLS_RESTART_H
+#define TORUSD_GROUP_RESTART_CALLS_RESTART_H
 
 #include "daemon/group/record/call.h"
 

@@ -1,12 +1,12 @@
-#include "daemon/group/agreement.h"
+#include "daemon/group/restart/agreement.h"
 
 #include <string.h>
 
 #include "daemon/base/log.h"
 #include "daemon/group/calls/calls.h"
-#include "daemon/group/calls_restart.h"
 #include "daemon/group/record/call.h"
 #include "daemon/group/record/early_frames.h"
+#include "daemon/group/restart/calls_restart.h"
 #include "proto/text.h"
 
 #define BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
