@@ -7,11 +7,11 @@
 
 #include "daemon/base/log.h"
 #include "daemon/group/group.h"
+#include "daemon/group/late/timers.h"
 #include "daemon/group/program_calls.h"
 #include "daemon/group/record/part.h"
 #include "daemon/group/session.h"
 #include "daemon/group/session_lifetime.h"
-#include "daemon/group/timers.h"
 
 static void free_group(struct group *g)
 {

@@ -4,8 +4,8 @@
 
 #include "daemon/group/calls/call_match.h"
 #include "daemon/group/calls/calls.h"
-#include "daemon/group/census.h"
-#include "daemon/group/compare.h"
+#include "daemon/group/late/census.h"
+#include "daemon/group/late/compare.h"
 #include "daemon/group/program_calls.h"
 #include "daemon/group/record/early_frames.h"
 #include "daemon/group/restart/agreement.h"

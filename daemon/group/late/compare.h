@@ -1,8 +1,8 @@
 /* Members that call differently and hear nothing from each other: each waits for the other. A call
  * that stands still is told to the neighbours in its part, again and again, and they compare it with
  * theirs of the same number, be it under way or over. */
-#ifndef TORUSD_GROUP_COMPARE_H
-#define TORUSD_GROUP_COMPARE_H
+#ifndef TORUSD_GROUP_LATE_COMPARE_H
+#define TORUSD_GROUP_LATE_COMPARE_H
 
 #include "daemon/group/record/call.h"
 

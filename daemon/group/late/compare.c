@@ -1,4 +1,4 @@
-#include "daemon/group/compare.h"
+#include "daemon/group/late/compare.h"
 
 #include "daemon/group/calls/call_match.h"
 

@@ -1,6 +1,6 @@
 /* A call that takes long: what a census has found about it, and what follows. */
-#ifndef TORUSD_GROUP_LATE_CALLS_H
-#define TORUSD_GROUP_LATE_CALLS_H
+#ifndef TORUSD_GROUP_LATE_LATE_CALLS_H
+#define TORUSD_GROUP_LATE_LATE_CALLS_H
 
 #include "daemon/group/record/call.h"
 

@@ -1,8 +1,8 @@
 /* Which nodes have not made a call that has not ended in time. The node that notices asks the root, up the group's
  * tree; the root asks all nodes, down the tree; their answers come up again; and the root sends the result down
  * to all, for the node that has asked. What becomes of the call is that node's affair: it may have ended by then. */
-#ifndef TORUSD_GROUP_CENSUS_H
-#define TORUSD_GROUP_CENSUS_H
+#ifndef TORUSD_GROUP_LATE_CENSUS_H
+#define TORUSD_GROUP_LATE_CENSUS_H
 
 #include "daemon/group/record/call.h"
 

@@ -1,6 +1,6 @@
 /* What a session does when time has passed: calls that take long, and censuses that nobody answers. */
-#ifndef TORUSD_GROUP_TIMERS_H
-#define TORUSD_GROUP_TIMERS_H
+#ifndef TORUSD_GROUP_LATE_TIMERS_H
+#define TORUSD_GROUP_LATE_TIMERS_H
 
 #include "daemon/group/record/session_record.h"
 

@@ -1,9 +1,9 @@
-#include "daemon/group/census.h"
+#include "daemon/group/late/census.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/group/late_calls.h"
+#include "daemon/group/late/late_calls.h"
 
 #define ANSWER_TIME (1 * SECONDS) /* nodes that have not answered by then may be stopped */
 

@@ -1,8 +1,8 @@
-#include "daemon/group/timers.h"
+#include "daemon/group/late/timers.h"
 
-#include "daemon/group/census.h"
-#include "daemon/group/compare.h"
-#include "daemon/group/late_calls.h"
+#include "daemon/group/late/census.h"
+#include "daemon/group/late/compare.h"
+#include "daemon/group/late/late_calls.h"
 
 #define CENSUS_TIME (2 * SECONDS)
 

@@ -1,4 +1,4 @@
-#include "daemon/group/late_calls.h"
+#include "daemon/group/late/late_calls.h"
 
 void late_call_fail(const struct call *c, const char *whom)
 {
