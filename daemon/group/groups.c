@@ -8,10 +8,10 @@
 #include "daemon/base/log.h"
 #include "daemon/group/group.h"
 #include "daemon/group/late/timers.h"
-#include "daemon/group/program_calls.h"
 #include "daemon/group/record/part.h"
-#include "daemon/group/session.h"
-#include "daemon/group/session_lifetime.h"
+#include "daemon/group/session/program_calls.h"
+#include "daemon/group/session/session.h"
+#include "daemon/group/session/session_lifetime.h"
 
 static void free_group(struct group *g)
 {

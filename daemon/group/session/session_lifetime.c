@@ -1,4 +1,4 @@
-#include "daemon/group/session_lifetime.h"
+#include "daemon/group/session/session_lifetime.h"
 
 #include <stdio.h>
 #include <stdlib.h>

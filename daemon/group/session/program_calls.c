@@ -1,4 +1,4 @@
-#include "daemon/group/program_calls.h"
+#include "daemon/group/session/program_calls.h"
 
 #include "daemon/group/calls/calls.h"
 #include "daemon/group/calls/part_table.h"

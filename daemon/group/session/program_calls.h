@@ -1,7 +1,7 @@
 /* What the program at this node does with its group: it calls, and leaves. And the calls that the group makes
  * itself. */
-#ifndef TORUSD_GROUP_PROGRAM_CALLS_H
-#define TORUSD_GROUP_PROGRAM_CALLS_H
+#ifndef TORUSD_GROUP_SESSION_PROGRAM_CALLS_H
+#define TORUSD_GROUP_SESSION_PROGRAM_CALLS_H
 
 #include "daemon/group/data/group_call.h"
 #include "daemon/group/record/session_record.h"

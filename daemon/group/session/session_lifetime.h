@@ -1,6 +1,6 @@
 /* How a session begins, what is left of it while its group is restarted, and how it ends. */
-#ifndef TORUSD_GROUP_SESSION_LIFETIME_H
-#define TORUSD_GROUP_SESSION_LIFETIME_H
+#ifndef TORUSD_GROUP_SESSION_SESSION_LIFETIME_H
+#define TORUSD_GROUP_SESSION_SESSION_LIFETIME_H
 
 #include "daemon/group/record/session_record.h"
 

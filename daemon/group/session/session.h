@@ -1,7 +1,7 @@
 /* The engine of a group: it shares the links among the engines of its calls, and gives each what
  * comes for it. */
-#ifndef TORUSD_GROUP_SESSION_H
-#define TORUSD_GROUP_SESSION_H
+#ifndef TORUSD_GROUP_SESSION_SESSION_H
+#define TORUSD_GROUP_SESSION_SESSION_H
 
 #include "daemon/group/record/session_record.h"
 

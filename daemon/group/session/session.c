@@ -1,4 +1,4 @@
-#include "daemon/group/session.h"
+#include "daemon/group/session/session.h"
 
 #include <stdio.h>
 
@@ -6,10 +6,10 @@
 #include "daemon/group/calls/calls.h"
 #include "daemon/group/late/census.h"
 #include "daemon/group/late/compare.h"
-#include "daemon/group/program_calls.h"
 #include "daemon/group/record/early_frames.h"
 #include "daemon/group/restart/agreement.h"
-#include "daemon/group/session_lifetime.h"
+#include "daemon/group/session/program_calls.h"
+#include "daemon/group/session/session_lifetime.h"
 #include "proto/text.h"
 
 static struct session *of(struct engine *engine)
