@@ -5,7 +5,8 @@
 
 #include <uv.h>
 
-#include "daemon/group/group.h"
+#include "daemon/group/data/group_call.h"
+#include "proto/error.h"
 
 /* A memfd of that size, which cannot be changed any more. Returns its descriptor, or -1 with *e. */
 int memory_file(uint64_t size, struct error *e);

@@ -1,9 +1,8 @@
-/* What programs hear while their groups are being opened, if they have asked for that: which nodes have not
- * opened them, as far as this node knows, whenever that has changed. A program that does not read therefore
- * does not fill its socket. */
+#include "daemon/program/telling.h"
+
 #include <string.h>
 
-#include "daemon/program/internal.h"
+#include "daemon/program/send.h"
 
 #define TELL_MS 500
 

@@ -1,12 +1,10 @@
-/* Shared by the files of this folder only. */
-#ifndef TORUSD_PROGRAM_INTERNAL_H
-#define TORUSD_PROGRAM_INTERNAL_H
+/* What the daemon knows of the programs that are connected. */
+#ifndef TORUSD_PROGRAM_PROGRAM_RECORD_H
+#define TORUSD_PROGRAM_PROGRAM_RECORD_H
 
 #include "daemon/net/listener.h"
 #include "daemon/net/local.h"
-#include "daemon/program/memory.h"
-#include "daemon/program/server.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/program/programs_setup.h"
 #include "proto/program.h"
 
 /*            OPEN            opened()           ended()
@@ -84,49 +82,11 @@ struct programs {
     uint64_t counts_room;
 };
 
-/* program.c */
-/* A connection, for which it takes the descriptor over. Returns it, or NULL if there is no memory. */
-struct program *program_new(struct programs *all, int fd);
-/* It breaks the rules, or is turned away: is told why, and closed. */
-void program_refuse(struct program *p, const struct error *why);
-void program_close(struct program *p);
-/* It has ended without leaving. */
-void program_die(struct program *p);
-
-/* messages.c */
-/* Takes messages, but not all in one turn. Returns false when there are no more. */
-bool program_receive(struct program *p);
-/* Takes back memory that it has requested and does not allocate. Returns whether some is still awaited. */
-bool program_tidy_memory(struct program *p, uint64_t now);
-/* Gives back a memory of so many bytes, in the account only. */
-void program_uncount_memory(struct program *p, uint64_t size);
-/* With a descriptor each, if there are any. Returns 0, or -1 if the program does not read. To one that
- * is gone nothing is sent: that it has died, or left, is what is received next. */
-int program_send(struct program *p, const struct program_message *message, const int *fds,
-                 unsigned count);
-
-/* calls.c */
-/* Makes the page, the doorbell and the notices. Returns 0, or -1 with *e. */
-int program_share(struct program *p, struct error *e);
-/* Closes and unmaps all that. */
-void program_unshare(struct program *p);
-/* The doorbell has rung: takes its calls. */
-void program_look(struct program *p);
-void program_call_ended(struct program *p, uint32_t number, const struct error *e);
-void program_call_late(struct program *p, uint32_t number, const char *whom);
-/* The group has failed: so have all calls under way. */
-void program_fail(struct program *p, const struct error *e);
-void program_notify(struct program *p);
-
-/* telling.c */
-/* A program wants to be told whom it waits for. */
-void programs_tell(struct programs *all);
-
-/* server.c */
-/* Looks every second from now on whether there is something to be taken back. */
-void programs_watch(struct programs *all);
-/* Whether its process has not too many open yet: 0, or -1 with *e. */
-int programs_may_open(const struct program *p, struct error *e);
+/* A connection has been closed for good: it is not in the list any more. Freed by the caller. */
 void programs_forget(struct program *p);
+/* Frees everything, once it is closing and nothing is open any more. */
+void programs_release(struct programs *all);
+/* Connections of this process (0: unknown, none) in that state or a later one, without those that are gone. */
+unsigned programs_of_process(const struct programs *all, pid_t process, enum program_state least);
 
 #endif
