@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_CALLS_H
 #define TORUSD_PROGRAM_CALLS_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* The doorbell has rung: takes its calls. */
 void program_look(struct program *p);

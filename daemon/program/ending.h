@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_ENDING_H
 #define TORUSD_PROGRAM_ENDING_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 void program_close(struct program *p);
 /* It has ended without leaving. */

@@ -6,7 +6,7 @@
 
 #include "daemon/program/ending.h"
 #include "daemon/program/page.h"
-#include "daemon/program/process_limit.h"
+#include "daemon/program/record/process_limit.h"
 #include "daemon/program/send.h"
 #include "daemon/program/telling.h"
 #include "proto/text.h"

@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_MEMORIES_H
 #define TORUSD_PROGRAM_MEMORIES_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 #define MEMORY_UNUSED_MS                                                                           \
     10000u /* that a program may take to allocate more of a memory that it has requested */

@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_MEMORY_MESSAGES_H
 #define TORUSD_PROGRAM_MEMORY_MESSAGES_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* Each takes one message. They return 0, or -1: the program is gone. */
 int program_take_memory(struct program *p, const struct program_message *m);

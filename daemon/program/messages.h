@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_MESSAGES_H
 #define TORUSD_PROGRAM_MESSAGES_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* Takes messages, but not all in one turn. Returns false when there are no more. */
 bool program_receive(struct program *p);

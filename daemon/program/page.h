@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_PAGE_H
 #define TORUSD_PROGRAM_PAGE_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* Makes the page, the doorbell and the notices. Returns 0, or -1 with *e. */
 int program_share(struct program *p, struct error *e);

@@ -7,7 +7,7 @@
 #ifndef TORUSD_PROGRAM_PROGRAM_H
 #define TORUSD_PROGRAM_PROGRAM_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* A connection, for which it takes the descriptor over. Returns it, or NULL if there is no memory. */
 struct program *program_new(struct programs *all, int fd);

@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_SEND_H
 #define TORUSD_PROGRAM_SEND_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* A message without anything but its kind and number. */
 struct program_message program_message_of(enum program_kind kind, uint32_t number);

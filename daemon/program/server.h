@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_SERVER_H
 #define TORUSD_PROGRAM_SERVER_H
 
-#include "daemon/program/programs_setup.h"
+#include "daemon/program/record/programs_setup.h"
 
 struct programs;
 

@@ -4,7 +4,7 @@
 #ifndef TORUSD_PROGRAM_TELLING_H
 #define TORUSD_PROGRAM_TELLING_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* A program wants to be told whom it waits for. */
 void programs_tell(struct programs *all);

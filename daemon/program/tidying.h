@@ -2,7 +2,7 @@
 #ifndef TORUSD_PROGRAM_TIDYING_H
 #define TORUSD_PROGRAM_TIDYING_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* Looks every second from now on whether there is something to be taken back. */
 void programs_watch(struct programs *all);

@@ -1,4 +1,4 @@
-#include "daemon/program/process_limit.h"
+#include "daemon/program/record/process_limit.h"
 
 #define PROCESS_MOST 32u /* groups that one process has open, */
 #define PROCESS_SPARE 8u /* and connections that are about to open one, or have just left */

@@ -1,8 +1,8 @@
 /* How many connections and groups one process may have. */
-#ifndef TORUSD_PROGRAM_PROCESS_LIMIT_H
-#define TORUSD_PROGRAM_PROCESS_LIMIT_H
+#ifndef TORUSD_PROGRAM_RECORD_PROCESS_LIMIT_H
+#define TORUSD_PROGRAM_RECORD_PROCESS_LIMIT_H
 
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 /* Whether its process may open one more group, or be connected once more. Return 0, or -1 with *e. */
 int programs_may_open(const struct program *p, struct error *e);

@@ -1,4 +1,4 @@
-#include "daemon/program/program_record.h"
+#include "daemon/program/record/program_record.h"
 
 #include <stdlib.h>
 #include <unistd.h>

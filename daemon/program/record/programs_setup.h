@@ -1,6 +1,6 @@
 /* What the socket of programs works with. */
-#ifndef TORUSD_PROGRAM_PROGRAMS_SETUP_H
-#define TORUSD_PROGRAM_PROGRAMS_SETUP_H
+#ifndef TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
+#define TORUSD_PROGRAM_RECORD_PROGRAMS_SETUP_H
 
 #include <uv.h>
 

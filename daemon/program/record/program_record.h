@@ -1,10 +1,10 @@
 /* What the daemon knows of the programs that are connected. */
-#ifndef TORUSD_PROGRAM_PROGRAM_RECORD_H
-#define TORUSD_PROGRAM_PROGRAM_RECORD_H
+#ifndef TORUSD_PROGRAM_RECORD_PROGRAM_RECORD_H
+#define TORUSD_PROGRAM_RECORD_PROGRAM_RECORD_H
 
 #include "daemon/net/listener.h"
 #include "daemon/net/local.h"
-#include "daemon/program/programs_setup.h"
+#include "daemon/program/record/programs_setup.h"
 #include "proto/program.h"
 
 /*            OPEN            opened()           ended()
