@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "daemon/program/ending.h"
-#include "daemon/program/memory.h"
-#include "daemon/program/page.h"
+#include "daemon/program/shared/memory.h"
+#include "daemon/program/shared/page.h"
 #include "proto/text.h"
 
 /* How many arrays a call has. */

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/program/page.h"
 #include "daemon/program/send.h"
+#include "daemon/program/shared/page.h"
 
 static void on_closed(uv_handle_t *handle)
 {

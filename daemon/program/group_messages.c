@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "daemon/program/ending.h"
-#include "daemon/program/page.h"
 #include "daemon/program/record/process_limit.h"
 #include "daemon/program/send.h"
+#include "daemon/program/shared/page.h"
 #include "daemon/program/telling.h"
 #include "proto/text.h"
 

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "daemon/program/ending.h"
-#include "daemon/program/memories.h"
-#include "daemon/program/memory.h"
 #include "daemon/program/send.h"
+#include "daemon/program/shared/memories.h"
+#include "daemon/program/shared/memory.h"
 #include "daemon/program/tidying.h"
 
 static int refuse_memory(struct program *p, uint32_t number, const struct error *e)

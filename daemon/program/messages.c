@@ -8,7 +8,7 @@
 #include "daemon/program/ending.h"
 #include "daemon/program/group_messages.h"
 #include "daemon/program/memory_messages.h"
-#include "daemon/program/page.h"
+#include "daemon/program/shared/page.h"
 
 #define MESSAGES_A_TURN 16
 

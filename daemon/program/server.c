@@ -14,9 +14,9 @@
 #include "daemon/net/local.h"
 #include "daemon/program/calls.h"
 #include "daemon/program/ending.h"
-#include "daemon/program/memory.h"
 #include "daemon/program/program.h"
 #include "daemon/program/record/process_limit.h"
+#include "daemon/program/shared/memory.h"
 #include "daemon/program/tidying.h"
 
 #define PROGRAMS_MOST 512u

@@ -2,7 +2,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/program/ending.h"
-#include "daemon/program/memories.h"
+#include "daemon/program/shared/memories.h"
 
 #define STRANGER_MS 10000u /* that a program may take to say which group it opens */
 #define TIDY_MS 1000

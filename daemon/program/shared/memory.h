@@ -1,7 +1,7 @@
 /* Memory that the daemon shares with a program: a memfd of a fixed size, made here. The program
  * allocates all of it before it is mapped here, so that no access can fail for want of memory. */
-#ifndef TORUSD_PROGRAM_MEMORY_H
-#define TORUSD_PROGRAM_MEMORY_H
+#ifndef TORUSD_PROGRAM_SHARED_MEMORY_H
+#define TORUSD_PROGRAM_SHARED_MEMORY_H
 
 #include <uv.h>
 

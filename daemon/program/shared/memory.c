@@ -1,4 +1,4 @@
-#include "daemon/program/memory.h"
+#include "daemon/program/shared/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "daemon/program/page.h"
+#include "daemon/program/shared/page.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/program/memories.h"
-#include "daemon/program/memory.h"
+#include "daemon/program/shared/memories.h"
+#include "daemon/program/shared/memory.h"
 
 _Static_assert(PROGRAM_CALLS == 64, "under_way has a bit for each slot");
 _Static_assert(PROGRAM_TEXT_SIZE == sizeof((struct error *)NULL)->text, "a text fits");

@@ -1,4 +1,4 @@
-#include "daemon/program/memories.h"
+#include "daemon/program/shared/memories.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* What a program and the daemon share: the page with its calls and their outcomes, and what either rings. */
-#ifndef TORUSD_PROGRAM_PAGE_H
-#define TORUSD_PROGRAM_PAGE_H
+#ifndef TORUSD_PROGRAM_SHARED_PAGE_H
+#define TORUSD_PROGRAM_SHARED_PAGE_H
 
 #include "daemon/program/record/program_record.h"
 

@@ -1,6 +1,6 @@
 /* The memories that a program shares with the daemon, in the account of its user. */
-#ifndef TORUSD_PROGRAM_MEMORIES_H
-#define TORUSD_PROGRAM_MEMORIES_H
+#ifndef TORUSD_PROGRAM_SHARED_MEMORIES_H
+#define TORUSD_PROGRAM_SHARED_MEMORIES_H
 
 #include "daemon/program/record/program_record.h"
 
