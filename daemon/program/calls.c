@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
 #include "daemon/program/shared/memory.h"
 #include "daemon/program/shared/page.h"
 #include "proto/text.h"

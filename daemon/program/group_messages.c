@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
+#include "daemon/program/connection/send.h"
+#include "daemon/program/connection/telling.h"
 #include "daemon/program/record/process_limit.h"
-#include "daemon/program/send.h"
 #include "daemon/program/shared/page.h"
-#include "daemon/program/telling.h"
 #include "proto/text.h"
 
 /* Which nodes the group leaves out. Returns 0, or -1: the program is gone. */

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "daemon/program/ending.h"
-#include "daemon/program/send.h"
+#include "daemon/program/connection/ending.h"
+#include "daemon/program/connection/send.h"
+#include "daemon/program/connection/tidying.h"
 #include "daemon/program/shared/memories.h"
 #include "daemon/program/shared/memory.h"
-#include "daemon/program/tidying.h"
 
 static int refuse_memory(struct program *p, uint32_t number, const struct error *e)
 {

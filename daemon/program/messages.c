@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "daemon/program/calls.h"
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
 #include "daemon/program/group_messages.h"
 #include "daemon/program/memory_messages.h"
 #include "daemon/program/shared/page.h"

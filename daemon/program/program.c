@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
 #include "daemon/program/messages.h"
 
 #define LAST_TURNS 64

@@ -13,11 +13,11 @@
 #include "daemon/base/log.h"
 #include "daemon/net/local.h"
 #include "daemon/program/calls.h"
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
+#include "daemon/program/connection/tidying.h"
 #include "daemon/program/program.h"
 #include "daemon/program/record/process_limit.h"
 #include "daemon/program/shared/memory.h"
-#include "daemon/program/tidying.h"
 
 #define PROGRAMS_MOST 512u
 /* Of the descriptors that this process may have, one in so many is a program's; each takes four or five. */

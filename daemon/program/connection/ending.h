@@ -1,6 +1,6 @@
 /* How a connection ends: the program leaves, dies, or breaks the rules. */
-#ifndef TORUSD_PROGRAM_ENDING_H
-#define TORUSD_PROGRAM_ENDING_H
+#ifndef TORUSD_PROGRAM_CONNECTION_ENDING_H
+#define TORUSD_PROGRAM_CONNECTION_ENDING_H
 
 #include "daemon/program/record/program_record.h"
 

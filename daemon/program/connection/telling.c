@@ -1,8 +1,8 @@
-#include "daemon/program/telling.h"
+#include "daemon/program/connection/telling.h"
 
 #include <string.h>
 
-#include "daemon/program/send.h"
+#include "daemon/program/connection/send.h"
 
 #define TELL_MS 500
 

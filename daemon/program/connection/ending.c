@@ -1,11 +1,11 @@
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/program/send.h"
+#include "daemon/program/connection/send.h"
 #include "daemon/program/shared/page.h"
 
 static void on_closed(uv_handle_t *handle)

@@ -1,4 +1,4 @@
-#include "daemon/program/send.h"
+#include "daemon/program/connection/send.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-#include "daemon/program/tidying.h"
+#include "daemon/program/connection/tidying.h"
 
 #include "daemon/base/log.h"
-#include "daemon/program/ending.h"
+#include "daemon/program/connection/ending.h"
 #include "daemon/program/shared/memories.h"
 
 #define STRANGER_MS 10000u /* that a program may take to say which group it opens */

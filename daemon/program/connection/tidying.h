@@ -1,6 +1,6 @@
 /* What programs are given time for: to open a group, and to allocate the memory that they have requested. */
-#ifndef TORUSD_PROGRAM_TIDYING_H
-#define TORUSD_PROGRAM_TIDYING_H
+#ifndef TORUSD_PROGRAM_CONNECTION_TIDYING_H
+#define TORUSD_PROGRAM_CONNECTION_TIDYING_H
 
 #include "daemon/program/record/program_record.h"
 

@@ -1,6 +1,6 @@
 /* Messages to a program. */
-#ifndef TORUSD_PROGRAM_SEND_H
-#define TORUSD_PROGRAM_SEND_H
+#ifndef TORUSD_PROGRAM_CONNECTION_SEND_H
+#define TORUSD_PROGRAM_CONNECTION_SEND_H
 
 #include "daemon/program/record/program_record.h"
 
