@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/program/connection/ending.h"
-#include "daemon/program/messages.h"
+#include "daemon/program/messages/messages.h"
 
 #define LAST_TURNS 64
 

@@ -12,9 +12,9 @@
 
 #include "daemon/base/log.h"
 #include "daemon/net/local.h"
-#include "daemon/program/calls.h"
 #include "daemon/program/connection/ending.h"
 #include "daemon/program/connection/tidying.h"
+#include "daemon/program/messages/calls.h"
 #include "daemon/program/program.h"
 #include "daemon/program/record/process_limit.h"
 #include "daemon/program/shared/memory.h"

@@ -1,4 +1,4 @@
-#include "daemon/program/calls.h"
+#include "daemon/program/messages/calls.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Messages about memory that a program shares with the daemon. */
-#ifndef TORUSD_PROGRAM_MEMORY_MESSAGES_H
-#define TORUSD_PROGRAM_MEMORY_MESSAGES_H
+#ifndef TORUSD_PROGRAM_MESSAGES_MEMORY_MESSAGES_H
+#define TORUSD_PROGRAM_MESSAGES_MEMORY_MESSAGES_H
 
 #include "daemon/program/record/program_record.h"
 

@@ -1,6 +1,6 @@
 /* Messages of programs: each is checked, and handled or refused. */
-#ifndef TORUSD_PROGRAM_MESSAGES_H
-#define TORUSD_PROGRAM_MESSAGES_H
+#ifndef TORUSD_PROGRAM_MESSAGES_MESSAGES_H
+#define TORUSD_PROGRAM_MESSAGES_MESSAGES_H
 
 #include "daemon/program/record/program_record.h"
 

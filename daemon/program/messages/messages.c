@@ -1,13 +1,13 @@
-#include "daemon/program/messages.h"
+#include "daemon/program/messages/messages.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/program/calls.h"
 #include "daemon/program/connection/ending.h"
-#include "daemon/program/group_messages.h"
-#include "daemon/program/memory_messages.h"
+#include "daemon/program/messages/calls.h"
+#include "daemon/program/messages/group_messages.h"
+#include "daemon/program/messages/memory_messages.h"
 #include "daemon/program/shared/page.h"
 
 #define MESSAGES_A_TURN 16

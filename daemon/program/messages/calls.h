@@ -1,6 +1,6 @@
 /* The calls of a program. */
-#ifndef TORUSD_PROGRAM_CALLS_H
-#define TORUSD_PROGRAM_CALLS_H
+#ifndef TORUSD_PROGRAM_MESSAGES_CALLS_H
+#define TORUSD_PROGRAM_MESSAGES_CALLS_H
 
 #include "daemon/program/record/program_record.h"
 

@@ -1,6 +1,6 @@
 /* A program opens its group, and leaves it; and what it is told of the group. */
-#ifndef TORUSD_PROGRAM_GROUP_MESSAGES_H
-#define TORUSD_PROGRAM_GROUP_MESSAGES_H
+#ifndef TORUSD_PROGRAM_MESSAGES_GROUP_MESSAGES_H
+#define TORUSD_PROGRAM_MESSAGES_GROUP_MESSAGES_H
 
 #include "daemon/program/record/program_record.h"
 

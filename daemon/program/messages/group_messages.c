@@ -1,4 +1,4 @@
-#include "daemon/program/group_messages.h"
+#include "daemon/program/messages/group_messages.h"
 
 #include <stdio.h>
 #include <string.h>

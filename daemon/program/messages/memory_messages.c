@@ -1,4 +1,4 @@
-#include "daemon/program/memory_messages.h"
+#include "daemon/program/messages/memory_messages.h"
 
 #include <stdio.h>
 #include <unistd.h>
