@@ -1,7 +1,5 @@
 #include "tests/sim/program_calls.h"
 
-#include <string.h>
-
 #include "tests/sim/program_data.h"
 
 #define PARTS 256u

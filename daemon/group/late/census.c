@@ -1,7 +1,6 @@
 #include "daemon/group/late/census.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "daemon/group/late/late_calls.h"
 

@@ -1,6 +1,5 @@
 /* What is tried with groups when everything has healed: a new one works; one goes around links that are cut, and
  * without nodes that die. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/group/record/limits.h"
