@@ -73,7 +73,7 @@ struct group_info {
     uint64_t calls;   /* made here */
     uint64_t calls_done;
     uint64_t bytes_sent, bytes_received; /* blocks for and from other members */
-    uint64_t parked;                     /* bytes that have come before their calls */
+    uint64_t early;                      /* bytes that have come before their calls */
     uint64_t reserved;
 };
 size_t groups_list(const struct groups *all, struct group_info *list, size_t most);

@@ -195,7 +195,7 @@ static void end(struct group *g, const struct error *e)
 }
 
 /* When all had entered it, but its program has not been told so yet: those that are left enter it again. */
-static bool begins_anew(const struct group *g, const struct error *e)
+static bool is_to_be_retried(const struct group *g, const struct error *e)
 {
     return (g->shrinks || g->waits) && !g->open && !g->open_due && e->code == ERROR_LINK &&
            router_now(g->all->router) < g->deadline;
@@ -207,8 +207,8 @@ static void on_ended(void *context, const struct exchange_result *result, const 
     const struct error left = {ERROR_PROTOCOL, "it has ended although its program has not left"};
 
     (void)result;
-    if (e != NULL && begins_anew(g, e)) {
-        log_info("group \"%s\" is opened anew: %s", g->name, e->text);
+    if (e != NULL && is_to_be_retried(g, e)) {
+        log_info("group \"%s\": retrying to open it: %s", g->name, e->text);
         g->exchange = NULL;
         g->retry_due = g->all->due = true;
         return;
@@ -350,7 +350,7 @@ size_t groups_list(const struct groups *all, struct group_info *list, size_t mos
         if (p != NULL && p->session->damaged)
             (void)damage_describe(&p->session->damage, list[n].around, sizeof list[n].around);
         for (; p != NULL; p = p->next)
-            list[n].parked += p->early_bytes;
+            list[n].early += p->early_bytes;
         (void)strcpy(list[n].name, g->name);
         (void)snprintf(list[n].id, sizeof list[n].id, "%s",
                        g->exchange != NULL ? exchange_id(g->exchange) : "");

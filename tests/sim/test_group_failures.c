@@ -241,7 +241,7 @@ static void who_has_left_a_part_is_named(void **state)
 {
     (void)state;
     static const char *const group_cut[] = {"1x2", "2x3", "2x2x2", "3x4m"};
-    /* Some wait for it, some send it what is parked there. */
+    /* Some wait for it, some send it what comes early there. */
     static const struct sim_call last[] = {{.operation = GROUP_BARRIER, .part = 2},
                                            {.operation = GROUP_BROADCAST, .part = 2, .size = 7},
                                            {.operation = GROUP_ALLTOALL, .part = 2, .size = 100},

@@ -149,7 +149,7 @@ static void who_is_late_is_not_swamped(void **state)
         sim_pass(sim, 20 * SECONDS);
         assert_int_equal(sim_programs_failed(programs), 0);
         assert_int_equal(groups_list(sim_groups(sim, 14), info, 2), 1);
-        assert_true(info[0].open && info[0].parked <= UINT64_C(4) << 20);
+        assert_true(info[0].open && info[0].early <= UINT64_C(4) << 20);
         sim_program_go_on(programs, 14);
         assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
         sim_programs_free(programs);

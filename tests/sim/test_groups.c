@@ -138,7 +138,7 @@ static void who_is_late_costs_time_only(void **state)
         assert_int_equal(sim_programs_failed(programs), 0);
         for (uint32_t rank = 0; rank < nodes; rank++)
             if (groups_list(sim_groups(sim, rank), info, 2) == 1)
-                assert_true(info[0].parked <= 2u << 20);
+                assert_true(info[0].early <= 2u << 20);
         sim_program_go_on(programs, who);
         assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
         sim_programs_free(programs);
@@ -170,7 +170,7 @@ static void a_group_waits_for_room(void **state)
 
 struct peak {
     const struct sim_programs *programs;
-    uint64_t parked;
+    uint64_t early;
 };
 
 static bool all_completed_with_peak(struct sim *sim, void *context)
@@ -179,13 +179,13 @@ static bool all_completed_with_peak(struct sim *sim, void *context)
     struct group_info info[2];
 
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
-        if (groups_list(sim_groups(sim, rank), info, 2) == 1 && info[0].parked > peak->parked)
-            peak->parked = info[0].parked;
+        if (groups_list(sim_groups(sim, rank), info, 2) == 1 && info[0].early > peak->early)
+            peak->early = info[0].early;
     return group_all_completed(sim, (void *)peak->programs);
 }
 
 /* Whoever has its schedule late: the others wait until it can take the data in. */
-static void large_data_is_not_parked(void **state)
+static void large_data_does_not_come_early(void **state)
 {
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
@@ -198,7 +198,7 @@ static void large_data_is_not_parked(void **state)
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         struct peak peak = {programs, 0};
         assert_true(sim_run(sim, 60 * SECONDS, all_completed_with_peak, &peak));
-        assert_true(peak.parked < 16384);
+        assert_true(peak.early < 16384);
         sim_programs_free(programs);
         sim_free(sim);
     }
@@ -247,7 +247,7 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
     sim_pass(sim, 10 * SECONDS);
     assert_int_equal(most_completed(sim, programs), number + 1);
     assert_int_equal(groups_list(sim_groups(sim, late), info, 2), 1);
-    assert_in_range(info[0].parked, call[0].size * (number + 1) * times, limits.early);
+    assert_in_range(info[0].early, call[0].size * (number + 1) * times, limits.early);
     sim_program_go_on(programs, late);
     assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
     sim_programs_free(programs);
@@ -397,7 +397,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_group_waits_for_room),
         cmocka_unit_test(groups_wait_for_memory),
         cmocka_unit_test(exchanges_run_beside_groups),
-        cmocka_unit_test(large_data_is_not_parked),
+        cmocka_unit_test(large_data_does_not_come_early),
         cmocka_unit_test(who_is_late_for_rooted_calls_is_not_swamped),
         cmocka_unit_test(who_waits_for_one_call_is_not_left_behind),
         cmocka_unit_test(damage_is_mended),

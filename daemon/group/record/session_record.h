@@ -37,7 +37,7 @@ struct session {
     bool shrunk;               /* nodes were, too: they are not members */
     char id[EXCHANGE_ID_SIZE]; /* of the exchange's first attempt */
     struct census census;
-    bool attached; /* to an exchange; else that is being prepared anew */
+    bool attached; /* to an attempt of its exchange */
     bool begun;    /* all have opened it once */
     bool running, left;
     bool over; /* all have left it */

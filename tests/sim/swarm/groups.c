@@ -13,7 +13,7 @@
  * - While the torus is connected, a group that is opened works on what is left of it.
  * - A group whose programs shrink it works on the nodes that are left, whenever they die. It goes on around
  *   links that go down then: it is not shrunk again.
- * - What is parked is within what the group has reserved, which is within the node's budget; all of it
+ * - What is kept early is within what the group has reserved, which is within the node's budget; all of it
  *   is given back. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -234,9 +234,9 @@ static void check_memory(struct swarm_play *play)
         size_t n = groups_list(sim_groups(play->sim, rank), info, SWARM_GROUPS + 1);
         for (size_t i = 0; i < n; i++) {
             reserved += info[i].reserved;
-            if (info[i].parked > group_memory(&play->world->torus))
+            if (info[i].early > group_memory(&play->world->torus))
                 sim_violated(play->sim, "bounds", "group \"%s\" parks %" PRIu64 " bytes at node %u",
-                             info[i].name, info[i].parked, rank);
+                             info[i].name, info[i].early, rank);
         }
         if (reserved > exchanges_reserved(sim_exchanges(play->sim, rank)))
             sim_violated(play->sim, "bounds", "groups use memory that node %u has not reserved",
