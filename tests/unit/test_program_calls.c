@@ -21,13 +21,11 @@ static void test_wrong_calls(void **state)
 {
     struct guest g;
     uint8_t *data;
-    uint32_t number;
-    int page;
 
     (void)state;
     guest_open(&g, "calls");
-    page = g.descriptor[0];
-    number = guest_share(&g, 4096, &data);
+    const int page = g.descriptor[0];
+    const uint32_t number = guest_share(&g, 4096, &data);
     g.descriptor[0] = page;
     const struct program_request good = {.operation = GROUP_ALLTOALL,
                                          .part = 3,
