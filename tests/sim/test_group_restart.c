@@ -54,7 +54,7 @@ static bool some_make_again(struct sim *sim, void *context)
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
         const struct session *s = sim_groups(sim, rank)->sessions;
         for (const struct call *c = s != NULL ? s->part->calls : NULL; c != NULL; c = c->next)
-            if (call_is_for_others(c) && c->state == CALL_RUNNING)
+            if (call_is_for_others(c) && call_is_under_way(c))
                 return true;
     }
     return false;

@@ -22,8 +22,8 @@ static const struct {
     bool lasts;           /* it can be in this state after an event */
     bool kept;            /* it is in the list of those that are kept */
 } states[CALL_STATES] = {
-    [CALL_SUSPENDED] = {"suspended", S(QUEUED) | S(COMPLETE), NOT_EVERYWHERE, NONE, MAY, NONE,
-                        false, true, false},
+    [CALL_SUSPENDED] = {"suspended", S(SUSPENDED) | S(QUEUED) | S(COMPLETE), NOT_EVERYWHERE, NONE,
+                        MAY, NONE, false, true, false},
     [CALL_QUEUED] = {"queued", S(OPENING) | S(SUSPENDED), NOT_EVERYWHERE, NONE, MAY, MUST, false,
                      true, false},
     [CALL_OPENING] = {"opening", S(RUNNING) | S(SUSPENDED), NOT_EVERYWHERE, MAY, MAY, MUST, true,

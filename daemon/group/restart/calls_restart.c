@@ -21,8 +21,7 @@ static void suspend(struct call *c)
             c->suspended.settled += call_rounds_settled(c) * c->attempt.round_bytes;
         }
     }
-    if (c->state != CALL_SUSPENDED)
-        call_enter(c, CALL_SUSPENDED);
+    call_enter(c, CALL_SUSPENDED);
 }
 
 void calls_suspend(struct part *p)
