@@ -97,10 +97,20 @@ void call_end_attempt(struct call *c);
 /* It has been started, and is not complete: its engines are there, or being opened. */
 bool call_is_under_way(const struct call *c);
 /* Its engines are still being opened. */
-bool call_is_opening(const struct call *c);
-bool call_is_queued(const struct call *c);
+static inline bool call_is_opening(const struct call *c)
+{
+    return c->state == CALL_OPENING;
+}
+/* It waits for earlier calls. */
+static inline bool call_is_queued(const struct call *c)
+{
+    return c->state == CALL_QUEUED;
+}
 /* Its program has its result, and it is not kept yet. */
-bool call_is_complete(const struct call *c);
+static inline bool call_is_complete(const struct call *c)
+{
+    return c->state == CALL_COMPLETE;
+}
 /* It is made again because others have not got it, not this member's program. */
 static inline bool call_is_for_others(const struct call *c)
 {

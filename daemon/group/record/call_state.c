@@ -98,21 +98,6 @@ bool call_is_under_way(const struct call *c)
     return states[c->state].under_way;
 }
 
-bool call_is_opening(const struct call *c)
-{
-    return c->state == CALL_OPENING;
-}
-
-bool call_is_queued(const struct call *c)
-{
-    return c->state == CALL_QUEUED;
-}
-
-bool call_is_complete(const struct call *c)
-{
-    return c->state == CALL_COMPLETE;
-}
-
 /* --- invariants --- */
 
 static int violated(const struct call *c, struct error *e, const char *what)
