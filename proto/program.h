@@ -100,7 +100,7 @@ struct program_message {
     char text[PROGRAM_TEXT_SIZE];
 };
 
-/* Numbers of `operation`, `type` and `operator` are those of daemon/group/group.h; `part` has bit d
+/* Numbers of `operation`, `type` and `operator` are those of proto/group_call.h; `part` has bit d
  * for dimension d. */
 struct program_request {
     uint32_t operation, part, root, type, operator;

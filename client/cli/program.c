@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/commands.h"
-#include "client/cli/help.h"
-#include "client/cli/long_work.h"
+#include "client/cli/command_list.h"
+#include "client/cli/terminal/help.h"
+#include "client/cli/terminal/long_work.h"
 #include "proto/descriptors.h"
 #include "proto/version.h"
 

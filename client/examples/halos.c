@@ -15,10 +15,16 @@
 
 static struct torus_error error;
 
+/* A wave round the ring: it keeps its shape, and its height falls by the same factor each step. */
+static double wave(size_t row, size_t column, size_t rows)
+{
+    return (double)(column + 1) * cos(2 * acos(-1) * (double)row / (double)rows);
+}
+
 int main(int argc, char **argv)
 {
     size_t rows = argc > 1 ? strtoul(argv[1], NULL, 10) : 64, row = WIDTH * sizeof(double);
-    double worst = 0, pi = acos(-1);
+    double worst = 0;
     struct torus_group *group;
 
     if (rows == 0)
@@ -41,12 +47,9 @@ int main(int argc, char **argv)
         out_at[i] = i == before ? 0 : row;
         in_at[i] = i == after ? 0 : row;
     }
-    /* A wave round the ring: it keeps its shape, and its height falls by the same factor each step. */
-    double factor = 1 - 2 * RATE * (1 - cos(2 * pi / (double)all));
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < WIDTH; j++)
-            heat[i][j] = (double)(j + 1) * cos(2 * pi * (double)(rank * rows + i) / (double)all);
-
+            heat[i][j] = wave(rank * rows + i, j, all);
     for (int step = 0; step < STEPS; step++) {
         memcpy(edges[0], heat[0], row);
         memcpy(edges[1], heat[rows - 1], row);
@@ -60,12 +63,10 @@ int main(int argc, char **argv)
         }
         memcpy(heat, next, rows * row);
     }
+    double fallen = pow(1 - 2 * RATE * (1 - cos(2 * acos(-1) / (double)all)), STEPS);
     for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < WIDTH; j++) {
-            double wave = cos(2 * pi * (double)(rank * rows + i) / (double)all);
-            double wanted = (double)(j + 1) * wave * pow(factor, STEPS);
-            worst = fmax(worst, fabs(heat[i][j] - wanted) / WIDTH);
-        }
+        for (size_t j = 0; j < WIDTH; j++)
+            worst = fmax(worst, fabs(heat[i][j] - wave(rank * rows + i, j, all) * fallen) / WIDTH);
     if (torus_allreduce(group, TORUS_IN_PLACE, &worst, 1, TORUS_FLOAT64, TORUS_MAX, &error) != 0)
         errx(1, "%s", error.text);
     if (rank == 0)

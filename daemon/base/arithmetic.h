@@ -6,31 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As enum torus_type and enum torus_operator of torus/group.h. */
-enum reduction_type {
-    REDUCTION_INT8 = 1,
-    REDUCTION_INT16,
-    REDUCTION_INT32,
-    REDUCTION_INT64,
-    REDUCTION_UINT8,
-    REDUCTION_UINT16,
-    REDUCTION_UINT32,
-    REDUCTION_UINT64,
-    REDUCTION_FLOAT32,
-    REDUCTION_FLOAT64,
-};
-#define REDUCTION_TYPES (REDUCTION_FLOAT64 + 1u)
-
-enum reduction_operator {
-    REDUCTION_SUM = 1,
-    REDUCTION_PRODUCT,
-    REDUCTION_MIN,
-    REDUCTION_MAX,
-    REDUCTION_AND,
-    REDUCTION_OR,
-    REDUCTION_XOR,
-};
-#define REDUCTION_OPERATORS (REDUCTION_XOR + 1u)
+#include "proto/group_call.h"
 
 /* Bytes of an element; 0 for a value that is not a type. */
 uint32_t reduction_size(uint32_t type);

@@ -2,7 +2,7 @@
  * been written as such XML and read again. */
 #include <string.h>
 
-#include "client/cli/msccl.h"
+#include "client/cli/schedule_files/msccl.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/imported.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "client/cli/msccl.h"
+#include "client/cli/schedule_files/msccl.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
 

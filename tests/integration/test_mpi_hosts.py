@@ -32,7 +32,7 @@ def programs(tmp_path_factory):
 
 @pytest.mark.parametrize('dims,ranks', [('3x3', 9), ('2', 6)])
 def test_ranks_on_all_hosts(bench, programs, dims, ranks):
-    """MPICH, too, ends by itself (client/mpi/mpich_finalize.c): with 9 ranks it would hardly ever. With
+    """MPICH, too, ends by itself (client/mpi/library/mpich_finalize.c): with 9 ranks it would hardly ever. With
     more ranks than hosts, each host has several."""
     hosts = 9 if dims == '3x3' else 2
     for library, mpiexec in LIBRARIES.items():

@@ -269,7 +269,7 @@ def test_every_algorithm_gives_valid_files_that_need_nothing_else(dims):
 
 
 def test_the_picture_in_the_readme_is_up_to_date():
-    assert (CHECKOUT / 'client/cli/ar-8.svg').read_bytes() == plan('8', 'ar', '--svg', '-')
+    assert (CHECKOUT / 'client/cli/drawing/ar-8.svg').read_bytes() == plan('8', 'ar', '--svg', '-')
 
 
 # ---- Files and options --------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""client/python/libtorus.py, with one program on every node of a loopback torus."""
+"""client/python/libtorus, with one program on every node of a loopback torus."""
 
 import signal
 import subprocess

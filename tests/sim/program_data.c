@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/arithmetic.h"
+
 #define ROOM 64u /* around areas, to be left alone */
 #define GUARD 0xa5
 #define USED 0xee

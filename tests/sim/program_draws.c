@@ -1,4 +1,5 @@
 /* Calls that programs make, drawn. */
+#include "daemon/base/arithmetic.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/programs.h"
 

@@ -1,4 +1,4 @@
-"""What client/python/libtorus.py does: run on every node, with what to do, one after the other, as
+"""What client/python/libtorus does: run on every node, with what to do, one after the other, as
 arguments."""
 
 import gc

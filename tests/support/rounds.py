@@ -81,7 +81,7 @@ class Program:
 
 
 class PythonProgram(Program):
-    """The same with libtorus.py; it always survives."""
+    """The same with the Python package; it always survives."""
 
     def _command(self, seed, survives):
         library = Path(self.node.torus.watcher).parent / 'client' / 'libtorus.so.1'

@@ -1,4 +1,4 @@
-"""survivor.py SEED: what `group_program survive SEED` is in C, with libtorus.py. Calls operations of the group
+"""survivor.py SEED: what `group_program survive SEED` is in C, with the package libtorus. Calls operations of the group
 "rounds" on arrays drawn from SEED and checks the results, until one of the programs has received SIGTERM.
 When a link or a node has gone down, goes on in the group that shrink() makes of this one."""
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/msccl.h"
+#include "client/cli/schedule_files/msccl.h"
 #include "daemon/schedule/imported.h"
 
 struct torus msccl_torus(const char *dims);

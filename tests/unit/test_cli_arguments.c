@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/arguments.h"
+#include "client/cli/terminal/arguments.h"
 
 static void test_sizes(void **state)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/fit.h"
+#include "client/cli/measuring/fit.h"
 
 #define TS 500e-6 /* seconds a startup */
 #define TW 0.4e-6 /* and a byte: 20 Mbit/s */

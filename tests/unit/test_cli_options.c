@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "client/cli/command.h"
-#include "client/cli/commands.h"
-#include "client/cli/options.h"
-#include "client/cli/suggest.h"
+#include "client/cli/command_list.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/options.h"
+#include "client/cli/terminal/suggest.h"
 
 struct arguments {
     const char *size;

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "client/cli/cli.h"
-#include "client/cli/perf_report.h"
+#include "client/cli/measuring/perf_report.h"
+#include "client/cli/terminal/cli.h"
 #include "tests/unit/run_cli.h"
 
 #define MEMBERS 5u

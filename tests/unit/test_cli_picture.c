@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "client/cli/drawing.h"
-#include "client/cli/svg.h"
+#include "client/cli/drawing/drawing.h"
+#include "client/cli/drawing/svg.h"
 
 static int callocs_left = -1; /* < 0: none fails */
 

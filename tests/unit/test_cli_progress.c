@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <torus/torus.h>
 
-#include "client/cli/progress.h"
+#include "client/cli/terminal/progress.h"
 
 /* After so many milliseconds, at no known pace. */
 #define AFTER(ms) (&(const struct progress_pace){.elapsed_ms = (ms), .left_ms = -1})

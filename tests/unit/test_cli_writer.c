@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "client/cli/exchange_report.h"
-#include "client/cli/json.h"
-#include "client/cli/quantile.h"
-#include "client/cli/writer.h"
+#include "client/cli/exchanging/exchange_report.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/quantile.h"
+#include "client/cli/terminal/writer.h"
 
 /* What the value is printed as; with a view as text, without as JSON. */
 static void check(const json_t *value, const struct view *view, const char *expected)

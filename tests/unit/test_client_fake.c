@@ -120,6 +120,23 @@ void fake_reply_error(int fd, uint32_t code, const char *text, const char *excha
     fake_reply(fd, &reply);
 }
 
+static void fill_group(Control__Status__Group *group)
+{
+    static char name[] = "job\n1", id[] = "6.1.2", around[] = "link 3:+0\n";
+
+    group->name = name;
+    group->id = id;
+    group->open = 1;
+    group->process = 4321;
+    group->calls = 12;
+    group->calls_done = 11;
+    group->bytes_sent = 4096;
+    group->bytes_received = 8192;
+    group->parked = 100;
+    group->reserved = 65536;
+    group->around = around;
+}
+
 void fake_reply_status(int fd)
 {
     Control__Status body = CONTROL__STATUS__INIT;
@@ -155,17 +172,7 @@ void fake_reply_status(int fd)
     body.fault = faults;
     body.n_exchange = 1;
     body.exchange = exchanges;
-    group.name = (char[]){"job\n1"};
-    group.id = (char[]){"6.1.2"};
-    group.open = 1;
-    group.process = 4321;
-    group.calls = 12;
-    group.calls_done = 11;
-    group.bytes_sent = 4096;
-    group.bytes_received = 8192;
-    group.parked = 100;
-    group.reserved = 65536;
-    group.around = (char[]){"link 3:+0\n"};
+    fill_group(&group);
     opening.name = (char[]){"default"};
     body.n_group = 2;
     body.group = groups;

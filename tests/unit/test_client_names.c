@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <torus/torus.h>
 
-#include "client/libtorus/names.h"
+#include "client/libtorus/common/names.h"
 #include "daemon/exchange/exchange.h"
 
 static void test_states(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/goal.h"
+#include "client/cli/schedule_files/goal.h"
 #include "daemon/schedule/export.h"
 #include "daemon/schedule/imported.h"
 #include "daemon/schedule/plan.h"

@@ -1,4 +1,4 @@
-/* What the ranks of a communicator decide about the torus (client/mpi/claims.h). */
+/* What the ranks of a communicator decide about the torus (client/mpi/communicators/claims.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "client/mpi/claims.h"
+#include "client/mpi/communicators/claims.h"
 
 /* A lane that this communicator's ranks all know: the first one's owner has made so many calls. */
 static struct lane_votes owned(int owner, int calls)

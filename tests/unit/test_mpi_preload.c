@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "client/mpi/blocks.h"
-#include "client/mpi/job.h"
-#include "client/mpi/real.h"
-#include "client/mpi/settings.h"
+#include "client/mpi/calls/blocks.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/settings.h"
+#include "client/mpi/library/real.h"
 
 struct real real;
 struct real_handles mpi;

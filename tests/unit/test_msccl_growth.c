@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/msccl_program.h"
+#include "client/cli/schedule_files/msccl_program.h"
 #include "tests/unit/counted_memory.h"
 #include "tests/unit/msccl_fixture.h"
 #include "tests/unit/msccl_growth.h"

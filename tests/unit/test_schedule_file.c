@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/schedule_file.h"
+#include "client/cli/schedule_files/schedule_file.h"
 #include "tests/unit/msccl_fixture.h"
 
 #define OWN                                                                                        \

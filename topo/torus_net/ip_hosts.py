@@ -15,7 +15,7 @@ from .addresses import link_address
 from .patience import Patience, wait
 from .process import CHECKOUT, TorusError
 
-DEVICE = 'torus0'  # as in client/cli/route_script.c
+DEVICE = 'torus0'  # as in client/cli/ip_routes/route_script.c
 PRELOAD = 'libtorus-mpi-hosts.so'
 
 # $1 hosts file, $2 host name. `cat` ends with the IpHosts.

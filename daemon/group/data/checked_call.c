@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/arithmetic.h"
 #include "daemon/planning/spec.h"
 #include "proto/text.h"
 

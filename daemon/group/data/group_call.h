@@ -3,9 +3,10 @@
 #define TORUSD_GROUP_DATA_GROUP_CALL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/base/arithmetic.h"
+#include "proto/group_call.h"
 
 /* Memory of a program, which may change under us at any time. Counted: frames on their way refer to
  * it after the call and even the program have gone. */
@@ -34,20 +35,6 @@ struct program_area {
     struct program_memory *memory;
     uint64_t offset, size;
 };
-
-enum group_operation {
-    GROUP_ALLTOALL = 1,
-    GROUP_ALLTOALLV,
-    GROUP_ALLGATHER,
-    GROUP_ALLGATHERV,
-    GROUP_BROADCAST,
-    GROUP_BARRIER,
-    GROUP_ALLREDUCE,
-    GROUP_REDUCE_SCATTER,
-    GROUP_PART, /* makes `part` known: its members' calls may follow */
-    GROUP_REDUCE,
-};
-#define GROUP_OPERATIONS (GROUP_REDUCE + 1u)
 
 /* What a program calls. Whoever passes it on has checked nothing: group_call() does. */
 struct group_call {

@@ -5,8 +5,7 @@
 #include <stdint.h>
 
 #include "proto/error.h"
-
-#define GROUP_NAME_SIZE 64u /* with its end */
+#include "proto/group_call.h"
 
 struct group;
 

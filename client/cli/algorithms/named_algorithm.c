@@ -1,0 +1,94 @@
+#include "client/cli/algorithms/named_algorithm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <torus/torus.h>
+
+#include "client/cli/terminal/suggest.h"
+#include "daemon/schedule/family.h"
+#include "daemon/schedule/formula.h"
+
+const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
+                                        struct error *e)
+{
+    const struct algorithm *a = algorithm_find(name);
+    struct suggestion s = {.word = name};
+    char names[ALGORITHM_NAMES_SIZE];
+
+    if (a != NULL)
+        return a;
+    if (family_of_best(name) != NULL) {
+        error_set(e, ERROR_USAGE,
+                  "%s depends on the size of the blocks: 'torusctl predict --algorithm %s "
+                  "--block-size SIZE' shows which one it is",
+                  name, name);
+        return NULL;
+    }
+    for (size_t i = 0; i < algorithm_count(); i++)
+        if (operation == NULL || algorithm_at(i)->operation == operation_of_algorithms(*operation))
+            suggest(&s, algorithm_at(i)->name);
+    error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'%s%s%s; known are: %s", name,
+              s.best != NULL ? " (did you mean " : "", s.best != NULL ? s.best : "",
+              s.best != NULL ? "?)" : "",
+              operation == NULL ? algorithm_names() : algorithm_names_for(*operation, names));
+    return NULL;
+}
+
+bool has_q(const char *name)
+{
+    const struct algorithm *a = algorithm_find(name);
+
+    return a != NULL && a->family != NULL && a == a->family->base;
+}
+
+const char *spelled_algorithm(const char *name, const char *q, struct error *e)
+{
+    char spelled[32];
+    const char *given = name != NULL ? name : TORUS_AUTO;
+    const struct algorithm *a = algorithm_find(given);
+    const struct family *best = family_of_best(given), *f = a != NULL ? a->family : best;
+
+    bool is_known =
+        f != NULL || a != NULL || formula_find(given) != NULL || strcmp(given, TORUS_AUTO) == 0;
+
+    if (q == NULL || !is_known)
+        return name;
+    if (f == NULL)
+        (void)error_set(e, ERROR_USAGE,
+                        "--q is for algorithms that run in any number of packets: it requires "
+                        "--algorithm cccube");
+    else if (!has_q(given))
+        (void)error_set(e, ERROR_USAGE,
+                        "--q: %s has the number of packets in its name: give --algorithm %s, or "
+                        "omit --q",
+                        given, f->base->name);
+    else if (strcmp(q, "best") == 0)
+        return f->best;
+    else if ((size_t)snprintf(spelled, sizeof spelled, "%s-q%s", given, q) < sizeof spelled &&
+             algorithm_find(spelled) != NULL)
+        return algorithm_find(spelled)->name;
+    else
+        (void)error_set(e, ERROR_USAGE,
+                        "--q: '%.40s' is not a number of packets from 1 to %u, or best", q,
+                        TORUS_MAX_NODES);
+    return NULL;
+}
+
+bool leaves_choice(const char *name)
+{
+    return strcmp(name, TORUS_AUTO) == 0 || family_of_best(name) != NULL;
+}
+
+const char *requested_algorithm(const char *name, enum operation operation, struct error *e)
+{
+    const struct family *f = family_of_best(name);
+    const struct algorithm *a;
+
+    if (strcmp(name, TORUS_AUTO) == 0)
+        return TORUS_AUTO;
+    if (f != NULL && f->base->operation == operation_of_algorithms(operation))
+        return f->best;
+    a = named_algorithm(f != NULL ? f->base->name : name, &operation, e);
+    return a != NULL ? a->name : NULL;
+}

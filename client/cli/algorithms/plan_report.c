@@ -1,0 +1,71 @@
+#include "client/cli/algorithms/plan_report.h"
+
+#include "client/cli/terminal/json.h"
+
+/* Segments as blocks. */
+static json_t *blocks(uint64_t segments, const struct algorithm *a)
+{
+    return json_number((double)segments / a->segments);
+}
+
+int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r)
+{
+    return json_object_set_new(object, "startups", json_integer(r->startups)) |
+           json_object_set_new(object, "transmission", blocks(r->transmission, a)) |
+           json_object_set_new(object, "critical_path", blocks(r->critical_path, a)) |
+           json_object_set_new(object, "bound", json_number(r->bound)) |
+           json_object_set_new(object, "bound_of", json_string(algorithm_bound_name(a))) |
+           json_object_set_new(object, "contended_steps", json_integer(r->contended_steps)) |
+           json_object_set_new(object, "port_model_kept",
+                               json_boolean(schedule_keeps_ports(a, r))) |
+           json_object_set_new(object, "minimal", json_boolean(r->minimal));
+}
+
+int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r)
+{
+    json_t *efficiency = r->transmission > 0
+                             ? json_real(r->bound * a->segments / (double)r->transmission)
+                             : json_null();
+    return json_object_set_new(object, "efficiency", efficiency);
+}
+
+/* `away` is how many hops the other end of the leg is off, through the message's port. */
+static json_t *message(const struct torus *t, uint32_t rank, const struct plan_message *m,
+                       const char *does, uint32_t away)
+{
+    char name[TORUS_PORT_NAME_SIZE];
+    uint32_t node =
+        torus_walk(t, rank, torus_port_dim(m->port), torus_port_direction(m->port), away);
+    json_t *o = json_object();
+    int r = json_object_set_new(o, "step", json_integer(m->step)) |
+            json_object_set_new(o, "does", json_string(does)) |
+            json_object_set_new(o, "port", json_string(torus_port_name(m->port, name))) |
+            json_object_set_new(o, "node", json_integer(node)) |
+            json_object_set_new(o, "hops", json_integer(m->hops)) |
+            json_object_set_new(o, "blocks", json_integer(m->blocks));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static json_t *arrival(const struct torus *t, uint32_t rank, const struct plan_message *m)
+{
+    return message(t, rank, m, m->left > 0 ? "relays" : "receives", (uint32_t)(m->hops - m->left));
+}
+
+int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p)
+{
+    json_t *list = json_array();
+    uint32_t sent = 0, come = 0;
+    int r = 0;
+
+    for (uint32_t step = 0; step < p->steps; step++) {
+        for (; sent < p->sends && p->send[sent].step == step; sent++)
+            r |= json_array_append_new(
+                list, message(t, p->rank, &p->send[sent], "sends", p->send[sent].hops));
+        for (; come < p->arrivals && p->arrival[come].step == step; come++)
+            r |= json_array_append_new(list, arrival(t, p->rank, &p->arrival[come]));
+    }
+    return r | json_object_set_new(object, "messages", list);
+}

@@ -1,0 +1,165 @@
+/* torusctl algorithms: the registry, and with --dims what each costs on that torus. */
+#include <stddef.h>
+
+#include "client/cli/algorithms/plan_report.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/long_work.h"
+#include "daemon/schedule/work.h"
+
+struct algorithms_arguments {
+    const char *dims;
+};
+
+static const struct option options[] = {
+    {"--dims", "DIMS", offsetof(struct algorithms_arguments, dims),
+     "compare their costs on this torus, such as 8x8"},
+    {0},
+};
+
+static const struct field registry_fields[] = {
+    {"name", "name", FORMAT_PLAIN},
+    {"summary", "summary", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {"ports", "port_model", FORMAT_PLAIN},
+    {"accepts", "accepts", FORMAT_PLAIN},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"segments", "segments", FORMAT_PLAIN},
+    {"source", "source", FORMAT_PLAIN},
+    {0},
+};
+static const struct section registry_sections[] = {
+    {.layout = LAYOUT_RECORD, .key = "algorithms", .fields = registry_fields},
+};
+
+static const struct field cost_fields[] = {
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {"ports", "port_model", FORMAT_PLAIN},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"critical path", "critical_path", FORMAT_PLAIN},
+    {"bound", "bound", FORMAT_PLAIN},
+    {"efficiency", "efficiency", FORMAT_PERCENT},
+    {"contended", "contended_steps", FORMAT_PLAIN},
+    {"minimal", "minimal", FORMAT_PLAIN},
+    {"not counted because", "refused", FORMAT_PLAIN},
+    {0},
+};
+static const struct field torus_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {0},
+};
+static const struct section cost_sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = torus_fields},
+    {.layout = LAYOUT_TABLE, .key = "algorithms", .fields = cost_fields},
+};
+
+static json_t *registry_row(const struct algorithm *a)
+{
+    json_t *o = json_object();
+    int r = 0;
+
+    r |= json_object_set_new(o, "name", json_string(a->name));
+    r |= json_object_set_new(o, "summary", json_string(a->summary));
+    r |= json_object_set_new(o, "operation", json_string(operation_name(a->operation)));
+    r |= json_object_set_new(o, "port_model", json_string(port_model_name(a->port_model)));
+    r |= json_object_set_new(o, "accepts", json_string(a->accepts_text));
+    r |= json_object_set_new(o, "startups", json_string(a->startups));
+    r |= json_object_set_new(o, "transmission", json_string(a->transmission));
+    r |= json_object_set_new(o, "segments", json_integer(a->segments));
+    r |= json_object_set_new(o, "source", json_string(a->source));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+/* What the algorithm costs on the torus, or why it does not accept it, or is not looked at here. */
+static json_t *cost_row(const struct algorithm *a, const struct torus *t)
+{
+    struct schedule_report report;
+    struct error e;
+    json_t *o = json_object();
+    int r = json_object_set_new(o, "algorithm", json_string(a->name)) |
+            json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
+            json_object_set_new(o, "port_model", json_string(port_model_name(a->port_model)));
+
+    long_work_next("the costs of %s", a->name);
+    bool accepted = a->accepts(t, &e) == 0;
+    bool counted = accepted && work_check(t, a, work_of(t, a), WORK_QUICK, &e) == 0 &&
+                   schedule_verify(t, a, &report, &e) == 0;
+    r |= json_object_set_new(o, "accepts", json_boolean(accepted));
+    if (counted) {
+        r |= plan_set_report(o, a, &report);
+        r |= plan_set_efficiency(o, a, &report);
+    } else {
+        r |= json_object_set_new(o, "refused", json_string(e.text));
+    }
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static json_t *value_of(const struct torus *t)
+{
+    json_t *o = json_object(), *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        r |= json_array_append_new(list, t != NULL ? cost_row(a, t) : registry_row(a));
+    }
+    if (t != NULL) {
+        r |= json_set_torus(o, t);
+        r |= json_object_set_new(o, "nodes", json_integer(t->nodes));
+    }
+    r |= json_object_set_new(o, "algorithms", list);
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct algorithms_arguments *a = arguments;
+    struct view registry = {registry_sections, 1}, costs = {cost_sections, 2};
+    struct torus torus;
+    struct error e;
+
+    if (a->dims == NULL)
+        return cli_print(cli, value_of(NULL), &registry);
+    if (torus_parse(&torus, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    return cli_print(cli, value_of(&torus), &costs);
+}
+
+extern const struct command command_algorithms;
+const struct command command_algorithms = {
+    .name = "algorithms",
+    .summary = "List the algorithms, or compare them on a torus",
+    .usage = "[--dims DIMS] [--json]",
+    .details =
+        "Startups are the steps of a schedule. The transmission is, summed over the steps, the\n"
+        "number of blocks on the busiest channel. 'torusctl help plan' explains the other "
+        "figures.\n"
+        "Where an algorithm has too many different routes to follow them all here, 'torusctl "
+        "predict'\n"
+        "has what its formula says, and 'torusctl plan' follows more of them.\n"
+        "\n"
+        "cccube can be run in any number of packets up to half of the nodes: --algorithm cccube\n"
+        "--q 5, or cccube-q5, in 5. For exchange, bench and predict, --q best, or cccube-best, is "
+        "the\n"
+        "number predicted to be the fastest for the size of the blocks.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl algorithms\n"
+        "  torusctl algorithms --dims 8x8\n",
+    .options = options,
+    .arguments_size = sizeof(struct algorithms_arguments),
+    .run = run,
+};

@@ -1,0 +1,36 @@
+/* torusctl allgather: each node sends one block to all. */
+#include <stddef.h>
+
+#include "client/cli/exchanging/exchange_run.h"
+
+static const struct option options[] = {
+    {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
+     "gather a generated pattern, SIZE bytes from each node"},
+    {"--from", "FILE", offsetof(struct exchange_arguments, from),
+     "gather files: this one from each node"},
+    SCHEDULE_OPTION,
+    GATHER_OPTIONS,
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    return exchange_run(cli, TORUS_ALLGATHER, arguments);
+}
+
+extern const struct command command_allgather;
+const struct command command_allgather = {
+    .name = "allgather",
+    .summary = "Send each node's block to all nodes",
+    .usage = "--block-size SIZE | --from FILE --to FOLDER [options]",
+    .details = "Every node sends one block of its own to all others. Like an exchange, it succeeds "
+               "at all\n"
+               "nodes or fails at all of them.\n"
+               "\n" GATHER_DETAILS "examples:\n"
+               "  torusctl allgather --block-size 64KiB\n"
+               "  torusctl allgather --from /data/part-%r --to /data/parts\n",
+    .options = options,
+    .arguments_size = sizeof(struct exchange_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

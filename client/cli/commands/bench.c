@@ -1,0 +1,290 @@
+/* torusctl bench: compares algorithms on the running torus, for several block sizes. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/measuring/bench_report.h"
+#include "client/cli/measuring/fit.h"
+#include "client/cli/measuring/fit_report.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+
+#define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
+#define DEFAULT_REPEAT 10
+#define FIT_TURNS 3
+
+struct bench_arguments {
+    const char *algorithms, *q, *schedules, *sizes, *repeat, *mode, *timeout;
+    bool fit, csv;
+};
+
+static const struct option options[] = {
+    {"--algorithms", "NAMES", offsetof(struct bench_arguments, algorithms),
+     "separated by commas: at2,direct,auto (default: all that accept the\ntorus)"},
+    {"--q", "N|best", offsetof(struct bench_arguments, q),
+     "cccube among --algorithms: in N packets, or in the number predicted to be\nthe fastest"},
+    {"--schedules", "FILES", offsetof(struct bench_arguments, schedules),
+     "also those in these files, separated by commas (without --algorithms:\nonly those); see "
+     "'torusctl help plan'"},
+    {"--sizes", "SIZES", offsetof(struct bench_arguments, sizes),
+     "of blocks, separated by commas: 64,4KiB; 1-1MiB stands for 1, 4, 16\nand so on up to 1MiB "
+     "(default: " DEFAULT_SIZES ";\nwith --fit " FIT_SIZES ")"},
+    {"--repeat", "K", offsetof(struct bench_arguments, repeat),
+     "exchanges back to back for each size and algorithm (default: 10)"},
+    {"--mode", "MODE", offsetof(struct bench_arguments, mode),
+     "stepped or streaming (default: what suits each algorithm)"},
+    {"--timeout", "SECONDS", offsetof(struct bench_arguments, timeout),
+     "give up one size and algorithm after SECONDS (default: the daemon's)"},
+    {"--fit", NULL, offsetof(struct bench_arguments, fit),
+     "fit the papers' cost model to the times of stepped algorithms (default:\nthose that only "
+     "send to neighbours)"},
+    {"--csv", NULL, offsetof(struct bench_arguments, csv),
+     "print one line of comma-separated values per size and algorithm"},
+    {0},
+};
+
+/* ---- The arguments --------------------------------------------------------------------------- */
+
+/* Every algorithm that accepts the torus, in the requested mode. */
+static int add_all(struct sweep *s, struct error *e)
+{
+    bool all_port = s->mode == TORUS_MODE_STREAMING;
+
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        if (a->operation == OPERATION_EXCHANGE && a->accepts(&s->torus, e) == 0 &&
+            (!all_port || a->port_model == PORT_MODEL_ALL) && sweep_add(s, a->name, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int parse_algorithms(const char *text, const char *q, struct sweep *s, struct error *e)
+{
+    char one[64];
+    bool spells = q == NULL;
+
+    while (text != NULL) {
+        if (parse_item(&text, one, sizeof one, e) != 0)
+            return -1;
+        bool is_base = q != NULL && has_q(one);
+        const char *name = spelled_algorithm(one, is_base ? q : NULL, e);
+        if (name == NULL)
+            return -1;
+        spells |= is_base;
+        name = requested_algorithm(name, OPERATION_EXCHANGE, e);
+        if (name == NULL)
+            return -1;
+        const struct algorithm *a = algorithm_find(name);
+        if (a != NULL && a->operation != OPERATION_EXCHANGE)
+            return error_set(e, ERROR_USAGE, "%s is not an algorithm for exchanges", a->name);
+        if (sweep_add(s, name, e) != 0)
+            return -1;
+    }
+    return spells ? 0 : error_set(e, ERROR_USAGE, "cccube, for which --q is, is not among them");
+}
+
+static size_t different_sizes(const struct sweep *s)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s->sizes; i++) {
+        size_t first = 0;
+        while (s->size[first] != s->size[i])
+            first++;
+        count += first == i;
+    }
+    return count;
+}
+
+/* What --fit needs. */
+static int resolve_fit(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
+{
+    if (a->csv)
+        return cli_fail_usage(cli,
+                              "--fit and --csv: give one or the other; --json has all figures");
+    if (s->mode == TORUS_MODE_STREAMING)
+        return cli_fail_usage(cli,
+                              "--fit: the model is about steps, so --mode streaming has no fit");
+    if (different_sizes(s) < FIT_LEAST_POINTS)
+        return cli_fail_usage(cli,
+                              "--fit needs at least %d different block sizes: two tell a startup "
+                              "from a byte, and only more show how well the model fits; give "
+                              "--sizes 256,4KiB,64KiB or omit it",
+                              FIT_LEAST_POINTS);
+    for (size_t i = 0; i < s->algorithms; i++)
+        if (strcmp(s->algorithm[i], TORUS_AUTO) == 0)
+            return cli_fail_usage(cli, "--fit: auto is a different algorithm for each size; name "
+                                       "those to fit");
+    s->mode = TORUS_MODE_STEPPED;
+    s->turns = FIT_TURNS;
+    return EXIT_DONE;
+}
+
+/* Checks what can be checked without the daemon. Returns 0, or the exit code after having
+ * printed the reason. */
+static int resolve(struct sweep *s, const struct cli *cli, const struct bench_arguments *a)
+{
+    struct error e;
+
+    s->repeat = DEFAULT_REPEAT;
+    if (a->csv && cli->json)
+        return cli_fail_usage(cli, "--csv and --json: give one or the other");
+    if (parse_sizes(a->sizes != NULL ? a->sizes
+                    : a->fit         ? FIT_SIZES
+                                     : DEFAULT_SIZES,
+                    s->size, SWEEP_MOST_SIZES, &s->sizes, &e) != 0)
+        return cli_fail_usage(cli, "--sizes: %s", e.text);
+    if (a->repeat != NULL && parse_repeat(a->repeat, &s->repeat, &e) != 0)
+        return cli_fail_usage(cli, "--repeat: %s", e.text);
+    if (a->mode != NULL && parse_mode(a->mode, &s->mode, &e) != 0)
+        return cli_fail_usage(cli, "--mode: %s", e.text);
+    if (a->timeout != NULL && parse_seconds(a->timeout, &s->timeout_ms, &e) != 0)
+        return cli_fail_usage(cli, "--timeout: %s", e.text);
+    if (a->q != NULL && (a->algorithms == NULL || strcmp(a->algorithms, "all") == 0))
+        return cli_fail_usage(cli, "--q is for cccube: name it in --algorithms");
+    if (a->algorithms != NULL && strcmp(a->algorithms, "all") != 0 &&
+        parse_algorithms(a->algorithms, a->q, s, &e) != 0)
+        return cli_fail_usage(cli, "--algorithms: %s", e.text);
+    return a->fit ? resolve_fit(s, cli, a) : EXIT_DONE;
+}
+
+/* Schedules from files. */
+struct files {
+    struct schedule_file file[SWEEP_MOST_ALGORITHMS];
+    size_t count;
+};
+
+static int add_schedules(const char *text, struct sweep *s, struct files *files, struct error *e)
+{
+    char path[4096];
+
+    while (text != NULL) {
+        if (parse_item(&text, path, sizeof path, e) != 0)
+            return -1;
+        if (files->count == SWEEP_MOST_ALGORITHMS)
+            return error_set(e, ERROR_USAGE, "more than %d schedules", (int)SWEEP_MOST_ALGORITHMS);
+        struct schedule_file *file = &files->file[files->count];
+        if (schedule_file_read(file, path, &s->torus, e) != 0)
+            return -1;
+        files->count++;
+        if (imported_algorithm(file->imported)->operation != OPERATION_EXCHANGE)
+            return error_set(e, ERROR_USAGE, "%s is not for exchanges", path);
+        if (sweep_add_schedule(s, file, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Those to run if none are named. */
+static int add_default(struct sweep *s, const struct bench_arguments *a, struct error *e)
+{
+    return a->fit && a->algorithms == NULL ? fit_add_neighbours(s, e) : add_all(s, e);
+}
+
+/* Asks which torus it is, and finds the algorithms to run on it. */
+static int meet_daemon(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
+                       struct files *files)
+{
+    bool all = a->algorithms != NULL || a->schedules == NULL; /* unless some are named */
+    struct torus_status *status;
+    struct torus_error failed;
+    struct error e;
+    int code = cli_connect(cli);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    s->link_mbit = status->link_mbit;
+    if (torus_parse(&s->torus, status->dims, &e) != 0) {
+        e.code = ERROR_PROTOCOL;
+        code = cli_fail(cli, &e);
+    } else if ((s->algorithms == 0 && all && add_default(s, a, &e) != 0) ||
+               add_schedules(a->schedules, s, files, &e) != 0) {
+        code = cli_fail(cli, &e);
+    }
+    torus_status_free(status);
+    return code;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+/* Runs and prints it. */
+static int sweep(struct sweep *swept, struct cli *cli, const struct bench_arguments *a)
+{
+    struct error e;
+
+    if (sweep_run(swept, cli, &e) != 0)
+        return cli_fail(cli, &e);
+    int code = a->fit      ? fit_print(cli, swept)
+               : cli->json ? bench_print_json(cli, swept)
+               : a->csv    ? bench_print_csv(swept)
+                           : bench_print_text(cli, swept);
+    if (swept->stopped)
+        (void)fprintf(stderr, "torusctl: ended early, %zu of %zu done\n", swept->runs,
+                      swept->all_runs);
+    if (swept->failed > 0)
+        (void)fprintf(stderr, "torusctl: %zu of %zu failed\n", swept->failed,
+                      json_array_size(swept->results));
+    json_decref(swept->results);
+    return code == EXIT_DONE && (swept->failed > 0 || swept->stopped) ? EXIT_FAILED : code;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct bench_arguments *a = arguments;
+    struct files files = {.count = 0};
+    struct sweep s = {0};
+    int code = resolve(&s, cli, a);
+
+    if (code == EXIT_DONE)
+        code = meet_daemon(&s, cli, a, &files);
+    if (code == EXIT_DONE)
+        code = sweep(&s, cli, a);
+    for (size_t i = 0; i < files.count; i++)
+        schedule_file_free(&files.file[i]);
+    return code;
+}
+
+extern const struct command command_bench;
+const struct command command_bench = {
+    .name = "bench",
+    .summary = "Compare the algorithms on the running torus",
+    .usage = "[--algorithms NAMES|all] [--q N|best] [--schedules FILES] [--sizes SIZES] "
+             "[--repeat K]\n       [--mode MODE] [--fit] [--csv|--json]",
+    .details =
+        "For each block size, each algorithm runs K exchanges of a generated pattern back to "
+        "back,\n"
+        "as 'torusctl exchange --repeat K' does, and the table shows the median of their times. A\n"
+        "star marks the shortest time for a size. If the rate of the links is known, 'bound' is\n"
+        "the time that no algorithm can beat.\n"
+        "\n"
+        "--fit finds the ts (seconds per startup) and tw (seconds per byte) with which the "
+        "papers'\n"
+        "model\n"
+        "  time = startups x ts + blocks on the critical path x bytes of a block x tw\n"
+        "comes nearest to the medians of stepped exchanges, for each algorithm and for all\n"
+        "together: least squares of relative residuals, 95 % intervals, R^2, the residual of each\n"
+        "point, and what the model leaves out. All sizes are measured in three turns, K exchanges\n"
+        "in each, fewer where they take long. The model holds on links that carry one packet "
+        "after\n"
+        "the other (topo/torus.py --cable); where links pass some bytes at once, ts may be "
+        "negative.\n"
+        "\n"
+        "If an algorithm fails, the table says so, the others still run, and the exit status is "
+        "1.\n"
+        "Ctrl-C ends the run; what has been measured is printed.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl bench\n"
+        "  torusctl bench --algorithms at2,direct --sizes 1K,64K,1M --repeat 20\n"
+        "  torusctl bench --algorithms stream --schedules mine,yours --sizes 64K\n"
+        "  torusctl bench --sizes 64 --csv > 64.csv\n"
+        "  torusctl bench --fit --algorithms a2,cccube,pair\n",
+    .options = options,
+    .arguments_size = sizeof(struct bench_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

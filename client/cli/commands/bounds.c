@@ -1,0 +1,259 @@
+/* torusctl bounds: distances in a network that is a product of rings, arrays and complete graphs,
+ * and the lower bounds for a complete exchange that follow from them and from its cuts. */
+#include <stddef.h>
+
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "daemon/schedule/product.h"
+
+struct bounds_arguments {
+    const char *network;
+    const char *dims;
+    const char *node;
+};
+
+static const struct option options[] = {
+    {"--network", "NETWORK", offsetof(struct bounds_arguments, network),
+     "dimensions such as 'ring:8 x array:4 x complete:3'"},
+    {"--dims", "DIMS", offsetof(struct bounds_arguments, dims),
+     "or a torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+    {"--node", "RANK", offsetof(struct bounds_arguments, node),
+     "also show this node's status and average distance"},
+    {0},
+};
+
+static const struct field network_fields[] = {
+    {"network", "network", FORMAT_PLAIN},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"diameter", "diameter", FORMAT_PLAIN},
+    {"average distance", "average_distance", FORMAT_PLAIN},
+    {0},
+};
+static const struct field status_fields[] = {
+    {"smallest status", "least", FORMAT_PLAIN},
+    {"average status", "average", FORMAT_PLAIN},
+    {"largest status", "most", FORMAT_PLAIN},
+    {0},
+};
+static const struct field node_fields[] = {
+    {"node", "rank", FORMAT_PLAIN},
+    {"its status", "status", FORMAT_PLAIN},
+    {"its average distance", "average_distance", FORMAT_PLAIN},
+    {0},
+};
+static const struct field bound_fields[] = {
+    {"bound, all-port", "all_port", FORMAT_PLAIN},
+    {"bound, one-port", "one_port", FORMAT_PLAIN},
+    {"bound, one-port, single hops", "one_port_single_hops", FORMAT_PLAIN},
+    {0},
+};
+static const struct field reduction_fields[] = {
+    {"bound, reduce", "reduce", FORMAT_PLAIN},
+    {"bound, reduce-scatter", "reduce_scatter", FORMAT_PLAIN},
+    {"bound, allreduce", "allreduce", FORMAT_PLAIN},
+    {"allreduce in two phases", "two_phases", FORMAT_PLAIN},
+    {0},
+};
+static const struct field a2_fields[] = {
+    {"a2, startups", "startups", FORMAT_PLAIN},
+    {"a2, transmission", "transmission", FORMAT_PLAIN},
+    {0},
+};
+static const struct field a1_fields[] = {
+    {"a1, startups", "startups", FORMAT_PLAIN},
+    {"a1, transmission", "transmission", FORMAT_PLAIN},
+    {0},
+};
+static const struct field dimension_fields[] = {
+    {"dimension", "dimension", FORMAT_PLAIN},
+    {"graph", "graph", FORMAT_PLAIN},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"diameter", "diameter", FORMAT_PLAIN},
+    {"average status", "average_status", FORMAT_PLAIN},
+    {"cut", "cut", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = network_fields},
+    {.layout = LAYOUT_RECORD, .key = "status", .fields = status_fields},
+    {.layout = LAYOUT_RECORD, .key = "node", .fields = node_fields},
+    {.layout = LAYOUT_RECORD, .key = "bounds", .fields = bound_fields},
+    {.layout = LAYOUT_RECORD, .key = "reductions", .fields = reduction_fields},
+    {.layout = LAYOUT_RECORD, .key = "a2", .fields = a2_fields},
+    {.layout = LAYOUT_RECORD, .key = "a1", .fields = a1_fields},
+    {.layout = LAYOUT_TABLE, .key = "dimensions", .fields = dimension_fields},
+};
+
+static json_t *network_value(const struct product *p)
+{
+    char text[PRODUCT_TEXT_SIZE];
+    return json_pack("{s:s, s:i, s:i, s:o}", "network", product_format(p, text), "nodes",
+                     (int)p->nodes, "diameter", (int)product_diameter(p), "average_distance",
+                     json_number(product_average_distance(p)));
+}
+
+static json_t *status_value(const struct product *p)
+{
+    return json_pack("{s:o, s:o, s:o}", "least", json_count(product_least_status(p)), "average",
+                     json_number(product_average_status(p)), "most",
+                     json_count(product_most_status(p)));
+}
+
+static json_t *node_value(const struct product *p, uint32_t rank)
+{
+    uint64_t status = product_status(p, rank);
+    double distance = p->nodes > 1 ? (double)status / (p->nodes - 1) : 0;
+    return json_pack("{s:i, s:o, s:o}", "rank", (int)rank, "status", json_count(status),
+                     "average_distance", json_number(distance));
+}
+
+static json_t *bounds_value(const struct product *p)
+{
+    return json_pack("{s:o, s:o, s:o}", "all_port", json_number(product_bound_all_port(p)),
+                     "one_port", json_number(product_bound_one_port(p)), "one_port_single_hops",
+                     json_number(product_bound_single_hops(p)));
+}
+
+static json_t *reductions_value(const struct product *p)
+{
+    double phase = product_bound_reduce_scatter(p);
+    return json_pack("{s:o, s:o, s:o, s:o}", "reduce", json_number(product_bound_reduce(p)),
+                     "reduce_scatter", json_number(phase), "allreduce",
+                     json_number(product_bound_allreduce(p)), "two_phases", json_number(2 * phase));
+}
+
+static json_t *exchange_value(const struct product *p, enum product_algorithm a)
+{
+    return json_pack("{s:o, s:o}", "startups", json_count(product_steps(p, a)), "transmission",
+                     json_count(product_blocks(p, a)));
+}
+
+static json_t *dimensions_value(const struct product *p)
+{
+    json_t *list = json_array();
+    int r = 0;
+    for (unsigned i = 0; i < p->dims; i++) {
+        const struct factor *f = &p->factor[i];
+        json_t *o = json_pack(
+            "{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph", graph_name(f->graph),
+            "nodes", (int)f->nodes, "diameter", (int)factor_diameter(f), "average_status",
+            json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
+        r |= json_array_append_new(list, o);
+    }
+    if (r == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *value_of(const struct product *p, const uint32_t *rank)
+{
+    json_t *o = network_value(p);
+    int r = json_object_set_new(o, "status", status_value(p));
+
+    if (rank != NULL)
+        r |= json_object_set_new(o, "node", node_value(p, *rank));
+    r |= json_object_set_new(o, "bounds", bounds_value(p));
+    r |= json_object_set_new(o, "reductions", reductions_value(p));
+    r |= json_object_set_new(o, "a2", exchange_value(p, PRODUCT_A2));
+    r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
+    r |= json_object_set_new(o, "dimensions", dimensions_value(p));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int resolve(const struct cli *cli, const struct bounds_arguments *a, struct product *p)
+{
+    struct torus t;
+    struct error e;
+
+    if (a->network != NULL && a->dims != NULL)
+        return cli_fail_usage(cli, "--network and --dims: give one or the other");
+    if (a->network == NULL && a->dims == NULL)
+        return cli_fail_usage(cli, "give a network, such as --network 'ring:8 x complete:3', or a "
+                                   "torus, such as --dims 8x8");
+    if (a->network != NULL && product_parse(p, a->network, &e) != 0)
+        return cli_fail_usage(cli, "--network: %s", e.text);
+    if (a->dims != NULL) {
+        if (torus_parse(&t, a->dims, &e) != 0)
+            return cli_fail_usage(cli, "--dims: %s", e.text);
+        *p = product_of_torus(&t);
+    }
+    return EXIT_DONE;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct bounds_arguments *a = arguments;
+    struct product p;
+    struct error e;
+    uint32_t rank = 0;
+    int code = resolve(cli, a, &p);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (a->node != NULL && parse_number(a->node, p.nodes - 1, &rank, &e) != 0)
+        return cli_fail_usage(cli, "--node: %s", e.text);
+    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL),
+                     &(struct view){sections, sizeof sections / sizeof sections[0]});
+}
+
+extern const struct command command_bounds;
+const struct command command_bounds = {
+    .name = "bounds",
+    .summary = "Show distances and lower bounds of a torus, mesh, hypercube or other product",
+    .usage = "--network NETWORK | --dims DIMS [--node RANK] [--json]",
+    .details =
+        "A network is a product of dimensions, joined with x: ring:N, array:N (a ring without its\n"
+        "last link) and complete:N (every node linked with every other); ^K repeats one K times. "
+        "A\n"
+        "torus is a product of rings, a mesh one of arrays, a hypercube is complete:2^K, and a\n"
+        "generalized hypercube is a product of complete graphs. Two links join the nodes of\n"
+        "ring:2, as two cables do in a torus; one joins those of array:2 and complete:2. So the\n"
+        "hypercube is 2mx2mx2m; 2x2x2 has twice as many links.\n"
+        "\n"
+        "  status            sum of a node's distances to all others; divided by N - 1 it is its\n"
+        "                    average distance\n"
+        "  bound, all-port   the most blocks per link that a cut of one dimension into two halves\n"
+        "                    requires\n"
+        "  bound, one-port   the larger of that and the N - 1 blocks that a node has to receive,\n"
+        "                    with one send and one receive at a time\n"
+        "  ... single hops   also at least the average status: relaying costs a send and a "
+        "receive.\n"
+        "                    With arrays also what the nodes in the middle of one have to send, "
+        "and in\n"
+        "                    a two-dimensional mesh all nodes but the corners\n"
+        "  reduce            what the node with the fewest links, d, has to send of its vector, or "
+        "to "
+        "take\n"
+        "                    in of the result if it is the root: 1/d. The same for a broadcast\n"
+        "  reduce-scatter    what the node with the fewest links, d, has to send of its vector "
+        "with\n"
+        "                    all ports at once: (N-1)/N / d. The same for an allgather\n"
+        "  allreduce         the larger of 2(N-1) / channels, over which each element has to go, "
+        "and\n"
+        "                    1/d. Without arrays it is 2(N-1)/N / d\n"
+        "  ... in two phases a reduce-scatter into equal blocks, then an allgather of them\n"
+        "  a2                the exchange that handles one dimension after the other under this\n"
+        "                    rule; products of rings and complete graphs meet the bound, and so "
+        "does\n"
+        "                    a single array\n"
+        "  a1                what a2 is derived from: in the last dimension one node sends after "
+        "the\n"
+        "                    other, and exchanges in the others follow\n"
+        "  cut               of one dimension: |A| * |B| / links between the halves A and B\n"
+        "\n"
+        "Bounds are for a complete exchange, in block times; those of reductions are in the times\n"
+        "that the whole vector of a node needs to cross a link.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl bounds --dims 8x8\n"
+        "  torusctl bounds --network 'complete:2^10'\n"
+        "  torusctl bounds --network 'ring:8 x array:4 x complete:3' --node 5 --json\n",
+    .options = options,
+    .arguments_size = sizeof(struct bounds_arguments),
+    .run = run,
+};

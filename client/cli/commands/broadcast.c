@@ -1,0 +1,35 @@
+/* torusctl broadcast: one node sends a block to all. */
+#include <stddef.h>
+
+#include "client/cli/exchanging/exchange_run.h"
+
+static const struct option options[] = {
+    {"--root", "RANK", offsetof(struct exchange_arguments, sender), "the node that sends"},
+    {"--block-size", "SIZE", offsetof(struct exchange_arguments, block_size),
+     "send a generated pattern of SIZE bytes"},
+    {"--from", "FILE", offsetof(struct exchange_arguments, from), "send this file of that node"},
+    GATHER_OPTIONS,
+    {0},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    return exchange_run(cli, TORUS_BROADCAST, arguments);
+}
+
+extern const struct command command_broadcast;
+const struct command command_broadcast = {
+    .name = "broadcast",
+    .summary = "Send one node's block to all nodes",
+    .usage = "--root RANK --block-size SIZE | --from FILE --to FOLDER [options]",
+    .details =
+        "One node sends a block to all others, along its tree of an allgather algorithm. Like an\n"
+        "exchange, it succeeds at all nodes or fails at all of them.\n"
+        "\n" GATHER_DETAILS "examples:\n"
+        "  torusctl broadcast --root 0 --block-size 64KiB\n"
+        "  torusctl broadcast --root 3 --from /data/config --to /data/new\n",
+    .options = options,
+    .arguments_size = sizeof(struct exchange_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

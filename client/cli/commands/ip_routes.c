@@ -1,0 +1,368 @@
+/* torusctl ip-routes: scripts that make every host of a torus reachable by IP over the cables. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "client/cli/ip_routes/host_address.h"
+#include "client/cli/ip_routes/hosts_file.h"
+#include "client/cli/ip_routes/route_script.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/output_file.h"
+#include "daemon/schedule/watch.h"
+#include "proto/text.h"
+
+#define DEFAULT_ADDRESS "10.128.0.1"
+#define DEFAULT_FOLDER "ip-routes"
+#define DEFAULT_STATE "/run"
+
+struct ip_routes_arguments {
+    const char *dims;
+    const char *hosts;
+    const char *to;
+    const char *without;
+    const char *address;
+    const char *congestion;
+    const char *state;
+};
+
+static const struct option options[] = {
+    {"--dims", "DIMS", offsetof(struct ip_routes_arguments, dims),
+     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+    {"--hosts", "FILE", offsetof(struct ip_routes_arguments, hosts),
+     "which host is which node, and its interfaces (see below)"},
+    {"--to", "DIR", offsetof(struct ip_routes_arguments, to),
+     "write the scripts into this folder (default: " DEFAULT_FOLDER ")"},
+    {"--without", "LIST", offsetof(struct ip_routes_arguments, without),
+     "cables not to use: 5:+0,7 is the one at port +0 of node 5, and\nall of node 7"},
+    {"--address", "ADDRESS", offsetof(struct ip_routes_arguments, address),
+     "of node 0; the others have those that follow (default: " DEFAULT_ADDRESS ")"},
+    {"--congestion", "NAME", offsetof(struct ip_routes_arguments, congestion),
+     "congestion control of TCP over the routes: cubic, bbr, ...\n(default: the host's own)"},
+    {"--state", "DIR", offsetof(struct ip_routes_arguments, state),
+     "folder on the hosts in which the previous settings are kept;\nit must be empty after a "
+     "reboot (default: " DEFAULT_STATE ")"},
+    {0},
+};
+
+static const struct field fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"addresses", "addresses", FORMAT_PLAIN},
+    {"broken cables", "broken", FORMAT_PLAIN},
+    {"longest route", "longest", FORMAT_PLAIN},
+    {"routes by one cable", "busiest", FORMAT_PLAIN},
+    {"unreachable pairs", "unreachable", FORMAT_PLAIN},
+    {"scripts", "scripts", FORMAT_PLAIN},
+    {"names", "names", FORMAT_PLAIN},
+    {0},
+};
+static const struct field part_fields[] = {
+    {"nodes that only reach each other", "nodes", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = fields},
+    {.layout = LAYOUT_TABLE, .key = "parts", .fields = part_fields},
+};
+
+/* --- what the routes are like --- */
+
+struct figures {
+    uint32_t broken, longest;
+    uint64_t busiest, unreachable; /* routes in one direction of a cable; pairs */
+};
+
+/* Follows a route. Returns its hops, having counted each in loads[], by rank and port. */
+static uint32_t follow(const struct ip_routes *r, uint32_t rank, uint32_t to, uint64_t *loads)
+{
+    uint32_t hops = 0;
+
+    for (unsigned port; (port = ip_routes_port(r, rank, to)) != IP_ROUTES_NO_PORT; hops++) {
+        loads[(size_t)rank * torus_ports(&r->torus) + port]++;
+        rank = torus_neighbour(&r->torus, rank, port);
+    }
+    return hops;
+}
+
+static int measure(const struct ip_routes *r, struct figures *f, struct error *e)
+{
+    uint32_t nodes = r->torus.nodes, ends = 0;
+    size_t channels = (size_t)nodes * torus_ports(&r->torus);
+    uint64_t *loads = calloc(channels, sizeof loads[0]), missing = 0;
+
+    *f = (struct figures){0};
+    if (loads == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the routes");
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        watch_tell((double)rank / nodes);
+        for (uint32_t to = 0; to < nodes; to++) {
+            uint32_t hops = follow(r, rank, to, loads);
+            f->longest = hops > f->longest ? hops : f->longest;
+            missing += hops == 0 && rank != to;
+        }
+    }
+    for (size_t i = 0; i < channels; i++)
+        f->busiest = loads[i] > f->busiest ? loads[i] : f->busiest;
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        ends += (uint32_t)__builtin_popcount(r->damage.dead[rank]);
+    f->broken = ends / 2;
+    f->unreachable = missing / 2;
+    free(loads);
+    return 0;
+}
+
+static int find(struct ip_routes *r, struct figures *figures, struct error *e)
+{
+    long_work_next("the routes of %u %s", r->torus.nodes,
+                   text_plural(r->torus.nodes, "node", "nodes"));
+    return ip_routes_find(r, e) == 0 ? measure(r, figures, e) : -1;
+}
+
+/* "0, 1, 3": the nodes that reach this one. */
+static json_t *part_of(const struct ip_routes *r, uint32_t rank)
+{
+    json_t *nodes = json_array();
+
+    for (uint32_t other = 0; other < r->torus.nodes; other++)
+        if (other == rank || ip_routes_port(r, other, rank) != IP_ROUTES_NO_PORT)
+            (void)json_array_append_new(nodes, json_integer(other));
+    return json_pack("{s:o}", "nodes", nodes);
+}
+
+/* The parts into which broken cables divide the torus, each at its lowest rank. */
+static json_t *parts(const struct ip_routes *r)
+{
+    json_t *list = json_array();
+
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++) {
+        uint32_t lower = 0;
+        while (lower < rank && ip_routes_port(r, lower, rank) == IP_ROUTES_NO_PORT)
+            lower++;
+        if (lower == rank)
+            (void)json_array_append_new(list, part_of(r, rank));
+    }
+    return list;
+}
+
+static json_t *value_of(const struct route_script *s, const char *folder, const struct figures *f)
+{
+    const struct torus *t = &s->routes->torus;
+    char first[INET_ADDRSTRLEN], last[INET_ADDRSTRLEN];
+    json_t *o = json_object();
+    int r = json_set_torus(o, t);
+
+    (void)inet_ntop(AF_INET, &s->hosts[0].address, first, sizeof first);
+    (void)inet_ntop(AF_INET, &s->hosts[t->nodes - 1].address, last, sizeof last);
+    r |= json_object_set_new(o, "nodes", json_integer(t->nodes));
+    r |= json_object_set_new(o, "addresses", json_sprintf("%s to %s", first, last));
+    r |= json_object_set_new(o, "broken", json_integer(f->broken));
+    r |= json_object_set_new(o, "longest", json_integer(f->longest));
+    r |= json_object_set_new(o, "busiest", json_count(f->busiest));
+    r |= json_object_set_new(o, "unreachable", json_count(f->unreachable));
+    if (f->unreachable > 0)
+        r |= json_object_set_new(o, "parts", parts(s->routes));
+    r |= json_object_set_new(o, "scripts", json_path(folder, "/HOST.sh"));
+    r |= json_object_set_new(o, "names", json_path(folder, "/hosts"));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+/* --- the files --- */
+
+static int write_script(const struct route_script *s, const char *folder, uint32_t rank,
+                        struct error *e)
+{
+    struct output_file file;
+    char *path;
+    int rc;
+
+    if (asprintf(&path, "%s/%s.sh", folder, s->hosts[rank].name) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    rc = output_file_open(&file, path, e);
+    if (rc == 0) {
+        route_script_print(file.stream, s, rank);
+        rc = output_file_finish(&file, e);
+    }
+    free(path);
+    return rc;
+}
+
+/* For /etc/hosts. */
+static int write_names(const struct route_script *s, const char *folder, struct error *e)
+{
+    char address[INET_ADDRSTRLEN], *path;
+    struct output_file file;
+    int rc;
+
+    if (asprintf(&path, "%s/hosts", folder) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    rc = output_file_open(&file, path, e);
+    if (rc == 0) {
+        for (uint32_t rank = 0; rank < s->routes->torus.nodes; rank++)
+            (void)fprintf(file.stream, "%s %s\n",
+                          inet_ntop(AF_INET, &s->hosts[rank].address, address, sizeof address),
+                          s->hosts[rank].name);
+        rc = output_file_finish(&file, e);
+    }
+    free(path);
+    return rc;
+}
+
+static int write_all(const struct route_script *s, const char *folder, struct error *e)
+{
+    long_work_next("the scripts of %u %s", s->routes->torus.nodes,
+                   text_plural(s->routes->torus.nodes, "node", "nodes"));
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return error_set(e, ERROR_IO, "cannot create %s: %s", folder, strerror(errno));
+    for (uint32_t rank = 0; rank < s->routes->torus.nodes; rank++) {
+        watch_tell((double)rank / s->routes->torus.nodes);
+        if (write_script(s, folder, rank, e) != 0)
+            return -1;
+    }
+    return write_names(s, folder, e);
+}
+
+/* --- the command --- */
+
+static int check_texts(const struct cli *cli, const struct ip_routes_arguments *a,
+                       const struct torus *t, struct in_addr *first)
+{
+    const char *address = a->address != NULL ? a->address : DEFAULT_ADDRESS;
+    const char *plain = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+
+    if (inet_pton(AF_INET, address, first) != 1)
+        return cli_fail_usage(cli, "--address: \"%.50s\" is not an IPv4 address", address);
+    /* The blocks that no host can be in are larger than a torus: both ends tell. */
+    struct in_addr last = {htonl(ntohl(first->s_addr) + t->nodes - 1)};
+    if (host_address_problem(*first) != NULL || host_address_problem(last) != NULL ||
+        ntohl(last.s_addr) < ntohl(first->s_addr))
+        return cli_fail_usage(cli, "--address: %s and those that follow are not addresses of hosts",
+                              address);
+    if (a->congestion != NULL &&
+        (a->congestion[0] == '\0' || a->congestion[strspn(a->congestion, plain)] != '\0'))
+        return cli_fail_usage(
+            cli, "--congestion: \"%.40s\" is not the name of a congestion control", a->congestion);
+    if (a->state != NULL && (a->state[0] != '/' || strpbrk(a->state, "'\n") != NULL))
+        return cli_fail_usage(cli, "--state: \"%.80s\" is not an absolute path without quotes",
+                              a->state);
+    return EXIT_DONE;
+}
+
+/* With the torus, of which some cables may be marked as broken. */
+static int write_routes(const struct cli *cli, const struct ip_routes_arguments *a,
+                        struct ip_routes *r, struct in_addr first)
+{
+    const char *folder = a->to != NULL ? a->to : DEFAULT_FOLDER;
+    struct host *hosts = calloc(r->torus.nodes, sizeof hosts[0]);
+    struct route_script s = {.routes = r,
+                             .hosts = hosts,
+                             .state = a->state != NULL ? a->state : DEFAULT_STATE,
+                             .congestion = a->congestion};
+    struct figures figures;
+    struct error e;
+    int code;
+
+    if (hosts == NULL) {
+        (void)error_set(&e, ERROR_MEMORY, "out of memory for the hosts");
+        return cli_fail(cli, &e);
+    }
+    if (hosts_file_read(hosts, r, a->hosts, first, &e) != 0 || find(r, &figures, &e) != 0 ||
+        write_all(&s, folder, &e) != 0)
+        code = cli_fail(cli, &e);
+    else
+        code = cli_print(cli, value_of(&s, folder, &figures),
+                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+    free(hosts);
+    return code;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct ip_routes_arguments *a = arguments;
+    struct ip_routes r;
+    struct in_addr first;
+    struct torus t;
+    struct error e;
+    int code;
+
+    if (a->dims == NULL)
+        return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 4x4");
+    if (torus_parse(&t, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->hosts == NULL)
+        return cli_fail_usage(cli, "--hosts is missing: give the file that lists the hosts and "
+                                   "their interfaces ('torusctl help ip-routes')");
+    code = check_texts(cli, a, &t, &first);
+    if (code != EXIT_DONE)
+        return code;
+    if (ip_routes_init(&r, &t, a->without, &e) != 0)
+        return cli_fail(cli, &e);
+    code = write_routes(cli, a, &r, first);
+    ip_routes_free(&r);
+    return code;
+}
+
+extern const struct command command_ip_routes;
+const struct command command_ip_routes = {
+    .name = "ip-routes",
+    .summary = "Write scripts that make all hosts reachable by IP over the cables",
+    .usage = "--dims DIMS --hosts FILE [--to DIR] [--without LIST] [--address ADDRESS]\n"
+             "           [--congestion NAME] [--state DIR] [--json]",
+    .details =
+        "Without a switch, a host reaches its neighbours only. These scripts give each node an\n"
+        "address of its own, on an interface " OWN_INTERFACE
+        ", and shortest-path routes to all others, so\n"
+        "that ssh, mpiexec, NFS and whatever else uses IP work over the cables.\n"
+        "\n"
+        "FILE has a section for each host, in the order of the ranks, or with \"rank = N\":\n"
+        "\n"
+        "  [*]                       ; interfaces that all hosts have\n"
+        "  +0 = enp1s0               ; the cable of port +0\n"
+        "  -0 = enp2s0\n"
+        "\n"
+        "  [alpha]                   ; the host's name, as 'uname -n' prints it\n"
+        "  rank = 0\n"
+        "\n"
+        "  [beta]\n"
+        "  rank = 1\n"
+        "  +0 = enp4s0 10.0.1.1/30   ; another one; the interface's address, if the cable has "
+        "some\n"
+        "  address = 10.128.7.1      ; the node's own, instead of the one that follows from "
+        "--address\n"
+        "\n"
+        "It is UTF-8 text of at most 16 MiB. Refused, with their line, are addresses that no host "
+        "can\n"
+        "have, the interface lo, and names and addresses that come twice: in names, case makes no\n"
+        "difference, and 'beta' is the same host as 'beta.example'.\n"
+        "\n"
+        "DIR/HOST.sh is for the host HOST, where root runs it:\n"
+        "\n"
+        "  sh HOST.sh check          only checks whether it can be done\n"
+        "  sh HOST.sh up             sets the address and the routes, and enables forwarding\n"
+        "  sh HOST.sh down           restores what was there before\n"
+        "\n"
+        "'up' changes nothing if something is in the way: an interface is missing or down, or an\n"
+        "address is in use. Run again, it renews the routes, as after writing the scripts anew\n"
+        "--without a broken cable. Routes do not survive a reboot. DIR/hosts has the addresses "
+        "and\n"
+        "names, for /etc/hosts.\n"
+        "\n"
+        "Routes go through one dimension after the other. If broken cables divide the torus, the\n"
+        "nodes that only reach each other are listed.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl ip-routes --dims 4x4 --hosts hosts.ini\n"
+        "  torusctl ip-routes --dims 4x4 --hosts hosts.ini --without 5:+0,6:-1\n"
+        "  for h in $(cut -d' ' -f2 ip-routes/hosts); do\n"
+        "      ssh root@$h sh -s up <ip-routes/$h.sh; done      # over another network\n",
+    .options = options,
+    .arguments_size = sizeof(struct ip_routes_arguments),
+    .run = run,
+};

@@ -1,0 +1,81 @@
+/* torusctl key: makes cluster keys. */
+#include <stddef.h>
+#include <string.h>
+
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "proto/key.h"
+
+struct key_arguments {
+    const char *action, *file;
+};
+
+static const struct option options[] = {
+    {"ACTION", NULL, offsetof(struct key_arguments, action),
+     "generate: write a new key to FILE; id: print the id of the key in FILE"},
+    {"FILE", NULL, offsetof(struct key_arguments, file), "the key file"},
+    {0},
+};
+
+static const struct field fields[] = {
+    {"key file", "file", FORMAT_PLAIN},
+    {"key", "key", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = fields},
+};
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct key_arguments *a = arguments;
+    char id[KEY_ID_TEXT_SIZE];
+    struct key key;
+    struct error e;
+    json_t *o;
+
+    if (a->action == NULL || (strcmp(a->action, "generate") != 0 && strcmp(a->action, "id") != 0))
+        return cli_fail_usage(cli, "key: generate FILE, or id FILE");
+    if (a->file == NULL)
+        return cli_fail_usage(cli, "key %s: FILE is missing", a->action);
+    if ((a->action[0] == 'g' ? key_generate : key_read)(a->file, &key, &e) != 0)
+        return cli_fail(cli, &e);
+    o = json_object();
+    if ((json_object_set_new(o, "file", json_path(a->file, "")) |
+         json_object_set_new(o, "key", json_string(key_id_text(key.id, id)))) != 0) {
+        json_decref(o);
+        o = NULL;
+    }
+    key_forget(&key);
+    return cli_print(cli, o, &(struct view){sections, 1});
+}
+
+extern const struct command command_key;
+const struct command command_key = {
+    .name = "key",
+    .summary = "Make a cluster key, or print the id of one",
+    .usage = "generate FILE | id FILE [--json]",
+    .details =
+        "The daemons of a torus have one key in common, in a file that the setting key_file "
+        "names.\n"
+        "Neighbours prove to each other that they have it before anything else is said; whoever\n"
+        "does not have it is turned away. generate makes a random key and writes it to a new file\n"
+        "with mode 0600; it never overwrites a file. Copy the file to all nodes by a way that\n"
+        "nobody else can read, such as scp. Files that others than their owner can read or write\n"
+        "are refused.\n"
+        "\n"
+        "The id is the same for equal keys, and does not reveal them; 'torusctl links' and the\n"
+        "logs show it.\n"
+        "\n"
+        "To change the key while exchanges run: copy the new key to the second_key_file of every\n"
+        "node, and send SIGHUP to every torusd; exchange the two files at every node, and SIGHUP;\n"
+        "remove the second file at every node, and SIGHUP. At any time two neighbours have a key\n"
+        "in common, and links that are up stay up.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl key generate /etc/torusd.key\n"
+        "  torusctl key id /etc/torusd.key\n",
+    .options = options,
+    .arguments_size = sizeof(struct key_arguments),
+    .run = run,
+};

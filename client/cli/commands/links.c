@@ -1,0 +1,135 @@
+/* torusctl links: every port, who is at its other end, and how the connection does. */
+#include <stddef.h>
+
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+
+struct links_arguments {
+    char none; /* no options of its own */
+};
+
+static const struct option options[] = {{0}};
+
+static const struct field fields[] = {
+    {"port", "port", FORMAT_PLAIN},
+    {"node", "neighbour", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"for", "up_seconds", FORMAT_SECONDS},
+    {"held for", "held_seconds", FORMAT_SECONDS},
+    {"sent", "tx_bytes", FORMAT_BYTES},
+    {"received", "rx_bytes", FORMAT_BYTES},
+    {"rtt", "rtt_us", FORMAT_MICROS},
+    {"rate", "rate_bps", FORMAT_RATE},
+    {"connects", "connects", FORMAT_PLAIN},
+    {"security", "security", FORMAT_PLAIN},
+    {"key", "key", FORMAT_PLAIN},
+    {"address", "address", FORMAT_PLAIN},
+    {"interface", "interface", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct field times[] = {
+    {"heartbeat every", "heartbeat_seconds", FORMAT_SECONDS},
+    {"down when silent for", "silence_seconds", FORMAT_SECONDS},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_TABLE, .key = "links", .fields = fields},
+    {.layout = LAYOUT_RECORD, .fields = times},
+};
+
+static const char *security(const struct torus_link *l)
+{
+    return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "proved" : "open";
+}
+
+static json_t *value_of(const struct torus_links *links)
+{
+    json_t *o = json_object(), *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < links->count; i++) {
+        const struct torus_link *l = links->link[i];
+        const bool up = l->state == TORUS_LINK_UP;
+        json_t *link = json_object();
+        r |= json_object_set_new(link, "port", json_string(l->name));
+        r |= json_object_set_new(link, "neighbour",
+                                 l->neighbour != TORUS_RANK_NONE ? json_integer(l->neighbour)
+                                                                 : json_null());
+        r |= json_object_set_new(link, "up", json_boolean(up));
+        r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
+        r |= json_object_set_new(link, "reason", json_string(l->reason));
+        r |= json_object_set_new(link, "address", json_string(l->address));
+        r |= json_object_set_new(link, "interface",
+                                 l->interface[0] != '\0' ? json_string(l->interface) : json_null());
+        r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
+        r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
+        r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
+        r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
+        r |= json_object_set_new(link, "up_seconds",
+                                 up ? json_real((double)l->up_ms / 1000) : json_null());
+        r |= json_object_set_new(link, "held_seconds",
+                                 l->state == TORUS_LINK_HELD ? json_real((double)l->held_ms / 1000)
+                                                             : json_null());
+        r |= json_object_set_new(link, "connects", json_integer(l->connects));
+        r |= json_object_set_new(link, "security", up ? json_string(security(l)) : json_null());
+        r |=
+            json_object_set_new(link, "key", l->key[0] != '\0' ? json_string(l->key) : json_null());
+        r |= json_array_append_new(list, link);
+    }
+    r |= json_object_set_new(o, "links", list);
+    r |= json_object_set_new(o, "heartbeat_seconds", json_real(links->heartbeat_ms / 1000.0));
+    r |= json_object_set_new(o, "silence_seconds", json_real(links->silence_ms / 1000.0));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    struct torus_links *links;
+    struct torus_error e;
+    int code = cli_connect(cli);
+
+    (void)arguments;
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_links(cli->client, &links, &e) != 0)
+        return cli_fail_client(cli, &e);
+    code = cli_print(cli, value_of(links),
+                     &(struct view){sections, sizeof sections / sizeof sections[0]});
+    torus_links_free(links);
+    return code;
+}
+
+extern const struct command command_links;
+const struct command command_links = {
+    .name = "links",
+    .summary = "Show this node's links: neighbours, state, traffic",
+    .usage = "[--socket PATH] [--json]",
+    .details =
+        "A link is up, dialling (connecting to the neighbour), waiting (for the neighbour to\n"
+        "connect) or in hello (each side checks the other); the reason says why it is not up.\n"
+        "It is held if it flaps: it was lost three times within ten seconds, and is not used "
+        "before\n"
+        "it has been quiet for the time shown.\n"
+        "The address is that of the configuration: a + port dials it, a - port listens there. The\n"
+        "interface is the one that the link uses, or would use, as the kernel's routes say (null "
+        "in\n"
+        "JSON if that is not known).\n"
+        "Bytes are counted since the connection came up; round-trip time and rate are measured\n"
+        "by TCP. A link is down when nothing has come from the neighbour for the time shown, not\n"
+        "even its system's acknowledgements (see 'torusd --help').\n"
+        "\n"
+        "Security is open (no cluster key), proved (both ends have proved to each other that they\n"
+        "have the key with the id shown) or encrypted as well.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl links\n"
+        "  torusctl links --json | jq '.links[] | select(.up | not)'\n",
+    .options = options,
+    .arguments_size = sizeof(struct links_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

@@ -1,0 +1,299 @@
+/* torusctl mpi-env: the options of mpiexec with which MPI programs use the torus. */
+#include <dlfcn.h>
+#include <net/if.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/ip_routes/route_script.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+
+struct mpi_env_arguments {
+    const char *library;
+    const char *interface;
+    bool oversubscribed;
+};
+
+static const struct option options[] = {
+    {"LIBRARY", "LIBRARY", offsetof(struct mpi_env_arguments, library), "mpich or openmpi"},
+    {"--interface", "NAME", offsetof(struct mpi_env_arguments, interface),
+     "the network interface that MPI uses on every host (default: " OWN_INTERFACE ",\nif this host "
+     "has it: see 'torusctl help ip-routes')"},
+    {"--oversubscribed", NULL, offsetof(struct mpi_env_arguments, oversubscribed),
+     "hosts run more ranks than they have processors"},
+    {0},
+};
+
+/* How mpiexec of a library is told what. */
+struct library {
+    const char *name, *preload;
+    const char *const *always;       /* options, ended by NULL */
+    const char *const *on_interface; /* %s: its name */
+    const char *const *oversubscribed;
+    bool joined; /* a variable is set by "-x NAME=VALUE", not by "-genv NAME VALUE" */
+};
+
+static const char *const nothing[] = {NULL};
+static const char *const mpich_interface[] = {"-iface %s", "-genv UCX_NET_DEVICES %s",
+                                              "-genv UCX_TLS tcp,self", NULL};
+static const char *const mpich_oversubscribed[] = {"-bind-to none", NULL};
+static const char *const openmpi_always[] = {"--mca pml ob1", "--mca btl tcp,vader,self", NULL};
+static const char *const openmpi_interface[] = {"--mca btl_tcp_if_include %s",
+                                                "--mca oob_tcp_if_include %s", NULL};
+static const char *const openmpi_oversubscribed[] = {"--oversubscribe", "--bind-to none",
+                                                     "--mca mpi_yield_when_idle 1", NULL};
+
+static const struct library libraries[] = {
+    {"mpich", "libtorus-mpich.so", nothing, mpich_interface, mpich_oversubscribed, false},
+    {"openmpi", "libtorus-openmpi.so", openmpi_always, openmpi_interface, openmpi_oversubscribed,
+     true},
+};
+static const char *const names[] = {"mpich", "openmpi", NULL};
+
+/* The path of the library to preload, which lies beside libtorus; to be freed by the caller. NULL
+ * with *e set if there is none. */
+static char *find_preload(const struct library *l, struct error *e)
+{
+    char *path = NULL, *libtorus;
+    Dl_info info;
+
+    if (dladdr((void *)(uintptr_t)torus_client_close, &info) == 0 || info.dli_fname == NULL ||
+        (libtorus = realpath(info.dli_fname, NULL)) == NULL) {
+        (void)error_set(e, ERROR_IO, "cannot find out where libtorus is");
+        return NULL;
+    }
+    *strrchr(libtorus, '/') = '\0';
+    if (asprintf(&path, "%s/%s", libtorus, l->preload) < 0) {
+        path = NULL;
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
+    } else if (access(path, R_OK) != 0) {
+        free(path);
+        path = NULL;
+        (void)error_set(e, ERROR_IO,
+                        "%s is not in %s: it is built where cmake finds the MPI library (Debian: "
+                        "apt-get install lib%s-dev)",
+                        l->preload, libtorus, l->name);
+    }
+    free(libtorus);
+    return path;
+}
+
+/* An option with its value, which may be any bytes but 0. */
+struct entry {
+    char *text;        /* the option, up to where the value begins: "-x NAME=" */
+    const char *value; /* or NULL */
+    struct entry *next;
+};
+
+/* ---- Collecting ------------------------------------------------------------------------------ */
+
+struct list {
+    struct entry *first, **end;
+    bool failed; /* out of memory */
+};
+
+static void append(struct list *list, const char *value, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void append(struct list *list, const char *value, const char *format, ...)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    va_list arguments;
+
+    va_start(arguments, format);
+    if (entry == NULL || vasprintf(&entry->text, format, arguments) < 0) {
+        free(entry);
+        list->failed = true;
+    } else {
+        entry->value = value;
+        *list->end = entry;
+        list->end = &entry->next;
+    }
+    va_end(arguments);
+}
+
+static void clear(struct list *list)
+{
+    while (list->first != NULL) {
+        struct entry *entry = list->first;
+        list->first = entry->next;
+        free(entry->text);
+        free(entry);
+    }
+}
+
+static void append_all(struct list *list, const char *const *texts, const char *interface)
+{
+    for (; *texts != NULL; texts++) {
+        const char *gap = strstr(*texts, "%s");
+        if (gap == NULL)
+            append(list, NULL, "%s", *texts);
+        else
+            append(list, interface, "%.*s", (int)(gap - *texts), *texts);
+    }
+}
+
+static void append_variable(struct list *list, const struct library *l, const char *name,
+                            const char *value)
+{
+    append(list, value, l->joined ? "-x %s=" : "-genv %s ", name);
+}
+
+static void append_options(struct list *list, const struct cli *cli, const struct library *l,
+                           const struct mpi_env_arguments *a, const char *preloads)
+{
+    const char *interface = a->interface, *socket = cli->socket;
+
+    if (interface == NULL && if_nametoindex(OWN_INTERFACE) != 0)
+        interface = OWN_INTERFACE;
+    if (socket == NULL)
+        socket = getenv("TORUS_SOCKET");
+    append_variable(list, l, "LD_PRELOAD", preloads);
+    if (socket != NULL)
+        append_variable(list, l, "TORUS_SOCKET", socket);
+    append_all(list, l->always, NULL);
+    if (interface != NULL)
+        append_all(list, l->on_interface, interface);
+    if (a->oversubscribed)
+        append_all(list, l->oversubscribed, NULL);
+}
+
+/* ---- Printing -------------------------------------------------------------------------------- */
+
+/* As a shell reads it: in quotes if it is more than a word. */
+static void print_quoted(const char *value)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+
+    if (value[0] != '\0' && value[strspn(value, plain)] == '\0') {
+        (void)fputs(value, stdout);
+        return;
+    }
+    (void)putchar('\'');
+    for (; *value != '\0'; value++)
+        if (*value == '\'')
+            (void)fputs("'\\''", stdout);
+        else
+            (void)putchar(*value);
+    (void)putchar('\'');
+}
+
+static json_t *value_of(const struct list *list)
+{
+    json_t *values = json_array();
+    int r = 0;
+
+    for (const struct entry *e = list->first; e != NULL; e = e->next)
+        r |= json_array_append_new(values, json_path(e->text, e->value != NULL ? e->value : ""));
+    if (r == 0)
+        return values;
+    json_decref(values);
+    return NULL;
+}
+
+static int print_options(const struct cli *cli, const struct library *l, const struct list *list)
+{
+    if (cli->json || list->failed) {
+        json_t *values = list->failed ? NULL : value_of(list);
+        return cli_print(
+            cli,
+            values == NULL ? NULL : json_pack("{s:s, s:o}", "library", l->name, "options", values),
+            NULL);
+    }
+    for (const struct entry *e = list->first; e != NULL; e = e->next) {
+        (void)fputs(e->text, stdout);
+        if (e->value != NULL)
+            print_quoted(e->value);
+        (void)putchar('\n');
+    }
+    return EXIT_DONE;
+}
+
+/* Where LD_PRELOAD's names end. */
+#define ENDS_OF_NAMES " :"
+
+/* What LD_PRELOAD is to be; to be freed by the caller. NULL with *e set. */
+static char *find_preloads(const struct library *l, struct error *e)
+{
+    char *path = find_preload(l, e), *both = NULL;
+    const char *others = getenv("LD_PRELOAD");
+
+    if (path != NULL && strpbrk(path, ENDS_OF_NAMES) != NULL) {
+        (void)error_set(e, ERROR_IO,
+                        "'%.200s' cannot be preloaded: LD_PRELOAD takes no path with a space or a "
+                        "colon; have libtorus and %s in another folder",
+                        path, l->preload);
+        free(path);
+        return NULL;
+    }
+    if (path == NULL || others == NULL || others[0] == '\0')
+        return path;
+    if (asprintf(&both, "%s:%s", path, others) < 0) {
+        both = NULL;
+        (void)error_set(e, ERROR_MEMORY, "out of memory");
+    }
+    free(path);
+    /* Those of others are separated by colons or spaces. */
+    for (char *gap = both; gap != NULL && (gap = strchr(gap, ' ')) != NULL;)
+        *gap = ':';
+    return both;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct mpi_env_arguments *a = arguments;
+    struct error e;
+    size_t index;
+
+    if (a->library == NULL)
+        return cli_fail_usage(cli, "which MPI library? torusctl mpi-env mpich, or openmpi");
+    if (parse_named(a->library, names, &index, &e) != 0)
+        return cli_fail_usage(cli, "%s", e.text);
+    if (a->interface != NULL && (a->interface[0] == '\0' || strlen(a->interface) >= IFNAMSIZ ||
+                                 strpbrk(a->interface, " \t\n/") != NULL))
+        return cli_fail_usage(cli, "--interface: \"%.40s\" is not the name of an interface",
+                              a->interface);
+    char *preloads = find_preloads(&libraries[index], &e);
+    if (preloads == NULL)
+        return cli_fail(cli, &e);
+    struct list list = {.end = &list.first};
+    append_options(&list, cli, &libraries[index], a, preloads);
+    int code = print_options(cli, &libraries[index], &list);
+    clear(&list);
+    free(preloads);
+    return code;
+}
+
+extern const struct command command_mpi_env;
+const struct command command_mpi_env = {
+    .name = "mpi-env",
+    .summary = "Print the options of mpiexec with which MPI programs use the torus",
+    .usage = "mpich | openmpi [--interface NAME] [--oversubscribed] [--json]",
+    .details =
+        "MPI programs get the torus' collective operations, without being compiled again, from a\n"
+        "library that is loaded before MPI's own: libtorus-mpich.so or libtorus-openmpi.so. The\n"
+        "options printed here load it on all hosts, and name the daemon's socket (--socket or\n"
+        "TORUS_SOCKET; %h stands for the host's name). What LD_PRELOAD already names is loaded, "
+        "too.\n"
+        "A path with spaces or the like is quoted: paste the options, or use them with eval, as "
+        "in\n"
+        "eval \"mpiexec $(torusctl mpi-env mpich) ./program\".\n"
+        "They also keep MPI from using the cables' addresses, by which only neighbours reach each\n"
+        "other, if this host has the interface " OWN_INTERFACE ", or another one is named.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl mpi-env openmpi\n"
+        "  mpiexec.mpich $(torusctl mpi-env mpich) -hosts alpha,beta,gamma ./program\n"
+        "  mpiexec.openmpi $(torusctl mpi-env openmpi) --hostfile hosts ./program\n"
+        "  sudo topo/torus.py 4x4 --ip-routes --run 'mpiexec $(torusctl mpi-env openmpi) "
+        "./program'\n",
+    .options = options,
+    .arguments_size = sizeof(struct mpi_env_arguments),
+    .run = run,
+};

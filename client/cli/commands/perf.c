@@ -1,0 +1,349 @@
+/* torusctl perf: times a collective operation of a group, as programs call it. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/measuring/perf_report.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "proto/text.h"
+
+#define DEFAULT_SIZES "1-1MiB"
+#define DEFAULT_NAME "perf"
+#define DEFAULT_WARM_UP 2
+#define DEFAULT_PAUSE_NS 20000000
+#define DEFAULT_OPENING_MS 60000
+#define MOST_WARM_UP 1000
+
+struct perf_arguments {
+    const char *operation, *sizes, *repeat, *warm_up, *pause, *part, *root, *type, *combination,
+        *name, *timeout;
+    bool verify, registered, ordinary, unchecked;
+};
+
+static const struct option options[] = {
+    {"OPERATION", "OPERATION", offsetof(struct perf_arguments, operation),
+     "alltoall, alltoallv, allgather, broadcast, barrier, allreduce, reduce\nor reduce-scatter"},
+    {"--sizes", "SIZES", offsetof(struct perf_arguments, sizes),
+     "separated by commas: 64,4KiB; 1-1MiB stands for 1, 4, 16 and so on\nup to 1MiB (default: "
+     "1-1MiB)"},
+    {"--repeat", "K", offsetof(struct perf_arguments, repeat),
+     "calls of each size (default: as many as a second allows, 5 to 100)"},
+    {"--warm-up", "K", offsetof(struct perf_arguments, warm_up),
+     "calls before these that do not count (default: 2)"},
+    {"--pause", "SECONDS", offsetof(struct perf_arguments, pause),
+     "before each call, 0 for none (default: 0.02)"},
+    {"--verify", NULL, offsetof(struct perf_arguments, verify),
+     "fill and check all data, outside of the time"},
+    {"--registered", NULL, offsetof(struct perf_arguments, registered),
+     "use memory that the daemon shares (default)"},
+    {"--ordinary", NULL, offsetof(struct perf_arguments, ordinary),
+     "use ordinary memory, which is copied once"},
+    {"--unchecked", NULL, offsetof(struct perf_arguments, unchecked),
+     "let blocks travel without digests"},
+    {"--part", "DIMENSIONS", offsetof(struct perf_arguments, part),
+     "call it in each part of the torus along these dimensions: 1 for the\nrows of 4x8, 0,2 for "
+     "planes (default: in the whole torus)"},
+    {"--root", "RANK", offsetof(struct perf_arguments, root),
+     "whose data is broadcast, or who gets what is reduced (default: 0)"},
+    {"--type", "TYPE", offsetof(struct perf_arguments, type),
+     "of reductions: int8 to int64, uint8 to uint64, float32 or float64\n(default: float64)"},
+    {"--op", "OPERATOR", offsetof(struct perf_arguments, combination),
+     "of reductions: sum, product, min, max, and, or, xor (default: sum)"},
+    {"--name", "NAME", offsetof(struct perf_arguments, name),
+     "of the group; tells runs apart that are under way at the same time\n(default: perf)"},
+    {"--timeout", "SECONDS", offsetof(struct perf_arguments, timeout),
+     "for opening the group (default: 60), and for each call (default: none)"},
+    {0},
+};
+
+/* Where the plan is carried out. */
+struct place {
+    struct torus_group *whole, *part; /* often the same */
+    struct torus torus, part_torus;
+    double link_mbit;
+    uint64_t timeout_ms;
+};
+
+/* ---- The arguments --------------------------------------------------------------------------- */
+
+static int resolve_operation(struct perf_plan *plan, const struct cli *cli, const char *name)
+{
+    char known[256] = "";
+
+    for (const struct perf_operation *o = perf_operations; o->name != NULL; o++) {
+        size_t used = strlen(known);
+        if (name != NULL && strcmp(name, o->name) == 0)
+            plan->operation = o;
+        (void)snprintf(known + used, sizeof known - used, "%s%s", used > 0 ? ", " : "", o->name);
+    }
+    if (name == NULL)
+        return cli_fail_usage(cli, "which operation? Give one of %s", known);
+    if (plan->operation == NULL)
+        return cli_fail_usage(cli, "'%.40s' is not an operation: give one of %s", name, known);
+    return EXIT_DONE;
+}
+
+/* Options that the operation has no use for. */
+static int refuse_useless(const struct perf_plan *plan, const struct cli *cli,
+                          const struct perf_arguments *a)
+{
+    const struct perf_operation *o = plan->operation;
+    const char *useless = NULL;
+
+    if (!o->sized)
+        useless = a->sizes != NULL ? "--sizes"
+                  : a->verify      ? "--verify"
+                  : a->registered  ? "--registered"
+                  : a->ordinary    ? "--ordinary"
+                                   : NULL;
+    if (!o->reduces && useless == NULL)
+        useless = a->type != NULL ? "--type" : a->combination != NULL ? "--op" : NULL;
+    if (!o->rooted && useless == NULL && a->root != NULL)
+        useless = "--root";
+    if (useless != NULL)
+        return cli_fail_usage(cli, "%s has no meaning for %s", useless, o->name);
+    if (a->registered && a->ordinary)
+        return cli_fail_usage(cli, "--registered and --ordinary: give one or the other");
+    return EXIT_DONE;
+}
+
+static int resolve_reduction(struct perf_plan *plan, const struct cli *cli,
+                             const struct perf_arguments *a)
+{
+    size_t type = TORUS_FLOAT64, combination = TORUS_SUM;
+    struct error e;
+
+    if (a->type != NULL && parse_named(a->type, perf_types, &type, &e) != 0)
+        return cli_fail_usage(cli, "--type: %s", e.text);
+    if (a->combination != NULL &&
+        parse_named(a->combination, perf_operators, &combination, &e) != 0)
+        return cli_fail_usage(cli, "--op: %s", e.text);
+    plan->type = (enum torus_type)type;
+    plan->combination = (enum torus_operator)combination;
+    if (type >= TORUS_FLOAT32 && combination >= TORUS_AND)
+        return cli_fail_usage(cli, "--op: %s is for integers, not for %s; give --type uint64",
+                              perf_operators[combination], perf_types[type]);
+    return EXIT_DONE;
+}
+
+/* Checks what can be checked without the daemon. Returns 0, or the exit code after having printed
+ * the reason. */
+static int resolve(struct perf_plan *plan, struct place *place, const struct cli *cli,
+                   const struct perf_arguments *a)
+{
+    uint64_t milliseconds = DEFAULT_PAUSE_NS / 1000000;
+    struct error e;
+    int code = resolve_operation(plan, cli, a->operation);
+
+    if (code == EXIT_DONE)
+        code = refuse_useless(plan, cli, a);
+    if (code == EXIT_DONE)
+        code = resolve_reduction(plan, cli, a);
+    if (code != EXIT_DONE)
+        return code;
+    plan->warm_up = DEFAULT_WARM_UP;
+    plan->verify = a->verify;
+    plan->ordinary = a->ordinary;
+    if (parse_sizes(!plan->operation->sized ? "0"
+                    : a->sizes != NULL      ? a->sizes
+                                            : DEFAULT_SIZES,
+                    plan->size, PERF_MOST_SIZES, &plan->sizes, &e) != 0)
+        return cli_fail_usage(cli, "--sizes: %s", e.text);
+    if (a->repeat != NULL && parse_repeat(a->repeat, &plan->repeat, &e) != 0)
+        return cli_fail_usage(cli, "--repeat: %s", e.text);
+    if (a->warm_up != NULL && parse_number(a->warm_up, MOST_WARM_UP, &plan->warm_up, &e) != 0)
+        return cli_fail_usage(cli, "--warm-up: %s", e.text);
+    if (a->pause != NULL && strcmp(a->pause, "0") == 0)
+        milliseconds = 0;
+    else if (a->pause != NULL && parse_seconds(a->pause, &milliseconds, &e) != 0)
+        return cli_fail_usage(cli, "--pause: %s", e.text);
+    plan->pause_ns = milliseconds * 1000000;
+    place->timeout_ms = DEFAULT_OPENING_MS;
+    if (a->timeout != NULL && parse_seconds(a->timeout, &place->timeout_ms, &e) != 0)
+        return cli_fail_usage(cli, "--timeout: %s", e.text);
+    if (a->part != NULL && parse_dimensions(a->part, TORUS_MAX_DIMS, &plan->dimensions, &e) != 0)
+        return cli_fail_usage(cli, "--part: %s", e.text);
+    if (a->root != NULL && parse_number(a->root, TORUS_MAX_NODES - 1, &plan->root, &e) != 0)
+        return cli_fail_usage(cli, "--root: %s", e.text);
+    return EXIT_DONE;
+}
+
+/* ---- The group ------------------------------------------------------------------------------- */
+
+/* What the group is said to be, as a torus. */
+static int read_dims(struct torus *t, const char *text, const struct cli *cli)
+{
+    struct error e;
+
+    if (torus_parse(t, text, &e) == 0)
+        return EXIT_DONE;
+    e.code = ERROR_PROTOCOL;
+    return cli_fail(cli, &e);
+}
+
+static int ask_rate(struct cli *cli, double *link_mbit)
+{
+    struct torus_status *status;
+    struct torus_error failed;
+    int code = cli_connect(cli);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    *link_mbit = status->link_mbit;
+    torus_status_free(status);
+    return EXIT_DONE;
+}
+
+static int open_group(struct place *place, const struct cli *cli, const struct perf_arguments *a)
+{
+    struct torus_group_options o;
+    struct torus_error failed;
+
+    torus_group_options_init(&o);
+    o.socket = cli->socket;
+    o.name = a->name != NULL ? a->name : DEFAULT_NAME;
+    o.timeout_ms = place->timeout_ms < UINT32_MAX ? (uint32_t)place->timeout_ms : UINT32_MAX;
+    o.unchecked = a->unchecked;
+    if (torus_group_open(&o, &place->whole, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    place->part = place->whole;
+    if (a->timeout == NULL)
+        torus_group_set_timeout(place->whole, 0);
+    return read_dims(&place->torus, torus_group_dims(place->whole), cli);
+}
+
+static int open_part(struct place *place, const struct cli *cli, const struct perf_plan *plan)
+{
+    struct torus_error failed;
+
+    if (plan->dimensions >> place->torus.dims != 0)
+        return cli_fail_usage(cli, "--part: the dimensions of %s are 0 to %u",
+                              torus_group_dims(place->whole), place->torus.dims - 1);
+    if (plan->dimensions != 0 &&
+        torus_group_part(place->whole, plan->dimensions, &place->part, &failed) != 0) {
+        place->part = place->whole;
+        return cli_fail_client(cli, &failed);
+    }
+    if (plan->root >= torus_group_size(place->part))
+        return cli_fail_usage(cli, "--root: the ranks are 0 to %u",
+                              torus_group_size(place->part) - 1);
+    return read_dims(&place->part_torus, torus_group_dims(place->part), cli);
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+/* Rank 0 prints; also what there is of a run that has failed. */
+static int print(const struct place *place, const struct cli *cli, const struct perf_plan *plan,
+                 json_t *rows)
+{
+    json_t *value;
+
+    if (torus_group_rank(place->whole) != 0) {
+        json_decref(rows);
+        return EXIT_DONE;
+    }
+    value = perf_value(plan, &place->torus, &place->part_torus, place->link_mbit, rows);
+    return cli_print(cli, value, &perf_view);
+}
+
+static int measure(struct place *place, const struct cli *cli, const struct perf_plan *plan)
+{
+    json_t *rows = json_array();
+    struct torus_error failed;
+    uint64_t wrong = 0;
+    int r = 0, code;
+
+    for (size_t i = 0; i < plan->sizes && r == 0; i++) {
+        struct perf_row row;
+        r = perf_run(plan, i, place->whole, place->part, &place->part_torus, &row, &failed);
+        if (r != 0)
+            break;
+        wrong += row.wrong;
+        (void)json_array_append_new(rows, perf_row_value(plan, &row, place->link_mbit));
+        perf_row_release(&row);
+    }
+    if (r != 0 && (cli->json || json_array_size(rows) == 0)) {
+        json_decref(rows);
+        return cli_fail_client(cli, &failed);
+    }
+    code = print(place, cli, plan, rows);
+    if (r != 0)
+        return cli_fail_client(cli, &failed);
+    if (wrong > 0)
+        (void)fprintf(stderr, "torusctl: %llu %s arrived with wrong contents\n",
+                      (unsigned long long)wrong,
+                      text_plural(wrong, "block or element", "blocks or elements"));
+    return wrong > 0 ? EXIT_FAILED : code;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct perf_arguments *a = arguments;
+    struct perf_plan plan = {0};
+    struct place place = {0};
+    int code = resolve(&plan, &place, cli, a);
+
+    if (code == EXIT_DONE)
+        code = ask_rate(cli, &place.link_mbit);
+    if (code == EXIT_DONE)
+        code = open_group(&place, cli, a);
+    if (code == EXIT_DONE)
+        code = open_part(&place, cli, &plan);
+    if (code == EXIT_DONE)
+        code = measure(&place, cli, &plan);
+    torus_group_close(place.whole);
+    return code;
+}
+
+extern const struct command command_perf;
+const struct command command_perf = {
+    .name = "perf",
+    .summary = "Time a collective operation as programs call it",
+    .usage = "OPERATION [--sizes SIZES] [--verify] [option...] [--json]",
+    .details =
+        "Run it on every node, as a program of your own would be: each opens a group (see\n"
+        "torus/group.h) and makes the same calls. Rank 0 prints the result. On a terminal, or "
+        "with\n"
+        "TORUS_PROGRESS=1, each says after a second which nodes it waits for.\n"
+        "\n"
+        "  size           of the block for each member (alltoall), of all blocks on average, "
+        "which\n"
+        "                 go from none to twice that (alltoallv), of each member's block\n"
+        "                 (allgather), of the data (broadcast), of the vector (reductions)\n"
+        "  latency        of one call, at the member where it takes longest, after all have "
+        "paused\n"
+        "                 and then met in a barrier: links with a limiter let short messages pass\n"
+        "                 at once after a pause. The median and the quartiles of all repetitions\n"
+        "  back to back   the time from one call to the next when there is nothing between them;\n"
+        "                 for sizes below 16 KiB, in groups of 8 calls\n"
+        "  per node       what a node receives from others in that time (allreduce: twice\n"
+        "                 (N-1)/N of the vector, which is what it must receive at least)\n"
+        "  bound          the shortest time at the nominal rate of the links, by the bytes that\n"
+        "                 the busiest link has to carry. Calls of a few KiB can be below it, "
+        "where\n"
+        "                 a limiter lets them pass at once\n"
+        "  ratio          of the time to the bound: back to back where this is measured, else the\n"
+        "                 latency\n"
+        "\n"
+        "With --part, all parts call it at the same time, and the times are the longest of any "
+        "node.\n"
+        "With --verify, every call sends other contents, and what arrives is compared. The exit\n"
+        "status is 1 if anything is wrong.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl perf alltoall\n"
+        "  torusctl perf allreduce --sizes 8,1MiB --type float32 --verify\n"
+        "  torusctl perf alltoall --part 1 --sizes 64KiB --ordinary\n"
+        "  torusctl perf barrier --pause 0\n"
+        "\n"
+        "by a launcher, on every node of an emulated torus:\n"
+        "  topo/torus.py 4x4 --bw 50 --run-each 'torusctl perf alltoall'\n",
+    .options = options,
+    .arguments_size = sizeof(struct perf_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

@@ -1,0 +1,453 @@
+/* torusctl plan: what an algorithm's schedule costs on a torus, and how it goes. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/algorithms/plan_report.h"
+#include "client/cli/drawing/plan_picture.h"
+#include "client/cli/schedule_files/goal.h"
+#include "client/cli/schedule_files/msccl.h"
+#include "client/cli/schedule_files/schedule_file.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/long_work.h"
+#include "daemon/schedule/detour.h"
+#include "daemon/schedule/export.h"
+#include "daemon/schedule/simulate.h"
+#include "daemon/schedule/work.h"
+
+struct plan_arguments {
+    const char *dims;
+    const char *algorithm;
+    const char *q;
+    const char *without;
+    const char *import;
+    const char *node;
+    const char *export;
+    const char *block_size;
+    bool routes, period;
+    struct picture_arguments picture;
+};
+
+static const struct option options[] = {
+    {"--dims", "DIMS", offsetof(struct plan_arguments, dims),
+     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+    {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
+     "one of 'torusctl algorithms' (default: one that accepts the torus)"},
+    {"--q", "N", offsetof(struct plan_arguments, q), "with --algorithm cccube: in N packets"},
+    {"--without", "LIST", offsetof(struct plan_arguments, without),
+     "the routes of an exchange while these links and nodes are out of order:\n3:+0,7 are the link "
+     "at port +0 of node 3, and node 7"},
+    {"--import", "FILE", offsetof(struct plan_arguments, import),
+     "verify the schedule in this file instead: what --export torusd prints,\nor MSCCL's XML (with "
+     "--dims)"},
+    {"--node", "RANK", offsetof(struct plan_arguments, node),
+     "also show what this node sends, relays and receives, by step"},
+    {"--routes", NULL, offsetof(struct plan_arguments, routes),
+     "print the route of every block instead, one JSON object per line"},
+    {"--period", NULL, offsetof(struct plan_arguments, period),
+     "with --export torusd: only the routes of which the others follow by\nmoving them along the "
+     "torus"},
+    {"--export", "FORMAT", offsetof(struct plan_arguments, export),
+     "print the schedule as a file instead: torusd, msccl or goal"},
+    {"--block-size", "SIZE", offsetof(struct plan_arguments, block_size),
+     "with --export goal: of a block (default: 64KiB)"},
+    {"--svg", "FILE", offsetof(struct plan_arguments, picture.file),
+     "also draw it into FILE, a torus for each step; '-' is standard output"},
+    {"--steps", "STEPS", offsetof(struct plan_arguments, picture.steps),
+     "draw only these steps: 3, or 0-7"},
+    {"--source", "RANK", offsetof(struct plan_arguments, picture.source),
+     "draw only the blocks of this source"},
+    {"--load", NULL, offsetof(struct plan_arguments, picture.load),
+     "draw what every channel carries in all, instead of the steps"},
+    {0},
+};
+
+static const struct field schedule_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"without", "without", FORMAT_PLAIN},
+    {"digest", "digest", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {"mode", "mode", FORMAT_PLAIN},
+    {"segments", "segments", FORMAT_PLAIN},
+    {"verified", "verified", FORMAT_PLAIN},
+    {"ports", "port_model", FORMAT_PLAIN},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"busiest channel", "busiest", FORMAT_PLAIN},
+    {"streamed", "streamed", FORMAT_PLAIN},
+    {"critical path", "critical_path", FORMAT_PLAIN},
+    {"lower bound", "bound", FORMAT_PLAIN},
+    {"bound of", "bound_of", FORMAT_PLAIN},
+    {"efficiency", "efficiency", FORMAT_PERCENT},
+    {"contended steps", "contended_steps", FORMAT_PLAIN},
+    {"port model kept", "port_model_kept", FORMAT_PLAIN},
+    {"minimal routes", "minimal", FORMAT_PLAIN},
+    {"node", "node", FORMAT_PLAIN},
+    {"most in transit", "peak_transit", FORMAT_PLAIN},
+    {0},
+};
+static const struct field message_fields[] = {
+    {"step", "step", FORMAT_PLAIN},     {"node", "does", FORMAT_PLAIN},
+    {"port", "port", FORMAT_PLAIN},     {"leg", "hops", FORMAT_PLAIN},
+    {"blocks", "blocks", FORMAT_PLAIN}, {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = schedule_fields},
+    {.layout = LAYOUT_TABLE, .key = "messages", .fields = message_fields},
+};
+
+/* The algorithm if none was named: an optimal one if there is one. */
+static const struct algorithm *shown_first(const struct torus *t)
+{
+    static const char *const names[] = {"at2", "ar"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (algorithm_accepts(algorithm_find(names[i]), t, NULL) == 0)
+            return algorithm_find(names[i]);
+    return algorithm_find("direct"); /* accepts any */
+}
+
+/* The torus and the algorithm from a file. */
+static int resolve_import(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
+                          struct schedule_file *file, const struct algorithm **algorithm)
+{
+    struct error e;
+
+    long_work_next("%.80s", a->import);
+    if (a->algorithm != NULL || a->q != NULL)
+        return cli_fail_usage(cli, "--import and %s: give one or the other",
+                              a->algorithm != NULL ? "--algorithm" : "--q");
+    if (schedule_file_read(file, a->import, a->dims != NULL ? t : NULL, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    *t = *imported_torus(file->imported);
+    *algorithm = imported_algorithm(file->imported);
+    return EXIT_DONE;
+}
+
+/* Routes around what is out of order, which the caller gives to detour_free(). */
+static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
+                          const struct torus *t, const struct algorithm **algorithm)
+{
+    struct detour *detour = NULL;
+    struct damage damage;
+    struct error e;
+
+    long_work_next("the routes --without %.80s", a->without);
+    if (a->import != NULL || a->algorithm != NULL || a->q != NULL)
+        return cli_fail_usage(cli, "--without and %s: give one or the other",
+                              a->import != NULL      ? "--import"
+                              : a->algorithm != NULL ? "--algorithm"
+                                                     : "--q");
+    if (damage_parse(&damage, t, a->without, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "--without: %s", e.text)
+                                     : cli_fail(cli, &e);
+    int rc = detour_new(&detour, &damage, &e);
+    damage_free(&damage);
+    if (rc != 0)
+        return cli_fail(cli, &e);
+    detour_find_bound(detour);
+    *algorithm = detour_algorithm(detour);
+    return EXIT_DONE;
+}
+
+/* Reads the torus and the algorithm from the arguments. Returns 0, or the exit code after having
+ * printed what is wrong with them. */
+static int resolve(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
+                   struct schedule_file *file, const struct algorithm **algorithm)
+{
+    struct error e;
+
+    if (a->dims == NULL && a->import == NULL)
+        return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
+    if (a->dims != NULL && torus_parse(t, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->without != NULL && a->dims == NULL)
+        return cli_fail_usage(cli, "--without needs --dims");
+    if (a->without != NULL)
+        return resolve_damage(cli, a, t, algorithm);
+    if (a->import != NULL)
+        return resolve_import(cli, a, t, file, algorithm);
+    const char *name = spelled_algorithm(a->algorithm, a->q, &e);
+    if (name == NULL && a->q != NULL)
+        return cli_fail_usage(cli, "%s", e.text);
+    *algorithm = name != NULL ? named_algorithm(name, NULL, &e) : shown_first(t);
+    if (*algorithm == NULL || algorithm_accepts(*algorithm, t, &e) != 0)
+        return cli_fail_usage(cli, "%s", e.text);
+    return EXIT_DONE;
+}
+
+/* Adds what one node does. */
+static int add_node(json_t *o, const struct torus *t, const struct algorithm *algorithm,
+                    uint32_t rank, struct error *e)
+{
+    struct plan plan;
+    int r = 0;
+
+    if (plan_build(&plan, t, algorithm, rank, e) != 0)
+        return -1;
+    r |= json_object_set_new(o, "node", json_integer(rank));
+    r |= json_object_set_new(o, "peak_transit", json_integer(plan.peak_transit));
+    r |= plan_set_messages(o, t, &plan);
+    plan_free(&plan);
+    return r == 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the plan");
+}
+
+/* Of a schedule from a file: what is said of it there, and what has been proven. */
+static int set_imported(json_t *o, const struct torus *t, const struct algorithm *a)
+{
+    uint64_t blocks = (uint64_t)t->nodes * (t->nodes - 1);
+
+    return json_object_set_new(o, "digest", json_string(imported_digest(a->imported))) |
+           json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
+           json_object_set_new(o, "mode", json_string(a->streaming ? "streaming" : "stepped")) |
+           json_object_set_new(o, "segments", json_integer(a->segments)) |
+           json_object_set_new(
+               o, "verified",
+               json_sprintf("every segment of all %" PRIu64 " blocks arrives once", blocks));
+}
+
+/* Of routes around what is out of order: they are not made for steps. */
+static int set_detour(json_t *o, const struct torus *t, const struct algorithm *a,
+                      const struct schedule_report *report, struct error *e)
+{
+    char without[1024];
+    double blocks = (double)report->busiest / a->segments;
+    uint64_t ticks;
+    int r = json_object_set_new(
+                o, "without",
+                json_string(damage_format(detour_damage(a->detour), without, sizeof without))) |
+            json_object_set_new(o, "segments", json_integer(a->segments)) |
+            json_object_set_new(o, "busiest", json_number(blocks)) |
+            json_object_set_new(o, "bound", json_number(report->bound)) |
+            json_object_set_new(o, "bound_of", json_string(algorithm_bound_name(a))) |
+            json_object_set_new(o, "efficiency",
+                                blocks > 0 ? json_real(report->bound / blocks) : json_null());
+
+    if (simulate_stream(t, a, &ticks, e) == 0)
+        r |= json_object_set_new(o, "streamed", json_number((double)ticks / a->segments));
+    else if (e->code != ERROR_REFUSED) /* too large for that */
+        r = -1;
+    return r;
+}
+
+static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                      const struct algorithm *algorithm, const uint32_t *rank)
+{
+    struct schedule_report report;
+    struct error e;
+    json_t *o;
+    int r = 0;
+
+    if (schedule_verify(t, algorithm, &report, &e) != 0)
+        return cli_fail(cli, &e);
+    int code = plan_picture(cli, &a->picture, t, algorithm, &report, rank);
+    if (code != EXIT_DONE || plan_picture_is_output(&a->picture))
+        return code;
+    o = json_object();
+    r |= json_set_torus(o, t);
+    r |= json_object_set_new(o, "algorithm", json_string(algorithm->name));
+    r |= json_object_set_new(o, "port_model", json_string(port_model_name(algorithm->port_model)));
+    if (algorithm->imported != NULL)
+        r |= set_imported(o, t, algorithm) |
+             json_object_set_new(o, "busiest",
+                                 json_number((double)report.busiest / algorithm->segments));
+    if (algorithm->detour != NULL)
+        r |= set_detour(o, t, algorithm, &report, &e);
+    else
+        r |= plan_set_report(o, algorithm, &report);
+    if (!cli->json && algorithm->detour == NULL)
+        r |= plan_set_efficiency(o, algorithm, &report);
+    if (r == 0 && rank != NULL && add_node(o, t, algorithm, *rank, &e) != 0) {
+        json_decref(o);
+        return cli_fail(cli, &e);
+    }
+    if (r != 0) {
+        json_decref(o);
+        o = NULL;
+    }
+    return cli_print(cli, o, &(struct view){sections, sizeof sections / sizeof sections[0]});
+}
+
+/* Whether there is not too much to print. A terminal shows by itself how far it is. */
+static int check_output(const struct torus *t, const struct algorithm *a, bool by_period,
+                        struct error *e)
+{
+    if (isatty(STDOUT_FILENO))
+        long_work_end();
+    return work_check(t, a, by_period ? work_of(t, a) : work_of_all(t, a), WORK_MOST, e);
+}
+
+/* Prints the schedule as a file. */
+static int export(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                  const struct algorithm *algorithm)
+{
+    bool torusd = strcmp(a->export, "torusd") == 0, goal = strcmp(a->export, "goal") == 0;
+    uint64_t block_bytes = 64 * 1024;
+    struct error e;
+    int r;
+
+    for (uint32_t node = 0; algorithm->detour != NULL && node < t->nodes; node++)
+        if (detour_damage(algorithm->detour)->gone[node])
+            return cli_fail_usage(
+                cli,
+                "--export: a file has the routes of all nodes, but node %u is out "
+                "of order",
+                node);
+    if (!torusd && !goal && strcmp(a->export, "msccl") != 0)
+        return cli_fail_usage(cli, "--export: '%.20s' is not a format: torusd, msccl and goal are",
+                              a->export);
+    if (a->period && !torusd)
+        return cli_fail_usage(cli, "--period is for --export torusd");
+    if (a->block_size != NULL && !goal)
+        return cli_fail_usage(cli, "--block-size is for --export goal");
+    if (a->block_size != NULL && parse_size(a->block_size, &block_bytes, &e) != 0)
+        return cli_fail_usage(cli, "--block-size: %s", e.text);
+    if (check_output(t, algorithm, a->period, &e) != 0)
+        return cli_fail(cli, &e);
+    r = torusd ? schedule_export(stdout, t, algorithm, a->period, &e)
+        : goal ? goal_print(stdout, t, algorithm, block_bytes, &e)
+               : msccl_print(stdout, t, algorithm, &e);
+    if (r == 0)
+        return EXIT_DONE;
+    return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+}
+
+static int show(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                const struct algorithm *algorithm)
+{
+    char dims[TORUS_TEXT_SIZE];
+    struct error e;
+    uint32_t rank;
+
+    long_work_next("the routes of %s on %s", algorithm->name, torus_format(t, dims));
+    if ((a->node != NULL) + a->routes + (a->export != NULL) > 1)
+        return cli_fail_usage(cli, "--node, --routes and --export: give one of them");
+    if ((a->routes || a->export != NULL) && plan_picture_option(&a->picture) != NULL)
+        return cli_fail_usage(cli, "%s and %s: give one or the other",
+                              plan_picture_option(&a->picture),
+                              a->routes ? "--routes" : "--export");
+    if (a->export == NULL && (a->period || a->block_size != NULL))
+        return cli_fail_usage(cli, "%s is for --export", a->period ? "--period" : "--block-size");
+    if (a->node != NULL && parse_number(a->node, t->nodes - 1, &rank, &e) != 0)
+        return cli_fail_usage(cli, "--node: %s", e.text);
+    if (a->node != NULL && algorithm->detour != NULL &&
+        detour_damage(algorithm->detour)->gone[rank])
+        return cli_fail_usage(cli, "--node: node %u is out of order", rank);
+    if (a->export != NULL)
+        return export(cli, a, t, algorithm);
+    if (!a->routes)
+        return print_plan(cli, a, t, algorithm, a->node != NULL ? &rank : NULL);
+    if (check_output(t, algorithm, false, &e) != 0 ||
+        schedule_export_routes(stdout, t, algorithm, &e) != 0)
+        return cli_fail(cli, &e);
+    return EXIT_DONE;
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct plan_arguments *a = arguments;
+    const struct algorithm *algorithm = NULL;
+    struct schedule_file file = {0};
+    struct torus torus;
+    int code = resolve(cli, a, &torus, &file, &algorithm);
+
+    if (code == EXIT_DONE)
+        code = show(cli, a, &torus, algorithm);
+    if (algorithm != NULL)
+        detour_free(algorithm->detour);
+    schedule_file_free(&file); /* which the algorithm may be from */
+    return code;
+}
+
+extern const struct command command_plan;
+const struct command command_plan = {
+    .name = "plan",
+    .summary = "Show what a schedule costs on a torus, and its routes",
+    .usage = "--dims DIMS [--algorithm NAME [--q N] | --without LIST] | --import FILE\n"
+             "       [--node RANK | --routes | --export FORMAT] [--json]\n"
+             "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]",
+    .details =
+        "Follows every route of the algorithm, and counts:\n"
+        "  startups       steps of the schedule\n"
+        "  transmission   blocks on the busiest channel, summed over the steps\n"
+        "  busiest        (of files, and with --without) blocks on the busiest channel, all steps\n"
+        "                 together: what counts when it is streamed\n"
+        "  streamed       (with --without) block times when no step waits, as 'torusctl simulate' "
+        "has it\n"
+        "  critical path  in block times, if nodes wait only for what they need themselves\n"
+        "  lower bound    block times that no schedule with these ports can beat. A dimension of "
+        "2\n"
+        "                 has two cables and carries twice what 2m carries: the hypercube is "
+        "2mx2mx2m\n"
+        "  bound of       the ports it is for; with one port, also whether a node that relays a "
+        "block\n"
+        "                 has to receive it first (single hops) or not (cut-through)\n"
+        "  efficiency     lower bound / transmission\n"
+        "  contended      steps in which two combined messages use one channel\n"
+        "  port model     kept if no step is contended and, with one port, no node starts, or "
+        "ends,\n"
+        "                 two combined messages in a step; with single hops, if all legs are one "
+        "hop\n"
+        "  minimal        whether every route is a shortest path\n"
+        "Where that takes more than a second, it says how far it is. Routes of more than 4 "
+        "billion\n"
+        "legs and hops are not followed; 'torusctl predict' knows formulas for any torus.\n"
+        "\n"
+        "--without shows the routes by which exchanges run while the torus is not whole: "
+        "'detour'.\n"
+        "Its lower bound is that of what is left: how many blocks have to cross the channels that\n"
+        "are left between two parts of the nodes, for the parts where that is most.\n"
+        "\n"
+        "--routes prints, for each source, destination and segment, the legs of the route as\n"
+        "[step, dimension, direction, hops]; the direction is 1 or -1. --export torusd prints a\n"
+        "header before that, and --import reads it, whoever has written it. A file is refused, "
+        "with\n"
+        "its line, the block, the step and the node, unless every segment of every block arrives\n"
+        "exactly once, over links that exist, in steps that rise; a one-port schedule also if a\n"
+        "node starts or ends two messages in one step. 'torusctl exchange --schedule FILE' runs "
+        "it.\n"
+        "It is UTF-8 text of at most 16 MiB, XML 64 MiB. The header says:\n"
+        "  schedule   1, the version of the format\n"
+        "  dims       the torus it is for\n"
+        "  name       up to 20 letters, digits, '-', '_', '.' (\"imported\")\n"
+        "  operation  \"exchange\" or \"allgather\" (\"exchange\")\n"
+        "  ports      \"all-port\", \"one-port\" or \"one-port, single hops\" (\"all-port\")\n"
+        "  mode       \"stepped\" or \"streaming\": how it is run by default (\"stepped\")\n"
+        "  segments   equal parts of a block, each with a route of its own, 1 to 256 (1)\n"
+        "  period     [p0,p1,...]: there are only the routes of sources in the first p0 x p1 x "
+        "...\n"
+        "             nodes; all others follow by moving these along the torus (none)\n"
+        "\n"
+        "--export msccl prints XML for MSCCL: GPU r is node r, the channel is the port, and a leg "
+        "of\n"
+        "several hops is a send to its end. --import reads such XML for alltoall, also from "
+        "others:\n"
+        "peers in a straight line, reached the shortest way, in files of up to 64 MiB. --export\n"
+        "goal prints the combined messages of each node for LogGOPSim.\n"
+        "\n"
+        "--svg draws the torus once for each step, with an arrow for each combined message: its\n"
+        "colour shows the port, its thickness the number of blocks. Contended channels are "
+        "marked.\n"
+        "Of an algorithm that streams by default, the load of the channels is drawn instead,\n"
+        "unless --steps is given. With --node, only what that node does is drawn. Of more than\n"
+        "two dimensions, planes are drawn side by side. A picture has at most 1024 nodes and\n"
+        "40000 arrows.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl plan --dims 8x8 --algorithm at2\n"
+        "  torusctl plan --dims 8x8 --algorithm at2 --node 0\n"
+        "  torusctl plan --dims 4x4 --algorithm direct --routes | jq -c 'select(.src == 0)'\n"
+        "  torusctl plan --dims 8x8 --algorithm at2 --svg at2.svg\n"
+        "  torusctl plan --dims 5x5 --algorithm yangwang --source 12 --svg - > broadcast.svg\n"
+        "  torusctl plan --dims 4x4 --without 3:+0,7\n"
+        "  torusctl plan --dims 8x8 --algorithm stream --export torusd > mine\n"
+        "  torusctl plan --import mine\n",
+    .options = options,
+    .arguments_size = sizeof(struct plan_arguments),
+    .run = run,
+};

@@ -1,0 +1,250 @@
+/* torusctl predict: how long an exchange takes by the cost model, with the algorithms that are
+ * implemented and with those that the papers compare them with. */
+#include <stddef.h>
+#include <string.h>
+
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/algorithms/prediction.h"
+#include "client/cli/schedule_files/schedule_file.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+
+struct predict_arguments {
+    const char *dims;
+    const char *algorithm;
+    const char *q;
+    const char *schedule;
+    const char *operation;
+    const char *block_size;
+    const char *ts, *tw, *rho, *tp;
+};
+
+static const struct option options[] = {
+    {"--dims", "DIMS", offsetof(struct predict_arguments, dims),
+     "the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
+    {"--algorithm", "NAME", offsetof(struct predict_arguments, algorithm),
+     "one algorithm (default: all)"},
+    Q_OPTION(predict_arguments),
+    {"--schedule", "FILE", offsetof(struct predict_arguments, schedule),
+     "also the schedule in this file (see 'torusctl help plan')"},
+    {"--operation", "WHAT", offsetof(struct predict_arguments, operation),
+     "exchange or allgather: the operation of 'all' (default: exchange)"},
+    {"--block-size", "SIZES", offsetof(struct predict_arguments, block_size),
+     "separated by commas (default: 64,1KiB,16KiB)"},
+    {"--ts", "US", offsetof(struct predict_arguments, ts),
+     "microseconds to start a message (default: 75)"},
+    {"--tw", "US", offsetof(struct predict_arguments, tw), "to transmit a byte (default: 0.011)"},
+    {"--rho", "US", offsetof(struct predict_arguments, rho),
+     "to rearrange a byte in memory (default: 0.014)"},
+    {"--tp", "US", offsetof(struct predict_arguments, tp),
+     "per hop of the longest leg of a step (default: 0)"},
+    {0},
+};
+
+static const struct field torus_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"operation", "operation", FORMAT_PLAIN},
+    {0},
+};
+static const struct field parameter_fields[] = {
+    {"ts, us per startup", "ts", FORMAT_PLAIN},
+    {"tw, us per byte", "tw", FORMAT_PLAIN},
+    {"rho, us per byte", "rho", FORMAT_PLAIN},
+    {"tp, us per hop", "tp", FORMAT_PLAIN},
+    {0},
+};
+static const struct field count_fields[] = {
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"runs here", "runs_here", FORMAT_PLAIN},
+    {"ports", "port_model", FORMAT_PLAIN},
+    {"counted by", "from", FORMAT_PLAIN},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"(formula)", "formula_startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"(formula)", "formula_transmission", FORMAT_PLAIN},
+    {"critical path", "critical_path", FORMAT_PLAIN},
+    {"rearranged", "rearranged", FORMAT_PLAIN},
+    {"hops", "hops", FORMAT_PLAIN},
+    {0},
+};
+static const struct field refused_fields[] = {
+    {"not possible", "algorithm", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct field time_fields[] = {
+    {"block", "block_size", FORMAT_BYTES},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"counted by", "from", FORMAT_PLAIN},
+    {"time", "time_us", FORMAT_MICROS},
+    {"(formula)", "formula_time_us", FORMAT_MICROS},
+    {"startups", "startup_us", FORMAT_MICROS},
+    {"transmission", "transmission_us", FORMAT_MICROS},
+    {"rearrangement", "rearrangement_us", FORMAT_MICROS},
+    {"hops", "hop_us", FORMAT_MICROS},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = torus_fields},
+    {.layout = LAYOUT_RECORD, .key = "parameters", .fields = parameter_fields},
+    {.layout = LAYOUT_TABLE, .key = "algorithms", .fields = count_fields},
+    {.layout = LAYOUT_TABLE, .key = "times", .fields = time_fields},
+    {.layout = LAYOUT_TABLE, .key = "refused", .fields = refused_fields},
+};
+
+static int parse_operation(const char *text, enum operation *operation, struct error *e)
+{
+    static const enum operation known[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(text, operation_name(known[i])) == 0) {
+            *operation = known[i];
+            return 0;
+        }
+    }
+    return error_set(e, ERROR_USAGE, "'%.40s' is neither exchange nor allgather", text);
+}
+
+/* A parameter of the machine, unchanged if it is not given. */
+static int parse_parameter(const struct cli *cli, const char *name, const char *text,
+                           double *parameter)
+{
+    struct error e;
+    if (text == NULL || parse_micros(text, parameter, &e) == 0)
+        return EXIT_DONE;
+    return cli_fail_usage(cli, "%s: %s", name, e.text);
+}
+
+/* The torus, which the file may also tell, and the file, whose operation is the default. */
+static int resolve_torus(const struct cli *cli, const struct predict_arguments *a,
+                         struct prediction *p, struct schedule_file *file)
+{
+    struct error e;
+
+    if (a->dims == NULL && a->schedule == NULL)
+        return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
+    if (a->dims != NULL && torus_parse(&p->torus, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->schedule == NULL)
+        return EXIT_DONE;
+    if (schedule_file_read(file, a->schedule, a->dims != NULL ? &p->torus : NULL, &e) != 0)
+        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    p->torus = *imported_torus(file->imported);
+    p->schedule = imported_algorithm(file->imported);
+    p->operation = p->schedule->operation;
+    return EXIT_DONE;
+}
+
+/* Reads the arguments. Returns 0, or the exit code after having printed what is wrong with them. */
+static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p,
+                   struct schedule_file *file)
+{
+    enum operation wanted;
+    struct error e;
+    int code = resolve_torus(cli, a, p, file);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (a->operation != NULL && parse_operation(a->operation, &p->operation, &e) != 0)
+        return cli_fail_usage(cli, "--operation: %s", e.text);
+    if (parse_sizes(a->block_size != NULL ? a->block_size : "64,1KiB,16KiB", p->size, MOST_SIZES,
+                    &p->sizes, &e) != 0)
+        return cli_fail_usage(cli, "--block-size: %s", e.text);
+    if ((code = parse_parameter(cli, "--ts", a->ts, &p->parameters.ts)) != EXIT_DONE ||
+        (code = parse_parameter(cli, "--tw", a->tw, &p->parameters.tw)) != EXIT_DONE ||
+        (code = parse_parameter(cli, "--rho", a->rho, &p->parameters.rho)) != EXIT_DONE ||
+        (code = parse_parameter(cli, "--tp", a->tp, &p->parameters.tp)) != EXIT_DONE)
+        return code;
+    const char *name =
+        a->algorithm != NULL && strcmp(a->algorithm, "all") != 0 ? a->algorithm : NULL;
+    if (name == NULL && a->q == NULL)
+        return EXIT_DONE;
+    p->algorithm = spelled_algorithm(name, a->q, &e);
+    if (p->algorithm == NULL)
+        return cli_fail_usage(cli, "%s", e.text);
+    wanted = p->operation;
+    if (prediction_check_name(p->algorithm, &p->operation, &e) != 0)
+        return cli_fail_usage(cli, "%s", e.text);
+    if (a->operation != NULL && p->operation != wanted)
+        return cli_fail_usage(cli, "--operation %s: %s is for %s", a->operation, a->algorithm,
+                              operation_name(p->operation));
+    return EXIT_DONE;
+}
+
+static int predict(const struct cli *cli, const struct prediction *p)
+{
+    struct error e;
+    json_t *value = prediction_value(p, &e);
+
+    if (value == NULL && e.code == ERROR_REFUSED)
+        return cli_fail_usage(cli, "%s", e.text);
+    if (value == NULL)
+        return cli_fail(cli, &e);
+    return cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    struct prediction p = {.parameters = cost_paragon};
+    struct schedule_file file = {0};
+    int code = resolve(cli, arguments, &p, &file);
+
+    if (code == EXIT_DONE && p.schedule != NULL && p.operation != p.schedule->operation)
+        code = cli_fail_usage(cli, "--schedule: %s is for operation %s, not %s", p.schedule->name,
+                              operation_name(p.schedule->operation), operation_name(p.operation));
+    if (code == EXIT_DONE)
+        code = predict(cli, &p);
+    schedule_file_free(&file);
+    return code;
+}
+
+extern const struct command command_predict;
+const struct command command_predict = {
+    .name = "predict",
+    .summary = "Compare the times of algorithms on a torus by the cost model",
+    .usage = "--dims DIMS [--algorithm NAME|all [--q N|best]] [--schedule FILE]\n"
+             "       [--block-size SIZE[,SIZE...]] [--operation exchange|allgather]\n"
+             "       [--ts US] [--tw US] [--rho US] [--tp US] "
+             "[--json]",
+    .details =
+        "The time for blocks of m bytes is\n"
+        "\n"
+        "  startups*ts + transmission*m*tw + rearranged*m*rho + hops*tp\n"
+        "\n"
+        "  startups       steps of the schedule\n"
+        "  transmission   blocks on the busiest channel, summed over the steps\n"
+        "  rearranged     blocks that a node moves in its memory between phases\n"
+        "  hops           of the longest leg, summed over the steps\n"
+        "\n"
+        "The default parameters are those of the Intel Paragon, which the papers use. An all-port\n"
+        "algorithm is priced for nodes that use all their ports at once, a one-port algorithm for\n"
+        "nodes that send one message and receive one at a time.\n"
+        "\n"
+        "'counted by' says where the counts come from. 'enumeration': by following every route, "
+        "as\n"
+        "'torusctl plan' does. 'formula': from the formula in the paper, if the algorithm is not\n"
+        "implemented here, or the torus is too large to follow all routes. The columns "
+        "'(formula)'\n"
+        "show what the formula says where routes were enumerated. Rearranged blocks are always "
+        "those\n"
+        "of the paper, 0 if it counts none (then compare with --rho 0); so are the hops of "
+        "formulas.\n"
+        "\n"
+        "--algorithm cccube --q 5, or cccube-q5, is cccube in 5 packets; any number up to half of "
+        "the\n"
+        "nodes is possible. For each block size, --q best, or cccube-best, is the one with the\n"
+        "shortest time (on more than 256 nodes: of up to 128 packets and the powers of two).\n"
+        "\n"
+        "If the transmission is above the formula and the critical path is not, the formula lets\n"
+        "the rings of different dimensions run side by side without waiting for each other.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl predict --dims 16x16\n"
+        "  torusctl predict --dims 128x128 --algorithm at2 --block-size 1KiB,64KiB\n"
+        "  torusctl predict --dims 8x8 --algorithm cccube --q best --block-size 64,1KiB\n"
+        "  torusctl predict --dims 4x4 --ts 30 --tw 0.008 --rho 0   # about Gbit Ethernet\n",
+    .options = options,
+    .arguments_size = sizeof(struct predict_arguments),
+    .run = run,
+};

@@ -1,0 +1,336 @@
+/* torusctl simulate: runs schedules on networks that only the papers have, and `stream` in ticks. */
+#include <stddef.h>
+#include <string.h>
+
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+#include "daemon/schedule/banyan_run.h"
+#include "daemon/schedule/product_run.h"
+#include "daemon/schedule/simulate.h"
+
+struct simulate_arguments {
+    const char *network;
+    const char *banyan;
+    const char *dims;
+    const char *algorithm;
+    const char *q;
+    const char *square;
+    bool rows;
+};
+
+static const struct option options[] = {
+    {"--network", "NETWORK", offsetof(struct simulate_arguments, network),
+     "an exchange on a product such as 'complete:4 x complete:3'"},
+    {"--banyan", "N", offsetof(struct simulate_arguments, banyan),
+     "an exchange on a banyan network of N = 1, 2, 4 ... 1024 inputs"},
+    {"--dims", "DIMS", offsetof(struct simulate_arguments, dims),
+     "a streaming exchange on a torus: 5x7, 3x4x5, 4x8m"},
+    {"--algorithm", "NAME", offsetof(struct simulate_arguments, algorithm),
+     "with --network a1 or a2 (default: a2), with --dims one of\n'torusctl algorithms' "
+     "(default: stream)"},
+    {"--q", "N", offsetof(struct simulate_arguments, q),
+     "with --dims and --algorithm cccube: in N packets"},
+    {"--square", "NAME", offsetof(struct simulate_arguments, square),
+     "with --banyan: iterated, products or shift (default: iterated)"},
+    {"--rows", NULL, offsetof(struct simulate_arguments, rows),
+     "with --banyan: also print the rows and the switch settings"},
+    {0},
+};
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static const struct field product_fields[] = {
+    {"network", "network", FORMAT_PLAIN},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"blocks delivered", "delivered", FORMAT_PLAIN},
+    {"hops of all blocks", "hops", FORMAT_PLAIN},
+    {"messages", "messages", FORMAT_PLAIN},
+    {"startups", "startups", FORMAT_PLAIN},
+    {"transmission", "transmission", FORMAT_PLAIN},
+    {"(formula)", "formula_transmission", FORMAT_PLAIN},
+    {"lower bound", "bound", FORMAT_PLAIN},
+    {"efficiency", "efficiency", FORMAT_PERCENT},
+    {0},
+};
+static const struct section product_sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = product_fields},
+};
+
+static json_t *product_value(const struct product *p, enum product_algorithm a,
+                             const struct product_report *r)
+{
+    char text[PRODUCT_TEXT_SIZE];
+    double bound = product_bound_single_hops(p);
+    json_t *efficiency =
+        r->transmission > 0 ? json_real(bound / (double)r->transmission) : json_null();
+
+    return json_pack("{s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "simulated",
+                     "product", "network", product_format(p, text), "nodes", (int)p->nodes,
+                     "algorithm", product_algorithm_name(a), "delivered", json_count(r->blocks),
+                     "hops", json_count(r->hops), "messages", json_count(r->messages), "startups",
+                     json_count(r->steps), "transmission", json_count(r->transmission),
+                     "formula_transmission", json_count(product_blocks(p, a)), "bound",
+                     json_number(bound), "efficiency", efficiency);
+}
+
+static int parse_product_algorithm(const char *name, enum product_algorithm *a, struct error *e)
+{
+    static const enum product_algorithm known[] = {PRODUCT_A1, PRODUCT_A2};
+
+    *a = PRODUCT_A2;
+    for (size_t i = 0; name != NULL && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(name, product_algorithm_name(known[i])) == 0) {
+            *a = known[i];
+            return 0;
+        }
+    }
+    return name == NULL
+               ? 0
+               : error_set(e, ERROR_USAGE, "'%.40s' is not for --network: a1 and a2 are", name);
+}
+
+static int simulate_product(const struct cli *cli, const struct simulate_arguments *a)
+{
+    enum product_algorithm algorithm;
+    struct product_report report;
+    struct product p;
+    struct error e;
+
+    if (product_parse(&p, a->network, &e) != 0)
+        return cli_fail_usage(cli, "--network: %s", e.text);
+    if (parse_product_algorithm(a->algorithm, &algorithm, &e) != 0)
+        return cli_fail_usage(cli, "--algorithm: %s", e.text);
+    if (product_run(&p, algorithm, product_route, &report, &e) != 0)
+        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "--network: %s", e.text)
+                                       : cli_fail(cli, &e);
+    return cli_print(cli, product_value(&p, algorithm, &report),
+                     &(struct view){product_sections, 1});
+}
+
+/* ---- The banyan network ---------------------------------------------------------------------- */
+
+static const struct field banyan_fields[] = {
+    {"inputs", "inputs", FORMAT_PLAIN},
+    {"stages", "stages", FORMAT_PLAIN},
+    {"square", "square", FORMAT_PLAIN},
+    {"messages delivered", "delivered", FORMAT_PLAIN},
+    {"conflicts", "conflicts", FORMAT_PLAIN},
+    {"steps", "steps", FORMAT_PLAIN},
+    {"whole stages", "whole_stages", FORMAT_PLAIN},
+    {0},
+};
+static const struct field row_fields[] = {
+    {"row", "row", FORMAT_PLAIN},
+    {"stages", "settings", FORMAT_PLAIN},
+    {"outputs of inputs 0, 1, ...", "outputs", FORMAT_PLAIN},
+    {0},
+};
+static const struct section banyan_sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = banyan_fields},
+    {.layout = LAYOUT_TABLE, .key = "rows", .fields = row_fields},
+};
+
+static json_t *row_value(unsigned m, enum banyan_square s, uint32_t row)
+{
+    char settings[BANYAN_RUN_MOST_STAGES + 1];
+    json_t *outputs = json_array();
+    int r = 0;
+
+    for (uint32_t input = 0; input < 1u << m; input++)
+        r |= json_array_append_new(outputs, json_integer(banyan_entry(m, s, row, input)));
+    if (r != 0) {
+        json_decref(outputs);
+        return NULL;
+    }
+    return json_pack("{s:i, s:s, s:o}", "row", (int)row, "settings",
+                     banyan_row_settings(m, s, row, settings), "outputs", outputs);
+}
+
+static json_t *banyan_value(unsigned m, enum banyan_square s, const struct banyan_report *report,
+                            bool rows)
+{
+    json_t *o = json_pack("{s:s, s:i, s:i, s:s, s:o, s:i, s:i, s:b}", "simulated", "banyan",
+                          "inputs", 1 << m, "stages", (int)m, "square", banyan_square_name(s),
+                          "delivered", json_count(report->delivered), "conflicts", 0, "steps",
+                          (int)report->ticks, "whole_stages", report->whole_stages);
+    json_t *list = json_array();
+    int r = 0;
+
+    for (uint32_t row = 0; rows && row < 1u << m; row++)
+        r |= json_array_append_new(list, row_value(m, s, row));
+    if (rows)
+        r |= json_object_set(o, "rows", list);
+    json_decref(list);
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int parse_stages(const char *text, unsigned *m, struct error *e)
+{
+    uint32_t n;
+
+    if (parse_number(text, 1u << BANYAN_RUN_MOST_STAGES, &n, e) != 0)
+        return -1;
+    for (*m = 0; *m <= BANYAN_RUN_MOST_STAGES; ++*m)
+        if (1u << *m == n)
+            return 0;
+    return error_set(e, ERROR_USAGE, "%u is not a power of two", n);
+}
+
+static int parse_square(const char *name, enum banyan_square *s, struct error *e)
+{
+    for (*s = BANYAN_ITERATED; *s < BANYAN_SQUARES; ++*s)
+        if (strcmp(name, banyan_square_name(*s)) == 0)
+            return 0;
+    return error_set(e, ERROR_USAGE, "'%.40s' is not a square: iterated, products and shift are",
+                     name);
+}
+
+static int simulate_banyan(const struct cli *cli, const struct simulate_arguments *a)
+{
+    enum banyan_square square = BANYAN_ITERATED;
+    struct banyan_report report;
+    struct error e;
+    unsigned m;
+
+    if (a->algorithm != NULL)
+        return cli_fail_usage(cli, "--algorithm: omit it with --banyan; --square chooses the order "
+                                   "of the messages");
+    if (parse_stages(a->banyan, &m, &e) != 0)
+        return cli_fail_usage(cli, "--banyan: %s", e.text);
+    if (a->square != NULL && parse_square(a->square, &square, &e) != 0)
+        return cli_fail_usage(cli, "--square: %s", e.text);
+    if (banyan_run(m, square, &report, &e) != 0)
+        return cli_fail(cli, &e);
+    return cli_print(cli, banyan_value(m, square, &report, a->rows),
+                     &(struct view){banyan_sections, 2});
+}
+
+/* ---- Streaming ------------------------------------------------------------------------------- */
+
+static const struct field stream_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"nodes", "nodes", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"segments of a block", "segments", FORMAT_PLAIN},
+    {"ticks", "ticks", FORMAT_PLAIN},
+    {"lower bound, ticks", "bound_ticks", FORMAT_PLAIN},
+    {"efficiency", "efficiency", FORMAT_PERCENT},
+    {"block times", "block_times", FORMAT_PLAIN},
+    {0},
+};
+static const struct section stream_sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = stream_fields},
+};
+
+static json_t *stream_value(const struct torus *t, const struct algorithm *a, uint64_t ticks)
+{
+    uint64_t bound = simulate_bound(t, a);
+    json_t *efficiency = ticks > 0 ? json_real((double)bound / (double)ticks) : json_null();
+    json_t *o =
+        json_pack("{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "simulated", "stream", "nodes",
+                  (int)t->nodes, "algorithm", a->name, "segments", (int)a->segments, "ticks",
+                  json_count(ticks), "bound_ticks", json_count(bound), "efficiency", efficiency,
+                  "block_times", json_number((double)ticks / a->segments));
+
+    if (o != NULL && json_set_torus(o, t) == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+static int simulate_torus(const struct cli *cli, const struct simulate_arguments *a)
+{
+    static const enum operation exchange = OPERATION_EXCHANGE;
+    const char *name;
+    const struct algorithm *algorithm;
+    struct torus t;
+    struct error e;
+    uint64_t ticks;
+
+    if (torus_parse(&t, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    name = spelled_algorithm(a->algorithm, a->q, &e);
+    if (name == NULL && a->q != NULL)
+        return cli_fail_usage(cli, "%s", e.text);
+    algorithm = named_algorithm(name != NULL ? name : "stream", &exchange, &e);
+    if (algorithm == NULL)
+        return cli_fail_usage(cli, "--algorithm: %s", e.text);
+    if (simulate_stream(&t, algorithm, &ticks, &e) != 0)
+        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    return cli_print(cli, stream_value(&t, algorithm, ticks), &(struct view){stream_sections, 1});
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int run(struct cli *cli, const void *arguments)
+{
+    const struct simulate_arguments *a = arguments;
+    int given = (a->network != NULL) + (a->banyan != NULL) + (a->dims != NULL);
+
+    if (given != 1)
+        return cli_fail_usage(cli, "%s: give --network NETWORK, --banyan N or --dims DIMS",
+                              given == 0 ? "nothing to simulate" : "one thing at a time");
+    if (a->banyan == NULL && (a->square != NULL || a->rows))
+        return cli_fail_usage(cli, "--square and --rows are for --banyan");
+    if (a->dims == NULL && a->q != NULL)
+        return cli_fail_usage(cli, "--q is for --dims");
+    if (a->network != NULL)
+        return simulate_product(cli, a);
+    return a->banyan != NULL ? simulate_banyan(cli, a) : simulate_torus(cli, a);
+}
+
+extern const struct command command_simulate;
+const struct command command_simulate = {
+    .name = "simulate",
+    .summary = "Run schedules on networks that no torus is, or streaming in ticks",
+    .usage = "--network NETWORK [--algorithm a1|a2] [--json]\n"
+             "       --banyan N [--square NAME] [--rows] [--json]\n"
+             "       --dims DIMS [--algorithm NAME [--q N]] [--json]",
+    .details =
+        "Runs a schedule block by block, without a daemon or links, and reports what it took. "
+        "What\n"
+        "its model forbids ends the command with status 1, and the block, step or line is named.\n"
+        "\n"
+        "--network: a complete exchange on a product of rings, arrays and complete graphs (see\n"
+        "'torusctl help bounds'), such as a generalized hypercube. In each step a node sends one\n"
+        "message to an adjacent node, and receives one, at most.\n"
+        "  startups       steps\n"
+        "  transmission   blocks of the largest message, summed over the steps\n"
+        "  (formula)      what the paper's formula says of the transmission\n"
+        "  lower bound    with one port and single hops, as 'torusctl bounds' has it\n"
+        "At most 1024 nodes.\n"
+        "\n"
+        "--banyan: a complete exchange on a banyan network, N inputs, N outputs and log2 N stages "
+        "of\n"
+        "switches, which have one path from any input to any output. In step i, row i of a Latin\n"
+        "square enters: the output of each input's message. A message finds its way by the bits "
+        "of\n"
+        "its output. Two messages that need the same line in the same step are a conflict. The\n"
+        "square 'iterated' is the one of ATAPE, 'products' the other construction in the paper; "
+        "in\n"
+        "'shift', input j sends to output j + i modulo N. With --rows, = is a stage with all\n"
+        "switches straight, x one with all crossed, * one with both.\n"
+        "\n"
+        "--dims: a complete exchange on a torus or mesh when nobody waits for a step. In each "
+        "tick\n"
+        "every channel carries one segment of a block: of those that wait for it, the one with "
+        "the\n"
+        "most hops to go.\n"
+        "  block times    ticks / segments of a block\n"
+        "\n"
+        "examples:\n"
+        "  torusctl simulate --network 'complete:4 x complete:4 x complete:4'\n"
+        "  torusctl simulate --network 'complete:2^6' --algorithm a1\n"
+        "  torusctl simulate --banyan 8 --rows\n"
+        "  torusctl simulate --dims 5x7\n"
+        "  torusctl simulate --dims 8x8 --algorithm direct --json\n",
+    .options = options,
+    .arguments_size = sizeof(struct simulate_arguments),
+    .run = run,
+};

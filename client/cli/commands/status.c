@@ -1,0 +1,308 @@
+/* torusctl status: the daemon, its place in the torus, and the groups and exchanges that it knows. */
+#include <stddef.h>
+
+#include "client/cli/exchanging/candidates.h"
+#include "client/cli/terminal/command.h"
+#include "client/cli/terminal/json.h"
+
+struct status_arguments {
+    char none; /* no options of its own */
+};
+
+static const struct option options[] = {{0}};
+
+static const struct field node_fields[] = {
+    {"torus", "dims", FORMAT_TORUS},
+    {"node", "rank", FORMAT_PLAIN},
+    {"coordinates", "coordinates", FORMAT_PLAIN},
+    {"whole", "whole", FORMAT_PLAIN},
+    {"faults", "faults", FORMAT_LINES},
+    {"links", "link_mbit", FORMAT_MBIT},
+    {"data roots", "data_roots", FORMAT_LINES},
+    {"torusd", "version", FORMAT_PLAIN},
+    {"protocols", "protocols", FORMAT_PLAIN},
+    {"process", "pid", FORMAT_PLAIN},
+    {"up for", "uptime_seconds", FORMAT_SECONDS},
+    {0},
+};
+static const struct field memory_fields[] = {
+    {"memory for blocks", "budget_bytes", FORMAT_BYTES},
+    {"reserved", "reserved_bytes", FORMAT_BYTES},
+    {"in use", "used_bytes", FORMAT_BYTES},
+    {0},
+};
+static const struct field exchange_fields[] = {
+    {"exchange", "id", FORMAT_PLAIN},
+    {"algorithm", "algorithm", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"age", "age_seconds", FORMAT_SECONDS},
+    {"coordinator", "coordinator", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct field cable_fields[] = {
+    {"fault", "code", FORMAT_PLAIN},
+    {"cable", "text", FORMAT_PLAIN},
+    {0},
+};
+static const struct field group_fields[] = {
+    {"group", "name", FORMAT_PLAIN},
+    {"state", "state", FORMAT_PLAIN},
+    {"waits for", "missing", FORMAT_PLAIN},
+    {"without", "around", FORMAT_PLAIN},
+    {"process", "pid", FORMAT_PLAIN},
+    {"calls", "calls", FORMAT_PLAIN},
+    {"done", "calls_done", FORMAT_PLAIN},
+    {"sent", "bytes_sent", FORMAT_BYTES},
+    {"received", "bytes_received", FORMAT_BYTES},
+    {"early", "parked_bytes", FORMAT_BYTES},
+    {"reserved", "reserved_bytes", FORMAT_BYTES},
+    {0},
+};
+static const struct field unconfirmed_fields[] = {
+    {"committed", "id", FORMAT_PLAIN},
+    {"not confirmed by", "nodes", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},
+    {0},
+};
+static const struct field share_fields[] = {
+    {"shared", "resource", FORMAT_PLAIN}, {"user", "user", FORMAT_PLAIN},
+    {"has", "held", FORMAT_PLAIN},        {"may have", "most", FORMAT_PLAIN},
+    {"of", "capacity", FORMAT_PLAIN},     {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = node_fields},
+    {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
+    {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
+    {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
+    {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
+    {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
+    {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
+    {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
+};
+
+static json_t *texts(const char *const *text, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(list, json_string(text[i]));
+    return list;
+}
+
+static json_t *exchanges(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->exchange_count; i++) {
+        const struct torus_activity *x = s->exchanges[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "algorithm", json_string(x->algorithm));
+        (void)json_object_set_new(o, "state", json_string(torus_state_name(x->state)));
+        (void)json_object_set_new(o, "reason", json_string(x->reason));
+        (void)json_object_set_new(o, "coordinator", json_integer(x->coordinator));
+        (void)json_object_set_new(o, "age_seconds", json_real((double)x->age_ms / 1000));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *unconfirmed(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->unconfirmed_count; i++) {
+        const struct torus_unconfirmed *x = s->unconfirmed[i];
+        json_t *o = json_object(), *nodes = json_array();
+        for (size_t j = 0; j < x->node_count; j++)
+            (void)json_array_append_new(nodes, json_integer(x->nodes[j]));
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "nodes", nodes);
+        (void)json_object_set_new(o, "count", json_integer(x->count));
+        (void)json_object_set_new(o, "reason", json_string(x->reason));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *link_faults(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->link_fault_count; i++) {
+        const struct torus_link_fault *x = s->link_faults[i];
+        const bool found = x->found_node != TORUS_RANK_NONE;
+        char port[TORUS_PORT_NAME_SIZE] = "?", other[TORUS_PORT_NAME_SIZE] = "?";
+        json_t *o = json_object();
+        if (x->port < TORUS_MAX_PORTS)
+            (void)torus_port_name(x->port, port);
+        if (x->found_port < TORUS_MAX_PORTS)
+            (void)torus_port_name(x->found_port, other);
+        (void)json_object_set_new(o, "node", json_integer(x->node));
+        (void)json_object_set_new(o, "port", json_string(port));
+        (void)json_object_set_new(o, "code", json_string(x->code));
+        (void)json_object_set_new(o, "found_node",
+                                  found ? json_integer(x->found_node) : json_null());
+        (void)json_object_set_new(o, "found_port", found ? json_string(other) : json_null());
+        (void)json_object_set_new(o, "text", json_string(x->text));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *shares(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->share_count; i++) {
+        const struct torus_share *x = s->shares[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "resource", json_string(x->resource));
+        (void)json_object_set_new(o, "user", json_integer(x->user));
+        (void)json_object_set_new(o, "held", json_count(x->held));
+        (void)json_object_set_new(o, "most", json_count(x->most));
+        (void)json_object_set_new(o, "capacity", json_count(x->capacity));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *groups(const struct torus_status *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->group_count; i++) {
+        const struct torus_group_info *x = s->groups[i];
+        json_t *o = json_object();
+        (void)json_object_set_new(o, "name", json_string(x->name));
+        (void)json_object_set_new(o, "id", json_string(x->id));
+        (void)json_object_set_new(o, "state", json_string(x->open ? "open" : "opening"));
+        (void)json_object_set_new(o, "missing", json_string(x->missing));
+        (void)json_object_set_new(o, "around", json_string(x->around));
+        (void)json_object_set_new(o, "pid", json_known(x->pid));
+        (void)json_object_set_new(o, "calls", json_count(x->calls));
+        (void)json_object_set_new(o, "calls_done", json_count(x->calls_done));
+        (void)json_object_set_new(o, "bytes_sent", json_count(x->bytes_sent));
+        (void)json_object_set_new(o, "bytes_received", json_count(x->bytes_received));
+        (void)json_object_set_new(o, "parked_bytes", json_count(x->parked_bytes));
+        (void)json_object_set_new(o, "reserved_bytes", json_count(x->reserved_bytes));
+        (void)json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *value_of(const struct torus_status *s, const struct torus *t)
+{
+    json_t *o = json_object(), *coordinates = json_array(), *memory = json_object();
+    int r = 0;
+
+    for (size_t i = 0; i < s->coordinate_count; i++)
+        r |= json_array_append_new(coordinates, json_integer(s->coordinates[i]));
+    r |= json_object_set_new(memory, "budget_bytes", json_count(s->memory_budget));
+    r |= json_object_set_new(memory, "reserved_bytes", json_count(s->memory_reserved));
+    r |= json_object_set_new(memory, "used_bytes", json_count(s->memory_used));
+
+    r |= json_object_set_new(o, "version", json_string(s->version));
+    r |= json_object_set_new(o, "peer_protocol", json_known(s->peer_protocol));
+    r |= json_object_set_new(o, "control_protocol", json_known(s->control_protocol));
+    r |= json_object_set_new(o, "program_protocol", json_known(s->program_protocol));
+    r |= json_object_set_new(o, "pid", json_count(s->pid));
+    r |= json_set_torus(o, t);
+    r |= json_object_set_new(o, "rank", json_integer(s->rank));
+    r |= json_object_set_new(o, "coordinates", coordinates);
+    r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
+    r |= json_object_set_new(o, "whole", json_boolean(s->whole));
+    r |= json_object_set_new(o, "faults", texts(s->faults, s->fault_count));
+    r |= json_object_set_new(o, "link_mbit",
+                             s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
+    r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
+    r |= json_object_set_new(o, "memory", memory);
+    r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
+    r |= json_object_set_new(o, "cables", link_faults(s));
+    r |= json_object_set_new(o, "groups", groups(s));
+    r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
+    r |= json_object_set_new(o, "shares", shares(s));
+    r |= json_object_set_new(o, "exchanges", exchanges(s));
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+/* Those of the value in one line, for people. */
+static void set_protocols(json_t *o, const struct torus_status *s)
+{
+    (void)json_object_set_new(
+        o, "protocols",
+        s->peer_protocol == 0 ? json_null()
+                              : json_sprintf("peer %u, control %u, program %u", s->peer_protocol,
+                                             s->control_protocol, s->program_protocol));
+}
+
+static int run(struct cli *cli, const void *arguments)
+{
+    struct torus_status *status;
+    struct torus_error e;
+    struct torus torus;
+    struct error wrong;
+    int code = cli_connect(cli);
+
+    (void)arguments;
+    if (code != EXIT_DONE)
+        return code;
+    if (torus_client_status(cli->client, &status, &e) != 0)
+        return cli_fail_client(cli, &e);
+    if (torus_parse(&torus, status->dims, &wrong) != 0) {
+        wrong.code = ERROR_PROTOCOL;
+        error_wrap(&wrong, "the daemon's dimensions are invalid");
+        code = cli_fail(cli, &wrong);
+    } else {
+        json_t *value = value_of(status, &torus);
+        if (!cli->json)
+            set_protocols(value, status);
+        code =
+            cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
+    }
+    torus_status_free(status);
+    return code;
+}
+
+extern const struct command command_status;
+const struct command command_status = {
+    .name = "status",
+    .summary = "Show the daemon, the torus, its groups and exchanges",
+    .usage = "[--socket PATH] [--json]",
+    .details =
+        "The torus is whole if every link of every node is up, as far as this node knows; "
+        "otherwise\n"
+        "the faults are listed. The costs are those that times of exchanges are predicted with;\n"
+        "see 'torusctl help calibrate'.\n"
+        "\n"
+        "Links come up only between daemons of the same peer protocol. torusctl and other clients\n"
+        "need the daemon's control protocol, programs with groups its program protocol;\n"
+        "'torusctl --version' and 'torusd --version' show those of what is installed.\n"
+        "\n"
+        "Cables lists what nodes have found out of ports whose links are down: a cable that leads\n"
+        "to another port (wrong-cable), from + to + or - to - (same-side) or back to the same\n"
+        "machine (loop), two machines of one rank (duplicate-rank), and a cable that drops large\n"
+        "packets (mtu).\n"
+        "\n"
+        "Unconfirmed are exchanges that began at this node and are committed, but nodes have not\n"
+        "confirmed yet that their output is in place: they are down, cannot be reached, or\n"
+        "something is in the way there. They finish by themselves, then the exchange is not\n"
+        "listed there any more.\n"
+        "\n"
+        "Groups are those of programs on this node (torus/group.h). One is opening until\n"
+        "programs on all nodes have opened it; its calls go around the links that were down then,\n"
+        "and if it has been shrunk, nodes that were down are not members (without). Calls, calls\n"
+        "done and bytes of blocks (with their digests) are this program's; early are bytes that\n"
+        "have come before their calls.\n"
+        "\n"
+        "examples:\n"
+        "  torusctl status\n"
+        "  torusctl --json status | jq .whole\n",
+    .options = options,
+    .arguments_size = sizeof(struct status_arguments),
+    .needs_daemon = true,
+    .run = run,
+};

@@ -1,0 +1,274 @@
+#include "client/cli/drawing/svg_arrow.h"
+
+/* Lengths are as in svg_layout.h. An arrow keeps to the left of the line between two nodes, as seen
+ * in its direction, so that the two channels of a link lie beside each other. */
+enum {
+    OFFSET = 5,      /* of a straight arrow from that line */
+    RISE = 17,       /* of an arc: past a node and its straight arrows */
+    MOST_RISE = 30,  /* of one that shares channels with others: they lie side by side */
+    ROUNDING = 9,    /* at an arc's shoulders */
+    BAND_OFFSET = 7, /* of the middle of a band */
+    WIDEST = 5,      /* line */
+    STUB_FROM = 14,  /* an arrow to another plane: clear of those within */
+    STUB_TO = 31,
+    STUB_OFFSET = 3,
+    STUB_WIDEST = 3,
+};
+static const double contact = 8.7; /* sqrt(SVG_RADIUS^2 - OFFSET^2) */
+static const double slope = 0.707; /* an arc leaves its node as much ahead as to the left */
+static const double gap = 1;       /* between an arrow's tip and the node */
+
+/* Coordinates with an arrow's view: s ahead and h to the left of a node's centre. */
+struct view {
+    struct point centre, ahead;
+};
+
+static struct point at(const struct view *v, double s, double h)
+{
+    return (struct point){v->centre.x + s * v->ahead.x + h * v->ahead.y,
+                          v->centre.y + s * v->ahead.y - h * v->ahead.x};
+}
+
+static void put_point(FILE *out, char command, const struct view *v, double s, double h)
+{
+    struct point p = at(v, s, h);
+    (void)fprintf(out, "%c%.1f %.1f", command, p.x, p.y);
+}
+
+static double head_length(double width)
+{
+    return 4.5 + 0.6 * width;
+}
+
+/* A head whose tip is at (s, h), and which points in the direction (x, y), both in the view. */
+static void put_head(FILE *out, const struct view *v, double s, double h, double x, double y,
+                     double width)
+{
+    double length = head_length(width), half = 2.2 + 0.5 * width;
+
+    (void)fputs("<path class=\"h\" d=\"", out);
+    put_point(out, 'M', v, s, h);
+    put_point(out, 'L', v, s - length * x - half * y, h - length * y + half * x);
+    put_point(out, 'L', v, s - length * x + half * y, h - length * y - half * x);
+    (void)fputs("z\"/>", out);
+}
+
+static void begin_line(FILE *out, double width)
+{
+    (void)fprintf(out, "<path class=\"l\" stroke-width=\"%.1f\" d=\"", width);
+}
+
+/* ---- Within a plane -------------------------------------------------------------------------- */
+
+/* A part of an arrow within one frame, from `from` to `to` ahead of the view's node: where it does
+ * not start or end, it is cut there by the frame. */
+struct part {
+    struct view view;
+    double from, to;
+    bool starts, ends;
+};
+
+static void straight_part(FILE *out, const struct part *p, double width)
+{
+    double from = p->starts ? p->from + contact : p->from;
+    double tip = p->ends ? p->to - contact - gap : p->to;
+    double to = p->ends ? tip - head_length(width) + 1 : p->to;
+
+    begin_line(out, width);
+    put_point(out, 'M', &p->view, from, OFFSET);
+    put_point(out, 'L', &p->view, to, OFFSET);
+    (void)fputs("\"/>", out);
+    if (p->ends)
+        put_head(out, &p->view, tip, OFFSET, 1, 0, width);
+}
+
+static void arc_part(FILE *out, const struct part *p, double rise, double width)
+{
+    double touch = SVG_RADIUS + gap, end = touch + head_length(width) - 1;
+
+    begin_line(out, width);
+    if (p->starts) {
+        put_point(out, 'M', &p->view, p->from + SVG_RADIUS * slope, SVG_RADIUS * slope);
+        put_point(out, 'Q', &p->view, p->from + rise, rise);
+        put_point(out, ' ', &p->view, p->from + rise + ROUNDING, rise);
+    } else {
+        put_point(out, 'M', &p->view, p->from, rise);
+    }
+    if (p->ends) {
+        put_point(out, 'L', &p->view, p->to - rise - ROUNDING, rise);
+        put_point(out, 'Q', &p->view, p->to - rise, rise);
+        put_point(out, ' ', &p->view, p->to - end * slope, end * slope);
+        (void)fputs("\"/>", out);
+        put_head(out, &p->view, p->to - touch * slope, touch * slope, slope, -slope, width);
+    } else {
+        put_point(out, 'L', &p->view, p->to, rise);
+        (void)fputs("\"/>", out);
+    }
+}
+
+/* Splits an arrow along a row or column where it leaves the frame. Returns how many parts there
+ * are, at most 3. */
+static unsigned split(const struct svg_layout *l, const struct leg *leg, uint32_t start,
+                      struct part *parts)
+{
+    uint32_t coordinates[TORUS_MAX_DIMS], n = l->torus->size[leg->dim];
+    uint32_t end = torus_walk(l->torus, start, leg->dim, leg->direction, leg->hops);
+    struct point ahead = svg_layout_port(l, torus_port(leg->dim, leg->direction));
+
+    torus_coordinates(l->torus, start, coordinates);
+    uint32_t from = coordinates[leg->dim]; /* from the frame's side where arrows come in */
+    torus_coordinates(l->torus, end, coordinates);
+    uint32_t to = coordinates[leg->dim];
+    if (leg->direction < 0) {
+        from = n - 1 - from;
+        to = n - 1 - to;
+    }
+    parts[0] = (struct part){.view = {svg_layout_node(l, start), ahead}, .starts = true};
+    if (leg->hops <= n - 1 - from) {
+        parts[0].to = leg->hops * l->pitch;
+        parts[0].ends = true;
+        return 1;
+    }
+    parts[0].to = (n - 1 - from) * (double)l->pitch + SVG_MARGIN;
+    parts[1] = (struct part){.view = {svg_layout_node(l, end), ahead}, .ends = true};
+    parts[1].from = -(to * (double)l->pitch + SVG_MARGIN);
+    if (leg->hops == n - from + to)
+        return 2;
+    /* More than once round: all of the row or column in between. */
+    parts[2] = (struct part){.view = parts[1].view, .from = parts[1].from};
+    parts[2].to = parts[2].from + (n - 1) * (double)l->pitch + 2 * SVG_MARGIN;
+    return 3;
+}
+
+static double rise_of(const struct svg_arrow *a)
+{
+    if (a->leg.hops == 1)
+        return OFFSET;
+    return a->lanes < 2 ? RISE : RISE + (double)(MOST_RISE - RISE) * a->lane / (a->lanes - 1);
+}
+
+double svg_arrow_widest(const struct svg_layout *l, uint32_t lanes)
+{
+    double widest = l->axes > 2 ? STUB_WIDEST : WIDEST;
+    double apart = lanes < 2 ? widest : 0.7 * (MOST_RISE - RISE) / (lanes - 1);
+    return apart < widest ? apart : widest;
+}
+
+/* A number beside the middle of the arrow, outside of it. */
+static void put_number(FILE *out, const struct part *p, double rise, const struct svg_arrow *a)
+{
+    struct point middle = at(&p->view, (p->from + p->to) / 2, rise + a->width / 2 + 5.5);
+    const char *anchor = "middle";
+
+    if (p->view.ahead.y > 0.5)
+        anchor = "start";
+    if (p->view.ahead.y < -0.5)
+        anchor = "end";
+    if (anchor[0] != 'm')
+        middle = at(&p->view, (p->from + p->to) / 2, rise + a->width / 2 + 1.5);
+    (void)fprintf(out, "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>",
+                  middle.x, middle.y + 2.5, anchor, a->text);
+}
+
+static void draw_within(FILE *out, const struct svg_layout *l, const struct svg_arrow *a)
+{
+    struct part parts[3];
+    unsigned count = split(l, &a->leg, a->start, parts);
+    double rise = rise_of(a);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (a->leg.hops == 1)
+            straight_part(out, &parts[i], a->width);
+        else
+            arc_part(out, &parts[i], rise, a->width);
+    }
+    if (a->text != NULL)
+        put_number(out, &parts[0], rise, a);
+}
+
+/* ---- To another plane ------------------------------------------------------------------------ */
+
+static void draw_stub(FILE *out, const struct view *v, double from, double to, double width)
+{
+    double tip = to, end = tip - head_length(width) + 1;
+
+    begin_line(out, width);
+    put_point(out, 'M', v, from, STUB_OFFSET);
+    put_point(out, 'L', v, end, STUB_OFFSET);
+    (void)fputs("\"/>", out);
+    put_head(out, v, tip, STUB_OFFSET, 1, 0, width);
+}
+
+static void draw_between(FILE *out, const struct svg_layout *l, const struct svg_arrow *a)
+{
+    uint32_t end = torus_walk(l->torus, a->start, a->leg.dim, a->leg.direction, a->leg.hops);
+    struct point ahead = svg_layout_port(l, torus_port(a->leg.dim, a->leg.direction));
+    struct view from = {svg_layout_node(l, a->start), ahead};
+    struct view to = {svg_layout_node(l, end), ahead};
+
+    draw_stub(out, &from, STUB_FROM, STUB_TO, a->width);
+    if (a->text != NULL) {
+        struct point p = at(&from, (STUB_FROM + STUB_TO) / 2.0, STUB_OFFSET + a->width / 2 + 6);
+        (void)fprintf(out,
+                      "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">"
+                      "%s</text>",
+                      p.x, p.y + 2.5, a->text);
+    }
+    draw_stub(out, &to, -STUB_TO, -STUB_FROM, a->width);
+    if (a->leg.hops > 1) {
+        struct point p = at(&from, STUB_TO + 5, STUB_OFFSET);
+        (void)fprintf(out,
+                      "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">"
+                      "%+d</text>",
+                      p.x, p.y + 2.5, a->leg.direction * a->leg.hops);
+    }
+}
+
+void svg_arrow_draw(FILE *out, const struct svg_layout *l, const struct svg_arrow *a)
+{
+    unsigned port = torus_port(a->leg.dim, a->leg.direction);
+
+    (void)fprintf(out, "<g class=\"p%u\">", port);
+    if (svg_layout_leaves_plane(l, port))
+        draw_between(out, l, a);
+    else
+        draw_within(out, l, a);
+    (void)fputs("</g>", out);
+}
+
+void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsigned port)
+{
+    const struct leg hop = {
+        .hops = 1,
+        .dim = (uint8_t)torus_port_dim(port),
+        .direction = (int8_t)torus_port_direction(port),
+    };
+    struct part parts[3] = {{.view = {svg_layout_node(l, node), svg_layout_port(l, port)},
+                             .to = STUB_TO,
+                             .starts = true}};
+    bool leaves = svg_layout_leaves_plane(l, port);
+    unsigned count = leaves ? 1 : split(l, &hop, node, parts);
+    double offset = leaves ? STUB_OFFSET : BAND_OFFSET;
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct part *p = &parts[i];
+        (void)fputs("<path class=\"crowd\" d=\"", out);
+        put_point(out, 'M', &p->view, p->from + (p->starts ? SVG_RADIUS : 0), offset);
+        put_point(out, 'L', &p->view, p->to - (p->ends ? SVG_RADIUS : 0), offset);
+        (void)fputs("\"/>", out);
+    }
+}
+
+void svg_arrow_sample(FILE *out, const struct svg_layout *l, unsigned port, struct point centre,
+                      double length, double width)
+{
+    struct view v = {centre, svg_layout_port(l, port)};
+
+    (void)fprintf(out, "<g class=\"p%u\">", port);
+    begin_line(out, width);
+    put_point(out, 'M', &v, -length / 2, 0);
+    put_point(out, 'L', &v, length / 2 - head_length(width) + 1, 0);
+    (void)fputs("\"/>", out);
+    put_head(out, &v, length / 2, 0, 1, 0, width);
+    (void)fputs("</g>\n", out);
+}

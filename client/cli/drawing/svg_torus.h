@@ -1,0 +1,13 @@
+/* The torus of a picture of a schedule, which all its steps have in common. */
+#ifndef TORUSD_CLI_SVG_TORUS_H
+#define TORUSD_CLI_SVG_TORUS_H
+
+#include "client/cli/drawing/svg_page.h"
+
+/* Writes the style sheet of the page. */
+void svg_torus_style(const struct svg_page *p);
+
+/* Defines the torus as "torus", with its planes, links and nodes. */
+void svg_torus_define(const struct svg_page *p);
+
+#endif

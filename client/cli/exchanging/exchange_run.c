@@ -1,0 +1,274 @@
+#include "client/cli/exchanging/exchange_run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/exchanging/candidates.h"
+#include "client/cli/exchanging/exchange_report.h"
+#include "client/cli/schedule_files/schedule_file.h"
+#include "client/cli/terminal/arguments.h"
+#include "client/cli/terminal/clock.h"
+#include "client/cli/terminal/interrupt.h"
+#include "client/cli/terminal/progress.h"
+
+/* The library's operations are those that the schedules know. */
+_Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
+_Static_assert((int)TORUS_ALLGATHER == OPERATION_ALLGATHER, "");
+_Static_assert((int)TORUS_BROADCAST == OPERATION_BROADCAST, "");
+
+/* What --on-failure says. */
+static bool does(const struct exchange_arguments *a, const char *action)
+{
+    return a->on_failure != NULL && strcmp(a->on_failure, action) == 0;
+}
+
+/* Checks that the options go together. Returns 0, or the exit code after having printed the reason.
+ */
+static int check(const struct cli *cli, enum torus_operation operation,
+                 const struct exchange_arguments *a)
+{
+    if (a->on_failure != NULL && !does(a, "fail") && !does(a, "shrink") && !does(a, "wait"))
+        return cli_fail_usage(cli, "--on-failure: '%.40s' is neither fail, shrink nor wait",
+                              a->on_failure);
+    if (operation != TORUS_EXCHANGE && does(a, "shrink"))
+        return cli_fail_usage(cli, "--on-failure shrink is for exchanges: %s has fail and wait",
+                              cli->command);
+    if (operation == TORUS_BROADCAST && a->sender == NULL)
+        return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
+    if (a->block_size == NULL && a->from == NULL && a->to == NULL)
+        return cli_fail_usage(cli,
+                              "nothing to %s: give --block-size SIZE for a generated pattern, or "
+                              "--from %s --to FOLDER for files",
+                              cli->command, operation == TORUS_EXCHANGE ? "FOLDER" : "FILE");
+    if ((a->from == NULL) != (a->to == NULL))
+        return cli_fail_usage(cli, "--from and --to go together: %s is missing",
+                              a->from == NULL ? "--from" : "--to");
+    if (a->block_size != NULL && a->from != NULL)
+        return cli_fail_usage(cli, "--block-size is for generated patterns; files have their own "
+                                   "sizes: omit it with --from and --to");
+    if (a->repeat != NULL && a->from != NULL)
+        return cli_fail_usage(cli, "--repeat is for generated patterns; files are exchanged once: "
+                                   "omit it with --from and --to");
+    if (a->schedule != NULL && a->algorithm != NULL)
+        return cli_fail_usage(cli, "--schedule and --algorithm: give one or the other");
+    if (a->schedule != NULL && a->q != NULL)
+        return cli_fail_usage(cli, "--schedule and --q: give one or the other");
+    if (a->schedule != NULL && (a->explain || a->dry_run))
+        return cli_fail_usage(cli, "%s lists what auto chooses from: omit it with --schedule",
+                              a->explain ? "--explain" : "--dry-run");
+    if (does(a, "shrink") &&
+        (a->schedule != NULL || (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0)))
+        return cli_fail_usage(cli,
+                              "--on-failure shrink is for algorithm auto, whose routes go "
+                              "around what is down: omit %s",
+                              a->schedule != NULL ? "--schedule" : "--algorithm");
+    if (a->missing_ok && a->from == NULL)
+        return cli_fail_usage(cli, "--missing-ok is for files: it requires --from and --to");
+    if (a->replace && a->from == NULL)
+        return cli_fail_usage(cli, "--replace is for files: it requires --from and --to");
+    return EXIT_DONE;
+}
+
+/* Fills the request from the options; *from and *to are to be freed. */
+static int fill(struct torus_request *request, const struct exchange_arguments *a, char **from,
+                char **to, struct error *e)
+{
+    const enum operation operation = (enum operation)request->operation;
+
+    const char *name = spelled_algorithm(a->algorithm, a->q, e);
+
+    if (name == NULL && a->q != NULL)
+        return -1;
+    request->algorithm = name != NULL ? requested_algorithm(name, operation, e) : TORUS_AUTO;
+    if (request->algorithm == NULL)
+        return -1;
+    if (a->block_size != NULL && parse_size(a->block_size, &request->block_bytes, e) != 0)
+        return error_wrap(e, "--block-size");
+    if (a->from != NULL && parse_folder(a->from, from, e) != 0)
+        return error_wrap(e, "--from");
+    if (a->to != NULL && parse_folder(a->to, to, e) != 0)
+        return error_wrap(e, "--to");
+    if (a->sender != NULL && parse_number(a->sender, TORUS_MAX_NODES - 1, &request->sender, e) != 0)
+        return error_wrap(e, "--root");
+    if (a->repeat != NULL && parse_repeat(a->repeat, &request->repeat, e) != 0)
+        return error_wrap(e, "--repeat");
+    if (a->mode != NULL && parse_mode(a->mode, &request->mode, e) != 0)
+        return error_wrap(e, "--mode");
+    if (a->timeout != NULL && parse_seconds(a->timeout, &request->timeout_ms, e) != 0)
+        return error_wrap(e, "--timeout");
+    request->from = *from;
+    request->to = *to;
+    request->missing_ok = a->missing_ok;
+    request->replace = a->replace;
+    request->shrink = does(a, "shrink");
+    request->wait = does(a, "wait");
+    return 0;
+}
+
+/* Who chose the algorithm, and what was expected of it. `predictions` may be NULL. */
+static int set_choice(const struct cli *cli, json_t *value, const char *requested,
+                      const struct torus_result *result, const struct torus_candidates *predictions)
+{
+    double predicted =
+        predictions != NULL ? candidates_seconds(predictions, result->algorithm, result->mode) : -1;
+    int r = json_object_set_new(value, "requested", json_string(requested));
+
+    if (!cli->json && leaves_choice(requested))
+        r |= json_object_set_new(value, "algorithm",
+                                 json_sprintf("%s (%s)", result->algorithm, requested));
+    if (predictions == NULL)
+        return r;
+    r |= json_object_set_new(value, "predicted_seconds",
+                             predicted >= 0 ? json_real(predicted) : json_null());
+    if (cli->json) {
+        json_t *all = candidates_value(predictions);
+        r |= json_object_update_missing(value, all);
+        json_decref(all);
+    }
+    return r;
+}
+
+static int print_result(const struct cli *cli, const struct exchange_arguments *a,
+                        const char *requested, const struct torus_result *result,
+                        const struct torus_candidates *predictions, const char *bound_of,
+                        double call_seconds)
+{
+    struct view view = exchange_report_view(a->repeat != NULL, a->per_node);
+    char warning[512];
+    struct error e;
+    json_t *value = exchange_report(result, call_seconds, a->repeat != NULL, &e);
+
+    if (value == NULL)
+        return cli_fail(cli, &e);
+    if (set_choice(cli, value, requested, result, predictions) != 0 ||
+        (bound_of != NULL && json_object_set_new(value, "bound_of", json_string(bound_of)) != 0)) {
+        json_decref(value);
+        value = NULL;
+    }
+    int code = cli_print(cli, value, &view);
+    exchange_report_warning(result, warning, sizeof warning);
+    if (warning[0] != '\0')
+        cli_warn(warning);
+    return code;
+}
+
+/* Runs what is requested, or else a barrier, and prints how it went. `bound_of` is what the lower
+ * bound of a schedule from a file is for. */
+static int exchange(const struct cli *cli, const struct exchange_arguments *a,
+                    const struct torus_request *request, uint64_t timeout_ms,
+                    const struct torus_candidates *predictions, const char *bound_of)
+{
+    struct torus_result *result;
+    struct torus_error e;
+    struct progress progress;
+    double began = clock_seconds(), took;
+    int code, r;
+
+    progress_begin(&progress, true);
+    interrupt_arm(cli->client);
+    if (request != NULL)
+        r = torus_client_exchange(cli->client, request, progress_update, &progress, &result, &e);
+    else
+        r = torus_client_barrier(cli->client, a->name, timeout_ms, progress_update, &progress,
+                                 &result, &e);
+    took = clock_seconds() - began;
+    interrupt_disarm();
+    progress_end(&progress);
+    if (r != 0)
+        return cli_fail_client(cli, &e);
+    code = print_result(cli, a,
+                        a->schedule != NULL ? request->schedule
+                        : request != NULL   ? request->algorithm
+                                            : TORUS_AUTO,
+                        result, predictions, bound_of, took);
+    torus_result_free(result);
+    return code;
+}
+
+/* Shows what is predicted, in text before the exchange begins, and runs the exchange. */
+static int explain(const struct cli *cli, const struct exchange_arguments *a,
+                   const struct torus_request *request)
+{
+    struct torus_candidates *predictions;
+    struct torus_error e;
+    int code = EXIT_DONE;
+
+    if (torus_client_candidates(cli->client, request, &predictions, &e) != 0)
+        return cli_fail_client(cli, &e);
+    if (a->dry_run || !cli->json)
+        code = cli_print(cli, candidates_value(predictions), &candidates_view);
+    if (code == EXIT_DONE && !a->dry_run) {
+        if (!cli->json)
+            (void)putchar('\n');
+        (void)fflush(stdout);
+        code = exchange(cli, a, request, 0, predictions, NULL);
+    }
+    torus_candidates_free(predictions);
+    return code;
+}
+
+/* Reads the file, and gives what is in it to the daemon. Returns 0 with the request's schedule and
+ * *bound_of set, or the exit code after having printed what is wrong. */
+static int give_schedule(struct cli *cli, const char *path, struct torus_request *request,
+                         char digest[TORUS_DIGEST_SIZE], const char **bound_of)
+{
+    struct schedule_file file;
+    struct torus_status *status;
+    struct torus_error failed;
+    struct torus torus;
+    struct error e;
+    int code = EXIT_DONE;
+
+    if (torus_client_status(cli->client, &status, &failed) != 0)
+        return cli_fail_client(cli, &failed);
+    int r = torus_parse(&torus, status->dims, &e);
+    torus_status_free(status);
+    if (r != 0 || schedule_file_read(&file, path, &torus, &e) != 0)
+        return cli_fail(cli, &e);
+    if (torus_client_schedule(cli->client, file.text, file.length, digest, &failed) != 0)
+        code = cli_fail_client(cli, &failed);
+    request->schedule = digest;
+    *bound_of = algorithm_bound_name(imported_algorithm(file.imported));
+    schedule_file_free(&file);
+    return code;
+}
+
+int exchange_run(struct cli *cli, enum torus_operation operation,
+                 const struct exchange_arguments *a)
+{
+    struct torus_request request;
+    char digest[TORUS_DIGEST_SIZE], *from = NULL, *to = NULL;
+    const char *bound_of = NULL;
+    struct error e;
+    int code = check(cli, operation, a);
+
+    if (code != EXIT_DONE)
+        return code;
+    torus_request_init(&request);
+    request.operation = operation;
+    if (fill(&request, a, &from, &to, &e) != 0)
+        code = cli_fail(cli, &e);
+    if (code == EXIT_DONE)
+        code = cli_connect(cli);
+    if (code == EXIT_DONE && a->schedule != NULL)
+        code = give_schedule(cli, a->schedule, &request, digest, &bound_of);
+    if (code == EXIT_DONE)
+        code = a->explain || a->dry_run ? explain(cli, a, &request)
+                                        : exchange(cli, a, &request, 0, NULL, bound_of);
+    free(from);
+    free(to);
+    return code;
+}
+
+int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a)
+{
+    uint64_t timeout_ms = 0;
+    struct error e;
+    int code;
+
+    if (a->timeout != NULL && parse_seconds(a->timeout, &timeout_ms, &e) != 0)
+        return cli_fail_usage(cli, "--timeout: %s", e.text);
+    code = cli_connect(cli);
+    return code == EXIT_DONE ? exchange(cli, a, NULL, timeout_ms, NULL, NULL) : code;
+}

@@ -1,0 +1,80 @@
+/* What exchange, allgather, broadcast and barrier have in common: the request, the progress, the
+ * report. */
+#ifndef TORUSD_CLI_EXCHANGE_RUN_H
+#define TORUSD_CLI_EXCHANGE_RUN_H
+
+#include "client/cli/terminal/command.h"
+
+struct exchange_arguments {
+    const char *algorithm;
+    const char *q;        /* exchange only */
+    const char *schedule; /* not broadcast */
+    const char *block_size;
+    const char *from, *to;
+    const char *timeout;
+    const char *repeat; /* not barrier */
+    const char *mode;
+    const char *sender;     /* broadcast only */
+    const char *on_failure; /* not barrier */
+    const char *name;       /* barrier only, which has only this and a timeout */
+    bool missing_ok, replace;
+    bool per_node;
+    bool explain, dry_run; /* exchange only */
+};
+
+/* Options of all operations that move blocks, in two parts; an operation has its own before them and between them.
+ * `if_down` says what its --on-failure can be. */
+#define MOVING_OPTIONS(if_down)                                                                    \
+    {"--to", "FOLDER", offsetof(struct exchange_arguments, to),                                    \
+     "write what node 5 has sent to FOLDER/5"},                                                    \
+        {"--repeat", "K", offsetof(struct exchange_arguments, repeat),                             \
+         "run K of them back to back; the time shown is their median"},                            \
+        {"--mode", "MODE", offsetof(struct exchange_arguments, mode),                              \
+         "stepped or streaming (default: what suits the algorithm)"},                              \
+    {                                                                                              \
+        "--on-failure", "ACTION", offsetof(struct exchange_arguments, on_failure), if_down         \
+    }
+#define FINAL_OPTIONS                                                                              \
+    {"--missing-ok", NULL, offsetof(struct exchange_arguments, missing_ok),                        \
+     "treat missing files as empty"},                                                              \
+        {"--replace", NULL, offsetof(struct exchange_arguments, replace),                          \
+         "let the new result take the place of an old one, which is removed"},                     \
+        {"--timeout", "SECONDS", offsetof(struct exchange_arguments, timeout),                     \
+         "give up after SECONDS (default: the daemon's)"},                                         \
+    {                                                                                              \
+        "--per-node", NULL, offsetof(struct exchange_arguments, per_node),                         \
+            "also show the figures of each node's ports (always in JSON)"                          \
+    }
+
+/* Of exchange and allgather. */
+#define SCHEDULE_OPTION                                                                            \
+    {                                                                                              \
+        "--schedule", "FILE", offsetof(struct exchange_arguments, schedule),                       \
+            "run the schedule in this file instead (see 'torusctl help plan')"                     \
+    }
+
+/* Those of allgather and broadcast, and what their help says of them. */
+#define GATHER_OPTIONS                                                                             \
+    {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
+     "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
+        MOVING_OPTIONS("if nodes are down: fail, or wait for them (default: fail)"), FINAL_OPTIONS
+#define GATHER_DETAILS                                                                             \
+    "SIZE is in bytes, or with a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB, GB. 0 is\n" \
+    "allowed. Every node verifies the generated pattern.\n"                                        \
+    "\n"                                                                                           \
+    "FILE is a file on the sending node's own disk, below its data roots; if it is a folder, "     \
+    "the\n"                                                                                        \
+    "file in it that is named after the node's rank. In FILE and FOLDER, %r stands for the rank\n" \
+    "and %% for a per cent sign. FOLDER must not exist or be empty, unless --replace is given; "   \
+    "it\n"                                                                                         \
+    "appears when all nodes are done. See also 'torusctl help exchange'.\n"                        \
+    "\n"                                                                                           \
+    "In streaming mode no step waits for another: a node passes on what it gets as it comes.\n"    \
+    "\n"
+
+/* Run the operation, or the barrier. Return the exit code, having printed everything. */
+int exchange_run(struct cli *cli, enum torus_operation operation,
+                 const struct exchange_arguments *a);
+int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a);
+
+#endif

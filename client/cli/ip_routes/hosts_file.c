@@ -1,0 +1,376 @@
+#include "client/cli/ip_routes/hosts_file.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "client/cli/ip_routes/host_address.h"
+#include "client/cli/terminal/arguments.h"
+#include "proto/ini.h"
+#include "proto/text.h"
+
+#define BYTES_MOST (16u << 20)
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_"
+#define DEFAULTS "*" /* the section whose ports are those of all hosts that have no others */
+
+/* A section: a host before its rank is looked at. */
+struct section {
+    struct host host;
+    uint32_t hash; /* of the name up to its first dot, in which names of one host agree */
+    uint32_t rank, rank_line;
+};
+
+struct reading {
+    const struct torus *torus;
+    struct section *sections; /* as many as there are nodes */
+    uint32_t count;
+    struct section defaults;
+    struct section *current; /* NULL: none has begun */
+};
+
+/* --- sections --- */
+
+/* Whether two names are of one host: they differ in case or in a dot at the end, or only one of them
+ * has a domain. */
+static bool is_same_host(const char *a, const char *b)
+{
+    size_t a_length = strlen(a), b_length = strlen(b);
+
+    a_length -= a_length > 0 && a[a_length - 1] == '.';
+    b_length -= b_length > 0 && b[b_length - 1] == '.';
+    if (a_length > b_length)
+        return is_same_host(b, a);
+    if (strncasecmp(a, b, a_length) != 0)
+        return false;
+    return a_length == b_length || (b[a_length] == '.' && memchr(a, '.', a_length) == NULL);
+}
+
+static uint32_t hash_of(const char *name)
+{
+    uint32_t hash = 0;
+
+    for (; *name != '\0' && *name != '.'; name++)
+        hash = 31 * hash + (uint32_t)tolower((unsigned char)*name);
+    return hash;
+}
+
+static int check_name(const char *name, struct error *e)
+{
+    size_t length = strspn(name, LETTERS);
+    struct in_addr address;
+
+    if (length == 0 || name[length] != '\0' || name[0] == '-' || name[0] == '.')
+        return error_set(e, ERROR_USAGE, "\"%.50s\" is not the name of a host", name);
+    if (length >= HOST_NAME_SIZE)
+        return error_set(e, ERROR_USAGE, "the name %.50s... is too long: %zu of at most %d letters",
+                         name, length, HOST_NAME_SIZE - 1);
+    if (is_same_host(name, "localhost"))
+        return error_set(e, ERROR_USAGE, "\"%.50s\" is every host's name for itself", name);
+    if (inet_pton(AF_INET, name, &address) == 1)
+        return error_set(e, ERROR_USAGE, "\"%.50s\" is an address, not the name of a host", name);
+    return 0;
+}
+
+static int begin_defaults(struct reading *r, uint32_t line, struct error *e)
+{
+    if (r->defaults.host.line != 0)
+        return error_set(e, ERROR_USAGE, "[" DEFAULTS "] comes twice; the first is in line %u",
+                         r->defaults.host.line);
+    r->defaults.host.line = line;
+    r->current = &r->defaults;
+    return 0;
+}
+
+static int begin_section(struct reading *r, const char *name, uint32_t line, struct error *e)
+{
+    struct section *s = &r->sections[r->count];
+
+    if (strcmp(name, DEFAULTS) == 0)
+        return begin_defaults(r, line, e);
+    if (check_name(name, e) != 0)
+        return -1;
+    uint32_t hash = hash_of(name);
+    for (uint32_t i = 0; i < r->count; i++)
+        if (r->sections[i].hash == hash && is_same_host(r->sections[i].host.name, name))
+            return error_set(e, ERROR_USAGE, "[%.80s] is the same host as [%.80s] in line %u", name,
+                             r->sections[i].host.name, r->sections[i].host.line);
+    if (r->count == r->torus->nodes)
+        return error_set(e, ERROR_USAGE, "[%.80s] is one host too many: the torus has %u %s", name,
+                         r->torus->nodes, text_plural(r->torus->nodes, "node", "nodes"));
+    *s = (struct section){.host.line = line, .hash = hash};
+    (void)strcpy(s->host.name, name);
+    r->current = s;
+    r->count++;
+    return 0;
+}
+
+/* --- settings --- */
+
+/* Interfaces that no cable can have; labels ("eth0:1") and what a veth adds ("eth0@if5") are of the
+ * interface before them. */
+static int check_interface(const char *name, struct error *e)
+{
+    size_t length = strcspn(name, ":@");
+
+    if (length == 2 && memcmp(name, "lo", length) == 0)
+        return error_set(e, ERROR_USAGE, "%s is the loopback interface: no cable has it", name);
+    if (length == strlen(OWN_INTERFACE) && memcmp(name, OWN_INTERFACE, length) == 0)
+        return error_set(e, ERROR_USAGE,
+                         "%s is the interface that the scripts make for the node's own address",
+                         name);
+    return 0;
+}
+
+/* "enp1s0" or "enp1s0 10.0.0.1" */
+static int parse_cable_end(const char *text, struct cable_end *end, struct error *e)
+{
+    size_t length = strcspn(text, " \t"), letters = strspn(text, LETTERS ":@");
+
+    if (length == 0 || letters < length || text[0] == '-' || text[0] == '.')
+        return error_set(e, ERROR_USAGE, "\"%.*s\" is not the name of an interface",
+                         length < 50 ? (int)length : 50, text);
+    if (length >= sizeof end->interface)
+        return error_set(
+            e, ERROR_USAGE,
+            "\"%.*s\" is not the name of an interface: it has %zu letters, at most %zu "
+            "are possible",
+            length < 50 ? (int)length : 50, text, length, sizeof end->interface - 1);
+    memcpy(end->interface, text, length);
+    end->interface[length] = '\0';
+    if (check_interface(end->interface, e) != 0)
+        return -1;
+    text += length + strspn(text + length, " \t");
+    return *text == '\0' ? 0 : host_address_parse(text, &end->address, e);
+}
+
+static int set_port(struct reading *r, const struct ini_line *line, struct error *e)
+{
+    bool is_default = r->current == &r->defaults;
+    int port = torus_port_parse(r->torus, line->name);
+    struct cable_end *end;
+
+    if (port < 0)
+        return error_set(e, ERROR_USAGE, "the torus has no port \"%.20s\"", line->name);
+    end = &r->current->host.port[port];
+    if (end->line != 0)
+        return error_set(e, ERROR_USAGE, "port %s of [%.80s] is given twice", line->name,
+                         line->section);
+    end->line = line->number;
+    if (parse_cable_end(line->value, end, e) != 0)
+        return -1;
+    if (is_default && end->address.s_addr != 0)
+        return error_set(e, ERROR_USAGE, "[" DEFAULTS "] cannot have addresses");
+    return 0;
+}
+
+/* Each setting stands once in a section: `*first` is the line of it. */
+static int note_line(uint32_t *first, const struct ini_line *line, struct error *e)
+{
+    if (*first != 0)
+        return error_set(e, ERROR_USAGE, "%s of [%.80s] is given twice; the first is in line %u",
+                         line->name, line->section, *first);
+    *first = line->number;
+    return 0;
+}
+
+static int on_line(void *context, const struct ini_line *line, struct error *e)
+{
+    struct reading *r = context;
+    struct section *s;
+
+    if (line->name == NULL)
+        return begin_section(r, line->section, line->number, e);
+    s = r->current;
+    if (s == NULL)
+        return error_set(e, ERROR_USAGE, "a setting before the first [HOST]");
+    if (line->name[0] == '+' || line->name[0] == '-')
+        return set_port(r, line, e);
+    if (s == &r->defaults)
+        return error_set(e, ERROR_USAGE, "[" DEFAULTS "] has ports such as +0 only");
+    if (strcmp(line->name, "address") == 0)
+        return note_line(&s->host.address_line, line, e) == 0
+                   ? host_address_parse(line->value, &s->host.address, e)
+                   : -1;
+    if (strcmp(line->name, "rank") == 0)
+        return note_line(&s->rank_line, line, e) == 0
+                   ? parse_number(line->value, r->torus->nodes - 1, &s->rank, e)
+                   : -1;
+    return error_set(e, ERROR_USAGE,
+                     "unknown setting \"%.40s\": there are rank, address, and ports such as +0",
+                     line->name);
+}
+
+/* --- all of it --- */
+
+/* What is wrong in a line, found when all have been read. */
+static int bad_line(const char *path, uint32_t line, struct error *e)
+{
+    return error_wrap(e, "%.200s:%u", path, line);
+}
+
+/* Puts the sections into the order of their ranks. */
+static int sort_hosts(const struct reading *r, struct host *hosts, const char *path,
+                      struct error *e)
+{
+    uint32_t ranked = 0;
+
+    if (r->count < r->torus->nodes)
+        return error_set(e, ERROR_USAGE, "%.200s: %u of %u %s: each node needs a section [HOST]",
+                         path, r->count, r->torus->nodes,
+                         text_plural(r->torus->nodes, "host", "hosts"));
+    for (uint32_t i = 0; i < r->count; i++)
+        ranked += r->sections[i].rank_line != 0;
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct section *s = &r->sections[i];
+        uint32_t rank = ranked != 0 ? s->rank : i;
+        if (ranked != 0 && s->rank_line == 0) {
+            (void)error_set(e, ERROR_USAGE,
+                            "[%.80s] has no rank: either all hosts have one, or none has, and "
+                            "they are in the order of their ranks",
+                            s->host.name);
+            return bad_line(path, s->host.line, e);
+        }
+        if (hosts[rank].name[0] != '\0') {
+            (void)error_set(e, ERROR_USAGE, "[%.80s] and [%.80s] both have rank %u",
+                            hosts[rank].name, s->host.name, rank);
+            return bad_line(path, s->rank_line, e);
+        }
+        hosts[rank] = s->host;
+    }
+    return 0;
+}
+
+static void fill_in(struct host *hosts, const struct reading *r, struct in_addr first)
+{
+    for (uint32_t rank = 0; rank < r->torus->nodes; rank++) {
+        struct host *h = &hosts[rank];
+        if (h->address_line == 0)
+            h->address.s_addr = htonl(ntohl(first.s_addr) + rank);
+        for (unsigned port = 0; port < torus_ports(r->torus); port++)
+            if (h->port[port].line == 0 && torus_neighbour(r->torus, rank, port) != TORUS_NO_NODE)
+                h->port[port] = r->defaults.host.port[port];
+    }
+}
+
+/* A cable that works needs an interface, which no other port has, and where there is no cable there can
+ * be none. Sets *line to where that is not so. */
+static int check_port(const struct host *h, const struct ip_routes *r, uint32_t rank, unsigned port,
+                      uint32_t *line, struct error *e)
+{
+    const struct cable_end *end = &h->port[port];
+    char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
+
+    (void)torus_port_name(port, name);
+    *line = end->line != 0 ? end->line : h->line;
+    if (torus_neighbour(&r->torus, rank, port) == TORUS_NO_NODE && end->line != 0)
+        return error_set(e, ERROR_USAGE, "[%.80s]: node %u of %s has no cable at port %s", h->name,
+                         rank, torus_format(&r->torus, dims), name);
+    if (damage_has_link(&r->damage, rank, port) && end->line == 0)
+        return error_set(e, ERROR_USAGE,
+                         "[%.80s] needs the interface of port %s, as in \"%s = eth1\" (or is that "
+                         "cable broken? --without %u:%s)",
+                         h->name, name, name, rank, name);
+    for (unsigned other = 0; end->line != 0 && other < port; other++)
+        if (strcmp(h->port[other].interface, end->interface) == 0) {
+            *line = h->port[other].line > end->line ? h->port[other].line : end->line;
+            return error_set(e, ERROR_USAGE,
+                             "[%.80s] has %s at two ports: each cable has an interface of its own",
+                             h->name, end->interface);
+        }
+    return 0;
+}
+
+static int check_ports(const struct host *hosts, const struct ip_routes *r, const char *path,
+                       struct error *e)
+{
+    uint32_t line;
+
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&r->torus); port++)
+            if (check_port(&hosts[rank], r, rank, port, &line, e) != 0)
+                return bad_line(path, line, e);
+    return 0;
+}
+
+struct used_address {
+    uint32_t value;
+    uint32_t rank;
+    uint32_t line; /* 0: it follows from --address */
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct used_address *x = a, *y = b;
+
+    if (x->value != y->value)
+        return x->value > y->value ? 1 : -1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+/* The second of two uses of an address. */
+static int used_twice(const struct host *hosts, const struct used_address *use, const char *path,
+                      struct error *e)
+{
+    struct in_addr address = {use->value};
+    char text[INET_ADDRSTRLEN], where[32] = "--address";
+
+    if (use[-1].line != 0)
+        (void)snprintf(where, sizeof where, "line %u", use[-1].line);
+    (void)error_set(e, ERROR_USAGE, "the address %s is used twice, by [%.60s] (%s) and by [%.60s]",
+                    inet_ntop(AF_INET, &address, text, sizeof text), hosts[use[-1].rank].name,
+                    where, hosts[use->rank].name);
+    return bad_line(path, use->line, e);
+}
+
+/* Every address stands once in the file: those of nodes and those of cables. */
+static int check_addresses(const struct host *hosts, const struct torus *t, const char *path,
+                           struct error *e)
+{
+    size_t count = 0, most = (size_t)t->nodes * (1 + torus_ports(t));
+    struct used_address *used = malloc(most * sizeof used[0]);
+    int rc = 0;
+
+    if (used == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the addresses");
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        const struct host *h = &hosts[rank];
+        used[count++] = (struct used_address){h->address.s_addr, rank, h->address_line};
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (h->port[port].address.s_addr != 0)
+                used[count++] =
+                    (struct used_address){h->port[port].address.s_addr, rank, h->port[port].line};
+    }
+    qsort(used, count, sizeof used[0], compare);
+    for (size_t i = 1; rc == 0 && i < count; i++)
+        if (used[i].value == used[i - 1].value)
+            rc = used_twice(hosts, &used[i], path, e);
+    free(used);
+    return rc;
+}
+
+int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
+                    struct in_addr first, struct error *e)
+{
+    static const struct text_kind hosts_file = {.name = "a file of hosts", .most = BYTES_MOST};
+    struct reading reading = {.torus = &r->torus};
+    int rc;
+
+    memset(hosts, 0, r->torus.nodes * sizeof hosts[0]);
+    reading.sections = calloc((size_t)r->torus.nodes + 1, sizeof reading.sections[0]);
+    if (reading.sections == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the hosts");
+    rc = ini_read(path, &hosts_file, on_line, &reading, e);
+    if (rc == 0)
+        rc = sort_hosts(&reading, hosts, path, e);
+    if (rc == 0) {
+        fill_in(hosts, &reading, first);
+        rc = check_ports(hosts, r, path, e);
+    }
+    if (rc == 0)
+        rc = check_addresses(hosts, &r->torus, path, e);
+    free(reading.sections);
+    return rc;
+}

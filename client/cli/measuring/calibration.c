@@ -1,0 +1,281 @@
+#include "client/cli/measuring/calibration.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/terminal/progress.h"
+#include "client/cli/terminal/quantile.h"
+#include "proto/text.h"
+
+#define PASSES 3u
+#define SMALL_SECONDS 0.08 /* about, for one algorithm with single bytes in one pass */
+#define SMALL_MOST 100u
+#define WARM_UP 3u
+#define FIRST_BLOCK 1024u
+#define BLOCK_MOST (UINT64_C(1) << 28)
+#define BUSY_SECONDS 0.8
+#define BUSY_ENOUGH 0.5 /* long enough not to try a larger block */
+#define BUSY_TIMES 2u   /* so many more; the fastest counts */
+#define BETWEEN_FIRST UINT64_C(16)
+#define BETWEEN_LAST (UINT64_C(1024) * 1024)
+#define BETWEEN_GROWTH 4u
+#define BETWEEN_SECONDS 0.4 /* what takes longer is predicted well by the rate, */
+#define LARGE                                                                                      \
+    UINT64_C(65536)       /* and for larger blocks, unless links are so fast that processors       \
+                           */
+#define LARGE_SECONDS 0.2 /* are the limit, what takes longer than this */
+#define BETWEEN_LEAST 5.0
+#define BETWEEN_MOST 40.0
+#define HOPELESS 3.0    /* times as long as the fastest: not measured */
+#define NEARLY 1.25     /* times as long: may be chosen where the next size is not measured */
+#define GROWTH_MOST 8.0 /* at a time: the first ones are slow because TCP starts slowly */
+
+/* Those that are measured at every size, and differ most in what they need. */
+static const char *const names[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
+                                    "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
+
+/* What measures, and shows what is under way. */
+struct meter {
+    struct torus_client *client;
+    struct progress progress;
+    char now[80];
+};
+
+/* Runs it and returns the part (0.5: the median) of its times in *seconds. *result may be NULL. */
+static int measure(struct meter *m, const char *algorithm, uint64_t block_bytes, uint32_t repeat,
+                   double part, double *seconds, struct torus_result **result,
+                   struct torus_error *failed)
+{
+    struct torus_request request;
+    struct torus_result *r;
+    double *each;
+
+    torus_request_init(&request);
+    request.algorithm = algorithm;
+    request.block_bytes = block_bytes;
+    request.repeat = repeat;
+    if (torus_client_exchange(m->client, &request, progress_update, &m->progress, &r, failed) != 0)
+        return -1;
+    each = calloc(r->each_count + 1, sizeof *each);
+    if (each == NULL) {
+        *failed = (struct torus_error){TORUS_ERROR_MEMORY, "out of memory", ""};
+        torus_result_free(r);
+        return -1;
+    }
+    for (size_t i = 0; i < r->each_count; i++)
+        each[i] = (double)r->each[i] / 1e9;
+    sort_values(each, r->each_count);
+    *seconds =
+        r->each_count > 0 ? quantile(each, r->each_count, part) : (double)r->nanoseconds / 1e9;
+    free(each);
+    if (*seconds < 1e-9)
+        *seconds = 1e-9; /* a divisor */
+    if (result != NULL)
+        *result = r;
+    else
+        torus_result_free(r);
+    return 0;
+}
+
+/* All algorithms in turn, several times: the shortest median counts, since other load on the nodes
+ * can only add to it. */
+static int measure_small(struct meter *m, struct calibration_run *run, struct torus_error *failed)
+{
+
+    for (unsigned pass = 0; pass <= PASSES; pass++)
+        for (size_t i = 0; i < run->measured; i++) {
+            const char *name = run->algorithm[i]->name;
+            double repeat = WARM_UP, seconds;
+            (void)snprintf(m->now, sizeof m->now, "single bytes, pass %u of %u: %s", pass, PASSES,
+                           name);
+            if (pass > 0)
+                repeat = SMALL_SECONDS / run->seconds[i];
+            if (repeat > SMALL_MOST)
+                repeat = SMALL_MOST;
+            if (measure(m, name, 1, repeat > WARM_UP ? (uint32_t)repeat : WARM_UP, 0.5, &seconds,
+                        NULL, failed) != 0)
+                return -1;
+            /* The first pass, before caches and TCP are warm, only gives the number. */
+            if (pass <= 1 || seconds < run->seconds[i])
+                run->seconds[i] = seconds;
+        }
+    predict_fit(run->counts, run->seconds, run->measured, &run->costs);
+    return 0;
+}
+
+static int measure_busy(struct meter *m, struct calibration_run *run,
+                        const struct algorithm *stream, struct torus_error *failed, struct error *e)
+{
+    struct predict_counts counts;
+
+    if (predict_count(&run->torus, stream, true, &counts, e) != 0)
+        return -1;
+    run->block_bytes = FIRST_BLOCK;
+    for (;;) {
+        (void)snprintf(m->now, sizeof m->now, "all links busy: blocks of %llu KiB",
+                       (unsigned long long)run->block_bytes / 1024);
+        if (measure(m, stream->name, run->block_bytes, 1, 0, &run->block_seconds, NULL, failed) !=
+            0)
+            return -1;
+        if (run->block_seconds >= BUSY_ENOUGH || run->block_bytes >= BLOCK_MOST)
+            break;
+        double growth = BUSY_SECONDS / run->block_seconds;
+        run->block_bytes =
+            (uint64_t)((double)run->block_bytes * (growth < GROWTH_MOST ? growth : GROWTH_MOST));
+    }
+    double first = run->block_seconds;
+    if (measure(m, stream->name, run->block_bytes, BUSY_TIMES, 0, &run->block_seconds, &run->busy,
+                failed) != 0)
+        return -1;
+    if (first < run->block_seconds)
+        run->block_seconds = first;
+    run->costs.bytes_per_second =
+        predict_rate(&counts, &run->costs, run->block_bytes, run->block_seconds);
+    return 0;
+}
+
+/* What is known while sizes are measured, by index in the run. */
+struct between {
+    uint64_t bytes;
+    double longest;                          /* seconds; what takes longer is not measured */
+    double ratio[CALIBRATION_ALGORITHMS];    /* measured over predicted, as last seen */
+    double expected[CALIBRATION_ALGORITHMS]; /* seconds */
+};
+
+static int measure_at(struct meter *m, const struct calibration_run *run, struct between *b,
+                      size_t i, double *seconds, struct torus_error *failed)
+{
+    const char *name = run->algorithm[i]->name;
+    double repeat = SMALL_SECONDS / b->expected[i];
+
+    (void)snprintf(m->now, sizeof m->now, "blocks of %llu %s: %s", (unsigned long long)b->bytes,
+                   text_plural(b->bytes, "byte", "bytes"), name);
+    repeat = repeat > BETWEEN_MOST ? BETWEEN_MOST : repeat < BETWEEN_LEAST ? BETWEEN_LEAST : repeat;
+    if (measure(m, name, b->bytes, (uint32_t)repeat, 0.5, seconds, NULL, failed) != 0)
+        return -1;
+    b->ratio[i] *= *seconds / b->expected[i];
+    return 0;
+}
+
+/* One size, by every algorithm that may be the fastest there. The model lets those look good that
+ * are not measured; so whatever it would nearly prefer to the best of the others is measured, too. */
+static int measure_size(struct meter *m, const struct calibration_run *run, struct between *b,
+                        struct torus_error *failed)
+{
+    double best = b->longest, fastest = INFINITY, seconds;
+
+    for (size_t i = 0; i < run->count; i++) {
+        b->expected[i] = b->ratio[i] * predict_seconds(&run->counts[i], &run->costs, b->bytes);
+        if (i < run->measured && b->expected[i] < best)
+            best = b->expected[i];
+    }
+    if (best >= b->longest)
+        return 0;
+    for (size_t i = 0; i < run->count; i++) {
+        if (b->expected[i] > (i < run->measured ? HOPELESS * best : NEARLY * fastest))
+            continue;
+        if (measure_at(m, run, b, i, &seconds, failed) != 0)
+            return -1;
+        fastest = seconds < fastest ? seconds : fastest;
+    }
+    return 0;
+}
+
+/* Sizes between one byte and busy links. The daemon remembers them (daemon/exchange/choose.h); here
+ * they only tell what is worth measuring. */
+static int measure_between(struct meter *m, const struct calibration_run *run,
+                           struct torus_error *failed)
+{
+    struct between b;
+
+    for (size_t i = 0; i < run->count; i++)
+        b.ratio[i] = i < run->measured
+                         ? run->seconds[i] / predict_seconds(&run->counts[i], &run->costs, 1)
+                         : 1;
+    for (b.bytes = BETWEEN_FIRST; b.bytes <= BETWEEN_LAST; b.bytes *= BETWEEN_GROWTH) {
+        b.longest = b.bytes > LARGE ? LARGE_SECONDS : BETWEEN_SECONDS;
+        if (measure_size(m, run, &b, failed) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add(struct calibration_run *run, const struct algorithm *a, struct error *e)
+{
+    if (a == NULL || run->count == CALIBRATION_ALGORITHMS || a->operation != OPERATION_EXCHANGE ||
+        a->port_model != PORT_MODEL_ALL || a->accepts(&run->torus, NULL) != 0 ||
+        !predict_is_quick(&run->torus, a))
+        return 0;
+    if (predict_count(&run->torus, a, a->streaming, &run->counts[run->count], e) != 0)
+        return -1;
+    run->algorithm[run->count++] = a;
+    return 0;
+}
+
+static bool is_named(const struct algorithm *a)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], a->name) == 0)
+            return true;
+    return false;
+}
+
+/* Finds the algorithms that accept the torus, and their counts: those to measure, then the others.
+ */
+static int count(struct calibration_run *run, struct error *e)
+{
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (add(run, algorithm_find(names[i]), e) != 0)
+            return -1;
+    run->measured = run->count;
+    for (size_t i = 0; i < algorithm_count(); i++)
+        if (!is_named(algorithm_at(i)) && add(run, algorithm_at(i), e) != 0)
+            return -1;
+    if (run->measured == 0)
+        return error_set(e, ERROR_REFUSED,
+                         "none of the algorithms to measure with accepts this torus");
+    return 0;
+}
+
+int calibration_measure(struct torus_client *client, struct calibration_run *run,
+                        struct torus_error *failed, struct error *e)
+{
+    struct meter m = {.client = client};
+    struct torus_status *status;
+    int r;
+
+    *run = (struct calibration_run){0};
+    *e = (struct error){0};
+    *failed = (struct torus_error){0};
+    if (torus_client_status(client, &status, failed) != 0)
+        return -1;
+    r = torus_parse(&run->torus, status->dims, e);
+    torus_status_free(status);
+    if (r != 0) {
+        e->code = ERROR_PROTOCOL;
+        return error_wrap(e, "the daemon's dimensions are invalid");
+    }
+    if (run->torus.nodes < 2)
+        return error_set(e, ERROR_REFUSED, "a torus of one node has no links to calibrate");
+    if (count(run, e) != 0)
+        return -1;
+    progress_begin(&m.progress, true);
+    m.progress.title = m.now;
+    r = measure_small(&m, run, failed) != 0 ||
+                measure_busy(&m, run, algorithm_find("stream"), failed, e) != 0 ||
+                measure_between(&m, run, failed) != 0
+            ? -1
+            : 0;
+    progress_end(&m.progress);
+    if (r != 0)
+        calibration_free(run);
+    return r;
+}
+
+void calibration_free(struct calibration_run *run)
+{
+    torus_result_free(run->busy);
+    run->busy = NULL;
+}

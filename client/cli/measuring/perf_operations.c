@@ -1,0 +1,470 @@
+/* The operations of `torusctl perf`: how each is called, and what it must deliver. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/measuring/perf.h"
+#include "daemon/schedule/product.h"
+#include "proto/text.h"
+
+/* ---- Contents of blocks ---------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t value)
+{
+    value = (value ^ (value >> 31)) * UINT64_C(0x9e3779b97f4a7c15);
+    return value ^ (value >> 29);
+}
+
+/* Different for every call, source and destination. */
+static uint64_t seed(const struct perf_job *job, uint32_t source, uint32_t destination)
+{
+    return mix(job->number * UINT64_C(0xd6e8feb86659fd93) + ((uint64_t)source << 32) + destination);
+}
+
+static void fill_block(uint8_t *block, size_t size, uint64_t from)
+{
+    for (size_t at = 0; at < size; at += 8) {
+        uint64_t word = mix(from + at);
+        memcpy(block + at, &word, size - at < 8 ? size - at : 8);
+    }
+}
+
+static bool is_wrong(const uint8_t *block, size_t size, uint64_t from)
+{
+    for (size_t at = 0; at < size; at += 8) {
+        uint64_t word = mix(from + at);
+        if (memcmp(block + at, &word, size - at < 8 ? size - at : 8) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Blocks for each member ------------------------------------------------------------------ */
+
+static void lay_out_alltoall(struct perf_job *job)
+{
+    job->send_size = job->receive_size = (size_t)job->bytes * job->members;
+}
+
+static int call_alltoall(struct perf_job *job, struct torus_error *e)
+{
+    return torus_alltoall(job->group, job->send, job->receive, (size_t)job->bytes, e);
+}
+
+static void fill_alltoall(struct perf_job *job)
+{
+    for (uint32_t j = 0; j < job->members; j++)
+        fill_block(job->send + j * job->bytes, job->bytes, seed(job, job->rank, j));
+}
+
+static uint64_t wrong_alltoall(const struct perf_job *job)
+{
+    uint64_t wrong = 0;
+
+    for (uint32_t i = 0; i < job->members; i++)
+        wrong += is_wrong(job->receive + i * job->bytes, job->bytes, seed(job, i, job->rank));
+    return wrong;
+}
+
+static double received_alltoall(const struct perf_job *job)
+{
+    return (double)job->bytes * (job->members - 1);
+}
+
+static double bound_alltoall(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_all_port(t);
+}
+
+/* ---- Blocks of different sizes --------------------------------------------------------------- */
+
+size_t perf_uneven(uint64_t bytes, uint32_t i, uint32_t j)
+{
+    return (size_t)(bytes * ((i + 3 * (uint64_t)j) % 5) / 2);
+}
+
+static void lay_out_alltoallv(struct perf_job *job)
+{
+    job->send_size = job->receive_size = 0;
+    for (uint32_t k = 0; k < job->members; k++) {
+        job->send_bytes[k] = perf_uneven(job->bytes, job->rank, k);
+        job->send_offset[k] = job->send_size;
+        job->send_size += job->send_bytes[k];
+        job->receive_bytes[k] = perf_uneven(job->bytes, k, job->rank);
+        job->receive_offset[k] = job->receive_size;
+        job->receive_size += job->receive_bytes[k];
+    }
+}
+
+static int call_alltoallv(struct perf_job *job, struct torus_error *e)
+{
+    return torus_alltoallv(job->group, job->send, job->send_bytes, job->send_offset, job->receive,
+                           job->receive_bytes, job->receive_offset, e);
+}
+
+static void fill_alltoallv(struct perf_job *job)
+{
+    for (uint32_t j = 0; j < job->members; j++)
+        fill_block(job->send + job->send_offset[j], job->send_bytes[j], seed(job, job->rank, j));
+}
+
+static uint64_t wrong_alltoallv(const struct perf_job *job)
+{
+    uint64_t wrong = 0;
+
+    for (uint32_t i = 0; i < job->members; i++)
+        wrong += is_wrong(job->receive + job->receive_offset[i], job->receive_bytes[i],
+                          seed(job, i, job->rank));
+    return wrong;
+}
+
+static double received_alltoallv(const struct perf_job *job)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < job->members; i++)
+        for (uint32_t j = 0; j < job->members; j++)
+            sum += i != j ? (double)perf_uneven(job->bytes, i, j) : 0;
+    return sum / job->members;
+}
+
+static double bound_alltoallv(const struct perf_job *job, const struct torus *t)
+{
+    return perf_bound_uneven(t, job->bytes, perf_uneven);
+}
+
+/* ---- The same for all ------------------------------------------------------------------------ */
+
+static void lay_out_allgather(struct perf_job *job)
+{
+    job->send_size = (size_t)job->bytes;
+    job->receive_size = (size_t)job->bytes * job->members;
+}
+
+static int call_allgather(struct perf_job *job, struct torus_error *e)
+{
+    return torus_allgather(job->group, job->send, job->receive, (size_t)job->bytes, e);
+}
+
+static void fill_allgather(struct perf_job *job)
+{
+    fill_block(job->send, job->bytes, seed(job, job->rank, 0));
+}
+
+static uint64_t wrong_allgather(const struct perf_job *job)
+{
+    uint64_t wrong = 0;
+
+    for (uint32_t i = 0; i < job->members; i++)
+        wrong += is_wrong(job->receive + i * job->bytes, job->bytes, seed(job, i, 0));
+    return wrong;
+}
+
+static double bound_allgather(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_broadcast(t);
+}
+
+static void lay_out_broadcast(struct perf_job *job)
+{
+    job->send_size = 0;
+    job->receive_size = (size_t)job->bytes;
+}
+
+static int call_broadcast(struct perf_job *job, struct torus_error *e)
+{
+    return torus_broadcast(job->group, job->receive, (size_t)job->bytes, job->plan->root, e);
+}
+
+static void fill_broadcast(struct perf_job *job)
+{
+    if (job->rank == job->plan->root)
+        fill_block(job->receive, job->bytes, seed(job, job->rank, 0));
+}
+
+static uint64_t wrong_broadcast(const struct perf_job *job)
+{
+    return is_wrong(job->receive, job->bytes, seed(job, job->plan->root, 0));
+}
+
+static double received_broadcast(const struct perf_job *job)
+{
+    return (double)job->bytes * (job->members - 1) / job->members;
+}
+
+/* A reduce backwards. */
+static double bound_broadcast(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_reduce(t);
+}
+
+/* ---- Reductions ------------------------------------------------------------------------------ */
+
+/* Small, so that every type holds them, and sums of floating types are exact in every order. */
+static uint64_t value(const struct perf_job *job, uint32_t member, size_t element)
+{
+    uint64_t random = mix(seed(job, member, 0) + element);
+    bool floating = job->plan->type >= TORUS_FLOAT32;
+
+    if (floating && job->plan->combination == TORUS_PRODUCT) /* a power of two that stays small */
+        return 1 + (random % (32 + job->members) == 0);
+    return random % 101;
+}
+
+static uint64_t combine(enum torus_operator operation, uint64_t a, uint64_t b)
+{
+    switch (operation) {
+    case TORUS_SUM:
+        return a + b;
+    case TORUS_PRODUCT:
+        return a * b;
+    case TORUS_MIN:
+        return a < b ? a : b;
+    case TORUS_MAX:
+        return a > b ? a : b;
+    case TORUS_AND:
+        return a & b;
+    case TORUS_OR:
+        return a | b;
+    case TORUS_XOR:
+        return a ^ b;
+    }
+    return 0;
+}
+
+/* The value as an element. Integers lose what is above their width, as they do in sums. */
+static void store(uint8_t *at, enum torus_type type, uint64_t v)
+{
+    switch (type) {
+    case TORUS_INT8:
+    case TORUS_UINT8:
+        memcpy(at, &(uint8_t){(uint8_t)v}, 1);
+        break;
+    case TORUS_INT16:
+    case TORUS_UINT16:
+        memcpy(at, &(uint16_t){(uint16_t)v}, 2);
+        break;
+    case TORUS_INT32:
+    case TORUS_UINT32:
+        memcpy(at, &(uint32_t){(uint32_t)v}, 4);
+        break;
+    case TORUS_INT64:
+    case TORUS_UINT64:
+        memcpy(at, &v, 8);
+        break;
+    case TORUS_FLOAT32:
+        memcpy(at, &(float){(float)v}, 4);
+        break;
+    case TORUS_FLOAT64:
+        memcpy(at, &(double){(double)v}, 8);
+        break;
+    }
+}
+
+static void fill_vector(struct perf_job *job)
+{
+    size_t width = torus_type_size(job->plan->type);
+
+    for (size_t e = 0; e < job->count; e++)
+        store(job->send + e * width, job->plan->type, value(job, job->rank, e));
+}
+
+/* Of `count` elements of the result, those from `first` on. */
+static uint64_t wrong_elements(const struct perf_job *job, size_t first, size_t count)
+{
+    size_t width = torus_type_size(job->plan->type);
+    uint64_t wrong = 0;
+    uint8_t wanted[8];
+
+    for (size_t e = 0; e < count; e++) {
+        uint64_t v = value(job, 0, first + e);
+        for (uint32_t i = 1; i < job->members; i++)
+            v = combine(job->plan->combination, v, value(job, i, first + e));
+        store(wanted, job->plan->type, v);
+        wrong += memcmp(job->receive + e * width, wanted, width) != 0;
+    }
+    return wrong;
+}
+
+/* Whole elements: at least one, unless there is nothing. */
+static void lay_out_allreduce(struct perf_job *job)
+{
+    size_t width = torus_type_size(job->plan->type);
+
+    job->count = job->bytes > 0 && job->bytes < width ? 1 : (size_t)job->bytes / width;
+    job->bytes = job->count * width;
+    job->send_size = job->receive_size = (size_t)job->bytes;
+}
+
+static int call_allreduce(struct perf_job *job, struct torus_error *e)
+{
+    return torus_allreduce(job->group, job->send, job->receive, job->count, job->plan->type,
+                           job->plan->combination, e);
+}
+
+static uint64_t wrong_allreduce(const struct perf_job *job)
+{
+    return wrong_elements(job, 0, job->count);
+}
+
+static double received_reduce_scatter(const struct perf_job *job)
+{
+    return (double)job->bytes * (job->members - 1) / job->members;
+}
+
+static double received_allreduce(const struct perf_job *job)
+{
+    return 2 * received_reduce_scatter(job);
+}
+
+static double bound_allreduce(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_allreduce(t);
+}
+
+/* Only the root gets the result. */
+static void lay_out_reduce(struct perf_job *job)
+{
+    lay_out_allreduce(job);
+    if (job->rank != job->plan->root)
+        job->receive_size = 0;
+}
+
+static int call_reduce(struct perf_job *job, struct torus_error *e)
+{
+    return torus_reduce(job->group, job->send, job->receive, job->count, job->plan->type,
+                        job->plan->combination, job->plan->root, e);
+}
+
+static uint64_t wrong_reduce(const struct perf_job *job)
+{
+    return job->rank == job->plan->root ? wrong_allreduce(job) : 0;
+}
+
+static double bound_reduce(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_reduce(t);
+}
+
+/* The vector is divided as evenly as it can be; the counts are in receive_bytes. */
+static void lay_out_reduce_scatter(struct perf_job *job)
+{
+    lay_out_allreduce(job);
+    for (uint32_t i = 0; i < job->members; i++) {
+        job->receive_offset[i] = job->count * i / job->members;
+        job->receive_bytes[i] = job->count * (i + 1) / job->members - job->receive_offset[i];
+    }
+    job->receive_size = job->receive_bytes[job->rank] * torus_type_size(job->plan->type);
+}
+
+static int call_reduce_scatter(struct perf_job *job, struct torus_error *e)
+{
+    return torus_reduce_scatter(job->group, job->send, job->receive, job->receive_bytes,
+                                job->plan->type, job->plan->combination, e);
+}
+
+static uint64_t wrong_reduce_scatter(const struct perf_job *job)
+{
+    return wrong_elements(job, job->receive_offset[job->rank], job->receive_bytes[job->rank]);
+}
+
+static double bound_reduce_scatter(const struct perf_job *job, const struct torus *t)
+{
+    return (double)job->bytes * torus_bound_reduce_scatter(t);
+}
+
+/* ---- Barrier --------------------------------------------------------------------------------- */
+
+static void lay_out_nothing(struct perf_job *job)
+{
+    job->send_size = job->receive_size = 0;
+}
+
+static int call_barrier(struct perf_job *job, struct torus_error *e)
+{
+    return torus_barrier(job->group, e);
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+const struct perf_operation perf_operations[] = {
+    {.name = "alltoall",
+     .sized = true,
+     .lay_out = lay_out_alltoall,
+     .call = call_alltoall,
+     .fill = fill_alltoall,
+     .wrong = wrong_alltoall,
+     .received = received_alltoall,
+     .bound = bound_alltoall},
+    {.name = "alltoallv",
+     .sized = true,
+     .lay_out = lay_out_alltoallv,
+     .call = call_alltoallv,
+     .fill = fill_alltoallv,
+     .wrong = wrong_alltoallv,
+     .received = received_alltoallv,
+     .bound = bound_alltoallv},
+    {.name = "allgather",
+     .sized = true,
+     .lay_out = lay_out_allgather,
+     .call = call_allgather,
+     .fill = fill_allgather,
+     .wrong = wrong_allgather,
+     .received = received_alltoall,
+     .bound = bound_allgather},
+    {.name = "broadcast",
+     .sized = true,
+     .rooted = true,
+     .lay_out = lay_out_broadcast,
+     .call = call_broadcast,
+     .fill = fill_broadcast,
+     .wrong = wrong_broadcast,
+     .received = received_broadcast,
+     .bound = bound_broadcast},
+    {.name = "barrier", .lay_out = lay_out_nothing, .call = call_barrier},
+    {.name = "allreduce",
+     .sized = true,
+     .reduces = true,
+     .lay_out = lay_out_allreduce,
+     .call = call_allreduce,
+     .fill = fill_vector,
+     .wrong = wrong_allreduce,
+     .received = received_allreduce,
+     .bound = bound_allreduce},
+    {.name = "reduce",
+     .sized = true,
+     .reduces = true,
+     .rooted = true,
+     .lay_out = lay_out_reduce,
+     .call = call_reduce,
+     .fill = fill_vector,
+     .wrong = wrong_reduce,
+     .received = received_reduce_scatter,
+     .bound = bound_reduce},
+    {.name = "reduce-scatter",
+     .sized = true,
+     .reduces = true,
+     .lay_out = lay_out_reduce_scatter,
+     .call = call_reduce_scatter,
+     .fill = fill_vector,
+     .wrong = wrong_reduce_scatter,
+     .received = received_reduce_scatter,
+     .bound = bound_reduce_scatter},
+    {0},
+};
+
+/* What is multiplied for all operations: by 4 in perf_uneven(), and by the members. */
+int perf_lay_out(struct perf_job *job, struct torus_error *e)
+{
+    if (job->bytes > INT64_MAX / 4 / job->members) {
+        *e = (struct torus_error){.code = TORUS_ERROR_USAGE};
+        (void)snprintf(e->text, sizeof e->text,
+                       "--sizes: %llu bytes are too many for %u %s: at most %llu",
+                       (unsigned long long)job->bytes, job->members,
+                       text_plural(job->members, "member", "members"),
+                       (unsigned long long)(INT64_MAX / 4 / job->members));
+        return -1;
+    }
+    job->plan->operation->lay_out(job);
+    return 0;
+}

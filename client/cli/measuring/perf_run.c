@@ -1,0 +1,245 @@
+/* Measuring one size: how long calls take, at the member where they take longest. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "client/cli/measuring/perf.h"
+#include "client/cli/terminal/quantile.h"
+
+#define LEAST 5
+#define MOST 100
+#define SECONDS 1.0 /* for one size, roughly */
+
+uint32_t perf_repetitions(double seconds)
+{
+    double fit = seconds > 0 ? SECONDS / seconds : MOST;
+
+    return fit < LEAST ? LEAST : fit > MOST ? MOST : (uint32_t)fit;
+}
+
+/* A job under way. */
+struct running {
+    struct perf_job job;
+    struct torus_group *whole;
+    uint64_t wrong; /* here */
+};
+
+static int fail_memory(struct torus_error *e)
+{
+    *e = (struct torus_error){.code = TORUS_ERROR_MEMORY, .text = "out of memory"};
+    return -1;
+}
+
+static struct timespec now(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t;
+}
+
+static double seconds_since(struct timespec t)
+{
+    struct timespec n = now();
+    return (double)(n.tv_sec - t.tv_sec) + (double)(n.tv_nsec - t.tv_nsec) / 1e9;
+}
+
+/* All members wait until the links' limiters let short messages pass at once again, and meet. The
+ * barrier comes last, so that they start together, and awake. */
+static int meet(const struct running *run, struct torus_error *e)
+{
+    uint64_t pause = run->job.plan->pause_ns;
+    struct timespec until = now();
+
+    until.tv_sec += (time_t)(pause / 1000000000);
+    until.tv_nsec += (long)(pause % 1000000000);
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    while (pause > 0 && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+    return torus_barrier(run->whole, e);
+}
+
+static bool verifies(const struct running *run)
+{
+    return run->job.plan->verify && run->job.plan->operation->wrong != NULL;
+}
+
+/* Checks what has come, once all members have it: where several share a processor, the first to
+ * check would take it from those whose time still counts. */
+static int check(struct running *run, struct torus_error *e)
+{
+    if (!verifies(run))
+        return 0;
+    if (torus_barrier(run->whole, e) != 0)
+        return -1;
+    run->wrong += run->job.plan->operation->wrong(&run->job);
+    return 0;
+}
+
+/* Before calls are timed: they get contents that can be checked, and all members meet. */
+static int get_ready(struct running *run, struct torus_error *e)
+{
+    run->job.number++;
+    if (verifies(run))
+        run->job.plan->operation->fill(&run->job);
+    return meet(run, e);
+}
+
+/* Several calls, with their seconds here. Contents are made before and checked after; of several, the
+ * last one's. */
+static int time_calls(struct running *run, unsigned calls, double *seconds, struct torus_error *e)
+{
+    const struct perf_operation *operation = run->job.plan->operation;
+    struct timespec began;
+
+    if (get_ready(run, e) != 0)
+        return -1;
+    began = now();
+    for (unsigned i = 0; i < calls; i++)
+        if (operation->call(&run->job, e) != 0)
+            return -1;
+    *seconds = seconds_since(began);
+    return check(run, e);
+}
+
+static int longest(const struct running *run, double *seconds, size_t count, struct torus_error *e)
+{
+    return torus_allreduce(run->whole, TORUS_IN_PLACE, seconds, count, TORUS_FLOAT64, TORUS_MAX, e);
+}
+
+/* Calls that come to nothing but the number of repetitions, the same at all members. */
+static int warm_up(struct running *run, size_t *repeat, struct torus_error *e)
+{
+    const struct perf_plan *plan = run->job.plan;
+    double seconds = 0;
+
+    for (uint32_t i = 0; i < plan->warm_up || (i == 0 && plan->repeat == 0); i++)
+        if (time_calls(run, 1, &seconds, e) != 0)
+            return -1;
+    if (longest(run, &seconds, 1, e) != 0)
+        return -1;
+    *repeat =
+        plan->repeat > 0 ? plan->repeat : perf_repetitions(seconds + (double)plan->pause_ns / 1e9);
+    return 0;
+}
+
+/* Back to back: one batch after the other, with nothing between them but reading the clock. */
+static int time_batches(struct running *run, struct perf_row *row, struct torus_error *e)
+{
+    const struct perf_operation *operation = run->job.plan->operation;
+    struct timespec began;
+
+    if (get_ready(run, e) != 0)
+        return -1;
+    for (size_t i = 0; i < row->repeat; i++) {
+        began = now();
+        for (unsigned k = 0; k < PERF_BATCH; k++)
+            if (operation->call(&run->job, e) != 0)
+                return -1;
+        row->period[i] = seconds_since(began) / PERF_BATCH;
+    }
+    return check(run, e);
+}
+
+static int measure(struct running *run, struct perf_row *row, struct torus_error *e)
+{
+    bool small = row->bytes < PERF_SMALL;
+
+    if (warm_up(run, &row->repeat, e) != 0)
+        return -1;
+    row->latency = calloc(row->repeat, sizeof *row->latency);
+    row->period = small ? calloc(row->repeat, sizeof *row->period) : NULL;
+    if (row->latency == NULL || (small && row->period == NULL))
+        return fail_memory(e);
+    for (size_t i = 0; i < row->repeat; i++)
+        if (time_calls(run, 1, &row->latency[i], e) != 0)
+            return -1;
+    if (small && time_batches(run, row, e) != 0)
+        return -1;
+    if (longest(run, row->latency, row->repeat, e) != 0 ||
+        (small && longest(run, row->period, row->repeat, e) != 0))
+        return -1;
+    row->wrong = run->wrong;
+    if (torus_allreduce(run->whole, TORUS_IN_PLACE, &row->wrong, 1, TORUS_UINT64, TORUS_SUM, e) !=
+        0)
+        return -1;
+    sort_values(row->latency, row->repeat);
+    if (small)
+        sort_values(row->period, row->repeat);
+    return 0;
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+static int allocate_area(struct running *run, uint8_t **area, size_t size, struct torus_error *e)
+{
+    if (size == 0)
+        return 0;
+    if (!run->job.plan->ordinary)
+        *area = torus_memory_new(run->whole, size, e);
+    else if ((*area = calloc(1, size)) == NULL)
+        return fail_memory(e);
+    return *area != NULL ? 0 : -1;
+}
+
+static void release_area(struct running *run, uint8_t *area)
+{
+    if (!run->job.plan->ordinary)
+        torus_memory_free(run->whole, area);
+    else
+        free(area);
+}
+
+static int prepare(struct running *run, struct torus_error *e)
+{
+    struct perf_job *job = &run->job;
+    size_t *lists = calloc(4 * (size_t)job->members, sizeof *lists);
+
+    if (lists == NULL)
+        return fail_memory(e);
+    job->send_bytes = lists;
+    job->send_offset = lists + job->members;
+    job->receive_bytes = lists + 2 * (size_t)job->members;
+    job->receive_offset = lists + 3 * (size_t)job->members;
+    if (perf_lay_out(job, e) != 0 || allocate_area(run, &job->send, job->send_size, e) != 0 ||
+        allocate_area(run, &job->receive, job->receive_size, e) != 0)
+        return -1;
+    return 0;
+}
+
+int perf_run(const struct perf_plan *plan, size_t index, struct torus_group *whole,
+             struct torus_group *part, const struct torus *t, struct perf_row *row,
+             struct torus_error *e)
+{
+    struct running run = {.whole = whole,
+                          .job = {.plan = plan,
+                                  .group = part,
+                                  .rank = torus_group_rank(part),
+                                  .members = torus_group_size(part),
+                                  .bytes = plan->size[index]}};
+    const struct perf_operation *operation = plan->operation;
+    int r = prepare(&run, e);
+
+    *row = (struct perf_row){.bytes = run.job.bytes};
+    if (r == 0) {
+        r = measure(&run, row, e);
+        row->received = operation->sized ? operation->received(&run.job) : 0;
+        row->bound = operation->sized ? operation->bound(&run.job, t) : 0;
+    }
+    release_area(&run, run.job.send);
+    release_area(&run, run.job.receive);
+    free(run.job.send_bytes);
+    if (r != 0)
+        perf_row_release(row);
+    return r;
+}
+
+void perf_row_release(struct perf_row *row)
+{
+    free(row->latency);
+    free(row->period);
+    *row = (struct perf_row){0};
+}

@@ -1,0 +1,268 @@
+#include "client/cli/measuring/sweep.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/exchanging/exchange_report.h"
+#include "client/cli/terminal/clock.h"
+#include "client/cli/terminal/interrupt.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/progress.h"
+#include "client/cli/terminal/quantile.h"
+
+#define TURN_SECONDS 3.0 /* for one algorithm at one size */
+
+/* A sweep under way. */
+struct running {
+    struct sweep *sweep;
+    struct cli *cli;
+    struct progress progress;
+    char now[96]; /* what is running */
+};
+
+int sweep_add(struct sweep *s, const char *name, struct error *e)
+{
+    for (size_t i = 0; i < s->algorithms; i++)
+        if (strcmp(s->algorithm[i], name) == 0)
+            return error_set(e, ERROR_USAGE, "%s is given twice", name);
+    if (s->algorithms == SWEEP_MOST_ALGORITHMS)
+        return error_set(e, ERROR_USAGE, "more than %d algorithms", (int)SWEEP_MOST_ALGORITHMS);
+    s->algorithm[s->algorithms++] = name;
+    return 0;
+}
+
+int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct error *e)
+{
+    if (sweep_add(s, imported_algorithm(file->imported)->name, e) != 0)
+        return -1;
+    s->schedule[s->algorithms - 1] = file;
+    return 0;
+}
+
+static uint32_t sweep_turns(const struct sweep *s)
+{
+    return s->turns > 0 ? s->turns : 1;
+}
+
+static json_t *failure(const struct torus_error *e)
+{
+    json_t *o = json_object();
+    (void)json_object_set_new(o, "code", json_string(torus_error_name(e->code)));
+    (void)json_object_set_new(o, "text", json_string(e->text));
+    return o;
+}
+
+/* What there is of earlier turns, or NULL. */
+static json_t *find_result(const struct sweep *s, uint64_t size, const char *name)
+{
+    json_t *o;
+    size_t i;
+
+    json_array_foreach(s->results, i, o)
+    {
+        if ((uint64_t)json_integer_value(json_object_get(o, "block_bytes")) == size &&
+            strcmp(json_string_value(json_object_get(o, "algorithm")), name) == 0)
+            return o;
+    }
+    return NULL;
+}
+
+/* Adds the times of another turn to those that there are. What is true of one session only goes. If
+ * the other has failed, all have. */
+static int add_turn(json_t *o, const json_t *another)
+{
+    static const char *const of_a_session[] = {"id", "seconds_spread", "efficiency", "call_seconds",
+                                               "sustained_seconds"};
+    json_t *each = json_object_get(o, "seconds_each");
+    size_t count = json_array_size(each), i;
+    double *seconds;
+
+    if (json_object_get(another, "error") != NULL)
+        return json_object_update_missing(o, (json_t *)another);
+    if (json_array_extend(each, json_object_get(another, "seconds_each")) != 0)
+        return -1;
+    count = json_array_size(each);
+    seconds = calloc(count + 1, sizeof *seconds);
+    if (seconds == NULL)
+        return -1;
+    for (i = 0; i < count; i++)
+        seconds[i] = json_number_value(json_array_get(each, i));
+    sort_values(seconds, count);
+    for (i = 0; i < sizeof of_a_session / sizeof of_a_session[0]; i++)
+        (void)json_object_del(o, of_a_session[i]);
+    i = (size_t)(json_object_set_new(o, "seconds", json_real(quantile(seconds, count, 0.5))) |
+                 json_object_set_new(o, "seconds_min", json_real(quantile(seconds, count, 0))) |
+                 json_object_set_new(o, "seconds_max", json_real(quantile(seconds, count, 1))));
+    free(seconds);
+    return i == 0 ? 0 : -1;
+}
+
+/* Takes o over. */
+static int keep(struct sweep *s, json_t *o, uint64_t size, const char *name)
+{
+    json_t *before = find_result(s, size, name);
+    int r;
+
+    if (before == NULL)
+        return json_array_append_new(s->results, o);
+    r = add_turn(before, o);
+    json_decref(o);
+    return r;
+}
+
+/* Adds what the session reported, or why it failed. Returns 0, or -1 with *e. */
+static int add_result(struct sweep *s, uint64_t size, const char *name,
+                      const struct torus_result *result, double took,
+                      const struct torus_error *failed, struct error *e)
+{
+    static const char *const kept[] = {"id",          "mode",           "rounds",
+                                       "seconds",     "seconds_each",   "seconds_min",
+                                       "seconds_max", "seconds_spread", "bound_seconds",
+                                       "efficiency",  "call_seconds",   "sustained_seconds"};
+    json_t *o = json_object(), *report;
+    int r = json_object_set_new(o, "block_bytes", json_count(size)) |
+            json_object_set_new(o, "algorithm", json_string(name));
+
+    if (result == NULL) {
+        s->failed++;
+        r |= json_object_set_new(o, "error", failure(failed));
+    } else {
+        report = exchange_report(result, took, true, e);
+        if (report == NULL) {
+            json_decref(o);
+            return -1;
+        }
+        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+            r |= json_object_set(o, kept[i], json_object_get(report, kept[i]));
+        if (leaves_choice(name))
+            r |= json_object_set(o, "chosen", json_object_get(report, "algorithm"));
+        if (s->turns > 0 && json_object_get(o, "seconds_each") == NULL)
+            r |= json_object_set_new(o, "seconds_each",
+                                     json_pack("[O]", json_object_get(o, "seconds")));
+        json_decref(report);
+    }
+    if (r == 0 && keep(s, o, size, name) == 0)
+        return 0;
+    return error_set(e, ERROR_MEMORY, "out of memory for the results");
+}
+
+/* Whether there is a daemon for another call: on this connection, or, if it has been closed, on a
+ * new one. */
+static bool can_go_on(struct running *run)
+{
+    struct torus_status *status;
+    struct torus_client *another;
+
+    if (torus_client_status(run->cli->client, &status, NULL) == 0) {
+        torus_status_free(status);
+        return true;
+    }
+    another = torus_client_open(run->cli->socket, NULL);
+    if (another == NULL)
+        return false;
+    interrupt_disarm();
+    torus_client_close(run->cli->client);
+    run->cli->client = another;
+    interrupt_arm(another);
+    return true;
+}
+
+/* Where all is run in several turns: as many exchanges as TURN_SECONDS allow, by the time that a
+ * smaller block, or an earlier turn, took. */
+static uint32_t affordable(const struct sweep *s, uint64_t size, const char *name)
+{
+    double longest = 0;
+    size_t i;
+    json_t *o;
+
+    json_array_foreach(s->results, i, o)
+    {
+        uint64_t known = (uint64_t)json_integer_value(json_object_get(o, "block_bytes"));
+        double seconds = json_number_value(json_object_get(o, "seconds"));
+        if (known <= size && known > 0 &&
+            strcmp(json_string_value(json_object_get(o, "algorithm")), name) == 0) {
+            double expected = seconds * (double)(size / known);
+            longest = known == size ? seconds : expected;
+            if (known == size)
+                break;
+        }
+    }
+    if (s->turns == 0 || longest * s->repeat <= TURN_SECONDS)
+        return s->repeat;
+    return longest >= TURN_SECONDS ? 1 : (uint32_t)(TURN_SECONDS / longest);
+}
+
+static int run_one(struct running *run, uint64_t size, size_t index, struct error *e)
+{
+    struct sweep *s = run->sweep;
+    const struct schedule_file *file = s->schedule[index];
+    const char *name = s->algorithm[index];
+    char digest[TORUS_DIGEST_SIZE];
+    struct torus_request request;
+    struct torus_result *result;
+    struct torus_error failed;
+    char bytes[FORMAT_SIZE];
+    const json_t *before = find_result(s, size, name);
+    double began = clock_seconds(), took;
+    int r;
+
+    if (json_object_get(before, "error") != NULL) {
+        s->runs++; /* in an earlier turn, and would again */
+        return 0;
+    }
+    torus_request_init(&request);
+    if (file != NULL)
+        request.schedule = digest;
+    else
+        request.algorithm = name;
+    request.block_bytes = size;
+    request.repeat = affordable(s, size, name);
+    request.mode = s->mode;
+    request.timeout_ms = s->timeout_ms;
+    format_bytes(bytes, (double)size);
+    (void)snprintf(run->now, sizeof run->now, "%zu of %zu: %s, %.20s", s->runs + 1, s->all_runs,
+                   name, bytes);
+    result = NULL;
+    r = file != NULL ? torus_client_schedule(run->cli->client, file->text, file->length, digest,
+                                             &failed) /* it may not be there any more */
+                     : 0;
+    if (r == 0)
+        r = torus_client_exchange(run->cli->client, &request, progress_update, &run->progress,
+                                  &result, &failed);
+    if (r != 0 && (failed.code == TORUS_ERROR_CANCELLED || interrupt_seen())) {
+        s->stopped = true;
+        return 0;
+    }
+    s->runs++;
+    took = clock_seconds() - began;
+    r = add_result(s, size, name, result, took, &failed, e);
+    if (result == NULL)
+        s->stopped = !can_go_on(run);
+    torus_result_free(result);
+    return r;
+}
+
+int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
+{
+    struct running run = {.sweep = s, .cli = cli};
+    int r = 0;
+
+    s->all_runs = sweep_turns(s) * s->sizes * s->algorithms;
+    s->results = json_array();
+    if (s->results == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    progress_begin(&run.progress, true);
+    run.progress.title = run.now;
+    interrupt_arm(cli->client);
+    for (uint32_t turn = 0; turn < sweep_turns(s); turn++)
+        for (size_t i = 0; i < s->sizes; i++)
+            for (size_t k = 0; k < s->algorithms && r == 0 && !s->stopped; k++)
+                r = run_one(&run, s->size[i], k, e);
+    interrupt_disarm();
+    progress_end(&run.progress);
+    if (r != 0)
+        json_decref(s->results);
+    return r;
+}

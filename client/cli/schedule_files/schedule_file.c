@@ -1,0 +1,84 @@
+#include "client/cli/schedule_files/schedule_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/schedule_files/msccl.h"
+#include "proto/text_file.h"
+#include "proto/text_format.h"
+
+/* What is of another format, and not a schedule that is damaged: that has lines to be named. */
+static int check_format(const char *format, struct error *e)
+{
+    static const char *const readable[] = {TEXT_FORMAT_MSCCL, TEXT_FORMAT_SCHEDULE,
+                                           TEXT_FORMAT_ROUTES};
+
+    if (format == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof readable / sizeof *readable; i++)
+        if (strcmp(format, readable[i]) == 0)
+            return 0;
+    return error_set(
+        e, ERROR_REFUSED,
+        "this is %s, which cannot be read as a schedule: give MSCCL's XML (<algo ...>), "
+        "or torusd's own format, which begins with {\"schedule\":%d,\"dims\":...}",
+        format, IMPORTED_VERSION);
+}
+
+/* Replaces XML by what it means in torusd's own format. */
+static int convert(struct schedule_file *f, const struct torus *torus, struct error *e)
+{
+    char *xml = f->text;
+    size_t length = f->length;
+    int rc;
+
+    if (torus == NULL)
+        return error_set(e, ERROR_USAGE,
+                         "MSCCL's format does not say which torus it is for: give --dims");
+    f->text = NULL;
+    rc = msccl_read(xml, length, torus, &f->text, &f->length, e);
+    free(xml);
+    return rc;
+}
+
+/* Of what convert() has written, the reader of the error has no lines. */
+static int verify(struct schedule_file *f, bool converted, const struct torus *torus,
+                  struct error *e)
+{
+    if (imported_read(&f->imported, f->text, f->length, torus, &f->report, e) == 0)
+        return 0;
+    return converted ? error_wrap(e, "as torusd's own format") : -1;
+}
+
+int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
+                       struct error *e)
+{
+    static const struct text_kind schedule = {
+        .name = "a schedule", .most = SCHEDULE_FILE_BYTES_MOST, .xml = true};
+    char room[TEXT_FORMAT_SIZE];
+
+    *f = (struct schedule_file){0};
+    if (text_file_read(path, &schedule, &f->text, &f->length, e) != 0)
+        return -1;
+    /* What element XML in UTF-16 begins with is for its reader to say. */
+    const char *format = text_is_wide_xml(f->text, f->length)
+                             ? TEXT_FORMAT_MSCCL
+                             : text_format(f->text, f->length, room);
+    bool xml = format != NULL && strcmp(format, TEXT_FORMAT_MSCCL) == 0;
+    int rc = check_format(format, e);
+    if (rc == 0 && xml)
+        rc = convert(f, torus, e);
+    if (rc == 0)
+        rc = verify(f, xml, torus, e);
+    if (rc == 0)
+        return 0;
+    schedule_file_free(f);
+    return error_wrap(e, "%.200s", path);
+}
+
+void schedule_file_free(struct schedule_file *f)
+{
+    imported_free(f->imported);
+    free(f->text);
+    *f = (struct schedule_file){0};
+}

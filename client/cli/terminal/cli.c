@@ -1,0 +1,116 @@
+#include "client/cli/terminal/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/cli/terminal/long_work.h"
+#include "proto/text.h"
+
+/* ---- Saying what went wrong ------------------------------------------------------------------ */
+
+struct failure {
+    int exit_code;
+    const char *code;
+    const char *id; /* of the exchange, or "" */
+    const char *text;
+    const char *hint; /* more lines for people, or NULL */
+};
+
+static void failure_json(const struct failure *f, const char *text)
+{
+    json_t *object = json_object(), *error = json_object();
+
+    (void)json_object_set_new(error, "code", json_string(f->code));
+    (void)json_object_set_new(error, "text", json_string(text));
+    (void)json_object_set_new(object, "error", error);
+    if (f->id[0] != '\0')
+        (void)json_object_set_new(object, "id", json_string(f->id));
+    if (object != NULL)
+        writer_json(stdout, object);
+    json_decref(object);
+}
+
+static int say(const struct cli *cli, const struct failure *f)
+{
+    char text[1024]; /* texts may quote arguments */
+    bool named = f->id[0] == '\0' || strstr(f->text, f->id) != NULL;
+
+    long_work_end();
+    (void)snprintf(text, sizeof text, "%s", f->text);
+    text_clean(text);
+    if (named)
+        (void)fprintf(stderr, "torusctl: %s\n", text);
+    else
+        (void)fprintf(stderr, "torusctl: exchange %s: %s\n", f->id, text);
+    if (f->hint != NULL)
+        (void)fprintf(stderr, "%s\n", f->hint);
+    if (cli->json)
+        failure_json(f, text);
+    return f->exit_code;
+}
+
+int cli_fail(const struct cli *cli, const struct error *e)
+{
+    if (e->code == ERROR_USAGE)
+        return cli_fail_usage(cli, "%s", e->text);
+    return say(cli, &(struct failure){EXIT_FAILED, error_name(e->code), "", e->text, NULL});
+}
+
+int cli_fail_client(const struct cli *cli, const struct torus_error *e)
+{
+    struct failure f = {EXIT_FAILED, torus_error_name(e->code), e->exchange, e->text, NULL};
+
+    if (e->code == TORUS_ERROR_USAGE)
+        f.exit_code = EXIT_USAGE;
+    if (e->code == TORUS_ERROR_IN_DOUBT)
+        f.exit_code = EXIT_IN_DOUBT;
+    if (e->code == TORUS_ERROR_NO_DAEMON) {
+        f.exit_code = EXIT_NO_DAEMON;
+        f.hint = "Start torusd on this machine, or give the socket of a running one with --socket "
+                 "PATH or\nthe environment variable TORUS_SOCKET.";
+    }
+    return say(cli, &f);
+}
+
+int cli_fail_usage(const struct cli *cli, const char *format, ...)
+{
+    char text[512], hint[96];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    (void)snprintf(hint, sizeof hint, "Try 'torusctl help%s%s'.", cli->command ? " " : "",
+                   cli->command ? cli->command : "");
+    return say(cli, &(struct failure){EXIT_USAGE, error_name(ERROR_USAGE), "", text, hint});
+}
+
+void cli_warn(const char *text)
+{
+    long_work_end();
+    (void)fprintf(stderr, "torusctl: warning: %s\n", text);
+}
+
+/* ---- Services to the commands ---------------------------------------------------------------- */
+
+int cli_connect(struct cli *cli)
+{
+    struct torus_error e;
+
+    cli->client = torus_client_open(cli->socket, &e);
+    return cli->client != NULL ? EXIT_DONE : cli_fail_client(cli, &e);
+}
+
+int cli_print(const struct cli *cli, json_t *value, const struct view *view)
+{
+    long_work_end();
+    if (value == NULL)
+        return cli_fail(cli, &(struct error){ERROR_MEMORY, "out of memory"});
+    if (cli->json)
+        writer_json(stdout, value);
+    else
+        writer_text(stdout, value, view);
+    json_decref(value);
+    return EXIT_DONE;
+}

@@ -1,0 +1,11 @@
+/* The monotonic clock. */
+#ifndef TORUSD_CLI_CLOCK_H
+#define TORUSD_CLI_CLOCK_H
+
+#include <stdint.h>
+
+/* The time since some moment in the past, in milliseconds or in seconds. */
+int64_t clock_ms(void);
+double clock_seconds(void);
+
+#endif

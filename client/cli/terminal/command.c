@@ -1,0 +1,33 @@
+#include "client/cli/terminal/command.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "client/cli/terminal/suggest.h"
+
+const struct option global_options[] = {
+    {"--socket", "PATH", offsetof(struct global_arguments, socket),
+     "the daemon's control socket; %h: the host's name (default:\n"
+     "$TORUS_SOCKET or " TORUS_DEFAULT_SOCKET ")"},
+    {"--json", NULL, offsetof(struct global_arguments, json),
+     "print one JSON object instead of text"},
+    {"--help", NULL, offsetof(struct global_arguments, help), "explain the command"},
+    {"--version", NULL, offsetof(struct global_arguments, version), "print the version"},
+    {0},
+};
+
+const struct command *command_find(const struct command *const *list, const char *name)
+{
+    for (; *list != NULL; list++)
+        if (strcmp((*list)->name, name) == 0)
+            return *list;
+    return NULL;
+}
+
+const char *command_suggest(const struct command *const *list, const char *name)
+{
+    struct suggestion s = {.word = name};
+    for (; *list != NULL; list++)
+        suggest(&s, (*list)->name);
+    return s.best;
+}

@@ -1,0 +1,137 @@
+#include "client/cli/terminal/options.h"
+
+#include <string.h>
+
+#include "client/cli/terminal/suggest.h"
+
+struct match {
+    const struct option *option;
+    void *arguments;
+};
+
+static bool is_named(const struct option *o)
+{
+    return o->name[0] == '-';
+}
+
+static bool *flag_of(const struct match *m)
+{
+    return (bool *)((char *)m->arguments + m->option->offset);
+}
+
+static const char **text_of(const struct match *m)
+{
+    return (const char **)(void *)((char *)m->arguments + m->option->offset);
+}
+
+static bool find_named(const struct option_set *sets, size_t count, const char *name, size_t length,
+                       struct match *m)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (const struct option *o = sets[i].options; o->name != NULL; o++) {
+            if (is_named(o) && strlen(o->name) == length && memcmp(o->name, name, length) == 0) {
+                *m = (struct match){o, sets[i].arguments};
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The first positional argument that has not been given yet. */
+static bool find_alone(const struct option_set *sets, size_t count, struct match *m)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (const struct option *o = sets[i].options; o->name != NULL; o++) {
+            *m = (struct match){o, sets[i].arguments};
+            if (!is_named(o) && *text_of(m) == NULL)
+                return true;
+        }
+    }
+    return false;
+}
+
+static int unknown(const struct option_set *sets, size_t count, const char *name, size_t length,
+                   struct error *e)
+{
+    char word[64];
+    struct suggestion s = {.word = word};
+
+    (void)snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), name);
+    for (size_t i = 0; i < count; i++)
+        for (const struct option *o = sets[i].options; o->name != NULL; o++)
+            if (is_named(o))
+                suggest(&s, o->name);
+    if (s.best != NULL)
+        return error_set(e, ERROR_USAGE, "unknown option %s; did you mean %s?", word, s.best);
+    return error_set(e, ERROR_USAGE, "unknown option %s", word);
+}
+
+/* argv[0] is an option. Returns how many arguments it takes up, or -1. */
+static int parse_named(const struct option_set *sets, size_t count, int argc, char **argv,
+                       struct error *e)
+{
+    const char *name = strcmp(argv[0], "-h") == 0 ? "--help" : argv[0];
+    const char *equals = strchr(name, '=');
+    size_t length = equals != NULL ? (size_t)(equals - name) : strlen(name);
+    struct match m;
+
+    if (!find_named(sets, count, name, length, &m))
+        return unknown(sets, count, name, length, e);
+    if (m.option->value == NULL) {
+        if (equals != NULL)
+            return error_set(e, ERROR_USAGE, "%s takes no value", m.option->name);
+        *flag_of(&m) = true;
+        return 1;
+    }
+    if (equals != NULL) {
+        *text_of(&m) = equals + 1;
+        return 1;
+    }
+    if (argc < 2 || strncmp(argv[1], "--", 2) == 0)
+        return error_set(e, ERROR_USAGE, "%s needs a value: %s %s", m.option->name, m.option->name,
+                         m.option->value);
+    *text_of(&m) = argv[1];
+    return 2;
+}
+
+int options_parse(const struct option_set *sets, size_t count, int argc, char **argv,
+                  struct error *e)
+{
+    bool named = true;
+    int i = 0;
+
+    while (i < argc) {
+        struct match m;
+        if (named && strcmp(argv[i], "--") == 0) {
+            named = false;
+            i++;
+        } else if (named && argv[i][0] == '-' && argv[i][1] != '\0') {
+            int used = parse_named(sets, count, argc - i, argv + i, e);
+            if (used < 0)
+                return -1;
+            i += used;
+        } else {
+            if (!find_alone(sets, count, &m))
+                return i;
+            *text_of(&m) = argv[i++];
+        }
+    }
+    return i;
+}
+
+void options_help(FILE *out, const struct option *options)
+{
+    for (const struct option *o = options; o->name != NULL; o++) {
+        char left[64];
+        (void)snprintf(left, sizeof left, "%s%s%s", o->name, is_named(o) && o->value ? " " : "",
+                       is_named(o) && o->value ? o->value : "");
+        (void)fprintf(out, "  %-22s  ", left);
+        for (const char *p = o->help; *p != '\0'; p++) {
+            (void)fputc(*p, out);
+            if (*p == '\n')
+                (void)fprintf(out, "%-26s", "");
+        }
+        (void)fputc('\n', out);
+    }
+}

@@ -1,0 +1,108 @@
+#include "client/cli/terminal/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int cannot_write(const char *path, struct error *e)
+{
+    return error_set(e, ERROR_IO, "cannot write %s: %s", path, strerror(errno));
+}
+
+static void release(struct output_file *f)
+{
+    free(f->path);
+    free(f->unfinished);
+    *f = (struct output_file){0};
+}
+
+/* The permissions that a file made by open() would have, or has already. */
+static mode_t permissions(const char *path)
+{
+    struct stat s;
+    mode_t mask;
+
+    if (stat(path, &s) == 0)
+        return s.st_mode & 0777;
+    mask = umask(0);
+    (void)umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Opens a file beside the one at f->path. */
+static int open_beside(struct output_file *f)
+{
+    if (asprintf(&f->unfinished, "%s.XXXXXX", f->path) < 0) {
+        f->unfinished = NULL;
+        errno = ENOMEM;
+        return -1;
+    }
+    int fd = mkostemp(f->unfinished, O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (fchmod(fd, permissions(f->path)) == 0)
+        f->stream = fdopen(fd, "w");
+    if (f->stream != NULL)
+        return 0;
+    int why = errno;
+    (void)close(fd);
+    (void)unlink(f->unfinished);
+    errno = why;
+    return -1;
+}
+
+static int open_directly(struct output_file *f)
+{
+    f->stream = fopen(f->path, "we");
+    return f->stream != NULL ? 0 : -1;
+}
+
+int output_file_open(struct output_file *f, const char *path, struct error *e)
+{
+    struct stat s;
+    bool exists = stat(path, &s) == 0;
+
+    *f = (struct output_file){0};
+    if (strcmp(path, "-") == 0) {
+        f->stream = stdout;
+        return 0;
+    }
+    if (exists && S_ISREG(s.st_mode) && access(path, W_OK) != 0)
+        return cannot_write(path, e); /* it is protected, even if its folder is not */
+    bool direct = exists && !S_ISREG(s.st_mode);
+    f->path = exists && !direct ? realpath(path, NULL) : strdup(path);
+    if (f->path != NULL && (direct ? open_directly(f) : open_beside(f)) == 0)
+        return 0;
+    cannot_write(path, e);
+    release(f);
+    return -1;
+}
+
+int output_file_finish(struct output_file *f, struct error *e)
+{
+    int rc = 0;
+
+    if (f->stream == stdout)
+        return 0;
+    errno = 0;
+    bool failed = fflush(f->stream) != 0 || ferror(f->stream) != 0;
+    int why = errno;
+    if (fclose(f->stream) != 0 && !failed) {
+        failed = true;
+        why = errno;
+    }
+    errno = why != 0 ? why : EIO;
+    if (!failed && f->unfinished != NULL)
+        failed = rename(f->unfinished, f->path) != 0;
+    if (failed) {
+        rc = cannot_write(f->path, e);
+        if (f->unfinished != NULL)
+            (void)unlink(f->unfinished);
+    }
+    release(f);
+    return rc;
+}

@@ -1,0 +1,10 @@
+/* The monotonic clock. */
+#ifndef TORUSD_CLIENT_CLOCK_H
+#define TORUSD_CLIENT_CLOCK_H
+
+#include <stdint.h>
+
+/* Milliseconds since some moment in the past. */
+int64_t clock_ms(void);
+
+#endif

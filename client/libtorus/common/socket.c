@@ -1,0 +1,103 @@
+#include "client/libtorus/common/socket.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "client/libtorus/common/fail.h"
+
+#define CONNECT_SECONDS 5 /* that a daemon with a full queue may take */
+
+const char *torus_default_socket(void)
+{
+    const char *path = getenv("TORUS_SOCKET");
+    return path != NULL && path[0] != '\0' ? path : TORUS_DEFAULT_SOCKET;
+}
+
+static int no_daemon(const char *path, int cause, struct torus_error *e)
+{
+    struct stat st;
+
+    switch (cause) {
+    case ENOENT:
+    case ENOTDIR:
+        return fail(e, TORUS_ERROR_NO_DAEMON, "no daemon at %s: there is no such socket", path);
+    case ECONNREFUSED:
+        return fail(e, TORUS_ERROR_NO_DAEMON,
+                    "no daemon at %s: the socket exists, but nobody listens on it", path);
+    case EACCES:
+    case EPERM:
+        if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH) == 0)
+            return fail(
+                e, TORUS_ERROR_NO_DAEMON,
+                "permission denied: only user %u and members of group %u may connect to the "
+                "daemon at %s",
+                (unsigned)st.st_uid, (unsigned)st.st_gid, path);
+        return fail(e, TORUS_ERROR_NO_DAEMON,
+                    "permission denied: this user may not connect to the daemon at %s", path);
+    case EAGAIN:
+        return fail(e, TORUS_ERROR_NO_DAEMON,
+                    "the daemon at %s has not accepted the connection within %d s", path,
+                    CONNECT_SECONDS);
+    default:
+        return fail(e, TORUS_ERROR_NO_DAEMON, "cannot connect to the daemon at %s: %s", path,
+                    strerror(cause));
+    }
+}
+
+char *socket_path(const char *path, const char *suffix)
+{
+    char host[HOST_NAME_MAX + 1] = "", *out = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&out, &size);
+
+    if (f == NULL)
+        return NULL;
+    (void)gethostname(host, sizeof host - 1);
+    for (const char *at = path; *at != '\0'; at++)
+        if (at[0] == '%' && at[1] == 'h') {
+            (void)fputs(host, f);
+            at++;
+        } else {
+            (void)fputc(*at, f);
+        }
+    (void)fputs(suffix, f);
+    if (fclose(f) == 0)
+        return out;
+    free(out);
+    return NULL;
+}
+
+int socket_connect(const char *path, int type, struct torus_error *e)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval patience = {.tv_sec = CONNECT_SECONDS};
+    int r, fd;
+
+    if (strlen(path) >= sizeof address.sun_path)
+        return fail(e, TORUS_ERROR_USAGE,
+                    "the socket path is too long, %zu bytes of at most %zu: %s", strlen(path),
+                    sizeof address.sun_path - 1, path);
+    memcpy(address.sun_path, path, strlen(path));
+
+    fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return fail(e, TORUS_ERROR_IO, "cannot create a socket: %s", strerror(errno));
+    /* On a Unix socket the send timeout is also the one of connect(). */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    do
+        r = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    while (r != 0 && errno == EINTR);
+    if (r == 0)
+        return fd;
+    r = errno;
+    (void)close(fd);
+    return no_daemon(path, r, e);
+}

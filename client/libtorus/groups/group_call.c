@@ -1,0 +1,319 @@
+/* A call from its start to its end: where its bytes are, what is copied, and who waits. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/groups/group_call.h"
+#include "client/libtorus/groups/group_memory.h"
+#include "client/libtorus/link/calls.h"
+#include "client/libtorus/link/messages.h"
+#include "proto/text.h"
+
+/* Where an area is in memory that the daemon shares. */
+struct place {
+    uint32_t number; /* of the memory; 0: no bytes, or, until there is a lease, staged */
+    uint64_t offset, size;
+    bool staged; /* with its blocks one behind the other */
+};
+
+/* ---- Areas ----------------------------------------------------------------------------------- */
+
+/* The bytes from its beginning to the end of its last block. */
+static int area_span(const struct group_area *a, uint32_t blocks, size_t *span,
+                     struct torus_error *e)
+{
+    *span = 0;
+    if (a->size == NULL) {
+        *span = a->bytes;
+        return 0;
+    }
+    for (uint32_t i = 0; i < blocks; i++) {
+        size_t end;
+        if (a->size[i] == 0)
+            continue;
+        if (__builtin_add_overflow(a->offset[i], a->size[i], &end))
+            return fail(e, TORUS_ERROR_USAGE,
+                        "block %u, of %zu %s at offset %zu, is too large: at most %zu can be there",
+                        (unsigned)i, a->size[i], text_plural(a->size[i], "byte", "bytes"),
+                        a->offset[i], SIZE_MAX - a->offset[i]);
+        if (end > *span)
+            *span = end;
+    }
+    return 0;
+}
+
+static int find_place(const struct torus_group *g, const struct group_area *a, const char *what,
+                      bool copies, struct place *place, struct torus_error *e)
+{
+    const struct shared_memory *memory;
+    size_t span;
+
+    *place = (struct place){0};
+    if (area_span(a, g->size, &span, e) != 0)
+        return -1;
+    if (a->bytes == 0)
+        return 0;
+    if (a->at == NULL)
+        return fail(e, TORUS_ERROR_USAGE, "the %s area is NULL, and has %zu %s", what, a->bytes,
+                    text_plural(a->bytes, "byte", "bytes"));
+    memory = copies ? NULL : group_memory_of(g->session, a->at);
+    if (memory == NULL) {
+        *place = (struct place){.size = a->bytes, .staged = true};
+        return 0;
+    }
+    *place =
+        (struct place){memory->number, (uint64_t)((uint8_t *)a->at - memory->data), span, false};
+    if (span > memory->size - place->offset)
+        return fail(e, TORUS_ERROR_USAGE,
+                    "the %s area ends %zu %s behind the end of the memory that it begins in", what,
+                    (size_t)(span - (memory->size - place->offset)),
+                    text_plural(span - (memory->size - place->offset), "byte", "bytes"));
+    return 0;
+}
+
+/* The bytes of all blocks one behind the other; a memcpy() if they are in one piece. */
+static void gather(uint8_t *to, const struct group_area *a, uint32_t blocks)
+{
+    if (a->size == NULL) {
+        memcpy(to, a->at, a->bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < blocks; to += a->size[i++])
+        if (a->size[i] > 0)
+            memcpy(to, (const uint8_t *)a->at + a->offset[i], a->size[i]);
+}
+
+static void scatter(const struct group_area *a, const uint8_t *from, uint32_t blocks)
+{
+    if (a->size == NULL) {
+        memcpy(a->at, from, a->bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < blocks; from += a->size[i++])
+        if (a->size[i] > 0)
+            memcpy((uint8_t *)a->at + a->offset[i], from, a->size[i]);
+}
+
+/* What the receive area holds before the call. */
+static void copy_input(uint8_t *to, const struct call_setup *o, uint32_t blocks)
+{
+    const struct group_area *a = &o->receive;
+
+    if (a->size == NULL) {
+        if (o->input > 0)
+            memcpy(to + o->input_offset, (const uint8_t *)a->at + o->input_offset, o->input);
+        return;
+    }
+    for (uint32_t i = 0; o->input > 0 && i < blocks; to += a->size[i++])
+        if (a->size[i] > 0 && o->input_block == i)
+            memcpy(to, (const uint8_t *)a->at + a->offset[i], a->size[i]);
+}
+
+/* The arrays, as the daemon wants them. */
+static void write_counts(uint64_t *to, const struct call_setup *o, const struct place *send,
+                         const struct place *receive, uint32_t members)
+{
+    for (unsigned k = 0; k < o->counts; k++, to += members) {
+        const struct group_area *a = o->offsets_of[k];
+        const struct place *place = a == &o->send ? send : receive;
+        uint64_t packed = 0;
+        for (uint32_t i = 0; i < members; i++)
+            if (o->count[k] != NULL) {
+                to[i] = o->count[k][i];
+            } else if (place->staged) {
+                to[i] = packed;
+                packed += a->size[i];
+            } else {
+                to[i] = a->size[i] > 0 ? a->offset[i] : 0;
+            }
+    }
+}
+
+/* ---- Starting -------------------------------------------------------------------------------- */
+
+static bool settle(struct torus_call *c)
+{
+    if (!c->ended && link_has_ended(&c->group->session->link, c->number, &c->error)) {
+        c->ended = true;
+        c->group->session->slot[c->number % PROGRAM_CALLS] = NULL;
+    }
+    return c->ended;
+}
+
+static struct torus_call *new_call(struct torus_group *g, struct torus_error *e)
+{
+    struct group_session *s = g->session;
+    struct torus_call *c = s->slot[s->link.submitted % PROGRAM_CALLS];
+
+    if (c != NULL && !settle(c)) {
+        (void)fail(e, TORUS_ERROR_BUSY,
+                   "%u calls are under way in this group and its parts, which is the most", //
+                   PROGRAM_CALLS);
+        return NULL;
+    }
+    for (c = s->calls; c != NULL && c->used; c = c->next)
+        ;
+    if (c == NULL) {
+        c = calloc(1, sizeof *c);
+        if (c == NULL) {
+            (void)fail_memory(e);
+            return NULL;
+        }
+        c->next = s->calls;
+        s->calls = c;
+    }
+    *c = (struct torus_call){.next = c->next, .group = g, .used = true};
+    return c;
+}
+
+void group_call_free(struct torus_call *call)
+{
+    struct group_session *s = call->group->session;
+
+    staging_return(&s->staging, &s->link, &call->lease);
+    if (s->slot[call->number % PROGRAM_CALLS] == call)
+        s->slot[call->number % PROGRAM_CALLS] = NULL;
+    call->used = false;
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN;
+}
+
+/* Takes room for all that is not in shared memory yet: the send area, the receive area, arrays. */
+static int stage(struct torus_call *c, const struct call_setup *o, struct place *send,
+                 struct place *receive, struct torus_error *e)
+{
+    struct group_session *s = c->group->session;
+    size_t in = send->staged ? aligned(send->size) : 0;
+    size_t out = receive->staged ? aligned(receive->size) : 0;
+    size_t counts = o->counts * sizeof(uint64_t) * c->group->size, total;
+
+    if ((send->staged && in == 0) || (receive->staged && out == 0) ||
+        __builtin_add_overflow(in, out, &total) || __builtin_add_overflow(total, counts, &total))
+        return fail(
+            e, TORUS_ERROR_MEMORY,
+            "the areas of the call have too many bytes, %zu and %zu: at most %zu are possible",
+            send->size, receive->size, SIZE_MAX);
+    if (total == 0)
+        return 0;
+    if (staging_lease(&s->staging, &s->link, total, &c->lease, e) != 0)
+        return -1;
+    if (send->staged) {
+        send->number = c->lease.number;
+        send->offset = c->lease.offset;
+        gather(c->lease.data, &o->send, c->group->size);
+    }
+    if (receive->staged) {
+        receive->number = c->lease.number;
+        receive->offset = c->lease.offset + in;
+        c->from = c->lease.data + in;
+        c->out = o->receive;
+        if (o->receive.size == NULL)
+            c->out.bytes = o->output;
+        copy_input(c->lease.data + in, o, c->group->size);
+    }
+    if (counts > 0)
+        write_counts((uint64_t *)(void *)(c->lease.data + in + out), o, send, receive,
+                     c->group->size);
+    return 0;
+}
+
+static void fill_request(struct program_request *r, const struct torus_call *c,
+                         const struct call_setup *o, const struct place *send,
+                         const struct place *receive)
+{
+    *r = o->request;
+    r->part = c->group->dimensions;
+    r->late_ms = c->group->late_ms;
+    r->timeout_ns = c->group->timeout_ms * UINT64_C(1000000);
+    r->send_memory = send->number;
+    r->send_offset = send->offset;
+    r->send_size = send->size;
+    r->receive_memory = receive->number;
+    r->receive_offset = receive->offset;
+    r->receive_size = receive->size;
+    if (o->counts > 0) {
+        r->counts_memory = c->lease.number;
+        r->counts_offset = c->lease.offset + c->lease.size -
+                           aligned(o->counts * sizeof(uint64_t) * c->group->size);
+    }
+}
+
+int group_start(struct torus_group *group, struct call_setup *operation, struct torus_call **call,
+                struct torus_error *e)
+{
+    struct group_session *s = group->session;
+    struct place send, receive;
+    struct torus_call *c;
+
+    *call = NULL;
+    if (link_is_whole(&s->link, e) != 0 ||
+        find_place(group, &operation->send, "send", operation->copies, &send, e) != 0 ||
+        find_place(group, &operation->receive, "receive", false, &receive, e) != 0)
+        return -1;
+    c = new_call(group, e);
+    if (c == NULL)
+        return -1;
+    if (stage(c, operation, &send, &receive, e) != 0) {
+        c->used = false;
+        return -1;
+    }
+    c->number = s->link.submitted;
+    fill_request(&link_next_slot(&s->link)->request, c, operation, &send, &receive);
+    s->slot[c->number % PROGRAM_CALLS] = c;
+    link_submit(&s->link);
+    *call = c;
+    return 0;
+}
+
+/* ---- Ending ---------------------------------------------------------------------------------- */
+
+/* The call has ended, or c->error says why it cannot. */
+static int finish(struct torus_call *c, struct torus_error *e)
+{
+    struct group_session *s = c->group->session;
+    bool failed = c->error.code != 0;
+
+    if (failed && e != NULL)
+        *e = c->error;
+    if (!failed && c->out.at != NULL)
+        scatter(&c->out, c->from, c->group->size);
+    if (c->ended)
+        link_told(&s->link, 1);
+    group_call_free(c);
+    return failed ? -1 : 0;
+}
+
+int torus_call_wait(struct torus_call *call, struct torus_error *error)
+{
+    if (!settle(call)) {
+        link_wait(&call->group->session->link, call->number, &call->error);
+        (void)settle(call);
+    }
+    return finish(call, error);
+}
+
+int torus_call_test(struct torus_call *call, struct torus_error *error)
+{
+    struct program_link *link = &call->group->session->link;
+
+    if (!settle(call)) {
+        link_told(link, 0);
+        if (link_check(link, &call->error) == 0)
+            return 0;
+        (void)settle(call);
+    }
+    return finish(call, error) == 0 ? 1 : -1;
+}
+
+bool torus_call_late(const struct torus_call *call, char *whom, size_t size)
+{
+    return !call->ended && link_is_late(&call->group->session->link, call->number, whom, size);
+}
+
+bool torus_call_pause(const struct torus_call *call, uint64_t nanoseconds)
+{
+    return link_pause(&call->group->session->link, call->number, nanoseconds);
+}

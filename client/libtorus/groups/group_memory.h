@@ -1,0 +1,11 @@
+/* Memory of torus_memory_new(). */
+#ifndef TORUSD_CLIENT_GROUP_MEMORY_H
+#define TORUSD_CLIENT_GROUP_MEMORY_H
+
+#include "client/libtorus/groups/group_record.h"
+
+/* The memory that this byte is in, or NULL. */
+const struct shared_memory *group_memory_of(const struct group_session *session, const void *at);
+void group_memory_free(struct group_session *session);
+
+#endif

@@ -1,0 +1,376 @@
+/* The collective operations: what each sends and receives. */
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/groups/group_call.h"
+#include "proto/group_call.h"
+
+_Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");
+_Static_assert((int)TORUS_UINT8 == (int)REDUCTION_UINT8, "types");
+_Static_assert((int)TORUS_FLOAT64 == (int)REDUCTION_FLOAT64, "types");
+_Static_assert((int)TORUS_SUM == (int)REDUCTION_SUM, "operators");
+_Static_assert((int)TORUS_XOR == (int)REDUCTION_XOR, "operators");
+
+size_t torus_type_size(enum torus_type type)
+{
+    switch (type) {
+    case TORUS_INT8:
+    case TORUS_UINT8:
+        return 1;
+    case TORUS_INT16:
+    case TORUS_UINT16:
+        return 2;
+    case TORUS_INT32:
+    case TORUS_UINT32:
+    case TORUS_FLOAT32:
+        return 4;
+    case TORUS_INT64:
+    case TORUS_UINT64:
+    case TORUS_FLOAT64:
+        return 8;
+    }
+    return 0;
+}
+
+/* ---- Areas ----------------------------------------------------------------------------------- */
+
+static struct group_area piece(const void *at, size_t bytes)
+{
+    return (struct group_area){(void *)(uintptr_t)at, bytes, NULL, NULL};
+}
+
+static int product(size_t a, size_t b, size_t *out, struct torus_error *e)
+{
+    if (__builtin_mul_overflow(a, b, out))
+        return fail(e, TORUS_ERROR_USAGE,
+                    "%zu times %zu bytes are too many: at most %zu are possible", a, b, SIZE_MAX);
+    return 0;
+}
+
+static int sum(const size_t *each, uint32_t count, size_t *out, struct torus_error *e)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (__builtin_add_overflow(*out, each[i], out))
+            return fail(
+                e, TORUS_ERROR_USAGE,
+                "the sizes of the blocks are too many bytes together: at most %zu are possible",
+                SIZE_MAX);
+    return 0;
+}
+
+static int blocks(const void *at, const size_t *size, const size_t *offset, uint32_t count,
+                  struct group_area *area, struct torus_error *e)
+{
+    *area = (struct group_area){(void *)(uintptr_t)at, 0, size, offset};
+    if (size == NULL || offset == NULL)
+        return fail(e, TORUS_ERROR_USAGE, "an array of sizes or offsets is NULL");
+    return sum(size, count, &area->bytes, e);
+}
+
+/* The areas of an operation that takes its input from one and writes the other, each in one piece. */
+static int two_areas(struct call_setup *o, const void *send, size_t send_bytes, void *receive,
+                     size_t receive_bytes, struct torus_error *e)
+{
+    const uint8_t *a = send, *b = receive;
+
+    o->receive = piece(receive, receive_bytes);
+    o->output = receive_bytes;
+    o->request.in_place = send == TORUS_IN_PLACE;
+    if (send == TORUS_IN_PLACE)
+        return 0;
+    o->send = piece(send, send_bytes);
+    if (send_bytes > 0 && receive_bytes > 0 && a < b + receive_bytes && b < a + send_bytes)
+        return fail(e, TORUS_ERROR_USAGE,
+                    "the send and receive areas overlap; pass TORUS_IN_PLACE as the send area");
+    return 0;
+}
+
+/* In place is nothing to the daemon here: blocks would arrive where others have not been sent yet. */
+static void from_copy(struct call_setup *o)
+{
+    if (o->request.in_place == 0)
+        return;
+    o->request.in_place = 0;
+    o->send = o->receive;
+    o->copies = true;
+}
+
+/* ---- Moving ---------------------------------------------------------------------------------- */
+
+int torus_start_alltoall(struct torus_group *group, const void *send, void *receive,
+                         size_t block_bytes, struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request = {.operation = GROUP_ALLTOALL, .size = block_bytes}};
+    size_t bytes;
+
+    *call = NULL;
+    if (product(block_bytes, group->size, &bytes, error) != 0 ||
+        two_areas(&o, send, bytes, receive, bytes, error) != 0)
+        return -1;
+    from_copy(&o);
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_alltoallv(struct torus_group *group, const void *send, const size_t *send_bytes,
+                          const size_t *send_offset, void *receive, const size_t *receive_bytes,
+                          const size_t *receive_offset, struct torus_call **call,
+                          struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_ALLTOALLV, .counts = 4};
+    bool in_place = send == TORUS_IN_PLACE;
+
+    *call = NULL;
+    if (blocks(receive, receive_bytes, receive_offset, group->size, &o.receive, error) != 0 ||
+        (!in_place && blocks(send, send_bytes, send_offset, group->size, &o.send, error) != 0))
+        return -1;
+    o.request.in_place = in_place;
+    from_copy(&o);
+    o.count[0] = o.send.size;
+    o.offsets_of[1] = &o.send;
+    o.count[2] = receive_bytes;
+    o.offsets_of[3] = &o.receive;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_allgather(struct torus_group *group, const void *send, void *receive,
+                          size_t block_bytes, struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request = {.operation = GROUP_ALLGATHER, .size = block_bytes}};
+    size_t bytes;
+
+    *call = NULL;
+    if (product(block_bytes, group->size, &bytes, error) != 0 ||
+        two_areas(&o, send, block_bytes, receive, bytes, error) != 0)
+        return -1;
+    o.input_offset = block_bytes * group->rank;
+    o.input = o.request.in_place != 0 ? block_bytes : 0;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_allgatherv(struct torus_group *group, const void *send, void *receive,
+                           const size_t *bytes, const size_t *offset, struct torus_call **call,
+                           struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_ALLGATHERV, .counts = 2};
+    bool in_place = send == TORUS_IN_PLACE;
+
+    *call = NULL;
+    if (blocks(receive, bytes, offset, group->size, &o.receive, error) != 0)
+        return -1;
+    if (!in_place)
+        o.send = piece(send, bytes[group->rank]);
+    o.request.in_place = in_place;
+    o.input = in_place;
+    o.input_block = group->rank;
+    o.count[0] = bytes;
+    o.offsets_of[1] = &o.receive;
+    return group_start(group, &o, call, error);
+}
+
+static int check_root(const struct torus_group *group, uint32_t root, struct torus_error *e)
+{
+    if (root < group->size)
+        return 0;
+    return fail(e, TORUS_ERROR_USAGE, "there is no member %u: the group has %u", (unsigned)root,
+                (unsigned)group->size);
+}
+
+int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
+                          struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request = {.operation = GROUP_BROADCAST, .size = bytes, .root = root}};
+    bool is_root = root == group->rank;
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0)
+        return -1;
+    o.receive = piece(buffer, bytes);
+    o.input = is_root ? bytes : 0;
+    o.output = is_root ? 0 : bytes;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_barrier(struct torus_group *group, struct torus_call **call,
+                        struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_BARRIER};
+
+    return group_start(group, &o, call, error);
+}
+
+/* ---- Reducing -------------------------------------------------------------------------------- */
+
+static int check_reduction(enum torus_type type, enum torus_operator operation,
+                           struct call_setup *o, struct torus_error *e)
+{
+    bool is_float = type == TORUS_FLOAT32 || type == TORUS_FLOAT64;
+
+    if (torus_type_size(type) == 0)
+        return fail(e, TORUS_ERROR_USAGE, "%d is not a type (enum torus_type)", (int)type);
+    if (operation < TORUS_SUM || operation > TORUS_XOR)
+        return fail(e, TORUS_ERROR_USAGE, "%d is not an operator (enum torus_operator)",
+                    (int)operation);
+    if (is_float && operation >= TORUS_AND)
+        return fail(e, TORUS_ERROR_USAGE, "bitwise operators are for integers only");
+    o->request.type = (uint32_t)type;
+    o->request.operator=(uint32_t) operation;
+    return 0;
+}
+
+int torus_start_allreduce(struct torus_group *group, const void *send, void *receive, size_t count,
+                          enum torus_type type, enum torus_operator operation,
+                          struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request = {.operation = GROUP_ALLREDUCE, .size = count}};
+    size_t bytes;
+
+    *call = NULL;
+    if (check_reduction(type, operation, &o, error) != 0 ||
+        product(count, torus_type_size(type), &bytes, error) != 0 ||
+        two_areas(&o, send, bytes, receive, bytes, error) != 0)
+        return -1;
+    o.input = o.request.in_place != 0 ? bytes : 0;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_reduce(struct torus_group *group, const void *send, void *receive, size_t count,
+                       enum torus_type type, enum torus_operator operation, uint32_t root,
+                       struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request = {.operation = GROUP_REDUCE, .size = count, .root = root}};
+    bool is_root = root == group->rank;
+    size_t bytes;
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0 || check_reduction(type, operation, &o, error) != 0 ||
+        product(count, torus_type_size(type), &bytes, error) != 0)
+        return -1;
+    if (!is_root && send == TORUS_IN_PLACE)
+        return fail(
+            error, TORUS_ERROR_USAGE,
+            "TORUS_IN_PLACE is for the root of a reduce, member %u, only: this is member %u",
+            (unsigned)root, (unsigned)group->rank);
+    if (two_areas(&o, send, bytes, is_root ? receive : NULL, is_root ? bytes : 0, error) != 0)
+        return -1;
+    o.input = o.request.in_place != 0 ? bytes : 0;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_reduce_scatter(struct torus_group *group, const void *send, void *receive,
+                               const size_t *counts, enum torus_type type,
+                               enum torus_operator operation, struct torus_call **call,
+                               struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_REDUCE_SCATTER, .counts = 1};
+    size_t all, mine;
+
+    *call = NULL;
+    if (counts == NULL)
+        return fail(error, TORUS_ERROR_USAGE, "the array of counts is NULL");
+    if (check_reduction(type, operation, &o, error) != 0 ||
+        sum(counts, group->size, &all, error) != 0 ||
+        product(all, torus_type_size(type), &all, error) != 0)
+        return -1;
+    mine = counts[group->rank] * torus_type_size(type);
+    if (two_areas(&o, send, all, receive, send == TORUS_IN_PLACE ? all : mine, error) != 0)
+        return -1;
+    from_copy(&o);
+    o.receive.bytes = o.output = mine;
+    o.count[0] = counts;
+    return group_start(group, &o, call, error);
+}
+
+/* ---- Waiting for each ------------------------------------------------------------------------ */
+
+int torus_alltoall(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
+                   struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_alltoall(group, send, receive, block_bytes, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_alltoallv(struct torus_group *group, const void *send, const size_t *send_bytes,
+                    const size_t *send_offset, void *receive, const size_t *receive_bytes,
+                    const size_t *receive_offset, struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_alltoallv(group, send, send_bytes, send_offset, receive, receive_bytes,
+                              receive_offset, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_allgather(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
+                    struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_allgather(group, send, receive, block_bytes, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_allgatherv(struct torus_group *group, const void *send, void *receive,
+                     const size_t *bytes, const size_t *offset, struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_allgatherv(group, send, receive, bytes, offset, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
+                    struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_broadcast(group, buffer, bytes, root, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_barrier(struct torus_group *group, struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_barrier(group, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_allreduce(struct torus_group *group, const void *send, void *receive, size_t count,
+                    enum torus_type type, enum torus_operator operation, struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_allreduce(group, send, receive, count, type, operation, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_reduce(struct torus_group *group, const void *send, void *receive, size_t count,
+                 enum torus_type type, enum torus_operator operation, uint32_t root,
+                 struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_reduce(group, send, receive, count, type, operation, root, &call, error) != 0)
+        return -1;
+    return torus_call_wait(call, error);
+}
+
+int torus_reduce_scatter(struct torus_group *group, const void *send, void *receive,
+                         const size_t *counts, enum torus_type type, enum torus_operator operation,
+                         struct torus_error *error)
+{
+    struct torus_call *call;
+
+    if (torus_start_reduce_scatter(group, send, receive, counts, type, operation, &call, error) !=
+        0)
+        return -1;
+    return torus_call_wait(call, error);
+}

@@ -1,0 +1,61 @@
+/* The records of a group, its parts, and their calls. */
+#ifndef TORUSD_CLIENT_GROUP_RECORD_H
+#define TORUSD_CLIENT_GROUP_RECORD_H
+
+#include "client/libtorus/groups/staging.h"
+
+#define GROUP_DIMS 8u
+
+/* Memory of torus_memory_new(). */
+struct group_memory {
+    struct group_memory *next;
+    struct shared_memory shared;
+};
+
+/* What a group and its parts have in common. */
+struct group_session {
+    struct program_link link;
+    struct staging staging;
+    struct group_memory *memories;
+    struct torus_call *calls;               /* all, also those that may be used again */
+    struct torus_call *slot[PROGRAM_CALLS]; /* whose outcome is in that slot, or will be */
+    struct torus_group *parts;
+    char name[PROGRAM_TEXT_SIZE];
+    bool unchecked;
+    uint32_t *node; /* by member, if nodes are missing; NULL: all are members */
+    uint32_t members;
+    unsigned dims;
+    uint32_t size[GROUP_DIMS], coordinate[GROUP_DIMS]; /* of the torus; this node's */
+};
+
+struct torus_group {
+    struct group_session *session;
+    bool is_part;
+    struct torus_group *next; /* part */
+    uint32_t dimensions;      /* bit d: dimension d */
+    uint32_t rank, size;
+    uint32_t timeout_ms, late_ms;
+    char text[PROGRAM_TEXT_SIZE];
+};
+
+/* Blocks of a buffer: `bytes` at its beginning, or block i of size[i] bytes at offset[i]. */
+struct group_area {
+    void *at;
+    size_t bytes;                /* in total */
+    const size_t *size, *offset; /* NULL: in one piece */
+};
+
+struct torus_call {
+    struct torus_call *next; /* of all */
+    struct torus_group *group;
+    bool used;  /* the caller has it */
+    bool ended; /* with this: */
+    struct torus_error error;
+    uint32_t number;
+    struct lease lease;
+    /* What is to be copied from the lease when it has succeeded. */
+    struct group_area out;
+    const uint8_t *from;
+};
+
+#endif

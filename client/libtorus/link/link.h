@@ -1,0 +1,23 @@
+/* A program's connection to its daemon, for one group: messages, the page of calls, shared memory
+ * (proto/program.h). */
+#ifndef TORUSD_CLIENT_LINK_H
+#define TORUSD_CLIENT_LINK_H
+
+#include <torus/group.h>
+
+#include <sys/types.h>
+
+#include "proto/program.h"
+
+struct program_link {
+    int fd, doorbell, notices; /* -1: not open */
+    pid_t process;             /* that has opened it */
+    char *path;
+    struct program_page *page;
+    uint32_t submitted;       /* calls */
+    uint32_t told;            /* calls that the caller knows to have ended */
+    bool wants_notices;       /* about the others */
+    struct torus_error error; /* why nothing goes any more, unless its code is 0 */
+};
+
+#endif

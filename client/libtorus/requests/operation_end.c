@@ -1,0 +1,105 @@
+#include "client/libtorus/requests/operation_end.h"
+
+#include <stdio.h>
+
+#include "client/libtorus/common/clock.h"
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/requests/client_watch.h"
+
+#define CANCEL_LIMIT 10000 /* ms that a daemon has to say how a cancelled exchange has ended */
+
+void client_finish(struct torus_client *c, Control__Reply *reply, struct torus_error *e)
+{
+    const struct operation operation = c->operation;
+    struct torus_error own;
+
+    c->phase = PHASE_IDLE;
+    c->retry_ms = NEVER;
+    if (reply != NULL && operation.convert(reply, operation.result, &own) != 0) {
+        client_drop(c); /* a daemon that cannot be understood */
+        e = &own;
+    }
+    if (e != NULL && e->exchange[0] == '\0')
+        fail_exchange(e, c->id);
+    operation.done(operation.data, e);
+}
+
+bool client_await_daemon(struct torus_client *c, bool undecided)
+{
+    if (!c->operation.waits || c->phase != PHASE_RUNNING || (c->operation.commits && !undecided) ||
+        clock_ms() >= c->until_ms)
+        return false;
+    client_drop(c);
+    c->phase = PHASE_AWAY;
+    c->id[0] = '\0';
+    c->retry_ms = client_clock_after(CLIENT_RETRY);
+    c->deadline_ms = c->until_ms;
+    (void)snprintf(c->waits_for, sizeof c->waits_for, "the daemon at %s", c->connection.path);
+    c->progress = (struct torus_progress){.waits_for = c->waits_for};
+    return true;
+}
+
+void client_break_off(struct torus_client *c, struct torus_error *e)
+{
+    bool accepted = c->id[0] != '\0';
+    char why[sizeof e->text];
+
+    if (e->code == TORUS_ERROR_LOST && client_await_daemon(c, false))
+        return;
+    client_drop(c);
+    if (accepted && c->operation.commits) {
+        copy_text(why, sizeof why, e->text);
+        fail(e, TORUS_ERROR_IN_DOUBT,
+             "%.280s; whether the exchange was committed is not known here: look at the output "
+             "folders, or ask another node for its status",
+             why);
+    } else if (accepted && e->code == TORUS_ERROR_LOST) {
+        fail(e, TORUS_ERROR_LOST, "the daemon at %s has gone away during the exchange",
+             c->connection.path);
+    }
+    client_finish(c, NULL, e);
+}
+
+void client_expire(struct torus_client *c)
+{
+    struct torus_error e;
+
+    if (c->phase == PHASE_CANCELLING)
+        fail(&e, TORUS_ERROR_CANCELLED,
+             "cancelled, but the daemon at %s has not said in time how it has ended",
+             c->connection.path);
+    else if (c->phase == PHASE_AWAY)
+        fail(&e, TORUS_ERROR_LOST,
+             "the daemon at %s has gone away during the exchange, and is not back within the "
+             "timeout",
+             c->connection.path);
+    else
+        fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.10g s",
+             c->connection.path, (double)c->limit_ms / 1000);
+    client_break_off(c, &e);
+}
+
+void client_end_early(struct torus_client *c)
+{
+    Control__CancelRequest body = CONTROL__CANCEL_REQUEST__INIT;
+    Control__Request request = CONTROL__REQUEST__INIT;
+    int64_t latest = client_clock_after(CANCEL_LIMIT);
+    struct torus_error e;
+
+    if (c->phase == PHASE_AWAY) {
+        fail(&e, TORUS_ERROR_CANCELLED, "cancelled while the daemon at %s was away",
+             c->connection.path);
+        client_finish(c, NULL, &e);
+        return;
+    }
+    if (c->phase != PHASE_RUNNING)
+        return;
+    c->phase = PHASE_CANCELLING;
+    if (latest < c->deadline_ms)
+        c->deadline_ms = latest;
+    request.kind_case = CONTROL__REQUEST__KIND_CANCEL;
+    request.cancel = &body;
+    if (connection_queue(&c->connection, &request, &e) != 0 ||
+        connection_flush(&c->connection, &e) != 0)
+        client_break_off(c, &e);
+}

@@ -1,0 +1,97 @@
+#include "client/libtorus/requests/replies.h"
+
+#include "client/libtorus/common/fail.h"
+#include "client/libtorus/common/names.h"
+#include "client/libtorus/requests/client_watch.h"
+#include "client/libtorus/requests/operation_end.h"
+
+void client_report(struct torus_client *c)
+{
+    c->tick_ms = client_clock_after(CLIENT_TICK);
+    c->progress.exchange = c->id;
+    c->progress.missing = c->missing;
+    if (c->operation.progress(c->operation.progress_data, &c->progress) != 0)
+        client_end_early(c);
+}
+
+static void note_progress(struct torus_client *c, const Control__Progress *progress)
+{
+    copy_text(c->missing, sizeof c->missing, progress->missing);
+    copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
+    c->progress = (struct torus_progress){
+        .state = state_named(progress->state),
+        .round = progress->round,
+        .rounds = progress->rounds,
+        .done_bytes = progress->done_bytes,
+        .total_bytes = progress->total_bytes,
+        .repetition = progress->repetition,
+        .repeat = progress->repeat,
+        .missing_count = progress->missing_count,
+        .waits_for = c->waits_for,
+    };
+}
+
+/* Turns an Error that the daemon has answered with into *e. */
+static void refuse(const Control__Error *error, struct torus_error *e)
+{
+    const char *text = error->text[0] != '\0' ? error->text : "failed without a reason";
+
+    if (error->code > TORUS_ERROR_NONE && error->code <= TORUS_ERROR_BUSY)
+        fail(e, (enum torus_error_code)error->code, "%s", text);
+    else
+        fail(e, TORUS_ERROR_PROTOCOL, "%s (error %u, unknown to this version)", text, error->code);
+    fail_exchange(e, error->exchange);
+}
+
+static void end_with_error(struct torus_client *c, Control__Reply *reply)
+{
+    struct torus_error e;
+
+    refuse(reply->error, &e);
+    if (reply->error->stopping)
+        e.code = TORUS_ERROR_LOST;
+    if (reply->error->stopping && client_await_daemon(c, true)) {
+        control__reply__free_unpacked(reply, NULL);
+        return;
+    }
+    control__reply__free_unpacked(reply, NULL);
+    client_finish(c, NULL, &e);
+}
+
+/* Whether the daemon runs at all has shown: now it may take its time. */
+static void note_accepted(struct torus_client *c, const Control__Accepted *accepted)
+{
+    if (c->id[0] == '\0' && c->phase == PHASE_RUNNING)
+        client_limit(c, c->operation.limit_ms);
+    if (c->deadline_ms > c->until_ms) /* it is not the first daemon that it asks */
+        c->deadline_ms = c->until_ms;
+    copy_text(c->id, sizeof c->id, accepted->id); /* the newest counts */
+}
+
+void client_handle(struct torus_client *c, Control__Reply *reply)
+{
+    const bool is_last = reply->kind_case != CONTROL__REPLY__KIND_ACCEPTED &&
+                         reply->kind_case != CONTROL__REPLY__KIND_PROGRESS;
+    struct torus_error e;
+
+    if (reply->kind_case == CONTROL__REPLY__KIND_ERROR) {
+        end_with_error(c, reply);
+    } else if (reply->kind_case == c->operation.expects) {
+        client_finish(c, reply, NULL);
+    } else if (is_last || !c->operation.is_exchange) {
+        control__reply__free_unpacked(reply, NULL);
+        fail(&e, TORUS_ERROR_PROTOCOL,
+             "unexpected reply from the daemon at %s; are it and this program (%s) of the same "
+             "version?",
+             c->connection.path, TORUSD_VERSION);
+        client_break_off(c, &e);
+    } else {
+        if (reply->kind_case == CONTROL__REPLY__KIND_ACCEPTED)
+            note_accepted(c, reply->accepted);
+        else
+            note_progress(c, reply->progress);
+        control__reply__free_unpacked(reply, NULL);
+        if (c->operation.progress != NULL)
+            client_report(c);
+    }
+}

@@ -1,0 +1,178 @@
+#include "client/mpi/calls/datatype.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/mpi/job/job.h"
+#include "client/mpi/library/errhandlers.h"
+#include "client/mpi/library/real.h"
+
+#define PIECE ((size_t)1 << 30) /* that is packed at a time: sizes are int */
+#define DEPTH 8                 /* of types made of types that are looked into */
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+/* Whether a type is a predefined one, or a row of such. An indexed type may have no gaps and still
+ * have its bytes in another order. */
+static bool is_row(MPI_Datatype handle, unsigned depth)
+{
+    int integers, addresses, types, combiner, integer = 0;
+    MPI_Aint address;
+    MPI_Datatype inner;
+    bool result;
+
+    if (real.Type_get_envelope(handle, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+        return false;
+    if (combiner == MPI_COMBINER_NAMED)
+        return true;
+    if ((combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) || depth == DEPTH ||
+        integers > 1 || addresses > 0 || types != 1 ||
+        real.Type_get_contents(handle, integers, addresses, types, &integer, &address, &inner) !=
+            MPI_SUCCESS)
+        return false;
+    result = is_row(inner, depth + 1);
+    if (real.Type_get_envelope(inner, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+        combiner != MPI_COMBINER_NAMED)
+        (void)real.Type_free(&inner);
+    return result;
+}
+
+/* Asks in a way that reports an error on the preload's own communicator, and not by an error handler of the
+ * program. */
+static bool is_type(MPI_Datatype handle)
+{
+    int size;
+
+    return handle != mpi.type_null && real.Pack_size(0, handle, job.messages, &size) == MPI_SUCCESS;
+}
+
+int datatype_read(MPI_Datatype handle, struct datatype *type)
+{
+    MPI_Count size, lower, extent, true_lower, true_extent;
+
+    if (!is_type(handle) || real.Type_size_x(handle, &size) != MPI_SUCCESS || size < 0 ||
+        real.Type_get_extent_x(handle, &lower, &extent) != MPI_SUCCESS ||
+        real.Type_get_true_extent_x(handle, &true_lower, &true_extent) != MPI_SUCCESS)
+        return -1;
+    *type = (struct datatype){handle, (size_t)size, (ptrdiff_t)extent, false};
+    type->plain = size == extent && true_lower == 0 && true_extent == size && is_row(handle, 0);
+    return 0;
+}
+
+bool datatype_is_packable(const struct datatype *type)
+{
+    return type->plain || type->size <= INT_MAX || ABI_LARGE_COUNTS;
+}
+
+/* ---- Packing --------------------------------------------------------------------------------- */
+
+/* As many elements as fit into a piece; at least 1. */
+static size_t piece_of(const struct datatype *type, size_t left)
+{
+    size_t most = type->size < PIECE ? PIECE / type->size : 1;
+
+    return left < most ? left : most;
+}
+
+/* Into that many bytes: more than an int can say only of a single element, where there is a call for it. */
+static int pack(const void *at, int count, MPI_Datatype type, void *bytes, size_t size)
+{
+    int position = 0;
+
+#if ABI_LARGE_COUNTS
+    MPI_Count large_position = 0;
+    if (size > INT_MAX)
+        return real.Pack_c(at, count, type, bytes, (MPI_Count)size, &large_position, job.messages);
+#endif
+    return real.Pack(at, count, type, bytes, (int)size, &position, job.messages);
+}
+
+static int unpack(const void *bytes, size_t size, void *at, int count, MPI_Datatype type)
+{
+    int position = 0;
+
+#if ABI_LARGE_COUNTS
+    MPI_Count large_position = 0;
+    if (size > INT_MAX)
+        return real.Unpack_c(bytes, (MPI_Count)size, &large_position, at, count, type,
+                             job.messages);
+#endif
+    return real.Unpack(bytes, (int)size, &position, at, count, type, job.messages);
+}
+
+/* Elements of a type as MPI_Pack() takes them. */
+struct elements {
+    uintptr_t at;
+    int count;
+    MPI_Datatype type;
+};
+
+/* MPICH's MPI_Pack() refuses null pointers, even if a type has addresses in it (MPI_BOTTOM). Then all
+ * elements are one of a type that begins a byte below where the pointer leads. */
+static int elements_at(struct elements *e, const struct datatype *type, const void *at,
+                       size_t count)
+{
+    const int number = (int)count;
+    const MPI_Aint below = -1;
+    struct errhandlers errhandlers;
+    int result;
+
+    *e = (struct elements){(uintptr_t)at, number, type->handle};
+    if (at != NULL)
+        return MPI_SUCCESS;
+    errhandlers_set_aside(&errhandlers, mpi.null);
+    result = real.Type_create_hindexed(1, &number, &below, type->handle, &e->type);
+    if (result == MPI_SUCCESS) {
+        e->at = 1;
+        e->count = 1;
+        result = real.Type_commit(&e->type);
+    } else {
+        e->type = type->handle;
+    }
+    errhandlers_put_back(&errhandlers);
+    return result;
+}
+
+static void elements_end(struct elements *e, const struct datatype *type)
+{
+    if (e->type != type->handle)
+        (void)real.Type_free(&e->type);
+}
+
+/* Between `count` elements at `at` and their bytes: packs them, or unpacks them. */
+static int move(const struct datatype *type, char *at, size_t count, char *bytes, bool packs)
+{
+    if (type->size == 0 || count == 0)
+        return MPI_SUCCESS;
+    if (type->plain) {
+        memcpy(packs ? bytes : at, packs ? at : bytes, count * type->size);
+        return MPI_SUCCESS;
+    }
+    for (size_t n; count > 0; count -= n) {
+        struct elements e;
+        int result;
+        n = piece_of(type, count);
+        result = elements_at(&e, type, at, n);
+        if (result == MPI_SUCCESS)
+            result = packs ? pack((const void *)e.at, e.count, e.type, bytes, n * type->size)
+                           : unpack(bytes, n * type->size, (void *)e.at, e.count, e.type);
+        elements_end(&e, type);
+        if (result != MPI_SUCCESS)
+            return result;
+        at += (ptrdiff_t)n * type->extent;
+        bytes += n * type->size;
+    }
+    return MPI_SUCCESS;
+}
+
+int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes)
+{
+    return move(type, (char *)(uintptr_t)at, count, bytes, true); /* only read */
+}
+
+int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes)
+{
+    return move(type, at, count, (char *)(uintptr_t)bytes, false); /* only read */
+}

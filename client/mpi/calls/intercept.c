@@ -1,0 +1,139 @@
+/* The functions of MPI that the preload defines. C programs call MPI_X, some Fortran bindings PMPI_X, so both
+ * names are exported; the library's own is found by its PMPI name behind ours. Calls that the library makes
+ * inside itself are passed on to it. */
+#include "client/mpi/calls/collectives.h"
+#include "client/mpi/communicators/communicator.h"
+#include "client/mpi/communicators/sharing.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/lanes.h"
+#include "client/mpi/job/opening.h"
+#include "client/mpi/job/statistics.h"
+#include "client/mpi/job/torus_call.h"
+#include "client/mpi/library/caller.h"
+#include "client/mpi/library/real.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- Taking ---------------------------------------------------------------------------------- */
+
+struct call {
+    struct taking taking;
+    enum operation operation;
+    enum reason reason;
+    uint64_t begin; /* 0: nobody counts */
+};
+
+/* Whether the torus may carry out a call on this communicator. If it returns false, the function of
+ * the library is called, which may call an error handler that never returns, and then leave(). */
+static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
+                  const void *return_address)
+{
+    struct communicator *c;
+
+    if (__builtin_expect(!job_is_served, 0) || caller_is_mpi(return_address)) {
+        if (real.Init == NULL)
+            real_find();
+        call->begin = UINT64_MAX;
+        return false;
+    }
+    call->operation = operation;
+    call->begin = job.statistics ? statistics_now() : 0;
+    c = communicator_of(comm);
+    call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
+    call->taking = (struct taking){.c = c, .first = c != NULL && communicator_is_new(c)};
+    if (call->reason == REASON_TAKEN)
+        torus_call_for(operation, c->size);
+    return call->reason == REASON_TAKEN;
+}
+
+/* At the very end, the error handler may be called, which may do anything: make another call, or never
+ * return. */
+static int leave(const struct call *call, int result)
+{
+    if (call->begin == UINT64_MAX)
+        return result;
+    if (call->begin != 0)
+        statistics_add(call->operation, call->reason, call->taking.bytes,
+                       statistics_now() - call->begin);
+    if (call->taking.raises)
+        (void)real.Comm_call_errhandler(call->taking.c->handle, result);
+    return result;
+}
+
+static bool takes(struct call *call, enum reason reason)
+{
+    lanes_leave();
+    communicator_leave(call->taking.c);
+    call->reason = reason;
+    return reason == REASON_TAKEN;
+}
+
+/* Carries out the operation by the torus, or calls the library's function. */
+#define INTERCEPT(its_operation, comm, take, otherwise)                                            \
+    do {                                                                                           \
+        struct call call;                                                                          \
+        struct taking *t = &call.taking;                                                           \
+        if (enter(&call, its_operation, comm, __builtin_return_address(0)) &&                      \
+            (lanes_enter(), takes(&call, take)))                                                   \
+            return leave(&call, t->result);                                                        \
+        return leave(&call, otherwise);                                                            \
+    } while (0)
+
+/* A function that has been defined as PMPI_X is MPI_X as well. */
+#define ALSO_AS_MPI(name) __attribute__((alias("PMPI_" #name))) __typeof__(MPI_##name) MPI_##name
+
+/* ---- Beginning ------------------------------------------------------------------------------- */
+
+static int end_of_init(int result, bool by_mpi)
+{
+    struct communicator *world;
+
+    if (result != MPI_SUCCESS || by_mpi)
+        return result;
+    opening_begin();
+    world = job_is_served && job.threaded ? communicator_of(mpi.world) : NULL;
+    if (world != NULL)
+        sharing_begin(world);
+    return result;
+}
+
+int PMPI_Init(int *argc, char ***argv)
+{
+    real_find();
+    return end_of_init(real.Init(argc, argv), CALLED_BY_MPI());
+}
+ALSO_AS_MPI(Init);
+
+int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    real_find();
+    return end_of_init(real.Init_thread(argc, argv, required, provided), CALLED_BY_MPI());
+}
+ALSO_AS_MPI(Init_thread);
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+int PMPI_Barrier(MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_BARRIER, comm, take_barrier(t), real.Barrier(comm));
+}
+ALSO_AS_MPI(Barrier);
+
+#define NAME(name) name
+#define PNAME(name) PMPI_##name
+#define COUNT int
+#define DISPLACEMENT int
+#include "client/mpi/calls/intercept_counts.h"
+
+#if ABI_LARGE_COUNTS
+#undef NAME
+#undef PNAME
+#undef COUNT
+#undef DISPLACEMENT
+#define NAME(name) name##_c
+#define PNAME(name) PMPI_##name##_c
+#define COUNT MPI_Count
+#define DISPLACEMENT MPI_Aint
+#include "client/mpi/calls/intercept_counts.h"
+#endif

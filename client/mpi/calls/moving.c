@@ -1,0 +1,283 @@
+/* Operations that move blocks. */
+#include "client/mpi/calls/blocks.h"
+#include "client/mpi/calls/collectives.h"
+#include "client/mpi/job/scratch.h"
+#include "client/mpi/job/torus_call.h"
+#include "client/mpi/nodes/nodes.h"
+
+/* A buffer that has bytes and is not there. A null pointer is MPI_BOTTOM if types have addresses. */
+static bool is_missing(const struct block_list *list, size_t bytes)
+{
+    const struct blocks *b = list->blocks;
+
+    return bytes > 0 && is_no_buffer(b->at) &&
+           (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
+}
+
+/* What MPICH refuses: buffers that begin alike, with arguments that are the same. With others, the blocks may
+ * well lie apart, by their displacements or (at MPI_BOTTOM) by their types. */
+static bool is_alias(const struct block_list *send, const struct block_list *receive, size_t bytes)
+{
+    const struct blocks *a = send->blocks, *b = receive->blocks;
+
+    return ABI_ALIAS_IS_ERROR && send != receive && bytes > 0 && a->at == b->at &&
+           a->counts.array == b->counts.array && a->types == b->types && a->type == b->type;
+}
+
+/* ---- All to all ------------------------------------------------------------------------------ */
+
+/* From and to the program's own memory. In place, the torus makes a copy of what it sends. */
+static int alltoall_directly(const struct communicator *c, const struct block_list *send,
+                             const struct block_list *receive, const size_t *send_bytes,
+                             const size_t *receive_bytes, bool same, struct torus_error *e)
+{
+    const bool in_place = send == receive;
+    size_t *send_offset = c->numbers + 2 * (size_t)c->size, *receive_offset = send_offset + c->size;
+    char *from, *to;
+
+    if (same)
+        return TORUS_CALL(e, torus_start_alltoall(c->group,
+                                                  in_place ? TORUS_IN_PLACE : send->blocks->at,
+                                                  block_at(receive, 0), send_bytes[0], &call, e));
+    blocks_offsets(send, c, send_bytes, &from, send_offset);
+    blocks_offsets(receive, c, receive_bytes, &to, receive_offset);
+    return TORUS_CALL(e, torus_start_alltoallv(c->group, in_place ? TORUS_IN_PLACE : from,
+                                               send_bytes, send_offset, to, receive_bytes,
+                                               receive_offset, &call, e));
+}
+
+/* With copies of the blocks in the order of places. */
+static enum reason alltoall_packed(struct taking *t, const struct block_list *send,
+                                   const struct block_list *receive, size_t sent, size_t received,
+                                   bool same)
+{
+    const size_t *send_bytes = t->c->numbers, *receive_bytes = send_bytes + t->c->size;
+    char *out = scratch_take(sent), *in = scratch_take(received);
+    struct torus_error error;
+    enum reason reason;
+    int code;
+
+    if (out == NULL || in == NULL) {
+        reason = taking_lacks_memory(t);
+    } else if ((code = blocks_pack(send, t->c, out)) != MPI_SUCCESS) {
+        reason = taking_returns(t, code);
+    } else if (nodes_alltoall(t->c, out, send_bytes, in, receive_bytes, same, &error) != 0) {
+        reason = taking_ends(t, -1, &error);
+    } else {
+        reason = taking_returns(t, blocks_unpack(receive, t->c, in));
+    }
+    scratch_give(in);
+    scratch_give(out);
+    return reason;
+}
+
+static enum reason alltoall_of(struct taking *t, const struct block_list *send,
+                               const struct block_list *receive, bool same)
+{
+    struct communicator *c = t->c;
+    size_t *send_bytes = c->numbers, *receive_bytes = send_bytes + c->size;
+    size_t sent = blocks_sizes(send, c, send_bytes);
+    size_t received = blocks_sizes(receive, c, receive_bytes);
+    struct torus_error error;
+
+    t->bytes = sent;
+    if (sent == SIZE_MAX || received == SIZE_MAX || is_missing(send, sent) ||
+        is_missing(receive, received))
+        return REASON_ARGUMENTS;
+    if (same && sent != received)
+        return taking_returns(t, MPI_ERR_TRUNCATE);
+    /* Elsewhere the blocks have other sizes, but hardly other types. */
+    if (same ? block_is_too_large(send_bytes[0])
+             : !blocks_are_packable(send, c) || !blocks_are_packable(receive, c))
+        return REASON_LARGE;
+    if (same && sent == 0)
+        return taking_returns(t, MPI_SUCCESS);
+    if (is_alias(send, receive, sent))
+        return REASON_ARGUMENTS;
+    if (same && taking_is_short(t, sent))
+        return REASON_FIRST;
+    if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
+        (send == receive || !same ||
+         !areas_overlap(send->blocks->at, sent, receive->blocks->at, received)))
+        return taking_ends(
+            t, alltoall_directly(c, send, receive, send_bytes, receive_bytes, same, &error),
+            &error);
+    return alltoall_packed(t, send, receive, sent, received, same);
+}
+
+enum reason take_alltoall(struct taking *t, const struct blocks *send, const struct blocks *receive,
+                          bool same)
+{
+    const bool in_place = send->at == MPI_IN_PLACE;
+    struct block_list out, in;
+    enum reason reason = REASON_ARGUMENTS;
+
+    if (blocks_read(&in, receive, t->c) != 0)
+        return reason;
+    if (in_place) {
+        reason = alltoall_of(t, &in, &in, same);
+    } else if (blocks_read(&out, send, t->c) == 0) {
+        reason = alltoall_of(t, &out, &in, same);
+        blocks_free(&out);
+    }
+    blocks_free(&in);
+    return reason;
+}
+
+/* ---- One to all ------------------------------------------------------------------------------ */
+
+/* The block of this rank: where its bytes are, one behind the other, perhaps in *room. Returns
+ * MPI_SUCCESS, or an error. */
+static int own_block(const struct block_list *list, uint32_t index, const void **at, void **room)
+{
+    const struct datatype *type = &list->one;
+
+    *room = NULL;
+    *at = block_at(list, index);
+    if (type->plain)
+        return MPI_SUCCESS;
+    *room = scratch_take(block_bytes(list, index));
+    if (*room == NULL)
+        return MPI_ERR_NO_MEM;
+    *at = *room;
+    return datatype_pack(type, block_at(list, index),
+                         (size_t)number_at(&list->blocks->counts, index), *room);
+}
+
+/* Straight into the program's memory, where that can be. Returns whether it can. */
+static bool allgather_directly(struct taking *t, const struct block_list *receive,
+                               const void *block, size_t mine, bool in_place, size_t received,
+                               bool same, int *result, struct torus_error *e)
+{
+    struct communicator *c = t->c;
+    const size_t *bytes = c->numbers;
+    size_t *offset = c->numbers + c->size;
+    const void *from = in_place ? TORUS_IN_PLACE : block;
+    char *to;
+
+    if (c->locals > 1 || !receive->plain || (same && !c->in_order) ||
+        (same && !in_place && areas_overlap(block, mine, receive->blocks->at, received)))
+        return false;
+    if (same) {
+        *result = TORUS_CALL(e, torus_start_allgather(c->group, from,
+                                                      (void *)(uintptr_t)receive->blocks->at,
+                                                      bytes[0], &call, e));
+        return true;
+    }
+    blocks_offsets(receive, c, bytes, &to, offset);
+    *result = TORUS_CALL(e, torus_start_allgatherv(c->group, from, to, bytes, offset, &call, e));
+    return true;
+}
+
+static enum reason allgather_of(struct taking *t, const struct block_list *send,
+                                const struct block_list *receive, bool same)
+{
+    struct communicator *c = t->c;
+    const bool in_place = send == receive;
+    uint32_t index = in_place ? c->rank : 0;
+    size_t received = blocks_sizes(receive, c, c->numbers), mine = block_bytes(send, index);
+    struct torus_error error;
+    const void *block;
+    void *room, *all = NULL;
+    int result;
+
+    t->bytes = mine;
+    if (received == SIZE_MAX || is_missing(receive, received) || is_missing(send, mine))
+        return REASON_ARGUMENTS;
+    if (mine != c->numbers[c->place_of[c->rank]])
+        return taking_returns(t, MPI_ERR_TRUNCATE);
+    if (received == 0)
+        return taking_returns(t, MPI_SUCCESS);
+    for (uint32_t place = 0; place < c->size; place++)
+        if (block_is_too_large(c->numbers[place]))
+            return REASON_LARGE;
+    if (ABI_ALIAS_IS_ERROR && !in_place && mine > 0 &&
+        send->blocks->type == receive->blocks->type &&
+        block_at(send, 0) == block_at(receive, c->rank))
+        return REASON_ARGUMENTS;
+    if (taking_is_short(t, received))
+        return REASON_FIRST;
+    result = own_block(send, index, &block, &room);
+    if (result != MPI_SUCCESS) {
+        scratch_give(room);
+        return result == MPI_ERR_NO_MEM ? taking_lacks_memory(t) : taking_returns(t, result);
+    }
+    if (allgather_directly(t, receive, block, mine, in_place, received, same, &result, &error)) {
+        (void)taking_ends(t, result, &error);
+    } else if ((all = scratch_take(received)) == NULL) {
+        (void)taking_lacks_memory(t);
+    } else {
+        result = nodes_allgather(c, block, all, c->numbers, same, &error);
+        (void)taking_ends(t, result, &error);
+        if (result == 0)
+            (void)taking_returns(t, blocks_unpack(receive, c, all));
+    }
+    scratch_give(all);
+    scratch_give(room);
+    return REASON_TAKEN;
+}
+
+enum reason take_allgather(struct taking *t, const struct blocks *send,
+                           const struct blocks *receive, bool same)
+{
+    struct block_list out, in;
+
+    if (blocks_read(&in, receive, t->c) != 0)
+        return REASON_ARGUMENTS;
+    if (send->at == MPI_IN_PLACE)
+        return allgather_of(t, &in, &in, same);
+    return blocks_read(&out, send, t->c) == 0 ? allgather_of(t, &out, &in, same) : REASON_ARGUMENTS;
+}
+
+enum reason take_broadcast(struct taking *t, void *buffer, int64_t count, MPI_Datatype type,
+                           int root)
+{
+    struct communicator *c = t->c;
+    const struct blocks blocks = {.at = buffer, .counts = NUMBER(count), .type = type};
+    struct block_list list;
+    struct torus_error error;
+    void *at = buffer;
+    size_t bytes;
+    int result = MPI_SUCCESS;
+
+    if (root < 0 || (uint32_t)root >= c->size || blocks_read(&list, &blocks, c) != 0)
+        return REASON_ARGUMENTS;
+    bytes = t->bytes = block_bytes(&list, 0);
+    if (is_missing(&list, bytes))
+        return REASON_ARGUMENTS;
+    if (bytes == 0)
+        return taking_returns(t, MPI_SUCCESS);
+    if (block_is_too_large(bytes))
+        return REASON_LARGE;
+    if (taking_is_short(t, bytes))
+        return REASON_FIRST;
+    if (!list.plain) {
+        at = scratch_take(bytes);
+        if (at == NULL)
+            return taking_lacks_memory(t);
+        if ((uint32_t)root == c->rank)
+            result = datatype_pack(&list.one, buffer, (size_t)count, at);
+    }
+    if (result == MPI_SUCCESS) {
+        int ended = nodes_broadcast(c, at, bytes, c->place_of[root], &error);
+        (void)taking_ends(t, ended, &error);
+        if (ended == 0 && !list.plain && (uint32_t)root != c->rank)
+            (void)taking_returns(t, datatype_unpack(&list.one, buffer, (size_t)count, at));
+    } else {
+        (void)taking_returns(t, result);
+    }
+    if (!list.plain)
+        scratch_give(at);
+    return REASON_TAKEN;
+}
+
+enum reason take_barrier(struct taking *t)
+{
+    struct torus_error error;
+    int result;
+
+    if (taking_is_short(t, 0))
+        return REASON_FIRST;
+    result = nodes_barrier(t->c, &error);
+    return taking_ends(t, result, &error);
+}

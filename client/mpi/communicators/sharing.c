@@ -1,0 +1,257 @@
+#include "client/mpi/communicators/sharing.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/mpi/communicators/placement.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/lanes.h"
+#include "client/mpi/job/statistics.h"
+#include "client/mpi/job/torus_call.h"
+#include "client/mpi/library/real.h"
+
+#define FIRST_QUESTION 2u          /* call: one is made for a single call */
+#define QUESTIONS_APART 1024u      /* calls, at most */
+#define AGAIN_WITHIN 8u            /* calls, when two have asked at the same time */
+#define OPEN_AGAIN_NS 60000000000u /* after a lane could not be opened */
+
+/* A lane in a part of the torus. */
+struct seat {
+    struct communicator *owner; /* NULL: none here */
+    uint32_t owners;            /* that it has had */
+};
+
+/* A part. All of them under the job's lock. */
+static struct part {
+    struct seat seat[LANES_MOST];
+    bool asked;   /* a communicator is in the second step or in the third */
+    bool held_up; /* in the second */
+} parts[1u << JOB_DIMS];
+
+static pthread_cond_t goes_on = PTHREAD_COND_INITIALIZER; /* a part is not held up any more */
+static uint64_t open_again_at;
+
+/* ---- What this rank says --------------------------------------------------------------------- */
+
+static int call_number(const struct communicator *c)
+{
+    return (int)(c->calls % (uint32_t)VOTE_ANY);
+}
+
+static struct lane_votes say_of(const struct communicator *c, const struct seat *seat, bool is_open)
+{
+    const struct communicator *owner = seat->owner;
+    struct lane_votes v = {.free = owner == NULL && is_open, .owner = (int)seat->owners};
+
+    v.minus_owner = -v.owner;
+    if (owner != NULL) {
+        v.yields = !owner->share.under_way && placement_is_within(owner, c);
+        v.calls = call_number(owner);
+        v.minus_calls = -v.calls;
+    } else if (seat->owners == 0 && !job.leads) {
+        v = (struct lane_votes){true, true, VOTE_ANY, VOTE_ANY, VOTE_ANY, VOTE_ANY};
+    }
+    return v;
+}
+
+/* Locked. */
+static struct votes say(const struct communicator *c)
+{
+    static _Thread_local unsigned seed;
+    const struct part *part = &parts[c->dimensions];
+    struct torus_error ignored;
+    struct votes v = {.proceeds = true, .opens = true, .lanes = VOTE_ANY};
+
+    if (seed == 0)
+        seed = (unsigned)statistics_now() ^ job.rank << 16;
+    v.salt = rand_r(&seed);
+    if (job_has_failed(&ignored))
+        return (struct votes){.proceeds = true};
+    if (job.leads) {
+        v.lanes = (int)lanes_count();
+        v.opens = job_is_all(c->dimensions) && v.lanes < (int)LANES_MOST &&
+                  statistics_now() >= open_again_at;
+    }
+    for (unsigned l = 0; l < LANES_MOST; l++)
+        v.lane[l] = say_of(c, &part->seat[l], !job.leads || lanes_part(l, c->dimensions) != NULL);
+    return v;
+}
+
+/* Returns 0 with what all say, or -1: MPI has failed, and has called the error handler, as it does in the call itself
+ * that is left to it then. */
+static int hear(struct communicator *c, struct votes *v)
+{
+    struct votes mine = *v;
+
+    return real.Allreduce(&mine, v, (int)VOTE_INTS, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS
+               ? 0
+               : -1;
+}
+
+/* ---- Taking a lane --------------------------------------------------------------------------- */
+
+/* `c` is the how manieth owner. Locked. */
+static void own(struct communicator *c, unsigned lane, uint32_t which)
+{
+    struct seat *seat = &parts[c->dimensions].seat[lane];
+
+    if (seat->owner != NULL)
+        seat->owner->share.owns = false;
+    seat->owner = c;
+    seat->owners = which;
+    c->share.owns = true;
+    c->share.lane = lane;
+    c->group = communicator_leads(c) ? lanes_part(lane, c->dimensions) : NULL;
+}
+
+/* In a call of it, which uses the lane already. */
+static void own_in_call(struct communicator *c, unsigned lane, uint32_t which)
+{
+    own(c, lane, which);
+    c->share.under_way = true;
+}
+
+static void say_opened(bool opened, const char *why_not)
+{
+    if (opened)
+        (void)fprintf(stderr, "torus: a second group is open: communicators are used together\n");
+    else
+        (void)fprintf(stderr, "torus: a second group could not be opened: %s\n", why_not);
+}
+
+/* All leaders of the torus do so at the same time, each in its rank of `c`. */
+static void open_lane(struct communicator *c, unsigned lane)
+{
+    const bool leads = communicator_leads(c);
+    struct torus_error error;
+    int mine = leads ? lanes_open_another(&error) == 0 : true, all = false;
+    bool opened =
+        real.Allreduce(&mine, &all, 1, mpi.integer, mpi.min, c->handle) == MPI_SUCCESS && all;
+
+    job_lock();
+    if (leads && opened)
+        lanes_keep_another();
+    else if (leads)
+        lanes_drop_another();
+    if (opened)
+        own_in_call(c, lane, 1);
+    else
+        open_again_at = statistics_now() + OPEN_AGAIN_NS;
+    job_unlock();
+    if (job.verbose && leads && (c->rank == 0 || !mine))
+        say_opened(opened, mine ? "not all nodes could" : error.text);
+}
+
+/* The second and third step. Returns what all have said. */
+static struct votes decide(struct communicator *c)
+{
+    struct part *part = &parts[c->dimensions];
+    struct claim claim = {CLAIM_NOTHING, 0};
+    struct votes v;
+    bool proceeds;
+
+    job_lock();
+    v = say(c);
+    v.proceeds = proceeds = v.proceeds && !part->asked;
+    if (proceeds)
+        part->asked = part->held_up = true;
+    job_unlock();
+    if (hear(c, &v) == 0)
+        claim = claims_decide(&v, &c->share.looks, c->calls);
+    job_lock();
+    if (claim.kind == CLAIM_LANE)
+        own_in_call(c, claim.lane, 1 + (uint32_t)-v.lane[claim.lane].minus_owner);
+    if (proceeds)
+        part->held_up = false;
+    (void)pthread_cond_broadcast(&goes_on);
+    job_unlock();
+    if (claim.kind == CLAIM_NEW)
+        open_lane(c, claim.lane);
+    job_lock();
+    if (proceeds)
+        part->asked = false;
+    job_unlock();
+    return v;
+}
+
+static uint32_t distance_of_next(const struct share *s, const struct votes *v)
+{
+    return v->proceeds ? s->ask_distance : 1 + (uint32_t)v->salt % AGAIN_WITHIN;
+}
+
+static void ask(struct communicator *c)
+{
+    struct share *s = &c->share;
+    struct votes v;
+
+    job_lock();
+    v = say(c);
+    job_unlock();
+    if (hear(c, &v) != 0)
+        return;
+    if (claims_decide(&v, &s->looks, c->calls).kind != CLAIM_NOTHING)
+        v = decide(c);
+    claims_look(&s->looks, &v, c->calls);
+    s->ask_at = c->calls + distance_of_next(s, &v);
+    if (v.proceeds && s->ask_distance < QUESTIONS_APART)
+        s->ask_distance *= 2;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+/* Whether it owns a lane, which it keeps until its call is over. */
+static bool begin_call(struct communicator *c)
+{
+    struct share *s = &c->share;
+
+    job_lock();
+    while (s->owns && parts[c->dimensions].held_up)
+        job_wait(&goes_on);
+    c->calls++;
+    s->under_way = s->owns;
+    job_unlock();
+    return s->under_way;
+}
+
+enum reason sharing_enter(struct communicator *c)
+{
+    struct share *s = &c->share;
+
+    if (!job.threaded) {
+        c->calls++;
+        c->group = communicator_leads(c) ? lanes_part(0, c->dimensions) : NULL;
+        return REASON_TAKEN;
+    }
+    if (begin_call(c))
+        return REASON_TAKEN;
+    if (s->ask_distance == 0)
+        s->ask_at = s->ask_distance = FIRST_QUESTION;
+    if (c->calls < s->ask_at)
+        return c->calls < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
+    lanes_enter();
+    ask(c);
+    lanes_leave();
+    return s->under_way ? REASON_TAKEN : REASON_ORDER; /* nobody else changes that */
+}
+
+void sharing_leave(struct communicator *c)
+{
+    job_lock();
+    c->share.under_way = false;
+    job_unlock();
+}
+
+void sharing_forget(struct communicator *c)
+{
+    job_lock();
+    if (c->share.owns)
+        parts[c->dimensions].seat[c->share.lane].owner = NULL;
+    job_unlock();
+}
+
+void sharing_begin(struct communicator *world)
+{
+    if (world->reason == REASON_TAKEN)
+        own(world, 0, 1);
+}

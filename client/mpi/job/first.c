@@ -1,0 +1,95 @@
+/* MPI has launchers publish names, for programs that want to find each other. A process that finds the name of
+ * its program has been preceded. If not, it publishes its rank under that name. Several may do so at the
+ * same time; then the launcher keeps the first (MPICH), or finds the last (Open MPI), but the same one for
+ * all, once each of them is through. */
+#include "client/mpi/job/first.h"
+
+#include <ctype.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/settings.h"
+#include "client/mpi/library/real.h"
+
+#define FIRST "torus-"
+#define OPENED "torusopened-"
+#define SETTLED_MS 500 /* in which a process that has not found a name has published its own */
+#define LISTENS_MS 100 /* what others say is looked for so often */
+
+static char said[128]; /* the name of it; "": nothing */
+
+/* Launchers take letters and digits, and other programs may use the same one. */
+static void name_of_service(const char *prefix, char *name, uint32_t size)
+{
+    char program[512] = "";
+    size_t used = strlen(prefix);
+
+    (void)settings_program(program, sizeof program);
+    (void)snprintf(name, size, "%s", prefix);
+    for (const char *at = program; *at != '\0' && used + 1 < size; at++)
+        if (isalnum((unsigned char)*at))
+            name[used++] = *at;
+    name[used] = '\0';
+}
+
+/* What a process has published; false: nothing. */
+static bool look_up(const char *service, char *found)
+{
+    return real.Lookup_name(service, mpi.info_null, found) == MPI_SUCCESS;
+}
+
+static bool is_first(const char *service)
+{
+    char mine[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME] = "";
+
+    if (look_up(service, found))
+        return false;
+    (void)snprintf(mine, sizeof mine, "rank%u", (unsigned)job.rank);
+    (void)real.Publish_name(service, mpi.info_null, mine);
+    (void)poll(NULL, 0, SETTLED_MS);
+    return look_up(service, found) ? strcmp(found, mine) == 0 : job.rank == 0;
+}
+
+/* ---- What is called -------------------------------------------------------------------------- */
+
+bool first_of_program(void)
+{
+    char service[128];
+
+    name_of_service(FIRST, service, sizeof service);
+    return is_first(service);
+}
+
+void first_say_opened(void)
+{
+    name_of_service(OPENED, said, sizeof said);
+    /* Of several that say it, MPICH's launcher keeps the first, who takes it back. */
+    if (real.Publish_name(said, mpi.info_null, "opened") != MPI_SUCCESS)
+        said[0] = '\0';
+}
+
+bool first_hear_opened(uint32_t most_ms)
+{
+    char opened[128], alone[128], found[MPI_MAX_PORT_NAME];
+    bool heard;
+
+    name_of_service(OPENED, opened, sizeof opened);
+    name_of_service(FIRST, alone, sizeof alone);
+    heard = look_up(opened, found);
+    for (uint32_t waited = 0; !heard && waited < most_ms && !look_up(alone, found);
+         waited += LISTENS_MS) {
+        (void)poll(NULL, 0, LISTENS_MS);
+        heard = look_up(opened, found);
+    }
+    return heard;
+}
+
+void first_unsay_opened(void)
+{
+    if (said[0] == '\0')
+        return;
+    (void)real.Unpublish_name(said, mpi.info_null, "opened");
+    said[0] = '\0';
+}

@@ -1,0 +1,329 @@
+#include "client/mpi/job/opening.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/mpi/job/first.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/lanes.h"
+#include "client/mpi/job/locals.h"
+#include "client/mpi/job/settings.h"
+#include "client/mpi/job/statistics.h"
+#include "client/mpi/library/errhandlers.h"
+#include "client/mpi/library/real.h"
+#include "proto/text.h"
+
+#define MISSED_MS 10000u /* in which a node that is cut off is missed by all others */
+
+static struct torus_error why; /* this program is not served */
+static uint32_t first_unready; /* of all ranks, once they have told each other */
+static bool have_agreed;
+
+/* ---- What is said ---------------------------------------------------------------------------- */
+
+static int because(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int because(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(why.text, sizeof why.text, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+/* Once: by the rank that is the first to know, or the lowest of those that are the reason. */
+static void warn_not_served(void)
+{
+    if ((have_agreed ? job.rank == first_unready : first_of_program()) || job.verbose)
+        (void)fprintf(stderr,
+                      "torus: rank %u: this program does not use the torus, but " ABI_NAME
+                      " alone: %s\n",
+                      (unsigned)job.rank, why.text);
+}
+
+static void say_served(const char *dims)
+{
+    if (job.rank == 0 && job.verbose)
+        (void)fprintf(stderr, "torus: %u %s on the torus %s, %u on each node%s\n",
+                      (unsigned)job.processes, text_plural(job.processes, "rank", "ranks"), dims,
+                      (unsigned)job.per_node, job.threaded ? ", MPI_THREAD_MULTIPLE" : "");
+}
+
+/* ---- The torus ------------------------------------------------------------------------------- */
+
+/* "4x8m" */
+static int read_dims(const char *text)
+{
+    uint64_t nodes = 1;
+
+    for (job.dims = 0; job.dims < JOB_DIMS; text++) {
+        char *end;
+        unsigned long size = strtoul(text, &end, 10);
+        if (end == text || size == 0 || size > UINT32_MAX / nodes)
+            break;
+        job.size[job.dims++] = (uint32_t)size;
+        nodes *= size;
+        text = end + (*end == 'm');
+        if (*text == '\0') {
+            job.nodes = (uint32_t)nodes;
+            return 0;
+        }
+    }
+    return because("the daemon's torus is not understood");
+}
+
+/* Asks the daemon which node this is. */
+static int find_node(char *dims, size_t size)
+{
+    struct torus_client *client = torus_client_open(NULL, &why);
+    struct torus_status *status;
+    int result;
+
+    if (client == NULL)
+        return -1;
+    result = torus_client_status(client, &status, &why);
+    torus_client_close(client);
+    if (result != 0)
+        return -1;
+    job.node = status->rank;
+    (void)snprintf(dims, size, "%s", status->dims);
+    torus_status_free(status);
+    return read_dims(dims);
+}
+
+static int check_processes(void)
+{
+    if (job.nodes == 1)
+        return because("the torus has a single node");
+    if (job.processes % job.nodes != 0)
+        return because("its %u %s cannot be the same number on each of the %u nodes of the torus",
+                       (unsigned)job.processes, text_plural(job.processes, "rank", "ranks"),
+                       (unsigned)job.nodes);
+    job.per_node = job.processes / job.nodes;
+    return 0;
+}
+
+/* ---- The group ------------------------------------------------------------------------------- */
+
+static uint64_t hash(uint64_t value, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
+
+    while (size-- > 0)
+        value = (value ^ *at++) * UINT64_C(0x100000001b3); /* FNV-1a */
+    return value;
+}
+
+static int name_of_group(char *name, size_t size)
+{
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    uid_t user = getuid();
+    char program[512];
+
+    if (!settings_program(program, sizeof program))
+        return because("nothing tells it from other programs that use the torus at the same time; "
+                       "set TORUS_MPI_JOB to a text of its own");
+    value = hash(value, program, strlen(program));
+    value = hash(value, &user, sizeof user);
+    value = hash(value, &job.processes, sizeof job.processes);
+    (void)snprintf(name, size, "mpi-%016" PRIx64, value);
+    return 0;
+}
+
+static int open_group(const char *name, uint32_t timeout_ms)
+{
+    return lanes_open(name, timeout_ms, &why);
+}
+
+/* Of a leader. */
+static int complete_group(void)
+{
+    if (lanes_complete(&why) != 0)
+        return -1;
+    for (uint32_t mask = 1; mask < 1u << job.dims; mask++)
+        job.refused[mask] = job_is_part(mask) && lanes_part(0, mask) == NULL;
+    return 0;
+}
+
+/* ---- Beginning and ending -------------------------------------------------------------------- */
+
+/* Every process of the program does so at the same point. */
+static int make_messages(void)
+{
+    if (real.Comm_dup(mpi.world, &job.messages) != MPI_SUCCESS)
+        return because("MPI_Comm_dup has failed");
+    if (real.Comm_set_errhandler(job.messages, mpi.errors_return) != MPI_SUCCESS)
+        return because("MPI_Comm_set_errhandler has failed");
+    return 0;
+}
+
+static void free_messages(void)
+{
+    if (job.messages != mpi.null)
+        (void)real.Comm_free(&job.messages);
+}
+
+/* Every process of the program comes here, so that they can use MPI to settle the rest: whether all are
+ * ready (a link or a daemon may have been lost for some of them only, up to the last moment), and where
+ * each is. What it returns is the same on all of them. */
+static int agree(bool ready)
+{
+    struct job_process mine = {job.node, job.leads};
+    enum { UNREADY, SINGLE, PARTS };
+    int all[PARTS + (1 << JOB_DIMS)], here[PARTS + (1 << JOB_DIMS)];
+    uint32_t *count;
+    int result = 0;
+
+    job.process = calloc(job.processes, sizeof *job.process);
+    count = calloc(job.nodes, sizeof *count);
+    if (ready && (job.process == NULL || count == NULL)) {
+        ready = false;
+        (void)because("a rank is out of memory");
+    }
+    if (make_messages() != 0)
+        ready = false;
+    here[UNREADY] = (int)(ready ? job.processes : job.rank); /* the lowest of all */
+    here[SINGLE] = !job.threaded;
+    for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
+        here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
+    if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
+        MPI_SUCCESS) {
+        free(count);
+        return because("MPI_Allreduce has failed");
+    }
+    have_agreed = true;
+    first_unready = (uint32_t)all[UNREADY];
+    if (first_unready < job.processes) {
+        free(count);
+        return ready ? because("rank %u could not open its part of the torus",
+                               (unsigned)first_unready)
+                     : -1;
+    }
+    first_unready = 0; /* whose turn it is to speak, if anything is wrong below */
+    if (real.Allgather(&mine, sizeof mine, mpi.byte, job.process, sizeof mine, mpi.byte,
+                       mpi.world) != MPI_SUCCESS) {
+        free(count);
+        return because("MPI_Allgather has failed");
+    }
+    job.threaded = all[SINGLE] == 0;
+    for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
+        job.refused[mask] = all[PARTS + mask] == 0;
+    for (uint32_t i = 0; i < job.processes; i++)
+        if (job.process[i].node < job.nodes)
+            count[job.process[i].node]++;
+    for (uint32_t i = 0; i < job.nodes && result == 0; i++)
+        if (count[i] != job.per_node)
+            result = because("node %u has %u of its ranks, and not %u", (unsigned)i,
+                             (unsigned)count[i], (unsigned)job.per_node);
+    free(count);
+    return result;
+}
+
+/* The group could not be opened here: whether it may be open elsewhere. */
+static bool is_in_doubt(void)
+{
+    return why.code == TORUS_ERROR_IN_DOUBT || why.code == TORUS_ERROR_LOST;
+}
+
+static int open_job(uint32_t timeout_ms)
+{
+    char dims[128], name[64];
+    bool opened, ready;
+    int result;
+
+    if (find_node(dims, sizeof dims) != 0 || check_processes() != 0 ||
+        name_of_group(name, sizeof name) != 0)
+        return -1;
+    if (job.per_node == 1) {
+        job.leads = true;
+        opened = open_group(name, timeout_ms) == 0;
+    } else {
+        opened = locals_open(name, open_group, timeout_ms, &why) == 0;
+    }
+    /* A group that is open here has been asked for by all, so all ranks have this preload and use MPI to
+     * decide. Only one that has not seen it open, but others may have, must be told so: they say so when their first
+     * call has failed, within its timeout, which begins when a node that is cut off has been missed. */
+    ready = opened && (!job.leads || complete_group() == 0);
+    if (opened && !ready)
+        first_say_opened();
+    if (!opened && (!is_in_doubt() || !first_hear_opened(timeout_ms + MISSED_MS)))
+        return -1;
+    result = agree(ready);
+    first_unsay_opened();
+    if (result == 0)
+        say_served(dims);
+    return result;
+}
+
+static int ends(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    if (job_is_served && job.statistics && job.rank == 0)
+        statistics_print();
+    job_is_served = false;
+    lanes_close();
+    free_messages();
+    return MPI_SUCCESS;
+}
+
+static int not_copied(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    (void)in;
+    (void)out;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+/* MPI_Finalize begins by deleting the attributes of MPI_COMM_SELF, the last one first. */
+static void wait_for_end(void)
+{
+    int keyval;
+
+    if (real.Comm_create_keyval(not_copied, ends, &keyval, NULL) == MPI_SUCCESS)
+        (void)real.Comm_set_attr(mpi.self, keyval, &job);
+}
+
+void opening_begin(void)
+{
+    struct settings settings = settings_read();
+    struct errhandlers errhandlers;
+    int rank, processes, level;
+
+    job.messages = mpi.null;
+    if (settings.off || real.Comm_rank(mpi.world, &rank) != MPI_SUCCESS ||
+        real.Comm_size(mpi.world, &processes) != MPI_SUCCESS || processes == 1)
+        return;
+    job.rank = (uint32_t)rank;
+    job.processes = (uint32_t)processes;
+    job.verbose = settings.verbose;
+    job.statistics = settings.statistics;
+    job.late_ms = settings.late_ms;
+    job.threaded = real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+    if (settings.wrong != NULL && rank == 0)
+        (void)fprintf(stderr,
+                      "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, stats "
+                      "or verbose, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE a number of seconds\n",
+                      settings.wrong);
+    errhandlers_set_aside(&errhandlers, mpi.null);
+    job_is_served = open_job(settings.timeout_ms) == 0;
+    if (job_is_served) {
+        wait_for_end();
+    } else {
+        warn_not_served();
+        lanes_close();
+        free_messages();
+    }
+    errhandlers_put_back(&errhandlers);
+}

@@ -1,0 +1,138 @@
+#include "client/mpi/job/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_S 30
+#define LATE_S 60
+#define MOST_S 86400
+
+/* Of an environment variable; NULL if it is empty, too. */
+static const char *value_of(const char *variable)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0' ? value : NULL;
+}
+
+/* Of a variable with a number of seconds. */
+static uint32_t milliseconds(const char *variable, unsigned long least, unsigned long usual,
+                             const char **wrong)
+{
+    const char *value = value_of(variable);
+    unsigned long seconds = usual;
+    char *end;
+
+    if (value != NULL) {
+        seconds = strtoul(value, &end, 10);
+        if (*end != '\0' || seconds < least || seconds > MOST_S) {
+            *wrong = variable;
+            seconds = usual;
+        }
+    }
+    return (uint32_t)seconds * 1000;
+}
+
+struct settings settings_read(void)
+{
+    static const struct {
+        const char *value;
+        struct settings settings;
+    } values[] = {{"off", {.off = true}},
+                  {"on", {0}},
+                  {"stats", {.statistics = true}},
+                  {"verbose", {.statistics = true, .verbose = true}}};
+    const char *value = value_of("TORUS_MPI");
+    struct settings s = {0};
+
+    if (value != NULL) {
+        s.wrong = "TORUS_MPI";
+        for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++)
+            if (strcmp(values[i].value, value) == 0)
+                s = values[i].settings;
+    }
+    s.timeout_ms = milliseconds("TORUS_MPI_TIMEOUT", 1, TIMEOUT_S, &s.wrong);
+    s.late_ms = milliseconds("TORUS_MPI_LATE", 0, LATE_S, &s.wrong);
+    return s;
+}
+
+/* ---- Programs -------------------------------------------------------------------------------- */
+
+/* The parent of a process, or 0. */
+static unsigned parent_of(unsigned pid)
+{
+    char path[64], text[512], *name_end;
+    unsigned parent = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    if (fgets(text, sizeof text, file) != NULL && (name_end = strrchr(text, ')')) != NULL &&
+        sscanf(name_end, ") %*c %u", &parent) != 1)
+        parent = 0;
+    (void)fclose(file);
+    return parent;
+}
+
+/* Appends the value of an option to `out`. */
+static bool append_option(const char *arguments, size_t length, const char *option, char *out,
+                          uint32_t size)
+{
+    for (const char *at = arguments; at < arguments + length; at += strlen(at) + 1)
+        if (strcmp(at, option) == 0 && at + strlen(option) + 1 < arguments + length) {
+            size_t used = strlen(out);
+            (void)snprintf(out + used, size - used, "%s ", at + strlen(option) + 1);
+            return true;
+        }
+    return false;
+}
+
+/* MPICH's launcher tells processes nothing about the program that they belong to. But each has an
+ * ancestor on its node, hydra_pmi_proxy, with the port of this mpiexec among its arguments, and the
+ * number of the program among those that this mpiexec has started. */
+static bool find_hydra(char *out, uint32_t size)
+{
+    for (unsigned pid = (unsigned)getppid(); pid > 1; pid = parent_of(pid)) {
+        char path[64], text[4096];
+        size_t length;
+        FILE *file;
+        (void)snprintf(path, sizeof path, "/proc/%u/cmdline", pid);
+        file = fopen(path, "re");
+        if (file == NULL)
+            return false;
+        length = fread(text, 1, sizeof text - 1, file);
+        (void)fclose(file);
+        text[length] = '\0';
+        out[0] = '\0';
+        if (strstr(text, "hydra") != NULL &&
+            append_option(text, length, "--control-port", out, size)) {
+            (void)append_option(text, length, "--pgid", out, size);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool settings_program(char *out, uint32_t size)
+{
+    static const char *const variables[][2] = {
+        {"TORUS_MPI_JOB", NULL},  {"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"},
+        {"PMIX_NAMESPACE", NULL}, {"SLURM_JOB_ID", "SLURM_STEP_ID"},
+        {"FLUX_JOB_ID", NULL},    {"PALS_APID", NULL},
+    };
+
+    for (unsigned i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *first = value_of(variables[i][0]);
+        const char *second = variables[i][1] != NULL ? value_of(variables[i][1]) : "";
+        if (first != NULL && second != NULL) {
+            (void)snprintf(out, size, "%s %s", first, second);
+            return true;
+        }
+    }
+    return find_hydra(out, size);
+}

@@ -1,0 +1,174 @@
+#include "client/mpi/job/statistics.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "proto/text.h"
+
+struct count {
+    _Atomic uint64_t calls, bytes, nanoseconds;
+};
+
+static const char *const operations[] = {
+#define X(name, text) text,
+    OPERATIONS(X)
+#undef X
+};
+static const char *const reasons[] = {
+#define X(name, text) text,
+    REASONS(X)
+#undef X
+};
+
+const char *operation_name(enum operation operation)
+{
+    return operations[operation];
+}
+
+const char *reason_text(enum reason reason)
+{
+    return reasons[reason];
+}
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
+
+static struct count counts[COUNT(operations)][COUNT(reasons)];
+
+uint64_t statistics_now(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void add(_Atomic uint64_t *to, uint64_t value)
+{
+    atomic_fetch_add_explicit(to, value, memory_order_relaxed);
+}
+
+void statistics_add(enum operation operation, enum reason reason, uint64_t bytes,
+                    uint64_t nanoseconds)
+{
+    struct count *c = &counts[operation][reason];
+
+    add(&c->calls, 1);
+    add(&c->bytes, bytes);
+    add(&c->nanoseconds, nanoseconds);
+}
+
+/* ---- Operations that torusd does not serve --------------------------------------------------- */
+
+static const struct {
+    const char *name, *reason;
+} unserved[UNSERVED_COUNT] = {
+/* clang-format off */
+#define ROW(name, text, why) [UNSERVED_##name] = {text, "not served by torusd" why},
+#define X(name, shape) ROW(name, "MPI_" #name, "")
+    UNSERVED_BLOCKING(X)
+#undef X
+#define X(name, shape) ROW(name, "MPI_" #name, ": neighborhood")
+    UNSERVED_NEIGHBORHOOD(X)
+#undef X
+#define X(name, shape) ROW(name, "MPI_" #name, ": nonblocking")
+    UNSERVED_NONBLOCKING_PLAIN(X)
+    UNSERVED_NONBLOCKING(X)
+#undef X
+#define X(name, shape) ROW(name, ABI_TEXT(ABI_PERSISTENT(name)), ": persistent")
+    UNSERVED_PERSISTENT_PLAIN(X)
+    UNSERVED_PERSISTENT(X)
+#undef X
+#undef ROW
+    /* clang-format on */
+};
+
+static struct {
+    _Atomic uint64_t calls, starts, bytes;
+} unserved_counts[UNSERVED_COUNT];
+
+void statistics_add_unserved(enum unserved operation, uint64_t bytes)
+{
+    add(&unserved_counts[operation].calls, 1);
+    if (bytes > 0)
+        add(&unserved_counts[operation].bytes, bytes);
+}
+
+void statistics_add_start(enum unserved operation, uint64_t bytes)
+{
+    add(&unserved_counts[operation].starts, 1);
+    add(&unserved_counts[operation].bytes, bytes);
+}
+
+/* ---- Printing -------------------------------------------------------------------------------- */
+
+/* "MPI_Alltoall 12 calls, 4096 bytes, 0.003 s", and why if there is a reason. */
+static void print_count(FILE *to, unsigned operation, unsigned reason, const char **separator)
+{
+    struct count *c = &counts[operation][reason];
+
+    if (c->calls == 0)
+        return;
+    (void)fprintf(to, "%s%s %" PRIu64 " %s", *separator, operations[operation], c->calls,
+                  text_plural(c->calls, "call", "calls"));
+    if (reason == REASON_TAKEN)
+        (void)fprintf(to, ", %" PRIu64 " %s", c->bytes, text_plural(c->bytes, "byte", "bytes"));
+    (void)fprintf(to, ", %.3f s", (double)c->nanoseconds / 1e9);
+    if (reason != REASON_TAKEN)
+        (void)fprintf(to, " (%s)", reasons[reason]);
+    *separator = "; ";
+}
+
+/* "MPI_Iallreduce 12 calls, 96 bytes (not served by torusd: nonblocking)", "MPI_Bcast_init 1 call, 20 starts..." */
+static void print_unserved(FILE *to, unsigned operation, const char **separator)
+{
+    uint64_t calls = unserved_counts[operation].calls, starts = unserved_counts[operation].starts;
+    uint64_t bytes = unserved_counts[operation].bytes;
+
+    if (calls == 0)
+        return;
+    (void)fprintf(to, "%s%s %" PRIu64 " call%s", *separator, unserved[operation].name, calls,
+                  calls == 1 ? "" : "s");
+    if (starts > 0)
+        (void)fprintf(to, ", %" PRIu64 " start%s", starts, starts == 1 ? "" : "s");
+    if (bytes > 0)
+        (void)fprintf(to, ", %" PRIu64 " bytes", bytes);
+    (void)fprintf(to, " (%s)", unserved[operation].reason);
+    *separator = "; ";
+}
+
+static void print_all(FILE *to)
+{
+    const char *separator = "";
+
+    (void)fputs("torus: taken: ", to);
+    for (unsigned o = 0; o < COUNT(operations); o++)
+        print_count(to, o, REASON_TAKEN, &separator);
+    (void)fputs(*separator == '\0' ? "nothing; fallen back: " : "; fallen back: ", to);
+    separator = "";
+    for (unsigned o = 0; o < COUNT(operations); o++)
+        for (unsigned r = REASON_TAKEN + 1; r < COUNT(reasons); r++)
+            print_count(to, o, r, &separator);
+    for (unsigned o = 0; o < UNSERVED_COUNT; o++)
+        print_unserved(to, o, &separator);
+    if (*separator == '\0')
+        (void)fputs("nothing", to);
+    (void)fputc('\n', to);
+}
+
+/* In one piece, so that lines of other processes do not come in between. */
+void statistics_print(void)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *to = open_memstream(&line, &size);
+
+    if (to == NULL)
+        return;
+    print_all(to);
+    if (fclose(to) == 0)
+        (void)fputs(line, stderr);
+    free(line);
+}

@@ -1,0 +1,132 @@
+/* MPI as the library has it: its PMPI functions and a few of its handles. */
+#ifndef TORUSD_MPI_REAL_H
+#define TORUSD_MPI_REAL_H
+
+#include "client/mpi/library/unserved_list.h"
+
+/* Those that the preload defines itself. */
+#define REAL_TAKEN(X)                                                                              \
+    X(Allgather)                                                                                   \
+    X(Allgatherv)                                                                                  \
+    X(Allreduce)                                                                                   \
+    X(Alltoall)                                                                                    \
+    X(Alltoallv)                                                                                   \
+    X(Alltoallw)                                                                                   \
+    X(Barrier)                                                                                     \
+    X(Bcast)                                                                                       \
+    X(Reduce)                                                                                      \
+    X(Reduce_scatter)                                                                              \
+    X(Reduce_scatter_block)
+
+#if ABI_LARGE_COUNTS
+#define REAL_LARGE(X)                                                                              \
+    X(Allgather_c)                                                                                 \
+    X(Allgatherv_c)                                                                                \
+    X(Allreduce_c)                                                                                 \
+    X(Alltoall_c)                                                                                  \
+    X(Alltoallv_c)                                                                                 \
+    X(Alltoallw_c)                                                                                 \
+    X(Bcast_c)                                                                                     \
+    X(Reduce_c)                                                                                    \
+    X(Reduce_scatter_c)                                                                            \
+    X(Reduce_scatter_block_c)                                                                      \
+    X(Pack_c)                                                                                      \
+    X(Unpack_c)
+#else
+#define REAL_LARGE(X)
+#endif
+
+/* And those that it calls besides. */
+#define REAL_OTHERS(X)                                                                             \
+    X(Init)                                                                                        \
+    X(Init_thread)                                                                                 \
+    X(Abort)                                                                                       \
+    X(Add_error_class)                                                                             \
+    X(Add_error_code)                                                                              \
+    X(Add_error_string)                                                                            \
+    X(Comm_call_errhandler)                                                                        \
+    X(Comm_dup)                                                                                    \
+    X(Comm_create_keyval)                                                                          \
+    X(Comm_free)                                                                                   \
+    X(Comm_get_attr)                                                                               \
+    X(Comm_get_errhandler)                                                                         \
+    X(Comm_group)                                                                                  \
+    X(Comm_rank)                                                                                   \
+    X(Comm_remote_size)                                                                            \
+    X(Comm_set_attr)                                                                               \
+    X(Comm_set_errhandler)                                                                         \
+    X(Comm_size)                                                                                   \
+    X(Comm_split)                                                                                  \
+    X(Comm_test_inter)                                                                             \
+    X(Errhandler_free)                                                                             \
+    X(Group_free)                                                                                  \
+    X(Group_translate_ranks)                                                                       \
+    X(Iprobe)                                                                                      \
+    X(Lookup_name)                                                                                 \
+    X(Op_commutative)                                                                              \
+    X(Pack)                                                                                        \
+    X(Pack_size)                                                                                   \
+    X(Publish_name)                                                                                \
+    X(Query_thread)                                                                                \
+    X(Recv)                                                                                        \
+    X(Reduce_local)                                                                                \
+    X(Request_free)                                                                                \
+    X(Send)                                                                                        \
+    X(Start)                                                                                       \
+    X(Startall)                                                                                    \
+    X(Type_commit)                                                                                 \
+    X(Type_create_hindexed)                                                                        \
+    X(Type_free)                                                                                   \
+    X(Type_get_contents)                                                                           \
+    X(Type_get_envelope)                                                                           \
+    X(Type_get_extent_x)                                                                           \
+    X(Type_get_true_extent_x)                                                                      \
+    X(Type_size_x)                                                                                 \
+    X(Unpack)                                                                                      \
+    X(Unpublish_name)
+
+/* clang-format off */
+struct real {
+#define X(name) __typeof__(PMPI_##name) *name;
+    REAL_TAKEN(X)
+    REAL_LARGE(X)
+    REAL_OTHERS(X)
+#undef X
+#define X(name, shape) __typeof__(MPI_##name) *name;
+    UNSERVED_OF_MPI_PLAIN(X)
+    UNSERVED_OF_MPI(X)
+#undef X
+#define X(name, shape) __typeof__(ABI_PERSISTENT(name)) *name;
+    UNSERVED_PERSISTENT_PLAIN(X)
+    UNSERVED_PERSISTENT(X)
+#undef X
+#if ABI_LARGE_COUNTS
+#define X(name, shape) __typeof__(MPI_##name##_c) *name##_c;
+    UNSERVED_OF_MPI(X)
+#undef X
+#define X(name, shape) __typeof__(ABI_PERSISTENT(name##_c)) *name##_c;
+    UNSERVED_PERSISTENT(X)
+#undef X
+#endif
+};
+/* clang-format on */
+
+struct real_handles {
+    MPI_Comm world, self, null;
+    MPI_Datatype byte, packed, type_null, integer;
+    MPI_Op op_null, min;
+    MPI_Errhandler errors_return;
+    MPI_Info info_null;
+};
+
+extern struct real real;
+extern struct real_handles mpi;
+
+/* Finds all of them; does nothing after the first time. Ends the process if the program uses the other
+ * MPI library, to which nothing can be passed on. */
+void real_find(void);
+
+/* The object that Open MPI's handle constant `expansion` stands for; NULL if this version lacks it. */
+void *real_object(const char *expansion);
+
+#endif

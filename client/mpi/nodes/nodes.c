@@ -1,0 +1,438 @@
+#include "client/mpi/nodes/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/mpi/job/job.h"
+#include "client/mpi/job/scratch.h"
+#include "client/mpi/job/torus_call.h"
+#include "client/mpi/library/real.h"
+#include "client/mpi/nodes/node_ranks.h"
+
+/* The second half of the communicator's numbers; the first is the caller's. */
+static size_t *numbers_of(const struct communicator *c)
+{
+    return c->numbers + 2 * (size_t)c->size;
+}
+
+/* Where blocks begin that lie one behind the other. Returns where the last one ends. */
+static size_t offsets(const size_t *bytes, size_t count, size_t *offset)
+{
+    size_t end = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        offset[i] = end;
+        end += bytes[i];
+    }
+    return end;
+}
+
+static size_t sum(const size_t *numbers, size_t count)
+{
+    size_t all = 0;
+
+    for (size_t i = 0; i < count; i++)
+        all += numbers[i];
+    return all;
+}
+
+/* ---- Between nodes --------------------------------------------------------------------------- */
+
+/* Blocks by node. */
+static int alltoall(const struct communicator *c, const void *send, const size_t *send_bytes,
+                    void *receive, const size_t *receive_bytes, bool same, struct torus_error *e)
+{
+    size_t *send_offset = numbers_of(c), *receive_offset = send_offset + c->nodes;
+
+    if (same)
+        return TORUS_CALL(e,
+                          torus_start_alltoall(c->group, send, receive, send_bytes[0], &call, e));
+    (void)offsets(send_bytes, c->nodes, send_offset);
+    (void)offsets(receive_bytes, c->nodes, receive_offset);
+    return TORUS_CALL(e, torus_start_alltoallv(c->group, send, send_bytes, send_offset, receive,
+                                               receive_bytes, receive_offset, &call, e));
+}
+
+static int allgather(const struct communicator *c, const void *block, void *receive,
+                     const size_t *bytes, bool same, struct torus_error *e)
+{
+    size_t *offset = numbers_of(c);
+
+    if (same)
+        return TORUS_CALL(e, torus_start_allgather(c->group, block, receive, bytes[0], &call, e));
+    (void)offsets(bytes, c->nodes, offset);
+    return TORUS_CALL(e, torus_start_allgatherv(c->group, block, receive, bytes, offset, &call, e));
+}
+
+static int allreduce(const struct communicator *c, const struct vector *v, const void *send,
+                     void *receive, struct torus_error *e)
+{
+    return TORUS_CALL(e,
+                      torus_start_allreduce(c->group, send == receive ? TORUS_IN_PLACE : send,
+                                            receive, v->count * v->reduction.parts,
+                                            v->reduction.type, v->reduction.operator, & call, e));
+}
+
+/* ---- All to all ------------------------------------------------------------------------------ */
+
+/* Sizes of the blocks of all ranks on a node, at its leader: by rank on the node, then by place. */
+struct sizes {
+    size_t *send, *receive;
+};
+
+static int gather_sizes(const struct communicator *c, const size_t *send_bytes,
+                        const size_t *receive_bytes, struct sizes *sizes)
+{
+    const size_t bytes = c->size * sizeof(size_t);
+
+    if (!communicator_leads(c))
+        return node_send(c, 0, send_bytes, bytes) != 0 ? -1 : node_send(c, 0, receive_bytes, bytes);
+    memcpy(sizes->send, send_bytes, bytes);
+    memcpy(sizes->receive, receive_bytes, bytes);
+    for (uint32_t l = 1; l < c->locals; l++)
+        if (node_receive(c, l, sizes->send + (size_t)l * c->size, bytes) != 0 ||
+            node_receive(c, l, sizes->receive + (size_t)l * c->size, bytes) != 0)
+            return -1;
+    return 0;
+}
+
+/* What ranks on this node have for ranks on another one is the block for that node: first all from
+ * rank 0 here, then all from rank 1, each in the order of the ranks there. Sets the blocks' sizes. */
+static void node_blocks(const struct communicator *c, const size_t *sizes, size_t *bytes)
+{
+    for (uint32_t n = 0; n < c->nodes; n++) {
+        bytes[n] = 0;
+        for (uint32_t l = 0; l < c->locals; l++)
+            bytes[n] += sum(sizes + (size_t)l * c->size + (size_t)n * c->locals, c->locals);
+    }
+}
+
+/* Puts what rank l here sends into the blocks for the nodes. `filled` is what they have so far. */
+static void distribute(const struct communicator *c, const char *from, const size_t *sizes,
+                       char *const blocks, size_t *filled)
+{
+    for (uint32_t n = 0; n < c->nodes; n++) {
+        size_t bytes = sum(sizes + (size_t)n * c->locals, c->locals);
+        memcpy(blocks + filled[n], from, bytes);
+        filled[n] += bytes;
+        from += bytes;
+    }
+}
+
+/* Collects what rank `to` here receives: of each block, from each rank there in turn. */
+static void collect(const struct communicator *c, const char *blocks, const size_t *sizes,
+                    uint32_t to, char *out)
+{
+    for (uint32_t place = 0; place < c->size; place++)
+        for (uint32_t l = 0; l < c->locals; l++) {
+            size_t bytes = sizes[(size_t)l * c->size + place];
+            if (l == to) {
+                memcpy(out, blocks, bytes);
+                out += bytes;
+            }
+            blocks += bytes;
+        }
+}
+
+/* Of the leader: its own blocks and those that the other ranks send it. */
+static int gather_blocks(const struct communicator *c, const void *send, const struct sizes *sizes,
+                         const size_t *bytes, char *blocks, char *room)
+{
+    size_t *filled = numbers_of(c);
+
+    (void)offsets(bytes, c->nodes, filled);
+    distribute(c, send, sizes->send, blocks, filled);
+    for (uint32_t l = 1; l < c->locals; l++) {
+        const size_t *its = sizes->send + (size_t)l * c->size;
+        if (node_receive(c, l, room, sum(its, c->size)) != 0)
+            return -1;
+        distribute(c, room, its, blocks, filled);
+    }
+    return 0;
+}
+
+static int scatter_blocks(const struct communicator *c, void *receive, const struct sizes *sizes,
+                          const char *blocks, char *room)
+{
+    collect(c, blocks, sizes->receive, 0, receive);
+    for (uint32_t l = 1; l < c->locals; l++) {
+        collect(c, blocks, sizes->receive, l, room);
+        if (node_send(c, l, room, sum(sizes->receive + (size_t)l * c->size, c->size)) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The largest of what a rank on this node sends or receives. */
+static size_t most_of(const struct communicator *c, const struct sizes *sizes)
+{
+    size_t most = 0;
+
+    for (uint32_t l = 0; l < c->locals; l++) {
+        size_t in = sum(sizes->receive + (size_t)l * c->size, c->size);
+        size_t out = sum(sizes->send + (size_t)l * c->size, c->size);
+        most = in > most ? in : most;
+        most = out > most ? out : most;
+    }
+    return most;
+}
+
+static int lead_alltoall(struct communicator *c, const void *send, const size_t *send_bytes,
+                         void *receive, const size_t *receive_bytes, bool same,
+                         struct torus_error *e)
+{
+    const size_t all = (size_t)c->locals * c->size;
+    size_t *const room_for_sizes = scratch_take((2 * all + 2 * (size_t)c->nodes) * sizeof(size_t));
+    struct sizes sizes = {room_for_sizes, room_for_sizes + all};
+    size_t *out_bytes = room_for_sizes + 2 * all, *in_bytes = out_bytes + c->nodes;
+    char *out = NULL, *in = NULL, *room = NULL;
+    int result = -1;
+
+    if (room_for_sizes == NULL)
+        return node_lacks_memory(c, e);
+    if (gather_sizes(c, send_bytes, receive_bytes, &sizes) != 0) {
+        result = node_failed(e);
+    } else {
+        node_blocks(c, sizes.send, out_bytes);
+        node_blocks(c, sizes.receive, in_bytes);
+        out = scratch_take(sum(out_bytes, c->nodes));
+        in = scratch_take(sum(in_bytes, c->nodes));
+        room = scratch_take(most_of(c, &sizes));
+        if (out == NULL || in == NULL || room == NULL)
+            result = node_lacks_memory(c, e);
+        else if (gather_blocks(c, send, &sizes, out_bytes, out, room) != 0)
+            result = node_failed(e);
+        else
+            result = alltoall(c, out, out_bytes, in, in_bytes, same, e);
+        result = node_settle(c, result, e);
+        if (result == 0 && scatter_blocks(c, receive, &sizes, in, room) != 0)
+            result = node_failed(e);
+    }
+    scratch_give(room);
+    scratch_give(in);
+    scratch_give(out);
+    scratch_give(room_for_sizes);
+    return result;
+}
+
+int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_bytes,
+                   void *receive, const size_t *receive_bytes, bool same, struct torus_error *error)
+{
+    int result;
+
+    if (c->locals == 1)
+        return alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
+    if (communicator_leads(c))
+        return lead_alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
+    if (gather_sizes(c, send_bytes, receive_bytes, NULL) != 0 ||
+        node_send(c, 0, send, sum(send_bytes, c->size)) != 0)
+        return node_failed(error);
+    result = node_settle(c, 0, error);
+    if (result == 0 && node_receive(c, 0, receive, sum(receive_bytes, c->size)) != 0)
+        result = node_failed(error);
+    return result;
+}
+
+/* ---- One to all, all to one ------------------------------------------------------------------ */
+
+static int lead_allgather(struct communicator *c, const void *block, void *receive,
+                          const size_t *bytes, bool same, struct torus_error *e)
+{
+    const size_t *mine = bytes + (size_t)c->node * c->locals;
+    size_t *node_bytes = numbers_of(c) + c->nodes, filled = mine[0];
+    char *blocks = scratch_take(sum(mine, c->locals));
+    int result;
+
+    if (blocks == NULL)
+        return node_lacks_memory(c, e);
+    for (uint32_t n = 0; n < c->nodes; n++)
+        node_bytes[n] = sum(bytes + (size_t)n * c->locals, c->locals);
+    memcpy(blocks, block, mine[0]);
+    result = 0;
+    for (uint32_t l = 1; l < c->locals && result == 0; filled += mine[l++])
+        if (node_receive(c, l, blocks + filled, mine[l]) != 0)
+            result = node_failed(e);
+    if (result == 0)
+        result = allgather(c, blocks, receive, node_bytes, same, e);
+    scratch_give(blocks);
+    return result;
+}
+
+int nodes_allgather(struct communicator *c, const void *block, void *receive, const size_t *bytes,
+                    bool same, struct torus_error *error)
+{
+    size_t mine = bytes[(size_t)c->node * c->locals + c->local];
+    int result = 0;
+
+    if (c->locals == 1)
+        return allgather(c, block, receive, bytes, same, error);
+    if (communicator_leads(c))
+        result = lead_allgather(c, block, receive, bytes, same, error);
+    else if (node_send(c, 0, block, mine) != 0)
+        return node_failed(error);
+    result = node_settle(c, result, error);
+    if (result == 0 && node_broadcast(c, receive, sum(bytes, c->size)) != 0)
+        result = node_failed(error);
+    return result;
+}
+
+int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
+                    struct torus_error *error)
+{
+    uint32_t root = root_place / c->locals, root_local = root_place % c->locals;
+    int result = 0;
+
+    if (c->node == root && root_local != 0 && c->local == root_local &&
+        node_send(c, 0, buffer, bytes) != 0)
+        return node_failed(error);
+    if (communicator_leads(c)) {
+        if (c->node == root && root_local != 0 && node_receive(c, root_local, buffer, bytes) != 0)
+            result = node_failed(error);
+        else
+            result = TORUS_CALL(error,
+                                torus_start_broadcast(c->group, buffer, bytes, root, &call, error));
+    }
+    if (c->locals == 1)
+        return result;
+    result = node_settle(c, result, error);
+    if (result == 0 && node_broadcast(c, buffer, bytes) != 0)
+        result = node_failed(error);
+    return result;
+}
+
+int nodes_barrier(struct communicator *c, struct torus_error *error)
+{
+    int result = 0;
+
+    if (c->locals > 1 && node_meet(c) != 0)
+        return node_failed(error);
+    if (communicator_leads(c))
+        result = TORUS_CALL(error, torus_start_barrier(c->group, &call, error));
+    return c->locals > 1 ? node_settle(c, result, error) : result;
+}
+
+/* ---- Reductions ------------------------------------------------------------------------------ */
+
+/* The vectors of the nodes, combined for the rank at `only`, or for all. */
+static int reduce(const struct communicator *c, const struct vector *v, const void *send,
+                  void *receive, uint32_t only, struct torus_error *e)
+{
+    if (only == PLACE_ALL)
+        return allreduce(c, v, send, receive, e);
+    return TORUS_CALL(e,
+                      torus_start_reduce(c->group, send == receive ? TORUS_IN_PLACE : send, receive,
+                                         v->count * v->reduction.parts, v->reduction.type,
+                                         v->reduction.operator, only / c->locals, &call, e));
+}
+
+/* Of the only rank on its node: one that gets nothing needs no memory for it, but for operands that are not
+ * the torus'. */
+static int reduce_alone(struct communicator *c, const struct vector *v, const void *send,
+                        void *receive, uint32_t only, struct torus_error *e)
+{
+    void *room = NULL;
+    int result;
+
+    if (v->reduction.logical) {
+        if (receive == NULL && (room = scratch_take(v->count * v->type_size)) == NULL)
+            return node_lacks_memory(c, e);
+        reduction_normalise(v->reduction.type, room != NULL ? room : receive, send, v->count);
+        send = room != NULL ? room : receive;
+    }
+    result = reduce(c, v, send, receive, only, e);
+    scratch_give(room);
+    return result;
+}
+
+int nodes_reduce(struct communicator *c, const struct vector *v, const void *send, void *receive,
+                 uint32_t only, struct torus_error *error)
+{
+    const size_t bytes = v->count * v->type_size;
+    const bool leads = communicator_leads(c);
+    const bool here = only == PLACE_ALL || only / c->locals == c->node;
+    const bool wants = only == PLACE_ALL || only == c->node * c->locals + c->local;
+    void *room = NULL, *out = receive;
+    int result = 0;
+
+    if (c->locals == 1)
+        return reduce_alone(c, v, send, receive, only, error);
+    if (leads && !wants) {
+        out = room = scratch_take(bytes);
+        if (room == NULL)
+            result = node_lacks_memory(c, error);
+    }
+    if (result == 0 && node_reduce(c, v, send, out) != 0)
+        result = node_failed(error);
+    if (result == 0 && leads)
+        result = reduce(c, v, out, here ? out : NULL, only, error);
+    result = node_settle(c, result, error);
+    if (result == 0 && only == PLACE_ALL)
+        result = node_broadcast(c, out, bytes) != 0 ? node_failed(error) : 0;
+    else if (result == 0 && wants && !leads)
+        result = node_receive(c, 0, receive, bytes) != 0 ? node_failed(error) : 0;
+    else if (result == 0 && leads && here && !wants)
+        result = node_send(c, only % c->locals, out, bytes) != 0 ? node_failed(error) : 0;
+    scratch_give(room);
+    return result;
+}
+
+/* Of a leader: `vector` is the node's; its ranks get what comes. */
+static int lead_reduce_scatter(struct communicator *c, const struct vector *v, const void *vector,
+                               void *receive, const size_t *counts, struct torus_error *e)
+{
+    const size_t *mine = counts + (size_t)c->node * c->locals;
+    size_t *node_counts = numbers_of(c);
+    char *room = receive;
+    int result;
+
+    for (uint32_t n = 0; n < c->nodes; n++)
+        node_counts[n] = sum(counts + (size_t)n * c->locals, c->locals) * v->reduction.parts;
+    if (c->locals > 1)
+        room = scratch_take(sum(mine, c->locals) * v->type_size);
+    if (room == NULL && c->locals > 1)
+        return node_lacks_memory(c, e);
+    result = TORUS_CALL(e, torus_start_reduce_scatter(
+                               c->group, vector == receive ? TORUS_IN_PLACE : vector, room,
+                               node_counts, v->reduction.type, v->reduction.operator, & call, e));
+    if (c->locals == 1)
+        return result;
+    result = node_settle(c, result, e);
+    if (result == 0) {
+        const char *at = room + mine[0] * v->type_size;
+        memcpy(receive, room, mine[0] * v->type_size);
+        for (uint32_t l = 1; l < c->locals && result == 0; at += mine[l++] * v->type_size)
+            if (node_send(c, l, at, mine[l] * v->type_size) != 0)
+                result = node_failed(e);
+    }
+    scratch_give(room);
+    return result;
+}
+
+int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const void *send,
+                         void *receive, const size_t *counts, struct torus_error *error)
+{
+    const bool copies = communicator_leads(c) && (c->locals > 1 || v->reduction.logical);
+    size_t mine = counts[(size_t)c->node * c->locals + c->local] * v->type_size;
+    void *room = NULL;
+    int result = 0;
+
+    if (copies) {
+        room = scratch_take(v->count * v->type_size);
+        if (room == NULL)
+            return node_lacks_memory(c, error);
+    }
+    if (c->locals > 1) {
+        if (node_reduce(c, v, send, room) != 0)
+            result = node_failed(error);
+    } else if (v->reduction.logical) {
+        reduction_normalise(v->reduction.type, room, send, v->count);
+    }
+    if (result == 0 && communicator_leads(c))
+        result = lead_reduce_scatter(c, v, copies ? room : send, receive, counts, error);
+    else if (result == 0)
+        result = node_settle(c, 0, error);
+    if (result == 0 && !communicator_leads(c) && node_receive(c, 0, receive, mine) != 0)
+        result = node_failed(error);
+    scratch_give(room);
+    return result;
+}

@@ -1,0 +1,25 @@
+/* A client of libtorus, connected to a daemon that says what a test wants it to. */
+#ifndef TORUSD_TEST_CLIENT_FIXTURE_H
+#define TORUSD_TEST_CLIENT_FIXTURE_H
+
+#include <torus/torus.h>
+
+#include "tests/unit/test_client_fake.h"
+
+/* What torus_request_init() sets, in an initializer. */
+#define CLIENT_REQUEST .struct_size = sizeof(struct torus_request), .algorithm = "at2"
+
+/* Exchanges of a generated pattern, and of files. */
+extern const struct torus_request client_pattern, client_files;
+
+/* Starts the daemon and connects a client; ends both. */
+struct torus_client *client_begin(struct fake *f, void (*serve)(int fd));
+void client_end(struct fake *f, struct torus_client *client);
+
+/* For serve functions: takes the request that must be there; takes all requests, and says nothing; carries out an
+ * exchange. */
+void client_expect_request(int fd);
+void client_serve_silence(int fd);
+void client_serve_pattern(int fd);
+
+#endif
